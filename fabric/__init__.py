@@ -1,0 +1,1 @@
+"""The pure core: from stack configuration to a complete plan, with no cloud, no cluster and no Pulumi."""

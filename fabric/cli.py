@@ -1,0 +1,115 @@
+"""`python -m fabric`: plan and explain, with no cloud and no engine.
+
+Exit status: 0 good, 1 findings that the command was asked to judge, 2 bad input or usage.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from fabric.catalog import catalog
+from fabric.nccl.topology import topology_xml
+from fabric.plan import FabricContract
+from fabric.prepare import prepare_stack
+from fabric.report import plan_report, print_report, summary
+from fabric.rules import ConfigurationError, rules
+from fabric.spec import StackSpec
+from fabric.spec.suggestion import nearest
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class SchemaOf(StrEnum):
+    """What a JSON Schema describes."""
+
+    STACK = "stack"
+    CONTRACT = "contract"
+
+
+Stack = Annotated[str, typer.Option("-s", "--stack", help="the stack's name: Pulumi.<name>.yaml here or in examples/")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
+
+
+@app.command()
+def plan(
+    stack: Stack = "dev",
+    output: Annotated[Format, typer.Option("--format", help="how to print it")] = Format.TEXT,
+    need_cluster: Annotated[bool, typer.Option(help="also refuse what `up` would refuse: an unusable kubeconfig")] = False,
+    only_summary: Annotated[bool, typer.Option("--summary", help="print only the summary that ends `make up`")] = False,
+) -> None:
+    """Print everything that a stack would create, with the proof that its addresses fit."""
+    try:
+        planned = prepare_stack(stack, Path.cwd(), need_cluster=need_cluster)
+    except ConfigurationError as error:
+        _refuse(str(error))
+    if output is Format.JSON:
+        _print_json(planned.model_dump(mode="json", by_alias=True))
+    else:
+        print_report(summary(planned) if only_summary else plan_report(planned))
+
+
+@app.command()
+def topology(shape: Annotated[str, typer.Argument(help="a shape of the catalog")]) -> None:
+    """Print the NCCL topology file of a shape."""
+    known = catalog()
+    if shape not in known.shapes:
+        _refuse(f"no shape {shape!r}: {nearest(shape, known.shapes)}allowed: {', '.join(sorted(known.shapes))}")
+    if shape not in known.topologies:
+        _refuse(f"no PCI tree of {shape} is published, and none is guessed; there is one of: {', '.join(known.topologies)}")
+    sys.stdout.write(topology_xml(known.shapes[shape], known.topologies[shape]))
+
+
+@app.command()
+def shapes(as_json: AsJson = False) -> None:
+    """List the shapes of the catalog."""
+    known = catalog()
+    if as_json:
+        _print_json({name: shape.model_dump(mode="json", by_alias=True) for name, shape in known.shapes.items()})
+        return
+    table = Table("shape", "GPUs", "rails", "NIC", "virtual function", "MTU", "topology file", box=None)
+    for shape in known.shapes.values():
+        nic = shape.nic_model
+        table.add_row(shape.name, f"{shape.gpus.count} x {shape.gpus.model}", str(shape.rails), nic.model,
+                      f"{nic.vendor_id}:{nic.vf_device_id}", str(shape.mtu), "yes" if shape.name in known.topologies else "no")
+    print_report(table)
+
+
+@app.command()
+def explain(rule: Annotated[str, typer.Argument(help="id of a rule, such as ADR001")]) -> None:
+    """Say what a rule checks and why."""
+    book = rules()
+    if rule not in book:
+        _refuse(f"no rule {rule!r}: {nearest(rule, book)}allowed: {', '.join(sorted(book))}")
+    found = book[rule]
+    print(f"{found.id} ({found.severity})\n{found.title}\n{found.why}")
+
+
+@app.command()
+def schema(of: Annotated[SchemaOf, typer.Argument(help="`stack`: what a user may write; `contract`: the output")]) -> None:
+    """Print a JSON Schema."""
+    model = StackSpec if of is SchemaOf.STACK else FabricContract
+    _print_json(model.model_json_schema(by_alias=True))
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _refuse(message: str) -> NoReturn:
+    Console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(2)

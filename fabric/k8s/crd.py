@@ -1,0 +1,109 @@
+"""CustomResourceDefinitions built from the typed models, for clusters where no vendor's chart brings them.
+
+The API server accepts only a structural OpenAPI v3 schema: no references, no unions, no null, and a type
+on every value. A declared schema is what makes the server reject wrong types and undeclared fields.
+"""
+
+from typing import Any
+
+from fabric.k8s.base import KubernetesObject
+
+Schema = dict[str, Any]
+
+# Keywords of JSON Schema that mean the same in a structural schema.
+_KEPT = (
+    "description",
+    "type",
+    "enum",
+    "pattern",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "required",
+)
+
+
+def custom_resource_definition(model: type[KubernetesObject]) -> dict[str, Any]:
+    """The apiextensions.k8s.io/v1 object for a model; a model with a `status` gets the status subresource.
+
+    Raises TypeError for a field that no structural schema can say, for example a union of two models.
+    """
+    group, _, version = model.api_version.rpartition("/")
+    names: dict[str, Any] = {
+        "kind": model.kind,
+        "listKind": f"{model.kind}List",
+        "plural": model.plural,
+        "singular": _singular(model),
+    }
+    if model.short_names:
+        names["shortNames"] = list(model.short_names)
+    served: dict[str, Any] = {"name": version, "served": True, "storage": True}
+    if "status" in model.model_fields:
+        served["subresources"] = {"status": {}}
+    if model.printer_columns:
+        served["additionalPrinterColumns"] = [
+            {"name": name, "type": "string", "jsonPath": path} for name, path in model.printer_columns.items()
+        ]
+    served["schema"] = {"openAPIV3Schema": _object_schema(model)}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{model.plural}.{group}"},
+        "spec": {"group": group, "scope": model.scope, "names": names, "versions": [served]},
+    }
+
+
+def _singular(model: type[KubernetesObject]) -> str:
+    """The plural without its ending, where that is the kind; else (with dashes) the plural without the s."""
+    kind = model.kind.lower()
+    return kind if "-" not in model.plural else model.plural.removesuffix("s")
+
+
+def _object_schema(model: type[KubernetesObject]) -> Schema:
+    generated = model.model_json_schema(by_alias=True, mode="validation")
+    schema = _structural(generated, generated.get("$defs", {}), model.kind)
+    body = {name: value for name, value in schema["properties"].items() if name != "metadata"}
+    properties = {
+        "apiVersion": {"type": "string"},
+        "kind": {"type": "string"},
+        # The API server validates metadata itself and refuses a schema for it.
+        "metadata": {"type": "object"},
+        **body,
+    }
+    required = [name for name in schema["required"] if name != "metadata"]
+    return {
+        "description": schema["description"],
+        "type": "object",
+        "required": required,
+        "properties": properties,
+    }
+
+
+def _structural(schema: Schema, definitions: dict[str, Schema], path: str) -> Schema:
+    if "$ref" in schema:
+        target = definitions[schema["$ref"].removeprefix("#/$defs/")]
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        return _structural({**target, **siblings}, definitions, path)
+    if "anyOf" in schema:
+        options = [option for option in schema["anyOf"] if option.get("type") != "null"]
+        if len(options) != 1:
+            raise TypeError(f"{path}: a CustomResourceDefinition cannot hold a union of {len(options)} types")
+        siblings = {key: value for key, value in schema.items() if key != "anyOf"}
+        return _structural({**options[0], **siblings}, definitions, path)
+    if "type" not in schema and "const" not in schema:
+        raise TypeError(f"{path}: a CustomResourceDefinition needs one type for every value")
+    result = {key: schema[key] for key in _KEPT if key in schema}
+    if "const" in schema:
+        result |= {"type": "string", "enum": [schema["const"]]}
+    if "properties" in schema:
+        result["properties"] = {
+            name: _structural(value, definitions, f"{path}.{name}") for name, value in schema["properties"].items()
+        }
+    if "items" in schema:
+        result["items"] = _structural(schema["items"], definitions, f"{path}[]")
+    if isinstance(schema.get("additionalProperties"), dict):
+        result["additionalProperties"] = _structural(schema["additionalProperties"], definitions, f"{path}.*")
+    return result

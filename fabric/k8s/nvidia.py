@@ -1,0 +1,159 @@
+"""nvidia.com/v1: the ClusterPolicy that the GPU Operator's chart renders, as far as the program sets and reads it."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from fabric.k8s.base import KubernetesModel, KubernetesObject
+from fabric.k8s.scheduling import EnvVar, Toleration
+
+CLUSTER_POLICY_NAME = "cluster-policy"
+"""The name that the chart gives the one ClusterPolicy."""
+
+
+class Component(KubernetesModel):
+    """Image and switches that every operand of the GPU Operator has."""
+
+    enabled: bool | None = None
+    repository: str | None = None
+    image: str | None = Field(default=None, pattern=r"^[a-zA-Z0-9-]+$")
+    version: str | None = None
+    image_pull_policy: Literal["Always", "IfNotPresent", "Never"] | None = None
+    image_pull_secrets: tuple[str, ...] | None = None
+    env: tuple[EnvVar, ...] | None = None
+    args: tuple[str, ...] | None = None
+
+
+class Operator(KubernetesModel):
+    """Settings of the operator itself."""
+
+    runtime_class: str | None = None
+
+
+class RollingUpdate(KubernetesModel):
+    """How many pods of an operand may be down: a number or a percentage, as text."""
+
+    max_unavailable: str | None = None
+
+
+class Daemonsets(KubernetesModel):
+    """Settings common to all operand DaemonSets."""
+
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    priority_class_name: str | None = None
+    tolerations: tuple[Toleration, ...] | None = None
+    update_strategy: Literal["RollingUpdate", "OnDelete"] | None = None
+    rolling_update: RollingUpdate | None = None
+
+
+class DriverRdma(KubernetesModel):
+    """GPUDirect RDMA through nvidia-peermem."""
+
+    enabled: bool | None = None
+    use_host_mofed: bool | None = None
+
+
+class Driver(Component):
+    """The GPU driver container; off where the host image brings the driver."""
+
+    kernel_module_type: Literal["auto", "open", "proprietary"] | None = None
+    use_precompiled: bool | None = None
+    rdma: DriverRdma | None = None
+
+
+class Toolkit(Component):
+    """The container toolkit, which sets up the container runtime."""
+
+    install_dir: str | None = None
+
+
+class ServiceMonitor(KubernetesModel):
+    """A Prometheus scrape job; needs the Prometheus operator's CRDs."""
+
+    enabled: bool | None = None
+    interval: str | None = None
+    additional_labels: dict[str, str] | None = None
+
+
+class DcgmExporter(Component):
+    """GPU metrics."""
+
+    service_monitor: ServiceMonitor | None = None
+
+
+class PluginConfig(KubernetesModel):
+    """A ConfigMap with device plug-in configurations and the one to use by default."""
+
+    name: str | None = None
+    default: str | None = None
+
+
+class DevicePlugin(Component):
+    """Advertises GPUs."""
+
+    config: PluginConfig | None = None
+
+
+class Mig(KubernetesModel):
+    """How multi-instance GPUs are advertised."""
+
+    strategy: Literal["none", "single", "mixed"] | None = None
+
+
+class Cdi(KubernetesModel):
+    """The container device interface."""
+
+    enabled: bool | None = None
+
+
+class ClusterPolicySpec(KubernetesModel):
+    """Operands of the GPU Operator; the sections without a default are required by the API."""
+
+    operator: Operator
+    daemonsets: Daemonsets
+    driver: Driver
+    toolkit: Toolkit
+    device_plugin: DevicePlugin
+    dcgm: Component
+    dcgm_exporter: DcgmExporter
+    gfd: Component
+    node_status_exporter: Component
+    mig: Mig | None = None
+    mig_manager: Component | None = None
+    cdi: Cdi | None = None
+    gdrcopy: Component | None = None
+    gds: Component | None = None
+    validator: Component | None = None
+
+
+class Condition(KubernetesModel):
+    """A condition in the form that all Kubernetes controllers use."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str
+    message: str
+    last_transition_time: str
+    observed_generation: int | None = None
+
+
+class ClusterPolicyStatus(KubernetesModel):
+    """What the operator reports; `ignored` marks a second instance."""
+
+    state: Literal["ready", "notReady", "ignored"]
+    namespace: str | None = None
+    conditions: tuple[Condition, ...] | None = None
+
+
+class ClusterPolicy(KubernetesObject):
+    """The one policy of the GPU Operator."""
+
+    api_version: ClassVar[str] = "nvidia.com/v1"
+    kind: ClassVar[str] = "ClusterPolicy"
+    plural: ClassVar[str] = "clusterpolicies"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
+    printer_columns: ClassVar[dict[str, str]] = {"Status": ".status.state"}
+
+    spec: ClusterPolicySpec
+    status: ClusterPolicyStatus | None = None

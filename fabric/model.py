@@ -1,0 +1,12 @@
+"""The one base of all models: frozen, strict about unknown keys, camelCase outside and snake_case inside."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class FrozenModel(BaseModel):
+    """A value that cannot change; YAML and JSON use camelCase, Python uses snake_case."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)

@@ -1,0 +1,1 @@
+"""What NCCL reads: topology files and settings."""

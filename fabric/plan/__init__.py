@@ -1,0 +1,12 @@
+"""The plan: every address, name, value and object, decided without a cloud."""
+
+from fabric.plan.build import build
+from fabric.plan.plan import Plan, PlannedCluster, PlannedPool
+from fabric.plan.rails import Rail
+from fabric.plan.records import ChartReference, HelmRelease, PlannedObject
+from fabric.plan.workload import FabricContract
+
+__all__ = [
+    "ChartReference", "FabricContract", "HelmRelease", "Plan", "PlannedCluster", "PlannedObject", "PlannedPool", "Rail",
+    "build",
+]

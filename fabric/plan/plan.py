@@ -1,0 +1,68 @@
+"""The Plan: everything that can be decided without a cloud, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fabric.k8s.device_plugin import SriovDevicePluginConfig
+from fabric.model import FrozenModel
+from fabric.plan.addresses import AddressPlan
+from fabric.plan.nccl_files import NcclFiles
+from fabric.plan.rails import Rail
+from fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness
+from fabric.plan.workload import FabricContract
+from fabric.rules import Finding
+
+
+class PlannedPool(FrozenModel):
+    """A pool of GPU nodes as planned."""
+
+    name: str
+    shape: str
+    nodes: int
+    gpus: int
+    nics: int
+
+
+class PlannedCluster(FrozenModel):
+    """The cluster the stack lies on. `kubeconfig` is a path, `kubeconfig_secret` the name of a secret key."""
+
+    provider: str
+    kubeconfig: str | None
+    kubeconfig_secret: str | None
+    context: str | None
+    id: str | None
+    pools: tuple[PlannedPool, ...]
+
+
+class Plan(FrozenModel):
+    """A frozen plan; the same spec and catalog give the same bytes. Never holds a finding of severity error.
+
+    The fields from `namespaces` to `nccl_config_maps` are what is applied, in that order.
+    """
+
+    schema_version: Literal["v1"] = "v1"
+    stack: str
+    release_line: str
+    model: str
+    manager: str
+    cluster: PlannedCluster
+    rails: tuple[Rail, ...]
+    addresses: AddressPlan
+    device_plugin: SriovDevicePluginConfig
+    nccl: NcclFiles
+    namespaces: tuple[PlannedObject, ...]
+    gpu_operator: HelmRelease
+    gpu_operator_ready: PlannedReadiness
+    network_operator: HelmRelease
+    policy: PlannedObject
+    ip_pools: tuple[PlannedObject, ...]
+    networks: tuple[PlannedObject, ...]
+    nccl_config_maps: tuple[PlannedObject, ...]
+    workload: FabricContract
+    findings: tuple[Finding, ...]
+
+    @property
+    def objects(self) -> tuple[PlannedObject, ...]:
+        """Every object that is applied beside the charts, in order."""
+        return (*self.namespaces, self.policy, *self.ip_pools, *self.networks, *self.nccl_config_maps)

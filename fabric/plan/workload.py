@@ -1,0 +1,156 @@
+"""The contract: what a training job must carry to use the fabric. Published as JSON Schema; version 1."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from fabric.catalog import Shape
+from fabric.k8s.cni import NETWORKS_ANNOTATION
+from fabric.k8s.scheduling import Toleration
+from fabric.model import FrozenModel
+from fabric.plan.nccl_files import NcclFiles
+from fabric.plan.rails import Rail
+
+# The size that Oracle's test jobs give NVIDIA shapes; NCCL's intra-node transport lives there.
+_SHARED_MEMORY = "32Gi"
+
+
+class AttachedNetwork(FrozenModel):
+    """One interface of the pod: which rail it is, its network and resource, and its name inside the pod."""
+
+    rail: int = Field(description="number of the rail, from 0")
+    network: str = Field(description="name of the NetworkAttachmentDefinition")
+    resource: str = Field(description="extended resource that provides the device")
+    interface: str = Field(description="name of the interface inside the pod")
+    mtu: int = Field(description="bytes")
+
+
+class FileMount(FrozenModel):
+    """A file that NCCL reads, and where it must appear."""
+
+    config_map: str
+    key: str
+    mount_path: str
+    variable: str | None = Field(default=None, description="environment variable that holds the path")
+
+
+class SharedMemory(FrozenModel):
+    """A memory-backed volume."""
+
+    mount_path: str = "/dev/shm"
+    size_limit: str = _SHARED_MEMORY
+
+
+class SchedulerHints(FrozenModel):
+    """What a scheduler should know that Kubernetes cannot express."""
+
+    pods_per_node: int = Field(description="full-node pods that fit on a node")
+    gang: bool = Field(description="whether all pods of a job must start together")
+
+
+class FabricContract(FrozenModel):
+    """The `fabric` output of a stack. `resources` are both requests and limits of the pod's one GPU container."""
+
+    schema_version: Literal["v1"] = "v1"
+    stack: str
+    shape: str
+    model: str
+    nodes: int = Field(description="GPU nodes of the stack")
+    gpus_per_node: int
+    namespaces: tuple[str, ...] = Field(description="namespaces in which the networks and files exist")
+    networks: tuple[AttachedNetwork, ...]
+    annotations: dict[str, str] = Field(description="annotations of the pod")
+    resources: dict[str, str] = Field(description="requests, and equal limits, of the container")
+    environment: dict[str, str] = Field(description="environment of the container")
+    files: tuple[FileMount, ...]
+    shared_memory: SharedMemory
+    capabilities: tuple[str, ...] = Field(description="Linux capabilities to add to the container")
+    node_selector: dict[str, str]
+    tolerations: tuple[Toleration, ...]
+    scheduler_hints: SchedulerHints
+    pod_template_patch: dict[str, JsonValue] = Field(
+        description="strategic-merge patch for a pod template whose GPU container is named `worker`"
+    )
+
+
+def plan_workload(
+    *,
+    stack: str,
+    shape: Shape,
+    model: str,
+    nodes: int,
+    namespaces: tuple[str, ...],
+    rails: tuple[Rail, ...],
+    mtu: int,
+    nccl: NcclFiles,
+    tolerations: tuple[Toleration, ...],
+) -> FabricContract:
+    """The contract of a full-node pod: all GPUs and one virtual function of every rail."""
+    # Interface names are fixed per rail: Multus' own numbering follows the order of the list, which editors change.
+    networks = tuple(
+        AttachedNetwork(
+            rail=rail.index, network=rail.network, resource=rail.resource_name, interface=f"net{rail.index + 1}", mtu=mtu
+        )
+        for rail in rails
+    )
+    request = [{"name": network.network, "interface": network.interface} for network in networks]
+    resources = {shape.gpus.resource: str(shape.gpus.count)}
+    for rail in rails:
+        resources[rail.resource_name] = str(int(resources.get(rail.resource_name, "0")) + 1)
+    files = tuple(
+        FileMount(config_map=file.config_map, key=file.key, mount_path=file.mount_path, variable=file.variable)
+        for file in nccl.files
+    )
+    environment = dict(sorted(nccl.environment.items()))
+    environment |= {file.variable: file.mount_path for file in files if file.variable is not None}
+    contract = FabricContract(
+        stack=stack,
+        shape=shape.name,
+        model=model,
+        nodes=nodes,
+        gpus_per_node=shape.gpus.count,
+        namespaces=namespaces,
+        networks=networks,
+        annotations={NETWORKS_ANNOTATION: json.dumps(request, separators=(",", ":"))},
+        resources=resources,
+        environment=environment,
+        files=files,
+        shared_memory=SharedMemory(),
+        # Registering memory with the NIC locks it.
+        capabilities=("IPC_LOCK",),
+        node_selector={"node.kubernetes.io/instance-type": shape.name},
+        tolerations=tolerations,
+        scheduler_hints=SchedulerHints(pods_per_node=shape.vfs_per_nic, gang=True),
+        pod_template_patch={},
+    )
+    return contract.model_copy(update={"pod_template_patch": _pod_template_patch(contract)})
+
+
+def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
+    volumes: list[JsonValue] = [
+        {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": contract.shared_memory.size_limit}}
+    ]
+    mounts: list[JsonValue] = [{"name": "shared-memory", "mountPath": contract.shared_memory.mount_path}]
+    for file in contract.files:
+        volume = file.config_map.rpartition("-")[0]
+        volumes.append({"name": volume, "configMap": {"name": file.config_map}})
+        mounts.append({"name": volume, "mountPath": file.mount_path, "subPath": file.key, "readOnly": True})
+    container: dict[str, JsonValue] = {
+        "name": "worker",
+        "resources": {"limits": dict(contract.resources), "requests": dict(contract.resources)},
+        "env": [{"name": name, "value": value} for name, value in contract.environment.items()],
+        "volumeMounts": mounts,
+        "securityContext": {"capabilities": {"add": list(contract.capabilities)}},
+    }
+    return {
+        "metadata": {"annotations": dict(contract.annotations)},
+        "spec": {
+            "nodeSelector": dict(contract.node_selector),
+            "tolerations": [toleration.to_dict() for toleration in contract.tolerations],
+            "volumes": volumes,
+            "containers": [container],
+        },
+    }

@@ -1,0 +1,137 @@
+"""From a stack file, or from the engine's configuration, to a StackSpec."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from fabric.catalog import catalog
+from fabric.model import FrozenModel
+from fabric.rules import ConfigurationError, Finding, finding
+from fabric.spec.problems import NAMESPACE, Location, dotted, findings_of
+from fabric.spec.stack import StackSpec
+from fabric.spec.suggestion import nearest
+
+SECTIONS = tuple(name for name in StackSpec.model_fields if name != "name")
+
+
+class StackDocument(FrozenModel):
+    """A stack's configuration as written, before validation. `root` is the folder relative paths start from."""
+
+    name: str
+    file: str
+    root: Path
+    sections: dict[str, Any]
+
+
+def stack_file(name: str, root: Path) -> Path:
+    """The file of a stack: `Pulumi.<name>.yaml` at the root, or in examples/.
+
+    Raises:
+        ConfigurationError: there is none; the message lists the stacks there are.
+    """
+    places = [root / f"Pulumi.{name}.yaml", root / "examples" / f"Pulumi.{name}.yaml"]
+    for place in places:
+        if place.is_file():
+            return place
+    known = sorted(p.name.removeprefix("Pulumi.").removesuffix(".yaml") for folder in (root, root / "examples")
+                   for p in folder.glob("Pulumi.*.yaml"))
+    problem = finding("SPC004", "", f"there is no stack file for {name!r}",
+                      f"{nearest(name, known)}stacks here: {', '.join(known) or 'none'}")
+    raise ConfigurationError([problem], f"Pulumi.{name}.yaml")
+
+
+def read_document(name: str, root: Path) -> StackDocument:
+    """A stack's file, parsed but not validated.
+
+    Raises:
+        ConfigurationError: the file is missing, unreadable or no YAML mapping.
+    """
+    path = stack_file(name, root)
+    file = str(path.relative_to(root))
+
+    def unreadable(reason: str) -> ConfigurationError:
+        return ConfigurationError([finding("SPC004", "", reason, "correct the file")], file)
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(f"cannot be read: {error.__class__.__name__}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise unreadable(f"is not YAML{place}") from error
+    config = content.get("config") if isinstance(content, dict) else None
+    if not isinstance(config, dict):
+        raise unreadable("has no `config:` mapping")
+    prefix = f"{NAMESPACE}:"
+    sections = {key.removeprefix(prefix): value for key, value in config.items() if str(key).startswith(prefix)}
+    return StackDocument(name=name, file=file, root=root, sections=sections)
+
+
+def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, ...]]:
+    """The spec, and everything wrong with the document.
+
+    With problems, the spec is what remains when each faulty value is left out, so that later checks can still report
+    what else is wrong; None when too much is missing for that.
+    """
+    sections, strangers = _without_strangers(document.sections)
+    try:
+        return _parse(document.name, sections), strangers
+    except ValidationError as error:
+        problems = (*strangers, *findings_of(error, StackSpec))
+        remaining = json.loads(json.dumps(sections, default=str))
+        for location in (entry["loc"] for entry in error.errors(include_url=False, include_input=False)):
+            _remove(remaining, location)
+    try:
+        return _parse(document.name, remaining), problems
+    except ValidationError:
+        return None, problems
+
+
+def load_stack(name: str, root: Path) -> StackSpec:
+    """The validated spec of a stack.
+
+    Raises:
+        ConfigurationError: with every problem of the file.
+    """
+    document = read_document(name, root)
+    spec, problems = validate(document)
+    if spec is None or problems:
+        raise ConfigurationError(problems, document.file)
+    return spec
+
+
+def _parse(name: str, sections: Mapping[str, Any]) -> StackSpec:
+    # Strict JSON mode: "3" is no number and 26.4 no text, while addresses may still be written as text.
+    text = json.dumps({"name": name, **sections}, default=str)
+    return StackSpec.model_validate_json(text, strict=True, context={"catalog": catalog()}, by_alias=True, by_name=False)
+
+
+def _without_strangers(sections: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Finding, ...]]:
+    cluster = sections.get("cluster")
+    secret = cluster.get("kubeconfigSecret") if isinstance(cluster, dict) else None
+    known = {key: value for key, value in sections.items() if key in SECTIONS}
+    strangers = [key for key in sections if key not in SECTIONS and key != secret]
+    return known, tuple(
+        finding("SPC001", dotted((key,)), "this key is not known",
+                f"{nearest(key, SECTIONS)}remove it, or use one of: {', '.join(SECTIONS)}")
+        for key in strangers
+    )
+
+
+def _remove(document: Any, location: Location) -> None:
+    """Take the value at a location out of a document; places that are already gone are fine."""
+    *parents, last = location
+    for part in parents:
+        try:
+            document = document[part]
+        except (KeyError, IndexError, TypeError):
+            return
+    if isinstance(document, dict):
+        document.pop(last, None)

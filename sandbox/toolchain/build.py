@@ -1,0 +1,186 @@
+"""The build driver: builds what is missing, one binary after the other, and gives the place of each.
+
+Outputs lie in the user's cache directory under a hash of what they depend on, so clones share them and a
+change of one module rebuilds that one alone.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sandbox.failure import SandboxError
+from sandbox.toolchain.golang import Go, build_environment, find_go
+from sandbox.toolchain.machine import pulumi_of_the_machine, role_of_the_machine
+from sandbox.toolchain.progress import Counter, Progress
+from sandbox.toolchain.recipes import FOLDER, Recipe, choose, user_cache
+
+# what a failed build's log may say, and what a person can do about it
+_REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("no space left on device",), "The disk is full: a cold build needs about 8 GB, most of it for Go's caches."),
+    (
+        ("dial tcp", "no such host", "i/o timeout", "connection refused", "proxyconnect", "TLS handshake", "EOF"),
+        "The Go module proxy was not reached: check GOPROXY, HTTPS_PROXY and the network, then repeat. "
+        "What is already built and downloaded is kept.",
+    ),
+    (
+        ("410 Gone", "404 Not Found", "invalid version", "unknown revision"),
+        "The Go module proxy in use does not serve this version: set GOPROXY to one that does.",
+    ),
+    (("requires go >=", "requires go1."), "This Go is too old: put a newer one on PATH, or take Go off PATH."),
+    (("checksum mismatch", "SECURITY ERROR"), "A download differs from the committed go.sum: do not use this proxy."),
+    (("signal: killed", "out of memory", "cannot allocate memory"), "Memory ran out: 4 GB free are enough."),
+)
+
+
+class Toolchain:
+    """The binaries that are there, built or the machine's own."""
+
+    def __init__(self, folders: dict[str, Path], borrowed: dict[str, Path], pulumi: Path | None) -> None:
+        self._folders = folders
+        self._borrowed = borrowed
+        self._pulumi = pulumi
+
+    def folder(self, name: str) -> Path:
+        """The folder with a binary's outputs; raises SandboxError when it was not built."""
+        if name not in self._folders:
+            raise SandboxError(f"{name} has not been built", f"Build it with: python -m sandbox build {name}")
+        return self._folders[name]
+
+    def role(self, role: str) -> list[str]:
+        """The command that plays a part of the control plane (etcd, kube-apiserver, …, kubectl)."""
+        if role in self._borrowed:
+            return [str(self._borrowed[role])]
+        return [str(self.folder("control-plane") / "control-plane"), role]
+
+    def engine_programs(self) -> list[Path]:
+        """The Pulumi CLI first, then what must lie beside it."""
+        if self._pulumi:
+            host = self._pulumi.parent / "pulumi-language-python"
+            return [self._pulumi, *sorted({host, *host.parent.glob("pulumi-language-python-*")})]
+        host_folder = self.folder("pulumi-language-python")
+        return [self.folder("pulumi") / "pulumi", *sorted(host_folder.iterdir())]
+
+
+def ensure(names: list[str] | None, progress: Progress) -> Toolchain:
+    """Build the named binaries or groups (the core group when none is named) as far as they are missing.
+
+    Raises SandboxError when Go cannot be had, a name is unknown or a build fails.
+    """
+    wanted = choose(names)
+    pulumi = pulumi_of_the_machine()
+    borrowed = role_of_the_machine()
+    needed = [recipe for recipe in wanted if not _is_replaced(recipe, pulumi, borrowed)]
+    go = find_go(progress.say)
+    places = {recipe.name: _place(recipe, go) for recipe in needed}
+    missing = [recipe for recipe in needed if not _complete(recipe, places[recipe.name])]
+    if missing:
+        with _build_lock(progress):
+            for number, recipe in enumerate(missing, start=1):
+                if not _complete(recipe, places[recipe.name]):  # another run may have built it while we waited
+                    _build(recipe, go, places[recipe.name], progress, number, len(missing))
+    return Toolchain(places, borrowed, pulumi)
+
+
+def _is_replaced(recipe: Recipe, pulumi: Path | None, borrowed: dict[str, Path]) -> bool:
+    if "pulumi" in (recipe.name, recipe.replaced_with):
+        return pulumi is not None
+    return bool(recipe.roles) and set(recipe.roles) <= set(borrowed)
+
+
+def _place(recipe: Recipe, go: Go) -> Path:
+    return user_cache() / "toolchain" / recipe.name / recipe.cache_key(go.minor)
+
+
+def _complete(recipe: Recipe, place: Path) -> bool:
+    return all((place / output).is_file() for output in recipe.outputs)
+
+
+@contextmanager
+def _build_lock(progress: Progress) -> Iterator[None]:
+    """One build at a time for this user; a second run waits and then finds everything built."""
+    folder = user_cache() / "toolchain"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a+") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            handle.seek(0)
+            progress.say(f"process {handle.read().strip() or 'unknown'} is building the same binaries; waiting for it …")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        handle.truncate(0)
+        handle.write(str(os.getpid()))
+        handle.flush()
+        yield
+
+
+def _build(recipe: Recipe, go: Go, place: Path, progress: Progress, number: int, total: int) -> None:
+    """Build into a temporary folder beside the place, then rename it: the place is complete or absent."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    log = place.parent / "build.log"
+    scratch = Path(tempfile.mkdtemp(dir=place.parent, prefix=".building-"))
+    try:
+        with progress.binary(recipe.name, number, total, recipe.minutes) as counter:
+            started = time.monotonic()
+            with log.open("w") as output:
+                code = _run_go([str(go.command), *recipe.arguments(scratch)], recipe, go, output.fileno(), log, counter)
+                if code != 0:
+                    raise _failure(recipe, log, time.monotonic() - started)
+            for copy in recipe.copies:
+                _copy_from_module(copy.folder, copy.module, copy.path, scratch, go, log)
+        scratch.chmod(0o755)
+        if place.exists():
+            shutil.rmtree(place)
+        scratch.rename(place)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _run_go(command: list[str], recipe: Recipe, go: Go, output: int, log: Path, counter: Counter) -> int:
+    """Run `go build` in the recipe's module; every line that it prints with -v is a package or a download done."""
+    process = subprocess.Popen(
+        command, cwd=recipe.folder, env=build_environment(go), stdin=subprocess.DEVNULL, stdout=output, stderr=output
+    )
+    try:
+        while True:
+            try:
+                return process.wait(timeout=0.5)
+            except subprocess.TimeoutExpired:
+                counter.update(log.read_text(errors="replace").splitlines())
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+
+
+def _copy_from_module(folder: str, module: str, path: str, destination: Path, go: Go, log: Path) -> None:
+    environment = build_environment(go)
+    for arguments in (["mod", "download", module], []):
+        command = [str(go.command), *(arguments or ["list", "-m", "-f", "{{.Dir}}", module])]
+        result = subprocess.run(command, cwd=FOLDER / folder, env=environment, capture_output=True, text=True)
+        if result.returncode != 0:
+            log.write_text(result.stderr)
+            raise SandboxError(f"{module} could not be downloaded: {result.stderr.strip()}", f"The log: {log}")
+    target = destination / Path(path).name
+    shutil.copyfile(Path(result.stdout.strip()) / path, target)
+    target.chmod(0o755)  # files of Go's module cache are read-only and not executable
+
+
+def _failure(recipe: Recipe, log: Path, seconds: float) -> SandboxError:
+    lines = log.read_text(errors="replace").splitlines()
+    text = "\n".join(lines)
+    remedy = next((remedy for signs, remedy in _REMEDIES if any(sign in text for sign in signs)), "")
+    # package names that were merely finished say nothing about the failure
+    telling = [line for line in lines if " " in line and not line.startswith("go: downloading")] or lines
+    shown = "\n".join(f"    {line}" for line in telling[-12:])
+    return SandboxError(
+        f"building {recipe.name} failed after {seconds:.0f} s:\n{shown}",
+        f"{remedy}\nThe whole log: {log}".strip(),
+    )

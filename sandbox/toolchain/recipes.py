@@ -1,0 +1,142 @@
+"""What can be built, read from binaries.yaml, and the key under which a build is cached."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from sandbox.failure import SandboxError
+
+FOLDER = Path(__file__).resolve().parent
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Copy(_Record):
+    """A file out of a Go module that the go.mod in ``folder`` requires."""
+
+    folder: str
+    module: str
+    path: str
+
+
+class Probe(_Record):
+    """How to ask a program for its version, and the lowest that will do."""
+
+    arguments: tuple[str, ...]
+    at_least: str
+
+
+class Instead(Probe):
+    """A program on PATH that replaces a build, when what must lie beside it does."""
+
+    command: str
+    beside: tuple[str, ...] = ()
+
+
+class Plugin(_Record):
+    """Name and version under which the engine looks for a resource plug-in."""
+
+    name: str
+    version: str
+
+
+class Recipe(_Record):
+    """How one binary (or one folder of them) is built; the fields are explained in binaries.yaml."""
+
+    name: str
+    group: str
+    module: str
+    package: str
+    tags: tuple[str, ...] = ()
+    link: tuple[str, ...] = ()
+    outputs: tuple[str, ...]
+    copies: tuple[Copy, ...] = ()
+    instead: Instead | None = None
+    replaced_with: str | None = Field(default=None, alias="with")
+    roles: dict[str, Probe] = {}
+    plugin: Plugin | None = None
+    minutes: int
+
+    @property
+    def folder(self) -> Path:
+        return FOLDER / self.module
+
+    def arguments(self, destination: Path) -> list[str]:
+        """The arguments of `go` that put the outputs into the destination folder."""
+        flags = ["-trimpath", "-mod=readonly", "-buildvcs=false", "-v"]
+        if self.tags:
+            flags += ["-tags", ",".join(self.tags)]
+        flags += ["-ldflags", " ".join(["-s", "-w", *self.link])]
+        # a folder as target (trailing slash) takes several packages; a file gives the one its name
+        target = f"{destination}/" if self.package == "tool" else str(destination / self.outputs[0])
+        return ["build", *flags, "-o", target, self.package]
+
+    def cache_key(self, go_minor: str) -> str:
+        """SHA-256 over the module's files, this recipe and Go's major.minor: what the outputs depend on."""
+        digest = hashlib.sha256(f"{go_minor}\n{self.model_dump_json(exclude={'minutes'})}\n".encode())
+        folders = sorted({self.folder, *(FOLDER / copy.folder for copy in self.copies)})
+        for folder in folders:
+            for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+                digest.update(f"{file.relative_to(FOLDER)}\0".encode())
+                digest.update(hashlib.sha256(file.read_bytes()).digest())
+        return digest.hexdigest()
+
+
+@cache
+def recipes() -> dict[str, Recipe]:
+    """Every recipe by name, in the order in which they are built."""
+    data: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "binaries.yaml").read_text())
+    return {name: Recipe(**{"name": name, "module": name, **fields}) for name, fields in data.items()}
+
+
+def choose(names: list[str] | None) -> list[Recipe]:
+    """The recipes of the named binaries or groups; those of the core group when none is named.
+
+    Raises SandboxError (status 2) for a name that is neither.
+    """
+    known = recipes()
+    groups = sorted({recipe.group for recipe in known.values()})
+    wanted: dict[str, Recipe] = {}
+    for name in names or ["core"]:
+        found = [recipe for recipe in known.values() if name in (recipe.name, recipe.group, "all")]
+        if not found:
+            raise SandboxError(
+                f"there is no binary or group called {name!r}",
+                f"Binaries: {', '.join(known)}. Groups: {', '.join(groups)}, all.",
+                status=2,
+            )
+        wanted.update((recipe.name, recipe) for recipe in found)
+    return list(wanted.values())
+
+
+def version_tuple(text: str) -> tuple[int, ...]:
+    """The first dotted number in a text ("go1.26.8" -> (1, 26, 8)); empty when there is none."""
+    found = re.search(r"\d+(?:\.\d+)+", text)
+    return tuple(int(part) for part in found.group().split(".")) if found else ()
+
+
+def go_needed() -> tuple[int, ...]:
+    """The lowest Go that builds every module: the highest `go` line of their go.mod files, as (major, minor)."""
+    lines = [
+        version_tuple(line)
+        for module in FOLDER.glob("*/go.mod")
+        for line in module.read_text().splitlines()
+        if line.startswith("go ")
+    ]
+    return max(lines)[:2]
+
+
+def user_cache() -> Path:
+    """The folder that outlives clones: ``$XDG_CACHE_HOME/gpu-fabric``, by default ``~/.cache/gpu-fabric``."""
+    named = os.environ.get("XDG_CACHE_HOME")
+    return (Path(named) if named else Path.home() / ".cache") / "gpu-fabric"
