@@ -49,7 +49,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 def plan(
     stack: Stack = "dev",
     output: Annotated[Format, typer.Option("--format", help="how to print it")] = Format.TEXT,
-    need_cluster: Annotated[bool, typer.Option(help="also refuse what `up` would refuse: an unusable kubeconfig")] = False,
+    need_cluster: Annotated[bool, typer.Option(help="also refuse an unusable kubeconfig, as `up` does")] = False,
     only_summary: Annotated[bool, typer.Option("--summary", help="print only the summary that ends `make up`")] = False,
 ) -> None:
     """Print everything that a stack would create, with the proof that its addresses fit."""
@@ -70,7 +70,8 @@ def topology(shape: Annotated[str, typer.Argument(help="a shape of the catalog")
     if shape not in known.shapes:
         _refuse(f"no shape {shape!r}: {nearest(shape, known.shapes)}allowed: {', '.join(sorted(known.shapes))}")
     if shape not in known.topologies:
-        _refuse(f"no PCI tree of {shape} is published, and none is guessed; there is one of: {', '.join(known.topologies)}")
+        published = ", ".join(known.topologies)
+        _refuse(f"no PCI tree of {shape} is published, and none is guessed; there is one of: {published}")
     sys.stdout.write(topology_xml(known.shapes[shape], known.topologies[shape]))
 
 
@@ -81,11 +82,18 @@ def shapes(as_json: AsJson = False) -> None:
     if as_json:
         _print_json({name: shape.model_dump(mode="json", by_alias=True) for name, shape in known.shapes.items()})
         return
-    table = Table("shape", "GPUs", "rails", "NIC", "virtual function", "MTU", "topology file", box=None)
+    table = Table("shape", "GPUs", "rails", "NIC", "virtual function", "MTU", "topology", box=None)
     for shape in known.shapes.values():
         nic = shape.nic_model
-        table.add_row(shape.name, f"{shape.gpus.count} x {shape.gpus.model}", str(shape.rails), nic.model,
-                      f"{nic.vendor_id}:{nic.vf_device_id}", str(shape.mtu), "yes" if shape.name in known.topologies else "no")
+        table.add_row(
+            shape.name,
+            f"{shape.gpus.count} x {shape.gpus.model}",
+            str(shape.rails),
+            nic.model,
+            f"{nic.vendor_id}:{nic.vf_device_id}",
+            str(shape.mtu),
+            "published" if shape.name in known.topologies else "-",
+        )
     print_report(table)
 
 
@@ -100,7 +108,7 @@ def explain(rule: Annotated[str, typer.Argument(help="id of a rule, such as ADR0
 
 
 @app.command()
-def schema(of: Annotated[SchemaOf, typer.Argument(help="`stack`: what a user may write; `contract`: the output")]) -> None:
+def schema(of: Annotated[SchemaOf, typer.Argument(help="what a user may write, or the `fabric` output")]) -> None:
     """Print a JSON Schema."""
     model = StackSpec if of is SchemaOf.STACK else FabricContract
     _print_json(model.model_json_schema(by_alias=True))

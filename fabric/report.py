@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
+
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
@@ -76,11 +78,13 @@ def _overview(plan: Plan) -> Table:
         "networks": f"{_span(sorted({rail.network for rail in plan.rails}))} in namespace"
         f"{_s(plan.workload.namespaces)} {', '.join(plan.workload.namespaces)}",
         "pools": f"{len(plan.addresses.pools)} of {plan.addresses.pools[0].addresses_per_node} "
-        f"address{'es' if plan.addresses.pools[0].addresses_per_node > 1 else ''} a node out of {plan.addresses.supernet}, "
-        f"room for {proof.max_nodes} nodes",
+        f"address{'es' if plan.addresses.pools[0].addresses_per_node > 1 else ''} a node "
+        f"out of {plan.addresses.supernet}, room for {proof.max_nodes} nodes",
         "NCCL files": ", ".join(file.config_map for file in plan.nccl.files),
-        "charts": ", ".join(f"{release.name} {release.chart.version}" + (" (stand-in)" if release.chart.path else "")
-                            for release in (plan.gpu_operator, plan.network_operator)),
+        "charts": ", ".join(
+            f"{release.name} {release.chart.version}" + (" (stand-in)" if release.chart.path else "")
+            for release in (plan.gpu_operator, plan.network_operator)
+        ),
     }
     return _pairs(rows)
 
@@ -89,16 +93,32 @@ def _rails(plan: Plan) -> Table:
     table = _table("rail", "NIC", "RDMA device", "interface", "GPU", "resource", "network", "subnet")
     for rail in plan.rails:
         pool = plan.addresses.pool_of(rail.index)
-        table.add_row(str(rail.index), rail.pci, rail.rdma_device, rail.interface, str(rail.nearest_gpu),
-                      rail.resource_name, rail.network, str(pool.subnet))
+        table.add_row(
+            str(rail.index),
+            rail.pci,
+            rail.rdma_device,
+            rail.interface,
+            str(rail.nearest_gpu),
+            rail.resource_name,
+            rail.network,
+            str(pool.subnet),
+        )
     return table
 
 
 def _addresses(plan: Plan) -> RenderableType:
     table = _table("pool", "subnet", "gateway", "usable", "per node", "needed", "headroom", "serves")
     for pool in plan.addresses.pools:
-        table.add_row(pool.name, str(pool.subnet), str(pool.gateway or "none"), str(pool.usable),
-                      str(pool.addresses_per_node), str(pool.needed), str(pool.headroom), f"{pool.max_nodes} nodes")
+        table.add_row(
+            pool.name,
+            str(pool.subnet),
+            str(pool.gateway or "none"),
+            str(pool.usable),
+            str(pool.addresses_per_node),
+            str(pool.needed),
+            str(pool.headroom),
+            f"{pool.max_nodes} nodes",
+        )
     proof = plan.addresses.proof
     disjoint = ", ".join(f"{entry.name} {entry.range}" for entry in proof.disjoint_from) or "nothing stated"
     nodes = f"{proof.nodes} nodes" + (f" and {proof.spare_nodes} spare" if proof.spare_nodes else "")
@@ -112,9 +132,14 @@ def _order(plan: Plan) -> Table:
     table = _table("step", "what", "then wait for")
     gpu, network = plan.gpu_operator, plan.network_operator
     table.add_row("namespaces", ", ".join(entry.name for entry in plan.namespaces), "")
-    table.add_row("GPU Operator", f"chart {gpu.chart.name} {gpu.chart.version} in {gpu.namespace}",
-                  f"its pods, and {plan.gpu_operator_ready.name} {_condition(plan.gpu_operator_ready.wait_for)}")
-    table.add_row("Network Operator", f"chart {network.chart.name} {network.chart.version} in {network.namespace}", "its pods")
+    table.add_row(
+        "GPU Operator",
+        f"chart {gpu.chart.name} {gpu.chart.version} in {gpu.namespace}",
+        f"its pods, and {plan.gpu_operator_ready.name} {_condition(plan.gpu_operator_ready.wait_for)}",
+    )
+    table.add_row(
+        "Network Operator", f"chart {network.chart.name} {network.chart.version} in {network.namespace}", "its pods"
+    )
     table.add_row("policy", plan.policy.name, _condition(plan.policy.wait_for))
     table.add_row("IP pools", f"{len(plan.ip_pools)} {plan.ip_pools[0].object.kind}", "")
     table.add_row("networks", f"{len(plan.networks)} {plan.networks[0].object.kind}", "")
@@ -146,7 +171,8 @@ def _findings(plan: Plan) -> list[RenderableType]:
         return []
     parts: list[RenderableType] = [_heading("Findings")]
     for entry in plan.findings:
-        parts.append(Text.assemble((entry.severity.value, _COLOURS[entry.severity]), f" {entry.id} {entry.path}: {entry.message}"))
+        severity = (entry.severity.value, _COLOURS[entry.severity])
+        parts.append(Text.assemble(severity, f" {entry.id} {entry.path}: {entry.message}"))
         parts.append(Padding(Text(f"-> {entry.remedy}"), (0, 0, 0, 4)))
     return parts
 
@@ -167,8 +193,8 @@ def _next_steps(plan: Plan) -> RenderableType:
     )
 
 
-def _s(things: object) -> str:
-    return "s" if len(things) > 1 else ""  # type: ignore[arg-type]
+def _s(things: Sized) -> str:
+    return "s" if len(things) > 1 else ""
 
 
 def _span(names: list[str]) -> str:

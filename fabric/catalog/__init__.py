@@ -15,8 +15,22 @@ from fabric.catalog.topology import NumaNode, PciIdentity, Topology
 from fabric.model import FrozenModel
 
 __all__ = [
-    "Catalog", "Chart", "ChartName", "Component", "ComponentImages", "FrontEndNic", "Gpus", "NcclSetting", "Nic",
-    "NicModel", "NumaNode", "PciIdentity", "ReleaseLine", "Shape", "Topology", "catalog",
+    "Catalog",
+    "Chart",
+    "ChartName",
+    "Component",
+    "ComponentImages",
+    "FrontEndNic",
+    "Gpus",
+    "NcclSetting",
+    "Nic",
+    "NicModel",
+    "NumaNode",
+    "PciIdentity",
+    "ReleaseLine",
+    "Shape",
+    "Topology",
+    "catalog",
 ]
 
 _FOLDER = Path(__file__).parent

@@ -13,13 +13,13 @@ Component = Literal["sriovDevicePlugin", "nvIpam", "multus", "cniPlugins"]
 
 
 class Chart(FrozenModel):
-    """A Helm chart at an exact version. `timeout` is in seconds; `values` are what every installation of the line needs."""
+    """A Helm chart at an exact version. `timeout` is in seconds; `values` are what the line always needs."""
 
     repository: str
     version: str
     namespace: str
     timeout: int = Field(ge=60)
-    values: dict[str, JsonValue] = {}
+    values: dict[str, JsonValue]
 
 
 class ComponentImages(FrozenModel):

@@ -85,7 +85,7 @@ class Shape(FrozenModel):
 
     @model_validator(mode="after")
     def _rows_agree(self) -> Self:
-        every = [*self.nics, *self.front_end_nics]
+        every: list[Nic | FrontEndNic] = [*self.nics, *self.front_end_nics]
         for field in ("pci", "rdma_device", "interface"):
             values = [getattr(nic, field) for nic in every]
             repeated = sorted({value for value in values if values.count(value) > 1})

@@ -44,8 +44,9 @@ class Topology(FrozenModel):
     """Everything needed to write the NCCL topology file of a shape. `net_speed` is in Mb/s.
 
     `bridge_by_depth` gives the identity of bridges by depth, the last one repeating; `root_link_speed`, if given,
-    replaces `link_speed` on root bridges. `cpu_mask_bits` is the width of the host kernel's CPU mask. `nic_order` lists NIC buses in the order of their network device numbers.
-    `nvlinks` holds per GPU `bus:links` pairs; one entry serves all GPUs.
+    replaces `link_speed` on root bridges. `cpu_mask_bits` is the width of the host kernel's CPU mask. `nic_order` lists
+    NIC buses in the order of their network device numbers. `nvlinks` holds per GPU `bus:links` pairs; one entry serves
+    all GPUs.
     """
 
     shape: str
@@ -72,6 +73,8 @@ class Topology(FrozenModel):
             for first, last in numa.cpus:
                 cpus = set(range(first, last + 1))
                 if cpus & seen or last >= self.cpu_mask_bits:
-                    raise ValueError(f"{self.shape}: CPUs {first}-{last} of NUMA node {numa.node} overlap or do not exist")
+                    raise ValueError(
+                        f"{self.shape}: CPUs {first}-{last} of NUMA node {numa.node} overlap or are absent"
+                    )
                 seen |= cpus
         return self

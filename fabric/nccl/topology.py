@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fabric.catalog import NumaNode, PciIdentity, Shape, Topology
@@ -56,7 +56,8 @@ def parse_tree(text: str) -> tuple[Bridge | NicLeaf | GpuLeaf, ...]:
         nonlocal position
         token = peek()
         if not token or (expected is not None and token != expected):
-            raise ValueError(f"{text!r} is no PCI tree: expected {expected or 'a bus'} after {''.join(tokens[:position])!r}")
+            read = "".join(tokens[:position])
+            raise ValueError(f"{text!r} is no PCI tree: expected {expected or 'a bus'} after {read!r}")
         position += 1
         return token
 
@@ -104,8 +105,9 @@ def vf_devices(topology: Topology, rails: int) -> tuple[str, ...]:
     The hosts number them after the physical ones, in the text order of the interface names rdma0, rdma1, rdma10, …
     (source: the boot script that came with the OKE guide creates them in that order).
     """
-    numbers = {name: topology.first_vf_device + place for place, name in enumerate(sorted(f"rdma{k}" for k in range(rails)))}
-    return tuple(f"mlx5_{numbers[f'rdma{rail}']}" for rail in range(rails))
+    interfaces = [f"rdma{rail}" for rail in range(rails)]
+    created = sorted(interfaces)
+    return tuple(f"mlx5_{topology.first_vf_device + created.index(interface)}" for interface in interfaces)
 
 
 def link_layer_guid(shape: str, bus: str) -> str:
@@ -205,5 +207,5 @@ def _pci(bus_id: str, identity: PciIdentity, link_speed: str) -> str:
     )
 
 
-def _attributes(values: dict[str, str | int]) -> str:
+def _attributes(values: Mapping[str, object]) -> str:
     return " ".join(f'{name}="{value}"' for name, value in values.items())

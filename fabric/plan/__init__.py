@@ -3,10 +3,18 @@
 from fabric.plan.build import build
 from fabric.plan.plan import Plan, PlannedCluster, PlannedPool
 from fabric.plan.rails import Rail
-from fabric.plan.records import ChartReference, HelmRelease, PlannedObject
+from fabric.plan.records import ChartReference, HelmRelease, PlannedObject, PlannedReadiness
 from fabric.plan.workload import FabricContract
 
 __all__ = [
-    "ChartReference", "FabricContract", "HelmRelease", "Plan", "PlannedCluster", "PlannedObject", "PlannedPool", "Rail",
+    "ChartReference",
+    "FabricContract",
+    "HelmRelease",
+    "Plan",
+    "PlannedCluster",
+    "PlannedObject",
+    "PlannedPool",
+    "PlannedReadiness",
+    "Rail",
     "build",
 ]

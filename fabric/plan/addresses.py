@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
+from itertools import pairwise
 
 from fabric.model import FrozenModel
 from fabric.rules import Finding, finding
-from fabric.spec import AddressRanges, Addressing
+from fabric.spec import Addressing, AddressRanges
 from fabric.spec.problems import dotted
 
 _SUPERNET = dotted(("fabric", "addressing", "supernet"))
@@ -96,7 +97,8 @@ def plan_addresses(
     if block < needed_per_node:
         problems.append(
             finding(
-                "ADR001", dotted(("fabric", "addressing", "addressesPerNode")),
+                "ADR001",
+                dotted(("fabric", "addressing", "addressesPerNode")),
                 f"a node takes {needed_per_node} addresses from each pool, {block} are too few",
                 f"write {needed_per_node + with_gateway} or more, or leave it out",
             )
@@ -119,7 +121,7 @@ def plan_addresses(
         for (name, served), subnet in zip(serving.items(), subnets, strict=False)
     )
     problems.extend(_starved_by_gateway(pools[0], needed_per_node))
-    if any(first.subnet.overlaps(second.subnet) for first, second in zip(pools, pools[1:], strict=False)):
+    if any(first.subnet.overlaps(second.subnet) for first, second in pairwise(pools)):
         raise AssertionError("a supernet cut into subnets of one length cannot overlap")
     proof = CapacityProof(
         nodes=nodes,
@@ -130,7 +132,9 @@ def plan_addresses(
         disjoint_from=tuple(RangeInUse(name=name, range=network) for name, network in _stated(ranges)),
         not_stated=_not_stated(ranges),
     )
-    return AddressPlan(layout=addressing.layout, supernet=addressing.supernet, pools=pools, proof=proof), tuple(problems)
+    return AddressPlan(layout=addressing.layout, supernet=addressing.supernet, pools=pools, proof=proof), tuple(
+        problems
+    )
 
 
 def _usable(subnet: IPv4Network) -> int:
@@ -172,12 +176,13 @@ def _does_not_fit(addressing: Addressing, pools: int, block: int, least_block: i
         )
     else:
         message = (
-            f"{nodes} x {block} addresses = {wanted * block} per pool, but {subnets[0]} has {_usable(subnets[0])} usable "
-            f"and so serves {_blocks(subnets[0], block)} nodes"
+            f"{nodes} x {block} addresses = {wanted * block} per pool, but {subnets[0]} has "
+            f"{_usable(subnets[0])} usable and so serves {_blocks(subnets[0], block)} nodes"
         )
     needed = _supernet_prefix(pools, block, wanted)
     if addressing.prefix_length:
-        remedies = [f"a prefixLength of {32 - (wanted * block + 1).bit_length()} within a supernet of /{needed} or larger"]
+        prefix = needed + _doublings(pools)
+        remedies = [f"a prefixLength of {prefix} within a supernet of /{needed} or larger"]
     else:
         remedies = [f"a supernet of /{needed} or larger"]
     affordable = _usable(subnets[0]) // wanted if subnets else 0
@@ -198,7 +203,8 @@ def _starved_by_gateway(pool: AddressPool, needed_per_node: int) -> Iterator[Fin
     offset = int(pool.gateway) - int(pool.subnet.network_address) - 1
     if offset < pool.max_nodes * pool.addresses_per_node:
         yield finding(
-            "ADR004", dotted(("fabric", "addressing", "addressesPerNode")),
+            "ADR004",
+            dotted(("fabric", "addressing", "addressesPerNode")),
             f"gateway {pool.gateway} lies in one node's block of {pool.addresses_per_node}, which then has "
             f"{pool.addresses_per_node - 1} of the {needed_per_node} addresses the node takes",
             f"write {needed_per_node + 1} or more, leave addressesPerNode out, or set gateway: none",
@@ -219,12 +225,15 @@ def _overlaps(supernet: IPv4Network, ranges: AddressRanges) -> Iterator[Finding]
     for name, network in _stated(ranges):
         if network.overlaps(supernet):
             yield finding(
-                "ADR002", _SUPERNET, f"{supernet} overlaps {network}, the cluster's {name} range",
+                "ADR002",
+                _SUPERNET,
+                f"{supernet} overlaps {network}, the cluster's {name} range",
                 f"use a supernet outside {', '.join(str(taken) for _, taken in _stated(ranges))}",
             )
     if missing := _not_stated(ranges):
         yield finding(
-            "ADR003", dotted(("cluster", "ranges")),
+            "ADR003",
+            dotted(("cluster", "ranges")),
             f"the {', '.join(missing)} range{'s are' if len(missing) > 1 else ' is'} not stated",
             f"add ranges: {{{', '.join(f'{name}: <CIDR>' for name in missing)}}} so that overlaps are found here",
         )

@@ -109,7 +109,8 @@ def _shape_findings(spec: StackSpec) -> Iterator[Finding]:
     for place, pool in enumerate(pools):
         if pool.shape != pools[0].shape:
             yield finding(
-                "CLU002", dotted(("cluster", "pools", place, "shape")),
+                "CLU002",
+                dotted(("cluster", "pools", place, "shape")),
                 f"pool {pool.name} has shape {pool.shape}, pool {pools[0].name} has {pools[0].shape}",
                 f"write {pools[0].shape}, or move the pool to a stack of its own",
             )
@@ -119,35 +120,42 @@ def _network_findings(spec: StackSpec, shape: Shape) -> Iterator[Finding]:
     fabric = spec.fabric
     if fabric.mtu is not None and fabric.mtu > shape.mtu:
         yield finding(
-            "NET001", dotted(("fabric", "mtu")),
+            "NET001",
+            dotted(("fabric", "mtu")),
             f"{fabric.mtu} bytes exceed the {shape.mtu} of {shape.name}'s RDMA interfaces",
             f"write {shape.mtu} or less, or leave it out",
         )
     if fabric.rdma_mode == "exclusive":
         yield finding(
-            "NET002", dotted(("fabric", "model")),
+            "NET002",
+            dotted(("fabric", "model")),
             "the networks call the CNI plug-ins sriov and rdma, which the node image must bring",
             "check for /opt/cni/bin/sriov and /opt/cni/bin/rdma on a GPU node before the first job",
         )
     else:
         yield finding(
-            "NET002", dotted(("fabric", "model")),
+            "NET002",
+            dotted(("fabric", "model")),
             "the networks call the CNI plug-in sriov, which the node image must bring",
             "check for /opt/cni/bin/sriov on a GPU node before the first job",
         )
     yield finding(
-        "NET003", dotted(("fabric", "rdmaMode")),
+        "NET003",
+        dotted(("fabric", "rdmaMode")),
         f"the nodes must run in RDMA mode {fabric.rdma_mode}",
         f"`rdma system` on a node must print `netns {fabric.rdma_mode}`; else set rdmaMode to what it prints",
     )
     if fabric.addressing.layout == "flat":
         yield finding(
-            "DEV001", dotted(("fabric", "addressing", "layout")),
+            "DEV001",
+            dotted(("fabric", "addressing", "layout")),
             f"all {shape.rails} rails share one resource, so only pods that ask for all of them get one of each",
             "write layout: per-rail if pods may ask for fewer",
         )
     if shape.name not in catalog().topologies:
         yield finding(
-            "NCL001", dotted(("cluster", "pools")), f"{shape.name} gets no NCCL topology file",
+            "NCL001",
+            dotted(("cluster", "pools")),
+            f"{shape.name} gets no NCCL topology file",
             "nothing to do, unless nccl-tests shows traffic crossing NUMA nodes",
         )

@@ -33,7 +33,7 @@ class NcclFiles(FrozenModel):
 
 
 def plan_nccl_files(shape: Shape, known: Catalog) -> NcclFiles:
-    """Settings and topology of a shape. A ConfigMap's name carries its content's hash, so new content rolls the pods."""
+    """Settings and topology of a shape; a ConfigMap's name carries its content's hash, so new content rolls pods."""
     settings = {row.variable: row.value for row in known.nccl if row.applies_to(shape.name)}
     text = "".join(f"{variable}={value}\n" for variable, value in sorted(settings.items()))
     # NCCL reads /etc/nccl.conf by itself, in every process that sees it.

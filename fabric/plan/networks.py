@@ -38,7 +38,9 @@ def ip_pools(addresses: AddressPlan, namespace: str) -> tuple[PlannedObject, ...
     )
 
 
-def networks(rails: tuple[Rail, ...], namespaces: tuple[str, ...], *, mtu: int, rdma_mode: str) -> tuple[PlannedObject, ...]:
+def networks(
+    rails: tuple[Rail, ...], namespaces: tuple[str, ...], *, mtu: int, rdma_mode: str
+) -> tuple[PlannedObject, ...]:
     """One network per rail (or one for all rails that share a pool) in every namespace; `mtu` in bytes."""
     by_network = {rail.network: rail for rail in rails}
     return tuple(

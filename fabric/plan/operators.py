@@ -5,11 +5,17 @@ from __future__ import annotations
 from pydantic import JsonValue
 
 from fabric.catalog import Chart, ChartName, Component, ReleaseLine
-from fabric.k8s.core import Namespace
 from fabric.k8s.base import ObjectMeta
+from fabric.k8s.core import Namespace
 from fabric.k8s.device_plugin import SriovDevicePluginConfig
 from fabric.k8s.mellanox import (
-    Multus, NicClusterPolicy, NicClusterPolicySpec, NvIpamOperand, OperandImage, SecondaryNetwork, SriovDevicePlugin,
+    Multus,
+    NicClusterPolicy,
+    NicClusterPolicySpec,
+    NvIpamOperand,
+    OperandImage,
+    SecondaryNetwork,
+    SriovDevicePlugin,
 )
 from fabric.k8s.nvidia import ClusterPolicy
 from fabric.k8s.scheduling import Toleration
@@ -17,9 +23,7 @@ from fabric.plan.records import ChartReference, HelmRelease, PlannedObject, Plan
 from fabric.plan.values import merged
 from fabric.spec import Software, StackSpec
 
-_PRIVILEGED = {
-    f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")
-}
+_PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
 # Rolling a device plug-in and the CNI operands over a pool takes minutes; images are pulled on every node.
 _POLICY_TIMEOUT = 1200
 
@@ -90,7 +94,11 @@ def nic_cluster_policy(spec: StackSpec, line: ReleaseLine, config: SriovDevicePl
 
 
 def _release(
-    software: Software, line: ReleaseLine, name: ChartName, computed: dict[str, JsonValue], override: dict[str, JsonValue]
+    software: Software,
+    line: ReleaseLine,
+    name: ChartName,
+    computed: dict[str, JsonValue],
+    override: dict[str, JsonValue],
 ) -> HelmRelease:
     chart = line.charts[name]
     return HelmRelease(
@@ -105,4 +113,6 @@ def _release(
 def _chart_reference(source: str, name: ChartName, chart: Chart) -> ChartReference:
     if source == "bundled":
         return ChartReference(name=name, version=chart.version, path=f"sandbox/charts/{name}")
-    return ChartReference(name=name, version=chart.version, repository=chart.repository if source == "upstream" else source)
+    return ChartReference(
+        name=name, version=chart.version, repository=chart.repository if source == "upstream" else source
+    )

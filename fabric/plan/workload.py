@@ -92,7 +92,11 @@ def plan_workload(
     # Interface names are fixed per rail: Multus' own numbering follows the order of the list, which editors change.
     networks = tuple(
         AttachedNetwork(
-            rail=rail.index, network=rail.network, resource=rail.resource_name, interface=f"net{rail.index + 1}", mtu=mtu
+            rail=rail.index,
+            network=rail.network,
+            resource=rail.resource_name,
+            interface=f"net{rail.index + 1}",
+            mtu=mtu,
         )
         for rail in rails
     )

@@ -7,6 +7,20 @@ from fabric.spec.software import GpuOperator, NetworkOperator, Software
 from fabric.spec.stack import StackSpec
 
 __all__ = [
-    "AddressRanges", "Addressing", "ExistingCluster", "Fabric", "GpuOperator", "NetworkOperator", "OfferedNamespace",
-    "Pool", "Software", "StackDocument", "StackSpec", "Taint", "load_stack", "read_document", "stack_file", "validate",
+    "AddressRanges",
+    "Addressing",
+    "ExistingCluster",
+    "Fabric",
+    "GpuOperator",
+    "NetworkOperator",
+    "OfferedNamespace",
+    "Pool",
+    "Software",
+    "StackDocument",
+    "StackSpec",
+    "Taint",
+    "load_stack",
+    "read_document",
+    "stack_file",
+    "validate",
 ]

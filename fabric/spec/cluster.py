@@ -39,9 +39,7 @@ class Pool(FrozenModel):
         known: Catalog = (info.context or {})["catalog"]
         if value not in known.shapes:
             guess = nearest(value, known.shapes)
-            raise ValueError(
-                f"no shape {value!r} in the catalog; {guess}allowed: {', '.join(sorted(known.shapes))}"
-            )
+            raise ValueError(f"no shape {value!r} in the catalog; {guess}allowed: {', '.join(sorted(known.shapes))}")
         return value
 
 
@@ -67,7 +65,7 @@ class ExistingCluster(FrozenModel):
     context: str | None = Field(default=None, description="context of the kubeconfig; its current one by default")
     id: str | None = Field(
         default=None,
-        description="identity of the cluster; by default derived from its API server's address and certificate authority",
+        description="identity of the cluster; by default derived from its API server's address and authority",
     )
     pools: tuple[Pool, ...] = Field(min_length=1, description="the GPU pools")
     ranges: AddressRanges = AddressRanges()

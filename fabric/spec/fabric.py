@@ -15,7 +15,7 @@ class Addressing(FrozenModel):
     """The fabric's address space and how it is cut."""
 
     layout: Literal["flat", "per-rail"] = Field(
-        default="per-rail", description="`flat`: one pool for all rails; `per-rail`: one subnet, pool and network a rail"
+        default="per-rail", description="`flat`: one pool for all rails; `per-rail`: a subnet, pool and network each"
     )
     supernet: IPv4Network = Field(description="the range all fabric addresses come from")
     prefix_length: int | None = Field(
@@ -48,7 +48,9 @@ def _name_alone(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-NamespaceEntry = Annotated[OfferedNamespace, BeforeValidator(_name_alone, json_schema_input_type=str | OfferedNamespace)]
+NamespaceEntry = Annotated[
+    OfferedNamespace, BeforeValidator(_name_alone, json_schema_input_type=str | OfferedNamespace)
+]
 
 
 class Fabric(FrozenModel):

@@ -58,14 +58,11 @@ def cluster_entry(text: str, context: str | None) -> dict[str, Any]:
     wanted = context or document.get("current-context")
     if not wanted:
         raise ValueError("has no current context, and the stack names none")
-    contexts = {entry.get("name"): entry.get("context") or {} for entry in document["contexts"] if isinstance(entry, dict)}
+    contexts = _by_name(document["contexts"], "context")
     if wanted not in contexts:
         raise ValueError(f"has no context {wanted!r}; it has: {', '.join(sorted(map(str, contexts)))}")
-    clusters = {
-        entry.get("name"): entry.get("cluster") for entry in document.get("clusters") or [] if isinstance(entry, dict)
-    }
-    found = clusters.get(contexts[wanted].get("cluster"))
-    if not isinstance(found, dict) or not found.get("server"):
+    found = _by_name(document.get("clusters"), "cluster").get(contexts[wanted].get("cluster"), {})
+    if not found.get("server"):
         raise ValueError(f"context {wanted!r} leads to no cluster with a server")
     return found
 
@@ -81,3 +78,13 @@ def cluster_identity(text: str, context: str | None) -> str:
     entry = cluster_entry(text, context)
     authority = entry.get("certificate-authority-data") or entry.get("certificate-authority") or ""
     return hashlib.sha256(f"{entry['server']}\n{authority}".encode()).hexdigest()[:32]
+
+
+def _by_name(entries: Any, key: str) -> dict[Any, dict[str, Any]]:
+    """The named stanzas of a kubeconfig list; entries of any other form are left out."""
+    listed = entries if isinstance(entries, list) else []
+    return {
+        entry.get("name"): entry[key]
+        for entry in listed
+        if isinstance(entry, dict) and isinstance(entry.get(key), dict)
+    }

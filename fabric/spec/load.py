@@ -39,10 +39,17 @@ def stack_file(name: str, root: Path) -> Path:
     for place in places:
         if place.is_file():
             return place
-    known = sorted(p.name.removeprefix("Pulumi.").removesuffix(".yaml") for folder in (root, root / "examples")
-                   for p in folder.glob("Pulumi.*.yaml"))
-    problem = finding("SPC004", "", f"there is no stack file for {name!r}",
-                      f"{nearest(name, known)}stacks here: {', '.join(known) or 'none'}")
+    known = sorted(
+        p.name.removeprefix("Pulumi.").removesuffix(".yaml")
+        for folder in (root, root / "examples")
+        for p in folder.glob("Pulumi.*.yaml")
+    )
+    problem = finding(
+        "SPC004",
+        "",
+        f"there is no stack file for {name!r}",
+        f"{nearest(name, known)}stacks here: {', '.join(known) or 'none'}",
+    )
     raise ConfigurationError([problem], f"Pulumi.{name}.yaml")
 
 
@@ -110,7 +117,9 @@ def load_stack(name: str, root: Path) -> StackSpec:
 def _parse(name: str, sections: Mapping[str, Any]) -> StackSpec:
     # Strict JSON mode: "3" is no number and 26.4 no text, while addresses may still be written as text.
     text = json.dumps({"name": name, **sections}, default=str)
-    return StackSpec.model_validate_json(text, strict=True, context={"catalog": catalog()}, by_alias=True, by_name=False)
+    return StackSpec.model_validate_json(
+        text, strict=True, context={"catalog": catalog()}, by_alias=True, by_name=False
+    )
 
 
 def _without_strangers(sections: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Finding, ...]]:
@@ -119,8 +128,12 @@ def _without_strangers(sections: Mapping[str, Any]) -> tuple[dict[str, Any], tup
     known = {key: value for key, value in sections.items() if key in SECTIONS}
     strangers = [key for key in sections if key not in SECTIONS and key != secret]
     return known, tuple(
-        finding("SPC001", dotted((key,)), "this key is not known",
-                f"{nearest(key, SECTIONS)}remove it, or use one of: {', '.join(SECTIONS)}")
+        finding(
+            "SPC001",
+            dotted((key,)),
+            "this key is not known",
+            f"{nearest(key, SECTIONS)}remove it, or use one of: {', '.join(SECTIONS)}",
+        )
         for key in strangers
     )
 

@@ -86,8 +86,10 @@ def _meaning(root: type[BaseModel], location: Location) -> str:
         if isinstance(location[end - 1], int):
             continue
         model = _model_at(root, location[: end - 1])
-        field = None if model is None else next(
-            (f for name, f in model.model_fields.items() if location[end - 1] in (f.alias, name)), None
+        field = (
+            None
+            if model is None
+            else next((f for name, f in model.model_fields.items() if location[end - 1] in (f.alias, name)), None)
         )
         if field is not None and field.description:
             return field.description

@@ -53,5 +53,7 @@ class Software(FrozenModel):
     @classmethod
     def _charts_can_be_found(cls, value: str) -> str:
         if value not in ("upstream", "bundled") and not _MIRROR.match(value):
-            raise ValueError(f"{value!r} names no charts; allowed: upstream, bundled, or a mirror (https://… or oci://…)")
+            raise ValueError(
+                f"{value!r} names no charts; allowed: upstream, bundled, or a mirror (https://… or oci://…)"
+            )
         return value

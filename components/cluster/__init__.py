@@ -1,0 +1,1 @@
+"""Clusters: each provider's component gives the same ClusterHandle."""

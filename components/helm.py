@@ -1,0 +1,52 @@
+"""The one way a chart becomes a Helm release."""
+
+from __future__ import annotations
+
+import pulumi
+from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
+
+from fabric.plan import ChartReference, HelmRelease
+
+
+def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) -> Release:
+    """A release exactly as planned; ready when every object of the chart is.
+
+    Decisions made here once: a fixed name (so that names inside the chart stay), an own Namespace resource (so that
+    Pod Security labels are there), all values from this run alone, failed upgrades cleaned up but kept for a look.
+    """
+    chart = planned.chart
+    return Release(
+        f"{name}-{planned.name}",
+        name=planned.name,
+        namespace=planned.namespace,
+        chart=_location(chart),
+        version=chart.version,
+        repository_opts=_repository(chart),
+        values=planned.values,
+        timeout=planned.timeout,
+        create_namespace=False,
+        # Each revision keeps a secret with all values in the cluster; unlimited by default.
+        max_history=5,
+        # Helm otherwise keeps the old values when the new set is empty.
+        reset_values=True,
+        # Not atomic: that would remove a failed installation together with the evidence.
+        cleanup_on_fail=True,
+        skip_await=False,
+        wait_for_jobs=True,
+        # The name is fixed, so the old release must be gone before a replacement can be made.
+        opts=pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(delete_before_replace=True)),
+    )
+
+
+def _location(chart: ChartReference) -> str:
+    if chart.path is not None:
+        return f"./{chart.path}"
+    if chart.repository is not None and chart.repository.startswith("oci://"):
+        return f"{chart.repository}/{chart.name}"
+    return chart.name
+
+
+def _repository(chart: ChartReference) -> RepositoryOptsArgs | None:
+    if chart.repository is None or chart.repository.startswith("oci://"):
+        return None
+    return RepositoryOptsArgs(repo=chart.repository)

@@ -1,0 +1,1 @@
+"""The fabric itself: address pools, networks, NCCL files."""

@@ -1,0 +1,85 @@
+"""The one way an object of the plan becomes a Pulumi resource."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import pulumi
+from pulumi_kubernetes.apiextensions import CustomResource, CustomResourcePatch
+from pulumi_kubernetes.core.v1 import ConfigMap, Namespace
+
+from fabric.k8s import core
+from fabric.plan import PlannedObject, PlannedReadiness
+
+# Resources that a component's children must wait for.
+After = Sequence[pulumi.Resource]
+
+
+def child_options(parent: pulumi.Resource, provider: pulumi.ProviderResource, after: After) -> pulumi.ResourceOptions:
+    """Options of a component's child; dependencies are named, since a component's own do not reach its children."""
+    return pulumi.ResourceOptions(parent=parent, provider=provider, depends_on=list(after))
+
+
+def apply_object(name: str, planned: PlannedObject, options: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    """One planned object as a resource named after the component and the object.
+
+    What counts as ready is the plan's decision: a condition with a time limit, or existence. Core kinds have waits of
+    their own in the provider.
+    """
+    manifest = planned.object.manifest()
+    metadata = manifest["metadata"]
+    place = f"-{metadata['namespace']}" if "namespace" in metadata else ""
+    resource = f"{name}-{metadata['name']}{place}"
+    if isinstance(planned.object, core.Namespace):
+        return Namespace(resource, metadata=metadata, opts=options)
+    if isinstance(planned.object, core.ConfigMap):
+        return ConfigMap(
+            resource, metadata=metadata, data=manifest["data"], immutable=manifest.get("immutable"), opts=options
+        )
+    if planned.wait_for is not None:
+        wait = _wait(planned.wait_for, planned.timeout)
+        metadata = metadata | {"annotations": metadata.get("annotations", {}) | wait}
+    return CustomResource(
+        resource,
+        api_version=manifest["apiVersion"],
+        kind=manifest["kind"],
+        metadata=metadata,
+        spec=manifest["spec"],
+        opts=options,
+    )
+
+
+def await_readiness(name: str, readiness: PlannedReadiness, options: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    """Wait for a condition of an object that something else created; nothing but annotations is written to it."""
+    return CustomResourcePatch(
+        f"{name}-{readiness.name}-ready",
+        api_version=readiness.api_version,
+        kind=readiness.kind,
+        metadata={"name": readiness.name, "annotations": _wait(readiness.wait_for, readiness.timeout)},
+        opts=options,
+    )
+
+
+def _wait(condition: str, seconds: int) -> dict[str, str]:
+    return {"pulumi.com/waitFor": condition, "pulumi.com/timeoutSeconds": str(seconds)}
+
+
+class ObjectGroup(pulumi.ComponentResource):
+    """Planned objects of one concern that do not depend on each other; subclasses say which concern."""
+
+    type_token: ClassVar[str]
+    resources: tuple[pulumi.Resource, ...]
+
+    def __init__(
+        self,
+        name: str,
+        planned: tuple[PlannedObject, ...],
+        provider: pulumi.ProviderResource,
+        after: After = (),
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(self.type_token, name, None, opts)
+        options = child_options(self, provider, after)
+        self.resources = tuple(apply_object(name, entry, options) for entry in planned)
+        self.register_outputs({"names": sorted({entry.name for entry in planned})})

@@ -1,0 +1,56 @@
+"""The engine's configuration as a stack document, so that a run and the command line say the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pulumi
+from pulumi.runtime import config as engine
+
+from fabric.plan import Plan
+from fabric.prepare import prepare
+from fabric.rules import ConfigurationError
+from fabric.spec import StackDocument, stack_file
+from fabric.spec.problems import NAMESPACE
+
+
+def program_plan(root: Path) -> Plan:
+    """The plan of the running program's stack.
+
+    Raises:
+        pulumi.RunError: the configuration cannot be used; printed without a traceback, before any resource.
+    """
+    try:
+        plan = prepare(_document(root), need_cluster=True)
+    except ConfigurationError as error:
+        raise pulumi.RunError(str(error)) from None
+    for finding in plan.findings:
+        pulumi.log.info(f"{finding.severity} {finding.id} {finding.path}: {finding.message} -> {finding.remedy}")
+    return plan
+
+
+def _document(root: Path) -> StackDocument:
+    name = pulumi.get_stack()
+    try:
+        file = str(stack_file(name, root).relative_to(root))
+    except ConfigurationError:
+        # A stack may be configured by `pulumi config set` alone, in a file elsewhere.
+        file = f"Pulumi.{name}.yaml"
+    prefix = f"{NAMESPACE}:"
+    secret = set(engine.get_config_secret_keys_env())
+    sections = {
+        key.removeprefix(prefix): None if key in secret else _value(text)
+        for key, text in {**engine.get_config_env(), **engine.CONFIG.get()}.items()
+        if key.startswith(prefix)
+    }
+    return StackDocument(name=name, file=file, root=root, sections=sections)
+
+
+def _value(text: str) -> Any:
+    # The engine hands objects over as JSON and scalars as plain text.
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text

@@ -1,0 +1,42 @@
+"""The outputs of a stack: few, typed, versioned. A test pins their names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pulumi
+from pydantic import JsonValue
+
+from components.cluster.handle import ClusterHandle
+from fabric.plan import Plan
+
+
+@dataclass(frozen=True)
+class StackOutputs:
+    """What training jobs and other stacks read.
+
+    `fabric` is the contract (JSON Schema: `python -m fabric schema contract`); `address_plan` is the address plan with
+    its proof; `kubeconfig` is secret.
+    """
+
+    fabric: dict[str, JsonValue]
+    address_plan: dict[str, JsonValue]
+    cluster_id: pulumi.Output[str]
+    kubeconfig: pulumi.Output[str]
+
+    def export(self) -> None:
+        """Make them the running stack's outputs."""
+        pulumi.export("fabric", self.fabric)
+        pulumi.export("addressPlan", self.address_plan)
+        pulumi.export("clusterId", self.cluster_id)
+        pulumi.export("kubeconfig", self.kubeconfig)
+
+
+def stack_outputs(plan: Plan, cluster: ClusterHandle) -> StackOutputs:
+    """The outputs of a plan on a cluster."""
+    return StackOutputs(
+        fabric=plan.workload.model_dump(mode="json", by_alias=True),
+        address_plan=plan.addresses.model_dump(mode="json", by_alias=True),
+        cluster_id=cluster.cluster_id,
+        kubeconfig=cluster.kubeconfig,
+    )
