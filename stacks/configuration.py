@@ -11,7 +11,7 @@ from pulumi.runtime import config as engine
 
 from fabric.plan import Plan
 from fabric.prepare import prepare
-from fabric.rules import ConfigurationError
+from fabric.rules import ConfigurationError, Severity
 from fabric.spec import StackDocument, stack_file
 from fabric.spec.problems import NAMESPACE
 
@@ -26,8 +26,9 @@ def program_plan(root: Path) -> Plan:
         plan = prepare(_document(root), need_cluster=True)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
-    for finding in plan.findings:
-        pulumi.log.info(f"{finding.severity} {finding.id} {finding.path}: {finding.message} -> {finding.remedy}")
+    for entry in plan.findings:
+        if entry.severity is Severity.WARNING:
+            pulumi.log.warn(f"{entry.id} {entry.path}: {entry.message} -> {entry.remedy}")
     return plan
 
 

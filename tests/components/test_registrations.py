@@ -1,0 +1,156 @@
+"""What each resource is told: provider, parent, names, waits, secrets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import KUBECONFIG, ROOT, STACKS, run_program, stack_config
+from recording import Recording
+
+from fabric.k8s.cni import NETWORKS_ANNOTATION
+from fabric.plan import Plan
+from fabric.prepare import prepare_stack
+from fabric.spec.kubeconfig import cluster_identity
+
+pytestmark = pytest.mark.components
+
+
+@pytest.fixture(scope="session")
+def dev_plan() -> Plan:
+    return prepare_stack("dev", ROOT)
+
+
+def test_every_kubernetes_resource_uses_the_clusters_own_provider(stack: Recording) -> None:
+    strangers = {r.name: r.provider for r in stack.resources if r.type.startswith("kubernetes:")}
+    assert set(strangers.values()) == {"cluster-kubernetes"}
+
+
+def test_the_provider_is_identified_by_the_cluster_and_not_by_a_constant(stack: Recording) -> None:
+    assert stack["cluster-kubernetes"].inputs["clusterIdentifier"] == cluster_identity(KUBECONFIG, None)
+
+
+def test_every_child_is_parented_and_carries_its_components_name(stack: Recording) -> None:
+    components = {r.name for r in stack.resources if not r.custom}
+    orphans = [r.name for r in stack.resources if r.custom and r.parent not in components]
+    misnamed = [r.name for r in stack.resources if r.custom and not r.name.startswith(f"{r.parent}-")]
+    assert (orphans, misnamed) == ([], [])
+
+
+def test_component_types_are_tokens_of_this_project(stack: Recording) -> None:
+    tokens = {r.type for r in stack.resources if not r.custom}
+    assert tokens == {
+        "gpu-fabric:cluster:ExistingCluster",
+        "gpu-fabric:cluster:Namespaces",
+        "gpu-fabric:operators:GpuOperator",
+        "gpu-fabric:operators:NetworkOperator",
+        "gpu-fabric:rdma:FabricNetworks",
+        "gpu-fabric:rdma:IpPools",
+        "gpu-fabric:rdma:NcclFiles",
+    }
+
+
+def test_releases_have_fixed_names_exact_versions_a_time_limit_and_a_bounded_history(stack: Recording) -> None:
+    releases = {r.inputs["name"]: r for r in stack.of_type("helm.sh/v3:Release")}
+    assert {name: r.inputs["version"] for name, r in releases.items()} == {
+        "gpu-operator": "v26.3.3",
+        "network-operator": "26.4.1",
+    }
+    for release in releases.values():
+        assert release.delete_before_replace
+        assert release.inputs["timeout"] >= 600
+        assert release.inputs["maxHistory"] == 5
+        assert release.inputs["resetValues"] is True
+        assert release.inputs["createNamespace"] is False
+        assert release.inputs["skipAwait"] is False
+
+
+def test_the_sandbox_installs_bundled_charts_and_everything_else_the_vendors(
+    dev: Recording, recorded: object, kubeconfig: Path
+) -> None:
+    upstream = run_program("sriov-flat", stack_config(STACKS["sriov-flat"], kubeconfig))
+    assert dev["gpu-operator-gpu-operator"].inputs["chart"] == "./sandbox/charts/gpu-operator"
+    assert upstream["gpu-operator-gpu-operator"].inputs["chart"] == "gpu-operator"
+    assert upstream["gpu-operator-gpu-operator"].inputs["repositoryOpts"] == {
+        "repo": "https://helm.ngc.nvidia.com/nvidia"
+    }
+
+
+@pytest.mark.parametrize(
+    ("mirror", "chart", "repository"),
+    [
+        ("https://charts.example.com/nvidia", "gpu-operator", {"repo": "https://charts.example.com/nvidia"}),
+        ("oci://registry.example.com/charts", "oci://registry.example.com/charts/gpu-operator", None),
+    ],
+)
+def test_a_mirror_takes_the_place_of_the_vendors_repository(
+    kubeconfig: Path, mirror: str, chart: str, repository: dict[str, str] | None
+) -> None:
+    config = stack_config(STACKS["dev"], kubeconfig)
+    config["gpu-fabric:software"]["charts"] = mirror
+    inputs = run_program("dev", config)["gpu-operator-gpu-operator"].inputs
+    assert (inputs["chart"], inputs.get("repositoryOpts")) == (chart, repository)
+
+
+def test_what_gates_later_work_carries_a_condition_and_a_time_limit(stack: Recording) -> None:
+    for name in ("gpu-operator-cluster-policy-ready", "network-operator-nic-cluster-policy"):
+        annotations = stack[name].inputs["metadata"]["annotations"]
+        assert annotations["pulumi.com/waitFor"] == "jsonpath={.status.state}=ready"
+        assert int(annotations["pulumi.com/timeoutSeconds"]) >= 600
+
+
+def test_operator_namespaces_let_privileged_pods_in(stack: Recording) -> None:
+    for namespace in stack.of_type("core/v1:Namespace"):
+        assert namespace.inputs["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "privileged"
+
+
+def test_the_kubeconfig_is_secret_on_its_way_in_and_out_and_shows_nowhere_else(stack: Recording) -> None:
+    assert "kubeconfig" in stack["cluster-kubernetes"].secrets
+    assert stack.secret_outputs == {"kubeconfig"}
+    others = [r.inputs for r in stack.resources if r.name != "cluster-kubernetes"]
+    outputs = {name: value for name, value in stack.outputs.items() if name != "kubeconfig"}
+    assert "a-secret-token" not in json.dumps([others, outputs], default=str)
+
+
+def test_a_stack_has_exactly_these_outputs(stack: Recording) -> None:
+    assert set(stack.outputs) == {"fabric", "addressPlan", "clusterId", "kubeconfig"}
+
+
+def test_the_fabric_output_is_the_plans_contract_and_names_no_empty_values(dev: Recording, dev_plan: Plan) -> None:
+    fabric = dev.outputs["fabric"]
+    assert fabric["schemaVersion"] == "v1"
+    assert fabric["annotations"][NETWORKS_ANNOTATION] == dev_plan.workload.annotations[NETWORKS_ANNOTATION]
+    assert "null" not in json.dumps(fabric)
+
+
+def test_what_is_registered_is_what_the_plan_holds(dev: Recording, dev_plan: Plan) -> None:
+    registered = {}
+    for resource in dev.resources:
+        if resource.type.startswith("kubernetes:") and not resource.type.endswith(("Release", "Patch")):
+            metadata = {k: v for k, v in resource.inputs["metadata"].items() if k in ("name", "namespace", "labels")}
+            body = {k: v for k, v in resource.inputs.items() if k in ("spec", "data", "immutable")}
+            registered[resource.inputs["kind"], metadata["name"]] = (metadata, body)
+    planned = {}
+    for entry in dev_plan.objects:
+        manifest = entry.object.manifest()
+        metadata = {k: v for k, v in manifest["metadata"].items() if k in ("name", "namespace", "labels")}
+        body = {k: v for k, v in manifest.items() if k in ("spec", "data", "immutable")}
+        planned[manifest["kind"], metadata["name"]] = (metadata, body)
+    assert registered == planned
+
+
+def test_the_number_of_resources_does_not_depend_on_the_number_of_nodes(dev: Recording, kubeconfig: Path) -> None:
+    config = stack_config(STACKS["dev"], kubeconfig)
+    config["gpu-fabric:cluster"]["pools"][0]["nodes"] = 512  # type: ignore[index]
+    assert len(run_program("dev", config).resources) == len(dev.resources)
+
+
+def test_a_namespace_that_exists_already_is_not_taken_over(kubeconfig: Path) -> None:
+    config = stack_config(STACKS["dev"], kubeconfig)
+    config["gpu-fabric:fabric"]["namespaces"] = ["theirs", {"name": "ours", "create": True}]
+    recording = run_program("dev", config)
+    created = {r.inputs["metadata"]["name"] for r in recording.of_type("core/v1:Namespace")}
+    attached = {r.inputs["metadata"]["namespace"] for r in recording.of_type("v1:NetworkAttachmentDefinition")}
+    assert created == {"gpu-operator", "nvidia-network-operator", "ours"}
+    assert attached == {"theirs", "ours"}
