@@ -113,7 +113,9 @@ def _build_lock(progress: Progress) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             handle.seek(0)
-            progress.say(f"process {handle.read().strip() or 'unknown'} is building the same binaries; waiting for it …")
+            progress.say(
+                f"process {handle.read().strip() or 'unknown'} is building the same binaries; waiting for it …"
+            )
             fcntl.flock(handle, fcntl.LOCK_EX)
         handle.truncate(0)
         handle.write(str(os.getpid()))

@@ -95,5 +95,5 @@ def _install(folder: Path, needed: tuple[int, ...]) -> None:
         # another run may have been faster: then ours is thrown away
         if not folder.exists():
             Path(scratch).chmod(0o755)
-            os.rename(scratch, folder)
+            Path(scratch).rename(folder)
             Path(scratch).mkdir()

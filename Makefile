@@ -1,0 +1,63 @@
+# STACK names the stack file to use: Pulumi.<STACK>.yaml here or in examples/.
+STACK  ?= dev
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up preview destroy outputs plan status test test-fast lint docs bench
+
+help: ## show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(READY) ## make the virtual environment
+
+$(READY): requirements.txt requirements-dev.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
+	@echo "installing Python packages into $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@touch $@
+
+up: setup ## start the sandbox if the stack needs it, and bring the stack up
+	@$(PY) -m sandbox up -s $(STACK)
+	@$(PY) -m sandbox pulumi up -s $(STACK)
+
+preview: setup ## show what `up` would change
+	@$(PY) -m sandbox up -s $(STACK)
+	@$(PY) -m sandbox pulumi preview -s $(STACK)
+
+destroy: setup ## take the stack down; for a sandbox stack, the sandbox's processes too
+	@$(PY) -m sandbox pulumi destroy -s $(STACK)
+	@$(PY) -m sandbox down
+
+outputs: setup ## print the stack's outputs as JSON, secrets masked
+	@$(PY) -m sandbox pulumi outputs -s $(STACK)
+
+plan: setup ## print everything the stack would create; needs no cluster
+	@$(PY) -m fabric plan -s $(STACK)
+
+status: setup ## show the sandbox's processes
+	@$(PY) -m sandbox status
+
+test: setup lint ## run every tier, and say what was skipped and why
+	@$(PY) -m sandbox build core helm
+	@$(PY) -m pytest tests
+
+test-fast: setup ## run the tiers that need only Python
+	@$(PY) -m pytest -n 2 tests/unit tests/components
+
+lint: setup ## check style and types
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/mypy
+
+docs: setup ## write the generated pages anew
+	@$(PY) -m fabric schema stack > docs/schema/stack.json
+	@$(PY) -m fabric schema contract > docs/schema/contract.json
+	@$(PY) -m fabric reference > docs/configuration.md
+
+bench: setup ## measure the budgets, as ratios within one run
+	@$(PY) -m sandbox build core helm
+	@$(PY) -m sandbox.bench

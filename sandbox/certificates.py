@@ -1,0 +1,154 @@
+"""The sandbox's own keys, certificates, token and kubeconfig, made at first start, readable by their owner only."""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import ipaddress
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from sandbox.home import SandboxHome, write_private
+
+ADMIN = "sandbox-admin"
+_LIFETIME = datetime.timedelta(days=3650)
+
+
+@dataclass(frozen=True)
+class Pki:
+    """The files under ``pki/``."""
+
+    folder: Path
+
+    @property
+    def ca(self) -> Path:
+        return self.folder / "ca.crt"
+
+    @property
+    def certificate(self) -> Path:
+        """What every server on 127.0.0.1 shows, and what they show each other as clients."""
+        return self.folder / "server.crt"
+
+    @property
+    def key(self) -> Path:
+        return self.folder / "server.key"
+
+    @property
+    def service_accounts(self) -> Path:
+        """The key with which service-account tokens are signed."""
+        return self.folder / "service-accounts.key"
+
+    @property
+    def tokens(self) -> Path:
+        """The API server's token file: one random token, in the group that may do everything."""
+        return self.folder / "tokens.csv"
+
+    def complete(self) -> bool:
+        files = (self.ca, self.certificate, self.key, self.service_accounts, self.tokens)
+        return all(file.exists() for file in files)
+
+
+def ensure_pki(home: SandboxHome) -> Pki:
+    """The key material of a sandbox, made when it is not there yet."""
+    pki = Pki(home.pki)
+    if not pki.complete():
+        _make(pki)
+    return pki
+
+
+def write_kubeconfig(home: SandboxHome, pki: Pki, port: int) -> None:
+    """Write the kubeconfig for the API server on 127.0.0.1 and the given port (mode 600)."""
+    token = pki.tokens.read_text().partition(",")[0]
+    name = "gpu-fabric-sandbox"
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": name,
+        "clusters": [
+            {
+                "name": name,
+                "cluster": {
+                    "server": f"https://127.0.0.1:{port}",
+                    "certificate-authority-data": base64.b64encode(pki.ca.read_bytes()).decode(),
+                },
+            }
+        ],
+        "users": [{"name": ADMIN, "user": {"token": token}}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": ADMIN}}],
+    }
+    content = yaml.safe_dump(document, sort_keys=False)
+    if not home.kubeconfig.exists() or home.kubeconfig.read_text() != content:
+        write_private(home.kubeconfig, content)
+
+
+def _make(pki: Pki) -> None:
+    # imported here: a second `up` needs none of it, and it costs a fifth of a second
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+    def pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
+        encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+        return key.private_bytes(encoding, form, serialization.NoEncryption())
+
+    def name(common: str) -> x509.Name:
+        return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+    def builder(subject: str, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+        now = datetime.datetime.now(datetime.UTC)
+        return (
+            x509.CertificateBuilder()
+            .subject_name(name(subject))
+            .issuer_name(name("gpu-fabric sandbox CA"))
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(hours=1))
+            .not_valid_after(now + _LIFETIME)
+        )
+
+    ca_key = ec.generate_private_key(ec.SECP256R1())
+    ca = (
+        builder("gpu-fabric sandbox CA", ca_key)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(
+            x509.KeyUsage(
+                digital_signature=True,
+                key_cert_sign=True,
+                crl_sign=True,
+                content_commitment=False,
+                key_encipherment=False,
+                data_encipherment=False,
+                key_agreement=False,
+                encipher_only=False,
+                decipher_only=False,
+            ),
+            critical=True,
+        )
+        .sign(ca_key, hashes.SHA256())
+    )
+    key = ec.generate_private_key(ec.SECP256R1())
+    # 10.96.0.1 is the first service address: what pods would call the API server by
+    addresses = [ipaddress.ip_address(address) for address in ("127.0.0.1", "::1", "10.96.0.1")]
+    names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"]
+    certificate = (
+        builder("gpu-fabric sandbox", key)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(
+            x509.SubjectAlternativeName([*map(x509.DNSName, names), *map(x509.IPAddress, addresses)]), critical=False
+        )
+        .add_extension(
+            x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False
+        )
+        .sign(ca_key, hashes.SHA256())
+    )
+    service_accounts = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    # the CA's key is not kept: nothing is ever signed again, and what does not exist cannot leak
+    write_private(pki.ca, ca.public_bytes(serialization.Encoding.PEM))
+    write_private(pki.certificate, certificate.public_bytes(serialization.Encoding.PEM))
+    write_private(pki.key, pem(key))
+    write_private(pki.service_accounts, pem(service_accounts))
+    write_private(pki.tokens, f'{secrets.token_urlsafe(32)},{ADMIN},{ADMIN},"system:masters"\n')

@@ -1,0 +1,193 @@
+"""Bring the control plane up, down, and say how it is."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox import stages
+from sandbox.certificates import Pki, ensure_pki, write_kubeconfig
+from sandbox.failure import SandboxError
+from sandbox.home import SandboxHome
+from sandbox.kubernetes_api import Api, ApiError
+from sandbox.ports import choose_ports, is_listening, require_free
+from sandbox.processes import PidFile, last_lines, start, stop
+from sandbox.services import NAMES, PORTS, Service, services, to_restart, working_directory
+from sandbox.toolchain.build import Toolchain
+
+READY_WITHIN_S = 60.0
+# what a service gets of our environment: nothing that could carry a credential or change its behaviour
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER", "VIRTUAL_ENV", "PYTHONPATH")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ServiceStatus:
+    """A row of `status`: pid and port are None where there is none."""
+
+    name: str
+    pid: int | None
+    port: int | None
+    state: str
+    log: Path
+
+    @property
+    def good(self) -> bool:
+        return self.state == "running"
+
+
+class ControlPlane:
+    """The processes of one sandbox."""
+
+    def __init__(self, home: SandboxHome, say: Say) -> None:
+        self.home = home
+        self.say = say
+
+    def up(self, toolchain: Toolchain) -> bool:
+        """Start what does not run, wait until it is ready; False when everything ran already.
+
+        Raises SandboxError when a port is taken or a process does not become ready.
+        """
+        self.home.create()
+        state = self.home.load_state()
+        ports: dict[str, int] = state.get("ports") or choose_ports([name for names in PORTS.values() for name in names])
+        fingerprints: dict[str, str] = state.get("fingerprints", {})
+        pki = ensure_pki(self.home)
+        write_kubeconfig(self.home, pki, ports["kube-apiserver"])
+        known = services(self.home, toolchain, pki, ports)
+
+        def is_current(service: Service) -> bool:
+            return self._pid(service.name) is not None and fingerprints.get(service.name) == service.fingerprint()
+
+        stale = to_restart(known, is_current)
+        state["ports"] = ports
+        if not stale:
+            self._prepare_stages(state)
+            return False
+        for service in reversed(stale):
+            self._stop(service.name)
+        self.home.save_state(state)
+        started: list[Service] = []
+        for service in known:
+            if service not in stale:
+                continue
+            if service.name == "kwok":
+                self._prepare_stages(state, before_kwok=True)
+            self._start(service, ports)
+            started.append(service)
+            state["fingerprints"] = {**state.get("fingerprints", {}), service.name: service.fingerprint()}
+            self.home.save_state(state)
+            # what others need must be ready before they start; the rest becomes ready side by side
+            if any(service.name in other.needs for other in known):
+                self._wait_ready(service, pki, ports)
+        for service in started:
+            self._wait_ready(service, pki, ports)
+        self._prepare_stages(state)
+        return True
+
+    def down(self) -> list[str]:
+        """Stop everything that runs, clients first; gives the names of what was stopped."""
+        return [name for name in reversed(NAMES) if self._stop(name)]
+
+    def status(self) -> list[ServiceStatus]:
+        """How every process is; empty when there is no sandbox."""
+        ports: dict[str, int] = self.home.load_state().get("ports", {})
+        if not ports:
+            return []
+        rows = []
+        for name in NAMES:
+            pid, port = self._pid(name), ports.get(name)
+            if pid is None:
+                state = "crashed" if self._pid_file(name).path.exists() else "stopped"
+            else:
+                state = "running" if port is None or is_listening(port) else "not answering"
+            rows.append(ServiceStatus(name, pid, port, state, self._log(name)))
+        return rows
+
+    def is_ready(self) -> bool:
+        """Whether the API server answers and is ready."""
+        return self.home.kubeconfig.exists() and Api(self.home.kubeconfig, timeout_s=5).is_ready()
+
+    def _prepare_stages(self, state: dict[str, Any], *, before_kwok: bool = False) -> None:
+        api = Api(self.home.kubeconfig)
+        try:
+            if state.get("stages") != stages.digest():
+                stages.apply_stages(api)
+                state["stages"] = stages.digest()
+                self.home.save_state(state)
+            if before_kwok:
+                stages.before_kwok_starts(api)
+        except ApiError as error:
+            raise SandboxError(
+                f"the stages of simulated nodes and pods were refused: {error}", "See: python -m sandbox status"
+            ) from error
+
+    def _start(self, service: Service, ports: dict[str, int]) -> None:
+        for name in service.ports:
+            require_free(service.name, ports[name])
+        if not Path(service.command[0]).exists():
+            raise SandboxError(f"{service.command[0]} is gone", "Build it again: python -m sandbox build")
+        environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        environment.update(service.environment)
+        self.say(f"starting {service.name}")
+        pid_file = self._pid_file(service.name)
+        start(service.command, pid_file, self._log(service.name), environment, working_directory())
+
+    def _stop(self, name: str) -> bool:
+        # only etcd has something to bring to an end; an API server whose etcd is gone would wait for a minute
+        return stop(self._pid_file(name), grace_s=10.0 if name == "etcd" else 2.0)
+
+    def _wait_ready(self, service: Service, pki: Pki, ports: dict[str, int]) -> None:
+        deadline = time.monotonic() + READY_WITHIN_S
+        while True:
+            if self._pid(service.name) is None:
+                raise self._failure(service, "ended right after it was started")
+            if self._answers(service, pki, ports):
+                return
+            if time.monotonic() > deadline:
+                raise self._failure(service, f"was not ready within {READY_WITHIN_S:.0f} s")
+            time.sleep(0.05)
+
+    def _answers(self, service: Service, pki: Pki, ports: dict[str, int]) -> bool:
+        if not service.ports:
+            return True
+        port = ports[service.ports[0]]
+        if service.name == "kube-apiserver":
+            return is_listening(port) and self.is_ready()
+        if not is_listening(port) or service.health is None:
+            return is_listening(port)
+        context = ssl.create_default_context(cafile=str(pki.ca))
+        # 127.0.0.1 must not go through a proxy of the machine
+        opener = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
+        )
+        try:
+            with opener.open(f"https://127.0.0.1:{port}{service.health}", timeout=3) as answer:
+                return bool(answer.status == 200)
+        except (OSError, urllib.error.URLError):
+            return False
+
+    def _failure(self, service: Service, what: str) -> SandboxError:
+        lines = "\n".join(f"    {line[:200]}" for line in last_lines(self._log(service.name), 8))
+        return SandboxError(
+            f"{service.name} {what}; the end of its log:\n{lines}",
+            f"The whole log: {self._log(service.name)}\n"
+            "If it stays so: `python -m sandbox reset` deletes the simulated cluster, then `up` makes a new one.",
+        )
+
+    def _pid_file(self, name: str) -> PidFile:
+        return PidFile(self.home.pids / f"{name}.json")
+
+    def _pid(self, name: str) -> int | None:
+        return self._pid_file(name).pid()
+
+    def _log(self, name: str) -> Path:
+        return self.home.logs / f"{name}.log"

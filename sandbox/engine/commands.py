@@ -1,0 +1,170 @@
+"""`up`, `preview`, `destroy` and `outputs` of a stack, whichever cluster it is for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandbox.engine.recovery import recover
+from sandbox.engine.run import Runs
+from sandbox.engine.workspace import Workspace, lies_in
+from sandbox.failure import SandboxError
+from sandbox.home import SandboxHome, default_home, project_root
+from sandbox.kubernetes_api import Api
+from sandbox.toolchain.build import Toolchain
+
+if TYPE_CHECKING:
+    from fabric.spec import StackSpec
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack by name, and its committed file."""
+
+    name: str
+    file: Path
+
+
+def is_sandbox_stack(spec: StackSpec, home: SandboxHome) -> bool:
+    """Whether the stack's cluster is the sandbox: its kubeconfig lies in the sandbox's folder."""
+    kubeconfig = getattr(spec.cluster, "kubeconfig", None)
+    return kubeconfig is not None and any(lies_in(kubeconfig, folder) for folder in (home.root, default_home()))
+
+
+class SandboxEngine:
+    """The engine on a stack whose cluster is the sandbox."""
+
+    def __init__(self, home: SandboxHome, toolchain: Toolchain, say: Say) -> None:
+        self.home = home
+        self.say = say
+        self.workspace = Workspace(home)
+        self.workspace.prepare(toolchain)
+        self.runs = Runs(self.workspace)
+
+    def up(self, stack: Stack, *, as_json: bool) -> int:
+        """Create or update the stack, then print its summary; gives the exit status."""
+        self._require_cluster()
+        with self._owned():
+            options = self._options(stack)
+            self._create(stack)
+            recover(self.workspace, self.runs, self._api(), stack.name, self.say, destroying=False)
+            arguments = ["up", "--yes", "--skip-preview", "--suppress-outputs", *options]
+            status = self.runs.run([*arguments, *(["--json"] if as_json else [])], project_root())
+        if status == 0 and not as_json:
+            return _print_summary(stack)
+        return _status(status)
+
+    def preview(self, stack: Stack, *, as_json: bool) -> int:
+        """Show what `up` would do; needs no cluster."""
+        with self._owned():
+            options = self._options(stack)
+            self._create(stack)
+            arguments = ["preview", "--suppress-outputs", *options, *(["--json"] if as_json else [])]
+            return _status(self.runs.run(arguments, project_root()))
+
+    def destroy(self, stack: Stack) -> int:
+        """Delete everything the stack created, then its state."""
+        if self.workspace.state(stack.name) is None:
+            self.say(f"there is no stack {stack.name} in the sandbox: nothing to destroy")
+            return 0
+        self._require_cluster()
+        with self._owned():
+            options = self._options(stack)
+            recover(self.workspace, self.runs, self._api(), stack.name, self.say, destroying=True)
+            status = self.runs.run(["destroy", "--yes", "--skip-preview", *options], project_root())
+            if status == 0:
+                remove = ["stack", "rm", "--yes", "--preserve-config", "--non-interactive", "--stack", stack.name]
+                status = self.runs.run(remove, self.workspace.stacks, quiet=True)
+                # the salt belongs to the state that is gone
+                self.workspace.stack_file(stack.name).unlink(missing_ok=True)
+        return _status(status)
+
+    def outputs(self, stack: Stack, *, show_secrets: bool) -> str:
+        """The stack's outputs as JSON; raises SandboxError when it is not up."""
+        if self.workspace.state(stack.name) is None:
+            raise SandboxError(
+                f"stack {stack.name} has not been brought up",
+                f"Bring it up: python -m sandbox pulumi up -s {stack.name}",
+            )
+        arguments = ["stack", "output", "--json", "--stack", stack.name]
+        return self.runs.capture([*arguments, *(["--show-secrets"] if show_secrets else [])], self.workspace.stacks)
+
+    def _options(self, stack: Stack) -> list[str]:
+        file = self.workspace.stack_config(stack.name, stack.file)
+        color = "always" if sys.stdout.isatty() and "NO_COLOR" not in os.environ else "never"
+        return ["--non-interactive", "--stack", stack.name, "--config-file", str(file), "--color", color]
+
+    def _create(self, stack: Stack) -> None:
+        if self.workspace.state(stack.name) is None:
+            arguments = ["stack", "init", "--non-interactive", "--stack", stack.name]
+            if self.runs.run(arguments, self.workspace.stacks, quiet=True) != 0:
+                raise SandboxError(f"the engine could not create stack {stack.name} (its output is above)")
+            # it rewrites the file, numbers as text; what it must keep of that is its salt
+            self.workspace.stack_config(stack.name, stack.file)
+
+    def _api(self) -> Api:
+        return Api(self.home.kubeconfig)
+
+    def _require_cluster(self) -> None:
+        if not self.home.kubeconfig.exists() or not self._api().is_ready():
+            raise SandboxError("the sandbox is not running", "Start it: python -m sandbox up (see also: status)")
+
+    def _owned(self) -> _Owned:
+        return _Owned(self.runs)
+
+
+class _Owned:
+    """While this lasts no other command runs the engine on the sandbox."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    def __enter__(self) -> None:
+        self._runs.require_none()
+        self._runs.own()
+
+    def __exit__(self, *_: object) -> None:
+        self._runs.release()
+
+
+def run_elsewhere(verb: str, stack: Stack, toolchain_bin: Path | None, extra: list[str]) -> int:
+    """Run the engine on a stack that is not the sandbox's, with the user's own login, passphrase and terminal.
+
+    Raises SandboxError when there is no Pulumi CLI on PATH and none was built.
+    """
+    path = os.environ.get("PATH", "") + (f"{os.pathsep}{toolchain_bin}" if toolchain_bin else "")
+    command = shutil.which("pulumi", path=path)
+    if command is None:
+        raise SandboxError(
+            "there is no `pulumi` on PATH", "Install the Pulumi CLI, or build it: python -m sandbox build pulumi"
+        )
+    arguments = [*(["stack", "output"] if verb == "outputs" else [verb]), "--stack", stack.name, *extra]
+    if stack.file.parent != project_root() and verb != "outputs":
+        arguments += ["--config-file", str(stack.file)]
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}"}
+    process = subprocess.Popen([command, *arguments], cwd=project_root(), env=environment)
+    # the terminal's Ctrl-C reaches the engine by itself, which stops in its own time; we only wait for it
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return _status(process.wait())
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _print_summary(stack: Stack) -> int:
+    sys.stdout.flush()
+    command = [sys.executable, "-m", "fabric", "plan", "-s", stack.name, "--summary"]
+    return subprocess.run(command, cwd=project_root()).returncode
+
+
+def _status(code: int) -> int:
+    return 0 if code == 0 else 1

@@ -1,0 +1,130 @@
+"""One run of the engine: recorded while it lasts, interruptible, and ended with all its plug-ins."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+from sandbox.engine.workspace import Workspace
+from sandbox.failure import SandboxError
+from sandbox.processes import PidFile, end
+
+
+class Runs:
+    """The record of the run on a sandbox's stacks: who asked for it (owner), and the engine."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._owner = PidFile(workspace.home.pulumi / "run-owner.json")
+        self._engine = PidFile(workspace.home.pulumi / "run-engine.json")
+
+    def require_none(self) -> None:
+        """Raise SandboxError when another command is running the engine right now."""
+        owner = self._owner.pid()
+        if owner is not None and owner != os.getpid():
+            raise SandboxError(
+                f"process {owner} is running Pulumi on this sandbox right now",
+                f"Wait until it has ended, or stop it: kill -INT {owner}",
+            )
+
+    def own(self) -> None:
+        self._owner.write(os.getpid())
+
+    def release(self) -> None:
+        self._owner.remove()
+
+    def end_leftovers(self) -> int:
+        """End what an interrupted run left: the engine and its plug-ins; gives how many processes that were.
+
+        Plug-ins make process groups of their own but stay in the engine's session, and all carry the
+        workspace's PULUMI_HOME: a process must have both to be taken for ours.
+        """
+        ended = 0
+        engine = self._engine.pid()
+        for pid in self._session_members():
+            end(pid, grace_s=10.0 if pid == engine else 3.0)
+            ended += 1
+        self._engine.remove()
+        return ended
+
+    def run(self, arguments: Sequence[str], cwd: Path, *, quiet: bool = False) -> int:
+        """Run the CLI to its end and give its exit status; `quiet` keeps its output for the case of failure."""
+        process = subprocess.Popen(
+            [self._workspace.command, *arguments],
+            cwd=cwd,
+            env=self._workspace.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE if quiet else None,
+            stderr=subprocess.STDOUT if quiet else None,
+            # Ctrl-C must reach the engine once, from us, and never its plug-ins first
+            start_new_session=True,
+        )
+        self._engine.write(process.pid)
+        output = b""
+        try:
+            output = wait_interruptible(process)
+        finally:
+            self.end_leftovers()
+        if quiet and process.returncode != 0:
+            sys.stderr.write(output.decode(errors="replace"))
+        return process.returncode
+
+    def capture(self, arguments: Sequence[str], cwd: Path) -> str:
+        """The standard output of a CLI command that changes nothing; raises SandboxError when it fails."""
+        result = subprocess.run(
+            [self._workspace.command, *arguments],
+            cwd=cwd,
+            env=self._workspace.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        if result.returncode != 0:
+            raise SandboxError(f"pulumi {arguments[0]} failed: {result.stderr.strip()}")
+        return result.stdout
+
+    def _session_members(self) -> list[int]:
+        session, _ = self._engine.recorded() or (None, None)
+        if session is None:
+            return []
+        home = str(self._workspace.engine_home)
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if os.getsid(process.pid) == session and process.environ().get("PULUMI_HOME") == home:
+                    found.append(process.pid)
+            except (psutil.Error, OSError):
+                continue
+        # the engine first: it ends its plug-ins by itself when it is asked
+        return sorted(found, key=lambda pid: pid != session)
+
+
+def wait_interruptible(process: subprocess.Popen[bytes]) -> bytes:
+    """Wait for the engine, passing Ctrl-C and SIGTERM on to it.
+
+    The first asks it to finish what is under way and stop, the second to stop at once; then the interrupt
+    goes on to the caller.
+    """
+    interrupts = 0
+
+    def pass_on(number: int, frame: object) -> None:
+        nonlocal interrupts
+        interrupts += 1
+        print("interrupted: the engine finishes what is under way (once more: at once) …", file=sys.stderr)
+        process.send_signal(signal.SIGINT)
+
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        output, _ = process.communicate()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if interrupts:
+        raise KeyboardInterrupt
+    return output or b""

@@ -1,0 +1,154 @@
+"""The engine's workspace inside a sandbox: state, plug-ins, passphrase and stack files, apart from the user's own."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sandbox.home import SandboxHome, default_home, project_root, write_private
+from sandbox.toolchain.build import Toolchain
+from sandbox.toolchain.recipes import recipes
+
+
+@dataclass(frozen=True)
+class StackState:
+    """What the engine has recorded of a stack; resources are those of the last checkpoint, as JSON."""
+
+    resources: tuple[dict[str, Any], ...]
+    pending: tuple[dict[str, Any], ...]
+
+
+class Workspace:
+    """Paths and environment of every engine run on a sandbox stack."""
+
+    def __init__(self, home: SandboxHome) -> None:
+        self.home = home
+        self.backend = home.pulumi / "backend"
+        self.engine_home = home.pulumi / "home"
+        self.passphrase = home.pulumi / "passphrase"
+        self.stacks = home.pulumi / "stacks"
+
+    @cached_property
+    def project(self) -> str:
+        """The project's name, from Pulumi.yaml."""
+        return str(yaml.safe_load((project_root() / "Pulumi.yaml").read_text())["name"])
+
+    def prepare(self, toolchain: Toolchain) -> None:
+        """Lay the engine, its plug-ins and the passphrase into place; repeatable."""
+        self.home.create()
+        for folder in (self.home.bin, self.backend, self.engine_home, self.stacks):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not self.passphrase.exists():
+            write_private(self.passphrase, secrets.token_urlsafe(32))
+        for program in toolchain.engine_programs():
+            _place(program, self.home.bin / program.name)
+        for recipe in recipes().values():
+            if recipe.plugin:
+                folder = self.engine_home / "plugins" / f"resource-{recipe.plugin.name}-v{recipe.plugin.version}"
+                folder.mkdir(parents=True, exist_ok=True)
+                _place(toolchain.folder(recipe.name) / recipe.outputs[0], folder / recipe.outputs[0])
+        # commands that need no program run in here, beside the stack files that the engine may write
+        project = (project_root() / "Pulumi.yaml").read_text()
+        if not (self.stacks / "Pulumi.yaml").exists() or (self.stacks / "Pulumi.yaml").read_text() != project:
+            write_private(self.stacks / "Pulumi.yaml", project)
+
+    @property
+    def command(self) -> str:
+        """The Pulumi CLI."""
+        return str(self.home.bin / "pulumi")
+
+    def environment(self) -> dict[str, str]:
+        """The user's environment with everything replaced that would lead the engine out of the sandbox."""
+        dropped = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_ACCESS_TOKEN", "PULUMI_STACK", "PULUMI_API", "KUBECONFIG")
+        kept = {name: value for name, value in os.environ.items() if name not in dropped}
+        # the folder of this interpreter first: the language host runs the `python3` it finds on PATH
+        path = [str(Path(sys.executable).parent), str(self.home.bin), kept.get("PATH", "")]
+        return {
+            **kept,
+            "PATH": os.pathsep.join(path),
+            "PULUMI_HOME": str(self.engine_home),
+            "PULUMI_BACKEND_URL": f"file://{self.backend}",
+            "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.passphrase),
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            # a plug-in that happens to lie on the user's PATH would be taken, with a warning
+            "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
+        }
+
+    def stack_config(self, stack: str, committed: Path) -> Path:
+        """A copy of the stack's file for the engine to write into: the committed one never changes.
+
+        The encryption salt that the engine made for the stack is kept. A kubeconfig of the default sandbox
+        becomes this sandbox's, so that several run the same stack file side by side.
+        """
+        copy = self.stack_file(stack)
+        document = yaml.safe_load(committed.read_text()) or {}
+        cluster = (document.get("config") or {}).get("gpu-fabric:cluster")
+        if isinstance(cluster, dict) and self.home.root != default_home():
+            kubeconfig = cluster.get("kubeconfig")
+            if isinstance(kubeconfig, str) and lies_in(kubeconfig, default_home()):
+                cluster["kubeconfig"] = str(self.home.kubeconfig)
+        if salt := self._salt(stack):
+            document["encryptionsalt"] = salt
+        write_private(copy, yaml.safe_dump(document, sort_keys=False))
+        return copy
+
+    def stack_file(self, stack: str) -> Path:
+        return self.stacks / f"Pulumi.{stack}.yaml"
+
+    def checkpoint(self, stack: str) -> Path:
+        """Where the file backend keeps a stack's state."""
+        return self.backend / ".pulumi" / "stacks" / self.project / f"{stack}.json"
+
+    def locks(self, stack: str) -> list[Path]:
+        """The locks that runs have taken on a stack."""
+        return list((self.backend / ".pulumi" / "locks").glob(f"**/{self.project}/{stack}/*.json"))
+
+    def state(self, stack: str) -> StackState | None:
+        """A stack's recorded state; None when there is no such stack."""
+        try:
+            document = json.loads(self.checkpoint(stack).read_text())
+        except FileNotFoundError:
+            return None
+        latest = document.get("checkpoint", {}).get("latest") or {}
+        return StackState(
+            tuple(latest.get("resources") or ()),
+            tuple(latest.get("pending_operations") or ()),
+        )
+
+    def _salt(self, stack: str) -> str | None:
+        try:
+            document = yaml.safe_load(self.stack_file(stack).read_text()) or {}
+        except FileNotFoundError:
+            return None
+        salt = document.get("encryptionsalt")
+        return salt if isinstance(salt, str) else None
+
+
+def lies_in(kubeconfig: str, folder: Path) -> bool:
+    """Whether a kubeconfig path, as a stack file writes it, lies in a folder."""
+    path = (project_root() / Path(kubeconfig).expanduser()).resolve()
+    return path.is_relative_to(folder.resolve())
+
+
+def _place(source: Path, target: Path) -> None:
+    """Put a program at a place: as a hard link, since the CLI looks for its language hosts beside its real file."""
+    try:
+        if target.samefile(source) or target.stat().st_mtime_ns == source.stat().st_mtime_ns:
+            return
+    except FileNotFoundError:
+        pass
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:  # another file system, or one without links
+        shutil.copy2(source, target)

@@ -1,0 +1,136 @@
+"""Where a sandbox keeps what it knows: one folder, ``.sandbox`` at the project root unless told otherwise."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox.failure import SandboxError
+
+HOME_VARIABLE = "GPU_FABRIC_SANDBOX"
+
+
+def project_root() -> Path:
+    """The folder that holds Pulumi.yaml: the parent of this package."""
+    return Path(__file__).resolve().parents[1]
+
+
+def default_home() -> Path:
+    """Where the sandbox lies when nothing else is asked for, and where stack files say that it lies."""
+    return project_root() / ".sandbox"
+
+
+@dataclass(frozen=True)
+class SandboxHome:
+    """The paths of one sandbox; several may live side by side, each on ports of its own."""
+
+    root: Path
+
+    @classmethod
+    def current(cls) -> SandboxHome:
+        """The sandbox that ``GPU_FABRIC_SANDBOX`` names, else ``.sandbox`` at the project root."""
+        named = os.environ.get(HOME_VARIABLE)
+        return cls(Path(named).expanduser().resolve() if named else default_home())
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.root / "kubeconfig"
+
+    @property
+    def pki(self) -> Path:
+        return self.root / "pki"
+
+    @property
+    def pids(self) -> Path:
+        return self.root / "pids"
+
+    @property
+    def logs(self) -> Path:
+        return self.root / "logs"
+
+    @property
+    def etcd(self) -> Path:
+        return self.root / "etcd"
+
+    @property
+    def bin(self) -> Path:
+        return self.root / "bin"
+
+    @property
+    def pulumi(self) -> Path:
+        return self.root / "pulumi"
+
+    @property
+    def state_file(self) -> Path:
+        return self.root / "state.json"
+
+    def create(self) -> None:
+        """Make the folder, closed to other users: keys, tokens and the engine's passphrase lie in it."""
+        for folder in (self.root, self.pki, self.pids, self.logs):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def load_state(self) -> dict[str, Any]:
+        """What was decided at first start (ports); empty when there is no sandbox yet.
+
+        Raises SandboxError when the file cannot be read as JSON.
+        """
+        try:
+            text = self.state_file.read_text()
+        except FileNotFoundError:
+            return {}
+        try:
+            state = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise SandboxError(
+                f"{self.state_file} is damaged: {error}", "Start afresh with: python -m sandbox reset"
+            ) from error
+        if not isinstance(state, dict):
+            raise SandboxError(f"{self.state_file} is damaged", "Start afresh with: python -m sandbox reset")
+        return state
+
+    def save_state(self, state: dict[str, Any]) -> None:
+        write_private(self.state_file, json.dumps(state, indent=2) + "\n")
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Let one command at a time change the sandbox; a second one fails at once and says why."""
+        self.create()
+        with (self.root / "lock").open("w") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise SandboxError(
+                    f"another command is changing the sandbox in {self.root} right now",
+                    "Wait until it has ended, then run this one again.",
+                ) from error
+            yield
+
+    def delete_cluster(self) -> None:
+        """Remove everything the sandbox wrote, by name: a folder named by mistake loses nothing else."""
+        for folder in (self.pki, self.pids, self.logs, self.etcd, self.bin, self.pulumi):
+            shutil.rmtree(folder, ignore_errors=True)
+        for file in (self.kubeconfig, self.state_file):
+            file.unlink(missing_ok=True)
+
+
+def write_private(path: Path, content: str | bytes) -> None:
+    """Write a file that only its owner can read (mode 600), whole or not at all."""
+    data = content.encode() if isinstance(content, str) else content
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # mkstemp creates with mode 600, so the content is never readable by others, not even for a moment
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

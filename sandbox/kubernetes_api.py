@@ -1,0 +1,94 @@
+"""A Kubernetes client as small as the sandbox's own needs: JSON over one kept connection.
+
+The full client takes a second to import, which is as long as a whole second `up` may take.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import ssl
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+import yaml
+
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+Object = dict[str, Any]
+
+
+class ApiError(Exception):
+    """The API server's refusal: its HTTP status and its message; status 0 when it was not reached."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"{status}: {message}")
+        self.status = status
+
+
+class Api:
+    """Requests to the API server that a kubeconfig written by the sandbox names."""
+
+    def __init__(self, kubeconfig: Path, timeout_s: float = 15.0) -> None:
+        document = yaml.safe_load(kubeconfig.read_text())
+        cluster = document["clusters"][0]["cluster"]
+        self._token = document["users"][0]["user"]["token"]
+        authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+        address = urlsplit(cluster["server"])
+        self._connection = http.client.HTTPSConnection(
+            address.hostname or "",
+            address.port,
+            timeout=timeout_s,
+            context=ssl.create_default_context(cadata=authority),
+        )
+
+    def get(self, path: str, **query: str) -> Object:
+        return self.request("GET", f"{path}?{urlencode(query)}" if query else path)
+
+    def post(self, path: str, body: Object) -> Object:
+        return self.request("POST", path, body)
+
+    def patch(self, path: str, body: Object, kind: str = MERGE_PATCH) -> Object:
+        return self.request("PATCH", path, body, kind)
+
+    def delete(self, path: str) -> Object:
+        return self.request("DELETE", path)
+
+    def apply(self, path: str, body: Object) -> Object:
+        """Server-side apply, forced: the object has our fields afterwards, whoever had set them."""
+        return self.request("PATCH", f"{path}?fieldManager=gpu-fabric-sandbox&force=true", body, APPLY_PATCH)
+
+    def is_ready(self) -> bool:
+        """Whether the API server answers and says that it is ready."""
+        try:
+            self.request("GET", "/readyz")
+        except ApiError:
+            return False
+        return True
+
+    def request(self, method: str, path: str, body: Object | None = None, kind: str = "application/json") -> Object:
+        """One request; gives the JSON answer, an empty object for a text one. Raises ApiError."""
+        headers = {"Authorization": f"Bearer {self._token}", "Accept": "application/json", "Content-Type": kind}
+        data = None if body is None else json.dumps(body)
+        for attempt in (1, 2):
+            try:
+                self._connection.request(method, path, data, headers)
+                answer = self._connection.getresponse()
+                text = answer.read().decode()
+                break
+            except (OSError, http.client.HTTPException) as error:
+                self._connection.close()
+                # a kept connection may have been closed by a restarted server: once more on a fresh one
+                if attempt == 2:
+                    raise ApiError(0, f"the API server was not reached: {error}") from error
+        try:
+            document = json.loads(text)
+        except ValueError:
+            document = {}
+        if answer.status >= 400:
+            raise ApiError(answer.status, document.get("message") or text.strip()[:300])
+        return document if isinstance(document, dict) else {}

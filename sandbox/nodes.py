@@ -1,0 +1,188 @@
+"""Simulated nodes: what a stack's pools would be as machines, and how the cluster comes to have just those."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING
+
+from sandbox.kubernetes_api import Api, ApiError, Object
+
+if TYPE_CHECKING:
+    from fabric.catalog import Shape
+    from fabric.spec import Pool, StackSpec
+
+POOL_LABEL = "gpu-fabric/pool"
+OWN_LABEL = "sandbox.gpu-fabric/node"
+DEFINITION_ANNOTATION = "sandbox.gpu-fabric/definition"
+READY_WITHIN_S = 60.0
+
+_FIRST_ADDRESS = IPv4Address("10.0.10.1")
+# The scheduler needs some figure; these are the processors and memory of BM.GPU.H100.8, and every job fits.
+_GPU_NODE = {"cpu": "112", "memory": "2048Gi", "ephemeral-storage": "6Ti", "pods": "110"}
+_SYSTEM_NODE = {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "200Gi", "pods": "110"}
+
+
+@dataclass(frozen=True)
+class NodeChanges:
+    """What a reconciliation did: names of nodes."""
+
+    added: tuple[str, ...]
+    updated: tuple[str, ...]
+    removed: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.updated or self.removed)
+
+    def __str__(self) -> str:
+        parts = [f"{len(names)} {verb}" for verb, names in (("added", self.added), ("updated", self.updated)) if names]
+        if self.removed:
+            parts.append(f"{len(self.removed)} removed")
+        return ", ".join(parts) or "unchanged"
+
+
+def desired_nodes(spec: StackSpec) -> list[Object]:
+    """The nodes of a stack as Kubernetes objects: `<pool>-<n>` for each pool, and the CPU node `system-0`.
+
+    With a pool called `system` the CPU node is `system-cpu`.
+    """
+    from fabric.catalog import catalog
+
+    shapes = catalog().shapes
+    names = {f"{pool.name}-{index}" for pool in spec.cluster.pools for index in range(pool.nodes)}
+    system = "system-0" if "system-0" not in names else "system-cpu"
+    nodes = [_node(system, _FIRST_ADDRESS, {"node-role.kubernetes.io/system": ""}, [], {}, _SYSTEM_NODE)]
+    for pool in spec.cluster.pools:
+        shape = shapes[pool.shape]
+        for index in range(pool.nodes):
+            nodes.append(_gpu_node(pool, shape, index, _FIRST_ADDRESS + len(nodes)))
+    return nodes
+
+
+def reconcile_nodes(api: Api, desired: Iterable[Object]) -> NodeChanges:
+    """Add, update and remove simulated nodes until the cluster has just the desired ones.
+
+    Fields that others set (labels of node feature discovery, advertised RDMA resources, condition taints) stay.
+    Raises ApiError.
+    """
+    wanted = {node["metadata"]["name"]: node for node in desired}
+    found = {node["metadata"]["name"]: node for node in api.get("/api/v1/nodes", labelSelector=OWN_LABEL)["items"]}
+    added, updated = [], []
+    for name, node in wanted.items():
+        if name not in found:
+            added.append(name)
+        elif _definition(found[name]) != _definition(node):
+            updated.append(name)
+        else:
+            continue
+        _apply(api, node, found.get(name))
+    removed = sorted(set(found) - set(wanted))
+    for name in removed:
+        _remove(api, name)
+    return NodeChanges(tuple(added), tuple(updated), tuple(removed))
+
+
+def wait_nodes_ready(api: Api) -> list[str]:
+    """Wait until every simulated node is Ready and may be scheduled on; gives those that are not in time."""
+    deadline = time.monotonic() + READY_WITHIN_S
+    while True:
+        nodes = api.get("/api/v1/nodes", labelSelector=OWN_LABEL)["items"]
+        waiting = [node["metadata"]["name"] for node in nodes if not _is_ready(node)]
+        if not waiting or time.monotonic() > deadline:
+            return waiting
+        time.sleep(0.1)
+
+
+def _gpu_node(pool: Pool, shape: Shape, index: int, address: IPv4Address) -> Object:
+    from sandbox.inventory import inventory_annotation
+
+    labels = {"node.kubernetes.io/instance-type": shape.name, POOL_LABEL: pool.name, **pool.labels}
+    taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in pool.taints]
+    capacity = {**_GPU_NODE, shape.gpus.resource: str(shape.gpus.count)}
+    return _node(f"{pool.name}-{index}", address, labels, taints, inventory_annotation(shape), capacity)
+
+
+def _node(
+    name: str,
+    address: IPv4Address,
+    labels: dict[str, str],
+    taints: list[dict[str, str]],
+    annotations: dict[str, str],
+    capacity: dict[str, str],
+) -> Object:
+    common = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    node: Object = {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {**labels, **common, OWN_LABEL: "true"}, "annotations": annotations},
+        "spec": {"taints": taints},
+        "status": {
+            "capacity": capacity,
+            "allocatable": capacity,
+            "addresses": [
+                {"type": "InternalIP", "address": str(address)},
+                {"type": "Hostname", "address": name},
+            ],
+            # a field that says on every `kubectl get nodes -o wide` what this is
+            "nodeInfo": {
+                "kubeletVersion": "simulated",
+                "kubeProxyVersion": "",
+                "containerRuntimeVersion": "simulated://",
+                "osImage": "gpu-fabric sandbox",
+                "kernelVersion": "simulated",
+                "operatingSystem": "linux",
+                "architecture": "amd64",
+                "machineID": "",
+                "systemUUID": "",
+                "bootID": "",
+            },
+        },
+    }
+    content = json.dumps(node, sort_keys=True).encode()
+    node["metadata"]["annotations"] = {**annotations, DEFINITION_ANNOTATION: hashlib.sha256(content).hexdigest()}
+    return node
+
+
+def _definition(node: Object) -> str | None:
+    annotations: dict[str, str] = node["metadata"].get("annotations", {})
+    return annotations.get(DEFINITION_ANNOTATION)
+
+
+def _apply(api: Api, node: Object, found: Object | None) -> None:
+    path = f"/api/v1/nodes/{node['metadata']['name']}"
+    status = {key: node[key] for key in ("apiVersion", "kind")}
+    # taints are one value in server-side apply: those that Kubernetes set for the node's condition go along
+    present = (found or {}).get("spec", {}).get("taints", [])
+    conditions = [taint for taint in present if taint["key"].startswith("node.kubernetes.io/")]
+    api.apply(
+        path, {**status, "metadata": node["metadata"], "spec": {"taints": [*node["spec"]["taints"], *conditions]}}
+    )
+    api.apply(f"{path}/status", {**status, "metadata": {"name": node["metadata"]["name"]}, "status": node["status"]})
+
+
+def _remove(api: Api, name: str) -> None:
+    # without its kubelet nobody would end the pods for the next minute
+    pods = api.get("/api/v1/pods", fieldSelector=f"spec.nodeName={name}")["items"]
+    for path in [
+        *(
+            f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}?gracePeriodSeconds=0"
+            for pod in pods
+        ),
+        f"/api/v1/nodes/{name}",
+    ]:
+        try:
+            api.delete(path)
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+
+def _is_ready(node: Object) -> bool:
+    conditions = node.get("status", {}).get("conditions", [])
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
+    taints = node.get("spec", {}).get("taints", [])
+    return ready and not any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)

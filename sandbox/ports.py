@@ -1,0 +1,57 @@
+"""Ports on 127.0.0.1: chosen free at first start, remembered, and checked before each start."""
+
+from __future__ import annotations
+
+import socket
+
+import psutil
+
+from sandbox.failure import SandboxError
+
+
+def choose_ports(names: list[str]) -> dict[str, int]:
+    """A free port for each name; all are held while choosing, so that no two get the same."""
+    held: list[socket.socket] = []
+    try:
+        for _ in names:
+            probe = socket.socket()
+            held.append(probe)
+            probe.bind(("127.0.0.1", 0))
+        return {name: probe.getsockname()[1] for name, probe in zip(names, held, strict=True)}
+    finally:
+        for probe in held:
+            probe.close()
+
+
+def is_listening(port: int) -> bool:
+    """Whether something accepts connections on the port."""
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def require_free(service: str, port: int) -> None:
+    """Raise SandboxError, naming who has the port if the system tells, when it cannot be listened on."""
+    with socket.socket() as probe:
+        # as the Go servers do: a connection that has just ended does not count
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+            return
+        except OSError:
+            pass
+    raise SandboxError(
+        f"port 127.0.0.1:{port}, which this sandbox uses for {service}, is taken by {_holder(port)}",
+        "Either stop that program and run `python -m sandbox up` again,\n"
+        "or run `python -m sandbox reset` (deletes the simulated cluster), then `up`: it chooses new ports.",
+    )
+
+
+def _holder(port: int) -> str:
+    try:
+        listeners = [row for row in psutil.net_connections("tcp") if row.status == psutil.CONN_LISTEN]
+        pid = next((row.pid for row in listeners if row.laddr and row.laddr.port == port), None)
+        return f"process {pid} ({psutil.Process(pid).name()})" if pid else "another program"
+    except psutil.Error:
+        # some systems tell only an administrator
+        return "another program"

@@ -1,0 +1,179 @@
+"""The processes of the control plane: what each is started with, what it needs, and how it says that it is ready."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandbox.certificates import Pki
+from sandbox.home import SandboxHome, project_root
+from sandbox.toolchain.build import Toolchain
+
+# KWOK, with a single client for all nodes and pods, and the two controllers are held back by the default rates
+_CLIENT_RATES = ("--kube-api-qps=300", "--kube-api-burst=600")
+_SERVICE_ADDRESSES = "10.96.0.0/16"
+_POD_ADDRESSES = "10.244.0.0/16"
+
+
+@dataclass(frozen=True)
+class Service:
+    """One supervised process.
+
+    ``needs`` names the services that must be ready before it starts and whose restart restarts it too;
+    ``health`` is the HTTPS path that answers 200 when it is ready (None: running is ready).
+    """
+
+    name: str
+    command: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    ports: tuple[str, ...] = ()
+    health: str | None = None
+    sources: tuple[Path, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+
+    def fingerprint(self) -> str:
+        """A hash of the command and of the sources it runs: a change of either calls for a restart."""
+        digest = hashlib.sha256("\0".join(self.command).encode())
+        for source in self.sources:
+            digest.update(source.read_bytes())
+        return digest.hexdigest()
+
+
+# every service's ports by name; the first is the one that its health is asked on
+PORTS: dict[str, tuple[str, ...]] = {
+    "etcd": ("etcd", "etcd-peers"),
+    "kube-apiserver": ("kube-apiserver",),
+    "kube-controller-manager": ("kube-controller-manager",),
+    "kube-scheduler": ("kube-scheduler",),
+}
+# what `status` and `down` know without a toolchain, in the order of starting
+NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "hardware")
+
+
+def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str, int]) -> list[Service]:
+    """All services of a sandbox in the order of starting."""
+    serving = (f"--tls-cert-file={pki.certificate}", f"--tls-private-key-file={pki.key}")
+    controller = (f"--kubeconfig={home.kubeconfig}", "--leader-elect=false", "--bind-address=127.0.0.1", *serving)
+    found = [
+        Service("etcd", (*toolchain.role("etcd"), *_etcd(home, pki, ports)), ports=PORTS["etcd"]),
+        Service(
+            "kube-apiserver",
+            (*toolchain.role("kube-apiserver"), *_api_server(pki, ports), *serving),
+            needs=("etcd",),
+            ports=PORTS["kube-apiserver"],
+            health="/readyz",
+        ),
+        Service(
+            "kube-controller-manager",
+            (
+                *toolchain.role("kube-controller-manager"),
+                *controller,
+                *_CLIENT_RATES,
+                f"--secure-port={ports['kube-controller-manager']}",
+                # there is no cloud that hands out address ranges
+                "--controllers=*,-nodeipam",
+                f"--service-account-private-key-file={pki.service_accounts}",
+                f"--root-ca-file={pki.ca}",
+            ),
+            needs=("kube-apiserver",),
+            ports=PORTS["kube-controller-manager"],
+            health="/healthz",
+        ),
+        Service(
+            "kube-scheduler",
+            (
+                *toolchain.role("kube-scheduler"),
+                *controller,
+                *_CLIENT_RATES,
+                f"--secure-port={ports['kube-scheduler']}",
+            ),
+            needs=("kube-apiserver",),
+            ports=PORTS["kube-scheduler"],
+            health="/healthz",
+        ),
+        Service(
+            "kwok",
+            (
+                str(toolchain.folder("kwok") / "kwok"),
+                f"--kubeconfig={home.kubeconfig}",
+                "--manage-all-nodes=true",
+                "--node-lease-duration-seconds=40",
+                "--enable-crds=Stage",
+                f"--cidr={_POD_ADDRESSES}",
+            ),
+            needs=("kube-apiserver",),
+            # else a kwok.yaml in the user's home folder would be read
+            environment=(("KWOK_WORKDIR", str(home.root / "kwok")),),
+        ),
+    ]
+    hardware = importlib.util.find_spec("sandbox.hardware")
+    if hardware and hardware.origin:
+        package = Path(hardware.origin).parent
+        own = sorted(package.glob("*.py"))
+        command = (sys.executable, "-m", "sandbox.hardware", "--kubeconfig", str(home.kubeconfig))
+        found.append(Service("hardware", command, needs=("kube-apiserver",), sources=tuple(own)))
+    return found
+
+
+def to_restart(all_services: list[Service], is_current: Callable[[Service], bool]) -> list[Service]:
+    """The services that do not run as they should, and all that need one of them, in the order of starting.
+
+    A client of a restarted API server would find its way back by itself, but only after its back-off.
+    """
+    chosen: dict[str, Service] = {}
+    for service in all_services:
+        if not is_current(service) or any(need in chosen for need in service.needs):
+            chosen[service.name] = service
+    return list(chosen.values())
+
+
+def working_directory() -> Path:
+    """Where services run: the project root, so that `-m sandbox.hardware` is found."""
+    return project_root()
+
+
+def _etcd(home: SandboxHome, pki: Pki, ports: dict[str, int]) -> list[str]:
+    clients, peers = (f"https://127.0.0.1:{ports[name]}" for name in PORTS["etcd"])
+    return [
+        f"--data-dir={home.etcd}",
+        f"--listen-client-urls={clients}",
+        f"--advertise-client-urls={clients}",
+        f"--listen-peer-urls={peers}",
+        f"--initial-advertise-peer-urls={peers}",
+        f"--initial-cluster=default={peers}",
+        # loopback is open to every user of the machine, and the cluster's secrets lie in here
+        *(f"--{side}client-cert-auth" for side in ("", "peer-")),
+        *(f"--{side}trusted-ca-file={pki.ca}" for side in ("", "peer-")),
+        *(f"--{side}cert-file={pki.certificate}" for side in ("", "peer-")),
+        *(f"--{side}key-file={pki.key}" for side in ("", "peer-")),
+        # a sandbox lost in a power cut is made again; waiting for the disk at every write costs more
+        "--unsafe-no-fsync",
+        "--log-level=warn",
+    ]
+
+
+def _api_server(pki: Pki, ports: dict[str, int]) -> list[str]:
+    return [
+        f"--etcd-servers=https://127.0.0.1:{ports['etcd']}",
+        f"--etcd-cafile={pki.ca}",
+        f"--etcd-certfile={pki.certificate}",
+        f"--etcd-keyfile={pki.key}",
+        "--bind-address=127.0.0.1",
+        f"--secure-port={ports['kube-apiserver']}",
+        "--advertise-address=127.0.0.1",
+        # Kubernetes refuses loopback as an endpoint address of its own service, and would try for ever
+        "--endpoint-reconciler-type=none",
+        f"--token-auth-file={pki.tokens}",
+        "--anonymous-auth=false",
+        "--authorization-mode=RBAC",
+        "--allow-privileged=true",
+        "--service-account-issuer=https://kubernetes.default.svc",
+        f"--service-account-key-file={pki.service_accounts}",
+        f"--service-account-signing-key-file={pki.service_accounts}",
+        f"--service-cluster-ip-range={_SERVICE_ADDRESSES}",
+        "--profiling=false",
+    ]

@@ -1,0 +1,69 @@
+"""The behaviour of simulated nodes and pods, as KWOK Stage documents, and how they get into the cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from pathlib import Path
+
+import yaml
+
+from sandbox.kubernetes_api import Api, ApiError
+
+FOLDER = Path(__file__).resolve().parent
+PUBLISHED_WITHIN_S = 30.0
+TRIED_AGAIN = "sandbox.gpu-fabric/tried-again"
+
+_CRD = FOLDER / "stage-crd.yaml"
+_GROUP = "/apis/kwok.x-k8s.io/v1alpha1"
+_STAGES = f"{_GROUP}/stages"
+
+
+def digest() -> str:
+    """A hash of all documents: it tells whether the cluster has the ones of this checkout."""
+    files = sorted(FOLDER.glob("*.yaml"))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def apply_stages(api: Api) -> None:
+    """Lay the Stage kind and our documents into the cluster; repeatable.
+
+    Raises ApiError when the API server refuses one, or does not serve the kind in time.
+    """
+    crd = yaml.safe_load(_CRD.read_text())
+    api.apply(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd['metadata']['name']}", crd)
+    _wait_published(api)
+    for file in sorted(FOLDER.glob("*.yaml")):
+        for document in yaml.safe_load_all(file.read_text()) if file != _CRD else ():
+            api.apply(f"{_STAGES}/{document['metadata']['name']}", document)
+
+
+def before_kwok_starts(api: Api) -> None:
+    """Make sure that KWOK picks up every kind that has stages, whatever the API server publishes late.
+
+    A kind whose schema is not published when KWOK starts is not played until some Stage changes. That of the
+    Stage kind is waited for here, and stages-again.yaml makes the changes that get all others picked up: for
+    that, each Stage must look as if it had just come.
+    """
+    _wait_published(api)
+    for stage in api.get(_STAGES)["items"]:
+        if TRIED_AGAIN in stage["metadata"].get("annotations", {}):
+            api.patch(f"{_STAGES}/{stage['metadata']['name']}", {"metadata": {"annotations": {TRIED_AGAIN: None}}})
+
+
+def _wait_published(api: Api) -> None:
+    """Wait until the API server serves the Stage kind and publishes its schema, which it does later."""
+    deadline = time.monotonic() + PUBLISHED_WITHIN_S
+    while True:
+        try:
+            paths = api.get(f"/openapi/v3{_GROUP}")["paths"]
+            if f"{_STAGES}/{{name}}" in paths:
+                api.get(_STAGES)
+                return
+        except ApiError as error:
+            # 429, 503: the API server has the kind but has not read its objects yet
+            if error.status not in (404, 429, 503) or time.monotonic() > deadline:
+                raise
+        if time.monotonic() > deadline:
+            raise ApiError(404, f"the schema of {_STAGES} was not published within {PUBLISHED_WITHIN_S:.0f} s")
+        time.sleep(0.05)
