@@ -19,6 +19,7 @@ from fabric.catalog import catalog
 from fabric.nccl.topology import topology_xml
 from fabric.plan import FabricContract
 from fabric.prepare import prepare_stack
+from fabric.reference import configuration_reference
 from fabric.report import plan_report, print_report, summary
 from fabric.rules import ConfigurationError, rules
 from fabric.spec import StackSpec
@@ -112,6 +113,12 @@ def schema(of: Annotated[SchemaOf, typer.Argument(help="what a user may write, o
     """Print a JSON Schema."""
     model = StackSpec if of is SchemaOf.STACK else FabricContract
     _print_json(model.model_json_schema(by_alias=True))
+
+
+@app.command()
+def reference() -> None:
+    """Print the configuration reference as Markdown."""
+    sys.stdout.write(configuration_reference())
 
 
 def _print_json(value: Any) -> None:

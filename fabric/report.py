@@ -124,7 +124,8 @@ def _addresses(plan: Plan) -> RenderableType:
     nodes = f"{proof.nodes} nodes" + (f" and {proof.spare_nodes} spare" if proof.spare_nodes else "")
     lines = Text()
     lines.append(f"Proved: {nodes} fit; pools are disjoint from each other and from: {disjoint}.\n")
-    lines.append(f"Beyond {proof.max_nodes} nodes the supernet must grow to {proof.next_supernet}.")
+    lines.append(f"Beyond {proof.max_nodes} nodes each pool needs a {proof.next_subnet}")
+    lines.append(f", and so the fabric a supernet of {proof.next_supernet} or larger.")
     return Group(table, lines)
 
 

@@ -57,9 +57,8 @@ def custom_resource_definition(model: type[KubernetesObject]) -> dict[str, Any]:
 
 
 def _singular(model: type[KubernetesObject]) -> str:
-    """The plural without its ending, where that is the kind; else (with dashes) the plural without the s."""
-    kind = model.kind.lower()
-    return kind if "-" not in model.plural else model.plural.removesuffix("s")
+    """The kind in lower case, or with dashes where the plural has them."""
+    return model.plural.removesuffix("s") if "-" in model.plural else model.kind.lower()
 
 
 def _object_schema(model: type[KubernetesObject]) -> Schema:

@@ -11,10 +11,9 @@ CLUSTER_POLICY_NAME = "cluster-policy"
 """The name that the chart gives the one ClusterPolicy."""
 
 
-class Component(KubernetesModel):
-    """Image and switches that every operand of the GPU Operator has."""
+class OperandImage(KubernetesModel):
+    """Image and start-up settings of an operand of the GPU Operator."""
 
-    enabled: bool | None = None
     repository: str | None = None
     image: str | None = Field(default=None, pattern=r"^[a-zA-Z0-9-]+$")
     version: str | None = None
@@ -22,6 +21,12 @@ class Component(KubernetesModel):
     image_pull_secrets: tuple[str, ...] | None = None
     env: tuple[EnvVar, ...] | None = None
     args: tuple[str, ...] | None = None
+
+
+class Component(OperandImage):
+    """An operand that can be switched off."""
+
+    enabled: bool | None = None
 
 
 class Operator(KubernetesModel):
@@ -124,18 +129,18 @@ class ClusterPolicySpec(KubernetesModel):
     cdi: Cdi | None = None
     gdrcopy: Component | None = None
     gds: Component | None = None
-    validator: Component | None = None
+    validator: OperandImage | None = None
 
 
 class Condition(KubernetesModel):
     """A condition in the form that all Kubernetes controllers use."""
 
-    type: str
+    type: str = Field(min_length=1, max_length=316)
     status: Literal["True", "False", "Unknown"]
-    reason: str
-    message: str
+    reason: str = Field(min_length=1, max_length=1024)
+    message: str = Field(max_length=32768)
     last_transition_time: str
-    observed_generation: int | None = None
+    observed_generation: int | None = Field(default=None, ge=0)
 
 
 class ClusterPolicyStatus(KubernetesModel):

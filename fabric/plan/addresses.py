@@ -16,6 +16,8 @@ from fabric.spec import Addressing, AddressRanges
 from fabric.spec.problems import dotted
 
 _SUPERNET = dotted(("fabric", "addressing", "supernet"))
+# Prefix length. nv-ipam's validation takes network and broadcast address off every pool, so a /31 has none to give.
+_SMALLEST = 30
 
 
 class AddressPool(FrozenModel):
@@ -50,13 +52,15 @@ class RangeInUse(FrozenModel):
 class CapacityProof(FrozenModel):
     """Why the plan holds. `needed_per_node` is what a full node takes from each pool.
 
-    `next_supernet` is the smallest supernet that serves more nodes than `max_nodes`, with the same layout.
+    `next_subnet` is the size of pool that serves more nodes than `max_nodes`, `next_supernet` the smallest supernet
+    that holds one for every pool.
     """
 
     nodes: int
     spare_nodes: int
     needed_per_node: int
     max_nodes: int
+    next_subnet: str
     next_supernet: str
     disjoint_from: tuple[RangeInUse, ...]
     not_stated: tuple[str, ...]
@@ -128,6 +132,7 @@ def plan_addresses(
         spare_nodes=addressing.spare_nodes,
         needed_per_node=needed_per_node,
         max_nodes=min(pool.max_nodes for pool in pools),
+        next_subnet=f"/{_subnet_prefix(block, pools[0].max_nodes + 1)}",
         next_supernet=f"/{_supernet_prefix(len(pools), block, pools[0].max_nodes + 1)}",
         disjoint_from=tuple(RangeInUse(name=name, range=network) for name, network in _stated(ranges)),
         not_stated=_not_stated(ranges),
@@ -138,8 +143,7 @@ def plan_addresses(
 
 
 def _usable(subnet: IPv4Network) -> int:
-    # nv-ipam hands out both addresses of a /31 and the one of a /32.
-    return subnet.num_addresses - 2 if subnet.prefixlen < 31 else subnet.num_addresses
+    return subnet.num_addresses - 2
 
 
 def _blocks(subnet: IPv4Network, block: int) -> int:
@@ -147,10 +151,10 @@ def _blocks(subnet: IPv4Network, block: int) -> int:
 
 
 def _subnets(addressing: Addressing, count: int) -> list[IPv4Network] | None:
-    """The first `count` subnets of the supernet, or None when it has fewer."""
+    """The first `count` subnets of the supernet, or None when it has fewer of a size that can serve."""
     supernet = addressing.supernet
     prefix = addressing.prefix_length or supernet.prefixlen + _doublings(count)
-    if not supernet.prefixlen <= prefix <= 32 or 1 << (prefix - supernet.prefixlen) < count:
+    if not supernet.prefixlen <= prefix <= _SMALLEST or 1 << (prefix - supernet.prefixlen) < count:
         return None
     size = 1 << (32 - prefix)
     base = int(supernet.network_address)
@@ -162,8 +166,13 @@ def _doublings(count: int) -> int:
 
 
 def _supernet_prefix(pools: int, block: int, nodes: int) -> int:
-    """Prefix length of the smallest supernet whose equal parts each serve that many nodes."""
-    return 32 - (nodes * block + 1).bit_length() - _doublings(pools)
+    """Prefix length of the smallest supernet whose equal parts each serve that many nodes; negative if none does."""
+    return _subnet_prefix(block, nodes) - _doublings(pools)
+
+
+def _subnet_prefix(block: int, nodes: int) -> int:
+    """Prefix length of the smallest subnet that serves that many nodes."""
+    return min(_SMALLEST, 32 - (nodes * block + 1).bit_length())
 
 
 def _does_not_fit(addressing: Addressing, pools: int, block: int, least_block: int, wanted: int) -> Finding:
@@ -171,24 +180,22 @@ def _does_not_fit(addressing: Addressing, pools: int, block: int, least_block: i
     subnets = _subnets(addressing, pools)
     nodes = f"{wanted} nodes" + (f" ({addressing.spare_nodes} of them spare)" if addressing.spare_nodes else "")
     if subnets is None:
-        message = f"{supernet} cannot be cut into {pools} subnets" + (
-            f" of /{addressing.prefix_length}" if addressing.prefix_length else ""
-        )
+        size = f"/{addressing.prefix_length}" if addressing.prefix_length else f"/{_SMALLEST} or larger"
+        message = f"{supernet} cannot be cut into {pools} subnets of {size}"
     else:
         message = (
             f"{nodes} x {block} addresses = {wanted * block} per pool, but {subnets[0]} has "
             f"{_usable(subnets[0])} usable and so serves {_blocks(subnets[0], block)} nodes"
         )
     needed = _supernet_prefix(pools, block, wanted)
-    if addressing.prefix_length:
-        prefix = needed + _doublings(pools)
-        remedies = [f"a prefixLength of {prefix} within a supernet of /{needed} or larger"]
-    else:
-        remedies = [f"a supernet of /{needed} or larger"]
+    remedies = []
+    if needed >= 0:
+        pinned = f"a prefixLength of {_subnet_prefix(block, wanted)} within " if addressing.prefix_length else ""
+        remedies.append(f"{pinned}a supernet of /{needed} or larger")
     affordable = _usable(subnets[0]) // wanted if subnets else 0
     if least_block <= affordable < block:
         remedies.append(f"addressesPerNode of at most {affordable}")
-    return finding("ADR001", _SUPERNET, message, "use " + ", or ".join(remedies))
+    return finding("ADR001", _SUPERNET, message, f"use {', or '.join(remedies) or 'fewer addresses'}")
 
 
 def _gateway(subnet: IPv4Network, position: str) -> IPv4Address | None:

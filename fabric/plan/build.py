@@ -36,6 +36,7 @@ def build(spec: StackSpec) -> Plan:
     if addresses is None or errors(findings):
         raise ConfigurationError(errors(findings), f"Pulumi.{spec.name}.yaml")
     rails = plan_rails(shape, addresses)
+    operators_own = operators.operator_namespaces(line)
     config = device_plugin_config(shape, rails)
     nccl = plan_nccl_files(shape, known)
     offered = tuple(entry.name for entry in spec.fabric.namespaces)
@@ -50,7 +51,7 @@ def build(spec: StackSpec) -> Plan:
         addresses=addresses,
         device_plugin=config,
         nccl=nccl,
-        namespaces=(*operators.operator_namespaces(line), *_created_namespaces(spec)),
+        namespaces=(*operators_own, *_created_namespaces(spec, operators_own)),
         gpu_operator=operators.gpu_operator(spec, line),
         gpu_operator_ready=operators.gpu_operator_ready(line),
         network_operator=operators.network_operator(spec, line),
@@ -94,13 +95,13 @@ def _cluster(spec: StackSpec) -> PlannedCluster:
     )
 
 
-def _created_namespaces(spec: StackSpec) -> tuple[PlannedObject, ...]:
+def _created_namespaces(spec: StackSpec, present: tuple[PlannedObject, ...]) -> tuple[PlannedObject, ...]:
     # Jobs need IPC_LOCK, which the level `baseline` forbids.
     labels = {"pod-security.kubernetes.io/enforce": "privileged"}
     return tuple(
         PlannedObject(object=Namespace(metadata=ObjectMeta(name=entry.name, labels=labels)))
         for entry in spec.fabric.namespaces
-        if entry.create
+        if entry.create and entry.name not in {namespace.name for namespace in present}
     )
 
 

@@ -9,6 +9,7 @@ from fabric.k8s.base import ObjectMeta
 from fabric.k8s.core import Namespace
 from fabric.k8s.device_plugin import SriovDevicePluginConfig
 from fabric.k8s.mellanox import (
+    NIC_CLUSTER_POLICY_NAME,
     Multus,
     NicClusterPolicy,
     NicClusterPolicySpec,
@@ -17,7 +18,7 @@ from fabric.k8s.mellanox import (
     SecondaryNetwork,
     SriovDevicePlugin,
 )
-from fabric.k8s.nvidia import ClusterPolicy
+from fabric.k8s.nvidia import CLUSTER_POLICY_NAME, ClusterPolicy
 from fabric.k8s.scheduling import Toleration
 from fabric.plan.records import ChartReference, HelmRelease, PlannedObject, PlannedReadiness
 from fabric.plan.values import merged
@@ -59,7 +60,7 @@ def gpu_operator_ready(line: ReleaseLine) -> PlannedReadiness:
     return PlannedReadiness(
         api_version=ClusterPolicy.api_version,
         kind=ClusterPolicy.kind,
-        name="cluster-policy",
+        name=CLUSTER_POLICY_NAME,
         wait_for="jsonpath={.status.state}=ready",
         timeout=line.charts["gpu-operator"].timeout,
     )
@@ -79,7 +80,7 @@ def nic_cluster_policy(spec: StackSpec, line: ReleaseLine, config: SriovDevicePl
 
     policy = NicClusterPolicy(
         # The operator ignores a policy of any other name.
-        metadata=ObjectMeta(name="nic-cluster-policy"),
+        metadata=ObjectMeta(name=NIC_CLUSTER_POLICY_NAME),
         spec=NicClusterPolicySpec(
             tolerations=tolerations(spec) or None,
             sriov_device_plugin=SriovDevicePlugin(**image("sriovDevicePlugin"), config=config.to_json()),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from fabric.catalog import Catalog
 from fabric.model import FrozenModel
@@ -56,11 +56,11 @@ class ExistingCluster(FrozenModel):
     """A cluster that is there already; this program creates no machine in it."""
 
     provider: Literal["existing"]
-    kubeconfig: str | None = Field(
-        default=None, description="path of the kubeconfig file; relative to the project's root"
-    )
     kubeconfig_secret: DnsLabel | None = Field(
-        default=None, description="name of the secret configuration key that holds the kubeconfig instead"
+        default=None, description="name of the secret configuration key that holds the kubeconfig, instead of a path"
+    )
+    kubeconfig: str | None = Field(
+        default=None, validate_default=True, description="path of the kubeconfig file; relative to the project's root"
     )
     context: str | None = Field(default=None, description="context of the kubeconfig; its current one by default")
     id: str | None = Field(
@@ -70,15 +70,19 @@ class ExistingCluster(FrozenModel):
     pools: tuple[Pool, ...] = Field(min_length=1, description="the GPU pools")
     ranges: AddressRanges = AddressRanges()
 
-    @model_validator(mode="after")
-    def _one_kubeconfig(self) -> Self:
-        if (self.kubeconfig is None) == (self.kubeconfig_secret is None):
-            raise ValueError("give one of kubeconfig (a path) and kubeconfigSecret (the name of a secret key)")
-        return self
+    # Checks of single fields, not of the model: those would not run while another field is faulty.
+    @field_validator("kubeconfig")
+    @classmethod
+    def _one_kubeconfig(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if "kubeconfig_secret" in info.data and (value is None) == (info.data["kubeconfig_secret"] is None):
+            given = "neither is given" if value is None else "both are given"
+            raise ValueError(f"{given}; write kubeconfig (a path) or kubeconfigSecret (the name of a secret key)")
+        return value
 
-    @model_validator(mode="after")
-    def _pool_names_differ(self) -> Self:
-        names = [pool.name for pool in self.pools]
+    @field_validator("pools")
+    @classmethod
+    def _pool_names_differ(cls, value: tuple[Pool, ...]) -> tuple[Pool, ...]:
+        names = [pool.name for pool in value]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"two pools have the name {', '.join(repeated)}; give each its own")
-        return self
+        return value

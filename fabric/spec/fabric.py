@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Network
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, field_validator
 
 from fabric.model import FrozenModel
 from fabric.spec.cluster import DnsLabel
@@ -71,3 +71,11 @@ class Fabric(FrozenModel):
         min_length=1,
         description="where networks are offered: names of namespaces that exist, or {name, create: true} for new ones",
     )
+
+    @field_validator("namespaces")
+    @classmethod
+    def _each_namespace_once(cls, value: tuple[OfferedNamespace, ...]) -> tuple[OfferedNamespace, ...]:
+        names = [entry.name for entry in value]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"{', '.join(repeated)} is listed twice; list each namespace once")
+        return value

@@ -56,12 +56,12 @@ def cluster_entry(text: str, context: str | None) -> dict[str, Any]:
     if not isinstance(document, dict) or not isinstance(document.get("contexts"), list):
         raise ValueError("is no kubeconfig: it has no contexts")
     wanted = context or document.get("current-context")
-    if not wanted:
+    if not isinstance(wanted, str) or not wanted:
         raise ValueError("has no current context, and the stack names none")
     contexts = _by_name(document["contexts"], "context")
     if wanted not in contexts:
-        raise ValueError(f"has no context {wanted!r}; it has: {', '.join(sorted(map(str, contexts)))}")
-    found = _by_name(document.get("clusters"), "cluster").get(contexts[wanted].get("cluster"), {})
+        raise ValueError(f"has no context {wanted!r}; it has: {', '.join(sorted(contexts))}")
+    found = _by_name(document.get("clusters"), "cluster").get(str(contexts[wanted].get("cluster")), {})
     if not found.get("server"):
         raise ValueError(f"context {wanted!r} leads to no cluster with a server")
     return found
@@ -80,11 +80,11 @@ def cluster_identity(text: str, context: str | None) -> str:
     return hashlib.sha256(f"{entry['server']}\n{authority}".encode()).hexdigest()[:32]
 
 
-def _by_name(entries: Any, key: str) -> dict[Any, dict[str, Any]]:
+def _by_name(entries: Any, key: str) -> dict[str, dict[str, Any]]:
     """The named stanzas of a kubeconfig list; entries of any other form are left out."""
     listed = entries if isinstance(entries, list) else []
     return {
-        entry.get("name"): entry[key]
+        entry["name"]: entry[key]
         for entry in listed
-        if isinstance(entry, dict) and isinstance(entry.get(key), dict)
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str) and isinstance(entry.get(key), dict)
     }

@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from fabric.catalog import catalog
 from fabric.model import FrozenModel
 from fabric.rules import ConfigurationError, Finding, finding
-from fabric.spec.problems import NAMESPACE, Location, dotted, findings_of
+from fabric.spec.problems import NAMESPACE, dotted, findings_of
 from fabric.spec.stack import StackSpec
+from fabric.spec.stand_ins import mended
 from fabric.spec.suggestion import nearest
 
 SECTIONS = tuple(name for name in StackSpec.model_fields if name != "name")
@@ -73,30 +74,35 @@ def read_document(name: str, root: Path) -> StackDocument:
         mark = getattr(error, "problem_mark", None)
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise unreadable(f"is not YAML{place}") from error
+    except ValueError as error:
+        # PyYAML lets a date such as 2026-13-01 fail outside its own family of errors.
+        raise unreadable("holds a date that does not exist") from error
     config = content.get("config") if isinstance(content, dict) else None
     if not isinstance(config, dict):
         raise unreadable("has no `config:` mapping")
     prefix = f"{NAMESPACE}:"
     sections = {key.removeprefix(prefix): value for key, value in config.items() if str(key).startswith(prefix)}
+    try:
+        json.dumps(sections, default=str)
+    except (TypeError, ValueError) as error:
+        raise unreadable("holds a key that is no text, or a value that contains itself") from error
     return StackDocument(name=name, file=file, root=root, sections=sections)
 
 
 def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, ...]]:
     """The spec, and everything wrong with the document.
 
-    With problems, the spec is what remains when each faulty value is left out, so that later checks can still report
-    what else is wrong; None when too much is missing for that.
+    With problems, the spec is the document with its faulty values mended, so that later checks can still report what
+    else is wrong; None when too much is missing for that.
     """
     sections, strangers = _without_strangers(document.sections)
     try:
         return _parse(document.name, sections), strangers
     except ValidationError as error:
         problems = (*strangers, *findings_of(error, StackSpec))
-        remaining = json.loads(json.dumps(sections, default=str))
-        for location in (entry["loc"] for entry in error.errors(include_url=False, include_input=False)):
-            _remove(remaining, location)
+        faulty = [entry["loc"] for entry in error.errors(include_url=False, include_input=False)]
     try:
-        return _parse(document.name, remaining), problems
+        return _parse(document.name, mended(sections, faulty)), problems
     except ValidationError:
         return None, problems
 
@@ -136,15 +142,3 @@ def _without_strangers(sections: Mapping[str, Any]) -> tuple[dict[str, Any], tup
         )
         for key in strangers
     )
-
-
-def _remove(document: Any, location: Location) -> None:
-    """Take the value at a location out of a document; places that are already gone are fine."""
-    *parents, last = location
-    for part in parents:
-        try:
-            document = document[part]
-        except (KeyError, IndexError, TypeError):
-            return
-    if isinstance(document, dict):
-        document.pop(last, None)

@@ -14,6 +14,16 @@ NAMESPACE = "gpu-fabric"
 
 Location = tuple[int | str, ...]
 
+# pydantic's words for a wrong type do not say what YAML made of the value: quotes decide it.
+_TYPES = {
+    "string_type": "text, in quotes where it looks like a number",
+    "int_type": "a whole number without quotes",
+    "bool_type": "true or false without quotes",
+    "model_type": "a mapping of keys to values",
+    "dict_type": "a mapping of keys to values",
+    "tuple_type": "a list",
+}
+
 
 def dotted(location: Location) -> str:
     """`("cluster", "pools", 0, "nodes")` as `gpu-fabric:cluster.pools[0].nodes`."""
@@ -31,11 +41,12 @@ def findings_of(error: ValidationError, root: type[FrozenModel]) -> tuple[Findin
         _finding(problem["type"], problem["loc"], problem["msg"], root)
         for problem in problems
         # A list whose only entry is faulty also counts as too short: that follows from the entry's own problem.
-        if not (problem["type"] == "too_short" and any(_within(place, problem["loc"]) for place in places))
+        if not (problem["type"] == "too_short" and any(within(place, problem["loc"]) for place in places))
     )
 
 
-def _within(place: Location, parent: Location) -> bool:
+def within(place: Location, parent: Location) -> bool:
+    """Whether a place lies inside another one."""
     return len(place) > len(parent) and place[: len(parent)] == parent
 
 
@@ -51,7 +62,7 @@ def _finding(kind: str, location: Location, text: str, root: type[FrozenModel]) 
         # Our own validators write "what is wrong; what is allowed".
         wrong, _, allowed = text.removeprefix("Value error, ").partition("; ")
         return finding("SPC002", path, wrong, allowed or f"correct it: {_meaning(root, location)}")
-    requirement = text.removeprefix("Input should be ")
+    requirement = _TYPES.get(kind) or text.removeprefix("Input should be ")
     if requirement == text:
         return finding("SPC002", path, text[0].lower() + text[1:], f"correct it: {_meaning(root, location)}")
     return finding("SPC002", path, f"must be {requirement}", f"allowed: {requirement} ({_meaning(root, location)})")

@@ -1,0 +1,169 @@
+"""The command line: results on stdout, everything else on stderr, exit status 0 or 2."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from fabric.catalog import catalog
+from fabric.cli import app
+from fabric.nccl.topology import topology_xml
+from fabric.rules import rules
+
+
+@pytest.fixture
+def project(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that holds nothing but the development stack, as the current one."""
+    shutil.copy(root / "Pulumi.dev.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def result_of(*arguments: str) -> str:
+    result = run(*arguments)
+    assert (result.exit_code, result.stderr) == (0, "")
+    return result.stdout
+
+
+def refusal_of(*arguments: str) -> str:
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    return result.stderr
+
+
+def edited(project: Path, old: str, new: str) -> None:
+    file = project / "Pulumi.dev.yaml"
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.mark.usefixtures("project")
+def test_the_plan_is_printed_as_text() -> None:
+    assert "Plan of stack dev" in result_of("plan")
+
+
+@pytest.mark.usefixtures("project")
+def test_the_plan_is_printed_as_json_that_parses() -> None:
+    document = json.loads(result_of("plan", "-s", "dev", "--format", "json"))
+
+    assert (document["stack"], document["schemaVersion"], len(document["rails"])) == ("dev", "v1", 16)
+    assert document["networks"][0]["object"]["kind"] == "NetworkAttachmentDefinition"
+
+
+@pytest.mark.usefixtures("project")
+def test_the_summary_says_that_the_stack_is_up() -> None:
+    assert "Stack dev is up" in result_of("plan", "--summary")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_missing_kubeconfig_is_refused_only_where_a_cluster_is_needed() -> None:
+    text = refusal_of("plan", "--need-cluster")
+
+    assert "gpu-fabric:cluster.kubeconfig: .sandbox/kubeconfig: no such file [CLU001]" in text
+    assert "CLU003" in result_of("plan")
+
+
+def test_bad_input_is_refused_with_all_problems_and_no_traceback(project: Path) -> None:
+    edited(project, "nodes: 3", "nodes: 0\n        node: 3")
+    edited(project, "supernet: 192.168.0.0/16", "supernet: 192.168.0.0/28")
+
+    text = refusal_of("plan", "--format", "json")
+
+    assert text.startswith("Pulumi.dev.yaml: 3 problems, nothing was created.\n")
+    assert "Traceback" not in text
+    assert len(text.splitlines()) == 7
+
+
+@pytest.mark.usefixtures("project")
+def test_an_unknown_stack_is_answered_with_the_known_ones() -> None:
+    assert "did you mean 'dev'? stacks here: dev" in refusal_of("plan", "-s", "dve")
+
+
+@pytest.mark.parametrize("arguments", [("plan", "--format", "xml"), ("topology",), ("nothing",), ("schema", "plan")])
+def test_wrong_usage_is_exit_status_2(arguments: tuple[str, ...]) -> None:
+    assert refusal_of(*arguments)
+
+
+@pytest.mark.parametrize("shape", ["BM.GPU4.8", "BM.GPU.A100-v2.8", "BM.GPU.H100.8"])
+def test_a_topology_file_is_printed_byte_for_byte(shape: str) -> None:
+    known = catalog()
+
+    assert result_of("topology", shape) == topology_xml(known.shapes[shape], known.topologies[shape])
+
+
+def test_the_topology_of_an_unknown_shape_is_refused_with_the_nearest() -> None:
+    text = refusal_of("topology", "BM.GPU.H100")
+
+    assert text.startswith("no shape 'BM.GPU.H100': did you mean 'BM.GPU.H100.8'? allowed: BM.GPU")
+
+
+def test_the_topology_of_a_shape_without_a_published_tree_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = catalog()
+    fewer = known.model_copy(update={"topologies": {"BM.GPU4.8": known.topologies["BM.GPU4.8"]}})
+    monkeypatch.setattr("fabric.cli.catalog", lambda: fewer)
+
+    text = refusal_of("topology", "BM.GPU.H100.8")
+
+    assert text.startswith("no PCI tree of BM.GPU.H100.8 is published, and none is guessed")
+    assert "BM.GPU4.8" in text
+
+
+def test_shapes_are_listed_with_what_they_bring() -> None:
+    text = result_of("shapes")
+    line = next(line for line in text.splitlines() if "BM.GPU.H100.8" in line)
+
+    assert line.split() == ["BM.GPU.H100.8", "8", "x", "H100", "16", "ConnectX-7", "15b3:101e", "4220", "published"]
+
+
+def test_shapes_are_listed_as_json_by_name() -> None:
+    document = json.loads(result_of("shapes", "--json"))
+
+    assert set(document) == set(catalog().shapes)
+    assert document["BM.GPU4.8"]["nicModel"]["vfDeviceId"] == "101a"
+
+
+@pytest.mark.parametrize("rule", sorted(rules()))
+def test_every_rule_is_explained(rule: str) -> None:
+    assert result_of("explain", rule).splitlines() == [
+        f"{rule} ({rules()[rule].severity.value})", rules()[rule].title, rules()[rule].why,
+    ]
+
+
+def test_an_unknown_rule_is_refused_with_the_nearest() -> None:
+    assert "no rule 'ADR01': did you mean 'ADR001'?" in refusal_of("explain", "ADR01")
+
+
+@pytest.mark.usefixtures("project")
+def test_the_published_contract_schema_accepts_the_development_contract() -> None:
+    schema = json.loads(result_of("schema", "contract"))
+    contract = json.loads(result_of("plan", "--format", "json"))["workload"]
+
+    jsonschema.validate(contract, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(contract | {"resources": {"nvidia.com/gpu": 8}}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(contract | {"unheard": 1}, schema)
+
+
+@pytest.mark.usefixtures("project")
+def test_the_published_stack_schema_accepts_the_development_stack(project: Path) -> None:
+    schema = json.loads(result_of("schema", "stack"))
+    config: dict[str, Any] = yaml.safe_load((project / "Pulumi.dev.yaml").read_text(encoding="utf-8"))["config"]
+    sections = {key.removeprefix("gpu-fabric:"): value for key, value in config.items()}
+
+    jsonschema.validate({"name": "dev", **sections}, schema)
+    sections["fabric"]["adressing"] = {}
+    with pytest.raises(jsonschema.ValidationError, match="adressing"):
+        jsonschema.validate({"name": "dev", **sections}, schema)

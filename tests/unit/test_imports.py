@@ -1,0 +1,92 @@
+"""Imports point one way: fabric <- components <- stacks <- __main__; a cloud's SDK stays in that cloud's component."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+HOUSE = {"fabric", "components", "stacks", "sandbox", "policy", "tests", "__main__"}
+
+# What each package may import of the house.
+ALLOWED = {
+    "fabric": set[str](),
+    "components": {"fabric"},
+    "stacks": {"fabric", "components"},
+    "sandbox": {"fabric"},
+    "policy": {"fabric"},
+}
+
+
+def modules(root: Path, package: str) -> list[Path]:
+    return sorted((root / package).rglob("*.py"))
+
+
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    return tuple(imported(path.read_text(encoding="utf-8")))
+
+
+def imported(source: str) -> Iterator[str]:
+    """Full names of what a module imports, anywhere in it; a relative import keeps its dots."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield "." * node.level + (node.module or "")
+
+
+def is_relative(name: str) -> bool:
+    return name.startswith(".")
+
+
+def top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def offences(root: Path, package: str, forbidden: set[str]) -> list[str]:
+    return [
+        f"{path.relative_to(root)} imports {name}"
+        for path in modules(root, package)
+        for name in imports(path)
+        if top(name) in forbidden
+    ]
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_a_package_imports_only_those_before_it(root: Path, package: str) -> None:
+    assert offences(root, package, HOUSE - ALLOWED[package] - {package}) == []
+
+
+def test_the_core_imports_no_engine_no_sdk_and_no_cluster_client(root: Path) -> None:
+    assert modules(root, "fabric")
+    forbidden = {"pulumi", "pulumi_kubernetes", "pulumi_digitalocean", "pulumi_oci", "kubernetes"}
+
+    assert offences(root, "fabric", forbidden) == []
+
+
+@pytest.mark.parametrize("module", ["socket", "random", "time", "datetime", "subprocess", "urllib", "http", "secrets"])
+def test_the_core_has_no_clock_no_network_and_no_randomness(root: Path, module: str) -> None:
+    assert offences(root, "fabric", {module}) == []
+
+
+@pytest.mark.parametrize(("sdk", "cloud"), [("pulumi_digitalocean", "doks"), ("pulumi_oci", "oke")])
+def test_a_clouds_sdk_is_imported_by_that_clouds_component_alone(root: Path, sdk: str, cloud: str) -> None:
+    found = [entry for package in ALLOWED for entry in offences(root, package, {sdk})]
+
+    assert [entry for entry in found if not entry.startswith(f"components/cluster/{cloud}")] == []
+
+
+def test_relative_imports_are_not_used_so_that_the_check_above_sees_all(root: Path) -> None:
+    relative = [path for package in ALLOWED for path in modules(root, package) if any(map(is_relative, imports(path)))]
+
+    assert relative == []
+
+
+def test_the_check_sees_an_import_inside_a_function() -> None:
+    assert list(imported("def f():\n    import pulumi.runtime\n    from stacks.outputs import x\nfrom . import y")) == [
+        ".", "pulumi.runtime", "stacks.outputs",
+    ]

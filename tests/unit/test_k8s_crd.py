@@ -1,0 +1,92 @@
+"""The generated CRDs: structural, fresh, and as strict as a user relies on."""
+
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+
+import jsonschema
+import pytest
+
+from fabric.k8s.base import KubernetesModel, KubernetesObject
+from fabric.k8s.crd import custom_resource_definition
+from fabric.k8s.mellanox import NicClusterPolicy
+from fabric.k8s.nv_ipam import CIDRPool, IPPool
+from sandbox.crds import crd_files
+
+KINDS = [NicClusterPolicy, IPPool, CIDRPool]
+
+
+def schema(model: type[KubernetesObject]) -> dict[str, Any]:
+    version: dict[str, Any] = custom_resource_definition(model)["spec"]["versions"][0]
+    found: dict[str, Any] = version["schema"]["openAPIV3Schema"]
+    return found
+
+
+def nested(value: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield value
+    children = [*value.get("properties", {}).values(), value.get("items"), value.get("additionalProperties")]
+    for child in children:
+        if isinstance(child, dict):
+            yield from nested(child)
+
+
+@pytest.mark.parametrize(("path", "text"), list(crd_files()), ids=lambda value: getattr(value, "name", ""))
+def test_a_chart_carries_the_crd_that_the_model_says(path: Any, text: str) -> None:
+    assert path.read_text() == text, "run: python -m sandbox.crds"
+
+
+@pytest.mark.parametrize("model", KINDS)
+def test_every_value_of_a_crd_has_one_type_and_nothing_that_the_api_server_refuses(
+    model: type[KubernetesObject],
+) -> None:
+    allowed = {
+        *("type", "description", "properties", "required", "items", "additionalProperties", "enum", "pattern"),
+        *("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"),
+    }
+    for part in nested(schema(model)):
+        assert isinstance(part.get("type"), str)
+        assert set(part) <= allowed
+        assert part.get("type") != "null"
+        # the API server refuses a map that also declares properties
+        assert not ({"properties", "additionalProperties"} <= part.keys())
+
+
+def test_a_crd_refuses_a_wrong_type() -> None:
+    pool = {"metadata": {"name": "a"}, "spec": {"subnet": "10.0.0.0/24", "perNodeBlockSize": "4"}}
+    with pytest.raises(jsonschema.ValidationError, match="'4' is not of type 'integer'"):
+        jsonschema.validate(pool, schema(IPPool))
+
+
+def test_a_crd_refuses_a_missing_field() -> None:
+    with pytest.raises(jsonschema.ValidationError, match="'perNodeNetworkPrefix' is a required property"):
+        jsonschema.validate({"metadata": {}, "spec": {"cidr": "10.0.0.0/16"}}, schema(CIDRPool))
+
+
+def test_a_crd_refuses_a_state_that_does_not_exist() -> None:
+    with pytest.raises(jsonschema.ValidationError, match="'done' is not one of"):
+        jsonschema.validate({"metadata": {}, "spec": {}, "status": {"state": "done"}}, schema(NicClusterPolicy))
+
+
+def test_a_kind_with_a_status_has_the_status_subresource() -> None:
+    version = custom_resource_definition(NicClusterPolicy)["spec"]["versions"][0]
+    assert version["subresources"] == {"status": {}}
+
+
+def test_a_crd_is_named_after_plural_and_group() -> None:
+    definition = custom_resource_definition(IPPool)
+    assert definition["metadata"]["name"] == "ippools.nv-ipam.nvidia.com"
+    assert definition["spec"]["scope"] == "Namespaced"
+
+
+def test_a_field_of_two_types_cannot_become_a_crd() -> None:
+    class Spec(KubernetesModel):
+        amount: int | str
+
+    class Undecided(KubernetesObject):
+        api_version: ClassVar[str] = "example.com/v1"
+        kind: ClassVar[str] = "Undecided"
+        plural: ClassVar[str] = "undecideds"
+        scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
+        spec: Spec
+
+    with pytest.raises(TypeError, match=r"Undecided\.spec\.amount: a CustomResourceDefinition cannot hold a union"):
+        custom_resource_definition(Undecided)

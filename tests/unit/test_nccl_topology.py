@@ -1,0 +1,266 @@
+"""NCCL topology files: the tree of each shape as its tables say, in the dialect that NCCL's reader takes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from xml.etree.ElementTree import Element, fromstring
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from published_topologies import EXPECTED, SHAPES
+from syrupy.assertion import SnapshotAssertion
+
+from fabric.catalog import NumaNode, catalog
+from fabric.nccl.topology import cpu_mask, link_layer_guid, parse_tree, topology_xml, vf_devices
+
+
+def text_of(shape: str) -> str:
+    known = catalog()
+    return topology_xml(known.shapes[shape], known.topologies[shape])
+
+
+def tree_of(shape: str) -> Element:
+    return fromstring(text_of(shape))  # noqa: S314 (our own text)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A GPU or an adapter with what lies above it: its NUMA node and its bridges from the root."""
+
+    element: Element
+    numa: int
+    bridges: tuple[str, ...]
+
+    @property
+    def bus(self) -> str:
+        return bus_of(self.element)
+
+    @property
+    def gpu(self) -> int:
+        return int(next(self.element.iter("gpu")).attrib["dev"])
+
+
+def bus_of(element: Element) -> str:
+    return element.attrib["busid"].split(":")[1]
+
+
+def leaves(shape: str, kind: str) -> list[Leaf]:
+    found: list[Leaf] = []
+
+    def walk(element: Element, numa: int, above: tuple[str, ...]) -> None:
+        if element.find(kind) is not None:
+            found.append(Leaf(element, numa, above))
+        for child in element.findall("pci"):
+            walk(child, numa, (*above, bus_of(element)))
+
+    for cpu in tree_of(shape).findall("cpu"):
+        for pci in cpu.findall("pci"):
+            walk(pci, int(cpu.attrib["numaid"]), ())
+    return found
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_file_has_as_many_elements_of_each_kind_as_the_published_one(shape: str) -> None:
+    kinds = Counter(element.tag for element in tree_of(shape).iter())
+    kinds.pop("system")
+
+    assert dict(kinds) == EXPECTED[shape].counts
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_bridges_are_all_pci_elements_that_are_no_device(shape: str) -> None:
+    classes = Counter(pci.attrib["class"] for pci in tree_of(shape).iter("pci"))
+
+    assert classes == {"0x060400": EXPECTED[shape].counts["pci"] - 16, "0x020000": 8, "0x030200": 8}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_pci_address_is_written_once(shape: str) -> None:
+    addresses = re.findall(r'busid="([^"]+)"', text_of(shape))
+
+    assert len(addresses) == len(set(addresses))
+    assert all(re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", address) for address in addresses)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_gpu_of_the_catalog_is_where_its_number_says(shape: str) -> None:
+    placed = {leaf.gpu: leaf.element.attrib["busid"] for leaf in leaves(shape, "gpu")}
+
+    assert placed == dict(enumerate(catalog().shapes[shape].gpus.pci))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_adapter_of_the_catalog_is_there_with_both_its_ports(shape: str) -> None:
+    ports = Counter(nic.pci.rpartition(".")[0] + ".0" for nic in catalog().shapes[shape].nics)
+    placed = {leaf.element.attrib["busid"]: len(leaf.element.findall("nic/net")) for leaf in leaves(shape, "nic")}
+
+    assert placed == dict(ports)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_adapters_hang_below_the_bridges_of_the_table(shape: str) -> None:
+    assert {leaf.bus: (leaf.numa, " ".join(leaf.bridges)) for leaf in leaves(shape, "nic")} == {
+        bus: (row.numa, row.bridges) for bus, row in EXPECTED[shape].nics.items()
+    }
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gpus_hang_below_the_bridges_of_the_table(shape: str) -> None:
+    assert {leaf.bus: " ".join(leaf.bridges) for leaf in leaves(shape, "gpu")} == EXPECTED[shape].gpus
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_gpus_nearest_to_an_adapter_are_those_of_the_table(shape: str) -> None:
+    gpus = leaves(shape, "gpu")
+
+    def nearest(adapter: Leaf) -> frozenset[int]:
+        for bridge in reversed(adapter.bridges):
+            if below := [gpu for gpu in gpus if bridge in gpu.bridges]:
+                return frozenset(gpu.gpu for gpu in below)
+        return frozenset()
+
+    assert {leaf.bus: nearest(leaf) for leaf in leaves(shape, "nic")} == {
+        bus: row.gpus for bus, row in EXPECTED[shape].nics.items()
+    }
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_catalogs_nearest_gpu_is_one_of_those_in_the_tree(shape: str) -> None:
+    for rail in catalog().shapes[shape].nics:
+        assert rail.nearest_gpu in EXPECTED[shape].nics[rail.pci.split(":")[1]].gpus
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_ports_carry_the_virtual_functions_names_and_numbers_of_the_table(shape: str) -> None:
+    ports = {
+        leaf.bus: [(net.attrib["name"], net.attrib["dev"], net.attrib["port"]) for net in leaf.element.iter("net")]
+        for leaf in leaves(shape, "nic")
+    }
+
+    assert ports == {
+        bus: [(f"mlx5_{row.devices[place]}", str(row.dev + place), str(place + 1)) for place in (0, 1)]
+        for bus, row in EXPECTED[shape].nics.items()
+    }
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rails_name_the_same_virtual_functions_as_the_ports(shape: str) -> None:
+    known = catalog()
+    devices = vf_devices(known.topologies[shape], known.shapes[shape].rails)
+
+    for device, rail in zip(devices, known.shapes[shape].nics, strict=True):
+        row = EXPECTED[shape].nics[rail.pci.split(":")[1]]
+        assert device == f"mlx5_{row.devices[int(rail.pci[-1])]}"
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_numa_nodes_carry_the_affinity_masks_of_the_table(shape: str) -> None:
+    cpus = tree_of(shape).findall("cpu")
+
+    assert {int(cpu.attrib["numaid"]): cpu.attrib["affinity"] for cpu in cpus} == EXPECTED[shape].affinity
+    assert [int(cpu.attrib["numaid"]) for cpu in cpus] == list(EXPECTED[shape].affinity)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_nvlinks_are_those_of_the_table_and_add_up_to_the_gpus_links(shape: str) -> None:
+    for leaf in leaves(shape, "gpu"):
+        written = leaf.element.iter("nvlink")
+        links = [(link.attrib["target"].split(":")[1], int(link.attrib["count"])) for link in written]
+        assert " ".join(f"{bus}{count}" for bus, count in links) == EXPECTED[shape].links[leaf.gpu]
+        assert sum(count for _, count in links) == EXPECTED[shape].link_sum
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_guid_is_shared_by_the_two_ports_of_an_adapter_and_nobody_else(shape: str) -> None:
+    guids = Counter(re.findall(r'guid="(0x[0-9a-f]{16})"', text_of(shape)))
+
+    assert len(guids) == 8
+    assert set(guids.values()) == {2}
+    assert all(len({net.attrib["guid"] for net in leaf.element.iter("net")}) == 1 for leaf in leaves(shape, "nic"))
+
+
+def test_guids_differ_between_shapes_and_are_stable() -> None:
+    assert link_layer_guid("a", "0c") == link_layer_guid("a", "0c") != link_layer_guid("b", "0c")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_speeds_are_those_of_the_published_file(shape: str) -> None:
+    text = text_of(shape)
+
+    assert set(re.findall(r'link_speed="([^"]+)"', text)) == EXPECTED[shape].speeds
+    assert set(re.findall(r' speed="(\d+)"', text)) == {str(EXPECTED[shape].net_speed)}
+
+
+def test_only_the_root_bridges_of_the_h100_run_at_the_slow_link_speed() -> None:
+    bridges = tree_of("BM.GPU.H100.8").iter("pci")
+    slow = [pci for pci in bridges if pci.attrib["link_speed"] == "5.0 GT/s PCIe"]
+
+    assert [bus_of(pci) for pci in slow] == ["08", "26", "3d", "54", "82", "a1", "b9", "d1"]
+
+
+@pytest.mark.parametrize("shape", ["BM.GPU4.8", "BM.GPU.A100-v2.8"])
+def test_bridge_identities_follow_their_depth_and_the_gpu_board_has_its_own(shape: str) -> None:
+    identities = {
+        (leaf.bus, depth): pci
+        for leaf in leaves(shape, "gpu")
+        for depth, pci in enumerate(leaf.bridges)
+    }
+    by_bus = {bus_of(pci): pci.attrib["subsystem_device"] for pci in tree_of(shape).iter("pci")}
+    wanted = ["0xa032", "0xa032", "0xa096", "0xa096", "0x13b8"]
+
+    assert all(by_bus[bus] == wanted[depth] for (_, depth), bus in identities.items())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_text_is_in_the_dialect_of_nccls_reader(shape: str) -> None:
+    text = text_of(shape)
+    lines = text.splitlines()
+    tag = re.compile(r' *<(?:/\w+|\w+(?: \w+="[^"<>&\']{0,253}")*/?)>')
+
+    assert text.isascii()
+    assert text.endswith("</system>\n")
+    assert lines[0] == '<system version="1">'
+    assert [line for line in lines if not tag.fullmatch(line)] == []
+    assert "\t" not in text
+    assert "\r" not in text
+    assert max(line.count('="') for line in lines) <= 16
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_file_stays_well_below_nccls_256_nodes(shape: str) -> None:
+    assert sum(1 for _ in tree_of(shape).iter()) <= 200
+
+
+@pytest.mark.parametrize("tree", [
+    "", "01>", "01", ">01", "01>03>(G0", "01>(G0,)", "01>G0)", "01>G0;", "01>G0 ;02>G1", "0x>G0", "01>N0",
+    "01>G0,02>G1",
+])
+def test_a_malformed_tree_is_refused_with_its_text(tree: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(repr(tree))):
+        parse_tree(tree)
+
+
+def test_siblings_and_roots_keep_the_order_of_the_text() -> None:
+    first, second = parse_tree("08>(0d>G0,0a>N0c);26>28*>G1")
+
+    assert [child.bus for child in first.children] == ["0d", "0a"]
+    assert second.children[0].gpu_board
+
+
+@given(first=st.integers(0, 220), length=st.integers(1, 64), words=st.integers(7, 9))
+@settings(max_examples=60, deadline=None)
+def test_a_cpu_mask_holds_exactly_the_cpus_of_its_ranges(first: int, length: int, words: int) -> None:
+    bits = 32 * words
+    last = min(first + length - 1, bits - 1)
+    text = cpu_mask(NumaNode(node=0, cpus=((first, last),), tree=""), bits)
+
+    value = int(text.replace(",", ""), 16)
+    assert {cpu for cpu in range(bits) if value >> cpu & 1} == set(range(first, last + 1))
+    assert [len(word) for word in text.split(",")] == [8] * words
+
+
+def test_the_topology_file_of_the_h100_is_the_reviewed_one(snapshot: SnapshotAssertion) -> None:
+    assert text_of("BM.GPU.H100.8") == snapshot

@@ -1,0 +1,130 @@
+"""The operators' releases and the policy that makes them install the fabric."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fabric.plan import Plan
+from fabric.plan.values import merged
+
+PlanWith = Callable[[Any], Plan]
+
+
+def policy(plan: Plan) -> dict[str, Any]:
+    spec: dict[str, Any] = plan.policy.object.manifest()["spec"]
+    return spec
+
+
+def test_releases_have_fixed_names_namespaces_and_exact_versions(dev_plan: Plan) -> None:
+    assert [
+        (release.name, release.namespace, release.chart.name, release.chart.version)
+        for release in (dev_plan.gpu_operator, dev_plan.network_operator)
+    ] == [
+        ("gpu-operator", "gpu-operator", "gpu-operator", "v26.3.3"),
+        ("network-operator", "nvidia-network-operator", "network-operator", "26.4.1"),
+    ]
+
+
+@pytest.mark.parametrize(("charts", "repository", "path"), [
+    ("upstream", "https://helm.ngc.nvidia.com/nvidia", None),
+    ("bundled", None, "sandbox/charts/gpu-operator"),
+    ("oci://registry.example/charts", "oci://registry.example/charts", None),
+    ("https://mirror.example/helm", "https://mirror.example/helm", None),
+])
+def test_charts_come_from_the_vendor_the_sandbox_or_a_mirror(
+    plan_with: PlanWith, charts: str, repository: str | None, path: str | None
+) -> None:
+    chart = plan_with({"software.charts": charts}).gpu_operator.chart
+
+    assert (chart.repository, chart.path, chart.version) == (repository, path, "v26.3.3")
+
+
+def test_one_operator_alone_owns_node_feature_discovery(dev_plan: Plan) -> None:
+    assert dev_plan.gpu_operator.values["nfd"] == {"enabled": True}
+    assert dev_plan.network_operator.values["nfd"] == {"enabled": False, "deployNodeFeatureRules": False}
+
+
+def test_a_users_values_win_and_leave_the_rest(plan_with: PlanWith) -> None:
+    release = plan_with({
+        "software.gpuOperator": {"driver": True, "values": {"toolkit": {"version": "v1"}, "nfd": {"enabled": False}}},
+    }).gpu_operator
+
+    assert release.values["driver"] == {"enabled": True}
+    assert release.values["toolkit"] == {"enabled": True, "version": "v1"}
+    assert release.values["nfd"] == {"enabled": False}
+
+
+def test_operands_and_jobs_tolerate_every_taint_of_the_pools_once(plan_with: PlanWith) -> None:
+    pool = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 1}
+    plan = plan_with({"cluster.pools": [
+        pool, {**pool, "name": "more", "taints": [{"key": "nvidia.com/gpu"}, {"key": "team", "value": "a"}]},
+    ]})
+    wanted = [
+        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "team", "operator": "Exists", "effect": "NoSchedule"},
+    ]
+
+    assert policy(plan)["tolerations"] == wanted
+    assert plan.gpu_operator.values["daemonsets"] == {"tolerations": wanted}
+    assert plan.gpu_operator.values["node-feature-discovery"] == {"worker": {"tolerations": wanted}}
+    assert [entry.to_dict() for entry in plan.workload.tolerations] == wanted
+
+
+def test_the_policy_carries_the_planned_device_plugin_configuration(dev_plan: Plan) -> None:
+    config = json.loads(policy(dev_plan)["sriovDevicePlugin"]["config"])
+
+    assert config == dev_plan.device_plugin.to_dict()
+    assert config["resourceList"][0] == {
+        "resourcePrefix": "nvidia.com",
+        "resourceName": "rail_00",
+        "deviceType": "netDevice",
+        "selectors": {
+            "vendors": ["15b3"], "devices": ["101e"], "drivers": ["mlx5_core"], "rootDevices": ["0000:0c:00.0"],
+            "isRdma": True,
+        },
+    }
+
+
+def test_the_policy_has_the_one_name_the_operator_obeys_and_is_waited_for(dev_plan: Plan) -> None:
+    assert dev_plan.policy.name == "nic-cluster-policy"
+    assert dev_plan.policy.wait_for == "jsonpath={.status.state}=ready"
+    assert dev_plan.gpu_operator_ready.wait_for == "jsonpath={.status.state}=ready"
+    assert (dev_plan.gpu_operator_ready.kind, dev_plan.gpu_operator_ready.name) == ("ClusterPolicy", "cluster-policy")
+
+
+def test_the_policys_operands_are_pinned_to_the_release_line(dev_plan: Plan) -> None:
+    spec = policy(dev_plan)
+    operands = {
+        "sriov-network-device-plugin": spec["sriovDevicePlugin"],
+        "nvidia-k8s-ipam": spec["nvIpam"],
+        "multus-cni": spec["secondaryNetwork"]["multus"],
+        "plugins": spec["secondaryNetwork"]["cniPlugins"],
+    }
+
+    for image, operand in operands.items():
+        assert (operand["image"], operand["repository"], operand["version"]) == (
+            image, "nvcr.io/nvidia/mellanox", "network-operator-v26.4.1",
+        )
+
+
+def test_operator_namespaces_let_privileged_pods_in(dev_plan: Plan) -> None:
+    for namespace in dev_plan.namespaces:
+        assert (namespace.object.metadata.labels or {})["pod-security.kubernetes.io/enforce"] == "privileged"
+
+
+def test_layers_merge_deeply_and_a_list_replaces_a_list() -> None:
+    assert merged({"a": {"b": 1, "c": [1, 2]}, "d": 1}, {"a": {"c": [3]}}, {"d": {"e": 2}}) == {
+        "a": {"b": 1, "c": [3]}, "d": {"e": 2},
+    }
+
+
+def test_merging_changes_none_of_its_layers() -> None:
+    first = {"a": {"b": 1}}
+
+    merged(first, {"a": {"b": 2}})
+
+    assert first == {"a": {"b": 1}}

@@ -1,0 +1,115 @@
+"""The plan as a whole: deterministic, free of errors, and no larger for more nodes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.json import JSONSnapshotExtension
+
+from fabric.plan import Plan, build
+from fabric.rules import ConfigurationError, Severity
+from fabric.spec import StackSpec
+
+PlanWith = Callable[[Any], Plan]
+SpecWith = Callable[[Any], StackSpec]
+POOL = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3}
+
+
+def as_json(plan: Plan) -> str:
+    return json.dumps(plan.model_dump(mode="json", by_alias=True))
+
+
+def test_the_same_stack_gives_the_same_bytes_twice(spec_with: SpecWith) -> None:
+    assert as_json(build(spec_with({}))) == as_json(build(spec_with({})))
+
+
+def test_the_development_plan_is_the_reviewed_one(dev_plan: Plan, snapshot: SnapshotAssertion) -> None:
+    document = dev_plan.model_dump(mode="json", by_alias=True)
+    for file in document["nccl"]["files"]:
+        file["content"] = f"{len(file['content'])} characters"
+    for planned in document["ncclConfigMaps"]:
+        planned["object"]["data"] = sorted(planned["object"]["data"])
+
+    assert document == snapshot(extension_class=JSONSnapshotExtension)
+
+
+@given(nodes=st.integers(1, 4094), layout=st.sampled_from(["flat", "per-rail"]))
+@settings(max_examples=15, deadline=None)
+def test_the_number_of_objects_does_not_depend_on_the_number_of_nodes(
+    plan_with: PlanWith, nodes: int, layout: str
+) -> None:
+    changes = {"fabric.addressing.layout": layout, "fabric.addressing.supernet": "172.16.0.0/12"}
+    few, many = plan_with(changes), plan_with({**changes, "cluster.pools[0].nodes": nodes})
+
+    assert [entry.object.manifest() for entry in few.objects] == [entry.object.manifest() for entry in many.objects]
+
+
+def test_the_number_of_objects_follows_rails_and_namespaces(plan_with: PlanWith) -> None:
+    plan = plan_with({"fabric.namespaces": ["default", "jobs", {"name": "lab", "create": True}]})
+
+    assert (len(plan.ip_pools), len(plan.networks), len(plan.nccl_config_maps)) == (16, 48, 6)
+    assert [entry.name for entry in plan.namespaces] == ["gpu-operator", "nvidia-network-operator", "lab"]
+
+
+def test_no_object_is_planned_twice(plan_with: PlanWith) -> None:
+    plan = plan_with({"fabric.namespaces": ["default", {"name": "gpu-operator", "create": True}]})
+    places = [(entry.object.kind, entry.object.metadata.namespace, entry.name) for entry in plan.objects]
+
+    assert len(places) == len(set(places))
+
+
+def test_objects_come_in_the_order_in_which_they_are_applied(dev_plan: Plan) -> None:
+    kinds = list(dict.fromkeys(entry.object.kind for entry in dev_plan.objects))
+
+    assert kinds == ["Namespace", "NicClusterPolicy", "IPPool", "NetworkAttachmentDefinition", "ConfigMap"]
+
+
+@pytest.mark.parametrize(("changes", "rules"), [
+    ({"fabric.addressing.supernet": "192.168.0.0/28"}, ["ADR001"]),
+    ({"fabric.addressing.supernet": "10.0.0.0/8"}, ["ADR002", "ADR002", "ADR002"]),
+    ({"fabric.addressing.gateway": "first", "fabric.addressing.addressesPerNode": 1}, ["ADR004"]),
+    ({"fabric.mtu": 9000}, ["NET001"]),
+    ({"cluster.pools": [POOL, {**POOL, "name": "old", "shape": "BM.GPU4.8"}]}, ["CLU002"]),
+    ({"fabric.mtu": 9000, "fabric.addressing.supernet": "192.168.0.0/28"}, ["ADR001", "NET001"]),
+])
+def test_an_error_never_leaves_in_a_plan(spec_with: SpecWith, changes: dict[str, Any], rules: list[str]) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        build(spec_with(changes))
+
+    assert [entry.id for entry in refused.value.findings] == rules
+    assert refused.value.file == "Pulumi.dev.yaml"
+
+
+def test_a_plan_keeps_what_is_no_error(dev_plan: Plan, flat_plan: Plan, plan_with: PlanWith) -> None:
+    assert [entry.id for entry in dev_plan.findings] == ["NET002", "NET003"]
+    assert [entry.id for entry in flat_plan.findings] == ["NET002", "NET003", "DEV001"]
+    unstated = plan_with({"cluster.ranges": {}})
+    assert [entry.id for entry in unstated.findings] == ["ADR003", "NET002", "NET003"]
+    assert not any(entry.severity is Severity.ERROR for entry in unstated.findings)
+
+
+def test_two_pools_of_one_shape_share_the_fabric(plan_with: PlanWith) -> None:
+    plan = plan_with({"cluster.pools": [POOL, {**POOL, "name": "more", "nodes": 5}]})
+
+    assert [(pool.name, pool.nodes, pool.gpus, pool.nics) for pool in plan.cluster.pools] == [
+        ("gpu", 3, 24, 48), ("more", 5, 40, 80),
+    ]
+    assert plan.addresses.proof.nodes == plan.workload.nodes == 8
+
+
+def test_a_plan_holds_no_content_of_the_kubeconfig(plan_with: PlanWith) -> None:
+    plan = plan_with({"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "s3cr3t"}})
+
+    assert plan.cluster.kubeconfig_secret == "access"
+    assert "s3cr3t" not in as_json(plan)
+
+
+def test_every_finding_has_a_place_in_the_stack_file(flat_plan: Plan) -> None:
+    assert all(re.match(r"gpu-fabric:(cluster|fabric|software)\b", entry.path) for entry in flat_plan.findings)

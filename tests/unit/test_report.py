@@ -1,0 +1,106 @@
+"""The plan for people."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from fabric.plan import Plan
+from fabric.report import plan_report, print_report, summary
+
+PlanWith = Callable[[Any], Plan]
+
+
+def printed(report: Any) -> str:
+    stream = io.StringIO()
+    print_report(report, Console(file=stream))
+    return stream.getvalue()
+
+
+def section(text: str, heading: str) -> str:
+    return text.split(f"\n{heading}", 1)[1].split("\n\n", 1)[0]
+
+
+def test_the_report_has_a_line_for_every_rail_with_all_its_names(dev_plan: Plan) -> None:
+    text = printed(plan_report(dev_plan))
+
+    for rail in dev_plan.rails:
+        subnet = str(dev_plan.addresses.pool_of(rail.index).subnet)
+        words = [str(rail.index), rail.pci, rail.rdma_device, rail.interface, str(rail.nearest_gpu),
+                 rail.resource_name, rail.network, subnet]
+        assert re.search(r"\s+".join(map(re.escape, words)), text)
+
+
+def test_the_report_proves_the_addresses_with_numbers(dev_plan: Plan) -> None:
+    text = printed(plan_report(dev_plan))
+
+    assert re.search(r"rail-15 +192\.168\.240\.0/20 +none +4094 +1 +3 +4091 +4094 nodes", text)
+    assert "3 nodes fit" in text
+    assert "pods 10.244.0.0/16, services 10.96.0.0/16, nodes 10.0.0.0/16" in text
+    assert "Beyond 4094 nodes each pool needs a /19, and so the fabric a supernet of /15 or larger." in text
+
+
+def test_spare_nodes_are_part_of_the_proof(plan_with: PlanWith) -> None:
+    assert "3 nodes and 5 spare fit" in printed(plan_report(plan_with({"fabric.addressing.spareNodes": 5})))
+
+
+def test_the_report_lists_what_is_applied_in_order(dev_plan: Plan) -> None:
+    text = printed(plan_report(dev_plan))
+    steps = [
+        "namespaces ", "GPU Operator ", "Network Operator ", "policy ", "IP pools ", "networks ", "NCCL files ",
+    ]
+    places = [text.index(f"\n{step}", text.index("Applied, in this order")) for step in steps]
+
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("layout", ["flat", "per-rail"])
+def test_findings_are_shown_with_severity_rule_place_and_remedy(plan_with: PlanWith, layout: str) -> None:
+    plan = plan_with({"fabric.addressing.layout": layout})
+    text = " ".join(printed(plan_report(plan)).split())
+
+    for entry in plan.findings:
+        assert f"{entry.severity} {entry.id} {entry.path}: {entry.message} -> {entry.remedy}" in text
+
+
+def test_what_a_job_carries_is_shown(dev_plan: Plan) -> None:
+    text = printed(plan_report(dev_plan))
+
+    assert "NCCL_TOPO_FILE=/etc/nccl/topo.xml" in text
+    assert "16 interfaces, net1 to net16" in text
+    assert "IPC_LOCK" in text
+
+
+def test_the_summary_says_what_is_up_and_what_to_do_next(dev_plan: Plan) -> None:
+    text = printed(summary(dev_plan))
+
+    assert "Stack dev is up" in text
+    assert "3 x BM.GPU.H100.8, 24 GPUs, 48 RDMA NICs" in text
+    assert "nvidia.com/rail_00 to nvidia.com/rail_15" in text
+    assert "kubectl --kubeconfig .sandbox/kubeconfig get nodes" in text
+    assert "make destroy STACK=dev" in text
+
+
+def test_the_flat_summary_counts_one_pool_and_one_resource(flat_plan: Plan) -> None:
+    text = printed(summary(flat_plan))
+
+    assert re.search(r"pools +1 of 16 addresses a node out of 192\.168\.0\.0/16, room for 4095 nodes", text)
+    assert "device-plugin resource nvidia.com/sriov_rdma_vf" in text
+
+
+def test_a_kubeconfig_from_a_secret_is_left_for_the_reader_to_fill_in(plan_with: PlanWith) -> None:
+    plan = plan_with({"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "x"}})
+
+    assert "kubectl --kubeconfig <kubeconfig> get nodes" in printed(summary(plan))
+
+
+def test_a_report_to_a_file_has_no_control_codes_and_keeps_its_tables_whole(dev_plan: Plan) -> None:
+    text = printed(plan_report(dev_plan))
+
+    assert "\x1b" not in text
+    assert "…" not in text.replace("… (17 resources)", "")

@@ -1,0 +1,243 @@
+"""The engine's workspace keeps the committed files as they are, and an interrupted run is put right."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+
+from sandbox.engine import recovery
+from sandbox.engine.run import Runs
+from sandbox.engine.workspace import StackState, Workspace, lies_in
+from sandbox.failure import SandboxError
+from sandbox.home import SandboxHome, project_root
+from sandbox.kubernetes_api import Api, ApiError
+from sandbox.processes import PidFile
+
+URN = "urn:pulumi:dev::gpu-fabric::"
+
+
+class FakeApi(Api):
+    """Answers for Helm's secrets and for what a manifest names."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Any]] = {}
+
+    def release(self, name: str, status: str, number: int = 1, manifest: str = "") -> None:
+        record = gzip.compress(json.dumps({"manifest": manifest}).encode())
+        secret = f"sh.helm.release.v1.{name}.v{number}"
+        self.objects[f"/api/v1/namespaces/ops/secrets/{secret}"] = {
+            "metadata": {
+                "name": secret,
+                "namespace": "ops",
+                "labels": {"owner": "helm", "name": name, "status": status, "version": str(number)},
+            },
+            "data": {"release": base64.b64encode(base64.b64encode(record)).decode()},
+        }
+
+    def request(self, method: str, path: str, body: Any = None, kind: str = "") -> dict[str, Any]:
+        place = urlsplit(path)
+        if place.path == "/apis/rbac.authorization.k8s.io/v1":
+            return {"resources": [{"kind": "ClusterRole", "name": "clusterroles", "namespaced": False}]}
+        if place.path in self.objects:
+            return self.objects.pop(place.path) if method == "DELETE" else self.objects[place.path]
+        if "labelSelector" in parse_qs(place.query):
+            wanted = dict(term.split("=") for term in parse_qs(place.query)["labelSelector"][0].split(","))
+            rows = [row for key, row in self.objects.items() if "/secrets/" in key]
+            return {"items": [row for row in rows if wanted.items() <= row["metadata"]["labels"].items()]}
+        raise ApiError(404, "not found")
+
+
+class RecordedRuns(Runs):
+    """Writes down what the engine would be asked."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self.asked: list[list[str]] = []
+
+    def run(self, arguments: Any, cwd: Path, *, quiet: bool = False) -> int:
+        self.asked.append(list(arguments))
+        return 0
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    found = Workspace(SandboxHome(tmp_path / "home"))
+    found.__dict__["project"] = "gpu-fabric"
+    return found
+
+
+def _checkpoint(workspace: Workspace, resources: list[dict[str, Any]], pending: list[dict[str, Any]]) -> None:
+    file = workspace.checkpoint("dev")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    latest = {"resources": resources, "pending_operations": pending}
+    file.write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
+
+
+def _release(name: str) -> dict[str, Any]:
+    kind = recovery.RELEASE_TYPE
+    return {"urn": f"{URN}{kind}::{name}", "type": kind, "inputs": {"namespace": "ops", "name": name}}
+
+
+def _recover(workspace: Workspace, api: FakeApi, *, destroying: bool = False) -> tuple[list[list[str]], list[str]]:
+    runs, said = RecordedRuns(workspace), []
+    recovery.recover(workspace, runs, api, "dev", said.append, destroying=destroying)
+    return runs.asked, said
+
+
+def test_the_committed_stack_file_is_copied_and_the_engines_salt_kept(workspace: Workspace, tmp_path: Path) -> None:
+    committed = tmp_path / "Pulumi.dev.yaml"
+    committed.write_text("config:\n  gpu-fabric:fabric: {model: sriov}\n")
+    workspace.stack_config("dev", committed)
+    workspace.stack_file("dev").write_text("encryptionsalt: v1:abc\nconfig: {}\n")
+
+    copy = workspace.stack_config("dev", committed)
+
+    assert yaml.safe_load(copy.read_text()) == {
+        "config": {"gpu-fabric:fabric": {"model": "sriov"}},
+        "encryptionsalt": "v1:abc",
+    }
+    assert committed.read_text() == "config:\n  gpu-fabric:fabric: {model: sriov}\n"
+
+
+def test_a_sandbox_elsewhere_runs_the_same_stack_file_on_its_own_cluster(workspace: Workspace, tmp_path: Path) -> None:
+    committed = tmp_path / "Pulumi.dev.yaml"
+    committed.write_text("config:\n  gpu-fabric:cluster: {kubeconfig: .sandbox/kubeconfig}\n")
+
+    copy = yaml.safe_load(workspace.stack_config("dev", committed).read_text())
+
+    assert copy["config"]["gpu-fabric:cluster"]["kubeconfig"] == str(workspace.home.kubeconfig)
+
+
+def test_a_kubeconfig_of_the_users_own_is_left_alone(workspace: Workspace, tmp_path: Path) -> None:
+    committed = tmp_path / "Pulumi.dev.yaml"
+    committed.write_text("config:\n  gpu-fabric:cluster: {kubeconfig: ~/.kube/config}\n")
+
+    copy = yaml.safe_load(workspace.stack_config("dev", committed).read_text())
+
+    assert copy["config"]["gpu-fabric:cluster"]["kubeconfig"] == "~/.kube/config"
+
+
+def test_a_kubeconfig_lies_in_the_sandbox_when_the_project_root_says_so() -> None:
+    assert lies_in(".sandbox/kubeconfig", project_root() / ".sandbox")
+    assert not lies_in("~/.kube/config", project_root() / ".sandbox")
+    assert not lies_in(".sandbox/../kubeconfig", project_root() / ".sandbox")
+
+
+def test_the_engines_environment_leads_nowhere_but_into_the_sandbox(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_ACCESS_TOKEN", "t")
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "p")
+    monkeypatch.setenv("KUBECONFIG", "/home/user/.kube/config")
+
+    environment = workspace.environment()
+
+    assert {"PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "KUBECONFIG"}.isdisjoint(environment)
+    assert environment["PULUMI_BACKEND_URL"] == f"file://{workspace.backend}"
+
+
+def test_after_a_clean_run_there_is_nothing_to_repair(workspace: Workspace) -> None:
+    api = FakeApi()
+    api.release("gpu-operator", "deployed")
+    _checkpoint(workspace, [_release("gpu-operator")], [])
+
+    assert _recover(workspace, api) == ([], [])
+
+
+@pytest.mark.parametrize("status", ["pending-install", "pending-upgrade", "pending-rollback"])
+def test_helm_forgets_the_revision_it_believes_to_be_under_way(workspace: Workspace, status: str) -> None:
+    api = FakeApi()
+    api.release("gpu-operator", "superseded", 1)
+    api.release("gpu-operator", status, 2)
+    _checkpoint(workspace, [], [])
+
+    asked, said = _recover(workspace, api)
+
+    assert [path.rpartition(".")[2] for path in api.objects] == ["v1"]
+    assert asked[0][0] == "refresh"
+    assert status in said[0]
+
+
+def test_a_release_made_but_never_recorded_by_the_engine_is_installed_again(workspace: Workspace) -> None:
+    api = FakeApi()
+    api.release("gpu-operator", "deployed")
+    _checkpoint(workspace, [], [{"type": "creating", "resource": _release("gpu-operator")}])
+
+    _recover(workspace, api)
+
+    assert api.objects == {}
+
+
+def test_a_release_that_somebody_else_installed_is_left_alone(workspace: Workspace) -> None:
+    api = FakeApi()
+    api.release("my-own", "deployed")
+    _checkpoint(workspace, [], [])
+
+    assert _recover(workspace, api) == ([], [])
+    assert len(api.objects) == 1
+
+
+def test_an_operation_of_unknown_outcome_is_read_from_the_cluster(workspace: Workspace) -> None:
+    namespace = {"urn": f"{URN}kubernetes:core/v1:Namespace::ops", "type": "kubernetes:core/v1:Namespace"}
+    _checkpoint(workspace, [], [{"type": "creating", "resource": {**namespace, "inputs": {}}}])
+
+    asked, said = _recover(workspace, FakeApi())
+
+    assert "--clear-pending-creates" in asked[0]
+    assert said == ["repaired: ops was interrupted while creating; read it from the cluster"]
+
+
+def test_before_a_destroy_what_was_being_created_is_taken_into_the_state(workspace: Workspace) -> None:
+    urn = f"{URN}kubernetes:core/v1:ConfigMap::nccl"
+    inputs = {"metadata": {"namespace": "train", "name": "nccl-conf"}}
+    resource = {"urn": urn, "type": "kubernetes:core/v1:ConfigMap", "inputs": inputs}
+    _checkpoint(workspace, [], [{"type": "creating", "resource": resource}])
+
+    asked, _ = _recover(workspace, FakeApi(), destroying=True)
+
+    position = asked[0].index("--import-pending-creates")
+    assert asked[0][position + 1] == urn
+    assert asked[0][position + 3] == "train/nccl-conf"
+
+
+def test_before_a_destroy_a_half_installed_release_is_uninstalled_by_its_manifest(workspace: Workspace) -> None:
+    api = FakeApi()
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/operator"
+    api.objects[role] = {}
+    manifest = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: operator}\n"
+    api.release("gpu-operator", "pending-install", manifest=manifest)
+    _checkpoint(workspace, [], [])
+
+    _recover(workspace, api, destroying=True)
+
+    assert api.objects == {}
+
+
+def test_a_stale_lock_is_released_first(workspace: Workspace) -> None:
+    lock = workspace.backend / ".pulumi/locks/organization/gpu-fabric/dev/1.json"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("{}")
+
+    asked, _ = _recover(workspace, FakeApi())
+
+    assert asked == [["cancel", "--yes", "--stack", "dev"]]
+
+
+def test_a_second_run_is_refused_while_the_first_one_lives(workspace: Workspace) -> None:
+    PidFile(workspace.home.pulumi / "run-owner.json").write(1)
+
+    with pytest.raises(SandboxError, match="process 1 is running Pulumi"):
+        Runs(workspace).require_none()
+
+
+def test_a_stack_without_a_checkpoint_has_no_state(workspace: Workspace) -> None:
+    assert workspace.state("dev") is None
+    _checkpoint(workspace, [], [])
+    assert workspace.state("dev") == StackState((), ())

@@ -1,0 +1,137 @@
+"""Simulated nodes follow the stack's pools, and nothing but them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+
+from fabric.catalog import catalog
+from fabric.spec import StackSpec, load_stack
+from sandbox.kubernetes_api import Api, ApiError
+from sandbox.nodes import desired_nodes, reconcile_nodes
+
+POOL = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2, "labels": {"team": "a"}}
+
+
+class FakeApi(Api):
+    """Keeps nodes and pods by path, as the API server would."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.writes: list[str] = []
+
+    def request(self, method: str, path: str, body: Any = None, kind: str = "") -> dict[str, Any]:
+        place = urlsplit(path)
+        if method == "GET":
+            items = [value for key, value in self.objects.items() if key.startswith(f"{place.path}/")]
+            if "fieldSelector" in parse_qs(place.query):
+                node = parse_qs(place.query)["fieldSelector"][0].partition("=")[2]
+                items = [value for key, value in self.objects.items() if "/pods/" in key and value["node"] == node]
+            return {"items": items}
+        self.writes.append(f"{method} {place.path}")
+        if method == "DELETE":
+            if place.path not in self.objects:
+                raise ApiError(404, "not found")
+            del self.objects[place.path]
+            return {}
+        target = self.objects.setdefault(place.path.removesuffix("/status"), {})
+        target.update({key: value for key, value in body.items() if key != "metadata" or "labels" in value})
+        return target
+
+
+def _spec(tmp_path: Path, *pools: dict[str, Any]) -> StackSpec:
+    config = {
+        "gpu-fabric:cluster": {"provider": "existing", "kubeconfig": "k", "pools": list(pools)},
+        "gpu-fabric:fabric": {"model": "sriov", "manager": "network-operator"},
+        "gpu-fabric:software": {"releaseLine": "26.4"},
+    }
+    config["gpu-fabric:fabric"]["addressing"] = {"layout": "per-rail", "supernet": "192.168.0.0/16"}
+    (tmp_path / "Pulumi.try.yaml").write_text(yaml.safe_dump({"config": config}))
+    return load_stack("try", tmp_path)
+
+
+def _names(api: FakeApi) -> set[str]:
+    return {path.rpartition("/")[2] for path in api.objects if path.startswith("/api/v1/nodes/")}
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    return FakeApi()
+
+
+def test_each_pool_gives_its_nodes_and_the_stack_one_for_system_pods(tmp_path: Path) -> None:
+    names = [node["metadata"]["name"] for node in desired_nodes(_spec(tmp_path, POOL))]
+
+    assert names == ["system-0", "gpu-0", "gpu-1"]
+
+
+def test_a_node_says_which_machine_it_plays(tmp_path: Path) -> None:
+    node = desired_nodes(_spec(tmp_path, POOL))[1]
+
+    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "BM.GPU.H100.8"
+    assert node["metadata"]["labels"]["gpu-fabric/pool"] == "gpu"
+    assert node["metadata"]["labels"]["team"] == "a"
+    assert node["spec"]["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == str(catalog().shapes["BM.GPU.H100.8"].gpus.count)
+    assert "sandbox.gpu-fabric/nics" in node["metadata"]["annotations"]
+
+
+def test_a_node_offers_no_fabric_resource_by_itself(tmp_path: Path) -> None:
+    capacity = desired_nodes(_spec(tmp_path, POOL))[1]["status"]["capacity"]
+
+    assert set(capacity) == {"cpu", "memory", "ephemeral-storage", "pods", "nvidia.com/gpu"}
+
+
+def test_node_addresses_differ(tmp_path: Path) -> None:
+    nodes = desired_nodes(_spec(tmp_path, {**POOL, "nodes": 300}))
+
+    assert len({node["status"]["addresses"][0]["address"] for node in nodes}) == 301
+
+
+def test_a_pool_called_system_keeps_its_node_names(tmp_path: Path) -> None:
+    names = [node["metadata"]["name"] for node in desired_nodes(_spec(tmp_path, {**POOL, "name": "system"}))]
+
+    assert names == ["system-cpu", "system-0", "system-1"]
+
+
+def test_a_second_reconciliation_writes_nothing(api: FakeApi, tmp_path: Path) -> None:
+    nodes = desired_nodes(_spec(tmp_path, POOL))
+    assert str(reconcile_nodes(api, nodes)) == "3 added"
+    api.writes.clear()
+
+    assert not reconcile_nodes(api, nodes)
+    assert api.writes == []
+
+
+def test_nodes_come_change_and_go_with_the_pools(api: FakeApi, tmp_path: Path) -> None:
+    reconcile_nodes(api, desired_nodes(_spec(tmp_path, POOL)))
+
+    changes = reconcile_nodes(api, desired_nodes(_spec(tmp_path, {**POOL, "nodes": 1, "labels": {"team": "b"}})))
+
+    assert (changes.added, changes.updated, changes.removed) == ((), ("gpu-0",), ("gpu-1",))
+    assert _names(api) == {"system-0", "gpu-0"}
+
+
+def test_the_pods_of_a_removed_node_go_with_it(api: FakeApi, tmp_path: Path) -> None:
+    reconcile_nodes(api, desired_nodes(_spec(tmp_path, POOL)))
+    pod = {"metadata": {"namespace": "a", "name": "b"}, "node": "gpu-1"}
+    api.objects["/api/v1/namespaces/a/pods/b"] = pod
+
+    reconcile_nodes(api, desired_nodes(_spec(tmp_path, {**POOL, "nodes": 1})))
+
+    assert not any("/pods/" in path for path in api.objects)
+
+
+def test_a_condition_taint_set_by_kubernetes_survives_an_update(api: FakeApi, tmp_path: Path) -> None:
+    reconcile_nodes(api, desired_nodes(_spec(tmp_path, POOL)))
+    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+    api.objects["/api/v1/nodes/gpu-0"]["spec"]["taints"].append(unreachable)
+
+    reconcile_nodes(api, desired_nodes(_spec(tmp_path, {**POOL, "labels": {}})))
+
+    taints = api.objects["/api/v1/nodes/gpu-0"]["spec"]["taints"]
+    assert [taint["key"] for taint in taints] == ["nvidia.com/gpu", "node.kubernetes.io/unreachable"]

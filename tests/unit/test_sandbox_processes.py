@@ -1,0 +1,136 @@
+"""Processes are known by pid and start, so that only our own are ever ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sandbox.failure import SandboxError
+from sandbox.home import SandboxHome, write_private
+from sandbox.ports import choose_ports, is_listening, require_free
+from sandbox.processes import PidFile, last_lines, start, start_mark, stop
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
+
+
+@pytest.fixture
+def pid_file(tmp_path: Path) -> PidFile:
+    return PidFile(tmp_path / "sleep.json")
+
+
+def _start(pid_file: PidFile, command: list[str] = SLEEP) -> int:
+    folder = pid_file.path.parent
+    return start(command, pid_file, folder / "log", os.environ, folder)
+
+
+def test_a_started_process_is_known_until_it_is_stopped(pid_file: PidFile) -> None:
+    pid = _start(pid_file)
+
+    assert pid_file.pid() == pid
+    assert stop(pid_file)
+    assert start_mark(pid) is None
+    assert not pid_file.path.exists()
+
+
+def test_a_killed_process_counts_as_gone(pid_file: PidFile) -> None:
+    pid = _start(pid_file)
+    os.kill(pid, signal.SIGKILL)
+    time.sleep(0.2)
+
+    assert pid_file.pid() is None
+    assert not stop(pid_file)
+
+
+def test_a_process_that_got_a_recorded_pid_later_is_never_ended(pid_file: PidFile) -> None:
+    stranger = subprocess.Popen(SLEEP)
+    try:
+        write_private(pid_file.path, json.dumps({"pid": stranger.pid, "started": "another boot:1"}))
+
+        assert pid_file.pid() is None
+        assert not stop(pid_file)
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_a_process_that_ignores_the_request_is_made_to_end(pid_file: PidFile) -> None:
+    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+    pid = _start(pid_file, [sys.executable, "-c", stubborn])
+    while "ready" not in last_lines(pid_file.path.parent / "log", 5):
+        time.sleep(0.02)
+
+    assert stop(pid_file, grace_s=0.2)
+    assert start_mark(pid) is None
+
+
+def test_a_process_outlives_the_command_and_does_not_hold_its_output(tmp_path: Path) -> None:
+    script = (
+        "import os, sys; from pathlib import Path; from sandbox.processes import *;"
+        f"start({SLEEP!r}, PidFile(Path({str(tmp_path)!r}) / 'p'), Path({str(tmp_path)!r}) / 'log', os.environ, Path('.'))"
+    )
+    subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=20, check=True)
+    left = PidFile(tmp_path / "p")
+
+    assert left.pid() is not None
+    stop(left)
+
+
+def test_a_taken_port_is_named_with_both_ways_out() -> None:
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        holder.listen()
+        port = holder.getsockname()[1]
+
+        with pytest.raises(SandboxError, match=f"127.0.0.1:{port}.*kube-apiserver") as caught:
+            require_free("kube-apiserver", port)
+
+    assert "reset" in caught.value.remedy
+
+
+def test_chosen_ports_are_free_and_differ() -> None:
+    ports = choose_ports(["a", "b", "c"])
+
+    assert len(set(ports.values())) == 3
+    assert not any(is_listening(port) for port in ports.values())
+
+
+def test_private_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
+    write_private(tmp_path / "token", "x")
+
+    assert (tmp_path / "token").stat().st_mode & 0o777 == 0o600
+
+
+def test_two_commands_do_not_change_a_sandbox_at_once(tmp_path: Path) -> None:
+    home = SandboxHome(tmp_path)
+
+    with home.lock(), pytest.raises(SandboxError, match="another command"), home.lock():
+        pass
+
+
+def test_deleting_a_sandbox_leaves_files_that_are_not_its_own(tmp_path: Path) -> None:
+    home = SandboxHome(tmp_path)
+    home.create()
+    home.save_state({"ports": {}})
+    (tmp_path / "thesis.txt").write_text("years of work")
+
+    home.delete_cluster()
+
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_damaged_state_file_is_answered_with_the_way_out(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text("{")
+
+    with pytest.raises(SandboxError) as caught:
+        SandboxHome(tmp_path).load_state()
+
+    assert "reset" in caught.value.remedy

@@ -1,0 +1,171 @@
+"""The build driver's decisions: what is built, from what, under which key, and what stands in for a build."""
+
+from __future__ import annotations
+
+import io
+import stat
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from sandbox.failure import SandboxError
+from sandbox.toolchain import build, machine, recipes
+from sandbox.toolchain.progress import Counter, Progress, duration
+from sandbox.toolchain.recipes import Recipe, choose, version_tuple
+
+
+def _program(path: Path, output: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\necho '{output}'\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recipe:
+    monkeypatch.setattr(recipes, "FOLDER", tmp_path)
+    (tmp_path / "kwok").mkdir()
+    (tmp_path / "kwok" / "go.mod").write_text("module kwok\n\ngo 1.26.0\n")
+    return Recipe(name="kwok", group="core", module="kwok", package=".", outputs=("kwok",), minutes=1)
+
+
+def test_every_recipe_has_its_go_module_with_committed_checksums() -> None:
+    for recipe in recipes.recipes().values():
+        assert (recipe.folder / "go.mod").is_file(), recipe.name
+        assert (recipe.folder / "go.sum").is_file(), recipe.name
+
+
+def test_every_go_module_has_a_recipe() -> None:
+    modules = {path.parent.name for path in recipes.FOLDER.glob("*/go.mod")}
+
+    assert modules == {recipe.module for recipe in recipes.recipes().values()}
+
+
+def test_up_builds_the_core_and_leaves_what_only_tests_need() -> None:
+    assert {recipe.name for recipe in choose(None)} == {
+        "pulumi",
+        "pulumi-language-python",
+        "pulumi-resource-kubernetes",
+        "control-plane",
+        "kwok",
+    }
+
+
+def test_an_unknown_binary_is_named_with_the_known_ones() -> None:
+    with pytest.raises(SandboxError) as caught:
+        choose(["kwk"])
+
+    assert caught.value.status == 2
+    assert "kwk" in caught.value.message
+    assert "kwok" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [("go1.26.8", (1, 26, 8)), ("v3.259.0\n", (3, 259, 0)), ("etcd Version: 3.6.8", (3, 6, 8)), ("devel", ())],
+)
+def test_a_version_is_read_from_what_a_program_prints(text: str, version: tuple[int, ...]) -> None:
+    assert version_tuple(text) == version
+
+
+def test_the_lowest_go_is_the_highest_go_line_of_the_modules() -> None:
+    assert recipes.go_needed() == (1, 26)
+
+
+def test_the_cache_key_follows_the_module_the_recipe_and_go(module: Recipe) -> None:
+    before = module.cache_key("1.26")
+
+    assert module.cache_key("1.26") == before
+    assert module.cache_key("1.27") != before
+    assert module.model_copy(update={"link": ("-X a=b",)}).cache_key("1.26") != before
+    (module.folder / "go.sum").write_text("a\n")
+    assert module.cache_key("1.26") != before
+
+
+def test_a_new_guess_of_the_build_time_rebuilds_nothing(module: Recipe) -> None:
+    assert module.model_copy(update={"minutes": 30}).cache_key("1.26") == module.cache_key("1.26")
+
+
+def test_several_packages_go_into_a_folder_and_one_into_a_file(tmp_path: Path) -> None:
+    assert f"{tmp_path}/" in recipes.recipes()["cni"].arguments(tmp_path)
+    assert str(tmp_path / "kwok") in recipes.recipes()["kwok"].arguments(tmp_path)
+
+
+def test_a_pulumi_on_path_is_used_when_it_is_recent_and_has_its_language_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    command = _program(tmp_path / "pulumi", "v3.260.1")
+    assert machine.pulumi_of_the_machine() is None
+
+    _program(tmp_path / "pulumi-language-python", "")
+    assert machine.pulumi_of_the_machine() == command
+
+    _program(command, "v3.258.9")
+    assert machine.pulumi_of_the_machine() is None
+
+
+def test_kubebuilder_assets_stand_in_role_by_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    etcd = _program(tmp_path / "etcd", "etcd Version: 3.6.1")
+    _program(tmp_path / "kube-apiserver", "Kubernetes v1.30.0")
+
+    assert machine.role_of_the_machine() == {"etcd": etcd}
+    toolchain = build.Toolchain({"control-plane": Path("/built")}, machine.role_of_the_machine(), None)
+    assert toolchain.role("etcd") == [str(etcd)]
+    assert toolchain.role("kube-apiserver") == ["/built/control-plane", "kube-apiserver"]
+
+
+def test_a_binary_that_was_not_built_is_named_with_the_command_that_builds_it() -> None:
+    with pytest.raises(SandboxError, match="helm has not been built") as caught:
+        build.Toolchain({}, {}, None).folder("helm")
+
+    assert "python -m sandbox build helm" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("dial tcp 10.0.0.1:443: i/o timeout", "module proxy was not reached"),
+        ("write /x: no space left on device", "disk is full"),
+        ("go: go.mod requires go >= 1.27 (running go 1.26.8)", "too old"),
+        ("verifying module: checksum mismatch", "committed go.sum"),
+    ],
+)
+def test_a_failed_build_says_what_to_do_and_where_its_log_lies(tmp_path: Path, line: str, remedy: str) -> None:
+    log = tmp_path / "build.log"
+    log.write_text(f"internal/abi\n{line}\n")
+
+    failure = build._failure(recipes.recipes()["kwok"], log, 3.0)
+
+    assert line in failure.message
+    assert "internal/abi" not in failure.message
+    assert remedy in failure.remedy
+    assert str(log) in failure.remedy
+
+
+def test_progress_away_from_a_terminal_is_plain_lines_with_n_of_m() -> None:
+    out = io.StringIO()
+    progress = Progress(Console(file=out, force_terminal=False))
+
+    with progress.binary("kwok", 2, 5, minutes=2) as counter:
+        counter.update(["a", "b"])
+
+    assert out.getvalue().splitlines() == [
+        "building kwok (2 of 5), about 2 min when cold …",
+        "built kwok (2 of 5) in 0 s",
+    ]
+
+
+def test_downloads_and_packages_are_counted_apart() -> None:
+    shown: list[str] = []
+
+    Counter(shown.append).update(["go: downloading example.org/a v1.0.0", "internal/abi", "runtime"])
+
+    assert shown == ["1 modules downloaded, 2 packages compiled"]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (362, "6 min 02 s")])
+def test_a_length_of_time_reads_as_a_person_says_it(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

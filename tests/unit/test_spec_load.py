@@ -1,0 +1,124 @@
+"""Finding and reading stack files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fabric.rules import ConfigurationError
+from fabric.spec import load_stack, read_document, stack_file
+
+GOOD = """\
+config:
+  other:key: value
+  gpu-fabric:cluster:
+    provider: existing
+    kubeconfig: kubeconfig
+    pools: [{name: gpu, shape: BM.GPU4.8, nodes: 2}]
+  gpu-fabric:fabric:
+    addressing: {supernet: 192.168.0.0/16}
+"""
+
+
+def written(folder: Path, text: str, name: str = "lab") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / f"Pulumi.{name}.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+def reasons(root: Path, name: str = "lab") -> str:
+    with pytest.raises(ConfigurationError) as refused:
+        load_stack(name, root)
+    assert [entry.id for entry in refused.value.findings] == ["SPC004"]
+    return str(refused.value)
+
+
+def test_a_stack_file_of_eight_lines_is_enough(tmp_path: Path) -> None:
+    spec = load_stack("lab", written(tmp_path, GOOD))
+
+    assert (spec.name, spec.fabric.model, spec.fabric.addressing.layout) == ("lab", "sriov", "per-rail")
+    assert (spec.software.release_line, spec.software.charts) == ("26.4", "upstream")
+    assert [taint.key for taint in spec.cluster.pools[0].taints] == ["nvidia.com/gpu"]
+
+
+def test_the_development_stack_loads(root: Path) -> None:
+    spec = load_stack("dev", root)
+
+    assert (spec.cluster.pools[0].shape, spec.cluster.pools[0].nodes) == ("BM.GPU.H100.8", 3)
+
+
+def test_a_stack_is_also_found_among_the_examples(tmp_path: Path) -> None:
+    written(tmp_path / "examples", GOOD)
+
+    assert load_stack("lab", tmp_path).name == "lab"
+    assert read_document("lab", tmp_path).file == "examples/Pulumi.lab.yaml"
+
+
+def test_the_root_wins_over_the_examples(tmp_path: Path) -> None:
+    written(tmp_path / "examples", GOOD)
+    written(tmp_path, GOOD)
+
+    assert stack_file("lab", tmp_path) == tmp_path / "Pulumi.lab.yaml"
+
+
+def test_keys_of_other_namespaces_are_not_ours_to_judge(tmp_path: Path) -> None:
+    assert set(read_document("lab", written(tmp_path, GOOD)).sections) == {"cluster", "fabric"}
+
+
+def test_a_missing_stack_file_is_answered_with_the_stacks_there_are(tmp_path: Path) -> None:
+    written(tmp_path, GOOD, "dev")
+    written(tmp_path / "examples", GOOD, "other")
+
+    text = reasons(tmp_path, "devv")
+
+    assert "Pulumi.devv.yaml: 1 problem, nothing was created." in text
+    assert "did you mean 'dev'? stacks here: dev, other" in text
+
+
+def test_a_missing_stack_file_in_an_empty_folder_says_that_there_is_none(tmp_path: Path) -> None:
+    assert "stacks here: none" in reasons(tmp_path)
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    ("config: {a: [}", "is not YAML at line 1, column 14"),
+    ("config:\n\t- a", "is not YAML at line 2"),
+    ("", "has no `config:` mapping"),
+    ("- a\n", "has no `config:` mapping"),
+    ("just text", "has no `config:` mapping"),
+    ("config:\n", "has no `config:` mapping"),
+    ("config: [a]\n", "has no `config:` mapping"),
+    ("config:\n  gpu-fabric:cluster: 2026-13-40\n", "holds a date that does not exist"),
+    ("config:\n  gpu-fabric:cluster: {2026-01-01: a}\n", "holds a key that is no text"),
+    ("config:\n  gpu-fabric:cluster: &again [*again]\n", "a value that contains itself"),
+])
+def test_a_file_that_holds_no_configuration_is_refused_with_the_reason(tmp_path: Path, text: str, reason: str) -> None:
+    assert reason in reasons(written(tmp_path, text))
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.lab.yaml").write_bytes(b"config: \xff\xfe")
+
+    assert "cannot be read: UnicodeDecodeError" in reasons(tmp_path)
+
+
+def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Permissions do not stop root, so the refusal of the operating system is played.
+    def denied(*_: object, **__: object) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    written(tmp_path, GOOD)
+    monkeypatch.setattr(Path, "read_text", denied)
+
+    assert "cannot be read: PermissionError" in reasons(tmp_path)
+
+
+def test_the_error_names_the_file_to_edit_and_counts_the_problems(tmp_path: Path) -> None:
+    root = written(tmp_path / "examples", GOOD.replace("nodes: 2", "nodes: 0").replace("supernet", "super")).parent
+    with pytest.raises(ConfigurationError) as refused:
+        load_stack("lab", root)
+
+    lines = str(refused.value).splitlines()
+    assert lines[0] == "examples/Pulumi.lab.yaml: 3 problems, nothing was created."
+    assert lines[1] == "  gpu-fabric:cluster.pools[0].nodes: must be greater than or equal to 1 [SPC002]"
+    assert lines[2].startswith("      -> allowed: greater than or equal to 1")

@@ -1,0 +1,156 @@
+"""The contract: a pod written from it gets what the device plug-in hands out, and finds networks and files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from fabric.catalog import catalog
+from fabric.nccl.topology import topology_xml
+from fabric.plan import Plan
+from fabric.plan.nccl_files import plan_nccl_files
+
+PlanWith = Callable[[Any], Plan]
+ANNOTATION = "k8s.v1.cni.cncf.io/networks"
+
+
+@pytest.fixture(params=["flat", "per-rail"])
+def plan(request: pytest.FixtureRequest, plan_with: PlanWith) -> Plan:
+    """The development stack offered in two namespaces, in both layouts."""
+    return plan_with({"fabric.addressing.layout": request.param, "fabric.namespaces": ["default", "jobs"]})
+
+
+def attached(plan: Plan) -> list[dict[str, str]]:
+    request: list[dict[str, str]] = json.loads(plan.workload.annotations[ANNOTATION])
+    return request
+
+
+def test_a_job_requests_what_the_device_plugin_offers_on_a_node(plan: Plan) -> None:
+    offered = {
+        resource.name: str(len(resource.alternatives[0].root_devices or ()))
+        for resource in plan.device_plugin.resource_list
+    }
+
+    assert plan.workload.resources == {"nvidia.com/gpu": "8", **offered}
+
+
+def test_per_rail_a_job_asks_for_one_of_each_rail(dev_plan: Plan) -> None:
+    assert dev_plan.workload.resources == {"nvidia.com/gpu": "8"} | {f"nvidia.com/rail_{k:02d}": "1" for k in range(16)}
+
+
+def test_flat_a_job_asks_for_sixteen_of_one_resource_and_attaches_one_network_sixteen_times(flat_plan: Plan) -> None:
+    assert flat_plan.workload.resources == {"nvidia.com/gpu": "8", "nvidia.com/sriov_rdma_vf": "16"}
+    assert Counter(entry["name"] for entry in attached(flat_plan)) == {"rdma-fabric": 16}
+
+
+def test_the_networks_of_the_annotation_exist_in_every_offered_namespace(plan: Plan) -> None:
+    made = {(network.object.metadata.namespace, network.name) for network in plan.networks}
+
+    for namespace in plan.workload.namespaces:
+        assert {(namespace, entry["name"]) for entry in attached(plan)} <= made
+
+
+def test_interfaces_are_named_once_and_in_rail_order(plan: Plan) -> None:
+    assert [entry["interface"] for entry in attached(plan)] == [f"net{k}" for k in range(1, 17)]
+    assert [(network.rail, network.interface, network.network) for network in plan.workload.networks] == [
+        (rail.index, f"net{rail.index + 1}", rail.network) for rail in plan.rails
+    ]
+
+
+def test_every_file_of_the_contract_is_a_key_of_a_config_map_in_every_namespace(plan: Plan) -> None:
+    made = {
+        (entry.object.metadata.namespace, entry.name, key)
+        for entry in plan.nccl_config_maps for key in entry.object.manifest()["data"]
+    }
+
+    assert made == {
+        (namespace, file.config_map, file.key) for namespace in ("default", "jobs") for file in plan.workload.files
+    }
+
+
+def test_a_config_maps_name_ends_with_the_hash_of_its_content(plan: Plan) -> None:
+    for entry in plan.nccl_config_maps:
+        manifest = entry.object.manifest()
+        (content,) = manifest["data"].values()
+        assert entry.name.endswith("-" + hashlib.sha256(content.encode()).hexdigest()[:8])
+        assert manifest["immutable"] is True
+
+
+def test_another_setting_gives_another_config_map_name() -> None:
+    known = catalog()
+    shape = known.shapes["BM.GPU.H100.8"]
+    changed = known.model_copy(update={"nccl": known.nccl[1:]})
+
+    before, after = plan_nccl_files(shape, known).files[0], plan_nccl_files(shape, changed).files[0]
+
+    assert before.config_map != after.config_map
+    assert before.config_map.rpartition("-")[0] == after.config_map.rpartition("-")[0]
+
+
+def test_the_settings_file_says_what_the_environment_says(plan: Plan) -> None:
+    content = next(file.content for file in plan.nccl.files if file.key == "nccl.conf")
+    written = dict(line.split("=", 1) for line in content.splitlines())
+
+    assert written == {k: v for k, v in plan.workload.environment.items() if k != "NCCL_TOPO_FILE"}
+    assert written["NCCL_SOCKET_IFNAME"] == "=eth0"
+
+
+@pytest.mark.parametrize("shape", ["BM.GPU4.8", "BM.GPU.A100-v2.8", "BM.GPU.H100.8"])
+def test_the_topology_variable_leads_to_the_mounted_file_of_the_shape(plan_with: PlanWith, shape: str) -> None:
+    plan = plan_with({"cluster.pools[0].shape": shape})
+    known = catalog()
+    mounted = {file.mount_path: file for file in plan.nccl.files}
+    file = mounted[plan.workload.environment["NCCL_TOPO_FILE"]]
+
+    assert file.content == topology_xml(known.shapes[shape], known.topologies[shape])
+
+
+def test_a_shape_without_a_published_tree_gets_no_topology_file() -> None:
+    known = catalog()
+    without = known.model_copy(update={"topologies": {}})
+    nccl = plan_nccl_files(known.shapes["BM.GPU.H100.8"], without)
+
+    assert [file.key for file in nccl.files] == ["nccl.conf"]
+    assert "NCCL_TOPO_FILE" not in nccl.environment
+
+
+def test_the_patch_repeats_the_contract_for_the_container_named_worker(plan: Plan) -> None:
+    job, patch = plan.workload, plan.workload.pod_template_patch
+    spec: Any = patch["spec"]
+    (worker,) = spec["containers"]
+
+    assert patch["metadata"] == {"annotations": job.annotations}
+    assert worker["name"] == "worker"
+    assert worker["resources"] == {"limits": job.resources, "requests": job.resources}
+    assert {entry["name"]: entry["value"] for entry in worker["env"]} == job.environment
+    assert worker["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}}
+    assert spec["nodeSelector"] == {"node.kubernetes.io/instance-type": "BM.GPU.H100.8"}
+    assert spec["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def test_every_mount_of_the_patch_has_its_volume(plan: Plan) -> None:
+    spec: Any = plan.workload.pod_template_patch["spec"]
+    volumes = {volume["name"]: volume for volume in spec["volumes"]}
+    mounts = {mount["mountPath"]: mount for mount in spec["containers"][0]["volumeMounts"]}
+
+    assert len(volumes) == len(spec["volumes"]) == len(mounts)
+    assert volumes[mounts["/dev/shm"]["name"]]["emptyDir"] == {"medium": "Memory", "sizeLimit": "32Gi"}
+    for file in plan.workload.files:
+        mount = mounts[file.mount_path]
+        assert mount["subPath"] == file.key
+        assert volumes[mount["name"]]["configMap"] == {"name": file.config_map}
+    assert all(len(name) <= 63 for name in volumes)
+
+
+def test_the_contract_says_how_large_the_job_can_be(plan: Plan) -> None:
+    job = plan.workload
+
+    assert (job.schema_version, job.stack, job.shape) == ("v1", "dev", "BM.GPU.H100.8")
+    assert (job.nodes, job.gpus_per_node) == (3, 8)
+    assert job.scheduler_hints.pods_per_node == 1
+    assert job.scheduler_hints.gang

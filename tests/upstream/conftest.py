@@ -1,0 +1,48 @@
+"""The vendors' own definitions, read where they are checked out; never copied into this repository."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+UPSTREAM = Path(__file__).resolve().parents[3] / "shared" / "upstream"
+
+# One folder per chart line that the kinds of `fabric.k8s` are written for.
+CRD_FOLDERS = ("gpu-operator-26.3.3", "network-operator-26.4.1", "nv-ipam-0.3.7", "nfd-in-gpu-operator-26.3.3")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here not in item.path.parents:
+            continue
+        item.add_marker(pytest.mark.upstream)
+        if not UPSTREAM.is_dir():
+            item.add_marker(pytest.mark.skip(reason="no ../shared/upstream beside this repository"))
+
+
+@pytest.fixture(scope="session")
+def upstream_kinds() -> dict[str, dict[str, Any]]:
+    """kind -> the `spec` of the vendor's CustomResourceDefinition."""
+    documents = (
+        document
+        for folder in CRD_FOLDERS
+        for path in sorted((UPSTREAM / "crds" / folder).glob("*.yaml"))
+        for document in yaml.safe_load_all(path.read_text())
+        if document
+    )
+    return {document["spec"]["names"]["kind"]: document["spec"] for document in documents}
+
+
+@pytest.fixture(scope="session")
+def upstream_values() -> Callable[[str, str], dict[str, Any]]:
+    """The real chart's values, by chart and version."""
+
+    def read(chart: str, version: str) -> dict[str, Any]:
+        path = UPSTREAM / "values" / f"{chart}-{version.removeprefix('v')}.yaml"
+        values: dict[str, Any] = yaml.safe_load(path.read_text())
+        return values
+
+    return read
