@@ -1,0 +1,85 @@
+"""The real engine, the real language host and the real Kubernetes plug-in, with no cluster at hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sandbox.home import project_root
+
+from fabric.plan import Plan
+from fabric.prepare import prepare_stack
+
+pytestmark = pytest.mark.engine
+
+FILES = [path for folder in (project_root(), project_root() / "examples") for path in sorted(folder.glob("Pulumi.*.yaml"))]
+DEV = project_root() / "Pulumi.dev.yaml"
+
+
+def planned_names(plan: Plan) -> set[str]:
+    """Names under which the cluster knows what the plan holds."""
+    releases = {plan.gpu_operator.name, plan.network_operator.name}
+    return releases | {entry.name for entry in plan.objects}
+
+
+@pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
+def test_every_committed_stack_previews_and_creates_just_what_its_plan_holds(engine: Any, file: Path) -> None:
+    preview = engine.preview(file)
+    plan = prepare_stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), project_root())
+    assert preview.status == 0, preview.printed
+    assert set(preview.steps.values()) == {"create"}
+    kubernetes = [step["newState"] for step in preview.digest["steps"] if "kubernetes:" in step["newState"]["type"]]
+    names = {
+        state["inputs"].get("name") or state["inputs"]["metadata"]["name"]
+        for state in kubernetes
+        if not state["type"].startswith("pulumi:providers")
+    }
+    assert names - {plan.gpu_operator_ready.name} == planned_names(plan)
+
+
+def test_no_secret_shows_in_a_preview(engine: Any) -> None:
+    preview = engine.preview(DEV)
+    assert preview.status == 0
+    assert "a-secret-token" not in preview.printed
+
+
+def spoil(config: dict[str, Any]) -> None:
+    config["gpu-fabric:fabric"]["modell"] = "sriov"
+    config["gpu-fabric:cluster"]["pools"][0]["shape"] = "BM.GPU.H100.80"
+    config["gpu-fabric:cluster"]["pools"][0]["nodes"] = 0
+    config["gpu-fabric:fabric"]["mtu"] = "large"
+    config["gpu-fabric:cluster"]["kubeconfig"] = "nowhere/kubeconfig"
+
+
+def test_bad_configuration_ends_with_one_message_no_traceback_and_nothing_planned(engine: Any) -> None:
+    preview = engine.preview(DEV, spoil)
+    assert preview.status != 0
+    for path in ("fabric.modell", "pools[0].shape", "pools[0].nodes", "fabric.mtu"):
+        assert path in preview.printed
+    assert "Traceback" not in preview.printed
+    assert preview.steps == {}
+
+
+def lose_the_kubeconfig(config: dict[str, Any]) -> None:
+    config["gpu-fabric:cluster"]["kubeconfig"] = "nowhere/kubeconfig"
+    config["gpu-fabric:fabric"]["addressing"]["supernet"] = "192.168.0.0/27"
+
+
+def test_a_missing_kubeconfig_and_a_small_supernet_are_told_together(engine: Any) -> None:
+    preview = engine.preview(DEV, lose_the_kubeconfig)
+    assert preview.status != 0
+    assert "nowhere/kubeconfig: no such file" in preview.printed
+    assert "192.168.0.0/27" in preview.printed
+    assert preview.steps == {}
+
+
+def test_an_object_without_the_clusters_own_provider_is_refused(engine: Any, tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text((project_root() / "Pulumi.yaml").read_text().replace("gpu-fabric", "stray", 1))
+    (tmp_path / "__main__.py").write_text("import pulumi_kubernetes\npulumi_kubernetes.core.v1.Namespace('stray')\n")
+    engine.run(["stack", "init", "stray", "--non-interactive"], tmp_path)
+    for section in ("cluster", "fabric"):
+        engine.run(["config", "set", "--path", f"{section}.x", "1", "--stack", "stray"], tmp_path)
+    result = engine.run(["preview", "--non-interactive", "--stack", "stray"], tmp_path)
+    assert result.returncode != 0
+    assert "Default provider for 'kubernetes' disabled" in result.stdout + result.stderr
