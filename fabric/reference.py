@@ -11,7 +11,7 @@ from fabric.spec import StackSpec
 _INTRODUCTION = """# Configuration
 
 Made from the models by `make docs`; a test holds it fresh. Every key lives in a stack file, `Pulumi.<stack>.yaml`,
-under `config:`. Unknown keys are errors. The same as a JSON Schema, for editors: [schema/stack.json](schema/stack.json).
+under `config:`. Unknown keys are errors. As a JSON Schema, for editors: [schema/stack.json](schema/stack.json).
 """
 
 
@@ -37,7 +37,7 @@ def _rows(model: dict[str, Any], schema: dict[str, Any], prefix: str) -> Iterato
         inner = resolved if "properties" in resolved else items if "properties" in items else None
         path = f"{prefix}{key}" + ("[]" if inner is items else "")
         meaning = field.get("description") or _first_line(resolved)
-        default = "required" if key in required else _default(field)
+        default = "required" if key in required else "see below" if inner is resolved else _default(field)
         yield f"| `{path}` | {_type(resolved, schema)} | {default} | {meaning} |"
         if inner is not None:
             yield from _rows(inner, schema, f"{path}.")
@@ -62,7 +62,7 @@ def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
     if field.get("type") == "array":
         return f"list of {_type(_resolve(field.get('items', {}), schema), schema)}"
     if "format" in field:
-        return {"ipv4network": "IPv4 CIDR"}.get(field["format"], field["format"])
+        return {"ipv4network": "IPv4 CIDR"}.get(str(field["format"]), str(field["format"]))
     return str(field.get("type", "any"))
 
 

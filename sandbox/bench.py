@@ -20,7 +20,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from fabric.plan import HelmRelease, Plan, PlannedObject
+from fabric.plan import HelmRelease, PlannedObject
 from fabric.prepare import prepare_stack
 from sandbox.engine.workspace import Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root

@@ -75,13 +75,16 @@ class ControlPlane:
         for service in reversed(stale):
             self._stop(service.name)
         self.home.save_state(state)
+        for service in stale:
+            for name in service.ports:
+                require_free(service.name, ports[name])
         started: list[Service] = []
         for service in known:
             if service not in stale:
                 continue
             if service.name == "kwok":
                 self._prepare_stages(state, before_kwok=True)
-            self._start(service, ports)
+            self._start(service)
             started.append(service)
             state["fingerprints"] = {**state.get("fingerprints", {}), service.name: service.fingerprint()}
             self.home.save_state(state)
@@ -130,9 +133,7 @@ class ControlPlane:
                 f"the stages of simulated nodes and pods were refused: {error}", "See: python -m sandbox status"
             ) from error
 
-    def _start(self, service: Service, ports: dict[str, int]) -> None:
-        for name in service.ports:
-            require_free(service.name, ports[name])
+    def _start(self, service: Service) -> None:
         if not Path(service.command[0]).exists():
             raise SandboxError(f"{service.command[0]} is gone", "Build it again: python -m sandbox build")
         environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}

@@ -16,7 +16,7 @@ from fabric.spec import Addressing, AddressRanges
 from fabric.spec.problems import dotted
 
 _SUPERNET = dotted(("fabric", "addressing", "supernet"))
-# Prefix length. nv-ipam's validation takes network and broadcast address off every pool, so a /31 has none to give.
+# Prefix length. Versions of nv-ipam differ on whether a /31 has addresses to give; a fabric needs more than two anyway.
 _SMALLEST = 30
 
 

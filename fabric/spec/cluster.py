@@ -17,15 +17,17 @@ DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[
 class Taint(FrozenModel):
     """A taint the pool's nodes carry: every operand and every job needs to tolerate it."""
 
-    key: str = Field(min_length=1)
-    value: str = ""
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
+    key: str = Field(min_length=1, description="key of the taint")
+    value: str = Field(default="", description="value of the taint")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
+        default="NoSchedule", description="what the taint does to pods that do not tolerate it"
+    )
 
 
 class Pool(FrozenModel):
     """A group of equal GPU nodes."""
 
-    name: DnsLabel
+    name: DnsLabel = Field(description="name of the pool, unique in the stack")
     shape: str = Field(description="machine type from the catalog; `python -m fabric shapes` lists them")
     nodes: int = Field(ge=1, le=8192, description="number of GPU nodes in the pool")
     labels: dict[str, str] = Field(default={}, description="node labels by which the pool is told from others")
@@ -55,7 +57,7 @@ class AddressRanges(FrozenModel):
 class ExistingCluster(FrozenModel):
     """A cluster that is there already; this program creates no machine in it."""
 
-    provider: Literal["existing"]
+    provider: Literal["existing"] = Field(description="where the cluster comes from: it is there already")
     kubeconfig_secret: DnsLabel | None = Field(
         default=None, description="name of the secret configuration key that holds the kubeconfig, instead of a path"
     )

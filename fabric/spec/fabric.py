@@ -40,8 +40,8 @@ class Addressing(FrozenModel):
 class OfferedNamespace(FrozenModel):
     """A namespace in which jobs can attach to the fabric; `create` makes it part of the stack."""
 
-    name: DnsLabel
-    create: bool = False
+    name: DnsLabel = Field(description="name of the namespace")
+    create: bool = Field(default=False, description="whether the stack makes the namespace, and deletes it on destroy")
 
 
 def _name_alone(value: Any) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sandbox.engine.objects import delete_object
 from sandbox.engine.releases import (
     INTERRUPTED,
     Revision,
@@ -31,7 +32,7 @@ Say = Callable[[str], None]
 def recover(workspace: Workspace, runs: Runs, api: Api, stack: str, say: Say, *, destroying: bool) -> None:
     """Put right what an earlier run on the stack left; says one line for each repair.
 
-    Before a destroy, what was being created is taken into the state, so that it is destroyed too; otherwise it is
+    Before a destroy, what was being created is deleted, since the engine would not know of it; otherwise it is
     created again, which adopts what exists. Raises SandboxError when the engine refuses a repair.
     """
     if count := runs.end_leftovers():
@@ -48,8 +49,7 @@ def recover(workspace: Workspace, runs: Runs, api: Api, stack: str, say: Say, *,
     refresh = ["refresh", "--yes", "--skip-preview", "--non-interactive", "--stack", stack]
     refresh += ["--config-file", str(workspace.stack_file(stack))]
     if destroying:
-        for urn, identity in _identities(state):
-            refresh += ["--import-pending-creates", urn, "--import-pending-creates", identity]
+        _delete_creations(api, state)
     _engine(runs, workspace, [*refresh, "--clear-pending-creates"])
     for operation in state.pending:
         urn = operation["resource"]["urn"]
@@ -119,14 +119,12 @@ def _release_name(resource: dict[str, Any]) -> tuple[str, str]:
     return str(inputs.get("namespace", "default")), str(inputs.get("name", ""))
 
 
-def _identities(state: StackState) -> Iterator[tuple[str, str]]:
-    """URN and Kubernetes identity (`namespace/name`) of the objects that were being created.
+def _delete_creations(api: Api, state: StackState) -> None:
+    """Delete the objects that were being created: the engine would forget them, made or not.
 
-    Releases are not among them: the strays have been uninstalled.
+    Not among them are releases (uninstalled as strays) and patches (the object is somebody else's).
     """
     for operation in _creations(state):
-        resource = operation["resource"]
-        metadata = (resource.get("inputs") or {}).get("metadata") or {}
-        if resource["type"].startswith("kubernetes:") and resource["type"] != RELEASE_TYPE and "name" in metadata:
-            namespace = metadata.get("namespace")
-            yield resource["urn"], f"{namespace}/{metadata['name']}" if namespace else metadata["name"]
+        kind, inputs = operation["resource"]["type"], operation["resource"].get("inputs") or {}
+        if kind.startswith("kubernetes:") and not kind.endswith("Patch") and {"kind", "metadata"} <= inputs.keys():
+            delete_object(api, inputs)

@@ -14,7 +14,8 @@ from typing import Any
 
 import yaml
 
-from sandbox.kubernetes_api import Api, ApiError
+from sandbox.engine.objects import delete_object, delete_path
+from sandbox.kubernetes_api import Api
 
 INTERRUPTED = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 
@@ -50,14 +51,14 @@ def latest_revisions(api: Api) -> list[Revision]:
 
 def forget(api: Api, revision: Revision) -> None:
     """Delete a revision's record. What it created stays, and the next install adopts it by its Helm labels."""
-    _delete(api, revision.path)
+    delete_path(api, revision.path)
 
 
 def forget_release(api: Api, namespace: str, name: str) -> None:
     """Delete the records of all revisions of a release; what it created stays."""
     selector = f"owner=helm,name={name}"
     for secret in api.get(f"/api/v1/namespaces/{namespace}/secrets", labelSelector=selector)["items"]:
-        _delete(api, f"/api/v1/namespaces/{namespace}/secrets/{secret['metadata']['name']}")
+        delete_path(api, f"/api/v1/namespaces/{namespace}/secrets/{secret['metadata']['name']}")
 
 
 def uninstall(api: Api, revision: Revision) -> None:
@@ -67,31 +68,5 @@ def uninstall(api: Api, revision: Revision) -> None:
     record: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(secret["data"]["release"]))))
     objects = [document for document in yaml.safe_load_all(record["manifest"]) if document]
     for document in reversed(objects):
-        if path := _object_path(api, document, revision.namespace):
-            _delete(api, path)
+        delete_object(api, document, revision.namespace)
     forget_release(api, *revision.release)
-
-
-def _object_path(api: Api, document: dict[str, Any], namespace: str) -> str | None:
-    """The path of an object; None when the cluster does not serve its kind."""
-    version = document["apiVersion"]
-    group = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    try:
-        served = api.get(group)["resources"]
-    except ApiError as error:
-        if error.status == 404:
-            return None
-        raise
-    kind = next((row for row in served if row["kind"] == document["kind"] and "/" not in row["name"]), None)
-    if kind is None:
-        return None
-    place = f"/namespaces/{document['metadata'].get('namespace', namespace)}" if kind["namespaced"] else ""
-    return f"{group}{place}/{kind['name']}/{document['metadata']['name']}"
-
-
-def _delete(api: Api, path: str) -> None:
-    try:
-        api.delete(path)
-    except ApiError as error:
-        if error.status != 404:
-            raise

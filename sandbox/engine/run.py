@@ -108,8 +108,8 @@ class Runs:
 def wait_interruptible(process: subprocess.Popen[bytes]) -> bytes:
     """Wait for the engine, passing Ctrl-C and SIGTERM on to it.
 
-    The first asks it to finish what is under way and stop, the second to stop at once; then the interrupt
-    goes on to the caller.
+    The first asks it to finish what is under way and stop, the second to stop at once. Raises SandboxError
+    afterwards: what was asked for has not been done.
     """
     interrupts = 0
 
@@ -126,5 +126,5 @@ def wait_interruptible(process: subprocess.Popen[bytes]) -> bytes:
         for number, handler in before.items():
             signal.signal(number, handler)
     if interrupts:
-        raise KeyboardInterrupt
+        raise SandboxError("interrupted", "Run the same command again: it goes on where this one stopped.")
     return output or b""

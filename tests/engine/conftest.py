@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from sandbox.engine.workspace import Workspace
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, project_root
@@ -46,7 +47,7 @@ class Preview:
 
 
 class Engine:
-    """Previews stack files as they are committed, but for what needs a network: the cluster and the chart repository."""
+    """Previews stack files as committed, but for what needs a network: the cluster and the chart repository."""
 
     def __init__(self, folder: Path) -> None:
         self.workspace = Workspace(SandboxHome(folder / "home"))

@@ -6,14 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sandbox.home import project_root
 
 from fabric.plan import Plan
 from fabric.prepare import prepare_stack
+from sandbox.home import project_root
 
 pytestmark = pytest.mark.engine
 
-FILES = [path for folder in (project_root(), project_root() / "examples") for path in sorted(folder.glob("Pulumi.*.yaml"))]
+FILES = [
+    path for folder in (project_root(), project_root() / "examples") for path in sorted(folder.glob("Pulumi.*.yaml"))
+]
 DEV = project_root() / "Pulumi.dev.yaml"
 
 
@@ -75,7 +77,9 @@ def test_a_missing_kubeconfig_and_a_small_supernet_are_told_together(engine: Any
 
 
 def test_an_object_without_the_clusters_own_provider_is_refused(engine: Any, tmp_path: Path) -> None:
-    (tmp_path / "Pulumi.yaml").write_text((project_root() / "Pulumi.yaml").read_text().replace("gpu-fabric", "stray", 1))
+    (tmp_path / "Pulumi.yaml").write_text(
+        (project_root() / "Pulumi.yaml").read_text().replace("gpu-fabric", "stray", 1)
+    )
     (tmp_path / "__main__.py").write_text("import pulumi_kubernetes\npulumi_kubernetes.core.v1.Namespace('stray')\n")
     engine.run(["stack", "init", "stray", "--non-interactive"], tmp_path)
     for section in ("cluster", "fabric"):

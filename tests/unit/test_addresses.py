@@ -81,7 +81,11 @@ def test_adding_nodes_moves_no_address(nodes: int, more: int, layout: Any, gatew
 
 
 @given(
-    prefix=supernet_prefixes, nodes=st.integers(1, 8192), spare=st.integers(0, 64), layout=layouts, rails=rail_counts,
+    prefix=supernet_prefixes,
+    nodes=st.integers(1, 8192),
+    spare=st.integers(0, 64),
+    layout=layouts,
+    rails=rail_counts,
     gateway=gateways,
 )
 @settings(max_examples=80, deadline=None)
@@ -154,7 +158,11 @@ def test_capacity_counts_are_those_of_the_subnet() -> None:
     pool = planned(addressing("192.168.0.0/16", spare_nodes=2), nodes=3).pools[0]
 
     assert (pool.subnet, pool.usable, pool.needed, pool.headroom, pool.max_nodes) == (
-        IPv4Network("192.168.0.0/20"), 4094, 5, 4089, 4094,
+        IPv4Network("192.168.0.0/20"),
+        4094,
+        5,
+        4089,
+        4094,
     )
 
 
@@ -174,7 +182,10 @@ def test_twelve_rails_are_cut_as_sixteen_and_leave_four_parts_free() -> None:
 def test_the_flat_layout_reproduces_the_single_pool_of_the_oke_guide() -> None:
     plan, findings = plan_addresses(
         addressing("192.168.0.0/16", layout="flat", addresses_per_node=100, gateway="first"),
-        STATED, rails=RAILS, vfs_per_nic=1, nodes=3,
+        STATED,
+        rails=RAILS,
+        vfs_per_nic=1,
+        nodes=3,
     )
 
     assert plan is not None
@@ -266,11 +277,14 @@ def test_the_smallest_rail_has_two_addresses() -> None:
     assert (str(plan.pools[-1].subnet), plan.proof.max_nodes) == ("192.168.0.60/30", 2)
 
 
-@pytest.mark.parametrize(("gateway", "first", "last"), [
-    ("none", None, None),
-    ("first", "192.168.0.1", "192.168.240.1"),
-    ("last", "192.168.15.254", "192.168.255.254"),
-])
+@pytest.mark.parametrize(
+    ("gateway", "first", "last"),
+    [
+        ("none", None, None),
+        ("first", "192.168.0.1", "192.168.240.1"),
+        ("last", "192.168.15.254", "192.168.255.254"),
+    ],
+)
 def test_a_gateway_is_the_first_or_last_host_of_each_subnet(gateway: Any, first: str | None, last: str | None) -> None:
     plan = planned(addressing("192.168.0.0/16", gateway=gateway), nodes=3)
 
@@ -353,7 +367,9 @@ def test_a_proof_lists_what_the_fabric_is_disjoint_from() -> None:
     proof = planned(addressing("192.168.0.0/16"), nodes=3).proof
 
     assert {entry.name: str(entry.range) for entry in proof.disjoint_from} == {
-        "pods": "10.244.0.0/16", "services": "10.96.0.0/16", "nodes": "10.0.0.0/16",
+        "pods": "10.244.0.0/16",
+        "services": "10.96.0.0/16",
+        "nodes": "10.0.0.0/16",
     }
     assert (proof.nodes, proof.spare_nodes) == (3, 0)
 

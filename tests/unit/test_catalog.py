@@ -106,7 +106,8 @@ def test_the_release_line_pins_exact_versions_and_one_node_feature_discovery() -
     line = catalog().releases["26.4"]
 
     assert {name: (chart.version, chart.namespace) for name, chart in line.charts.items()} == {
-        "gpu-operator": ("v26.3.3", "gpu-operator"), "network-operator": ("26.4.1", "nvidia-network-operator"),
+        "gpu-operator": ("v26.3.3", "gpu-operator"),
+        "network-operator": ("26.4.1", "nvidia-network-operator"),
     }
     assert line.charts["gpu-operator"].values["nfd"] == {"enabled": True}
     assert line.charts["network-operator"].values["nfd"] == {"enabled": False, "deployNodeFeatureRules": False}
@@ -117,14 +118,17 @@ def test_the_catalog_is_read_once() -> None:
     assert catalog() is catalog()
 
 
-@pytest.mark.parametrize(("change", "reason"), [
-    ({"pci": "0000:0c:00.1"}, "pci given to two NICs: 0000:0c:00.1"),
-    ({"rdma_device": "mlx5_1"}, "rdma_device given to two NICs: mlx5_1"),
-    ({"interface": "eth0"}, "interface given to two NICs: eth0"),
-    ({"pci": "0000:0f:00.0"}, "PCI address of a GPU and of a NIC: 0000:0f:00.0"),
-    ({"pci": "0000:0C:00.0"}, "is no PCI address; write dddd:bb:dd.f in lower case"),
-    ({"nearest_gpu": 8}, "rail 0 names GPU 8 of 8"),
-])
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"pci": "0000:0c:00.1"}, "pci given to two NICs: 0000:0c:00.1"),
+        ({"rdma_device": "mlx5_1"}, "rdma_device given to two NICs: mlx5_1"),
+        ({"interface": "eth0"}, "interface given to two NICs: eth0"),
+        ({"pci": "0000:0f:00.0"}, "PCI address of a GPU and of a NIC: 0000:0f:00.0"),
+        ({"pci": "0000:0C:00.0"}, "is no PCI address; write dddd:bb:dd.f in lower case"),
+        ({"nearest_gpu": 8}, "rail 0 names GPU 8 of 8"),
+    ],
+)
 def test_a_row_that_contradicts_itself_is_refused(change: dict[str, Any], reason: str) -> None:
     wrong = row("BM.GPU.H100.8")
     wrong["nics"][0].update(change)

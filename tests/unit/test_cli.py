@@ -137,7 +137,9 @@ def test_shapes_are_listed_as_json_by_name() -> None:
 @pytest.mark.parametrize("rule", sorted(rules()))
 def test_every_rule_is_explained(rule: str) -> None:
     assert result_of("explain", rule).splitlines() == [
-        f"{rule} ({rules()[rule].severity.value})", rules()[rule].title, rules()[rule].why,
+        f"{rule} ({rules()[rule].severity.value})",
+        rules()[rule].title,
+        rules()[rule].why,
     ]
 
 

@@ -88,5 +88,7 @@ def test_relative_imports_are_not_used_so_that_the_check_above_sees_all(root: Pa
 
 def test_the_check_sees_an_import_inside_a_function() -> None:
     assert list(imported("def f():\n    import pulumi.runtime\n    from stacks.outputs import x\nfrom . import y")) == [
-        ".", "pulumi.runtime", "stacks.outputs",
+        ".",
+        "pulumi.runtime",
+        "stacks.outputs",
     ]

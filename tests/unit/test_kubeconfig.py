@@ -92,16 +92,19 @@ def test_bytes_are_no_kubeconfig(tmp_path: Path) -> None:
     assert found.message == "kubeconfig: cannot be read: not a text file"
 
 
-@pytest.mark.parametrize(("text", "context", "reason"), [
-    (f"token: {TOKEN}: [", None, "is not YAML"),
-    ("", None, "is no kubeconfig: it has no contexts"),
-    (f"[{TOKEN}]", None, "is no kubeconfig: it has no contexts"),
-    ("contexts: []", None, "has no current context, and the stack names none"),
-    ("contexts: []\ncurrent-context: [a]", None, "has no current context, and the stack names none"),
-    (json.dumps(kubeconfig()), "somewhere", "has no context 'somewhere'; it has: here, nowhere, there"),
-    (json.dumps(kubeconfig()), "nowhere", "context 'nowhere' leads to no cluster with a server"),
-    (json.dumps(kubeconfig(server="")), None, "context 'here' leads to no cluster with a server"),
-])
+@pytest.mark.parametrize(
+    ("text", "context", "reason"),
+    [
+        (f"token: {TOKEN}: [", None, "is not YAML"),
+        ("", None, "is no kubeconfig: it has no contexts"),
+        (f"[{TOKEN}]", None, "is no kubeconfig: it has no contexts"),
+        ("contexts: []", None, "has no current context, and the stack names none"),
+        ("contexts: []\ncurrent-context: [a]", None, "has no current context, and the stack names none"),
+        (json.dumps(kubeconfig()), "somewhere", "has no context 'somewhere'; it has: here, nowhere, there"),
+        (json.dumps(kubeconfig()), "nowhere", "context 'nowhere' leads to no cluster with a server"),
+        (json.dumps(kubeconfig(server="")), None, "context 'here' leads to no cluster with a server"),
+    ],
+)
 def test_an_unusable_kubeconfig_is_refused_with_the_reason_and_none_of_its_content(
     tmp_path: Path, text: str, context: str | None, reason: str
 ) -> None:
@@ -138,15 +141,24 @@ def test_an_identity_tells_nothing_of_the_credentials() -> None:
 
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.sampled_from(["here", "one", ""]),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["name", "context", "cluster", "server", "user"]), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["name", "context", "cluster", "server", "user"]), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 
 
-@given(document=st.fixed_dictionaries({}, optional={
-    "current-context": anything, "contexts": anything | st.lists(anything), "clusters": anything | st.lists(anything),
-}))
+@given(
+    document=st.fixed_dictionaries(
+        {},
+        optional={
+            "current-context": anything,
+            "contexts": anything | st.lists(anything),
+            "clusters": anything | st.lists(anything),
+        },
+    )
+)
 @settings(max_examples=80, deadline=None)
 def test_a_misshapen_kubeconfig_never_fails_in_any_other_way(document: dict[str, Any]) -> None:
     with suppress(ValueError):

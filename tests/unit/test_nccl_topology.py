@@ -203,11 +203,7 @@ def test_only_the_root_bridges_of_the_h100_run_at_the_slow_link_speed() -> None:
 
 @pytest.mark.parametrize("shape", ["BM.GPU4.8", "BM.GPU.A100-v2.8"])
 def test_bridge_identities_follow_their_depth_and_the_gpu_board_has_its_own(shape: str) -> None:
-    identities = {
-        (leaf.bus, depth): pci
-        for leaf in leaves(shape, "gpu")
-        for depth, pci in enumerate(leaf.bridges)
-    }
+    identities = {(leaf.bus, depth): pci for leaf in leaves(shape, "gpu") for depth, pci in enumerate(leaf.bridges)}
     by_bus = {bus_of(pci): pci.attrib["subsystem_device"] for pci in tree_of(shape).iter("pci")}
     wanted = ["0xa032", "0xa032", "0xa096", "0xa096", "0x13b8"]
 
@@ -234,10 +230,23 @@ def test_the_file_stays_well_below_nccls_256_nodes(shape: str) -> None:
     assert sum(1 for _ in tree_of(shape).iter()) <= 200
 
 
-@pytest.mark.parametrize("tree", [
-    "", "01>", "01", ">01", "01>03>(G0", "01>(G0,)", "01>G0)", "01>G0;", "01>G0 ;02>G1", "0x>G0", "01>N0",
-    "01>G0,02>G1",
-])
+@pytest.mark.parametrize(
+    "tree",
+    [
+        "",
+        "01>",
+        "01",
+        ">01",
+        "01>03>(G0",
+        "01>(G0,)",
+        "01>G0)",
+        "01>G0;",
+        "01>G0 ;02>G1",
+        "0x>G0",
+        "01>N0",
+        "01>G0,02>G1",
+    ],
+)
 def test_a_malformed_tree_is_refused_with_its_text(tree: str) -> None:
     with pytest.raises(ValueError, match=re.escape(repr(tree))):
         parse_tree(tree)

@@ -28,14 +28,21 @@ def test_every_rail_has_a_pool_in_the_operators_own_namespace(dev_plan: Plan) ->
 
 
 def test_the_flat_layout_makes_the_pool_of_the_oke_guide(plan_with: PlanWith) -> None:
-    (pool,) = plan_with({
-        "fabric.addressing": {
-            "layout": "flat", "supernet": "192.168.0.0/16", "addressesPerNode": 100, "gateway": "first",
-        },
-    }).ip_pools
+    (pool,) = plan_with(
+        {
+            "fabric.addressing": {
+                "layout": "flat",
+                "supernet": "192.168.0.0/16",
+                "addressesPerNode": 100,
+                "gateway": "first",
+            },
+        }
+    ).ip_pools
 
     assert pool.object.manifest()["spec"] == {
-        "subnet": "192.168.0.0/16", "perNodeBlockSize": 100, "gateway": "192.168.0.1",
+        "subnet": "192.168.0.0/16",
+        "perNodeBlockSize": 100,
+        "gateway": "192.168.0.1",
     }
 
 
@@ -58,7 +65,8 @@ def test_a_network_names_the_resource_and_pool_of_its_rails(plan_with: PlanWith,
 
     assert made == {
         (namespace, rail.network, rail.resource_name, rail.pool)
-        for namespace in ("default", "jobs") for rail in plan.rails
+        for namespace in ("default", "jobs")
+        for rail in plan.rails
     }
     assert {pool.name for pool in plan.ip_pools} == {rail.pool for rail in plan.rails}
     assert len(made) == len(plan.networks)
@@ -71,7 +79,11 @@ def test_a_chain_moves_the_function_tunes_it_moves_its_rdma_device_and_routes_re
     assert plugins[0] == {"type": "sriov", "spoofchk": "off", "ipam": {"type": "nv-ipam", "poolName": "rail-00"}}
     assert plugins[1]["mtu"] == 4220
     assert {name.rpartition(".")[2]: value for name, value in plugins[1]["sysctl"].items()} == {
-        "accept_local": "1", "arp_announce": "2", "arp_filter": "1", "arp_ignore": "1", "rp_filter": "0",
+        "accept_local": "1",
+        "arp_announce": "2",
+        "arp_filter": "1",
+        "arp_ignore": "1",
+        "rp_filter": "0",
     }
 
 

@@ -29,12 +29,15 @@ def test_releases_have_fixed_names_namespaces_and_exact_versions(dev_plan: Plan)
     ]
 
 
-@pytest.mark.parametrize(("charts", "repository", "path"), [
-    ("upstream", "https://helm.ngc.nvidia.com/nvidia", None),
-    ("bundled", None, "sandbox/charts/gpu-operator"),
-    ("oci://registry.example/charts", "oci://registry.example/charts", None),
-    ("https://mirror.example/helm", "https://mirror.example/helm", None),
-])
+@pytest.mark.parametrize(
+    ("charts", "repository", "path"),
+    [
+        ("upstream", "https://helm.ngc.nvidia.com/nvidia", None),
+        ("bundled", None, "sandbox/charts/gpu-operator"),
+        ("oci://registry.example/charts", "oci://registry.example/charts", None),
+        ("https://mirror.example/helm", "https://mirror.example/helm", None),
+    ],
+)
 def test_charts_come_from_the_vendor_the_sandbox_or_a_mirror(
     plan_with: PlanWith, charts: str, repository: str | None, path: str | None
 ) -> None:
@@ -49,9 +52,14 @@ def test_one_operator_alone_owns_node_feature_discovery(dev_plan: Plan) -> None:
 
 
 def test_a_users_values_win_and_leave_the_rest(plan_with: PlanWith) -> None:
-    release = plan_with({
-        "software.gpuOperator": {"driver": True, "values": {"toolkit": {"version": "v1"}, "nfd": {"enabled": False}}},
-    }).gpu_operator
+    release = plan_with(
+        {
+            "software.gpuOperator": {
+                "driver": True,
+                "values": {"toolkit": {"version": "v1"}, "nfd": {"enabled": False}},
+            },
+        }
+    ).gpu_operator
 
     assert release.values["driver"] == {"enabled": True}
     assert release.values["toolkit"] == {"enabled": True, "version": "v1"}
@@ -60,9 +68,14 @@ def test_a_users_values_win_and_leave_the_rest(plan_with: PlanWith) -> None:
 
 def test_operands_and_jobs_tolerate_every_taint_of_the_pools_once(plan_with: PlanWith) -> None:
     pool = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 1}
-    plan = plan_with({"cluster.pools": [
-        pool, {**pool, "name": "more", "taints": [{"key": "nvidia.com/gpu"}, {"key": "team", "value": "a"}]},
-    ]})
+    plan = plan_with(
+        {
+            "cluster.pools": [
+                pool,
+                {**pool, "name": "more", "taints": [{"key": "nvidia.com/gpu"}, {"key": "team", "value": "a"}]},
+            ]
+        }
+    )
     wanted = [
         {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
         {"key": "team", "operator": "Exists", "effect": "NoSchedule"},
@@ -83,7 +96,10 @@ def test_the_policy_carries_the_planned_device_plugin_configuration(dev_plan: Pl
         "resourceName": "rail_00",
         "deviceType": "netDevice",
         "selectors": {
-            "vendors": ["15b3"], "devices": ["101e"], "drivers": ["mlx5_core"], "rootDevices": ["0000:0c:00.0"],
+            "vendors": ["15b3"],
+            "devices": ["101e"],
+            "drivers": ["mlx5_core"],
+            "rootDevices": ["0000:0c:00.0"],
             "isRdma": True,
         },
     }
@@ -107,7 +123,9 @@ def test_the_policys_operands_are_pinned_to_the_release_line(dev_plan: Plan) -> 
 
     for image, operand in operands.items():
         assert (operand["image"], operand["repository"], operand["version"]) == (
-            image, "nvcr.io/nvidia/mellanox", "network-operator-v26.4.1",
+            image,
+            "nvcr.io/nvidia/mellanox",
+            "network-operator-v26.4.1",
         )
 
 
@@ -118,7 +136,8 @@ def test_operator_namespaces_let_privileged_pods_in(dev_plan: Plan) -> None:
 
 def test_layers_merge_deeply_and_a_list_replaces_a_list() -> None:
     assert merged({"a": {"b": 1, "c": [1, 2]}, "d": 1}, {"a": {"c": [3]}}, {"d": {"e": 2}}) == {
-        "a": {"b": 1, "c": [3]}, "d": {"e": 2},
+        "a": {"b": 1, "c": [3]},
+        "d": {"e": 2},
     }
 
 

@@ -71,14 +71,17 @@ def test_objects_come_in_the_order_in_which_they_are_applied(dev_plan: Plan) -> 
     assert kinds == ["Namespace", "NicClusterPolicy", "IPPool", "NetworkAttachmentDefinition", "ConfigMap"]
 
 
-@pytest.mark.parametrize(("changes", "rules"), [
-    ({"fabric.addressing.supernet": "192.168.0.0/28"}, ["ADR001"]),
-    ({"fabric.addressing.supernet": "10.0.0.0/8"}, ["ADR002", "ADR002", "ADR002"]),
-    ({"fabric.addressing.gateway": "first", "fabric.addressing.addressesPerNode": 1}, ["ADR004"]),
-    ({"fabric.mtu": 9000}, ["NET001"]),
-    ({"cluster.pools": [POOL, {**POOL, "name": "old", "shape": "BM.GPU4.8"}]}, ["CLU002"]),
-    ({"fabric.mtu": 9000, "fabric.addressing.supernet": "192.168.0.0/28"}, ["ADR001", "NET001"]),
-])
+@pytest.mark.parametrize(
+    ("changes", "rules"),
+    [
+        ({"fabric.addressing.supernet": "192.168.0.0/28"}, ["ADR001"]),
+        ({"fabric.addressing.supernet": "10.0.0.0/8"}, ["ADR002", "ADR002", "ADR002"]),
+        ({"fabric.addressing.gateway": "first", "fabric.addressing.addressesPerNode": 1}, ["ADR004"]),
+        ({"fabric.mtu": 4221}, ["NET001"]),
+        ({"cluster.pools": [POOL, {**POOL, "name": "old", "shape": "BM.GPU4.8"}]}, ["CLU002"]),
+        ({"fabric.mtu": 9000, "fabric.addressing.supernet": "192.168.0.0/28"}, ["ADR001", "NET001"]),
+    ],
+)
 def test_an_error_never_leaves_in_a_plan(spec_with: SpecWith, changes: dict[str, Any], rules: list[str]) -> None:
     with pytest.raises(ConfigurationError) as refused:
         build(spec_with(changes))
@@ -99,7 +102,8 @@ def test_two_pools_of_one_shape_share_the_fabric(plan_with: PlanWith) -> None:
     plan = plan_with({"cluster.pools": [POOL, {**POOL, "name": "more", "nodes": 5}]})
 
     assert [(pool.name, pool.nodes, pool.gpus, pool.nics) for pool in plan.cluster.pools] == [
-        ("gpu", 3, 24, 48), ("more", 5, 40, 80),
+        ("gpu", 3, 24, 48),
+        ("more", 5, 40, 80),
     ]
     assert plan.addresses.proof.nodes == plan.workload.nodes == 8
 

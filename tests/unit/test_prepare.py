@@ -77,25 +77,51 @@ def test_unknown_key_missing_kubeconfig_and_small_supernet_come_together(elsewhe
 
 
 def test_faults_of_every_kind_come_together(elsewhere: DocumentWith) -> None:
-    found = refusals(elsewhere({
-        "fabric.mtuu": 1, "software.releaseLine": 26.4, "cluster.pools[0].shape": "BM.GPU.H1OO.8",
-        "cluster.pools[0].nodes": 0, "fabric.addressing.supernet": "192.168.0.0/28", "fabric.mtu": 9001,
-    }))
+    found = refusals(
+        elsewhere(
+            {
+                "fabric.mtuu": 1,
+                "software.releaseLine": 26.4,
+                "cluster.pools[0].shape": "BM.GPU.H1OO.8",
+                "cluster.pools[0].nodes": 0,
+                "fabric.addressing.supernet": "192.168.0.0/28",
+                "fabric.mtu": 9001,
+            }
+        )
+    )
 
     assert sorted(found) == [
-        ("ADR001", "fabric.addressing.supernet"), ("CLU001", "cluster.kubeconfig"), ("NET001", "fabric.mtu"),
-        ("SPC001", "fabric.mtuu"), ("SPC002", "cluster.pools[0].nodes"), ("SPC002", "cluster.pools[0].shape"),
+        ("ADR001", "fabric.addressing.supernet"),
+        ("CLU001", "cluster.kubeconfig"),
+        ("NET001", "fabric.mtu"),
+        ("SPC001", "fabric.mtuu"),
+        ("SPC002", "cluster.pools[0].nodes"),
+        ("SPC002", "cluster.pools[0].shape"),
         ("SPC002", "software.releaseLine"),
     ]
 
 
-@pytest.mark.parametrize(("place", "value"), [
-    ("cluster.provider", "doks"), ("cluster.provider", None), ("cluster.pools", []), ("cluster.pools", None),
-    ("cluster.pools[0].name", None), ("cluster.pools[0].shape", None), ("cluster.pools[0].shape", "none of these"),
-    ("cluster.pools[0].nodes", None), ("cluster.pools[0].nodes", "3"), ("cluster.ranges.pods", "x"),
-    ("fabric.addressing.supernet", None), ("fabric.addressing.supernet", "x"), ("fabric.namespaces", ["default", 3]),
-    ("fabric.rdmaMode", "other"), ("software", []), ("software.gpuOperator.driver", "yes"),
-])
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("cluster.provider", "doks"),
+        ("cluster.provider", None),
+        ("cluster.pools", []),
+        ("cluster.pools", None),
+        ("cluster.pools[0].name", None),
+        ("cluster.pools[0].shape", None),
+        ("cluster.pools[0].shape", "none of these"),
+        ("cluster.pools[0].nodes", None),
+        ("cluster.pools[0].nodes", "3"),
+        ("cluster.ranges.pods", "x"),
+        ("fabric.addressing.supernet", None),
+        ("fabric.addressing.supernet", "x"),
+        ("fabric.namespaces", ["default", 3]),
+        ("fabric.rdmaMode", "other"),
+        ("software", []),
+        ("software.gpuOperator.driver", "yes"),
+    ],
+)
 def test_one_faulty_value_hides_no_other_problem_and_invents_none(
     elsewhere: DocumentWith, place: str, value: Any
 ) -> None:
@@ -113,14 +139,22 @@ def test_a_faulty_value_is_not_reported_again_for_its_stand_in(with_cluster: Doc
 
 def test_a_neither_given_kubeconfig_is_one_problem_beside_the_others(elsewhere: DocumentWith) -> None:
     assert refusals(elsewhere({"cluster.kubeconfig": None, "fabric.addressing.supernet": "192.168.0.0/28"})) == [
-        ("SPC002", "cluster.kubeconfig"), ("ADR001", "fabric.addressing.supernet"),
+        ("SPC002", "cluster.kubeconfig"),
+        ("ADR001", "fabric.addressing.supernet"),
     ]
 
 
 def test_a_kubeconfig_from_a_secret_needs_no_file(elsewhere: DocumentWith) -> None:
-    plan = prepare(elsewhere({
-        "cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "s3cr3t"},
-    }), need_cluster=True)
+    plan = prepare(
+        elsewhere(
+            {
+                "cluster.kubeconfig": None,
+                "cluster.kubeconfigSecret": "access",
+                "access": {"secure": "s3cr3t"},
+            }
+        ),
+        need_cluster=True,
+    )
 
     assert rule_ids(plan) == ["NET002", "NET003"]
 

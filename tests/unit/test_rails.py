@@ -47,7 +47,10 @@ def test_the_selectors_are_the_shapes_virtual_functions_and_not_its_physical_one
         assert resource.device_type == "netDevice"
         (selectors,) = resource.alternatives
         assert (selectors.vendors, selectors.devices, selectors.drivers, selectors.is_rdma) == (
-            (model.vendor_id,), (model.vf_device_id,), (model.driver,), True,
+            (model.vendor_id,),
+            (model.vf_device_id,),
+            (model.driver,),
+            True,
         )
         assert model.device_id not in (selectors.devices or ())
 

@@ -31,8 +31,16 @@ def test_the_report_has_a_line_for_every_rail_with_all_its_names(dev_plan: Plan)
 
     for rail in dev_plan.rails:
         subnet = str(dev_plan.addresses.pool_of(rail.index).subnet)
-        words = [str(rail.index), rail.pci, rail.rdma_device, rail.interface, str(rail.nearest_gpu),
-                 rail.resource_name, rail.network, subnet]
+        words = [
+            str(rail.index),
+            rail.pci,
+            rail.rdma_device,
+            rail.interface,
+            str(rail.nearest_gpu),
+            rail.resource_name,
+            rail.network,
+            subnet,
+        ]
         assert re.search(r"\s+".join(map(re.escape, words)), text)
 
 
@@ -52,7 +60,13 @@ def test_spare_nodes_are_part_of_the_proof(plan_with: PlanWith) -> None:
 def test_the_report_lists_what_is_applied_in_order(dev_plan: Plan) -> None:
     text = printed(plan_report(dev_plan))
     steps = [
-        "namespaces ", "GPU Operator ", "Network Operator ", "policy ", "IP pools ", "networks ", "NCCL files ",
+        "namespaces ",
+        "GPU Operator ",
+        "Network Operator ",
+        "policy ",
+        "IP pools ",
+        "networks ",
+        "NCCL files ",
     ]
     places = [text.index(f"\n{step}", text.index("Applied, in this order")) for step in steps]
 

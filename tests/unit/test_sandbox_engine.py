@@ -45,6 +45,8 @@ class FakeApi(Api):
         place = urlsplit(path)
         if place.path == "/apis/rbac.authorization.k8s.io/v1":
             return {"resources": [{"kind": "ClusterRole", "name": "clusterroles", "namespaced": False}]}
+        if place.path == "/api/v1":
+            return {"resources": [{"kind": "ConfigMap", "name": "configmaps", "namespaced": True}]}
         if place.path in self.objects:
             return self.objects.pop(place.path) if method == "DELETE" else self.objects[place.path]
         if "labelSelector" in parse_qs(place.query):
@@ -194,17 +196,30 @@ def test_an_operation_of_unknown_outcome_is_read_from_the_cluster(workspace: Wor
     assert said == ["repaired: ops was interrupted while creating; read it from the cluster"]
 
 
-def test_before_a_destroy_what_was_being_created_is_taken_into_the_state(workspace: Workspace) -> None:
-    urn = f"{URN}kubernetes:core/v1:ConfigMap::nccl"
-    inputs = {"metadata": {"namespace": "train", "name": "nccl-conf"}}
-    resource = {"urn": urn, "type": "kubernetes:core/v1:ConfigMap", "inputs": inputs}
-    _checkpoint(workspace, [], [{"type": "creating", "resource": resource}])
+def test_before_a_destroy_what_was_being_created_is_deleted(workspace: Workspace) -> None:
+    api = FakeApi()
+    api.objects["/api/v1/namespaces/train/configmaps/nccl-conf"] = {}
+    metadata = {"namespace": "train", "name": "nccl-conf"}
+    inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    resource = {"urn": f"{URN}kubernetes:core/v1:ConfigMap::nccl", "type": "kubernetes:core/v1:ConfigMap"}
+    _checkpoint(workspace, [], [{"type": "creating", "resource": {**resource, "inputs": inputs}}])
 
-    asked, _ = _recover(workspace, FakeApi(), destroying=True)
+    _recover(workspace, api, destroying=True)
 
-    position = asked[0].index("--import-pending-creates")
-    assert asked[0][position + 1] == urn
-    assert asked[0][position + 3] == "train/nccl-conf"
+    assert api.objects == {}
+
+
+def test_before_a_destroy_an_object_that_was_only_being_patched_stays(workspace: Workspace) -> None:
+    api = FakeApi()
+    api.objects["/api/v1/namespaces/train/configmaps/theirs"] = {}
+    metadata = {"namespace": "train", "name": "theirs"}
+    inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    resource = {"urn": f"{URN}kubernetes:core/v1:ConfigMapPatch::p", "type": "kubernetes:core/v1:ConfigMapPatch"}
+    _checkpoint(workspace, [], [{"type": "creating", "resource": {**resource, "inputs": inputs}}])
+
+    _recover(workspace, api, destroying=True)
+
+    assert len(api.objects) == 1
 
 
 def test_before_a_destroy_a_half_installed_release_is_uninstalled_by_its_manifest(workspace: Workspace) -> None:

@@ -63,7 +63,8 @@ def test_a_process_that_got_a_recorded_pid_later_is_never_ended(pid_file: PidFil
 
 
 def test_a_process_that_ignores_the_request_is_made_to_end(pid_file: PidFile) -> None:
-    stubborn = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+    ignore = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    stubborn = f"{ignore}; print('ready', flush=True); time.sleep(60)"
     pid = _start(pid_file, [sys.executable, "-c", stubborn])
     while "ready" not in last_lines(pid_file.path.parent / "log", 5):
         time.sleep(0.02)
@@ -75,7 +76,7 @@ def test_a_process_that_ignores_the_request_is_made_to_end(pid_file: PidFile) ->
 def test_a_process_outlives_the_command_and_does_not_hold_its_output(tmp_path: Path) -> None:
     script = (
         "import os, sys; from pathlib import Path; from sandbox.processes import *;"
-        f"start({SLEEP!r}, PidFile(Path({str(tmp_path)!r}) / 'p'), Path({str(tmp_path)!r}) / 'log', os.environ, Path('.'))"
+        f"here = Path({str(tmp_path)!r}); start({SLEEP!r}, PidFile(here / 'p'), here / 'log', os.environ, here)"
     )
     subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=20, check=True)
     left = PidFile(tmp_path / "p")

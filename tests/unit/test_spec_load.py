@@ -80,18 +80,21 @@ def test_a_missing_stack_file_in_an_empty_folder_says_that_there_is_none(tmp_pat
     assert "stacks here: none" in reasons(tmp_path)
 
 
-@pytest.mark.parametrize(("text", "reason"), [
-    ("config: {a: [}", "is not YAML at line 1, column 14"),
-    ("config:\n\t- a", "is not YAML at line 2"),
-    ("", "has no `config:` mapping"),
-    ("- a\n", "has no `config:` mapping"),
-    ("just text", "has no `config:` mapping"),
-    ("config:\n", "has no `config:` mapping"),
-    ("config: [a]\n", "has no `config:` mapping"),
-    ("config:\n  gpu-fabric:cluster: 2026-13-40\n", "holds a date that does not exist"),
-    ("config:\n  gpu-fabric:cluster: {2026-01-01: a}\n", "holds a key that is no text"),
-    ("config:\n  gpu-fabric:cluster: &again [*again]\n", "a value that contains itself"),
-])
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("config: {a: [}", "is not YAML at line 1, column 14"),
+        ("config:\n\t- a", "is not YAML at line 2"),
+        ("", "has no `config:` mapping"),
+        ("- a\n", "has no `config:` mapping"),
+        ("just text", "has no `config:` mapping"),
+        ("config:\n", "has no `config:` mapping"),
+        ("config: [a]\n", "has no `config:` mapping"),
+        ("config:\n  gpu-fabric:cluster: 2026-13-40\n", "holds a date that does not exist"),
+        ("config:\n  gpu-fabric:cluster: {2026-01-01: a}\n", "holds a key that is no text"),
+        ("config:\n  gpu-fabric:cluster: &again [*again]\n", "a value that contains itself"),
+    ],
+)
 def test_a_file_that_holds_no_configuration_is_refused_with_the_reason(tmp_path: Path, text: str, reason: str) -> None:
     assert reason in reasons(written(tmp_path, text))
 

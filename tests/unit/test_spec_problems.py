@@ -25,38 +25,65 @@ def test_the_development_stack_is_faultless(problems_with: Any) -> None:
     assert problems_with({}) == ()
 
 
-@pytest.mark.parametrize(("place", "value", "says"), [
-    ("fabric.adressing", {}, "this key is not known -> did you mean 'addressing'? remove it, or use one of: model"),
-    ("cluster.pools[0].node", 3, "this key is not known -> did you mean 'nodes'? remove it, or use"),
-    ("software.release_line", "26.4", "this key is not known -> did you mean 'releaseLine'?"),
-    ("fabric.rdma_mode", "shared", "this key is not known -> did you mean 'rdmaMode'?"),
-    ("fabrik", {}, "this key is not known -> did you mean 'fabric'? remove it, or use one of: cluster, fabric"),
-    ("cluster.pools[0].nodes", "3", "must be a whole number without quotes -> allowed: a whole number without quotes"),
-    ("cluster.pools[0].nodes", True, "must be a whole number without quotes"),
-    ("cluster.pools[0].nodes", 0, "must be greater than or equal to 1 -> allowed: greater than or equal to 1"),
-    ("cluster.pools[0].nodes", 9000, "must be less than or equal to 8192"),
-    ("cluster.pools[0].name", "GPU", "string should match pattern"),
-    ("cluster.pools[0].shape", "BM.GPU.H100", "no shape 'BM.GPU.H100' in the catalog -> did you mean 'BM.GPU.H100.8'?"),
-    ("cluster.pools[0].shape", "none", "no shape 'none' in the catalog -> allowed: BM.GPU.A100-v2.8, BM.GPU.H100.8"),
-    ("cluster.provider", "doks", "must be 'existing' -> allowed: 'existing'"),
-    ("cluster.pools", [], "-> correct it: the GPU pools"),
-    ("cluster.pools", [POOL, POOL], "two pools have the name gpu -> give each its own"),
-    ("cluster.kubeconfig", None, "neither is given -> write kubeconfig (a path) or kubeconfigSecret (the name of a"),
-    ("cluster.ranges.pods", "10.244.0.0/99", "99"),
-    ("cluster", None, "this key is required -> add cluster:"),
-    ("cluster", [], "must be a mapping of keys to values"),
-    ("fabric.addressing.supernet", "192.168.0.1/16", "192.168.0.1/16 has host bits set"),
-    ("fabric.addressing.supernet", "192.168.0/x", "-> correct it: the range all fabric addresses come from"),
-    ("fabric.addressing.supernet", "fd00::/48", "-> correct it: the range all fabric addresses come from"),
-    ("fabric.addressing.supernet", None, "this key is required -> add supernet: the range"),
-    ("fabric.addressing.layout", "per-node", "must be 'flat' or 'per-rail' -> allowed: 'flat' or 'per-rail'"),
-    ("fabric.addressing.prefixLength", 31, "must be less than or equal to 30"),
-    ("fabric.mtu", 100, "must be greater than or equal to 1280 -> allowed: greater than or equal to 1280"),
-    ("fabric.namespaces", ["a", "b", "a"], "a is listed twice -> list each namespace once"),
-    ("software.releaseLine", 26.4, "must be text, in quotes where it looks like a number -> allowed: text, in quotes"),
-    ("software.releaseLine", "23", "no release line '23' -> allowed: 26.4"),
-    ("software.charts", "ftp://mirror", "'ftp://mirror' names no charts -> allowed: upstream, bundled, or a mirror"),
-])
+@pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        ("fabric.adressing", {}, "this key is not known -> did you mean 'addressing'? remove it, or use one of: model"),
+        ("cluster.pools[0].node", 3, "this key is not known -> did you mean 'nodes'? remove it, or use"),
+        ("software.release_line", "26.4", "this key is not known -> did you mean 'releaseLine'?"),
+        ("fabric.rdma_mode", "shared", "this key is not known -> did you mean 'rdmaMode'?"),
+        ("fabrik", {}, "this key is not known -> did you mean 'fabric'? remove it, or use one of: cluster, fabric"),
+        (
+            "cluster.pools[0].nodes",
+            "3",
+            "must be a whole number without quotes -> allowed: a whole number without quotes",
+        ),
+        ("cluster.pools[0].nodes", True, "must be a whole number without quotes"),
+        ("cluster.pools[0].nodes", 0, "must be greater than or equal to 1 -> allowed: greater than or equal to 1"),
+        ("cluster.pools[0].nodes", 9000, "must be less than or equal to 8192"),
+        ("cluster.pools[0].name", "GPU", "string should match pattern"),
+        (
+            "cluster.pools[0].shape",
+            "BM.GPU.H100",
+            "no shape 'BM.GPU.H100' in the catalog -> did you mean 'BM.GPU.H100.8'?",
+        ),
+        (
+            "cluster.pools[0].shape",
+            "none",
+            "no shape 'none' in the catalog -> allowed: BM.GPU.A100-v2.8, BM.GPU.H100.8",
+        ),
+        ("cluster.provider", "doks", "must be 'existing' -> allowed: 'existing'"),
+        ("cluster.pools", [], "-> correct it: the GPU pools"),
+        ("cluster.pools", [POOL, POOL], "two pools have the name gpu -> give each its own"),
+        (
+            "cluster.kubeconfig",
+            None,
+            "neither is given -> write kubeconfig (a path) or kubeconfigSecret (the name of a",
+        ),
+        ("cluster.ranges.pods", "10.244.0.0/99", "99"),
+        ("cluster", None, "this key is required -> add cluster:"),
+        ("cluster", [], "must be a mapping of keys to values"),
+        ("fabric.addressing.supernet", "192.168.0.1/16", "192.168.0.1/16 has host bits set"),
+        ("fabric.addressing.supernet", "192.168.0/x", "-> correct it: the range all fabric addresses come from"),
+        ("fabric.addressing.supernet", "fd00::/48", "-> correct it: the range all fabric addresses come from"),
+        ("fabric.addressing.supernet", None, "this key is required -> add supernet: the range"),
+        ("fabric.addressing.layout", "per-node", "must be 'flat' or 'per-rail' -> allowed: 'flat' or 'per-rail'"),
+        ("fabric.addressing.prefixLength", 31, "must be less than or equal to 30"),
+        ("fabric.mtu", 100, "must be greater than or equal to 1280 -> allowed: greater than or equal to 1280"),
+        ("fabric.namespaces", ["a", "b", "a"], "a is listed twice -> list each namespace once"),
+        (
+            "software.releaseLine",
+            26.4,
+            "must be text, in quotes where it looks like a number -> allowed: text, in quotes",
+        ),
+        ("software.releaseLine", "23", "no release line '23' -> allowed: 26.4"),
+        (
+            "software.charts",
+            "ftp://mirror",
+            "'ftp://mirror' names no charts -> allowed: upstream, bundled, or a mirror",
+        ),
+    ],
+)
 def test_a_problem_names_its_place_what_is_wrong_and_the_remedy(
     problems_with: Any, place: str, value: Any, says: str
 ) -> None:
@@ -84,28 +111,58 @@ def test_an_empty_file_lacks_both_required_sections(dev_document: StackDocument)
 
     assert spec is None
     assert [(entry.id, entry.path) for entry in problems] == [
-        ("SPC003", "gpu-fabric:cluster"), ("SPC003", "gpu-fabric:fabric"),
+        ("SPC003", "gpu-fabric:cluster"),
+        ("SPC003", "gpu-fabric:fabric"),
     ]
 
 
 def test_all_problems_come_at_once(problems_with: Any) -> None:
-    found = problems_with({
-        "fabrik": {}, "cluster.pools[0].nodes": 0, "cluster.pools[0].shape": "X", "cluster.kubeconfig": None,
-        "fabric.addressing.supernet": "x", "software.releaseLine": 26.4, "software.chart": "bundled",
-    })
+    found = problems_with(
+        {
+            "fabrik": {},
+            "cluster.pools[0].nodes": 0,
+            "cluster.pools[0].shape": "X",
+            "cluster.kubeconfig": None,
+            "fabric.addressing.supernet": "x",
+            "software.releaseLine": 26.4,
+            "software.chart": "bundled",
+        }
+    )
 
     assert sorted(entry.path.removeprefix("gpu-fabric:") for entry in found) == [
-        "cluster.kubeconfig", "cluster.pools[0].nodes", "cluster.pools[0].shape", "fabric.addressing.supernet",
-        "fabrik", "software.chart", "software.releaseLine",
+        "cluster.kubeconfig",
+        "cluster.pools[0].nodes",
+        "cluster.pools[0].shape",
+        "fabric.addressing.supernet",
+        "fabrik",
+        "software.chart",
+        "software.releaseLine",
     ]
 
 
-@pytest.mark.parametrize("place", [
-    "cluster.pools[0].nodes", "cluster.pools[0].name", "cluster.pools[0].shape", "cluster.pools[0].taints",
-    "cluster.pools[0]", "cluster.pools", "cluster.kubeconfig", "cluster.kubeconfigSecret", "cluster.context",
-    "cluster.provider", "cluster.ranges", "fabric.addressing", "fabric.addressing.supernet", "fabric.mtu",
-    "fabric.namespaces", "software", "software.gpuOperator.driver", "software.gpuOperator.values",
-])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "cluster.pools[0].nodes",
+        "cluster.pools[0].name",
+        "cluster.pools[0].shape",
+        "cluster.pools[0].taints",
+        "cluster.pools[0]",
+        "cluster.pools",
+        "cluster.kubeconfig",
+        "cluster.kubeconfigSecret",
+        "cluster.context",
+        "cluster.provider",
+        "cluster.ranges",
+        "fabric.addressing",
+        "fabric.addressing.supernet",
+        "fabric.mtu",
+        "fabric.namespaces",
+        "software",
+        "software.gpuOperator.driver",
+        "software.gpuOperator.values",
+    ],
+)
 def test_a_faulty_value_is_never_repeated(problems_with: Any, place: str) -> None:
     secret = "s3cr3t token!"
     found = problems_with({place: [secret, {"key": secret}]})
@@ -115,9 +172,15 @@ def test_a_faulty_value_is_never_repeated(problems_with: Any, place: str) -> Non
 
 
 def test_the_secret_key_that_holds_the_kubeconfig_is_no_stranger_and_stays_unread(document_with: DocumentWith) -> None:
-    spec, problems = validate(document_with({
-        "cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "s3cr3t"},
-    }))
+    spec, problems = validate(
+        document_with(
+            {
+                "cluster.kubeconfig": None,
+                "cluster.kubeconfigSecret": "access",
+                "access": {"secure": "s3cr3t"},
+            }
+        )
+    )
 
     assert problems == ()
     assert spec is not None
@@ -161,7 +224,8 @@ def test_faulty_entries_leave_a_list_and_the_good_ones_stay(document_with: Docum
     spec, problems = validate(document_with({"cluster.ranges.reserved": ["x", "172.16.0.0/12", "y", "172.32.0.0/16"]}))
 
     assert [entry.path for entry in problems] == [
-        "gpu-fabric:cluster.ranges.reserved[0]", "gpu-fabric:cluster.ranges.reserved[2]",
+        "gpu-fabric:cluster.ranges.reserved[0]",
+        "gpu-fabric:cluster.ranges.reserved[2]",
     ]
     assert spec is not None
     assert [str(network) for network in spec.cluster.ranges.reserved] == ["172.16.0.0/12", "172.32.0.0/16"]

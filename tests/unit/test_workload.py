@@ -65,7 +65,8 @@ def test_interfaces_are_named_once_and_in_rail_order(plan: Plan) -> None:
 def test_every_file_of_the_contract_is_a_key_of_a_config_map_in_every_namespace(plan: Plan) -> None:
     made = {
         (entry.object.metadata.namespace, entry.name, key)
-        for entry in plan.nccl_config_maps for key in entry.object.manifest()["data"]
+        for entry in plan.nccl_config_maps
+        for key in entry.object.manifest()["data"]
     }
 
     assert made == {
