@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import pulumi
-from pulumi_kubernetes.apiextensions import CustomResource, CustomResourcePatch
-from pulumi_kubernetes.core.v1 import ConfigMap, Namespace
+from pulumi_kubernetes.apiextensions import CustomResourcePatch
 
-from fabric.k8s import core
 from fabric.plan import PlannedObject, PlannedReadiness
 
 # Resources that a component's children must wait for.
@@ -31,23 +29,14 @@ def apply_object(name: str, planned: PlannedObject, options: pulumi.ResourceOpti
     metadata = manifest["metadata"]
     place = f"-{metadata['namespace']}" if "namespace" in metadata else ""
     resource = f"{name}-{metadata['name']}{place}"
-    if isinstance(planned.object, core.Namespace):
-        return Namespace(resource, metadata=metadata, opts=options)
-    if isinstance(planned.object, core.ConfigMap):
-        return ConfigMap(
-            resource, metadata=metadata, data=manifest["data"], immutable=manifest.get("immutable"), opts=options
-        )
     if planned.wait_for is not None:
         wait = _wait(planned.wait_for, planned.timeout)
-        metadata = metadata | {"annotations": metadata.get("annotations", {}) | wait}
-    return CustomResource(
-        resource,
-        api_version=manifest["apiVersion"],
-        kind=manifest["kind"],
-        metadata=metadata,
-        spec=manifest["spec"],
-        opts=options,
-    )
+        manifest["metadata"] = metadata | {"annotations": metadata.get("annotations", {}) | wait}
+    # The SDK's class per kind sends just this, but importing its core/v1 module alone takes half a second.
+    group = planned.object.group() or "core"
+    version = planned.object.api_version.rpartition("/")[2]
+    token = f"kubernetes:{group}/{version}:{planned.object.kind}"
+    return pulumi.CustomResource(token, resource, manifest, options)
 
 
 def await_readiness(name: str, readiness: PlannedReadiness, options: pulumi.ResourceOptions) -> pulumi.CustomResource:

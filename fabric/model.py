@@ -9,4 +9,7 @@ from pydantic.alias_generators import to_camel
 class FrozenModel(BaseModel):
     """A value that cannot change; YAML and JSON use camelCase, Python uses snake_case."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
+    # Validators are built at first use: a run uses a part of the models, and starts sooner for it.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True, defer_build=True
+    )

@@ -18,9 +18,10 @@ from stacks.outputs import StackOutputs, stack_outputs
 def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
     """Register every resource of the plan; `root` is the project's folder.
 
-    Order: namespaces, GPU Operator, Network Operator, its policy, pools, networks, NCCL files. The Network Operator's
-    chart needs only Node Feature Discovery and so is installed while the GPU operands still roll out; its policy
-    waits for them, because the container toolkit restarts the runtime under every pod.
+    Order: namespaces, GPU Operator, the Network Operator's policy, pools, networks, NCCL files. The policy waits for
+    the GPU operands, because it needs their node labels and because the container toolkit restarts the runtime under
+    every pod. The Network Operator's chart needs neither and is installed at the same time as the GPU Operator's,
+    unless it holds a NodeFeatureRule (docs/decisions/0002).
     """
     cluster = ExistingCluster("cluster", plan.cluster, root).handle
     provider = cluster.provider
@@ -31,7 +32,7 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
         plan.network_operator,
         plan.policy,
         provider,
-        after=(*namespaces, gpu.installed),
+        after=(*namespaces, gpu.installed) if plan.network_operator_needs_nfd else namespaces,
         policy_after=(gpu.ready,),
     )
     pools = IpPools("ip-pools", plan.ip_pools, provider, (network.policy,)).resources

@@ -38,6 +38,7 @@ def build(spec: StackSpec) -> Plan:
     rails = plan_rails(shape, addresses)
     operators_own = operators.operator_namespaces(line)
     config = device_plugin_config(shape, rails)
+    network_operator = operators.network_operator(spec, line)
     nccl = plan_nccl_files(shape, known)
     offered = tuple(entry.name for entry in spec.fabric.namespaces)
     mtu = spec.fabric.mtu or shape.mtu
@@ -54,7 +55,8 @@ def build(spec: StackSpec) -> Plan:
         namespaces=(*operators_own, *_created_namespaces(spec, operators_own)),
         gpu_operator=operators.gpu_operator(spec, line),
         gpu_operator_ready=operators.gpu_operator_ready(line),
-        network_operator=operators.network_operator(spec, line),
+        network_operator=network_operator,
+        network_operator_needs_nfd=operators.needs_feature_discovery(network_operator),
         policy=operators.nic_cluster_policy(spec, line, config),
         ip_pools=networks.ip_pools(addresses, line.charts["network-operator"].namespace),
         networks=networks.networks(rails, offered, mtu=mtu, rdma_mode=spec.fabric.rdma_mode),

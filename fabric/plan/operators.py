@@ -71,6 +71,12 @@ def network_operator(spec: StackSpec, line: ReleaseLine) -> HelmRelease:
     return _release(spec.software, line, "network-operator", {}, spec.software.network_operator.values)
 
 
+def needs_feature_discovery(release: HelmRelease) -> bool:
+    """Whether the Network Operator's chart holds a NodeFeatureRule, which the GPU Operator's chart defines."""
+    nfd = release.values.get("nfd")
+    return isinstance(nfd, dict) and nfd.get("deployNodeFeatureRules") is not False
+
+
 def nic_cluster_policy(spec: StackSpec, line: ReleaseLine, config: SriovDevicePluginConfig) -> PlannedObject:
     """The one policy the Network Operator obeys; waited for until its operands are ready on every node."""
 

@@ -55,6 +55,7 @@ class Plan(FrozenModel):
     gpu_operator: HelmRelease
     gpu_operator_ready: PlannedReadiness
     network_operator: HelmRelease
+    network_operator_needs_nfd: bool
     policy: PlannedObject
     ip_pools: tuple[PlannedObject, ...]
     networks: tuple[PlannedObject, ...]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from conftest import STACKS, run_program, stack_config
 from recording import Recording
 
 pytestmark = pytest.mark.components
@@ -31,12 +34,21 @@ def test_every_resource_of_a_step_waits_for_every_resource_of_the_step_before(
     assert missing == []
 
 
-def test_the_network_operator_comes_after_the_gpu_operator_that_owns_node_feature_discovery(stack: Recording) -> None:
-    assert stack.comes_after("network-operator-network-operator", "gpu-operator-gpu-operator")
+def test_what_the_network_operator_does_comes_after_the_gpu_operator_that_owns_node_feature_discovery(
+    stack: Recording,
+) -> None:
+    assert stack.comes_after("network-operator-nic-cluster-policy", "gpu-operator-gpu-operator")
 
 
-def test_the_network_operators_chart_does_not_wait_for_the_gpu_operands_to_roll_out(stack: Recording) -> None:
-    assert not stack.comes_after("network-operator-network-operator", "gpu-operator-cluster-policy-ready")
+def test_the_two_charts_are_installed_at_the_same_time(stack: Recording) -> None:
+    assert not stack.comes_after("network-operator-network-operator", "gpu-operator-gpu-operator")
+
+
+def test_a_chart_with_a_node_feature_rule_waits_for_the_chart_that_brings_its_definition(kubeconfig: Path) -> None:
+    config = stack_config(STACKS["dev"], kubeconfig)
+    config["gpu-fabric:software"]["networkOperator"] = {"values": {"nfd": {"deployNodeFeatureRules": True}}}
+    recording = run_program("dev", config)
+    assert recording.comes_after("network-operator-network-operator", "gpu-operator-gpu-operator")
 
 
 def test_the_gpu_operators_readiness_is_only_looked_at_once_its_chart_is_there(stack: Recording) -> None:
