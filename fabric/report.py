@@ -37,7 +37,7 @@ def summary(plan: Plan) -> RenderableType:
     return Group(
         _heading(f"Stack {plan.stack} is up"),
         _overview(plan),
-        Padding(_next_steps(plan), (1, 0, 0, 0)),
+        _next_steps(plan),
     )
 
 
@@ -50,7 +50,7 @@ def print_report(report: RenderableType, console: Console | None = None) -> None
 
 
 def _heading(text: str) -> RenderableType:
-    return Padding(Text(text, style="bold"), (1, 0, 0, 0))
+    return Text(f"\n{text}", style="bold")
 
 
 def _table(*columns: str) -> Table:
@@ -178,13 +178,22 @@ def _findings(plan: Plan) -> list[RenderableType]:
     return parts
 
 
+def _kubectl(plan: Plan) -> str:
+    kubeconfig = plan.cluster.kubeconfig
+    if kubeconfig is None:
+        return "kubectl"
+    # The sandbox lays a kubectl of its own beside its kubeconfig.
+    folder = kubeconfig.rpartition("/")[0]
+    return f"{folder}/bin/kubectl" if folder.endswith(".sandbox") else f"kubectl --kubeconfig {kubeconfig}"
+
+
 def _next_steps(plan: Plan) -> RenderableType:
     name = plan.stack
     return Group(
-        Text("Next", style="bold"),
+        _heading("Next"),
         _pairs(
             {
-                "see the nodes": f"kubectl --kubeconfig {plan.cluster.kubeconfig or '<kubeconfig>'} get nodes",
+                "see the nodes": f"{_kubectl(plan)} get nodes",
                 "see what a job must carry": f"make outputs STACK={name}",
                 "see the whole plan": f"make plan STACK={name}",
                 "change something": f"edit Pulumi.{name}.yaml, then make preview STACK={name}",

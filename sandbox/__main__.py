@@ -50,14 +50,18 @@ def say(line: str) -> None:
 @app.command()
 def up(stack: StackName = "dev") -> None:
     """Build what is missing, start the control plane, and make the simulated nodes those of a stack's pools."""
+    from sandbox.engine.commands import is_sandbox_stack
     from sandbox.kubernetes_api import Api
     from sandbox.nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
 
     began = time.monotonic()
     spec, _ = _load(stack)
+    home = SandboxHome.current()
+    if not is_sandbox_stack(spec, home):
+        print(f"stack {stack} lies on a cluster of its own: the sandbox is not needed")
+        return
     nodes = desired_nodes(spec)
     toolchain = ensure(None, _progress())
-    home = SandboxHome.current()
     with home.lock():
         plane = ControlPlane(home, say)
         started = plane.up(toolchain)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import ssl
 import time
 import urllib.error
@@ -62,6 +63,7 @@ class ControlPlane:
         fingerprints: dict[str, str] = state.get("fingerprints", {})
         pki = ensure_pki(self.home)
         write_kubeconfig(self.home, pki, ports["kube-apiserver"])
+        self._write_kubectl(toolchain)
         known = services(self.home, toolchain, pki, ports)
 
         def is_current(service: Service) -> bool:
@@ -118,6 +120,14 @@ class ControlPlane:
     def is_ready(self) -> bool:
         """Whether the API server answers and is ready."""
         return self.home.kubeconfig.exists() and Api(self.home.kubeconfig, timeout_s=5).is_ready()
+
+    def _write_kubectl(self, toolchain: Toolchain) -> None:
+        """A kubectl for this cluster, for machines without one and for people with several clusters."""
+        self.home.bin.mkdir(mode=0o700, parents=True, exist_ok=True)
+        command = shlex.join([*toolchain.role("kubectl"), "--kubeconfig", str(self.home.kubeconfig)])
+        script = self.home.bin / "kubectl"
+        script.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        script.chmod(0o700)
 
     def _prepare_stages(self, state: dict[str, Any], *, before_kwok: bool = False) -> None:
         api = Api(self.home.kubeconfig)

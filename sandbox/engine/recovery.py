@@ -57,7 +57,7 @@ def recover(workspace: Workspace, runs: Runs, api: Api, stack: str, say: Say, *,
 
 
 def _engine(runs: Runs, workspace: Workspace, arguments: list[str]) -> None:
-    if runs.run(arguments, workspace.stacks, quiet=True) != 0:
+    if runs.run(arguments, workspace.stacks, quiet=True).status != 0:
         raise SandboxError(
             f"an interrupted run could not be repaired: pulumi {arguments[0]} failed (its output is above)",
             "If it stays so: `python -m sandbox reset` deletes the simulated cluster and its state, then start again.",

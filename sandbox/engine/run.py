@@ -6,14 +6,24 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from sandbox.engine.display import is_crash, is_news
 from sandbox.engine.workspace import Workspace
 from sandbox.failure import SandboxError
 from sandbox.processes import PidFile, end
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended: the CLI's exit status, and whether a plug-in crashed on the way."""
+
+    status: int
+    crashed: bool
 
 
 class Runs:
@@ -53,27 +63,35 @@ class Runs:
         self._engine.remove()
         return ended
 
-    def run(self, arguments: Sequence[str], cwd: Path, *, quiet: bool = False) -> int:
-        """Run the CLI to its end and give its exit status; `quiet` keeps its output for the case of failure."""
+    def run(self, arguments: Sequence[str], cwd: Path, *, quiet: bool = False) -> Ended:
+        """Run the CLI to its end; `quiet` keeps its output for the case of failure, else what is news is printed."""
         process = subprocess.Popen(
             [self._workspace.command, *arguments],
             cwd=cwd,
             env=self._workspace.environment(),
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE if quiet else None,
+            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT if quiet else None,
+            text=True,
+            errors="replace",
             # Ctrl-C must reach the engine once, from us, and never its plug-ins first
             start_new_session=True,
         )
         self._engine.write(process.pid)
-        output = b""
+        kept: list[str] = []
+        crashed = False
         try:
-            output = wait_interruptible(process)
+            for line in lines_interruptible(process):
+                crashed = crashed or is_crash(line)
+                if quiet:
+                    kept.append(line)
+                elif is_news(line):
+                    print(line, end="", flush=True)
         finally:
             self.end_leftovers()
         if quiet and process.returncode != 0:
-            sys.stderr.write(output.decode(errors="replace"))
-        return process.returncode
+            sys.stderr.writelines(kept)
+        return Ended(process.returncode, crashed)
 
     def capture(self, arguments: Sequence[str], cwd: Path) -> str:
         """The standard output of a CLI command that changes nothing; raises SandboxError when it fails."""
@@ -105,11 +123,11 @@ class Runs:
         return sorted(found, key=lambda pid: pid != session)
 
 
-def wait_interruptible(process: subprocess.Popen[bytes]) -> bytes:
-    """Wait for the engine, passing Ctrl-C and SIGTERM on to it.
+def lines_interruptible(process: subprocess.Popen[str]) -> Iterator[str]:
+    """The engine's output line by line until it has ended, passing Ctrl-C and SIGTERM on to it.
 
-    The first asks it to finish what is under way and stop, the second to stop at once. Raises SandboxError
-    afterwards: what was asked for has not been done.
+    The first asks it to finish what is under way and stop, the second to stop at once; then the interrupt
+    goes on to the caller.
     """
     interrupts = 0
 
@@ -121,10 +139,11 @@ def wait_interruptible(process: subprocess.Popen[bytes]) -> bytes:
 
     before = {number: signal.signal(number, pass_on) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        output, _ = process.communicate()
+        if process.stdout is not None:
+            yield from process.stdout
+        process.wait()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
     if interrupts:
-        raise SandboxError("interrupted", "Run the same command again: it goes on where this one stopped.")
-    return output or b""
+        raise KeyboardInterrupt

@@ -13,7 +13,8 @@ import pytest
 import yaml
 
 from sandbox.engine import recovery
-from sandbox.engine.run import Runs
+from sandbox.engine.display import is_crash, is_news
+from sandbox.engine.run import Ended, Runs
 from sandbox.engine.workspace import StackState, Workspace, lies_in
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, project_root
@@ -63,9 +64,9 @@ class RecordedRuns(Runs):
         super().__init__(workspace)
         self.asked: list[list[str]] = []
 
-    def run(self, arguments: Any, cwd: Path, *, quiet: bool = False) -> int:
+    def run(self, arguments: Any, cwd: Path, *, quiet: bool = False) -> Ended:
         self.asked.append(list(arguments))
-        return 0
+        return Ended(status=0, crashed=False)
 
 
 @pytest.fixture
@@ -256,3 +257,33 @@ def test_a_stack_without_a_checkpoint_has_no_state(workspace: Workspace) -> None
     assert workspace.state("dev") is None
     _checkpoint(workspace, [], [])
     assert workspace.state("dev") == StackState((), ())
+
+
+@pytest.mark.parametrize(
+    ("line", "news"),
+    [
+        (" +  kubernetes:core/v1:ConfigMap nccl-default creating (0s) \n", False),
+        (" \x1b[32m+\x1b[0m  kubernetes:core/v1:ConfigMap nccl-default creating (2s) \n", False),
+        ("@ updating....\n", False),
+        (" -  kubernetes:k8s.cni.cncf.io/v1:Network rail-00 deleting (0s) Resource scheduled for deletion\n", False),
+        (" +  kubernetes:core/v1:ConfigMap nccl-default created (0.04s) \n", True),
+        (" +  kubernetes:mellanox.com/v1alpha1:NicClusterPolicy nic creating (5s) waiting for state ready\n", True),
+        ("    error: the server rejected our request\n", True),
+        ("Resources:\n", True),
+    ],
+)
+def test_of_the_engines_lines_only_those_that_say_something_new_are_shown(line: str, news: bool) -> None:
+    assert is_news(line) is news
+
+
+@pytest.mark.parametrize(
+    ("line", "crash"),
+    [
+        ("    panic: runtime error: invalid memory address or nil pointer dereference\n", True),
+        ("    fatal error: concurrent map writes\n", True),
+        ("    goroutine 60 [running]:\n", True),
+        ("    error: release gpu-operator failed: timed out\n", False),
+    ],
+)
+def test_a_plug_in_that_died_is_told_from_a_resource_that_failed(line: str, crash: bool) -> None:
+    assert is_crash(line) is crash
