@@ -181,7 +181,7 @@ def _findings(plan: Plan) -> list[RenderableType]:
 def _kubectl(plan: Plan) -> str:
     kubeconfig = plan.cluster.kubeconfig
     if kubeconfig is None:
-        return "kubectl"
+        return "kubectl --kubeconfig <kubeconfig>"
     # The sandbox lays a kubectl of its own beside its kubeconfig.
     folder = kubeconfig.rpartition("/")[0]
     return f"{folder}/bin/kubectl" if folder.endswith(".sandbox") else f"kubectl --kubeconfig {kubeconfig}"

@@ -96,7 +96,7 @@ def test_the_summary_says_what_is_up_and_what_to_do_next(dev_plan: Plan) -> None
     assert "Stack dev is up" in text
     assert "3 x BM.GPU.H100.8, 24 GPUs, 48 RDMA NICs" in text
     assert "nvidia.com/rail_00 to nvidia.com/rail_15" in text
-    assert "kubectl --kubeconfig .sandbox/kubeconfig get nodes" in text
+    assert ".sandbox/bin/kubectl get nodes" in text
     assert "make destroy STACK=dev" in text
 
 
@@ -111,6 +111,11 @@ def test_a_kubeconfig_from_a_secret_is_left_for_the_reader_to_fill_in(plan_with:
     plan = plan_with({"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "x"}})
 
     assert "kubectl --kubeconfig <kubeconfig> get nodes" in printed(summary(plan))
+
+
+def test_a_kubeconfig_of_ones_own_is_named_to_kubectl(plan_with: PlanWith) -> None:
+    plan = plan_with({"cluster.kubeconfig": "~/.kube/config"})
+    assert "kubectl --kubeconfig ~/.kube/config get nodes" in printed(summary(plan))
 
 
 def test_a_report_to_a_file_has_no_control_codes_and_keeps_its_tables_whole(dev_plan: Plan) -> None:
