@@ -89,6 +89,7 @@ class Runs:
                     print(line, end="", flush=True)
         finally:
             self.end_leftovers()
+            self._workspace.clear_temporary()
         if quiet and process.returncode != 0:
             sys.stderr.writelines(kept)
         return Ended(process.returncode, crashed)

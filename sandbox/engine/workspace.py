@@ -36,6 +36,7 @@ class Workspace:
         self.engine_home = home.pulumi / "home"
         self.passphrase = home.pulumi / "passphrase"
         self.stacks = home.pulumi / "stacks"
+        self.temporary = home.pulumi / "tmp"
 
     @cached_property
     def project(self) -> str:
@@ -45,7 +46,7 @@ class Workspace:
     def prepare(self, toolchain: Toolchain) -> None:
         """Lay the engine, its plug-ins and the passphrase into place; repeatable."""
         self.home.create()
-        for folder in (self.home.bin, self.backend, self.engine_home, self.stacks):
+        for folder in (self.home.bin, self.backend, self.engine_home, self.stacks, self.temporary):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.passphrase.exists():
             write_private(self.passphrase, secrets.token_urlsafe(32))
@@ -78,6 +79,8 @@ class Workspace:
             "PULUMI_HOME": str(self.engine_home),
             "PULUMI_BACKEND_URL": f"file://{self.backend}",
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.passphrase),
+            # the Kubernetes plug-in leaves a copy of the kubeconfig behind for every release
+            "TMPDIR": str(self.temporary),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             # a plug-in that happens to lie on the user's PATH would be taken, with a warning
@@ -101,6 +104,11 @@ class Workspace:
             document["encryptionsalt"] = salt
         write_private(copy, yaml.safe_dump(document, sort_keys=False))
         return copy
+
+    def clear_temporary(self) -> None:
+        """Remove what the plug-ins left in their folder for temporary files."""
+        shutil.rmtree(self.temporary, ignore_errors=True)
+        self.temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def stack_file(self, stack: str) -> Path:
         return self.stacks / f"Pulumi.{stack}.yaml"

@@ -32,7 +32,7 @@ class Progress:
         self.console = console
 
     def say(self, line: str) -> None:
-        self.console.print(line, highlight=False, markup=False)
+        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     @contextmanager
     def binary(self, name: str, number: int, total: int, minutes: int) -> Iterator[Counter]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import STACKS, run_program, stack_config
+from programs import STACKS, run_program, stack_config
 from recording import Recording
 
 pytestmark = pytest.mark.components

@@ -8,7 +8,7 @@ from typing import Any
 
 import pulumi
 import pytest
-from conftest import ROOT, STACKS, as_engine_config, stack_config
+from programs import ROOT, STACKS, as_engine_config, stack_config
 from recording import record
 
 pytestmark = pytest.mark.components

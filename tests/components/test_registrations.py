@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import KUBECONFIG, ROOT, STACKS, run_program, stack_config
+from programs import ROOT, STACKS, run_program, stack_config
 from recording import Recording
+from stub_cluster import KUBECONFIG, TOKEN
 
 from fabric.k8s.cni import NETWORKS_ANNOTATION
 from fabric.plan import Plan
@@ -110,7 +111,7 @@ def test_the_kubeconfig_is_secret_on_its_way_in_and_out_and_shows_nowhere_else(s
     assert stack.secret_outputs == {"kubeconfig"}
     others = [r.inputs for r in stack.resources if r.name != "cluster-kubernetes"]
     outputs = {name: value for name, value in stack.outputs.items() if name != "kubeconfig"}
-    assert "a-secret-token" not in json.dumps([others, outputs], default=str)
+    assert TOKEN not in json.dumps([others, outputs], default=str)
 
 
 def test_a_stack_has_exactly_these_outputs(stack: Recording) -> None:
@@ -154,3 +155,20 @@ def test_a_namespace_that_exists_already_is_not_taken_over(kubeconfig: Path) -> 
     attached = {r.inputs["metadata"]["namespace"] for r in recording.of_type("v1:NetworkAttachmentDefinition")}
     assert created == {"gpu-operator", "nvidia-network-operator", "ours"}
     assert attached == {"theirs", "ours"}
+
+
+def test_a_kubeconfig_from_a_secret_key_reaches_the_provider_as_a_secret(kubeconfig: Path) -> None:
+    config = stack_config(STACKS["dev"], kubeconfig)
+    del config["gpu-fabric:cluster"]["kubeconfig"]
+    config["gpu-fabric:cluster"]["kubeconfigSecret"] = "production-kubeconfig"
+    recording = run_program("dev", config, secrets={"gpu-fabric:production-kubeconfig": KUBECONFIG})
+    provider = recording["cluster-kubernetes"]
+    assert provider.inputs["kubeconfig"] == KUBECONFIG
+    assert provider.secrets == {"kubeconfig"}
+    assert provider.inputs["clusterIdentifier"] == cluster_identity(KUBECONFIG, None)
+
+
+def test_a_cluster_may_be_given_an_identity_of_its_own(kubeconfig: Path) -> None:
+    config = stack_config(STACKS["dev"], kubeconfig)
+    config["gpu-fabric:cluster"]["id"] = "rack-7"
+    assert run_program("dev", config)["cluster-kubernetes"].inputs["clusterIdentifier"] == "rack-7"

@@ -1,87 +1,11 @@
-"""The real engine in a workspace of the test session's own; no cluster is running."""
+"""One engine for the whole tier: its workspace takes a while to lay out."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
-
 import pytest
-import yaml
+from previews import Engine
 
-from sandbox.engine.workspace import Workspace
 from sandbox.failure import SandboxError
-from sandbox.home import SandboxHome, project_root
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress
-
-KUBECONFIG = """
-apiVersion: v1
-kind: Config
-current-context: stub
-contexts: [{name: stub, context: {cluster: stub, user: stub}}]
-clusters: [{name: stub, cluster: {server: "https://127.0.0.1:1"}}]
-users: [{name: stub, user: {token: a-secret-token}}]
-"""
-
-
-class Preview:
-    """What a preview said: exit status, the digest of its steps, and everything it printed."""
-
-    def __init__(self, result: subprocess.CompletedProcess[str]) -> None:
-        self.status = result.returncode
-        self.printed = result.stdout + result.stderr
-        start = result.stdout.find("{")
-        self.digest: dict[str, Any] = json.loads(result.stdout[start:]) if start >= 0 else {}
-
-    @property
-    def steps(self) -> dict[str, str]:
-        """Operation by resource name, without the stack itself."""
-        return {
-            step["urn"].rpartition("::")[2]: step["op"]
-            for step in self.digest.get("steps", [])
-            if "pulumi:pulumi:Stack" not in step["urn"]
-        }
-
-
-class Engine:
-    """Previews stack files as committed, but for what needs a network: the cluster and the chart repository."""
-
-    def __init__(self, folder: Path) -> None:
-        self.workspace = Workspace(SandboxHome(folder / "home"))
-        self.workspace.prepare(ensure(["core"], Progress(None)))
-        self.kubeconfig = folder / "kubeconfig"
-        self.kubeconfig.write_text(KUBECONFIG)
-        self.folder = folder
-
-    def preview(self, file: Path, change: Callable[[dict[str, Any]], None] | None = None) -> Preview:
-        """A preview of a stack file; `change` edits the sections before."""
-        stack = file.name.removeprefix("Pulumi.").removesuffix(".yaml")
-        document = yaml.safe_load(file.read_text())
-        document["config"]["gpu-fabric:cluster"]["kubeconfig"] = str(self.kubeconfig)
-        document["config"].setdefault("gpu-fabric:software", {})["charts"] = "bundled"
-        if change is not None:
-            change(document["config"])
-        copy = self.folder / file.name
-        copy.write_text(yaml.safe_dump(document))
-        if self.workspace.state(stack) is None:
-            self.run(["stack", "init", stack, "--non-interactive"], self.workspace.stacks)
-        options = ["--json", "--non-interactive", "--stack", stack, "--config-file", str(copy)]
-        return Preview(self.run(["preview", *options], project_root()))
-
-    def run(self, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-        """A command of the real CLI."""
-        return subprocess.run(
-            [self.workspace.command, *arguments],
-            cwd=cwd,
-            env=self.workspace.environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
 
 
 @pytest.fixture(scope="session")

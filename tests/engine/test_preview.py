@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from previews import Engine
+from stub_cluster import TOKEN
 
 from fabric.plan import Plan
 from fabric.prepare import prepare_stack
@@ -26,7 +28,7 @@ def planned_names(plan: Plan) -> set[str]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
-def test_every_committed_stack_previews_and_creates_just_what_its_plan_holds(engine: Any, file: Path) -> None:
+def test_every_committed_stack_previews_and_creates_just_what_its_plan_holds(engine: Engine, file: Path) -> None:
     preview = engine.preview(file)
     plan = prepare_stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), project_root())
     assert preview.status == 0, preview.printed
@@ -40,10 +42,10 @@ def test_every_committed_stack_previews_and_creates_just_what_its_plan_holds(eng
     assert names - {plan.gpu_operator_ready.name} == planned_names(plan)
 
 
-def test_no_secret_shows_in_a_preview(engine: Any) -> None:
+def test_no_secret_shows_in_a_preview(engine: Engine) -> None:
     preview = engine.preview(DEV)
     assert preview.status == 0
-    assert "a-secret-token" not in preview.printed
+    assert TOKEN not in preview.printed
 
 
 def spoil(config: dict[str, Any]) -> None:
@@ -54,7 +56,7 @@ def spoil(config: dict[str, Any]) -> None:
     config["gpu-fabric:cluster"]["kubeconfig"] = "nowhere/kubeconfig"
 
 
-def test_bad_configuration_ends_with_one_message_no_traceback_and_nothing_planned(engine: Any) -> None:
+def test_bad_configuration_ends_with_one_message_no_traceback_and_nothing_planned(engine: Engine) -> None:
     preview = engine.preview(DEV, spoil)
     assert preview.status != 0
     for path in ("fabric.modell", "pools[0].shape", "pools[0].nodes", "fabric.mtu"):
@@ -68,7 +70,7 @@ def lose_the_kubeconfig(config: dict[str, Any]) -> None:
     config["gpu-fabric:fabric"]["addressing"]["supernet"] = "192.168.0.0/27"
 
 
-def test_a_missing_kubeconfig_and_a_small_supernet_are_told_together(engine: Any) -> None:
+def test_a_missing_kubeconfig_and_a_small_supernet_are_told_together(engine: Engine) -> None:
     preview = engine.preview(DEV, lose_the_kubeconfig)
     assert preview.status != 0
     assert "nowhere/kubeconfig: no such file" in preview.printed
@@ -76,7 +78,7 @@ def test_a_missing_kubeconfig_and_a_small_supernet_are_told_together(engine: Any
     assert preview.steps == {}
 
 
-def test_an_object_without_the_clusters_own_provider_is_refused(engine: Any, tmp_path: Path) -> None:
+def test_an_object_without_the_clusters_own_provider_is_refused(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text(
         (project_root() / "Pulumi.yaml").read_text().replace("gpu-fabric", "stray", 1)
     )

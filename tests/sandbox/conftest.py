@@ -1,125 +1,12 @@
-"""A sandbox of the test session's own, driven through the commands that a user types."""
+"""A sandbox of the test session's own, and the states in which tests want it."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-from sandbox.engine.workspace import StackState, Workspace
-from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
-from sandbox.kubernetes_api import Api, ApiError
-
-STACK = "dev"
-PODS = "/api/v1/namespaces/default/pods"
-POLICY = "/apis/mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy"
-
-
-class Sandbox:
-    """Commands and look-ups on one sandbox."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = SandboxHome(home)
-        self.workspace = Workspace(self.home)
-
-    @property
-    def api(self) -> Api:
-        """A client of its API server."""
-        return Api(self.home.kubeconfig)
-
-    def command(self, *arguments: str) -> list[str]:
-        """`python -m sandbox …` as an argument list."""
-        return [sys.executable, "-m", "sandbox", *arguments]
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The environment in which commands act on this sandbox."""
-        return {**os.environ, HOME_VARIABLE: str(self.home.root)}
-
-    def run(self, *arguments: str, status: int = 0) -> str:
-        """Run a command, which must end with that status; gives everything it printed."""
-        result = subprocess.run(
-            self.command(*arguments),
-            cwd=project_root(),
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=240,
-        )
-        assert result.returncode == status, f"{' '.join(arguments)} ended with {result.returncode}:\n{result.stdout}"
-        return result.stdout
-
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start a command without waiting for it."""
-        return subprocess.Popen(
-            self.command(*arguments),
-            cwd=project_root(),
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    def up(self) -> str:
-        """What `make up` runs."""
-        return self.run("up", "-s", STACK) + self.run("pulumi", "up", "-s", STACK)
-
-    def outputs(self) -> dict[str, Any]:
-        """The stack's outputs, secrets masked."""
-        result = subprocess.run(
-            self.command("pulumi", "outputs", "-s", STACK),
-            cwd=project_root(),
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        outputs: dict[str, Any] = json.loads(result.stdout)
-        return outputs
-
-    def state(self) -> StackState:
-        """What the engine has on record."""
-        state = self.workspace.state(STACK)
-        assert state is not None
-        return state
-
-    def items(self, path: str) -> list[dict[str, Any]]:
-        """The objects of a list, none when the kind is not known."""
-        try:
-            found: list[dict[str, Any]] = self.api.get(path)["items"]
-        except ApiError as error:
-            if error.status == 404:
-                return []
-            raise
-        return found
-
-    def allocatable(self, resource: str) -> dict[str, str]:
-        """What every GPU node offers of a resource; nodes without it are left out."""
-        nodes = self.items("/api/v1/nodes")
-        return {
-            node["metadata"]["name"]: node["status"]["allocatable"][resource]
-            for node in nodes
-            if resource in node["status"]["allocatable"]
-        }
-
-
-def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:
-    """Wait for a condition and give its value; a failure names what was waited for."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if value := condition():
-            return value
-        time.sleep(0.1)
-    raise AssertionError(f"not within {seconds:.0f} s: {what}")
+from driver import PODS, STACK, Sandbox, until
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
-from conftest import STACK, Sandbox, until
+from driver import STACK, Sandbox, until
 
 from fabric.prepare import prepare_stack
 from sandbox.home import project_root

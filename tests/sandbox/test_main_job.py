@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import POLICY, STACK, Sandbox, until
+from driver import POLICY, STACK, Sandbox, until
 
 from sandbox.kubernetes_api import ApiError
 
