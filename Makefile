@@ -30,7 +30,7 @@ preview: setup ## show what `up` would change
 
 destroy: setup ## take the stack down; for a sandbox stack, the sandbox's processes too
 	@$(PY) -m sandbox pulumi destroy -s $(STACK)
-	@$(PY) -m sandbox down
+	@$(PY) -m sandbox down -s $(STACK)
 
 outputs: setup ## print the stack's outputs as JSON, secrets masked
 	@$(PY) -m sandbox pulumi outputs -s $(STACK)

@@ -80,9 +80,18 @@ def up(stack: StackName = "dev") -> None:
 
 
 @app.command()
-def down() -> None:
+def down(
+    stack: Annotated[
+        str | None, typer.Option("-s", "--stack", help="do nothing if this stack lies on a cluster of its own")
+    ] = None,
+) -> None:
     """Stop every process of the sandbox; the simulated cluster stays on disk and `up` brings it back."""
+    from sandbox.engine.commands import is_sandbox_stack
+
     home = SandboxHome.current()
+    if stack is not None and not is_sandbox_stack(_load(stack)[0], home):
+        print(f"stack {stack} lies on a cluster of its own: the sandbox stays as it is")
+        return
     if not home.root.exists():
         print("there is no sandbox: nothing to stop")
         return
@@ -170,12 +179,14 @@ def pulumi(
 
 
 def _load(name: str) -> tuple[StackSpec, Stack]:
-    """The stack's spec and file; raises SandboxError (status 2) with everything that is wrong in it."""
+    """The stack's spec and file; raises SandboxError (status 2) with everything that keeps it from being planned."""
+    from fabric.prepare import prepare_stack
     from fabric.rules import ConfigurationError
     from fabric.spec import load_stack, stack_file
     from sandbox.engine.commands import Stack
 
     try:
+        prepare_stack(name, project_root())
         return load_stack(name, project_root()), Stack(name, stack_file(name, project_root()))
     except ConfigurationError as error:
         raise SandboxError(str(error), status=2) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -21,7 +22,9 @@ _SHARED_MEMORY = "32Gi"
 class AttachedNetwork(FrozenModel):
     """One interface of the pod: which rail it is, its network and resource, and its name inside the pod."""
 
-    rail: int = Field(description="number of the rail, from 0")
+    rail: int | None = Field(
+        description="number of the rail, from 0; none where all rails share a resource and any device may come"
+    )
     network: str = Field(description="name of the NetworkAttachmentDefinition")
     resource: str = Field(description="extended resource that provides the device")
     interface: str = Field(description="name of the interface inside the pod")
@@ -89,10 +92,11 @@ def plan_workload(
     tolerations: tuple[Toleration, ...],
 ) -> FabricContract:
     """The contract of a full-node pod: all GPUs and one virtual function of every rail."""
+    shared = Counter(rail.resource for rail in rails)
     # Interface names are fixed per rail: Multus' own numbering follows the order of the list, which editors change.
     networks = tuple(
         AttachedNetwork(
-            rail=rail.index,
+            rail=rail.index if shared[rail.resource] == 1 else None,
             network=rail.network,
             resource=rail.resource_name,
             interface=f"net{rail.index + 1}",
@@ -127,7 +131,8 @@ def plan_workload(
         capabilities=("IPC_LOCK",),
         node_selector={"node.kubernetes.io/instance-type": shape.name},
         tolerations=tolerations,
-        scheduler_hints=SchedulerHints(pods_per_node=shape.vfs_per_nic, gang=True),
+        # The pod takes all GPUs of its node.
+        scheduler_hints=SchedulerHints(pods_per_node=1, gang=True),
         pod_template_patch={},
     )
     return contract.model_copy(update={"pod_template_patch": _pod_template_patch(contract)})

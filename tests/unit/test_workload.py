@@ -57,9 +57,17 @@ def test_the_networks_of_the_annotation_exist_in_every_offered_namespace(plan: P
 
 def test_interfaces_are_named_once_and_in_rail_order(plan: Plan) -> None:
     assert [entry["interface"] for entry in attached(plan)] == [f"net{k}" for k in range(1, 17)]
-    assert [(network.rail, network.interface, network.network) for network in plan.workload.networks] == [
-        (rail.index, f"net{rail.index + 1}", rail.network) for rail in plan.rails
+    assert [(network.interface, network.network) for network in plan.workload.networks] == [
+        (f"net{rail.index + 1}", rail.network) for rail in plan.rails
     ]
+
+
+def test_per_rail_each_interface_says_which_rail_it_is(dev_plan: Plan) -> None:
+    assert [network.rail for network in dev_plan.workload.networks] == list(range(16))
+
+
+def test_flat_no_interface_claims_a_rail_since_any_device_may_come(flat_plan: Plan) -> None:
+    assert {network.rail for network in flat_plan.workload.networks} == {None}
 
 
 def test_every_file_of_the_contract_is_a_key_of_a_config_map_in_every_namespace(plan: Plan) -> None:
