@@ -19,7 +19,7 @@ def child_options(parent: pulumi.Resource, provider: pulumi.ProviderResource, af
     return pulumi.ResourceOptions(parent=parent, provider=provider, depends_on=list(after))
 
 
-def apply_object(name: str, planned: PlannedObject, options: pulumi.ResourceOptions) -> pulumi.CustomResource:
+def custom_resource(name: str, planned: PlannedObject, options: pulumi.ResourceOptions) -> pulumi.CustomResource:
     """One planned object as a resource named after the component and the object.
 
     What counts as ready is the plan's decision: a condition with a time limit, or existence. Core kinds have waits of
@@ -70,5 +70,5 @@ class ObjectGroup(pulumi.ComponentResource):
     ) -> None:
         super().__init__(self.type_token, name, None, opts)
         options = child_options(self, provider, after)
-        self.resources = tuple(apply_object(name, entry, options) for entry in planned)
+        self.resources = tuple(custom_resource(name, entry, options) for entry in planned)
         self.register_outputs({"names": sorted({entry.name for entry in planned})})

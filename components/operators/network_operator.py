@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from components.helm import release
-from components.resources import After, apply_object, child_options
+from components.resources import After, custom_resource, child_options
 from fabric.plan import HelmRelease, PlannedObject
 
 
@@ -31,5 +31,5 @@ class NetworkOperator(pulumi.ComponentResource):
         """`after` comes before the chart, `policy_after` before the policy."""
         super().__init__("gpu-fabric:operators:NetworkOperator", name, None, opts)
         chart = release(name, planned, child_options(self, provider, after))
-        self.policy = apply_object(name, policy, child_options(self, provider, (chart, *policy_after)))
+        self.policy = custom_resource(name, policy, child_options(self, provider, (chart, *policy_after)))
         self.register_outputs({"version": planned.chart.version})

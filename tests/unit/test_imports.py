@@ -80,6 +80,17 @@ def test_a_clouds_sdk_is_imported_by_that_clouds_component_alone(root: Path, sdk
     assert [entry for entry in found if not entry.startswith(f"components/cluster/{cloud}")] == []
 
 
+@pytest.mark.parametrize(
+    ("part", "home"),
+    [("pulumi_kubernetes.helm", "components/helm.py"), ("pulumi_kubernetes.apiextensions", "components/resources.py")],
+)
+def test_charts_and_objects_reach_the_engine_through_one_house_helper_each(root: Path, part: str, home: str) -> None:
+    everywhere = [path for package in ("components", "stacks") for path in modules(root, package)]
+    users = [str(path.relative_to(root)) for path in everywhere if any(name.startswith(part) for name in imports(path))]
+
+    assert users == [home]
+
+
 def test_relative_imports_are_not_used_so_that_the_check_above_sees_all(root: Path) -> None:
     relative = [path for package in ALLOWED for path in modules(root, package) if any(map(is_relative, imports(path)))]
 
