@@ -5,7 +5,7 @@ from __future__ import annotations
 import pulumi
 
 from components.helm import release
-from components.resources import After, custom_resource, child_options
+from components.resources import After, child_options, custom_resource
 from fabric.plan import HelmRelease, PlannedObject
 
 
