@@ -43,7 +43,7 @@ status: setup ## show the sandbox's processes
 
 test: setup lint ## run every tier, and say what was skipped and why
 	@$(PY) -m sandbox build core helm
-	@$(PY) -m pytest tests
+	@$(PY) -m pytest -n 2 --dist loadfile tests
 
 test-fast: setup ## run the tiers that need only Python
 	@$(PY) -m pytest -n 2 tests/unit tests/components
