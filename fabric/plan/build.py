@@ -70,6 +70,7 @@ def build(spec: StackSpec) -> Plan:
             rails=rails,
             mtu=mtu,
             nccl=nccl,
+            labels=_common_labels(spec),
             tolerations=operators.tolerations(spec),
         ),
         findings=findings,
@@ -95,6 +96,11 @@ def _cluster(spec: StackSpec) -> PlannedCluster:
             for pool in cluster.pools
         ),
     )
+
+
+def _common_labels(spec: StackSpec) -> dict[str, str]:
+    first, *others = (pool.labels for pool in spec.cluster.pools)
+    return {key: value for key, value in sorted(first.items()) if all(labels.get(key) == value for labels in others)}
 
 
 def _created_namespaces(spec: StackSpec, present: tuple[PlannedObject, ...]) -> tuple[PlannedObject, ...]:

@@ -89,9 +89,13 @@ def plan_workload(
     rails: tuple[Rail, ...],
     mtu: int,
     nccl: NcclFiles,
+    labels: dict[str, str],
     tolerations: tuple[Toleration, ...],
 ) -> FabricContract:
-    """The contract of a full-node pod: all GPUs and one virtual function of every rail."""
+    """The contract of a full-node pod: all GPUs and one virtual function of every rail.
+
+    `labels` are those that every pool's nodes carry.
+    """
     shared = Counter(rail.resource for rail in rails)
     # Interface names are fixed per rail: Multus' own numbering follows the order of the list, which editors change.
     networks = tuple(
@@ -129,7 +133,7 @@ def plan_workload(
         shared_memory=SharedMemory(),
         # Registering memory with the NIC locks it.
         capabilities=("IPC_LOCK",),
-        node_selector={"node.kubernetes.io/instance-type": shape.name},
+        node_selector={"node.kubernetes.io/instance-type": shape.name, **labels},
         tolerations=tolerations,
         # The pod takes all GPUs of its node.
         scheduler_hints=SchedulerHints(pods_per_node=1, gang=True),

@@ -30,7 +30,9 @@ class Pool(FrozenModel):
     name: DnsLabel = Field(description="name of the pool, unique in the stack")
     shape: str = Field(description="machine type from the catalog; `python -m fabric shapes` lists them")
     nodes: int = Field(ge=1, le=8192, description="number of GPU nodes in the pool")
-    labels: dict[str, str] = Field(default={}, description="node labels by which the pool is told from others")
+    labels: dict[str, str] = Field(
+        default={}, description="labels the pool's nodes carry; jobs select by those that all pools have in common"
+    )
     taints: tuple[Taint, ...] = Field(
         default=(Taint(key="nvidia.com/gpu", value="present"),), description="taints of the pool's nodes"
     )

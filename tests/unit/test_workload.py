@@ -163,3 +163,11 @@ def test_the_contract_says_how_large_the_job_can_be(plan: Plan) -> None:
     assert (job.nodes, job.gpus_per_node) == (3, 8)
     assert job.scheduler_hints.pods_per_node == 1
     assert job.scheduler_hints.gang
+
+
+def test_jobs_select_nodes_by_shape_and_by_the_labels_that_all_pools_share(plan_with: PlanWith) -> None:
+    labels = [{"team": "vision", "row": "1"}, {"team": "vision", "row": "2"}]
+    pools = [{"name": f"p{k}", "shape": "BM.GPU.H100.8", "nodes": 1, "labels": found} for k, found in enumerate(labels)]
+    plan = plan_with({"cluster.pools": pools})
+
+    assert plan.workload.node_selector == {"node.kubernetes.io/instance-type": "BM.GPU.H100.8", "team": "vision"}
