@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 import socket
 
 import psutil
 
 from sandbox.failure import SandboxError
 
+# Below the ports that systems give to outgoing connections (from 32768 on Linux, 49152 elsewhere): a port that is
+# remembered must still be free when its process is restarted.
+_CANDIDATES = range(20000, 32000)
+
 
 def choose_ports(names: list[str]) -> dict[str, int]:
-    """A free port for each name; all are held while choosing, so that no two get the same."""
-    held: list[socket.socket] = []
-    try:
-        for _ in names:
-            probe = socket.socket()
-            held.append(probe)
-            probe.bind(("127.0.0.1", 0))
-        return {name: probe.getsockname()[1] for name, probe in zip(names, held, strict=True)}
-    finally:
-        for probe in held:
-            probe.close()
+    """A free port for each name; all are held while choosing, so that no two get the same.
+
+    Raises SandboxError when there are not enough.
+    """
+    chosen: dict[str, int] = {}
+    with contextlib.ExitStack() as held:
+        for port in random.SystemRandom().sample(_CANDIDATES, len(_CANDIDATES)):
+            if len(chosen) == len(names):
+                break
+            probe = held.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                chosen[names[len(chosen)]] = port
+    if len(chosen) < len(names):
+        raise SandboxError(
+            f"no {len(names)} free ports on 127.0.0.1 from {_CANDIDATES.start} to {_CANDIDATES.stop - 1}",
+            "Stop programs that listen there, then start again.",
+        )
+    return chosen
 
 
 def is_listening(port: int) -> bool:

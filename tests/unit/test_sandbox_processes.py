@@ -104,6 +104,16 @@ def test_chosen_ports_are_free_and_differ() -> None:
     assert not any(is_listening(port) for port in ports.values())
 
 
+def test_no_outgoing_connection_can_take_a_remembered_port_while_its_process_restarts() -> None:
+    with socket.socket() as listener, socket.socket() as outgoing:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        outgoing.connect(listener.getsockname())
+        given_by_the_system = {listener.getsockname()[1], outgoing.getsockname()[1]}
+
+    assert max(choose_ports(["a", "b", "c"]).values()) < min(given_by_the_system)
+
+
 def test_private_files_are_readable_by_their_owner_only(tmp_path: Path) -> None:
     write_private(tmp_path / "token", "x")
 
