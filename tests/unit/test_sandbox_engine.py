@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from sandbox.engine import recovery
+from sandbox.engine.commands import SandboxEngine, Stack
 from sandbox.engine.display import is_crash, is_news
 from sandbox.engine.run import Ended, Runs
 from sandbox.engine.workspace import StackState, Workspace, lies_in
@@ -287,3 +288,37 @@ def test_of_the_engines_lines_only_those_that_say_something_new_are_shown(line: 
 )
 def test_a_plug_in_that_died_is_told_from_a_resource_that_failed(line: str, crash: bool) -> None:
     assert is_crash(line) is crash
+
+
+class EndingRuns(RecordedRuns):
+    """Ends each run as told, one after the other."""
+
+    def __init__(self, workspace: Workspace, *ends: Ended) -> None:
+        super().__init__(workspace)
+        self.ends = list(ends)
+
+    def run(self, arguments: Any, cwd: Path, *, quiet: bool = False) -> Ended:
+        super().run(arguments, cwd, quiet=quiet)
+        return self.ends.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "runs"),
+    [
+        ((Ended(255, crashed=True), Ended(0, crashed=False)), 0, 2),
+        ((Ended(255, crashed=True), Ended(255, crashed=True)), 255, 2),
+        ((Ended(255, crashed=False),), 255, 1),
+        ((Ended(0, crashed=False),), 0, 1),
+    ],
+    ids=["crashed once", "crashed twice", "failed for a reason", "went well"],
+)
+def test_only_a_crashed_plug_in_makes_a_run_start_once_more(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, ends: tuple[Ended, ...], status: int, runs: int
+) -> None:
+    engine = SandboxEngine.__new__(SandboxEngine)
+    engine.workspace, engine.say = workspace, lambda line: None
+    engine.runs = recorded = EndingRuns(workspace, *ends)
+    monkeypatch.setattr(engine, "_api", FakeApi)
+
+    assert engine._converge(Stack("dev", Path("Pulumi.dev.yaml")), ["up"], destroying=False) == status
+    assert recorded.asked == [["up"]] * runs
