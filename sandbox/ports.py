@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import socket
+import time
 
 import psutil
 
@@ -44,28 +45,45 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def require_free(service: str, port: int) -> None:
-    """Raise SandboxError, naming who has the port if the system tells, when it cannot be listened on."""
+def require_free(service: str, port: int, patience_s: float = 10.0) -> None:
+    """Raise SandboxError, naming who has the port if the system tells, when it cannot be listened on.
+
+    A port that no living process holds becomes free within the patience: a killed process keeps its sockets until
+    its last thread is gone, a moment after the process itself counts as ended.
+    """
+    deadline = time.monotonic() + patience_s
+    while not _can_listen(port):
+        holder = _holder(port)
+        if holder or time.monotonic() > deadline:
+            raise _taken(service, port, holder or "another program")
+        time.sleep(0.05)
+
+
+def _can_listen(port: int) -> bool:
     with socket.socket() as probe:
         # as the Go servers do: a connection that has just ended does not count
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
-            return
         except OSError:
-            pass
-    raise SandboxError(
-        f"port 127.0.0.1:{port}, which this sandbox uses for {service}, is taken by {_holder(port)}",
+            return False
+        return True
+
+
+def _taken(service: str, port: int, holder: str) -> SandboxError:
+    return SandboxError(
+        f"port 127.0.0.1:{port}, which this sandbox uses for {service}, is taken by {holder}",
         "Either stop that program and run `python -m sandbox up` again,\n"
         "or run `python -m sandbox reset` (deletes the simulated cluster), then `up`: it chooses new ports.",
     )
 
 
 def _holder(port: int) -> str:
+    """The living process that listens on a port; empty when there is none that the system names."""
     try:
         listeners = [row for row in psutil.net_connections("tcp") if row.status == psutil.CONN_LISTEN]
         pid = next((row.pid for row in listeners if row.laddr and row.laddr.port == port), None)
-        return f"process {pid} ({psutil.Process(pid).name()})" if pid else "another program"
+        return f"process {pid} ({psutil.Process(pid).name()})" if pid else ""
     except psutil.Error:
         # some systems tell only an administrator
-        return "another program"
+        return ""

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -95,6 +96,19 @@ def test_a_taken_port_is_named_with_both_ways_out() -> None:
             require_free("kube-apiserver", port)
 
     assert "reset" in caught.value.remedy
+
+
+def test_a_port_whose_process_is_just_going_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = socket.socket()
+    holder.bind(("127.0.0.1", 0))
+    holder.listen()
+    # what the system says of a killed process whose last thread still holds its sockets
+    monkeypatch.setattr("sandbox.ports._holder", lambda port: "")
+    gone = threading.Timer(0.3, holder.close)
+    gone.start()
+
+    require_free("kube-apiserver", holder.getsockname()[1])
+    gone.join()
 
 
 def test_chosen_ports_are_free_and_differ() -> None:
