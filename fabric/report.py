@@ -138,8 +138,11 @@ def _order(plan: Plan) -> Table:
         f"chart {gpu.chart.name} {gpu.chart.version} in {gpu.namespace}",
         f"its pods, and {plan.gpu_operator_ready.name} {_condition(plan.gpu_operator_ready.wait_for)}",
     )
+    beside = "" if plan.network_operator_needs_nfd else ", at the same time"
     table.add_row(
-        "Network Operator", f"chart {network.chart.name} {network.chart.version} in {network.namespace}", "its pods"
+        "Network Operator",
+        f"chart {network.chart.name} {network.chart.version} in {network.namespace}{beside}",
+        "its pods",
     )
     table.add_row("policy", plan.policy.name, _condition(plan.policy.wait_for))
     table.add_row("IP pools", f"{len(plan.ip_pools)} {plan.ip_pools[0].object.kind}", "")

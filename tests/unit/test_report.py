@@ -123,3 +123,14 @@ def test_a_report_to_a_file_has_no_control_codes_and_keeps_its_tables_whole(dev_
 
     assert "\x1b" not in text
     assert "…" not in text.replace("… (17 resources)", "")
+
+
+@pytest.mark.parametrize(("rule", "together"), [(False, True), (True, False)])
+def test_the_report_says_whether_the_two_charts_are_installed_together(
+    plan_with: PlanWith, rule: bool, together: bool
+) -> None:
+    values = {"nfd": {"deployNodeFeatureRules": rule}}
+    plan = plan_with({"software.networkOperator": {"values": values}})
+    line = next(row for row in printed(plan_report(plan)).splitlines() if row.startswith("Network Operator "))
+
+    assert ("at the same time" in line) is together
