@@ -3,6 +3,11 @@
 Virtual functions get addresses by the rule that SR-IOV devices use: on a bus with P physical functions,
 VF i of PF f lies at routing id P + f + i*P, written as device.function (8 functions a device). So two
 PFs 0c:00.0 and 0c:00.1 with one VF each have VFs 0c:00.2 and 0c:00.3.
+
+Any shape can be simulated. What its vendor does not publish is made up here, alike on every node, and such that nobody
+takes it for a fact: rails without a published address are in PCI domain fffe (the bus is the rail's number), front-end
+NICs in domain ffff; unpublished ids are `ffff`, which no real device has, and the driver `simulated`; rails without a
+published interface are sim0, sim1, …; a node whose front-end NICs are unknown has one, eth0.
 """
 
 from __future__ import annotations
@@ -12,11 +17,17 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import TypeAdapter
 
-from fabric.catalog.shape import Shape
+from fabric.catalog.shape import FrontEndNic, Nic, Shape
 from fabric.k8s.base import KubernetesModel, compact_json
 
 INVENTORY_ANNOTATION = "sandbox.gpu-fabric/nics"
 """On a simulated node: its devices as JSON. Real nodes have no such annotation."""
+
+RAIL_DOMAIN, FRONT_END_DOMAIN = "fffe", "ffff"
+"""PCI domains of made-up addresses."""
+
+MADE_UP_ID, MADE_UP_DRIVER = "ffff", "simulated"
+"""Stand for a PCI id or a driver that is not published."""
 
 
 class SimulatedDevice(KubernetesModel):
@@ -39,35 +50,20 @@ class SimulatedDevice(KubernetesModel):
 _DEVICES = TypeAdapter(tuple[SimulatedDevice, ...])
 
 
-def inventory(shape: Shape) -> tuple[SimulatedDevice, ...]:
+def inventory(shape: Shape, vfs_per_nic: int | None = None) -> tuple[SimulatedDevice, ...]:
     """All devices of one node of a shape: front-end NICs, RDMA NICs, then each NIC's virtual functions.
 
-    The first front-end NIC carries the default route. Front-end NICs have no virtual functions.
+    `vfs_per_nic` is by default the shape's own. The first front-end NIC carries the default route. Front-end NICs have
+    no virtual functions. Raises ValueError where a bus cannot hold the virtual functions.
     """
-    addresses = [*(nic.pci for nic in shape.nics), *(nic.pci for nic in shape.front_end_nics)]
-    functions = Counter(_bus(address) for address in addresses)
-    model = shape.nic_model
     front_end = tuple(
-        _physical(shape, nic.pci, nic.interface, default_route=position == 0)
-        for position, nic in enumerate(shape.front_end_nics)
+        _front_end(shape, position, nic) for position, nic in enumerate(shape.front_end_nics or (FrontEndNic(),))
     )
-    rails = tuple(_physical(shape, nic.pci, nic.interface) for nic in shape.nics)
+    rails = tuple(_rail(shape, rail, nic) for rail, nic in enumerate(shape.nics))
+    functions = Counter(_bus(device.pci) for device in (*front_end, *rails))
+    count = shape.vfs_per_nic if vfs_per_nic is None else vfs_per_nic
     virtual = tuple(
-        SimulatedDevice(
-            pci=virtual_function_address(nic.pci, index, functions[_bus(nic.pci)]),
-            vendor=model.vendor_id,
-            device=model.vf_device_id,
-            driver=model.driver,
-            link_type=model.link_type,
-            is_rdma=True,
-            interface=f"{nic.interface}v{index}",
-            root_device=nic.pci,
-            root_interface=nic.interface,
-            is_vf=True,
-            vf_index=index,
-        )
-        for nic in shape.nics
-        for index in range(shape.vfs_per_nic)
+        _virtual(shape, physical, index, functions[_bus(physical.pci)]) for physical in rails for index in range(count)
     )
     return (*front_end, *rails, *virtual)
 
@@ -85,9 +81,9 @@ def virtual_function_address(pf: str, index: int, functions_on_bus: int) -> str:
     return f"{bus}:{routing // 8:02x}.{routing % 8}"
 
 
-def inventory_annotation(shape: Shape) -> dict[str, str]:
+def inventory_annotation(shape: Shape, vfs_per_nic: int | None = None) -> dict[str, str]:
     """The annotation that carries a node's devices."""
-    return annotation_of(inventory(shape))
+    return annotation_of(inventory(shape, vfs_per_nic))
 
 
 def annotation_of(devices: Iterable[SimulatedDevice]) -> dict[str, str]:
@@ -108,17 +104,49 @@ def _bus(pci: str) -> str:
     return pci[:7]
 
 
-def _physical(shape: Shape, pci: str, interface: str, *, default_route: bool = False) -> SimulatedDevice:
+def _front_end(shape: Shape, position: int, nic: FrontEndNic) -> SimulatedDevice:
+    # The node network is Ethernet on every shape, whatever the fabric is.
+    return _physical(
+        shape,
+        nic.pci or f"{FRONT_END_DOMAIN}:{position:02x}:00.0",
+        nic.interface or f"eth{position}",
+        link_type="ether",
+        is_rdma=nic.rdma_device is not None,
+        default_route=position == 0,
+    )
+
+
+def _rail(shape: Shape, rail: int, nic: Nic) -> SimulatedDevice:
+    link_type = shape.nic_model.link_type if shape.nic_model else "ether"
+    pci = nic.pci or f"{RAIL_DOMAIN}:{rail:02x}:00.0"
+    return _physical(shape, pci, nic.interface or f"sim{rail}", link_type=link_type)
+
+
+def _physical(
+    shape: Shape, pci: str, interface: str, *, link_type: str, is_rdma: bool = True, default_route: bool = False
+) -> SimulatedDevice:
     model = shape.nic_model
     return SimulatedDevice(
         pci=pci,
-        vendor=model.vendor_id,
-        device=model.device_id,
-        driver=model.driver,
-        link_type=model.link_type,
-        is_rdma=True,
+        vendor=(model and model.vendor_id) or MADE_UP_ID,
+        device=(model and model.device_id) or MADE_UP_ID,
+        driver=(model and model.driver) or MADE_UP_DRIVER,
+        link_type=link_type,
+        is_rdma=is_rdma,
         interface=interface,
         root_device=pci,
         root_interface=interface,
         default_route=default_route,
+    )
+
+
+def _virtual(shape: Shape, physical: SimulatedDevice, index: int, functions_on_bus: int) -> SimulatedDevice:
+    return physical.model_copy(
+        update={
+            "pci": virtual_function_address(physical.pci, index, functions_on_bus),
+            "device": (shape.nic_model and shape.nic_model.vf_device_id) or MADE_UP_ID,
+            "interface": f"{physical.interface}v{index}",
+            "is_vf": True,
+            "vf_index": index,
+        }
     )

@@ -2,47 +2,114 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import yaml
+from pydantic import ValidationError
 
-from fabric.catalog.nccl_setting import NcclSetting
-from fabric.catalog.release import Chart, ChartName, Component, ComponentImages, ReleaseLine
-from fabric.catalog.shape import FrontEndNic, Gpus, Nic, NicModel, Shape
+from fabric.catalog.chart_key import ChartKeys, KeyProblem
+from fabric.catalog.doks_size import DoksTable, size_shape
+from fabric.catalog.nccl_setting import DeviceAccess, NcclSetting, nccl_environment
+from fabric.catalog.pod_setting import PodSettings
+from fabric.catalog.release import Chart, ChartName, Component, ComponentImages, Image, ReleaseLine, Requirement
+from fabric.catalog.shape import DoksSize, FrontEndNic, Gpus, Hardware, Nic, NicModel, Shape
+from fabric.catalog.support import Support
 from fabric.catalog.topology import NumaNode, PciIdentity, Topology
 from fabric.model import FrozenModel
 
 __all__ = [
     "Catalog",
+    "CatalogError",
     "Chart",
+    "ChartKeys",
     "ChartName",
     "Component",
     "ComponentImages",
+    "DeviceAccess",
+    "DoksSize",
     "FrontEndNic",
     "Gpus",
+    "Hardware",
+    "Image",
+    "KeyProblem",
     "NcclSetting",
     "Nic",
     "NicModel",
     "NumaNode",
     "PciIdentity",
+    "PodSettings",
     "ReleaseLine",
+    "Requirement",
     "Shape",
+    "Support",
     "Topology",
     "catalog",
+    "nccl_environment",
+    "read_shapes",
+    "read_sizes",
 ]
 
 _FOLDER = Path(__file__).parent
 
 
+class CatalogError(ValueError):
+    """A data file of the catalog contradicts itself; the message names the file, the row and what is wrong."""
+
+
 class Catalog(FrozenModel):
-    """All facts, keyed by the name a user writes."""
+    """All facts, keyed by the name a user writes. `doks` reads the names of sizes that have no row."""
 
     shapes: dict[str, Shape]
+    doks: DoksTable
     releases: dict[str, ReleaseLine]
+    chart_keys: ChartKeys
     nccl: tuple[NcclSetting, ...]
+    pod_settings: PodSettings
     topologies: dict[str, Topology]
+    support: tuple[Support, ...]
+
+    def find(self, name: str) -> Shape | None:
+        """The shape of this name: a row, or an unlisted DigitalOcean size that its name explains (`known` False)."""
+        return self.shapes.get(name) or size_shape(name, self.doks)
+
+    def with_shapes(self, extra: Mapping[str, Shape]) -> Self:
+        """This catalog with further shapes, which win over rows of the same name."""
+        return self.model_copy(update={"shapes": {**self.shapes, **extra}}) if extra else self
+
+
+def read_shapes(path: Path) -> dict[str, Shape]:
+    """The shapes of one table, by name.
+
+    Raises:
+        CatalogError: a row contradicts itself or lacks a fact that every shape has.
+    """
+    shapes: dict[str, Shape] = {}
+    for name, row in _rows(path, "name").items():
+        try:
+            shapes[name] = Shape.model_validate(row)
+        except ValidationError as error:
+            raise CatalogError(f"{path.name}: row {name}: {_reasons(error)}") from None
+    return shapes
+
+
+def read_sizes(path: Path) -> DoksTable:
+    """DigitalOcean's sizes.
+
+    Raises:
+        CatalogError: a row's name does not fit the grammar or the models, or a row contradicts itself.
+    """
+    try:
+        return DoksTable.model_validate(_read(path))
+    except ValidationError as error:
+        raise CatalogError(f"{path.name}: {_reasons(error)}") from None
+
+
+def _reasons(error: ValidationError) -> str:
+    found = ((".".join(str(part) for part in item["loc"]), item["msg"]) for item in error.errors())
+    return "; ".join(f"{place}: {reason}" if place else reason for place, reason in found)
 
 
 def _read(path: Path) -> Any:
@@ -60,16 +127,20 @@ def catalog() -> Catalog:
     """The catalog of this checkout, read and validated once.
 
     Raises:
-        pydantic.ValidationError: a data file holds an inconsistent row.
+        CatalogError: a table of shapes holds an inconsistent row.
+        pydantic.ValidationError: another data file does.
     """
-    shapes: dict[str, dict[str, Any]] = {}
-    for path in sorted((_FOLDER / "shapes").glob("*.yaml")):
-        shapes |= _rows(path, "name")
+    doks = read_sizes(_FOLDER / "shapes" / "doks.yaml")
+    oci, servers = (read_shapes(_FOLDER / "shapes" / f"{table}.yaml") for table in ("oci", "servers"))
     return Catalog.model_validate(
         {
-            "shapes": shapes,
+            "shapes": oci | doks.shapes() | servers,
+            "doks": doks,
             "releases": _rows(_FOLDER / "releases.yaml", "name"),
+            "chart_keys": _read(_FOLDER / "chart_keys.yaml"),
             "nccl": _read(_FOLDER / "nccl.yaml"),
+            "pod_settings": _read(_FOLDER / "pod_settings.yaml"),
             "topologies": _rows(_FOLDER / "topologies.yaml", "shape"),
+            "support": _read(_FOLDER / "support.yaml"),
         }
     )

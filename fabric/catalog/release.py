@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Collection, Mapping
+from functools import reduce
+from operator import and_
+from typing import Literal, Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
+from fabric.catalog.shape import Vendor
+from fabric.catalog.version import RangeText, VersionRange, VersionText
 from fabric.model import FrozenModel
 
-ChartName = Literal["gpu-operator", "network-operator"]
-Component = Literal["sriovDevicePlugin", "nvIpam", "multus", "cniPlugins"]
+ChartName = Literal["gpu-operator", "network-operator", "spiderpool"]
+Component = Literal[
+    "sriovDevicePlugin", "rdmaSharedDevicePlugin", "ibKubernetes", "nvIpam", "multus", "cniPlugins", "ipoib"
+]
+StandaloneName = Literal["multus", "whereabouts"]
+Needed = Literal["kubernetes", "gpu-operator", "network-operator", "nfd", "spiderpool-crds"]
 
 
 class Chart(FrozenModel):
@@ -22,19 +31,121 @@ class Chart(FrozenModel):
     values: dict[str, JsonValue]
 
 
-class ComponentImages(FrozenModel):
-    """Operand images of the Network Operator: one repository and tag, an image name per component."""
+class ImagePlace(FrozenModel):
+    """Where an image is: its repository, without the image's name, and its tag."""
 
     repository: str
     version: str
+
+
+class Image(ImagePlace):
+    """An image as the Network Operator's policy writes it."""
+
+    image: str
+
+    @property
+    def reference(self) -> str:
+        """The image as a pod writes it."""
+        return f"{self.repository}/{self.image}:{self.version}"
+
+
+class ComponentImages(FrozenModel):
+    """Operand images of the Network Operator: an image name per component.
+
+    `repository` and `version` hold for all components that have no `own` place; they are empty in lines in which every
+    component has its own.
+    """
+
+    repository: str = ""
+    version: str = ""
     names: dict[Component, str]
+    own: dict[Component, ImagePlace] = {}
+
+    @model_validator(mode="after")
+    def _every_image_has_a_place(self) -> Self:
+        if lost := sorted(set(self.own) - set(self.names)):
+            raise ValueError(f"a place but no image name: {', '.join(lost)}")
+        if not (self.repository and self.version) and (lost := sorted(set(self.names) - set(self.own))):
+            raise ValueError(f"no repository or no version: {', '.join(lost)}")
+        return self
+
+    def image(self, component: Component) -> Image:
+        """The image of a component.
+
+        Raises:
+            KeyError: the line has no image for it.
+        """
+        place = self.own.get(component, self)
+        return Image(image=self.names[component], repository=place.repository, version=place.version)
+
+
+class StandaloneComponent(FrozenModel):
+    """What a stack installs itself where no operator brings it; `image` is None where none is published."""
+
+    version: str
+    image: Image | None = None
+    why: str
+    source: str
+
+
+class NcclTests(FrozenModel):
+    """Versions in the images of the vendor's own NCCL (RCCL) tests; the image references are not published."""
+
+    vendor: Vendor
+    platform: str
+    nccl: VersionText
+    source: str
+
+
+class Requirement(FrozenModel):
+    """What one chart needs from another part; `error` where it cannot be installed otherwise."""
+
+    component: ChartName
+    needs: Needed
+    versions: RangeText
+    severity: Literal["error", "warning"]
+    why: str
+    source: str
 
 
 class ReleaseLine(FrozenModel):
-    """One tested set. `models` are the networking models this project can plan with it."""
+    """One tested set.
+
+    `planned` says whether this version of the program can plan the line; `models` are the networking models it can plan
+    with it. nv-ipam differs by line: `nv_ipam_smallest_block` is the smallest number of addresses per node,
+    `nv_ipam_needs_gateway` whether a pool must name one, `nv_ipam_cidr_pools` whether the kind CIDRPool exists.
+    """
 
     name: str
+    planned: bool
+    models: tuple[str, ...] = ()
     charts: dict[ChartName, Chart]
     images: ComponentImages
-    kubernetes: str
-    models: tuple[str, ...]
+    standalone: dict[StandaloneName, StandaloneComponent] = {}
+    nccl_tests: tuple[NcclTests, ...] = ()
+    needs: tuple[Requirement, ...] = Field(min_length=1)
+    nv_ipam_smallest_block: int = Field(ge=1)
+    nv_ipam_needs_gateway: bool
+    nv_ipam_cidr_pools: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kubernetes(self) -> VersionRange:
+        """The Kubernetes versions that suit both of NVIDIA's operators."""
+        operators = ("gpu-operator", "network-operator")
+        ranges = (row.versions for row in self.needs if row.needs == "kubernetes" and row.component in operators)
+        return reduce(and_, ranges, VersionRange())
+
+    def unmet(self, installed: Collection[ChartName], present: Mapping[Needed, str]) -> tuple[Requirement, ...]:
+        """Requirements of the installed charts that a version in `present` does not meet.
+
+        A part whose version is not stated cannot be judged and is left out.
+
+        Raises:
+            ValueError: a stated version is none.
+        """
+        return tuple(
+            row
+            for row in self.needs
+            if row.component in installed and row.needs in present and present[row.needs] not in row.versions
+        )

@@ -120,7 +120,12 @@ def topology_xml(shape: Shape, topology: Topology) -> str:
 
     Names every port by the RDMA device of its virtual function, so that NCCL finds the right PCI place for devices
     that a pod cannot see in its own sysfs.
+
+    Raises:
+        ValueError: the shape's PCI addresses are not published.
     """
+    if not shape.gpus.pci or not shape.nics or any(nic.pci is None for nic in shape.nics):
+        raise ValueError(f"{shape.name}: a topology file needs the PCI addresses of all GPUs and RDMA NICs")
     return "\n".join(_lines(shape, topology)) + "\n"
 
 
@@ -166,7 +171,7 @@ def _element(element: Bridge | NicLeaf | GpuLeaf, shape: Shape, topology: Topolo
 def _nic(nic: NicLeaf, shape: Shape, topology: Topology, indent: str) -> Iterator[str]:
     devices = vf_devices(topology, shape.rails)
     first = 2 * topology.nic_order.index(nic.bus)
-    rails = [rail for rail, port in enumerate(shape.nics) if port.pci.startswith(f"0000:{nic.bus}:")]
+    rails = [rail for rail, port in enumerate(shape.nics) if port.pci and port.pci.startswith(f"0000:{nic.bus}:")]
     yield f"{indent}<nic>"
     for port, rail in enumerate(rails, start=1):
         attributes = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from fabric.catalog import Catalog, Shape
+from fabric.catalog import Catalog, DeviceAccess, Shape, nccl_environment
 from fabric.k8s.base import ObjectMeta
 from fabric.k8s.core import ConfigMap
 from fabric.model import FrozenModel
@@ -32,13 +32,17 @@ class NcclFiles(FrozenModel):
     files: tuple[NcclFile, ...]
 
 
-def plan_nccl_files(shape: Shape, known: Catalog) -> NcclFiles:
-    """Settings and topology of a shape; a ConfigMap's name carries its content's hash, so new content rolls pods."""
-    settings = {row.variable: row.value for row in known.nccl if row.applies_to(shape.name)}
+def plan_nccl_files(shape: Shape, known: Catalog, *, devices: DeviceAccess = "virtual") -> NcclFiles:
+    """Settings and topology for pods that come by a shape's NICs in one way.
+
+    A ConfigMap's name carries its content's hash, so new content rolls pods.
+    """
+    settings = nccl_environment(known.nccl, shape, devices)
     text = "".join(f"{variable}={value}\n" for variable, value in sorted(settings.items()))
     # NCCL reads /etc/nccl.conf by itself, in every process that sees it.
     files = [_file(f"nccl-settings-{_label(shape)}", "nccl.conf", "/etc/nccl.conf", None, text)]
-    if topology := known.topologies.get(shape.name):
+    # A tree names the devices of virtual functions; a pod with physical ones sees their place in the tree itself.
+    if devices == "virtual" and (topology := known.topologies.get(shape.name)):
         xml = topology_xml(shape, topology)
         files.append(_file(f"nccl-topology-{_label(shape)}", "topo.xml", "/etc/nccl/topo.xml", "NCCL_TOPO_FILE", xml))
     return NcclFiles(environment=settings, files=tuple(files))

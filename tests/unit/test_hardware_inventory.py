@@ -1,11 +1,16 @@
 """The devices of a simulated node: as many as the shape has, at addresses that cannot collide."""
 
+import re
+
 import pytest
 from pydantic import ValidationError
 
-from fabric.catalog import catalog
+from fabric.catalog import FrontEndNic, Nic, Shape, catalog
 from sandbox.inventory import (
+    FRONT_END_DOMAIN,
     INVENTORY_ANNOTATION,
+    MADE_UP_ID,
+    RAIL_DOMAIN,
     devices_of,
     inventory,
     inventory_annotation,
@@ -15,18 +20,24 @@ from sandbox.inventory import (
 SHAPES = sorted(catalog().shapes)
 
 
+def rails_of(shape: Shape) -> list[str]:
+    """Addresses of a simulated node's RDMA NICs, made-up ones included."""
+    front_end = len(shape.front_end_nics or ("the one that every node has",))
+    return [device.pci for device in inventory(shape) if not device.is_vf][front_end:]
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_every_device_of_a_shape_has_an_address_of_its_own(name: str) -> None:
     shape = catalog().shapes[name]
     addresses = [device.pci for device in inventory(shape)]
-    assert len(set(addresses) | set(shape.gpus.pci)) == len(addresses) + shape.gpus.count
+    assert len(set(addresses) | set(shape.gpus.pci)) == len(addresses) + len(shape.gpus.pci)
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_node_has_the_shapes_virtual_functions_under_the_right_parents(name: str) -> None:
     shape = catalog().shapes[name]
     parents = [device.root_device for device in inventory(shape) if device.is_vf]
-    assert parents == [nic.pci for nic in shape.nics for _ in range(shape.vfs_per_nic)]
+    assert parents == [pci for pci in rails_of(shape) for _ in range(shape.vfs_per_nic)]
 
 
 def test_virtual_functions_follow_both_ports_of_their_adapter() -> None:
@@ -50,6 +61,53 @@ def test_a_bus_cannot_hold_more_than_256_functions() -> None:
 def test_only_the_first_front_end_nic_carries_the_default_route() -> None:
     h100 = catalog().shapes["BM.GPU.H100.8"]
     assert [device.interface for device in inventory(h100) if device.default_route] == ["eth0"]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_published_addresses_and_interfaces_are_simulated_as_they_are(name: str) -> None:
+    shape = catalog().shapes[name]
+    simulated = {device.pci: device.interface for device in inventory(shape) if not device.is_vf}
+    nics: list[Nic | FrontEndNic] = [*shape.nics, *(shape.front_end_nics or ())]
+    published = {nic.pci: nic.interface for nic in nics if nic.pci}
+
+    assert published.items() <= simulated.items()
+    assert all(pci[:4] in (RAIL_DOMAIN, FRONT_END_DOMAIN) for pci in set(simulated) - set(published))
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_every_simulated_node_has_distinct_interfaces_and_one_default_route(name: str) -> None:
+    devices = inventory(catalog().shapes[name])
+    interfaces = [device.interface for device in devices]
+
+    assert len(interfaces) == len(set(interfaces))
+    assert [device.default_route for device in devices].count(True) == 1
+
+
+def test_what_is_not_published_is_made_up_so_that_nobody_takes_it_for_a_fact() -> None:
+    rail = inventory(catalog().shapes["server.hgx-h100.8"])[-1]
+
+    assert (rail.pci, rail.interface) == ("fffe:07:00.0", "sim7")
+    assert (rail.vendor, rail.device, rail.driver) == (MADE_UP_ID, MADE_UP_ID, "simulated")
+
+
+def test_a_node_without_rdma_has_only_its_front_end() -> None:
+    (nic,) = inventory(catalog().shapes["VM.GPU.A10.1"])
+
+    assert (nic.interface, nic.default_route, nic.is_rdma) == ("eth0", True, False)
+
+
+def test_the_stack_may_ask_for_more_virtual_functions_than_a_fresh_node_has() -> None:
+    dgx = catalog().shapes["server.dgx-h100.8"]
+    virtual = [device for device in inventory(dgx, vfs_per_nic=4) if device.is_vf]
+
+    assert [device.pci for device in virtual[:4]] == [f"0000:18:00.{function}" for function in (1, 2, 3, 4)]
+    assert len(virtual) == 32
+    assert {device.link_type for device in virtual} == {"infiniband"}
+
+
+def test_addresses_have_the_form_of_pci_addresses() -> None:
+    everything = [device for name in SHAPES for device in inventory(catalog().shapes[name])]
+    assert all(re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", device.pci) for device in everything)
 
 
 @pytest.mark.parametrize("name", SHAPES)

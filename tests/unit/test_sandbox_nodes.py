@@ -11,6 +11,7 @@ import yaml
 
 from fabric.catalog import catalog
 from fabric.spec import StackSpec, load_stack
+from sandbox.inventory import devices_of
 from sandbox.kubernetes_api import Api, ApiError
 from sandbox.nodes import desired_nodes, reconcile_nodes
 
@@ -43,9 +44,10 @@ class FakeApi(Api):
         return target
 
 
-def _spec(tmp_path: Path, *pools: dict[str, Any]) -> StackSpec:
-    config = {
-        "gpu-fabric:cluster": {"provider": "existing", "kubeconfig": "k", "pools": list(pools)},
+def _spec(tmp_path: Path, *pools: dict[str, Any], shapes: dict[str, Any] | None = None) -> StackSpec:
+    cluster = {"provider": "existing", "kubeconfig": "k", "shapes": shapes or {}, "pools": list(pools)}
+    config: dict[str, dict[str, Any]] = {
+        "gpu-fabric:cluster": cluster,
         "gpu-fabric:fabric": {"model": "sriov", "manager": "network-operator"},
         "gpu-fabric:software": {"releaseLine": "26.4"},
     }
@@ -78,6 +80,31 @@ def test_a_node_says_which_machine_it_plays(tmp_path: Path) -> None:
     assert node["spec"]["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
     assert node["status"]["allocatable"]["nvidia.com/gpu"] == str(catalog().shapes["BM.GPU.H100.8"].gpus.count)
     assert "sandbox.gpu-fabric/nics" in node["metadata"]["annotations"]
+
+
+def test_a_node_with_amd_gpus_has_their_resource_and_their_taint(tmp_path: Path) -> None:
+    node = desired_nodes(_spec(tmp_path, {**POOL, "shape": "BM.GPU.MI300X.8"}))[1]
+
+    assert node["spec"]["taints"] == [{"key": "amd.com/gpu", "value": "present", "effect": "NoSchedule"}]
+    assert node["status"]["capacity"]["amd.com/gpu"] == "8"
+
+
+@pytest.mark.parametrize("shape", ["server.hgx-h100.8", "gpu-b300x8-2304gb-fabric-contracted", "gpu-l40sx2-96gb"])
+def test_a_shape_without_published_addresses_is_simulated_too(tmp_path: Path, shape: str) -> None:
+    node = desired_nodes(_spec(tmp_path, {**POOL, "shape": shape}))[1]
+
+    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == shape
+    assert devices_of(node["metadata"]["annotations"])[0].default_route
+
+
+def test_a_shape_of_ones_own_is_simulated_as_it_is_written(tmp_path: Path) -> None:
+    nic = {"pci": "0000:81:00.0", "interface": "ib0", "rdmaDevice": "mlx5_0"}
+    own = {"gpus": {"vendor": "nvidia", "count": 2}, "nicModel": {"linkType": "infiniband"}, "nics": [nic]}
+
+    node = desired_nodes(_spec(tmp_path, {**POOL, "shape": "mine"}, shapes={"mine": own}))[1]
+
+    assert node["status"]["capacity"]["nvidia.com/gpu"] == "2"
+    assert [device.pci for device in devices_of(node["metadata"]["annotations"])] == ["ffff:00:00.0", "0000:81:00.0"]
 
 
 def test_a_node_offers_no_fabric_resource_by_itself(tmp_path: Path) -> None:

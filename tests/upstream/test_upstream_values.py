@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from fabric.catalog import ChartName, catalog
 from fabric.plan import build
 from fabric.spec import load_stack
 
@@ -17,6 +18,10 @@ STACKS = sorted(
     for path in folder.glob("Pulumi.*.yaml")
 )
 STAND_INS = ("gpu-operator", "network-operator")
+
+# The public sources of this chart end at its last candidate; the release is in the vendor's repository only.
+LAST_PUBLIC_CANDIDATE = {("network-operator", "23.10.0"): "23.10.0-rc.5"}
+KNOWN = sorted((chart, version) for chart, tables in catalog().chart_keys.known_keys.items() for version in tables)
 
 UpstreamValues = Callable[[str, str], dict[str, Any]]
 
@@ -70,3 +75,47 @@ def test_a_stand_in_has_only_values_of_the_real_chart_with_its_defaults(
 def test_a_misspelt_key_would_be_seen(upstream_values: UpstreamValues) -> None:
     misspelt = {"driver": {"enable": False}, "toolkit": {"enabled": True}}
     assert list(unknown_keys(misspelt, upstream_values("gpu-operator", "v26.3.3"))) == ["driver.enable"]
+
+
+def upstream_version(chart: str, version: str) -> str:
+    return LAST_PUBLIC_CANDIDATE.get((chart, version), version)
+
+
+@pytest.mark.parametrize(("chart", "version"), KNOWN)
+def test_the_known_keys_are_those_of_the_real_chart_two_levels_deep(
+    chart: ChartName, version: str, upstream_values: UpstreamValues
+) -> None:
+    theirs = upstream_values(chart, upstream_version(chart, version))
+    below = {key: tuple(value) if isinstance(value, Mapping) else () for key, value in theirs.items()}
+    assert catalog().chart_keys.known_keys[chart][version] == below
+
+
+@pytest.mark.parametrize(("chart", "version"), KNOWN)
+def test_the_real_charts_own_values_hold_no_key_that_is_said_to_be_gone_or_yet_to_come(
+    chart: ChartName, version: str, upstream_values: UpstreamValues
+) -> None:
+    theirs = upstream_values(chart, upstream_version(chart, version))
+    found = catalog().chart_keys.key_findings(chart, version, theirs)
+    # A key without effect is still there, or nobody would write it.
+    assert [problem for problem in found if problem.kind != "ignored"] == []
+
+
+@pytest.mark.parametrize("line", catalog().releases)
+def test_every_value_that_a_release_line_always_sets_exists_in_the_real_chart(
+    line: str, upstream_values: UpstreamValues
+) -> None:
+    charts = catalog().releases[line].charts
+    unknown = {
+        name: list(unknown_keys(chart.values, upstream_values(name, upstream_version(name, chart.version))))
+        for name, chart in charts.items()
+    }
+    assert unknown == {name: [] for name in charts}
+
+
+def test_the_operand_images_of_23_10_are_those_of_the_real_charts_own_values(upstream_values: UpstreamValues) -> None:
+    theirs = upstream_values("network-operator", LAST_PUBLIC_CANDIDATE["network-operator", "23.10.0"])
+    images = catalog().releases["23.10"].images
+    sections = {**theirs, **theirs["secondaryNetwork"]}
+    assert {name: images.image(name).model_dump() for name in images.names} == {
+        name: {key: sections[name][key] for key in ("repository", "version", "image")} for name in images.names
+    }

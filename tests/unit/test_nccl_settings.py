@@ -1,0 +1,154 @@
+"""NCCL settings: which rows reach which pods, and with which values."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any, get_args
+
+import pytest
+from pydantic import ValidationError
+
+from fabric.catalog import DeviceAccess, NcclSetting, Shape, catalog, nccl_environment
+from fabric.plan.nccl_files import plan_nccl_files
+
+WAYS = get_args(DeviceAccess)
+MEASURED = {name for name in catalog().shapes if any(name in row.shapes for row in catalog().nccl)}
+
+# NCCL_IB_HCA of Oracle's lists; where those name a front-end NIC or another order, the shape's NIC table holds.
+PUBLISHED_LISTS = {
+    "BM.GPU.H100.8": "=mlx5_0,mlx5_1,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8,"
+    "mlx5_9,mlx5_10,mlx5_12,mlx5_13,mlx5_14,mlx5_15,mlx5_16,mlx5_17",
+    "BM.GPU.H200.8": "=mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10,mlx5_11",
+    "BM.GPU.B200.8": "=mlx5_0,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9,mlx5_10,mlx5_11",
+    "BM.GPU.MI300X.8": "=mlx5_0,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_7,mlx5_8,mlx5_9",
+}
+
+A100 = {"GID_INDEX": "3", "TC": "41", "SL": "0", "TIMEOUT": "22", "SPLIT_DATA_ON_QPS": "0", "QPS_PER_CONNECTION": "4"}
+H100 = {"GID_INDEX": "3", "TC": "41", "SL": "0", "TIMEOUT": "22", "SPLIT_DATA_ON_QPS": "0"}
+VIRTUAL = {
+    "BM.GPU4.8": A100,
+    "BM.GPU.A100-v2.8": A100,
+    "BM.GPU.H100.8": H100,
+}
+
+
+def environment(shape: str, devices: DeviceAccess) -> dict[str, str]:
+    return nccl_environment(catalog().nccl, catalog().shapes[shape], devices)
+
+
+def changed(shape: str, **fields: Any) -> Shape:
+    return Shape.model_validate(catalog().shapes[shape].model_dump() | fields)
+
+
+@pytest.mark.parametrize("shape", VIRTUAL)
+def test_pods_with_virtual_functions_keep_the_settings_of_oracles_table(shape: str) -> None:
+    expected = {"NCCL_SOCKET_IFNAME": "=eth0", "NCCL_IB_HCA": "mlx5"}
+    expected |= {f"NCCL_IB_{name}": value for name, value in VIRTUAL[shape].items()}
+    if shape == "BM.GPU.H100.8":
+        expected |= {"NCCL_CUMEM_ENABLE": "0", "NCCL_IGNORE_CPU_AFFINITY": "1"}
+
+    assert environment(shape, "virtual") == expected
+
+
+def test_the_settings_file_of_virtual_functions_has_not_changed_by_a_byte() -> None:
+    # The name carries a hash of the content: another name would roll every pod that mounts it.
+    names = [plan_nccl_files(catalog().shapes[shape], catalog()).files[0].config_map for shape in VIRTUAL]
+
+    assert names == [
+        "nccl-settings-bm-gpu4-8-76bc20f0",
+        "nccl-settings-bm-gpu-a100-v2-8-76bc20f0",
+        "nccl-settings-bm-gpu-h100-8-1396d571",
+    ]
+
+
+@pytest.mark.parametrize("shape", PUBLISHED_LISTS)
+@pytest.mark.parametrize("devices", ["physical", "shared", "host"])
+def test_a_pod_that_sees_physical_functions_is_given_oracles_list_of_them(shape: str, devices: DeviceAccess) -> None:
+    assert environment(shape, devices)["NCCL_IB_HCA"] == PUBLISHED_LISTS[shape]
+
+
+def test_the_list_leaves_out_a_front_end_nic_that_oracles_list_names() -> None:
+    assert environment("BM.GPU.GB200-v2.4", "host")["NCCL_IB_HCA"] == "=mlx5_0,mlx5_1,mlx5_4,mlx5_5"
+
+
+def test_without_published_device_names_no_list_is_set() -> None:
+    nameless = changed("BM.GPU.H100.8", nics=[{"pci": nic.pci} for nic in catalog().shapes["BM.GPU.H100.8"].nics])
+
+    assert "NCCL_IB_HCA" not in nccl_environment(catalog().nccl, nameless, "physical")
+    assert nccl_environment(catalog().nccl, nameless, "virtual")["NCCL_IB_HCA"] == "mlx5"
+
+
+def test_a_nic_of_another_driver_is_never_called_mlx5() -> None:
+    nic = catalog().shapes["BM.GPU.H100.8"].nic_model
+    assert nic is not None
+    other = changed("BM.GPU.H100.8", nic_model=nic.model_copy(update={"driver": "bnxt_en"}).model_dump())
+
+    assert "NCCL_IB_HCA" not in nccl_environment(catalog().nccl, other, "virtual")
+
+
+@pytest.mark.parametrize(
+    ("shape", "interface"),
+    [("BM.GPU.H100.8", "eth0"), ("BM.GPU.MI355X.8", "ens9np0"), ("BM.GPU4.8", None), ("server.dgx-h100.8", None)],
+)
+def test_in_the_hosts_network_the_bootstrap_interface_is_the_hosts_own_or_left_to_nccl(
+    shape: str, interface: str | None
+) -> None:
+    assert environment(shape, "host").get("NCCL_SOCKET_IFNAME") == interface
+
+
+@pytest.mark.parametrize("shape", [name for name, row in catalog().shapes.items() if row.provider == "doks"])
+def test_digitaloceans_sizes_get_the_bootstrap_interface_and_no_address_index(shape: str) -> None:
+    found = environment(shape, "physical")
+    plugin = {"NCCL_NET_PLUGIN": "librccl-anp.so"} if shape == "gpu-mi350x8-2304gb-fabric-contracted" else {}
+
+    assert found == {"NCCL_SOCKET_IFNAME": "=eth0", **plugin}
+
+
+def test_an_address_index_is_not_set_where_interfaces_lie_on_top_of_the_nodes_nics() -> None:
+    assert "NCCL_IB_GID_INDEX" not in environment("BM.GPU.H100.8", "shared")
+    assert environment("BM.GPU.H100.8", "shared")["NCCL_IB_TC"] == "41"
+
+
+def test_nodes_of_one_rack_use_nvlink_between_them() -> None:
+    with_nvlink = {name for name in MEASURED if environment(name, "host").get("NCCL_MNNVL_ENABLE") == "1"}
+
+    assert with_nvlink == {"BM.GPU.GB200.4", "BM.GPU.GB200-v2.4", "BM.GPU.GB200-v3.4", "BM.GPU.GB300.4"}
+    assert {environment(name, "host")["NCCL_CUMEM_ENABLE"] for name in with_nvlink} == {"1"}
+
+
+def test_infiniband_shapes_get_no_traffic_class_and_no_address_index() -> None:
+    for name, shape in catalog().shapes.items():
+        if shape.nic_model is not None and shape.nic_model.link_type == "infiniband":
+            found = [variable for way in WAYS for variable in environment(name, way)]
+            assert not {"NCCL_IB_TC", "NCCL_IB_GID_INDEX"} & set(found), name
+
+
+@pytest.mark.parametrize("devices", WAYS)
+def test_no_pod_is_given_one_variable_twice(devices: DeviceAccess) -> None:
+    for shape in catalog().shapes.values():
+        variables = Counter(row.variable for row in catalog().nccl if row.applies_to(shape, devices))
+        assert max(variables.values(), default=0) <= 1, (shape.name, variables.most_common(1))
+
+
+def test_every_row_says_why_and_whence_and_names_known_shapes_only() -> None:
+    assert all(row.why and row.source for row in catalog().nccl)
+    assert {name for row in catalog().nccl for name in row.shapes} <= set(catalog().shapes)
+
+
+def test_what_belongs_to_a_measurement_is_never_shipped() -> None:
+    assert not {"NCCL_DEBUG", "NCCL_ALGO", "NCCL_GRAPH_FILE"} & {row.variable for row in catalog().nccl}
+
+
+@pytest.mark.parametrize(("devices", "keys"), [("virtual", ["nccl.conf", "topo.xml"]), ("host", ["nccl.conf"])])
+def test_only_pods_with_virtual_functions_need_the_pci_tree(devices: DeviceAccess, keys: list[str]) -> None:
+    files = plan_nccl_files(catalog().shapes["BM.GPU.H100.8"], catalog(), devices=devices).files
+
+    assert [file.key for file in files] == keys
+
+
+def test_a_way_to_the_nics_that_does_not_exist_is_refused() -> None:
+    row = catalog().nccl[0].model_dump() | {"devices": ["bridged"]}
+
+    with pytest.raises(ValidationError, match=re.escape("devices.0")):
+        NcclSetting.model_validate(row)
