@@ -9,7 +9,16 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import BaseModel, ConfigDict, field_serializer, field_validator, model_validator
 
 # Words that the Kubernetes API conventions write in capitals inside a name (startIP, pKeyGUIDPoolRangeStart).
-_CAPITALS = frozenset({"ip", "guid", "uid", "crd"})
+_CAPITALS = {
+    "ip": "IP",
+    "ips": "IPs",
+    "id": "ID",
+    "ids": "IDs",
+    "guid": "GUID",
+    "uid": "UID",
+    "crd": "CRD",
+    "cni": "CNI",
+}
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _LABEL_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -18,12 +27,17 @@ _LABEL_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 def api_name(snake: str) -> str:
     """The JSON name of a Python field: `per_node_block_size` -> `perNodeBlockSize`, `start_ip` -> `startIP`."""
     first, *rest = snake.split("_")
-    return first + "".join(word.upper() if word in _CAPITALS else word.capitalize() for word in rest)
+    return first + "".join(_CAPITALS.get(word, word.capitalize()) for word in rest)
 
 
 def compact_json(value: object) -> str:
     """JSON for a string field of an object: sorted keys and no spaces, so that equal content is equal bytes."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def is_label_value(text: str) -> bool:
+    """Whether the API server takes a text as the value of a label; the empty text is one."""
+    return not text or (len(text) <= 63 and _LABEL_NAME.fullmatch(text) is not None)
 
 
 class KubernetesModel(BaseModel):
@@ -75,7 +89,7 @@ class ObjectMeta(KubernetesModel):
     @classmethod
     def _label_values(cls, value: dict[str, str] | None) -> dict[str, str] | None:
         for key, label in (value or {}).items():
-            if label and (len(label) > 63 or not _LABEL_NAME.fullmatch(label)):
+            if not is_label_value(label):
                 raise ValueError(
                     f"label {key}={label!r}: allowed are at most 63 letters, digits, '-', '_' and '.', "
                     "with a letter or digit at both ends"
@@ -95,6 +109,8 @@ class KubernetesObject(KubernetesModel):
     plural: ClassVar[str]
     scope: ClassVar[Literal["Namespaced", "Cluster"]]
     short_names: ClassVar[tuple[str, ...]] = ()
+    categories: ClassVar[tuple[str, ...]] = ()
+    """Groups of kinds that `kubectl get` lists together."""
     printer_columns: ClassVar[dict[str, str]] = {}
     """Columns that `kubectl get` shows, heading to JSON path; their values are strings."""
 

@@ -40,6 +40,8 @@ def custom_resource_definition(model: type[KubernetesObject]) -> dict[str, Any]:
     }
     if model.short_names:
         names["shortNames"] = list(model.short_names)
+    if model.categories:
+        names["categories"] = list(model.categories)
     served: dict[str, Any] = {"name": version, "served": True, "storage": True}
     if "status" in model.model_fields:
         served["subresources"] = {"status": {}}

@@ -1,6 +1,5 @@
 """mellanox.com/v1alpha1: the NicClusterPolicy that tells the Network Operator what to run (line 26.4)."""
 
-import json
 import re
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -8,6 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from fabric.k8s.base import KubernetesModel, KubernetesObject
 from fabric.k8s.device_plugin import SriovDevicePluginConfig
+from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
 from fabric.k8s.scheduling import EnvVar, NodeAffinity, Toleration
 
 NIC_CLUSTER_POLICY_NAME = "nic-cluster-policy"
@@ -132,17 +132,14 @@ class OfedDriver(OperandImage):
 class RdmaSharedDevicePlugin(OperandImage):
     """Shares whole NICs between pods; refuses to start where the RDMA mode is exclusive."""
 
-    config: str | None = Field(default=None, description="Configuration as JSON text.")
+    config: str | None = Field(default=None, description="RdmaSharedDevicePluginConfig as JSON text.")
     use_cdi: bool | None = None
 
     @field_validator("config")
     @classmethod
-    def _is_json(cls, value: str | None) -> str | None:
+    def _is_plugin_config(cls, value: str | None) -> str | None:
         if value is not None:
-            try:
-                json.loads(value)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"config is not JSON: {error}") from None
+            RdmaSharedDevicePluginConfig.model_validate_json(value)
         return value
 
 

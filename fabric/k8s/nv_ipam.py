@@ -4,34 +4,15 @@ Both kinds are honoured only in the Network Operator's own namespace.
 """
 
 import ipaddress
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
+from fabric.k8s.addresses import Address, Cidr, Network, usable_hosts
 from fabric.k8s.base import KubernetesModel, KubernetesObject
 from fabric.k8s.scheduling import NodeSelector
 
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-
-
-def _address(value: str) -> str:
-    try:
-        ipaddress.ip_address(value)
-    except ValueError:
-        raise ValueError(f"{value!r} is not an IP address: write an IPv4 or IPv6 address without a prefix") from None
-    return value
-
-
-def _network(value: str) -> str:
-    try:
-        ipaddress.ip_network(value)
-    except ValueError as error:
-        raise ValueError(f"{value!r} is not a network: {error}; write CIDR notation without host bits") from None
-    return value
-
-
-Address = Annotated[str, AfterValidator(_address)]
-Cidr = Annotated[str, AfterValidator(_network)]
+_INT32_MAX = 2**31 - 1
 
 
 class ExcludedRange(KubernetesModel):
@@ -43,7 +24,9 @@ class ExcludedRange(KubernetesModel):
     @model_validator(mode="after")
     def _in_order(self) -> Self:
         start, end = ipaddress.ip_address(self.start_ip), ipaddress.ip_address(self.end_ip)
-        if start.version != end.version or int(start) > int(end):
+        if start.version != end.version:
+            raise ValueError(f"exclusion {self.start_ip}-{self.end_ip}: both ends must be of one address family")
+        if int(start) > int(end):
             raise ValueError(f"exclusion {self.start_ip}-{self.end_ip}: the start must not lie after the end")
         return self
 
@@ -51,8 +34,8 @@ class ExcludedRange(KubernetesModel):
 class ExcludedIndexes(KubernetesModel):
     """Positions in every node's share that are never handed out, both ends included."""
 
-    start_index: int = Field(ge=0)
-    end_index: int = Field(ge=0)
+    start_index: int = Field(ge=0, le=_INT32_MAX)
+    end_index: int = Field(ge=0, le=_INT32_MAX)
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -67,11 +50,26 @@ class Route(KubernetesModel):
     dst: Cidr
 
 
-def _check_inside(network: Network, exclusions: tuple[ExcludedRange, ...] | None) -> None:
-    for exclusion in exclusions or ():
+def _check_common(spec: "IPPoolSpec | CIDRPoolSpec", network: Network, share: int, gateway: tuple[str, object]) -> None:
+    """What both kinds of pool refuse; `share` counts a node's addresses, `gateway` is the field's name and value."""
+    for exclusion in spec.exclusions or ():
         for end in (exclusion.start_ip, exclusion.end_ip):
             if ipaddress.ip_address(end) not in network:
                 raise ValueError(f"exclusion address {end} lies outside {network}")
+    for indexes in spec.per_node_exclusions or ():
+        if indexes.end_index >= share:
+            raise ValueError(
+                f"per-node exclusion {indexes.start_index}-{indexes.end_index} lies outside a node's share: "
+                f"allowed 0-{share - 1}"
+            )
+    if gateway[1] is None and (spec.routes or spec.default_gateway):
+        raise ValueError(f"routes and defaultGateway need a {gateway[0]}")
+    for route in spec.routes or ():
+        destination = ipaddress.ip_network(route.dst)
+        if destination.version != network.version:
+            raise ValueError(f"route {route.dst} is not of the address family of {network}")
+        if destination.prefixlen == 0 and spec.default_gateway:
+            raise ValueError(f"route {route.dst} and defaultGateway say the same: leave one out")
 
 
 class IPPoolSpec(KubernetesModel):
@@ -89,16 +87,14 @@ class IPPoolSpec(KubernetesModel):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         network = ipaddress.ip_network(self.subnet)
-        hosts = max(network.num_addresses - 2, 1) if network.version == 4 else network.num_addresses - 1
+        hosts = usable_hosts(network)
         if self.per_node_block_size > hosts:
             raise ValueError(
                 f"perNodeBlockSize {self.per_node_block_size} exceeds the {hosts} hosts of {network}: allowed 1-{hosts}"
             )
         if self.gateway is not None and ipaddress.ip_address(self.gateway) not in network:
             raise ValueError(f"gateway {self.gateway} lies outside {network}")
-        if self.gateway is None and (self.routes or self.default_gateway):
-            raise ValueError("routes and defaultGateway need a gateway")
-        _check_inside(network, self.exclusions)
+        _check_common(self, network, self.per_node_block_size, ("gateway", self.gateway))
         return self
 
 
@@ -138,11 +134,14 @@ class StaticAllocation(KubernetesModel):
 
 
 class CIDRPoolSpec(KubernetesModel):
-    """A supernet, of which every node gets a whole prefix of length `per_node_network_prefix`."""
+    """A supernet, of which every node gets a whole prefix of length `per_node_network_prefix`.
+
+    `gateway_index` counts in every node's prefix; 0 is allowed only in prefixes of one or two addresses.
+    """
 
     cidr: Cidr
     per_node_network_prefix: int = Field(ge=1, le=128)
-    gateway_index: int | None = Field(default=None, ge=0)
+    gateway_index: int | None = Field(default=None, ge=0, le=_INT32_MAX)
     exclusions: tuple[ExcludedRange, ...] | None = None
     per_node_exclusions: tuple[ExcludedIndexes, ...] | None = None
     static_allocations: tuple[StaticAllocation, ...] | None = None
@@ -159,25 +158,26 @@ class CIDRPoolSpec(KubernetesModel):
             raise ValueError(
                 f"perNodeNetworkPrefix {prefix} does not divide {network}: allowed {network.prefixlen + 1}-{longest}"
             )
-        if self.gateway_index is None and (self.routes or self.default_gateway):
-            raise ValueError("routes and defaultGateway need a gatewayIndex")
+        share = ipaddress.ip_network((network.network_address, prefix))
         if self.gateway_index is not None:
-            self._check_gateway(longest - prefix)
-        _check_inside(network, self.exclusions)
+            self._check_gateway(self.gateway_index, share)
+        _check_common(self, network, share.num_addresses, ("gatewayIndex", self.gateway_index))
         self._check_static(network)
         return self
 
-    def _check_gateway(self, host_bits: int) -> None:
-        index = self.gateway_index or 0
-        if index >= 2**host_bits:
-            raise ValueError(f"gatewayIndex {index} lies outside a node's prefix: allowed 0-{2**host_bits - 1}")
-        if index == 0 and host_bits > 1:
+    @staticmethod
+    def _check_gateway(index: int, share: Network) -> None:
+        point_to_point = share.num_addresses <= 2
+        lowest, highest = (0, share.num_addresses - 1) if point_to_point else (1, usable_hosts(share))
+        if index == 0 and not point_to_point:
             raise ValueError(
                 "gatewayIndex 0 is the network address: only node prefixes of one or two addresses allow it"
             )
+        if index > highest:
+            raise ValueError(f"gatewayIndex {index} lies outside a node's prefix: allowed {lowest}-{highest}")
 
     def _check_static(self, network: Network) -> None:
-        prefixes: set[str] = set()
+        prefixes: set[Network] = set()
         nodes: set[str] = set()
         for allocation in self.static_allocations or ():
             share = ipaddress.ip_network(allocation.prefix)
@@ -187,9 +187,9 @@ class CIDRPoolSpec(KubernetesModel):
                 raise ValueError(f"static allocation {share} must have prefix length {self.per_node_network_prefix}")
             if allocation.gateway is not None and ipaddress.ip_address(allocation.gateway) not in share:
                 raise ValueError(f"static allocation {share}: gateway {allocation.gateway} lies outside it")
-            if allocation.prefix in prefixes or (allocation.node_name in nodes):
+            if share in prefixes or allocation.node_name in nodes:
                 raise ValueError(f"static allocation {share} repeats a prefix or a node")
-            prefixes.add(allocation.prefix)
+            prefixes.add(share)
             if allocation.node_name is not None:
                 nodes.add(allocation.node_name)
 

@@ -38,6 +38,8 @@ class NodeSelectorRequirement(KubernetesModel):
         if takes_values != bool(self.values):
             need = "needs" if takes_values else "takes no"
             raise ValueError(f"node selector on {self.key}: operator {self.operator} {need} values")
+        if self.operator in ("Gt", "Lt") and [value.isdigit() for value in self.values or ()] != [True]:
+            raise ValueError(f"node selector on {self.key}: operator {self.operator} takes one whole number")
         return self
 
 
@@ -52,6 +54,29 @@ class NodeSelector(KubernetesModel):
     """Terms of which one must hold."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = Field(min_length=1)
+
+
+class LabelRequirement(KubernetesModel):
+    """One condition on a label of any object."""
+
+    key: str
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist"]
+    values: tuple[str, ...] | None = None
+
+    @model_validator(mode="after")
+    def _values_fit_operator(self) -> Self:
+        takes_values = self.operator in ("In", "NotIn")
+        if takes_values != bool(self.values):
+            need = "needs" if takes_values else "takes no"
+            raise ValueError(f"selector on {self.key}: operator {self.operator} {need} values")
+        return self
+
+
+class LabelSelector(KubernetesModel):
+    """Labels and conditions that must all hold; one without either selects everything."""
+
+    match_labels: dict[str, str] | None = None
+    match_expressions: tuple[LabelRequirement, ...] | None = None
 
 
 class PreferredNodes(KubernetesModel):

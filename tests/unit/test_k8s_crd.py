@@ -10,9 +10,10 @@ from fabric.k8s.base import KubernetesModel, KubernetesObject
 from fabric.k8s.crd import custom_resource_definition
 from fabric.k8s.mellanox import NicClusterPolicy
 from fabric.k8s.nv_ipam import CIDRPool, IPPool
+from fabric.k8s.spiderpool import SpiderIPPool, SpiderMultusConfig, SpiderReservedIP
 from sandbox.crds import crd_files
 
-KINDS = [NicClusterPolicy, IPPool, CIDRPool]
+KINDS = [NicClusterPolicy, IPPool, CIDRPool, SpiderIPPool, SpiderReservedIP, SpiderMultusConfig]
 
 
 def schema(model: type[KubernetesObject]) -> dict[str, Any]:
@@ -75,6 +76,11 @@ def test_a_crd_is_named_after_plural_and_group() -> None:
     definition = custom_resource_definition(IPPool)
     assert definition["metadata"]["name"] == "ippools.nv-ipam.nvidia.com"
     assert definition["spec"]["scope"] == "Namespaced"
+
+
+def test_a_kind_is_listed_with_its_group_of_kinds() -> None:
+    names = custom_resource_definition(SpiderMultusConfig)["spec"]["names"]
+    assert (names["shortNames"], names["categories"]) == (["smc"], ["spiderpool"])
 
 
 def test_a_field_of_two_types_cannot_become_a_crd() -> None:

@@ -3,25 +3,24 @@
 import json
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from fabric.k8s.base import ObjectMeta
 from fabric.k8s.cni import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
-from fabric.k8s.cni_config import CniChain, NvIpam, RdmaPlugin, SbrPlugin, SriovPlugin, TuningPlugin
 from fabric.k8s.core import ConfigMap, Namespace
 from fabric.k8s.mellanox import (
     GlobalImage,
     NicClusterPolicy,
     NicClusterPolicySpec,
     OfedDriver,
+    RdmaSharedDevicePlugin,
     SriovDevicePlugin,
     UpgradePolicy,
 )
-from fabric.k8s.nv_ipam import CIDRPool, CIDRPoolSpec, IPPool, IPPoolSpec, StaticAllocation
-from fabric.k8s.scheduling import NodeSelectorRequirement, Toleration
+from fabric.k8s.nv_ipam import IPPool, IPPoolSpec
+from fabric.k8s.scheduling import LabelRequirement, NodeSelectorRequirement, Toleration
 
 OPERATOR_NAMESPACE = "nvidia-network-operator"
 
@@ -83,66 +82,6 @@ def test_a_label_value_with_a_slash_is_refused() -> None:
         ObjectMeta(name="a", labels={"shape": "BM/GPU"})
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ({"subnet": "10.0.0.1/24", "perNodeBlockSize": 4}, "without host bits"),
-        ({"subnet": "10.0.0.0/30", "perNodeBlockSize": 3}, "allowed 1-2"),
-        ({"subnet": "10.0.0.0/24", "perNodeBlockSize": 4, "gateway": "10.0.1.1"}, "lies outside 10.0.0.0/24"),
-        ({"subnet": "10.0.0.0/24", "perNodeBlockSize": 4, "gateway": "10.0.0.0/24"}, "is not an IP address"),
-        ({"subnet": "10.0.0.0/24", "perNodeBlockSize": 4, "defaultGateway": True}, "need a gateway"),
-        (
-            {
-                "subnet": "10.0.0.0/24",
-                "perNodeBlockSize": 4,
-                "exclusions": [{"startIP": "10.0.0.250", "endIP": "10.0.1.2"}],
-            },
-            "exclusion address 10.0.1.2 lies outside",
-        ),
-    ],
-)
-def test_an_address_pool_that_the_ipam_webhook_would_refuse_is_refused(spec: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        IPPoolSpec.model_validate(spec)
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ({"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": 16}, "allowed 17-32"),
-        ({"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": 30, "gatewayIndex": 4}, "allowed 0-3"),
-        ({"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": 30, "gatewayIndex": 0}, "is the network address"),
-        ({"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": 30, "routes": [{"dst": "10.0.0.0/8"}]}, "need a gatewayIndex"),
-        (
-            {"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": 24, "staticAllocations": [{"prefix": "10.1.0.0/24"}]},
-            "lies outside 10.0.0.0/16",
-        ),
-        (
-            {"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": 24, "staticAllocations": [{"prefix": "10.0.0.0/25"}]},
-            "must have prefix length 24",
-        ),
-        (
-            {"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": 24, "staticAllocations": [{"prefix": "10.0.0.0/24"}] * 2},
-            "repeats a prefix or a node",
-        ),
-    ],
-)
-def test_a_prefix_pool_that_the_ipam_webhook_would_refuse_is_refused(spec: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValidationError, match=message):
-        CIDRPoolSpec.model_validate(spec)
-
-
-def test_a_prefix_of_two_addresses_may_have_its_gateway_at_index_zero() -> None:
-    spec = CIDRPoolSpec(
-        cidr="10.0.0.0/16",
-        per_node_network_prefix=31,
-        gateway_index=0,
-        static_allocations=(StaticAllocation(prefix="10.0.0.4/31", node_name="gpu-0", gateway="10.0.0.4"),),
-    )
-    pool = CIDRPool(metadata=ObjectMeta(name="rail", namespace=OPERATOR_NAMESPACE), spec=spec)
-    assert pool.manifest()["spec"]["gatewayIndex"] == 0
-
-
 def test_a_policy_of_a_name_that_the_operator_ignores_is_refused() -> None:
     with pytest.raises(ValidationError, match="the only allowed name is nic-cluster-policy"):
         NicClusterPolicy(metadata=ObjectMeta(name="my-policy"), spec=NicClusterPolicySpec())
@@ -171,6 +110,11 @@ def test_a_policy_with_a_broken_device_plugin_configuration_is_refused() -> None
         )
 
 
+def test_a_policy_with_a_broken_shared_device_plugin_configuration_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"configList[\s\S]*at least 1 item"):
+        RdmaSharedDevicePlugin(image="k8s-rdma-shared-dev-plugin", config='{"configList":[]}')
+
+
 def test_a_driver_version_in_no_accepted_form_is_refused() -> None:
     with pytest.raises(ValidationError, match=r"ofedDriver version 'latest': allowed are YY\.MM"):
         OfedDriver(image="doca-driver", version="latest")
@@ -195,32 +139,14 @@ def test_a_node_selector_that_compares_needs_values() -> None:
         NodeSelectorRequirement(key="shape", operator="In")
 
 
-def test_a_cni_chain_is_one_line_of_sorted_json() -> None:
-    chain = CniChain(
-        name="rail-00",
-        plugins=(
-            SriovPlugin(spoofchk="off", ipam=NvIpam(pool_name="rail-00", pool_type="ippool")),
-            TuningPlugin(sysctl={"net.ipv4.conf.all.rp_filter": "0", "net.ipv4.conf.all.arp_ignore": "1"}, mtu=4220),
-            RdmaPlugin(),
-            SbrPlugin(),
-        ),
-    )
-    assert chain.to_json() == (
-        '{"cniVersion":"0.3.1","name":"rail-00","plugins":['
-        '{"ipam":{"poolName":"rail-00","poolType":"ippool","type":"nv-ipam"},"spoofchk":"off","type":"sriov"},'
-        '{"mtu":4220,"sysctl":{"net.ipv4.conf.all.arp_ignore":"1","net.ipv4.conf.all.rp_filter":"0"},"type":"tuning"},'
-        '{"type":"rdma"},{"type":"sbr"}]}'
-    )
-    assert CniChain.model_validate_json(chain.to_json()) == chain
+def test_a_node_selector_that_compares_numbers_takes_one_whole_number() -> None:
+    with pytest.raises(ValidationError, match="operator Gt takes one whole number"):
+        NodeSelectorRequirement(key="nvidia.com/gpu.count", operator="Gt", values=("8", "9"))
 
 
-def test_sriov_cni_keys_keep_their_own_spelling() -> None:
-    assert SriovPlugin(link_state="enable", vlan=7, vlan_qos=3).to_dict() == {
-        "type": "sriov",
-        "link_state": "enable",
-        "vlan": 7,
-        "vlanQoS": 3,
-    }
+def test_a_label_selector_that_compares_needs_values() -> None:
+    with pytest.raises(ValidationError, match="operator NotIn needs values"):
+        LabelRequirement(key="team", operator="NotIn")
 
 
 @pytest.mark.parametrize("config", ["{", "[]", '{"name":"rail"}'])
@@ -238,7 +164,7 @@ def test_objects_are_frozen() -> None:
 
 def test_typed_objects_need_no_engine() -> None:
     script = (
-        "import sys, fabric.k8s.mellanox, fabric.k8s.nvidia, fabric.k8s.crd, fabric.k8s.cni_config; "
+        "import sys, fabric.k8s.mellanox, fabric.k8s.nvidia, fabric.k8s.crd, fabric.k8s.spiderpool; "
         "sys.exit(any(name.split('.')[0] == 'pulumi' for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

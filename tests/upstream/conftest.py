@@ -1,5 +1,6 @@
 """The vendors' own definitions, read where they are checked out; never copied into this repository."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,16 @@ import yaml
 UPSTREAM = Path(__file__).resolve().parents[3] / "shared" / "upstream"
 
 # One folder per chart line that the kinds of `fabric.k8s` are written for.
-CRD_FOLDERS = ("gpu-operator-26.3.3", "network-operator-26.4.1", "nv-ipam-0.3.7", "nfd-in-gpu-operator-26.3.3")
+CRD_FOLDERS = (
+    "gpu-operator-26.3.3",
+    "network-operator-26.4.1",
+    "nv-ipam-0.3.7",
+    "nfd-in-gpu-operator-26.3.3",
+    "spiderpool-1.2.2",
+)
+
+Definitions = dict[str, tuple[dict[str, Any], ...]]
+"""`<plural>.<group>` -> the `spec` of every vendor's CustomResourceDefinition of that name."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,16 +34,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def upstream_kinds() -> dict[str, dict[str, Any]]:
-    """kind -> the `spec` of the vendor's CustomResourceDefinition."""
-    documents = (
-        document
-        for folder in CRD_FOLDERS
-        for path in sorted((UPSTREAM / "crds" / folder).glob("*.yaml"))
-        for document in yaml.safe_load_all(path.read_text())
-        if document
-    )
-    return {document["spec"]["names"]["kind"]: document["spec"] for document in documents}
+def definitions() -> Definitions:
+    """The vendors' definitions; two charts may bring one name, and then an object must suit both."""
+    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for folder in CRD_FOLDERS:
+        for path in sorted((UPSTREAM / "crds" / folder).glob("*.yaml")):
+            for document in filter(None, yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)):
+                found[document["metadata"]["name"]].append(document["spec"])
+    return {name: tuple(specs) for name, specs in found.items()}
 
 
 @pytest.fixture(scope="session")

@@ -4,16 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
+from emittable import Manifest, every_emittable_kind, maximal_manifests, read
+from structural_schema import refusals
 
 from fabric.k8s.base import KubernetesObject
-from fabric.k8s.cni import NetworkAttachmentDefinition
 from fabric.k8s.crd import custom_resource_definition
-from fabric.k8s.mellanox import NicClusterPolicy
-from fabric.k8s.nfd import NodeFeatureRule
-from fabric.k8s.nv_ipam import CIDRPool, IPPool
-from fabric.k8s.nvidia import ClusterPolicy
 from fabric.plan import build
 from fabric.spec import load_stack
 
@@ -23,15 +19,42 @@ STACKS = sorted(
     for folder in (ROOT, ROOT / "examples")
     for path in folder.glob("Pulumi.*.yaml")
 )
-KINDS = (NicClusterPolicy, ClusterPolicy, IPPool, CIDRPool, NetworkAttachmentDefinition, NodeFeatureRule)
+KINDS = every_emittable_kind()
 
 # nv-ipam gained per-node exclusions after 0.3.7, whose CRDs are the newest at hand.
 NEWER_THAN_THE_FILES_AT_HAND = ("spec.perNodeExclusions",)
 
-Kinds = dict[str, dict[str, Any]]
+Schema = dict[str, Any]
+Definitions = dict[str, tuple[dict[str, Any], ...]]
 
 
-def differences(ours: dict[str, Any], theirs: dict[str, Any], path: str = "") -> Iterator[str]:
+def our_schema(model: type[KubernetesObject]) -> Schema:
+    """The schema that our model says."""
+    schema: Schema = custom_resource_definition(model)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def vendor_schemas(model: type[KubernetesObject], definitions: Definitions) -> list[Schema]:
+    """Every vendor's openAPIV3Schema of a kind at our version."""
+    version = model.api_version.rpartition("/")[2]
+    return [
+        served["schema"]["openAPIV3Schema"]
+        for definition in definitions[f"{model.plural}.{model.group()}"]
+        for served in definition["versions"]
+        if served["name"] == version
+    ]
+
+
+def vendor_refusals(manifest: Manifest, definitions: Definitions) -> list[str]:
+    """What the vendors' CRDs say against an object, beside fields that are newer than them."""
+    kinds = {(kind.api_version, kind.kind): kind for kind in KINDS}
+    schemas = vendor_schemas(kinds[manifest["apiVersion"], manifest["kind"]], definitions)
+    assert schemas, f"no vendor's definition of {manifest['kind']}"
+    newer = [f"$.{path}: unknown field" for path in NEWER_THAN_THE_FILES_AT_HAND]
+    return [reason for schema in schemas for reason in refusals(manifest, schema) if reason not in newer]
+
+
+def differences(ours: Schema, theirs: Schema, path: str = "") -> Iterator[str]:
     """Where our schema allows what theirs refuses or prunes; both are structural."""
     if path in NEWER_THAN_THE_FILES_AT_HAND or theirs.get("x-kubernetes-preserve-unknown-fields"):
         return
@@ -42,8 +65,9 @@ def differences(ours: dict[str, Any], theirs: dict[str, Any], path: str = "") ->
     if ours["type"] != theirs.get("type"):
         yield f"{path}: {ours['type']} where they have {theirs.get('type')}"
         return
-    if "enum" in theirs and not set(ours.get("enum", ["any"])) <= set(theirs["enum"]):
-        yield f"{path}: values {ours.get('enum', 'any')} where they allow {theirs['enum']}"
+    allowed = ours.get("enum", [False, True] if ours["type"] == "boolean" else ["any"])
+    if "enum" in theirs and not set(allowed) <= set(theirs["enum"]):
+        yield f"{path}: values {allowed} where they allow {theirs['enum']}"
     yield from _bounds(ours, theirs, path)
     missing = set(theirs.get("required", ())) - set(ours.get("required", ()))
     if path and missing:
@@ -61,77 +85,101 @@ def differences(ours: dict[str, Any], theirs: dict[str, Any], path: str = "") ->
             yield f"{path}{mark}: unknown to them"
 
 
-def _bounds(ours: dict[str, Any], theirs: dict[str, Any], path: str) -> Iterator[str]:
+def _bounds(ours: Schema, theirs: Schema, path: str) -> Iterator[str]:
     for bound, tighter in (("minimum", max), ("maximum", min), ("minLength", max), ("maxLength", min)):
         if bound in theirs and (bound not in ours or tighter(ours[bound], theirs[bound]) != ours[bound]):
             yield f"{path}: {bound} {ours.get(bound)} where they have {theirs[bound]}"
 
 
-def vendor_schema(kind: str, api_version: str, kinds: Kinds) -> dict[str, Any]:
-    """The vendor's openAPIV3Schema of a kind at our version."""
-    schemas = {version["name"]: version["schema"] for version in kinds[kind]["versions"]}
-    found: dict[str, Any] = schemas[api_version.rpartition("/")[2]]["openAPIV3Schema"]
-    return found
+def declared_fields(schema: Schema, path: str = "") -> Iterator[str]:
+    """The paths of all fields of a schema; `[]` stands for a list's entries and `.*` for a map's values."""
+    for name, field in schema.get("properties", {}).items():
+        yield f"{path}.{name}"
+        yield from declared_fields(field, f"{path}.{name}")
+    for inner, mark in (("items", "[]"), ("additionalProperties", ".*")):
+        if isinstance(schema.get(inner), dict):
+            yield from declared_fields(schema[inner], path + mark)
 
 
-def closed(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with undeclared fields refused, as server-side apply refuses them."""
-    result = {key: value for key, value in schema.items() if key in ("type", "enum", "pattern", "required")}
-    if schema.get("x-kubernetes-int-or-string"):
-        return {"type": ["integer", "string"]}
-    if "properties" in schema:
-        result["properties"] = {name: closed(value) for name, value in schema["properties"].items()}
-        result["additionalProperties"] = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
-    if "items" in schema:
-        result["items"] = closed(schema["items"])
-    if isinstance(schema.get("additionalProperties"), dict):
-        result["additionalProperties"] = closed(schema["additionalProperties"])
-    return result
-
-
-def refusals(manifest: dict[str, Any], kinds: Kinds) -> list[str]:
-    """What the vendor's CRD says against an object."""
-    schema = closed(vendor_schema(manifest["kind"], manifest["apiVersion"], kinds))
-    # metadata is validated by the API server itself, and declared as an object without fields
-    schema["properties"]["metadata"] = {"type": "object"}
-    return [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(manifest)]
+def used_fields(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
+    """The paths of all fields that a value sets, written as `declared_fields` writes them."""
+    if isinstance(value, list):
+        for entry in value:
+            yield from used_fields(entry, schema["items"], f"{path}[]")
+    elif isinstance(value, dict) and "additionalProperties" in schema:
+        for entry in value.values():
+            yield from used_fields(entry, schema["additionalProperties"], f"{path}.*")
+    elif isinstance(value, dict):
+        for name, entry in value.items():
+            yield f"{path}.{name}"
+            yield from used_fields(entry, schema.get("properties", {}).get(name, {}), f"{path}.{name}")
 
 
 @pytest.mark.parametrize("model", KINDS, ids=lambda model: model.kind)
 def test_everything_that_a_model_can_write_is_accepted_upstream(
-    model: type[KubernetesObject], upstream_kinds: Kinds
+    model: type[KubernetesObject], definitions: Definitions
 ) -> None:
-    definition = custom_resource_definition(model)
-    ours = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    assert list(differences(ours, vendor_schema(model.kind, model.api_version, upstream_kinds))) == []
+    schemas = vendor_schemas(model, definitions)
+    assert schemas
+    assert [list(differences(our_schema(model), theirs)) for theirs in schemas] == [[]] * len(schemas)
+
+
+def test_every_kind_that_can_be_written_has_a_maximal_manifest() -> None:
+    assert {kind.kind for kind in KINDS} == {manifest["kind"] for manifest in maximal_manifests()}
+
+
+@pytest.mark.parametrize("model", KINDS, ids=lambda model: model.kind)
+def test_the_maximal_manifests_of_a_kind_set_every_field_of_its_model(model: type[KubernetesObject]) -> None:
+    ours = our_schema(model)
+    ours["properties"].pop("status", None)
+    ours["properties"].pop("metadata")
+    written = [manifest for manifest in maximal_manifests() if manifest["kind"] == model.kind]
+    used = {path for manifest in written for path in used_fields(manifest, ours)}
+    assert sorted(set(declared_fields(ours)) - used) == [], "set these in maximal.yaml"
+
+
+@pytest.mark.parametrize("manifest", maximal_manifests(), ids=lambda manifest: manifest["metadata"]["name"])
+def test_a_maximal_manifest_is_accepted_upstream(manifest: Manifest, definitions: Definitions) -> None:
+    assert vendor_refusals(manifest, definitions) == []
+
+
+@pytest.mark.parametrize("manifest", maximal_manifests(), ids=lambda manifest: manifest["metadata"]["name"])
+def test_a_maximal_manifest_is_what_its_model_writes(manifest: Manifest) -> None:
+    assert read(manifest).manifest() == manifest
 
 
 @pytest.mark.parametrize("stack", STACKS)
-def test_every_planned_object_of_a_committed_stack_is_accepted_upstream(stack: str, upstream_kinds: Kinds) -> None:
+def test_every_planned_object_of_a_committed_stack_is_accepted_upstream(stack: str, definitions: Definitions) -> None:
     plan = build(load_stack(stack, ROOT))
-    custom = [planned.object for planned in plan.objects if "." in planned.object.api_version]
+    custom = [planned.object for planned in plan.objects if "." in planned.object.group()]
     assert custom, "the plan has custom resources"
-    assert {str(planned.metadata.name): refusals(planned.manifest(), upstream_kinds) for planned in custom} == {
-        str(planned.metadata.name): [] for planned in custom
-    }
+    refused = {item.metadata.name: vendor_refusals(item.manifest(), definitions) for item in custom}
+    assert {name: reasons for name, reasons in refused.items() if reasons} == {}
 
 
-def test_a_field_that_the_vendor_does_not_know_would_be_seen(upstream_kinds: Kinds) -> None:
+def test_a_field_that_the_vendor_does_not_know_would_be_seen(definitions: Definitions) -> None:
     manifest = {
         "apiVersion": "mellanox.com/v1alpha1",
         "kind": "NicClusterPolicy",
         "metadata": {"name": "nic-cluster-policy"},
-        "spec": {"sriovDevicePlugin": {"image": "a", "resources": []}},
+        "spec": {
+            "ofedDriver": {"image": "a", "env": [{"name": "A", "valeu": "b"}]},
+            "sriovDevicePlugin": {"image": "a", "resources": []},
+        },
     }
-    assert refusals(manifest, upstream_kinds) == ["Additional properties are not allowed ('resources' was unexpected)"]
+    assert vendor_refusals(manifest, definitions) == [
+        "$.spec.ofedDriver.env[0].valeu: unknown field",
+        "$.spec.sriovDevicePlugin.resources: unknown field",
+    ]
 
 
 @pytest.mark.parametrize("model", KINDS, ids=lambda model: model.kind)
 def test_a_kind_has_the_vendors_group_version_scope_and_names(
-    model: type[KubernetesObject], upstream_kinds: Kinds
+    model: type[KubernetesObject], definitions: Definitions
 ) -> None:
-    ours, theirs = custom_resource_definition(model)["spec"], upstream_kinds[model.kind]
-    assert (ours["group"], ours["scope"]) == (theirs["group"], theirs["scope"])
-    assert ours["versions"][0]["name"] in [version["name"] for version in theirs["versions"]]
-    # a list kind may be left to its default
-    assert ours["names"] == {"listKind": f"{model.kind}List", **theirs["names"]}
+    ours = custom_resource_definition(model)["spec"]
+    for theirs in definitions[f"{model.plural}.{model.group()}"]:
+        assert (ours["group"], ours["scope"]) == (theirs["group"], theirs["scope"])
+        assert ours["versions"][0]["name"] in [version["name"] for version in theirs["versions"]]
+        # a list kind may be left to its default
+        assert ours["names"] == {"listKind": f"{model.kind}List", **theirs["names"]}

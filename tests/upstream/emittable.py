@@ -1,0 +1,42 @@
+"""The custom resources that the program can write, and for each a manifest with every field set."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import fabric.k8s
+from fabric.k8s.base import KubernetesObject
+
+Manifest = dict[str, Any]
+
+_MAXIMAL = Path(__file__).with_name("maximal.yaml")
+
+
+def every_emittable_kind() -> tuple[type[KubernetesObject], ...]:
+    """Every model of `fabric.k8s` whose API group has a dot, by group and kind: the groups of custom resources."""
+    for module in pkgutil.iter_modules(fabric.k8s.__path__, "fabric.k8s."):
+        importlib.import_module(module.name)
+    found = [kind for kind in _subclasses(KubernetesObject) if kind.__module__.startswith("fabric.k8s.")]
+    return tuple(sorted((kind for kind in found if "." in kind.group()), key=lambda kind: (kind.group(), kind.kind)))
+
+
+def _subclasses(kind: type[KubernetesObject]) -> Iterator[type[KubernetesObject]]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
+
+
+def maximal_manifests() -> tuple[Manifest, ...]:
+    """The manifests as they are written; together those of a kind use every field that its model knows."""
+    return tuple(yaml.safe_load_all(_MAXIMAL.read_text()))
+
+
+def read(manifest: Manifest) -> KubernetesObject:
+    """The typed object of a manifest; raises KeyError for a kind that no model has."""
+    kinds = {(kind.api_version, kind.kind): kind for kind in every_emittable_kind()}
+    model = kinds[manifest["apiVersion"], manifest["kind"]]
+    return model.model_validate({key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")})
