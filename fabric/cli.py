@@ -13,7 +13,6 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from fabric.catalog import catalog
 from fabric.nccl.topology import topology_xml
@@ -22,8 +21,9 @@ from fabric.prepare import prepare_stack
 from fabric.reference import configuration_reference
 from fabric.report import plan_report, print_report, summary
 from fabric.rules import ConfigurationError, rules
-from fabric.spec import StackSpec
+from fabric.shape_listing import matching_shapes, shape_document, shape_page, shape_table
 from fabric.spec.suggestion import nearest
+from fabric.stack_schema import stack_file_schema
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 
@@ -33,6 +33,21 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+class Provider(StrEnum):
+    """Who offers a shape."""
+
+    OCI = "oci"
+    DOKS = "doks"
+    SERVER = "server"
+
+
+class GpuVendor(StrEnum):
+    """Who makes the GPUs."""
+
+    NVIDIA = "nvidia"
+    AMD = "amd"
 
 
 class SchemaOf(StrEnum):
@@ -50,16 +65,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 def plan(
     stack: Stack = "dev",
     output: Annotated[Format, typer.Option("--format", help="how to print it")] = Format.TEXT,
-    need_cluster: Annotated[bool, typer.Option(help="also refuse an unusable kubeconfig, as `up` does")] = False,
+    for_up: Annotated[bool, typer.Option("--for-up", help="also refuse what `up` would refuse")] = False,
     only_summary: Annotated[bool, typer.Option("--summary", help="print only the summary that ends `make up`")] = False,
 ) -> None:
     """Print everything that a stack would create, with the proof that its addresses fit."""
     try:
-        planned = prepare_stack(stack, Path.cwd(), need_cluster=need_cluster)
+        planned = prepare_stack(stack, Path.cwd(), for_up=for_up)
     except ConfigurationError as error:
         _refuse(str(error))
     if output is Format.JSON:
-        _print_json(planned.model_dump(mode="json", by_alias=True))
+        # pydantic's own writer: a plan of thousands of nodes has a million lines.
+        print(planned.model_dump_json(by_alias=True, indent=2))
     else:
         print_report(summary(planned) if only_summary else plan_report(planned))
 
@@ -77,25 +93,32 @@ def topology(shape: Annotated[str, typer.Argument(help="a shape of the catalog")
 
 
 @app.command()
-def shapes(as_json: AsJson = False) -> None:
-    """List the shapes of the catalog."""
+def shapes(
+    name: Annotated[str | None, typer.Argument(help="show everything about this one")] = None,
+    provider: Annotated[Provider | None, typer.Option(help="only what this provider offers")] = None,
+    vendor: Annotated[GpuVendor | None, typer.Option(help="only with GPUs of this vendor")] = None,
+    gpu: Annotated[str | None, typer.Option(help="only with GPUs whose model begins so, such as H100")] = None,
+    rdma: Annotated[bool | None, typer.Option("--rdma/--no-rdma", help="only with, or without, RDMA NICs")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the shapes of the catalog, or show one."""
     known = catalog()
-    if as_json:
-        _print_json({name: shape.model_dump(mode="json", by_alias=True) for name, shape in known.shapes.items()})
+    if name is not None:
+        shape = known.find(name)
+        if shape is None:
+            _refuse(f"no shape {name!r}: {nearest(name, known.shapes)}`python -m fabric shapes` lists them")
+        if as_json:
+            _print_json(shape_document(shape, known.topologies))
+        else:
+            print_report(shape_page(shape, known.topologies))
         return
-    table = Table("shape", "GPUs", "rails", "NIC", "virtual function", "MTU", "topology", box=None)
-    for shape in known.shapes.values():
-        nic = shape.nic_model
-        table.add_row(
-            shape.name,
-            f"{shape.gpus.count} x {shape.gpus.model}",
-            str(shape.rails),
-            nic.model,
-            f"{nic.vendor_id}:{nic.vf_device_id}",
-            str(shape.mtu),
-            "published" if shape.name in known.topologies else "-",
-        )
-    print_report(table)
+    found = matching_shapes(known.shapes.values(), provider=provider, vendor=vendor, gpu=gpu, rdma=rdma)
+    if not found:
+        _refuse("no shape fits all of these filters; `python -m fabric shapes` lists them all")
+    if as_json:
+        _print_json({shape.name: shape_document(shape, known.topologies) for shape in found})
+    else:
+        print_report(shape_table(found, known.topologies))
 
 
 @app.command()
@@ -111,8 +134,7 @@ def explain(rule: Annotated[str, typer.Argument(help="id of a rule, such as ADR0
 @app.command()
 def schema(of: Annotated[SchemaOf, typer.Argument(help="what a user may write, or the `fabric` output")]) -> None:
     """Print a JSON Schema."""
-    model = StackSpec if of is SchemaOf.STACK else FabricContract
-    _print_json(model.model_json_schema(by_alias=True))
+    _print_json(stack_file_schema() if of is SchemaOf.STACK else FabricContract.model_json_schema(by_alias=True))
 
 
 @app.command()

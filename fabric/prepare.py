@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from fabric.catalog import catalog
 from fabric.plan import Plan, build
-from fabric.rules import ConfigurationError, Finding, Severity, finding
-from fabric.spec import StackDocument, StackSpec, read_document, validate
+from fabric.rules import ConfigurationError, Finding, errors, finding
+from fabric.spec import ExistingCluster, StackDocument, StackSpec, read_document, validate
 from fabric.spec.kubeconfig import kubeconfig_findings
+from fabric.spec.places import dotted
 
 
-def prepare(document: StackDocument, *, need_cluster: bool) -> Plan:
+def prepare(document: StackDocument, *, for_up: bool) -> Plan:
     """The plan of a stack document.
 
-    With `need_cluster` a kubeconfig that cannot be used is an error, as it is for `up`; without, the plan carries it
-    as a warning, since planning needs no cluster.
+    With `for_up` the stack must be one that this version can bring up, on a cluster whose kubeconfig can be used;
+    without, the plan carries both as warnings or not at all, since planning needs no cluster.
 
     Raises:
         ConfigurationError: with every problem of spec, kubeconfig and plan together.
@@ -22,17 +24,46 @@ def prepare(document: StackDocument, *, need_cluster: bool) -> Plan:
     spec, problems = validate(document)
     if spec is None:
         raise ConfigurationError(problems, document.file)
-    absent = _kubeconfig(spec, document.root, need_cluster)
+    absent = _kubeconfig(spec, document.root, for_up)
     plan, refused = _planned(spec)
-    found = (*problems, *(entry for entry in absent if entry.severity is Severity.ERROR), *_not_said(refused, problems))
+    found = (*problems, *errors(absent), *_not_said(refused, problems))
+    if plan is not None and for_up:
+        found = (*found, *_beyond_this_version(plan))
     if plan is None or found:
         raise ConfigurationError(found, document.file)
     return plan.model_copy(update={"findings": (*absent, *plan.findings)})
 
 
-def prepare_stack(name: str, root: Path, *, need_cluster: bool = False) -> Plan:
+def prepare_stack(name: str, root: Path, *, for_up: bool = False) -> Plan:
     """The plan of a stack by its name; see `prepare`."""
-    return prepare(read_document(name, root), need_cluster=need_cluster)
+    return prepare(read_document(name, root), for_up=for_up)
+
+
+def can_come_up(plan: Plan) -> bool:
+    """Whether this version can bring the stack up, by the support matrix."""
+    choices, row = plan.choices, plan.choices.row
+    return row is not None and choices.provider in row.up_providers and choices.ipam in row.up_ipams
+
+
+def _beyond_this_version(plan: Plan) -> tuple[Finding, ...]:
+    if can_come_up(plan):
+        return ()
+    choices = plan.choices
+    ways = (
+        f"{row.model} by {row.manager} on {' or '.join(row.up_providers)} with {' or '.join(row.up_ipams)}"
+        for row in catalog().support
+        if row.up_providers
+    )
+    source = f" with {choices.ipam}" if choices.ipam else ""
+    return (
+        finding(
+            "SUP007",
+            dotted(("fabric", "model")),
+            f"{choices.model} by {choices.manager} on provider {choices.provider}{source} can be planned, but this "
+            "version cannot bring it up yet",
+            f"`python -m fabric plan` works; brought up can be: {'; '.join(ways)}",
+        ),
+    )
 
 
 def _planned(spec: StackSpec) -> tuple[Plan | None, tuple[Finding, ...]]:
@@ -48,8 +79,10 @@ def _not_said(later: tuple[Finding, ...], earlier: tuple[Finding, ...]) -> tuple
     return tuple(entry for entry in later if entry.path not in paths)
 
 
-def _kubeconfig(spec: StackSpec, root: Path, need_cluster: bool) -> tuple[Finding, ...]:
+def _kubeconfig(spec: StackSpec, root: Path, for_up: bool) -> tuple[Finding, ...]:
+    if not isinstance(spec.cluster, ExistingCluster):
+        return ()
     found = kubeconfig_findings(spec.cluster, root)
-    if need_cluster:
+    if for_up:
         return found
     return tuple(finding("CLU003", entry.path, entry.message, entry.remedy) for entry in found)

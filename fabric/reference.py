@@ -15,32 +15,61 @@ under `config:`. Unknown keys are errors. As a JSON Schema, for editors: [schema
 """
 
 
+_AS_ABOVE = "; its keys are above"
+
+
 def configuration_reference() -> str:
     """One table per section of the stack file, with every key, its type, default and meaning."""
     schema = StackSpec.model_json_schema(by_alias=True)
     parts = [_INTRODUCTION]
+    seen: set[str] = set()
     for section, field in schema["properties"].items():
         if section == "name":
             continue
-        model = _resolve(field, schema)
-        parts.append(f"## `gpu-fabric:{section}`\n\n{_first_line(model)}\n")
-        parts.append("| key | type | default | meaning |\n|---|---|---|---|")
-        parts.append("\n".join(_rows(model, schema, "")) + "\n")
+        for model, which in _forms(field, schema):
+            parts.append(f"## `gpu-fabric:{section}`{which}\n\n{_first_line(model)}\n")
+            parts.append("| key | type | default | meaning |\n|---|---|---|---|")
+            parts.append("\n".join(_rows(model, schema, "", seen)) + "\n")
     return "\n".join(parts)
 
 
-def _rows(model: dict[str, Any], schema: dict[str, Any], prefix: str) -> Iterator[str]:
+def _forms(field: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """The models a section may have: one, or one per provider with its name."""
+    if "oneOf" not in field:
+        yield _resolve(field, schema), ""
+        return
+    key = field["discriminator"]["propertyName"]
+    names = {reference: name for name, reference in field["discriminator"]["mapping"].items()}
+    for form in field["oneOf"]:
+        yield _resolve(form, schema), f" with `{key}: {names[form['$ref']]}`"
+
+
+def _rows(model: dict[str, Any], schema: dict[str, Any], prefix: str, seen: set[str]) -> Iterator[str]:
     required = set(model.get("required", ()))
-    for key, field in model.get("properties", {}).items():
+    properties = model.get("properties", {})
+    # What tells the forms of a section apart comes first.
+    for key, field in sorted(properties.items(), key=lambda entry: "const" not in entry[1]):
         resolved = _resolve(field, schema)
-        items = _resolve(resolved.get("items", {}), schema)
-        inner = resolved if "properties" in resolved else items if "properties" in items else None
-        path = f"{prefix}{key}" + ("[]" if inner is items else "")
+        inner, suffix = _inner(resolved, schema)
         meaning = field.get("description") or _first_line(resolved)
         default = "required" if key in required else "see below" if inner is resolved else _default(field)
-        yield f"| `{path}` | {_type(resolved, schema)} | {default} | {meaning} |"
-        if inner is not None:
-            yield from _rows(inner, schema, f"{path}.")
+        known = inner is not None and inner.get("title") in seen
+        yield f"| `{prefix}{key}{suffix}` | {_type(resolved, schema)} | {default} | {meaning}{_AS_ABOVE * known} |"
+        if inner is not None and not known:
+            seen.add(str(inner.get("title")))
+            yield from _rows(inner, schema, f"{prefix}{key}{suffix}.", seen)
+
+
+def _inner(resolved: dict[str, Any], schema: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
+    """The model of a key's own keys, of its list's entries or of its mapping's values; and how a path says so."""
+    if "properties" in resolved:
+        return resolved, ""
+    for part, suffix in (("items", "[]"), ("additionalProperties", ".<name>")):
+        found = resolved.get(part)
+        model = _resolve(found, schema) if isinstance(found, dict) else {}
+        if "properties" in model:
+            return model, suffix
+    return None, ""
 
 
 def _resolve(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
@@ -61,8 +90,8 @@ def _type(field: dict[str, Any], schema: dict[str, Any]) -> str:
         return " or ".join(f"`{value}`" for value in field["enum"])
     if field.get("type") == "array":
         return f"list of {_type(_resolve(field.get('items', {}), schema), schema)}"
-    if "format" in field:
-        return {"ipv4network": "IPv4 CIDR"}.get(str(field["format"]), str(field["format"]))
+    if field.get("type") == "object" and isinstance(field.get("additionalProperties"), dict):
+        return "mapping"
     return str(field.get("type", "any"))
 
 

@@ -12,6 +12,8 @@ from rich.text import Text
 from fabric.plan import Plan
 from fabric.rules import Severity
 
+_LINKS = {"ether": "RoCE on Ethernet", "infiniband": "InfiniBand"}
+_TITLES = {"gpu-operator": "GPU Operator", "network-operator": "Network Operator", "spiderpool": "Spiderpool"}
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
@@ -68,25 +70,46 @@ def _pairs(rows: dict[str, str]) -> Table:
 
 
 def _overview(plan: Plan) -> Table:
-    proof, rows = plan.addresses.proof, {}
+    choices, rows = plan.choices, {}
     for pool in plan.cluster.pools:
         rows[f"pool {pool.name}"] = f"{pool.nodes} x {pool.shape}, {pool.gpus} GPUs, {pool.nics} RDMA NICs"
-    resources = sorted({rail.resource_name for rail in plan.rails})
+    resources = list(dict.fromkeys(rail.resource_name for rail in plan.rails if rail.resource_name is not None))
+    advertised = f", resource{_s(resources)} {_span(resources)}" if resources else ""
     rows |= {
-        "model": f"{plan.model} by {plan.manager}, release line {plan.release_line}",
-        "rails": f"{len(plan.rails)}, device-plugin resource{_s(resources)} {_span(resources)}",
-        "networks": f"{_span(sorted({rail.network for rail in plan.rails}))} in namespace"
-        f"{_s(plan.workload.namespaces)} {', '.join(plan.workload.namespaces)}",
-        "pools": f"{len(plan.addresses.pools)} of {plan.addresses.pools[0].addresses_per_node} "
-        f"address{'es' if plan.addresses.pools[0].addresses_per_node > 1 else ''} a node "
-        f"out of {plan.addresses.supernet}, room for {proof.max_nodes} nodes",
+        "model": f"{choices.model} by {choices.manager}, release line {plan.release_line}",
+        "links": f"{_LINKS[choices.link_type]}, RDMA mode {choices.rdma_mode}",
+        "rails": f"{len(plan.rails)}{advertised}",
+        "networks": _networks(plan),
+        "addresses": _address_summary(plan),
         "NCCL files": ", ".join(file.config_map for file in plan.nccl.files),
         "charts": ", ".join(
             f"{release.name} {release.chart.version}" + (" (stand-in)" if release.chart.path else "")
-            for release in (plan.gpu_operator, plan.network_operator)
-        ),
+            for release in plan.releases
+        )
+        or "none",
     }
     return _pairs(rows)
+
+
+def _networks(plan: Plan) -> str:
+    names = list(dict.fromkeys(rail.network for rail in plan.rails if rail.network is not None))
+    if not names:
+        return "none: pods run on the host's own network"
+    namespaces = plan.workload.namespaces
+    return f"{_span(names)} in namespace{_s(namespaces)} {', '.join(namespaces)}"
+
+
+def _address_summary(plan: Plan) -> str:
+    addresses = plan.addresses
+    if not addresses.pools:
+        return "none planned" + (": the provider gives the NICs theirs" if plan.choices.ipam == "host" else "")
+    first = addresses.pools[0]
+    each = _count(first.addresses_per_node, "address")
+    share = f"/{first.node_prefix_length} ({each})" if first.node_prefix_length is not None else each
+    return (
+        f"layout {addresses.layout}, {_count(len(addresses.pools), 'pool')} of {share} a node out of "
+        f"{addresses.supernet} by {addresses.ipam}, room for {addresses.proof.growth.max_nodes} nodes"
+    )
 
 
 def _rails(plan: Plan) -> Table:
@@ -95,58 +118,83 @@ def _rails(plan: Plan) -> Table:
         pool = plan.addresses.pool_of(rail.index)
         table.add_row(
             str(rail.index),
-            rail.pci,
-            rail.rdma_device,
-            rail.interface,
-            str(rail.nearest_gpu),
-            rail.resource_name,
-            rail.network,
-            str(pool.subnet),
+            rail.pci or "-",
+            rail.rdma_device or "-",
+            rail.interface or "-",
+            "-" if rail.nearest_gpu is None else str(rail.nearest_gpu),
+            rail.resource_name or "-",
+            rail.network or "-",
+            "-" if pool is None else str(pool.subnet),
         )
     return table
 
 
 def _addresses(plan: Plan) -> RenderableType:
-    table = _table("pool", "subnet", "gateway", "usable", "per node", "needed", "headroom", "serves")
-    for pool in plan.addresses.pools:
+    addresses = plan.addresses
+    if not addresses.pools:
+        return Text(_address_summary(plan))
+    table = _table("pool", "range", "gateway", "usable", "a node's share", "needed", "headroom", "serves")
+    for pool in addresses.pools:
+        own = pool.node_prefix_length is not None
         table.add_row(
             pool.name,
-            str(pool.subnet),
-            str(pool.gateway or "none"),
-            str(pool.usable),
-            str(pool.addresses_per_node),
-            str(pool.needed),
-            str(pool.headroom),
+            str(pool.space),
+            "none" if pool.gateway is None else f"{pool.gateway}{' …' if own else ''}",
+            _number(pool.usable),
+            f"/{pool.node_prefix_length}" if own else str(pool.addresses_per_node),
+            _number(pool.needed),
+            _number(pool.headroom),
             f"{pool.max_nodes} nodes",
         )
-    proof = plan.addresses.proof
+    return Group(table, _shares(plan), _proof(plan))
+
+
+def _shares(plan: Plan) -> Text:
+    """Where the first and the last node lie on the first and the last rail: enough to check a plan by eye."""
+    addresses, lines = plan.addresses, Text()
+    names = addresses.node_names or tuple(str(node) for node in range(addresses.proof.nodes))
+    for pool in dict.fromkeys((addresses.pools[0], addresses.pools[-1])):
+        shares = [f"node {names[0]} {pool.shares[0]}"]
+        if len(pool.shares) > 1:
+            shares.append(f"node {names[-1]} {pool.shares[-1]}")
+        lines.append(f"{pool.name}: {' … '.join(shares)}\n")
+    return lines
+
+
+def _proof(plan: Plan) -> Text:
+    proof, growth, lines = plan.addresses.proof, plan.addresses.proof.growth, Text()
     disjoint = ", ".join(f"{entry.name} {entry.range}" for entry in proof.disjoint_from) or "nothing stated"
-    nodes = f"{proof.nodes} nodes" + (f" and {proof.spare_nodes} spare" if proof.spare_nodes else "")
-    lines = Text()
+    extra = [f"{proof.spare_nodes} spare"] if proof.spare_nodes else []
+    extra += [f"{proof.surge_nodes} surge"] if proof.surge_nodes else []
+    nodes = _count(proof.nodes, "node") + (f" and {' and '.join(extra)}" if extra else "")
     lines.append(f"Proved: {nodes} fit; pools are disjoint from each other and from: {disjoint}.\n")
-    lines.append(f"Beyond {proof.max_nodes} nodes each pool needs a {proof.next_subnet}")
-    lines.append(f", and so the fabric a supernet of {proof.next_supernet} or larger.")
-    return Group(table, lines)
+    for limit in proof.limits:
+        lines.append(f"{limit.name.capitalize()}: {limit.value} of at most {limit.limit} {limit.unit}.\n")
+    steps = _count(growth.steps, "more step")
+    lines.append(f"Growth: {steps} of {_count(growth.step, 'node')}, to {growth.max_nodes}; then {growth.ends_at} end")
+    if growth.next_supernet:
+        lines.append(f", and each pool needs a {growth.next_subnet}, the fabric a supernet of {growth.next_supernet}")
+    lines.append(".")
+    return lines
 
 
 def _order(plan: Plan) -> Table:
     table = _table("step", "what", "then wait for")
-    gpu, network = plan.gpu_operator, plan.network_operator
-    table.add_row("namespaces", ", ".join(entry.name for entry in plan.namespaces), "")
-    table.add_row(
-        "GPU Operator",
-        f"chart {gpu.chart.name} {gpu.chart.version} in {gpu.namespace}",
-        f"its pods, and {plan.gpu_operator_ready.name} {_condition(plan.gpu_operator_ready.wait_for)}",
-    )
-    beside = "" if plan.network_operator_needs_nfd else ", at the same time"
-    table.add_row(
-        "Network Operator",
-        f"chart {network.chart.name} {network.chart.version} in {network.namespace}{beside}",
-        "its pods",
-    )
-    table.add_row("policy", plan.policy.name, _condition(plan.policy.wait_for))
-    table.add_row("IP pools", f"{len(plan.ip_pools)} {plan.ip_pools[0].object.kind}", "")
-    table.add_row("networks", f"{len(plan.networks)} {plan.networks[0].object.kind}", "")
+    if plan.namespaces:
+        table.add_row("namespaces", ", ".join(entry.name for entry in plan.namespaces), "")
+    for release in plan.releases:
+        what = f"chart {release.chart.name} {release.chart.version} in {release.namespace}"
+        waits = "its pods"
+        if release is plan.gpu_operator and plan.gpu_operator_ready is not None:
+            waits += f", and {plan.gpu_operator_ready.name} {_condition(plan.gpu_operator_ready.wait_for)}"
+        elif plan.gpu_operator is not None and not plan.network_operator_needs_nfd:
+            what += ", at the same time"
+        table.add_row(_TITLES[release.name], what, waits)
+    if plan.policy is not None:
+        table.add_row("policy", plan.policy.name, _condition(plan.policy.wait_for))
+    for title, objects in (("IP pools", plan.ip_pools), ("networks", plan.networks)):
+        if objects:
+            table.add_row(title, f"{len(objects)} {objects[0].object.kind}", "")
     table.add_row("NCCL files", f"{len(plan.nccl_config_maps)} ConfigMap{_s(plan.nccl_config_maps)}", "")
     return table
 
@@ -161,7 +209,9 @@ def _job(plan: Plan) -> Table:
         {
             "requests": ", ".join(f"{name}: {amount}" for name, amount in list(job.resources.items())[:3])
             + (f", … ({len(job.resources)} resources)" if len(job.resources) > 3 else ""),
-            "networks": f"{len(job.networks)} interfaces, {job.networks[0].interface} to {job.networks[-1].interface}",
+            "networks": f"{len(job.networks)} interfaces, {job.networks[0].interface} to {job.networks[-1].interface}"
+            if job.networks
+            else "the host's own",
             "environment": ", ".join(f"{name}={value}" for name, value in job.environment.items()),
             "files": ", ".join(f"{file.mount_path} from {file.config_map}" for file in job.files),
             "capability": ", ".join(job.capabilities),
@@ -208,6 +258,16 @@ def _next_steps(plan: Plan) -> RenderableType:
 
 def _s(things: Sized) -> str:
     return "s" if len(things) > 1 else ""
+
+
+def _count(number: int, noun: str) -> str:
+    plural = noun + ("es" if noun.endswith("s") else "s")
+    return f"{number} {noun if number == 1 else plural}"
+
+
+def _number(value: int) -> str:
+    """Exact up to a million, then as a power of two: IPv6 ranges have up to 38 digits."""
+    return str(value) if value < 1_000_000 else f"about 2^{value.bit_length() - 1}"
 
 
 def _span(names: list[str]) -> str:

@@ -13,7 +13,7 @@ from fabric.plan import Plan
 from fabric.prepare import prepare
 from fabric.rules import ConfigurationError, Severity
 from fabric.spec import StackDocument, stack_file
-from fabric.spec.problems import NAMESPACE
+from fabric.spec.places import NAMESPACE
 
 
 def program_plan(root: Path) -> Plan:
@@ -23,7 +23,7 @@ def program_plan(root: Path) -> Plan:
         pulumi.RunError: the configuration cannot be used; printed without a traceback, before any resource.
     """
     try:
-        plan = prepare(_document(root), need_cluster=True)
+        plan = prepare(_document(root), for_up=True)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
     for entry in plan.findings:

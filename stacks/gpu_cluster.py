@@ -26,14 +26,20 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
     cluster = ExistingCluster("cluster", plan.cluster, root).handle
     provider = cluster.provider
     namespaces = Namespaces("namespaces", plan.namespaces, provider).resources
-    gpu = GpuOperator("gpu-operator", plan.gpu_operator, plan.gpu_operator_ready, provider, namespaces)
+    gpu = (
+        GpuOperator("gpu-operator", plan.gpu_operator, plan.gpu_operator_ready, provider, namespaces)
+        if plan.gpu_operator is not None and plan.gpu_operator_ready is not None
+        else None
+    )
+    if plan.network_operator is None or plan.policy is None:
+        raise ValueError("this version brings up stacks of the Network Operator only; fabric.prepare refuses others")
     network = NetworkOperator(
         "network-operator",
         plan.network_operator,
         plan.policy,
         provider,
-        after=(*namespaces, gpu.installed) if plan.network_operator_needs_nfd else namespaces,
-        policy_after=(gpu.ready,),
+        after=(*namespaces, gpu.installed) if gpu is not None and plan.network_operator_needs_nfd else namespaces,
+        policy_after=() if gpu is None else (gpu.ready,),
     )
     pools = IpPools("ip-pools", plan.ip_pools, provider, (network.policy,)).resources
     networks = FabricNetworks("networks", plan.networks, provider, (*namespaces, *pools)).resources

@@ -1,67 +1,125 @@
-"""Address pools and networks, as the objects that the cluster holds."""
+"""Networks, as the objects that pods name: one per rail, in every namespace in which they are offered."""
 
 from __future__ import annotations
 
-from fabric.k8s.base import ObjectMeta
+from fabric.k8s.base import KubernetesObject, ObjectMeta
 from fabric.k8s.cni import RESOURCE_NAME_ANNOTATION, NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
-from fabric.k8s.cni_config import CniChain, CniPlugin, NvIpam, RdmaPlugin, SbrPlugin, SriovPlugin, TuningPlugin
-from fabric.k8s.nv_ipam import IPPool, IPPoolSpec
+from fabric.k8s.cni_config import (
+    CniChain,
+    CniPlugin,
+    HostDevicePlugin,
+    IbSriovPlugin,
+    InterfacePlugin,
+    Ipam,
+    IpoibPlugin,
+    IpPreservingHostDevicePlugin,
+    MacvlanPlugin,
+    RdmaPlugin,
+    SbrPlugin,
+    SingleCni,
+    SriovPlugin,
+    TuningPlugin,
+)
+from fabric.k8s.spider_networks import SpiderIbSriov, SpiderIpoib, SpiderMacvlan, SpiderPools, SpiderSriov
+from fabric.k8s.spiderpool import SpiderMultusConfig, SpiderMultusConfigSpec
 from fabric.plan.addresses import AddressPlan
+from fabric.plan.case import Case
+from fabric.plan.ipam import cni_ipam
+from fabric.plan.ipam.spiderpool import pool_pattern
 from fabric.plan.rails import Rail
 from fabric.plan.records import PlannedObject
 
-# Several NICs on one layer-2 network answer each other's ARP requests and drop each other's replies unless told not
-# to. Values: the network of the OKE guide, release v24.6.0.
-_SYSCTLS = {
-    "net.ipv4.conf.all.accept_local": "1",
-    "net.ipv4.conf.all.arp_announce": "2",
-    "net.ipv4.conf.all.arp_filter": "1",
-    "net.ipv4.conf.all.arp_ignore": "1",
-    "net.ipv4.conf.all.rp_filter": "0",
-}
 
-
-def ip_pools(addresses: AddressPlan, namespace: str) -> tuple[PlannedObject, ...]:
-    """One IPPool per pool, in the operator's namespace: nv-ipam looks nowhere else."""
+def networks(case: Case, rails: tuple[Rail, ...], addresses: AddressPlan) -> tuple[PlannedObject, ...]:
+    """One network per rail (or one for all rails that share a resource) in every namespace; none on host networks."""
+    by_network = {rail.network: rail for rail in rails if rail.network is not None}
     return tuple(
-        PlannedObject(
-            object=IPPool(
-                metadata=ObjectMeta(name=pool.name, namespace=namespace),
-                spec=IPPoolSpec(
-                    subnet=str(pool.subnet),
-                    per_node_block_size=pool.addresses_per_node,
-                    gateway=None if pool.gateway is None else str(pool.gateway),
-                ),
-            )
-        )
-        for pool in addresses.pools
+        PlannedObject(object=_network(case, rail, name, entry.name, addresses))
+        for entry in case.spec.fabric.namespaces
+        for name, rail in by_network.items()
     )
 
 
-def networks(
-    rails: tuple[Rail, ...], namespaces: tuple[str, ...], *, mtu: int, rdma_mode: str
-) -> tuple[PlannedObject, ...]:
-    """One network per rail (or one for all rails that share a pool) in every namespace; `mtu` in bytes."""
-    by_network = {rail.network: rail for rail in rails}
-    return tuple(
-        PlannedObject(object=_network(rail, namespace, mtu, rdma_mode))
-        for namespace in namespaces
-        for rail in by_network.values()
+def _network(case: Case, rail: Rail, name: str, namespace: str, addresses: AddressPlan) -> KubernetesObject:
+    if case.choices.manager == "spiderpool":
+        return _spider_network(case, rail, name, namespace, addresses)
+    if case.choices.manager == "doks":
+        config = SingleCni(plugin=_doks_plugin(case, rail)).to_json()
+    else:
+        ipam = cni_ipam(addresses, addresses.pool_of(rail.index))
+        config = CniChain(name=name, plugins=_chain(case, rail, ipam)).to_json()
+    # The device plug-in hands out the very device that the plug-in moves; a shared or named one needs no such link.
+    by_device = case.choices.manager == "network-operator" and case.choices.row and case.choices.row.access != "shared"
+    annotations = {RESOURCE_NAME_ANNOTATION: rail.resource_name} if by_device and rail.resource_name else None
+    return NetworkAttachmentDefinition(
+        metadata=ObjectMeta(name=name, namespace=namespace, annotations=annotations),
+        spec=NetworkAttachmentDefinitionSpec(config=config),
     )
 
 
-def _network(rail: Rail, namespace: str, mtu: int, rdma_mode: str) -> NetworkAttachmentDefinition:
-    plugins: list[CniPlugin] = [
-        SriovPlugin(spoofchk="off", ipam=NvIpam(pool_name=rail.pool)),
-        TuningPlugin(sysctl=_SYSCTLS, mtu=mtu),
-    ]
-    if rdma_mode == "exclusive":
+def _doks_plugin(case: Case, rail: Rail) -> InterfacePlugin:
+    device = rail.resource or ""
+    if case.shape.doks is not None and case.shape.doks.fabric == "rail-optimized":
+        # The routed fabric's addresses, routes and VRF are set on the host; plain host-device would drop them.
+        return IpPreservingHostDevicePlugin(device=device)
+    return HostDevicePlugin(device=device)
+
+
+def _chain(case: Case, rail: Rail, ipam: Ipam | None) -> tuple[CniPlugin, ...]:
+    ethernet = case.choices.link_type == "ether"
+    plugins: list[CniPlugin] = [_interface(case, rail, ipam)]
+    if ethernet:
+        plugins.append(TuningPlugin(sysctl=case.known.pod_settings.sysctl_values(), mtu=case.mtu))
+    if case.choices.rdma_mode == "exclusive":
         # In shared mode every pod sees every RDMA device, and this plug-in fails.
         plugins.append(RdmaPlugin())
-    plugins.append(SbrPlugin())
-    return NetworkAttachmentDefinition(
-        metadata=ObjectMeta(
-            name=rail.network, namespace=namespace, annotations={RESOURCE_NAME_ANNOTATION: rail.resource_name}
-        ),
-        spec=NetworkAttachmentDefinitionSpec(config=CniChain(name=rail.network, plugins=tuple(plugins)).to_json()),
+    if ethernet and ipam is not None:
+        plugins.append(SbrPlugin())
+    return tuple(plugins)
+
+
+def _interface(case: Case, rail: Rail, ipam: Ipam | None) -> InterfacePlugin:
+    master = rail.interface or ""
+    match case.choices.model:
+        case "sriov":
+            return SriovPlugin(spoofchk="off", ipam=ipam)
+        case "ib-sriov":
+            return IbSriovPlugin(link_state="enable", pkey=case.spec.fabric.pkey, ipam=ipam)
+        case "macvlan":
+            return MacvlanPlugin(master=master, mtu=case.mtu, ipam=ipam)
+        case "ipoib":
+            return IpoibPlugin(master=master, ipam=ipam)
+        case _:
+            return HostDevicePlugin(ipam=ipam)
+
+
+def _spider_network(case: Case, rail: Rail, name: str, namespace: str, addresses: AddressPlan) -> SpiderMultusConfig:
+    pool = addresses.pool_of(rail.index)
+    pools = None
+    if pool is not None:
+        names = (pool_pattern(pool),)
+        by_master = case.choices.model == "sriov" and pool.node_prefix_length is not None
+        pools = SpiderPools(
+            ipv4=names if pool.space.version == 4 else None,
+            ipv6=names if pool.space.version == 6 else None,
+            match_master_subnet=True if by_master else None,
+        )
+    return SpiderMultusConfig(
+        metadata=ObjectMeta(name=name, namespace=namespace), spec=_spider_section(case, rail, pools)
     )
+
+
+def _spider_section(case: Case, rail: Rail, pools: SpiderPools | None) -> SpiderMultusConfigSpec:
+    master, resource = rail.interface or "", rail.resource_name or ""
+    match case.choices.model:
+        case "macvlan":
+            section = SpiderMacvlan(master=(master,), mtu=case.mtu, rdma_resource_name=resource, ippools=pools)
+            return SpiderMultusConfigSpec(cni_type="macvlan", macvlan=section)
+        case "sriov":
+            virtual = SpiderSriov(resource_name=resource, mtu=case.mtu, rdma_isolation=True, ippools=pools)
+            return SpiderMultusConfigSpec(cni_type="sriov", sriov=virtual)
+        case "ib-sriov":
+            infiniband = SpiderIbSriov(resource_name=resource, pkey=case.spec.fabric.pkey, ippools=pools)
+            return SpiderMultusConfigSpec(cni_type="ib-sriov", ibsriov=infiniband)
+        case _:
+            return SpiderMultusConfigSpec(cni_type="ipoib", ipoib=SpiderIpoib(master=master, ippools=pools))

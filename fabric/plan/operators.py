@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from pydantic import JsonValue
 
 from fabric.catalog import Chart, ChartName, Component, ReleaseLine
@@ -15,44 +17,71 @@ from fabric.k8s.mellanox import (
     NicClusterPolicySpec,
     NvIpamOperand,
     OperandImage,
+    RdmaSharedDevicePlugin,
     SecondaryNetwork,
     SriovDevicePlugin,
 )
 from fabric.k8s.nvidia import CLUSTER_POLICY_NAME, ClusterPolicy
+from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
 from fabric.k8s.scheduling import Toleration
+from fabric.plan.case import Case
 from fabric.plan.records import ChartReference, HelmRelease, PlannedObject, PlannedReadiness
 from fabric.plan.values import merged
-from fabric.spec import Software, StackSpec
+from fabric.spec import DoksCluster
 
 _PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
 # Rolling a device plug-in and the CNI operands over a pool takes minutes; images are pulled on every node.
 _POLICY_TIMEOUT = 1200
 
 
-def operator_namespaces(line: ReleaseLine) -> tuple[PlannedObject, ...]:
-    """The operators' namespaces; their pods are privileged, so Pod Security must let them in."""
-    names = sorted({chart.namespace for chart in line.charts.values()})
+def operator_namespaces(case: Case) -> tuple[PlannedObject, ...]:
+    """The charts' namespaces; their pods are privileged, so Pod Security must let them in."""
+    names = sorted({case.line.charts[name].namespace for name in charts(case)})
     return tuple(PlannedObject(object=Namespace(metadata=ObjectMeta(name=name, labels=_PRIVILEGED))) for name in names)
 
 
-def tolerations(spec: StackSpec) -> tuple[Toleration, ...]:
+def tolerations(case: Case) -> tuple[Toleration, ...]:
     """What every operand and every job must tolerate to reach the GPU nodes; the pools' taints, each once."""
-    taints = {(taint.key, taint.effect): taint for pool in spec.cluster.pools for taint in pool.taints}
+    taints = {
+        (taint.key, taint.effect)
+        for pool, shape in zip(case.spec.cluster.pools, case.shapes, strict=True)
+        for taint in pool.taints_with(shape.gpus.vendor)
+    }
     return tuple(Toleration(key=key, operator="Exists", effect=effect) for key, effect in sorted(taints))
 
 
-def gpu_operator(spec: StackSpec, line: ReleaseLine) -> HelmRelease:
-    """The GPU Operator, owner of the cluster's one Node Feature Discovery."""
-    switches = spec.software.gpu_operator
-    accepted: JsonValue = [toleration.to_dict() for toleration in tolerations(spec)]
+def charts(case: Case) -> tuple[ChartName, ...]:
+    """The charts that the stack brings, in the order of their installation.
+
+    NVIDIA's GPU Operator serves its own GPUs only, and DOKS has its own plug-ins unless the stack says otherwise.
+    """
+    names: list[ChartName] = []
+    cluster = case.spec.cluster
+    managed = isinstance(cluster, DoksCluster) and cluster.plugins.gpu != "operator"
+    if case.shape.gpus.vendor == "nvidia" and not managed and case.choices.manager != "doks":
+        names.append("gpu-operator")
+    if case.choices.manager == "network-operator":
+        names.append("network-operator")
+    if case.choices.manager == "spiderpool":
+        names.append("spiderpool")
+    return tuple(names)
+
+
+def gpu_operator(case: Case) -> HelmRelease:
+    """The GPU Operator, owner of the cluster's one Node Feature Discovery unless the cluster has one."""
+    switches = case.spec.software.gpu_operator
+    accepted: JsonValue = [toleration.to_dict() for toleration in tolerations(case)]
     computed: dict[str, JsonValue] = {
         "driver": {"enabled": switches.driver},
         "toolkit": {"enabled": switches.toolkit},
         "daemonsets": {"tolerations": accepted},
-        # Without this the worker stays off tainted nodes, and every operand waits for labels that never come.
-        "node-feature-discovery": {"worker": {"tolerations": accepted}},
     }
-    return _release(spec.software, line, "gpu-operator", computed, switches.values)
+    if switches.feature_discovery:
+        # Without this the worker stays off tainted nodes, and every operand waits for labels that never come.
+        computed["node-feature-discovery"] = {"worker": {"tolerations": accepted}}
+    else:
+        computed["nfd"] = {"enabled": False}
+    return _release(case, "gpu-operator", computed, switches.values)
 
 
 def gpu_operator_ready(line: ReleaseLine) -> PlannedReadiness:
@@ -66,9 +95,13 @@ def gpu_operator_ready(line: ReleaseLine) -> PlannedReadiness:
     )
 
 
-def network_operator(spec: StackSpec, line: ReleaseLine) -> HelmRelease:
+def network_operator(case: Case) -> HelmRelease:
     """The Network Operator itself; what it installs comes from its policy."""
-    return _release(spec.software, line, "network-operator", {}, spec.software.network_operator.values)
+    computed: dict[str, JsonValue] = {}
+    if "gpu-operator" not in charts(case) and "nfd" not in case.spec.cluster.installed:
+        # Somebody must label the nodes that have NICs, and exactly one.
+        computed["nfd"] = {"enabled": True, "deployNodeFeatureRules": True}
+    return _release(case, "network-operator", computed, case.spec.software.network_operator.values)
 
 
 def needs_feature_discovery(release: HelmRelease) -> bool:
@@ -77,41 +110,70 @@ def needs_feature_discovery(release: HelmRelease) -> bool:
     return isinstance(nfd, dict) and nfd.get("deployNodeFeatureRules") is not False
 
 
-def nic_cluster_policy(spec: StackSpec, line: ReleaseLine, config: SriovDevicePluginConfig) -> PlannedObject:
+def spiderpool(case: Case, shared: RdmaSharedDevicePluginConfig | None) -> HelmRelease:
+    """Spiderpool with the device plug-in that the model needs, configured from the rails."""
+    switches = case.spec.software.spiderpool
+    computed: dict[str, JsonValue] = {"multus": {"multusCNI": {"install": switches.multus}}}
+    if shared is not None:
+        config = shared.to_dict()
+        computed["rdma"] = {
+            "rdmaSharedDevicePlugin": {
+                "install": True,
+                # The chart's template does not roll the plug-in when its configuration changes.
+                "podAnnotations": {
+                    "gpu-fabric/configuration": hashlib.sha256(shared.to_json().encode()).hexdigest()[:16]
+                },
+                "deviceConfig": config,
+            }
+        }
+    elif case.choices.row is not None and case.choices.row.access == "virtual":
+        computed["sriov"] = {"install": True}
+    return _release(case, "spiderpool", computed, switches.values)
+
+
+def nic_cluster_policy(
+    case: Case, virtual: SriovDevicePluginConfig | None, shared: RdmaSharedDevicePluginConfig | None
+) -> PlannedObject:
     """The one policy the Network Operator obeys; waited for until its operands are ready on every node."""
+    images = case.line.images
 
     def image(component: Component) -> dict[str, str]:
-        images = line.images
-        return {"image": images.names[component], "repository": images.repository, "version": images.version}
+        return images.image(component).model_dump()
 
+    on_host = case.choices.model == "host-network"
+    ipoib = OperandImage(**image("ipoib")) if case.choices.model == "ipoib" else None
+    multus = Multus(**image("multus")) if case.spec.software.network_operator.multus else None
     policy = NicClusterPolicy(
         # The operator ignores a policy of any other name.
         metadata=ObjectMeta(name=NIC_CLUSTER_POLICY_NAME),
         spec=NicClusterPolicySpec(
-            tolerations=tolerations(spec) or None,
-            sriov_device_plugin=SriovDevicePlugin(**image("sriovDevicePlugin"), config=config.to_json()),
+            tolerations=tolerations(case) or None,
+            sriov_device_plugin=None
+            if virtual is None
+            else SriovDevicePlugin(**image("sriovDevicePlugin"), config=virtual.to_json()),
+            rdma_shared_device_plugin=None
+            if shared is None
+            else RdmaSharedDevicePlugin(**image("rdmaSharedDevicePlugin"), config=shared.to_json()),
             # The webhook would need cert-manager; what it checks is proved in the plan.
-            nv_ipam=NvIpamOperand(**image("nvIpam"), enable_webhook=False),
-            secondary_network=SecondaryNetwork(
-                multus=Multus(**image("multus")), cni_plugins=OperandImage(**image("cniPlugins"))
-            ),
+            nv_ipam=NvIpamOperand(**image("nvIpam"), enable_webhook=False)
+            if case.choices.ipam == "nv-ipam" and case.choices.layout != "none"
+            else None,
+            secondary_network=None
+            if on_host
+            else SecondaryNetwork(multus=multus, cni_plugins=OperandImage(**image("cniPlugins")), ipoib=ipoib),
         ),
     )
     return PlannedObject(object=policy, wait_for="jsonpath={.status.state}=ready", timeout=_POLICY_TIMEOUT)
 
 
 def _release(
-    software: Software,
-    line: ReleaseLine,
-    name: ChartName,
-    computed: dict[str, JsonValue],
-    override: dict[str, JsonValue],
+    case: Case, name: ChartName, computed: dict[str, JsonValue], override: dict[str, JsonValue]
 ) -> HelmRelease:
-    chart = line.charts[name]
+    chart = case.line.charts[name]
     return HelmRelease(
         name=name,
         namespace=chart.namespace,
-        chart=_chart_reference(software.charts, name, chart),
+        chart=_chart_reference(case.spec.software.charts, name, chart),
         values=merged(chart.values, computed, override),
         timeout=chart.timeout,
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from fabric.k8s.device_plugin import SriovDevicePluginConfig
+from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
 from fabric.model import FrozenModel
 from fabric.plan.addresses import AddressPlan
+from fabric.plan.choices import Choices
 from fabric.plan.nccl_files import NcclFiles
 from fabric.plan.rails import Rail
 from fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness
@@ -25,7 +27,10 @@ class PlannedPool(FrozenModel):
 
 
 class PlannedCluster(FrozenModel):
-    """The cluster the stack lies on. `kubeconfig` is a path, `kubeconfig_secret` the name of a secret key."""
+    """The cluster the stack lies on. `kubeconfig` is a path, `kubeconfig_secret` the name of a secret key.
+
+    Both are None where the stack makes the cluster.
+    """
 
     provider: str
     kubeconfig: str | None
@@ -38,25 +43,27 @@ class PlannedCluster(FrozenModel):
 class Plan(FrozenModel):
     """A frozen plan; the same spec and catalog give the same bytes. Never holds a finding of severity error.
 
-    The fields from `namespaces` to `nccl_config_maps` are what is applied, in that order.
+    The fields from `namespaces` to `nccl_config_maps` are what is applied, in that order; None where the stack has no
+    part for it. `sriov_plugin` and `shared_plugin` are the configurations of the two device plug-ins.
     """
 
     schema_version: Literal["v1"] = "v1"
     stack: str
     release_line: str
-    model: str
-    manager: str
+    choices: Choices
     cluster: PlannedCluster
     rails: tuple[Rail, ...]
     addresses: AddressPlan
-    device_plugin: SriovDevicePluginConfig
+    sriov_plugin: SriovDevicePluginConfig | None
+    shared_plugin: RdmaSharedDevicePluginConfig | None
     nccl: NcclFiles
     namespaces: tuple[PlannedObject, ...]
-    gpu_operator: HelmRelease
-    gpu_operator_ready: PlannedReadiness
-    network_operator: HelmRelease
+    gpu_operator: HelmRelease | None
+    gpu_operator_ready: PlannedReadiness | None
+    network_operator: HelmRelease | None
     network_operator_needs_nfd: bool
-    policy: PlannedObject
+    spiderpool: HelmRelease | None
+    policy: PlannedObject | None
     ip_pools: tuple[PlannedObject, ...]
     networks: tuple[PlannedObject, ...]
     nccl_config_maps: tuple[PlannedObject, ...]
@@ -66,4 +73,12 @@ class Plan(FrozenModel):
     @property
     def objects(self) -> tuple[PlannedObject, ...]:
         """Every object that is applied beside the charts, in order."""
-        return (*self.namespaces, self.policy, *self.ip_pools, *self.networks, *self.nccl_config_maps)
+        policy = () if self.policy is None else (self.policy,)
+        return (*self.namespaces, *policy, *self.ip_pools, *self.networks, *self.nccl_config_maps)
+
+    @property
+    def releases(self) -> tuple[HelmRelease, ...]:
+        """Every chart that is installed, in order."""
+        return tuple(
+            release for release in (self.gpu_operator, self.network_operator, self.spiderpool) if release is not None
+        )

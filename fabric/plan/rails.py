@@ -2,80 +2,100 @@
 
 from __future__ import annotations
 
-from fabric.catalog import Shape
-from fabric.k8s.device_plugin import DeviceSelectors, SriovDevicePluginConfig, SriovResource
+from fabric.catalog import Nic
 from fabric.model import FrozenModel
-from fabric.plan.addresses import AddressPlan
+from fabric.plan.case import Case
+from fabric.spec import RailOverride
 
-RESOURCE_PREFIX = "nvidia.com"
+# Whose name stands before the resource: NVIDIA's SR-IOV device plug-in, the RDMA shared device plug-in's default (which
+# DigitalOcean's managed one has too), Spiderpool's own.
+_PREFIXES = {"network-operator": {"shared": "rdma"}, "doks": {"physical": "rdma"}, "spiderpool": {}}
+_DEFAULT_PREFIX = {"network-operator": "nvidia.com", "doks": "rdma", "spiderpool": "spidernet.io"}
 
 
 class Rail(FrozenModel):
     """One rail. The pod's request, the device plug-in's selector and the network all come from this record.
 
-    `pci`, `rdma_device` and `interface` are the physical function's on the host; `resource` has no prefix.
+    `pci`, `rdma_device` and `interface` are the physical function's on the host, None where not published; `resource`
+    has no prefix. `network`, `resource` and `pool` are None where pods get none: on the host's own network, or without
+    addresses. `pod_interface` is the interface's name inside the pod.
     """
 
     index: int
-    network: str
-    resource: str
-    pool: str
-    pci: str
-    rdma_device: str
-    interface: str
-    nearest_gpu: int
+    network: str | None
+    resource: str | None
+    resource_prefix: str
+    pool: str | None
+    pod_interface: str | None
+    pci: str | None
+    rdma_device: str | None
+    interface: str | None
+    nearest_gpu: int | None
 
     @property
-    def resource_name(self) -> str:
+    def resource_name(self) -> str | None:
         """The extended resource as a pod requests it."""
-        return f"{RESOURCE_PREFIX}/{self.resource}"
+        return None if self.resource is None else f"{self.resource_prefix}/{self.resource}"
 
 
-def plan_rails(shape: Shape, addresses: AddressPlan) -> tuple[Rail, ...]:
-    """One rail per RDMA NIC of the shape, in NIC order; network, resource and pool follow the address layout."""
-    rails = []
-    for index, nic in enumerate(shape.nics):
-        pool = addresses.pool_of(index)
-        shared = len(pool.rails) > 1
-        rails.append(
-            Rail(
-                index=index,
-                network=pool.name,
-                # The guide's own name for the one resource; per rail, the plug-in's grammar allows no dash.
-                resource="sriov_rdma_vf" if shared else pool.name.replace("-", "_"),
-                pool=pool.name,
-                pci=nic.pci,
-                rdma_device=nic.rdma_device,
-                interface=nic.interface,
-                nearest_gpu=nic.nearest_gpu,
-            )
-        )
-    return tuple(rails)
-
-
-def device_plugin_config(shape: Shape, rails: tuple[Rail, ...]) -> SriovDevicePluginConfig:
-    """One resource per resource name of the rails.
-
-    A rail of its own is selected by the PCI address of its physical function: interface names differ between node
-    images, addresses do not.
-    """
-    nic = shape.nic_model
-    addresses: dict[str, list[str]] = {}
-    for rail in rails:
-        addresses.setdefault(rail.resource, []).append(rail.pci)
-    return SriovDevicePluginConfig(
-        resource_list=tuple(
-            SriovResource(
-                resource_prefix=RESOURCE_PREFIX,
-                resource_name=resource,
-                selectors=DeviceSelectors(
-                    vendors=(nic.vendor_id,),
-                    devices=(nic.vf_device_id,),
-                    drivers=(nic.driver,),
-                    root_devices=tuple(pci),
-                    is_rdma=True,
-                ),
-            )
-            for resource, pci in addresses.items()
-        )
+def plan_rails(case: Case) -> tuple[Rail, ...]:
+    """One rail per RDMA NIC of the shape, in NIC order."""
+    overrides = {entry.rail: entry for entry in case.spec.fabric.rails}
+    pools = {rail: name for name, served in _serving(case) for rail in served}
+    return tuple(
+        _rail(case, index, nic, pools.get(index), overrides.get(index)) for index, nic in enumerate(case.shape.nics)
     )
+
+
+def resource_prefix(case: Case) -> str:
+    """The prefix of the rails' resources."""
+    access = case.choices.row.access if case.choices.row else "physical"
+    manager = case.choices.manager
+    return _PREFIXES[manager].get(access, _DEFAULT_PREFIX[manager])
+
+
+def one_resource(case: Case) -> bool:
+    """Whether all rails share one network and one resource: pods of a flat fabric take any of a node's devices."""
+    row = case.choices.row
+    return case.demand.one_pool and row is not None and row.access in ("virtual", "physical")
+
+
+def _serving(case: Case) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return () if case.choices.layout == "none" else case.demand.serving
+
+
+def _rail(case: Case, index: int, nic: Nic, pool: str | None, override: RailOverride | None) -> Rail:
+    network, resource, pod_interface = _names(case, index, nic, pool)
+    if override is not None and not one_resource(case) and network is not None:
+        network = override.network or network
+        resource = override.resource or (override.network.replace("-", "_") if override.network else resource)
+    return Rail(
+        index=index,
+        network=network,
+        resource=resource,
+        resource_prefix=resource_prefix(case),
+        pool=pool,
+        pod_interface=pod_interface,
+        pci=nic.pci,
+        rdma_device=nic.rdma_device,
+        interface=nic.interface,
+        nearest_gpu=nic.nearest_gpu,
+    )
+
+
+def _names(case: Case, index: int, nic: Nic, pool: str | None) -> tuple[str | None, str | None, str | None]:
+    """Network, resource and interface in the pod."""
+    choices = case.choices
+    if choices.model == "host-network":
+        return None, None, None
+    if choices.manager == "doks":
+        fabric = nic.interface or f"fabric{index}"
+        return f"roce-net-{fabric}", fabric, fabric
+    # Fixed per rail: Multus' own numbering follows the order of the list, which editors change.
+    pod_interface = f"net{index + 1}"
+    if one_resource(case):
+        # The OKE guide's own names for the one network and the one resource of virtual functions.
+        resource = "sriov_rdma_vf" if choices.row and choices.row.access == "virtual" else "rdma_nic"
+        return pool, resource, pod_interface
+    # The plug-ins' grammar allows no dash in a resource.
+    return f"rail-{index:02d}", f"rail_{index:02d}", pod_interface

@@ -8,15 +8,12 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from fabric.catalog import Shape
 from fabric.k8s.cni import NETWORKS_ANNOTATION
 from fabric.k8s.scheduling import Toleration
 from fabric.model import FrozenModel
+from fabric.plan.case import Case
 from fabric.plan.nccl_files import NcclFiles
 from fabric.plan.rails import Rail
-
-# The size that Oracle's test jobs give NVIDIA shapes; NCCL's intra-node transport lives there.
-_SHARED_MEMORY = "32Gi"
 
 
 class AttachedNetwork(FrozenModel):
@@ -28,7 +25,7 @@ class AttachedNetwork(FrozenModel):
     network: str = Field(description="name of the NetworkAttachmentDefinition")
     resource: str = Field(description="extended resource that provides the device")
     interface: str = Field(description="name of the interface inside the pod")
-    mtu: int = Field(description="bytes")
+    mtu: int | None = Field(description="bytes; none where neither stack nor vendor states one")
 
 
 class FileMount(FrozenModel):
@@ -44,7 +41,7 @@ class SharedMemory(FrozenModel):
     """A memory-backed volume."""
 
     mount_path: str = "/dev/shm"
-    size_limit: str = _SHARED_MEMORY
+    size_limit: str
 
 
 class SchedulerHints(FrozenModel):
@@ -64,6 +61,7 @@ class FabricContract(FrozenModel):
     nodes: int = Field(description="GPU nodes of the stack")
     gpus_per_node: int
     namespaces: tuple[str, ...] = Field(description="namespaces in which the networks and files exist")
+    host_network: bool = Field(description="whether the pod runs in the node's own network namespace")
     networks: tuple[AttachedNetwork, ...]
     annotations: dict[str, str] = Field(description="annotations of the pod")
     resources: dict[str, str] = Field(description="requests, and equal limits, of the container")
@@ -80,38 +78,32 @@ class FabricContract(FrozenModel):
 
 
 def plan_workload(
-    *,
-    stack: str,
-    shape: Shape,
-    model: str,
-    nodes: int,
-    namespaces: tuple[str, ...],
+    case: Case,
     rails: tuple[Rail, ...],
-    mtu: int,
     nccl: NcclFiles,
-    labels: dict[str, str],
+    namespaces: tuple[str, ...],
     tolerations: tuple[Toleration, ...],
 ) -> FabricContract:
-    """The contract of a full-node pod: all GPUs and one virtual function of every rail.
+    """The contract of a full-node pod: all GPUs and one device of every rail.
 
-    `labels` are those that every pool's nodes carry.
+    `namespaces` are those in which networks and files exist.
     """
+    shape = case.shape
     shared = Counter(rail.resource for rail in rails)
-    # Interface names are fixed per rail: Multus' own numbering follows the order of the list, which editors change.
-    networks = tuple(
+    attached = tuple(
         AttachedNetwork(
             rail=rail.index if shared[rail.resource] == 1 else None,
             network=rail.network,
             resource=rail.resource_name,
-            interface=f"net{rail.index + 1}",
-            mtu=mtu,
+            interface=rail.pod_interface,
+            mtu=case.mtu,
         )
         for rail in rails
+        if rail.network is not None and rail.resource_name is not None and rail.pod_interface is not None
     )
-    request = [{"name": network.network, "interface": network.interface} for network in networks]
     resources = {shape.gpus.resource: str(shape.gpus.count)}
-    for rail in rails:
-        resources[rail.resource_name] = str(int(resources.get(rail.resource_name, "0")) + 1)
+    for network in attached:
+        resources[network.resource] = str(int(resources.get(network.resource, "0")) + 1)
     files = tuple(
         FileMount(config_map=file.config_map, key=file.key, mount_path=file.mount_path, variable=file.variable)
         for file in nccl.files
@@ -119,27 +111,48 @@ def plan_workload(
     environment = dict(sorted(nccl.environment.items()))
     environment |= {file.variable: file.mount_path for file in files if file.variable is not None}
     contract = FabricContract(
-        stack=stack,
+        stack=case.spec.name,
         shape=shape.name,
-        model=model,
-        nodes=nodes,
+        model=case.choices.model,
+        nodes=case.nodes,
         gpus_per_node=shape.gpus.count,
         namespaces=namespaces,
-        networks=networks,
-        annotations={NETWORKS_ANNOTATION: json.dumps(request, separators=(",", ":"))},
+        host_network=case.choices.model == "host-network",
+        networks=attached,
+        annotations={NETWORKS_ANNOTATION: _networks_annotation(case, attached)} if attached else {},
         resources=resources,
         environment=environment,
         files=files,
-        shared_memory=SharedMemory(),
+        shared_memory=SharedMemory(size_limit=case.known.pod_settings.shared_memory_of(shape).size),
         # Registering memory with the NIC locks it.
         capabilities=("IPC_LOCK",),
-        node_selector={"node.kubernetes.io/instance-type": shape.name, **labels},
+        node_selector={**_instance_type(case), **_common_labels(case)},
         tolerations=tolerations,
         # The pod takes all GPUs of its node.
         scheduler_hints=SchedulerHints(pods_per_node=1, gang=True),
         pod_template_patch={},
     )
     return contract.model_copy(update={"pod_template_patch": _pod_template_patch(contract)})
+
+
+def _networks_annotation(case: Case, attached: tuple[AttachedNetwork, ...]) -> str:
+    if case.choices.manager == "doks":
+        # The DOKS guide's own form.
+        return ", ".join(f"{network.network}@{network.interface}" for network in attached)
+    request = [{"name": network.network, "interface": network.interface} for network in attached]
+    return json.dumps(request, separators=(",", ":"))
+
+
+def _instance_type(case: Case) -> dict[str, str]:
+    """The label with which a cloud marks its machine types; servers of one's own carry none that is known."""
+    shape = case.shape
+    return {"node.kubernetes.io/instance-type": shape.name} if shape.provider in ("oci", "doks") else {}
+
+
+def _common_labels(case: Case) -> dict[str, str]:
+    """Labels that the nodes of every pool carry."""
+    first, *others = (pool.labels for pool in case.spec.cluster.pools)
+    return {key: value for key, value in sorted(first.items()) if all(labels.get(key) == value for labels in others)}
 
 
 def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
@@ -158,9 +171,13 @@ def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
         "volumeMounts": mounts,
         "securityContext": {"capabilities": {"add": list(contract.capabilities)}},
     }
+    on_host: dict[str, JsonValue] = (
+        {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if contract.host_network else {}
+    )
     return {
-        "metadata": {"annotations": dict(contract.annotations)},
+        **({"metadata": {"annotations": dict(contract.annotations)}} if contract.annotations else {}),
         "spec": {
+            **on_host,
             "nodeSelector": dict(contract.node_selector),
             "tolerations": [toleration.to_dict() for toleration in contract.tolerations],
             "volumes": volumes,

@@ -1,6 +1,18 @@
 """Checks with stable ids, and the findings they give."""
 
-from fabric.rules.book import Rule, finding, rules
 from fabric.rules.finding import ConfigurationError, Finding, Severity, errors
+from fabric.rules.registry import Problem, Rule, check, checked, finding, findings, rules
 
-__all__ = ["ConfigurationError", "Finding", "Rule", "Severity", "errors", "finding", "rules"]
+__all__ = [
+    "ConfigurationError",
+    "Finding",
+    "Problem",
+    "Rule",
+    "Severity",
+    "check",
+    "checked",
+    "errors",
+    "finding",
+    "findings",
+    "rules",
+]

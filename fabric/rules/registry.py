@@ -1,30 +1,79 @@
-"""The rule book: `rules.yaml`, read once, and the one way to make a finding."""
+"""The one registry of rules: what each says and why (`book/*.yaml`), and the function that checks it (`checks/`)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import yaml
+from pydantic import Field
 
 from fabric.model import FrozenModel
 from fabric.rules.finding import Finding, Severity
 
+if TYPE_CHECKING:
+    from fabric.plan.case import Case
+
+Stage = Literal["reading", "spec", "plan"]
+
 
 class Rule(FrozenModel):
-    """One row of the rule book."""
+    """One row of the rule book.
 
-    id: str
+    `stage` says when it is checked: while the file is read, on the spec, or on the finished plan. `group` is the file
+    of the book that holds it.
+    """
+
+    id: str = Field(pattern=r"^[A-Z]{3}\d{3}$")
+    group: str
     severity: Severity
+    stage: Stage
     title: str
     why: str
+    source: str
+
+
+class Problem(NamedTuple):
+    """What a check found: the dotted path in the stack file, what is wrong, and what to write instead."""
+
+    path: str
+    message: str
+    remedy: str
+
+
+Check = Callable[["Case"], Iterator[Problem]]
+
+_CHECKS: dict[str, Check] = {}
+
+
+def check(rule: str) -> Callable[[Check], Check]:
+    """Make a function the check of a rule of the book.
+
+    Raises:
+        KeyError: the book has no such rule, or the rule has a check already.
+    """
+    if rules()[rule].stage == "reading" or rule in _CHECKS:
+        raise KeyError(f"{rule} is checked elsewhere")
+
+    def register(function: Check) -> Check:
+        _CHECKS[rule] = function
+        return function
+
+    return register
 
 
 @cache
 def rules() -> dict[str, Rule]:
-    """All rules by id."""
-    rows = yaml.safe_load((Path(__file__).parent / "rules.yaml").read_text(encoding="utf-8"))
-    return {name: Rule.model_validate({"id": name, **row}) for name, row in rows.items()}
+    """All rules by id, group by group."""
+    found: dict[str, Rule] = {}
+    for path in sorted((Path(__file__).parent / "book").glob("*.yaml")):
+        for name, row in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+            if name in found:
+                raise ValueError(f"two rules have the id {name}: in {found[name].group} and {path.stem}")
+            found[name] = Rule.model_validate({"id": name, "group": path.stem, **row})
+    return found
 
 
 def finding(rule: str, path: str, message: str, remedy: str) -> Finding:
@@ -34,3 +83,22 @@ def finding(rule: str, path: str, message: str, remedy: str) -> Finding:
         KeyError: no rule has that id.
     """
     return Finding(id=rule, severity=rules()[rule].severity, path=path, message=message, remedy=remedy)
+
+
+def findings(case: Case, stage: Stage) -> tuple[Finding, ...]:
+    """What the checks of one stage find, in the order of the book."""
+    import fabric.rules.checks  # noqa: F401  # registers the checks, which look at plans and so cannot come first
+
+    return tuple(
+        finding(name, *problem)
+        for name, rule in rules().items()
+        if rule.stage == stage
+        for problem in _CHECKS[name](case)
+    )
+
+
+def checked() -> frozenset[str]:
+    """Ids of the rules that have a function."""
+    import fabric.rules.checks  # noqa: F401  # as in `findings`
+
+    return frozenset(_CHECKS)

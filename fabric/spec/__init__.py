@@ -1,21 +1,32 @@
 """What a user may write, validated: one module per section of the stack file."""
 
-from fabric.spec.cluster import AddressRanges, ExistingCluster, Pool, Taint
-from fabric.spec.fabric import Addressing, Fabric, OfferedNamespace
+from fabric.spec.addressing import Addressing
+from fabric.spec.cluster import AddressRanges, Pool, Taint
+from fabric.spec.doks import DoksCluster, DoksPool
+from fabric.spec.existing import ExistingCluster
+from fabric.spec.fabric import Fabric, OfferedNamespace, RailOverride
 from fabric.spec.load import StackDocument, load_stack, read_document, stack_file, validate
-from fabric.spec.software import GpuOperator, NetworkOperator, Software
-from fabric.spec.stack import StackSpec
+from fabric.spec.oke import OkeCluster, OkePool
+from fabric.spec.software import GpuOperator, NetworkOperator, Software, Spiderpool
+from fabric.spec.stack import Cluster, StackSpec
 
 __all__ = [
     "AddressRanges",
     "Addressing",
+    "Cluster",
+    "DoksCluster",
+    "DoksPool",
     "ExistingCluster",
     "Fabric",
     "GpuOperator",
     "NetworkOperator",
     "OfferedNamespace",
+    "OkeCluster",
+    "OkePool",
     "Pool",
+    "RailOverride",
     "Software",
+    "Spiderpool",
     "StackDocument",
     "StackSpec",
     "Taint",

@@ -1,17 +1,27 @@
-"""`gpu-fabric:cluster`: which cluster, and what machines it has."""
+"""What every `gpu-fabric:cluster` has in common, whoever makes the cluster: pools, ranges, shapes of one's own."""
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from fabric.catalog import Catalog
+from fabric.catalog.shape import Hardware, Vendor
 from fabric.model import FrozenModel
+from fabric.spec.network_types import Network
 from fabric.spec.suggestion import nearest
 
 DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+KubernetesVersion = Annotated[str, StringConstraints(pattern=r"^1\.\d{1,2}(\.\d{1,3})?$")]
+
+Component = Literal[
+    "nfd", "multus", "gpu-operator", "network-operator", "sriov-operator", "cert-manager", "prometheus-operator"
+]
+
+_LABEL_VALUE = re.compile(r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$")
+_LABEL_KEY = re.compile(r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$")
 
 
 class Taint(FrozenModel):
@@ -28,65 +38,82 @@ class Pool(FrozenModel):
     """A group of equal GPU nodes."""
 
     name: DnsLabel = Field(description="name of the pool, unique in the stack")
-    shape: str = Field(description="machine type from the catalog; `python -m fabric shapes` lists them")
+    shape: str = Field(
+        description="machine type from the catalog or from `shapes`; `python -m fabric shapes` lists them"
+    )
     nodes: int = Field(ge=1, le=8192, description="number of GPU nodes in the pool")
     labels: dict[str, str] = Field(
         default={}, description="labels the pool's nodes carry; jobs select by those that all pools have in common"
     )
-    taints: tuple[Taint, ...] = Field(
-        default=(Taint(key="nvidia.com/gpu", value="present"),), description="taints of the pool's nodes"
+    taints: tuple[Taint, ...] | None = Field(
+        default=None, description="taints of the pool's nodes; by default the GPU vendor's, such as nvidia.com/gpu"
+    )
+    node_names: tuple[str, ...] = Field(
+        default=(),
+        description="names of the nodes, in order; with them each node's share of the layout per-node is pinned",
     )
 
     @field_validator("shape")
     @classmethod
     def _shape_is_in_the_catalog(cls, value: str, info: ValidationInfo) -> str:
         known: Catalog = (info.context or {})["catalog"]
-        if value not in known.shapes:
+        if known.find(value) is None:
             guess = nearest(value, known.shapes)
-            raise ValueError(f"no shape {value!r} in the catalog; {guess}allowed: {', '.join(sorted(known.shapes))}")
+            raise ValueError(f"no shape {value!r} in the catalog; {guess}`python -m fabric shapes` lists all of them")
         return value
+
+    @field_validator("labels")
+    @classmethod
+    def _labels_are_legal(cls, value: dict[str, str]) -> dict[str, str]:
+        for key, text in value.items():
+            if not _LABEL_KEY.match(key) or not _LABEL_VALUE.match(text):
+                raise ValueError(
+                    f"{key}={text} is no label; write [domain/]name with at most 63 letters, digits, '-', '_' and '.'"
+                )
+        return value
+
+    @field_validator("node_names")
+    @classmethod
+    def _one_name_per_node(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        nodes = info.data.get("nodes")
+        if value and nodes is not None and len(value) != nodes:
+            raise ValueError(f"{len(value)} names for {nodes} nodes; list one per node, or none")
+        if len(set(value)) != len(value):
+            raise ValueError("a node is named twice; give each its own")
+        return value
+
+    def taints_with(self, vendor: Vendor) -> tuple[Taint, ...]:
+        """The taints as stated, or the one that marks the vendor's GPU nodes."""
+        return (Taint(key=f"{vendor}.com/gpu", value="present"),) if self.taints is None else self.taints
 
 
 class AddressRanges(FrozenModel):
     """Ranges the cluster uses already, which the fabric must not touch."""
 
-    pods: IPv4Network | None = Field(default=None, description="pod range")
-    services: IPv4Network | None = Field(default=None, description="service range")
-    nodes: IPv4Network | None = Field(default=None, description="range of the node network (VPC, VCN)")
-    reserved: tuple[IPv4Network, ...] = Field(default=(), description="further ranges in use, such as peered networks")
+    pods: Network | None = Field(default=None, description="pod range")
+    services: Network | None = Field(default=None, description="service range")
+    nodes: Network | None = Field(default=None, description="range of the node network (VPC, VCN)")
+    reserved: tuple[Network, ...] = Field(default=(), description="further ranges in use, such as peered networks")
 
 
-class ExistingCluster(FrozenModel):
-    """A cluster that is there already; this program creates no machine in it."""
+class ClusterBase(FrozenModel):
+    """What every cluster has: GPU pools, ranges in use, and shapes that the catalog lacks."""
 
-    provider: Literal["existing"] = Field(description="where the cluster comes from: it is there already")
-    kubeconfig_secret: DnsLabel | None = Field(
-        default=None, description="name of the secret configuration key that holds the kubeconfig, instead of a path"
+    # Before `pools`, so that a pool may name one.
+    shapes: dict[str, Hardware] = Field(
+        default={}, description="machine types of one's own, by name: what the catalog would say about them"
     )
-    kubeconfig: str | None = Field(
-        default=None, validate_default=True, description="path of the kubeconfig file; relative to the project's root"
-    )
-    context: str | None = Field(default=None, description="context of the kubeconfig; its current one by default")
-    id: str | None = Field(
-        default=None,
-        description="identity of the cluster; by default derived from its API server's address and authority",
-    )
-    pools: tuple[Pool, ...] = Field(min_length=1, description="the GPU pools")
     ranges: AddressRanges = AddressRanges()
+    kubernetes: KubernetesVersion | None = Field(
+        default=None, description="Kubernetes version, in quotes; lets the release line's needs be checked"
+    )
+    installed: tuple[Component, ...] = Field(
+        default=(), description="software the cluster already has, and which must not come a second time"
+    )
 
-    # Checks of single fields, not of the model: those would not run while another field is faulty.
-    @field_validator("kubeconfig")
-    @classmethod
-    def _one_kubeconfig(cls, value: str | None, info: ValidationInfo) -> str | None:
-        if "kubeconfig_secret" in info.data and (value is None) == (info.data["kubeconfig_secret"] is None):
-            given = "neither is given" if value is None else "both are given"
-            raise ValueError(f"{given}; write kubeconfig (a path) or kubeconfigSecret (the name of a secret key)")
-        return value
 
-    @field_validator("pools")
-    @classmethod
-    def _pool_names_differ(cls, value: tuple[Pool, ...]) -> tuple[Pool, ...]:
-        names = [pool.name for pool in value]
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"two pools have the name {', '.join(repeated)}; give each its own")
-        return value
+def distinct_pool_names(pools: tuple[Pool, ...]) -> None:
+    """Raise ValueError where two pools share a name."""
+    names = [pool.name for pool in pools]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"two pools have the name {', '.join(repeated)}; give each its own")

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator
 
+from fabric.catalog.shape import InterfaceName, LinkType, PciAddress
 from fabric.model import FrozenModel
+from fabric.spec.addressing import Addressing
 from fabric.spec.cluster import DnsLabel
 
+Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
+Manager = Literal["doks", "network-operator", "spiderpool"]
+RdmaMode = Literal["shared", "exclusive"]
 
-class Addressing(FrozenModel):
-    """The fabric's address space and how it is cut."""
 
-    layout: Literal["flat", "per-rail"] = Field(
-        default="per-rail", description="`flat`: one pool for all rails; `per-rail`: a subnet, pool and network each"
-    )
-    supernet: IPv4Network = Field(description="the range all fabric addresses come from")
-    prefix_length: int | None = Field(
-        default=None,
-        ge=8,
-        le=30,
-        description="prefix length of each rail's subnet; by default the supernet cut into equal parts, one a rail",
-    )
-    addresses_per_node: int | None = Field(
-        default=None,
-        ge=1,
-        description="addresses each node gets from a pool; by default one per virtual function, plus one for a gateway",
-    )
-    gateway: Literal["none", "first", "last"] = Field(
-        default="none", description="which host address of each subnet is a router; `none` on a plain layer-2 rail"
-    )
-    spare_nodes: int = Field(
-        default=0, ge=0, description="nodes to keep addresses for beyond the pools' own (repairs, surge, growth)"
-    )
+class RailOverride(FrozenModel):
+    """What differs on one rail from what the shape says, or what the shape does not say."""
+
+    rail: int = Field(ge=0, le=63, description="number of the rail, from 0")
+    pci: PciAddress | None = Field(default=None, description="PCI address of the NIC")
+    interface: InterfaceName | None = Field(default=None, description="network interface on the host")
+    rdma_device: str | None = Field(default=None, min_length=1, description="RDMA device on the host")
+    nearest_gpu: int | None = Field(default=None, ge=0, description="number of the nearest GPU")
+    network: DnsLabel | None = Field(default=None, description="name of the rail's network and pool")
+    resource: str | None = Field(default=None, min_length=1, description="name of the rail's resource, without prefix")
 
 
 class OfferedNamespace(FrozenModel):
@@ -56,16 +47,33 @@ NamespaceEntry = Annotated[
 class Fabric(FrozenModel):
     """The RDMA fabric as pods see it."""
 
-    model: Literal["sriov"] = Field(default="sriov", description="how a NIC gets into a pod")
-    manager: Literal["network-operator"] = Field(
-        default="network-operator", description="who installs and drives the fabric software"
+    model: Model | None = Field(
+        default=None, description="how a NIC gets into a pod; by default `sriov`, on DOKS `host-device`"
     )
-    rdma_mode: Literal["shared", "exclusive"] = Field(
-        default="exclusive",
-        description="RDMA network-namespace mode that the nodes run in; `exclusive` moves the RDMA device into the pod",
+    manager: Manager | None = Field(
+        default=None,
+        description="who installs and drives the fabric software; by default `network-operator`, on DOKS `doks`",
+    )
+    rdma_mode: RdmaMode | None = Field(
+        default=None,
+        description="RDMA network-namespace mode that the nodes run in; `exclusive` moves the RDMA device into the "
+        "pod; by default the one that the model needs",
+    )
+    link_type: LinkType | None = Field(
+        default=None, description="link layer of the RDMA NICs; by default the shape's own"
     )
     mtu: int | None = Field(default=None, ge=1280, le=9600, description="bytes; by default the shape's own")
-    addressing: Addressing
+    vfs_per_nic: int | None = Field(
+        default=None, ge=0, le=128, description="virtual functions per NIC; by default the shape's own"
+    )
+    pods_per_nic: int = Field(
+        default=1, ge=1, le=1000, description="pods that share one NIC, in models that share it (macvlan, ipoib)"
+    )
+    pkey: Annotated[str, StringConstraints(pattern=r"^0x([0-9][0-9a-fA-F]{0,2}|[0-7][0-9a-fA-F]{3})$")] | None = Field(
+        default=None, description="InfiniBand partition key, 0x0 to 0x7fff, with a digit after the x"
+    )
+    rails: tuple[RailOverride, ...] = Field(default=(), description="what differs on single rails from the shape")
+    addressing: Addressing = Addressing()
     namespaces: tuple[NamespaceEntry, ...] = Field(
         default=(OfferedNamespace(name="default"),),
         min_length=1,
@@ -78,4 +86,12 @@ class Fabric(FrozenModel):
         names = [entry.name for entry in value]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"{', '.join(repeated)} is listed twice; list each namespace once")
+        return value
+
+    @field_validator("rails")
+    @classmethod
+    def _each_rail_once(cls, value: tuple[RailOverride, ...]) -> tuple[RailOverride, ...]:
+        numbers = [entry.rail for entry in value]
+        if repeated := sorted({number for number in numbers if numbers.count(number) > 1}):
+            raise ValueError(f"rail {', '.join(map(str, repeated))} is listed twice; list each rail once")
         return value

@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from fabric.rules import Finding, finding
-from fabric.spec.cluster import ExistingCluster
-from fabric.spec.problems import dotted
+from fabric.spec.existing import ExistingCluster
+from fabric.spec.places import dotted
 
 
 def kubeconfig_path(cluster: ExistingCluster, root: Path) -> Path | None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
-from fabric.catalog import catalog
+from fabric.catalog import Catalog, Shape, catalog
+from fabric.catalog.shape import Hardware
 from fabric.model import FrozenModel
 from fabric.rules import ConfigurationError, Finding, finding
-from fabric.spec.problems import NAMESPACE, dotted, findings_of
-from fabric.spec.stack import StackSpec
-from fabric.spec.stand_ins import mended
+from fabric.spec.places import NAMESPACE, dotted
+from fabric.spec.problems import findings_of, problems_of
+from fabric.spec.stack import StackSpec, own_shape
+from fabric.spec.stand_ins import mended, provider_meant
 from fabric.spec.suggestion import nearest
 
 SECTIONS = tuple(name for name in StackSpec.model_fields if name != "name")
@@ -96,13 +99,14 @@ def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, 
     else is wrong; None when too much is missing for that.
     """
     sections, strangers = _without_strangers(document.sections)
+    known, own_shapes = _with_own_shapes(sections)
     try:
-        return _parse(document.name, sections), strangers
+        return _parse(document.name, sections, known), (*strangers, *own_shapes)
     except ValidationError as error:
-        problems = (*strangers, *findings_of(error, StackSpec))
-        faulty = [entry["loc"] for entry in error.errors(include_url=False, include_input=False)]
+        problems = (*strangers, *own_shapes, *findings_of(error, provider_meant(sections)))
+        faulty = [problem.location for problem in problems_of(error)]
     try:
-        return _parse(document.name, mended(sections, faulty)), problems
+        return _parse(document.name, mended(sections, faulty, known), known), problems
     except ValidationError:
         return None, problems
 
@@ -120,12 +124,27 @@ def load_stack(name: str, root: Path) -> StackSpec:
     return spec
 
 
-def _parse(name: str, sections: Mapping[str, Any]) -> StackSpec:
+def _parse(name: str, sections: Mapping[str, Any], known: Catalog) -> StackSpec:
     # Strict JSON mode: "3" is no number and 26.4 no text, while addresses may still be written as text.
     text = json.dumps({"name": name, **sections}, default=str)
-    return StackSpec.model_validate_json(
-        text, strict=True, context={"catalog": catalog()}, by_alias=True, by_name=False
-    )
+    return StackSpec.model_validate_json(text, strict=True, context={"catalog": known}, by_alias=True, by_name=False)
+
+
+def _with_own_shapes(sections: Mapping[str, Any]) -> tuple[Catalog, tuple[Finding, ...]]:
+    """The catalog with the shapes that the document describes itself, as far as they are well-formed."""
+    cluster = sections.get("cluster")
+    written = cluster.get("shapes") if isinstance(cluster, dict) else None
+    shapes: dict[str, Shape] = {}
+    clashes: list[Finding] = []
+    for name, row in written.items() if isinstance(written, dict) else ():
+        if name in catalog().shapes:
+            where = dotted(("cluster", "shapes", str(name)))
+            clashes.append(finding("SPC002", where, "the catalog has a shape of this name", "give it another name"))
+            continue
+        with suppress(ValidationError):
+            hardware = Hardware.model_validate_json(json.dumps(row, default=str), strict=True)
+            shapes[str(name)] = own_shape(str(name), hardware)
+    return catalog().with_shapes(shapes), tuple(clashes)
 
 
 def _without_strangers(sections: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Finding, ...]]:

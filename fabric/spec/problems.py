@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from collections.abc import Callable
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
-from fabric.model import FrozenModel
 from fabric.rules import Finding, finding
+from fabric.spec.places import Location, dotted, within
+from fabric.spec.stack import PROVIDERS, StackSpec
 from fabric.spec.suggestion import nearest
-
-NAMESPACE = "gpu-fabric"
-
-Location = tuple[int | str, ...]
 
 # pydantic's words for a wrong type do not say what YAML made of the value: quotes decide it.
 _TYPES = {
@@ -25,83 +25,115 @@ _TYPES = {
 }
 
 
-def dotted(location: Location) -> str:
-    """`("cluster", "pools", 0, "nodes")` as `gpu-fabric:cluster.pools[0].nodes`."""
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
-    return f"{NAMESPACE}:{text.lstrip('.')}"
+class Problem(NamedTuple):
+    """One validation error: pydantic's kind and words, at the place as written in the file."""
+
+    kind: str
+    location: Location
+    text: str
 
 
-def findings_of(error: ValidationError, root: type[FrozenModel]) -> tuple[Finding, ...]:
-    """One finding per problem; input values are never repeated, since one may be a secret."""
-    problems = error.errors(include_url=False, include_input=False)
-    places = [problem["loc"] for problem in problems]
+def problems_of(error: ValidationError) -> tuple[Problem, ...]:
+    """The errors at the places as written: pydantic puts the name of the chosen provider's form between the keys."""
     return tuple(
-        _finding(problem["type"], problem["loc"], problem["msg"], root)
-        for problem in problems
-        # A list whose only entry is faulty also counts as too short: that follows from the entry's own problem.
-        if not (problem["type"] == "too_short" and any(within(place, problem["loc"]) for place in places))
+        Problem(entry["type"], _as_written(entry["type"], entry["loc"]), entry["msg"])
+        for entry in error.errors(include_url=False, include_input=False)
     )
 
 
-def within(place: Location, parent: Location) -> bool:
-    """Whether a place lies inside another one."""
-    return len(place) > len(parent) and place[: len(parent)] == parent
+def _as_written(kind: str, location: Location) -> Location:
+    if kind.startswith("union_tag_"):
+        return (*location, "provider")
+    if len(location) > 1 and location[0] == "cluster" and location[1] in PROVIDERS:
+        return (location[0], *location[2:])
+    return location
 
 
-def _finding(kind: str, location: Location, text: str, root: type[FrozenModel]) -> Finding:
+def findings_of(error: ValidationError, provider: str) -> tuple[Finding, ...]:
+    """One finding per problem; input values are never repeated, since one may be a secret.
+
+    `provider` is the one whose form of `cluster` the document was held against.
+    """
+    problems = problems_of(error)
+    return tuple(
+        _finding(problem, provider)
+        for problem in problems
+        # A list whose only entry is faulty also counts as too short: that follows from the entry's own problem.
+        if not (problem.kind == "too_short" and any(within(other.location, problem.location) for other in problems))
+    )
+
+
+def _finding(problem: Problem, provider: str) -> Finding:
+    kind, location, text = problem
     path = dotted(location)
     if kind == "extra_forbidden":
-        known = _keys_at(root, location[:-1])
+        known = _keys_at(location[:-1], provider)
         remedy = f"{nearest(str(location[-1]), known)}remove it, or use one of: {', '.join(known)}"
         return finding("SPC001", path, "this key is not known", remedy)
-    if kind == "missing":
-        return finding("SPC003", path, "this key is required", f"add {location[-1]}: {_meaning(root, location)}")
+    if kind in ("missing", "union_tag_not_found"):
+        return finding("SPC003", path, "this key is required", f"add {location[-1]}: {_meaning(location, provider)}")
+    if kind == "union_tag_invalid":
+        return finding("SPC002", path, "no such provider", f"allowed: {', '.join(PROVIDERS)}")
     if kind == "value_error":
         # Our own validators write "what is wrong; what is allowed".
         wrong, _, allowed = text.removeprefix("Value error, ").partition("; ")
-        return finding("SPC002", path, wrong, allowed or f"correct it: {_meaning(root, location)}")
+        return finding("SPC002", path, wrong, allowed or f"correct it: {_meaning(location, provider)}")
     requirement = _TYPES.get(kind) or text.removeprefix("Input should be ")
+    meaning = _meaning(location, provider)
     if requirement == text:
-        return finding("SPC002", path, text[0].lower() + text[1:], f"correct it: {_meaning(root, location)}")
-    return finding("SPC002", path, f"must be {requirement}", f"allowed: {requirement} ({_meaning(root, location)})")
+        return finding("SPC002", path, text[0].lower() + text[1:], f"correct it: {meaning}")
+    return finding("SPC002", path, f"must be {requirement}", f"allowed: {requirement} ({meaning})")
 
 
-def _model_at(root: type[BaseModel], location: Location) -> type[BaseModel] | None:
-    model: type[BaseModel] | None = root
+def _annotation_at(location: Location, provider: str) -> Any:
+    """The annotation of what lies at a place of a stack file; None where the file has no such place."""
+    here: Any = StackSpec
     for part in location:
-        if isinstance(part, int):
+        if here is StackSpec and part == "cluster":
+            here = PROVIDERS[provider]
             continue
-        if model is None:
+        model = _first(here, _is_model)
+        if isinstance(part, int):
+            here = next(iter(get_args(_first(here, lambda kind: get_origin(kind) is tuple))), None)
+        elif model is not None:
+            field = _field(model, part)
+            here = None if field is None else field.annotation
+        else:
+            mapping = _first(here, lambda kind: get_origin(kind) is dict)
+            here = None if mapping is None else get_args(mapping)[1]
+        if here is None:
             return None
-        field = next((f for name, f in model.model_fields.items() if part in (f.alias, name)), None)
-        model = None if field is None else _model_in(field.annotation)
-    return model
+    return here
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _field(model: type[BaseModel], key: int | str) -> FieldInfo | None:
+    return next((field for name, field in model.model_fields.items() if key in (field.alias, name)), None)
+
+
+def _first(annotation: Any, wanted: Callable[[Any], bool]) -> Any:
+    """The annotation itself, or the first alternative in it, that is wanted; containers are not looked into."""
+    if wanted(annotation):
         return annotation
-    return next((model for inner in get_args(annotation) if (model := _model_in(inner)) is not None), None)
+    if get_origin(annotation) not in (Union, UnionType, Annotated):
+        return None
+    return next((found for inner in get_args(annotation) if (found := _first(inner, wanted)) is not None), None)
 
 
-def _keys_at(root: type[BaseModel], location: Location) -> list[str]:
-    model = _model_at(root, location)
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _keys_at(location: Location, provider: str) -> list[str]:
+    model = _first(_annotation_at(location, provider), _is_model)
     return [] if model is None else [field.alias or name for name, field in model.model_fields.items()]
 
 
-def _meaning(root: type[BaseModel], location: Location) -> str:
+def _meaning(location: Location, provider: str) -> str:
     """The described purpose of the innermost described field of a path."""
     for end in range(len(location), 0, -1):
-        if isinstance(location[end - 1], int):
-            continue
-        model = _model_at(root, location[: end - 1])
-        field = (
-            None
-            if model is None
-            else next((f for name, f in model.model_fields.items() if location[end - 1] in (f.alias, name)), None)
-        )
+        key = location[end - 1]
+        model = None if isinstance(key, int) else _first(_annotation_at(location[: end - 1], provider), _is_model)
+        field = None if model is None else _field(model, key)
         if field is not None and field.description:
             return field.description
     return "see docs/configuration.md"

@@ -20,12 +20,23 @@ class GpuOperator(FrozenModel):
         default=False, description="whether the operator installs the GPU driver; false where the node image brings it"
     )
     toolkit: bool = Field(default=True, description="whether the operator installs the container toolkit")
+    feature_discovery: bool = Field(
+        default=True, description="whether the chart brings Node Feature Discovery; false where the cluster has one"
+    )
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
 class NetworkOperator(FrozenModel):
     """Switches of the Network Operator."""
 
+    multus: bool = Field(default=True, description="whether its policy brings Multus; false where the cluster has one")
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+class Spiderpool(FrozenModel):
+    """Switches of Spiderpool."""
+
+    multus: bool = Field(default=True, description="whether its chart brings Multus; false where the cluster has one")
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
@@ -39,6 +50,7 @@ class Software(FrozenModel):
     )
     gpu_operator: GpuOperator = GpuOperator()
     network_operator: NetworkOperator = NetworkOperator()
+    spiderpool: Spiderpool = Spiderpool()
 
     @field_validator("release_line")
     @classmethod

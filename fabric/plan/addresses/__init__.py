@@ -1,0 +1,17 @@
+"""The address planner: which addresses each rail and each node gets, with the proof that they suffice."""
+
+from fabric.plan.addresses.capacity import Refusal
+from fabric.plan.addresses.demand import AddressDemand
+from fabric.plan.addresses.model import AddressPlan, AddressPool, CapacityProof
+from fabric.plan.addresses.planner import not_stated, plan_addresses, stated_ranges
+
+__all__ = [
+    "AddressDemand",
+    "AddressPlan",
+    "AddressPool",
+    "CapacityProof",
+    "Refusal",
+    "not_stated",
+    "plan_addresses",
+    "stated_ranges",
+]

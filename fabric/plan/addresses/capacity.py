@@ -1,0 +1,192 @@
+"""Whether the pools hold what the nodes take: every pool counted, or the reason why one falls short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from fabric.model import FrozenModel
+from fabric.plan.addresses.demand import AddressDemand, empty_pool, hosts_in, part_prefix, wanted_nodes
+from fabric.plan.addresses.model import AddressPool
+from fabric.plan.addresses.space import AddressSpace
+from fabric.spec import Addressing
+from fabric.spec.network_types import IPNetwork
+
+
+class Refusal(FrozenModel):
+    """Why no plan is possible. `key` is the key under `addressing` to change; `kind` says which rule it breaks."""
+
+    kind: Literal["capacity", "share", "gateway", "exclusion", "cut"]
+    key: str
+    message: str
+    remedy: str = ""
+
+
+def pools_of(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> tuple[AddressPool, ...] | Refusal:
+    """The pools with their capacity, not yet with every node's share; or why they do not fit."""
+    refusal = _cut_refusal(addressing, supernet, demand)
+    if refusal is not None:
+        return refusal
+    pools = tuple(empty_pool(addressing, supernet, demand, place) for place in range(len(demand.serving)))
+    refusal = _share_refusal(addressing, demand, pools[0])
+    if refusal is not None:
+        return refusal
+    counted = []
+    for pool in pools:
+        result = _counted(pool, demand, wanted_nodes(addressing, demand))
+        if isinstance(result, Refusal):
+            return result
+        counted.append(result)
+    return tuple(counted)
+
+
+def shares_in(pool: AddressPool) -> int:
+    """Shares that the pool's part of the supernet is cut into, nothing excluded."""
+    if pool.node_prefix_length is not None:
+        return 1 << (pool.node_prefix_length - pool.space.prefixlen)
+    if pool.division == "sequence":
+        return pool.available.count // pool.addresses_per_node
+    return hosts_in(pool.space.num_addresses, pool.space.version) // pool.addresses_per_node
+
+
+def _cut_refusal(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> Refusal | None:
+    part, parts = part_prefix(addressing, supernet, demand), len(demand.serving)
+    cut_by = "supernet" if addressing.prefix_length is None else "prefixLength"
+    if part < supernet.prefixlen:
+        return Refusal(kind="cut", key=cut_by, message=f"subnets of /{part} are larger than the supernet {supernet}")
+    # A shared subnet of two addresses is handled differently by different versions of nv-ipam; a node's own is not.
+    if part > supernet.max_prefixlen - (1 if demand.layout == "per-node" else 2):
+        return Refusal(kind="cut", key=cut_by, message=f"{supernet} cut into /{part} leaves no room for nodes")
+    if (room := 1 << (part - supernet.prefixlen)) < parts:
+        message = f"{supernet} holds {room} subnet{_s(room)} of /{part}, but there are {parts} rails"
+        return Refusal(kind="cut", key="railSlots" if cut_by == "supernet" else cut_by, message=message)
+    return None
+
+
+def _share_refusal(addressing: Addressing, demand: AddressDemand, pool: AddressPool) -> Refusal | None:
+    need, prefix = demand.needed_per_node, pool.node_prefix_length
+    if prefix is None:
+        if pool.addresses_per_node < need:
+            message = f"a node takes {need} addresses from each pool, {pool.addresses_per_node} are too few"
+            return Refusal(kind="share", key="addressesPerNode", message=message)
+        if pool.division == "blocks" and pool.addresses_per_node < demand.smallest_block:
+            message = f"this release line's nv-ipam cuts blocks of {demand.smallest_block} addresses and more"
+            return Refusal(kind="share", key="addressesPerNode", message=message)
+        return None
+    if not pool.space.prefixlen < prefix <= pool.space.max_prefixlen:
+        message = f"a node's prefix of /{prefix} does not divide the rail's {pool.space}"
+        return Refusal(kind="share", key="nodePrefixLength", message=message)
+    has, wanted = _full_share(pool), max(need, addressing.addresses_per_node or 0)
+    if has < wanted:
+        message = f"a node takes {_addresses(wanted)} from each rail, but its /{prefix} has {has} to give"
+        return Refusal(kind="share", key="nodePrefixLength", message=message)
+    return None
+
+
+def _full_share(pool: AddressPool) -> int:
+    """Addresses in a node's prefix, nothing excluded."""
+    return pool.altered(excluded=()).share(0).count
+
+
+def _counted(pool: AddressPool, demand: AddressDemand, wanted: int) -> AddressPool | Refusal:
+    need, shares = demand.needed_per_node, shares_in(pool)
+    if pool.division == "prefixes":
+        share = _full_share(pool)
+        pool = pool.altered(addresses_per_node=share, usable=share * shares - _lost(pool, share, shares))
+    else:
+        share = pool.addresses_per_node
+        pool = pool.altered(usable=pool.available.count)
+    if shares < wanted or pool.usable < wanted * need:
+        return Refusal(kind="capacity", key="supernet", message=_shortage(pool, wanted, shares))
+    starved = None if pool.division == "sequence" else _first_starved(pool, need, shares)
+    if starved is not None and starved < wanted:
+        return _starving(pool, demand, starved)
+    return pool.altered(needed=wanted * share, max_nodes=shares if starved is None else starved)
+
+
+def _shortage(pool: AddressPool, wanted: int, shares: int) -> str:
+    share = pool.addresses_per_node
+    if pool.node_prefix_length is not None:
+        prefixes = f"{pool.space} is cut into {shares}"
+        return f"{wanted} nodes take a /{pool.node_prefix_length} each, but {prefixes}: {wanted - shares} short"
+    demanded = f"{wanted} node{_s(wanted)} x {_addresses(share)} = {wanted * share} per pool"
+    if wanted * share <= pool.usable:
+        return f"{demanded}, but {pool.space} is cut into {shares} blocks of {share}: {wanted - shares} short"
+    fixed = [f"less gateway {pool.gateway}"] if pool.gateway is not None else []
+    kept = pool.reserved_first + pool.reserved_last
+    fixed += [f"{kept} reserved"] if kept else []
+    fixed += ["the excluded ones"] if pool.excluded else []
+    usable = f"{pool.usable} usable" + (f" ({', '.join(fixed)})" if fixed else "")
+    serves = min(shares, pool.usable // share)
+    short = _addresses(wanted * share - pool.usable)
+    return f"{demanded}, but {pool.space} has {usable} and so serves {serves} node{_s(serves)}: {short} short"
+
+
+def _share_at(pool: AddressPool, value: int) -> int:
+    """The number of the share that holds an address; negative before the first."""
+    base = int(pool.space.network_address)
+    if pool.node_prefix_length is not None:
+        return (value - base) >> (pool.space.max_prefixlen - pool.node_prefix_length)
+    return (value - base - 1) // pool.addresses_per_node
+
+
+def _excluded_runs(pool: AddressPool) -> tuple[tuple[int, int], ...]:
+    space = (int(pool.space.network_address), int(pool.space.broadcast_address))
+    return AddressSpace.of((int(span.first), int(span.last)) for span in pool.excluded).clipped(*space).runs
+
+
+def _lost(pool: AddressPool, full: int, shares: int) -> int:
+    """Addresses that exclusions take from the nodes' prefixes."""
+    partly: set[int] = set()
+    wholly = AddressSpace(())
+    for first, last in _excluded_runs(pool):
+        start, end = _share_at(pool, first), _share_at(pool, last)
+        partly |= {start, end}
+        wholly = AddressSpace.of([*wholly.runs, (start + 1, end - 1)])
+    inner = wholly.minus(AddressSpace.of((place, place) for place in partly)).clipped(0, shares - 1).count
+    return inner * full + sum(full - pool.share(place).count for place in partly)
+
+
+def _first_starved(pool: AddressPool, need: int, shares: int) -> int | None:
+    """The first share that has fewer addresses to give than a node takes, or None.
+
+    Only a share at an edge - of the pool, of its reserved ends, of something excluded - can differ from its neighbours.
+    """
+    places = {0, shares - 1}
+    for edge in _edges(pool):
+        place = _share_at(pool, edge)
+        places |= {place - 1, place, place + 1}
+    return next((place for place in sorted(places) if 0 <= place < shares and pool.share(place).count < need), None)
+
+
+def _edges(pool: AddressPool) -> Iterator[int]:
+    for run in _excluded_runs(pool):
+        yield from run
+    if pool.division == "blocks":
+        for run in pool.available.runs:
+            yield from run
+
+
+def _starving(pool: AddressPool, demand: AddressDemand, place: int) -> Refusal:
+    need, left = demand.needed_per_node, pool.share(place).count
+    if pool.division == "blocks" and pool.altered(gateway_position="none").share(place).count >= need:
+        message = (
+            f"gateway {pool.gateway} lies in one node's block of {pool.addresses_per_node}, which then has {left} of "
+            f"the {need} addresses the node takes"
+        )
+        return Refusal(kind="gateway", key="addressesPerNode", message=message)
+    share = pool.node_prefix(place) or f"a block of {pool.addresses_per_node}"
+    which = f"node {place + 1}" if place else "the first node"
+    message = (
+        f"{which} gets {share} from {pool.name}, of which {left} of the {need} addresses it takes are left "
+        "after what is reserved and excluded"
+    )
+    return Refusal(kind="exclusion", key="exclude" if pool.excluded else "reservedFirst", message=message)
+
+
+def _addresses(count: int) -> str:
+    return f"{count} address" if count == 1 else f"{count} addresses"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

@@ -1,0 +1,74 @@
+"""How far a plan can grow, and what ends it: its own addresses, or a limit of what stores them."""
+
+from __future__ import annotations
+
+from fabric.plan.addresses.capacity import shares_in
+from fabric.plan.addresses.demand import AddressDemand, slot_bits, wanted_nodes
+from fabric.plan.addresses.model import AddressPool, Growth, Limit
+from fabric.spec import Addressing
+
+# etcd refuses larger requests by default (etcd documentation, --max-request-bytes).
+_OBJECT_BYTES = 1_572_864
+# One allocation in an nv-ipam pool's status, and one static allocation in its spec, as JSON with usual node names.
+_ALLOCATION_BYTES = 100
+# Spiderpool's SPIDERPOOL_IPPOOL_MAX_ALLOCATED_IPS, unless its agent is told otherwise.
+_SPIDERPOOL_ALLOCATED = 5_000
+
+
+def limits_of(addressing: Addressing, demand: AddressDemand) -> tuple[Limit, ...]:
+    """The limits outside the address space that a plan meets, for one pool, the fullest."""
+    wanted = wanted_nodes(addressing, demand)
+    if demand.ipam == "nv-ipam":
+        each = _ALLOCATION_BYTES * (2 if demand.node_names and demand.layout == "per-node" else 1)
+        return (
+            Limit(
+                name="the size of one pool object",
+                value=wanted * each,
+                limit=_OBJECT_BYTES,
+                unit="bytes",
+                nodes=_OBJECT_BYTES // each,
+                source=f"etcd's default request limit; nv-ipam keeps about {each} bytes a node in a pool",
+            ),
+        )
+    if demand.ipam == "spiderpool" and demand.layout != "per-node":
+        each = demand.needed_per_node
+        return (
+            Limit(
+                name="the addresses that Spiderpool allocates from one pool",
+                value=wanted * each,
+                limit=_SPIDERPOOL_ALLOCATED,
+                unit="addresses",
+                nodes=_SPIDERPOOL_ALLOCATED // each,
+                source="Spiderpool's default for SPIDERPOOL_IPPOOL_MAX_ALLOCATED_IPS",
+            ),
+        )
+    return ()
+
+
+def growth_of(
+    addressing: Addressing, demand: AddressDemand, pools: tuple[AddressPool, ...], limits: tuple[Limit, ...]
+) -> Growth:
+    """The room that is left, in steps of `growthStep` nodes, and the sizes that would give more."""
+    wanted = wanted_nodes(addressing, demand)
+    ends = [(pool.max_nodes, f"the addresses of {pool.name}") for pool in pools]
+    ends += [(limit.nodes, limit.name) for limit in limits]
+    most, what = min(ends, key=lambda end: end[0], default=(wanted, "nothing: no addresses are planned"))
+    subnet, supernet = _next_sizes(addressing, demand, pools[0]) if pools else ("", "")
+    return Growth(
+        step=addressing.growth_step,
+        steps=max(0, most - wanted) // addressing.growth_step,
+        max_nodes=most,
+        ends_at=what,
+        next_subnet=subnet,
+        next_supernet=supernet,
+    )
+
+
+def _next_sizes(addressing: Addressing, demand: AddressDemand, pool: AddressPool) -> tuple[str, str]:
+    """The pool size that serves one node more than this one can, and the supernet that holds one per rail slot."""
+    slots = 0 if demand.one_pool else max(slot_bits(addressing), (demand.rails - 1).bit_length())
+    for prefix in range(pool.space.prefixlen - 1, -1, -1):
+        larger = pool.altered(space=type(pool.space)((0, prefix)), excluded=())
+        if shares_in(larger) > pool.max_nodes:
+            return f"/{prefix}", f"/{prefix - slots}" if prefix >= slots else ""
+    return "", ""

@@ -1,0 +1,214 @@
+"""The address plan as a record: which addresses each rail and each node gets, and the proof that they suffice."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, Literal
+
+from pydantic import Field
+
+from fabric.model import FrozenModel
+from fabric.plan.addresses.space import AddressSpace, Run
+from fabric.spec.addressing import Ipam, Layout
+from fabric.spec.network_types import IPAddress, IPNetwork, Network, Span
+
+Division = Literal["blocks", "sequence", "prefixes"]
+"""How a pool is shared among nodes: equal runs of addresses, the next free ones in order, or a prefix each."""
+
+
+def address(version: int, value: int) -> IPAddress:
+    """The address of an integer."""
+    return IPv4Address(value) if version == 4 else IPv6Address(value)
+
+
+class AddressPool(FrozenModel):
+    """One pool and what each node gets from it. `rails` are the rails it serves; counts are addresses unless named.
+
+    `space` is the part of the supernet that is the pool's; `subnet` is the network that a pod's interface sees, which
+    is wider only where the rails of a flat fabric share one. With division `prefixes` each node's prefix is its subnet:
+    `gateway`, `reserved_first` and `reserved_last` then hold within each prefix, and `gateway` is the first node's.
+    `usable` leaves out network, broadcast, gateway, reserved and excluded addresses; `needed` is what the planned nodes
+    take, spare and surge nodes included; `max_nodes` is how many nodes the pool can ever serve. `shares` holds, in node
+    order, the prefix or the addresses of each node's pods.
+    """
+
+    name: str
+    rails: tuple[int, ...]
+    space: Network
+    subnet: Network
+    division: Division
+    gateway_position: Literal["none", "first", "last"]
+    reserved_first: int
+    reserved_last: int
+    excluded: tuple[Span, ...]
+    node_prefix_length: int | None
+    addresses_per_node: int
+    usable: int = 0
+    needed: int = 0
+    max_nodes: int = 0
+    shares: tuple[str, ...] = Field(default=(), repr=False)
+
+    def altered(self, **changes: Any) -> AddressPool:
+        """The pool with other fields; unlike `model_copy` it keeps nothing that was derived from the old ones."""
+        return AddressPool.model_construct(
+            **{name: changes.get(name, getattr(self, name)) for name in AddressPool.model_fields}
+        )
+
+    @property
+    def headroom(self) -> int:
+        """Addresses that stay free."""
+        return self.usable - self.needed
+
+    @property
+    def gateway(self) -> IPAddress | None:
+        """The router of the subnet; with division `prefixes` the first node's."""
+        return self.gateway_of(0)
+
+    def gateway_of(self, node: int) -> IPAddress | None:
+        """The router that a node's pods use."""
+        if self.gateway_position == "none":
+            return None
+        first, last = self._hosts(self._bounds(node))
+        return address(self.space.version, first if self.gateway_position == "first" else last)
+
+    def node_prefix(self, node: int) -> IPNetwork | None:
+        """The node's own prefix; None where nodes share the subnet."""
+        if self.node_prefix_length is None:
+            return None
+        return type(self.space)((self._bounds(node)[0], self.node_prefix_length))
+
+    @cached_property
+    def available(self) -> AddressSpace:
+        """What may be given out where nodes share the subnet."""
+        return self._without_fixed((int(self.space.network_address), int(self.space.broadcast_address)))
+
+    def share(self, node: int) -> AddressSpace:
+        """The addresses that the node's pods may hold."""
+        if self.division == "prefixes":
+            return self._without_fixed(self._bounds(node))
+        if self.division == "sequence":
+            return self.available.slice(node * self.addresses_per_node, self.addresses_per_node)
+        first = int(self.space.network_address) + 1 + node * self.addresses_per_node
+        return self.available.clipped(first, first + self.addresses_per_node - 1)
+
+    def _bounds(self, node: int) -> Run:
+        """First and last address of the network that holds a node's addresses."""
+        first = int(self.space.network_address)
+        if self.node_prefix_length is None:
+            return first, int(self.space.broadcast_address)
+        size = 1 << (self.space.max_prefixlen - self.node_prefix_length)
+        return first + node * size, first + (node + 1) * size - 1
+
+    def _hosts(self, network: Run) -> Run:
+        first, last = network
+        if last - first < 2:
+            # Point-to-point networks have neither a network nor a broadcast address (RFC 3021, RFC 6164).
+            return network
+        # IPv6 has no broadcast; its first address is the routers' anycast address (RFC 4291, section 2.6.1).
+        return first + 1, last - (self.space.version == 4)
+
+    def _without_fixed(self, network: Run) -> AddressSpace:
+        first, last = self._hosts(network)
+        low, high = first + self.reserved_first, last - self.reserved_last
+        if self.gateway_position == "first":
+            low = max(low, first + 1)
+        elif self.gateway_position == "last":
+            high = min(high, last - 1)
+        return AddressSpace.of([(low, high)]).minus(self._excluded)
+
+    @cached_property
+    def _excluded(self) -> AddressSpace:
+        return AddressSpace.of((int(span.first), int(span.last)) for span in self.excluded)
+
+
+class RangeInUse(FrozenModel):
+    """A range that the fabric was proved not to touch."""
+
+    name: str
+    range: Network
+
+
+class Limit(FrozenModel):
+    """A limit outside the address space that the plan was held against; `nodes` is how many nodes it allows."""
+
+    name: str
+    value: int
+    limit: int
+    unit: str
+    nodes: int
+    source: str
+
+
+class Growth(FrozenModel):
+    """What is left: `step` nodes are added at a time, `steps` more times, up to `max_nodes` nodes.
+
+    `ends_at` names what ends it. `next_subnet` is the size of pool that serves more nodes, `next_supernet` the smallest
+    supernet that holds one for every rail slot; both empty where no address range can be that large.
+    """
+
+    step: int
+    steps: int
+    max_nodes: int
+    ends_at: str
+    next_subnet: str
+    next_supernet: str
+
+
+class CapacityProof(FrozenModel):
+    """Why the plan holds. `needed_per_node` is what a full node takes from each pool."""
+
+    nodes: int
+    spare_nodes: int
+    surge_nodes: int
+    needed_per_node: int
+    growth: Growth
+    limits: tuple[Limit, ...]
+    disjoint_from: tuple[RangeInUse, ...]
+    not_stated: tuple[str, ...]
+
+    @property
+    def wanted(self) -> int:
+        """Nodes that must have addresses at the same time."""
+        return self.nodes + self.spare_nodes + self.surge_nodes
+
+
+class AddressPlan(FrozenModel):
+    """All fabric addresses of a stack; no pools with the layout `none`."""
+
+    layout: Layout
+    ipam: Ipam | None
+    supernet: Network | None
+    addresses_per_nic: int
+    node_names: tuple[str, ...]
+    pools: tuple[AddressPool, ...]
+    proof: CapacityProof
+
+    def pool_of(self, rail: int) -> AddressPool | None:
+        """The pool that serves a rail; None where the layout gives no addresses."""
+        return next((pool for pool in self.pools if rail in pool.rails), None)
+
+    def nic_address(self, node: int, rail: int) -> IPAddress | None:
+        """The first address that the pod on a node's NIC is planned to hold; None where the layout gives none.
+
+        Which pod of a node gets which address of the node's share is decided by the IPAM at run time; full-node pods
+        take them in this order.
+        """
+        pool = self.pool_of(rail)
+        if pool is None:
+            return None
+        position = pool.rails.index(rail) * self.addresses_per_nic
+        run = pool.share(node).slice(position, 1).runs
+        return address(pool.space.version, run[0][0]) if run else None
+
+    def without_shares(self) -> AddressPlan:
+        """The plan without one entry per node, for outputs that must stay small."""
+        return self.model_copy(update={"pools": tuple(pool.altered(shares=()) for pool in self.pools)})
+
+
+def span_text(version: int, space: AddressSpace) -> str:
+    """`10.0.0.1-10.0.0.4` or `10.0.0.1`; several runs with commas."""
+    return ",".join(
+        str(address(version, first)) if first == last else f"{address(version, first)}-{address(version, last)}"
+        for first, last in space.runs
+    )

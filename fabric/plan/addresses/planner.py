@@ -1,0 +1,74 @@
+"""From addressing and demand to the address plan, or to the reason why there is none and the smallest way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabric.plan.addresses.capacity import Refusal, pools_of
+from fabric.plan.addresses.demand import AddressDemand
+from fabric.plan.addresses.growth import growth_of, limits_of
+from fabric.plan.addresses.model import AddressPlan, AddressPool, CapacityProof, Limit, RangeInUse, span_text
+from fabric.plan.addresses.remedies import remedy
+from fabric.spec import Addressing, AddressRanges
+from fabric.spec.network_types import IPNetwork
+
+
+def plan_addresses(addressing: Addressing, ranges: AddressRanges, demand: AddressDemand) -> AddressPlan | Refusal:
+    """The plan, or why there is none; what a refusal proposes is proved to fit.
+
+    Raises:
+        ValueError: the layout gives addresses, and `addressing` has no supernet.
+    """
+    if demand.layout == "none":
+        return _plan(addressing, ranges, demand, (), ())
+    if addressing.supernet is None:
+        raise ValueError(f"the layout {demand.layout} needs a supernet")
+    pools = pools_of(addressing, addressing.supernet, demand)
+    if isinstance(pools, Refusal):
+        return pools.model_copy(update={"remedy": remedy(addressing, addressing.supernet, demand, pools)})
+    return _plan(addressing, ranges, demand, pools, limits_of(addressing, demand))
+
+
+def stated_ranges(ranges: AddressRanges) -> list[tuple[str, IPNetwork]]:
+    """The ranges in use that the stack file names, each with its key."""
+    named = [("pods", ranges.pods), ("services", ranges.services), ("nodes", ranges.nodes)]
+    stated = [(name, network) for name, network in named if network is not None]
+    return stated + [(f"reserved[{place}]", network) for place, network in enumerate(ranges.reserved)]
+
+
+def not_stated(ranges: AddressRanges) -> tuple[str, ...]:
+    """The cluster's own ranges that the stack file does not name."""
+    return tuple(name for name in ("pods", "services", "nodes") if getattr(ranges, name) is None)
+
+
+def _plan(
+    addressing: Addressing,
+    ranges: AddressRanges,
+    demand: AddressDemand,
+    pools: tuple[AddressPool, ...],
+    limits: tuple[Limit, ...],
+) -> AddressPlan:
+    return AddressPlan(
+        layout=demand.layout,
+        ipam=demand.ipam if pools else None,
+        supernet=addressing.supernet if pools else None,
+        addresses_per_nic=demand.addresses_per_nic,
+        node_names=demand.node_names,
+        pools=tuple(pool.altered(shares=tuple(_shares(pool, demand.nodes))) for pool in pools),
+        proof=CapacityProof(
+            nodes=demand.nodes,
+            spare_nodes=addressing.spare_nodes,
+            surge_nodes=addressing.surge_nodes,
+            needed_per_node=demand.needed_per_node if pools else 0,
+            growth=growth_of(addressing, demand, pools, limits),
+            limits=limits,
+            disjoint_from=tuple(RangeInUse(name=name, range=network) for name, network in stated_ranges(ranges)),
+            not_stated=not_stated(ranges),
+        ),
+    )
+
+
+def _shares(pool: AddressPool, nodes: int) -> Iterator[str]:
+    for node in range(nodes):
+        prefix = pool.node_prefix(node)
+        yield span_text(pool.space.version, pool.share(node)) if prefix is None else str(prefix)

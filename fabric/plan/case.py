@@ -1,0 +1,111 @@
+"""One stack with everything that was decided for it so far: what rules look at, and what the plan is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fabric.catalog import Catalog, Nic, ReleaseLine, Shape
+from fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
+from fabric.plan.choices import Choices, choices_of
+from fabric.spec import StackSpec
+
+if TYPE_CHECKING:
+    from fabric.plan.plan import Plan
+
+
+@dataclass(frozen=True)
+class Case:
+    """A stack under examination.
+
+    `shapes` holds each pool's shape, in pool order; `shape` is the first one with what the stack file says about single
+    rails. `addresses` is None where the layout needs a supernet and has none. `plan` is None before it is made.
+    """
+
+    spec: StackSpec
+    known: Catalog
+    shapes: tuple[Shape, ...]
+    shape: Shape
+    line: ReleaseLine
+    choices: Choices
+    demand: AddressDemand
+    addresses: AddressPlan | Refusal | None
+    plan: Plan | None = None
+
+    @property
+    def nodes(self) -> int:
+        """GPU nodes of the stack."""
+        return sum(pool.nodes for pool in self.spec.cluster.pools)
+
+    @property
+    def mtu(self) -> int | None:
+        """MTU of the pods' interfaces in bytes; None where neither stack nor shape states one."""
+        return self.spec.fabric.mtu or self.shape.mtu
+
+    @property
+    def pods_per_nic(self) -> int:
+        """Pods that one NIC can serve at a time."""
+        return self.demand.addresses_per_nic
+
+
+def case_of(spec: StackSpec) -> Case:
+    """The case of a spec, up to its addresses."""
+    known = spec.catalog
+    shapes = tuple(_found(known, pool.shape) for pool in spec.cluster.pools)
+    shape = _with_overrides(shapes[0], spec)
+    line = known.releases[spec.software.release_line]
+    choices = choices_of(spec, shape, known)
+    demand = _demand(spec, shape, line, choices)
+    addressing = spec.fabric.addressing
+    missing = demand.layout != "none" and addressing.supernet is None
+    return Case(
+        spec=spec,
+        known=known,
+        shapes=shapes,
+        shape=shape,
+        line=line,
+        choices=choices,
+        demand=demand,
+        addresses=None if missing or not demand.rails else plan_addresses(addressing, spec.cluster.ranges, demand),
+    )
+
+
+def _found(known: Catalog, name: str) -> Shape:
+    shape = known.find(name)
+    if shape is None:
+        raise LookupError(f"the spec was validated against another catalog: it has no shape {name!r}")
+    return shape
+
+
+def _with_overrides(shape: Shape, spec: StackSpec) -> Shape:
+    """The shape with the facts that the stack file states for single rails; entries for rails it lacks are ignored."""
+    nics = list(shape.nics)
+    for entry in spec.fabric.rails:
+        if entry.rail < len(nics):
+            facts = entry.model_dump(include={"pci", "interface", "rdma_device", "nearest_gpu"}, exclude_none=True)
+            nics[entry.rail] = Nic(**{**dict(nics[entry.rail]), **facts})
+    vfs = spec.fabric.vfs_per_nic
+    return shape.model_copy(update={"nics": tuple(nics), "vfs_per_nic": shape.vfs_per_nic if vfs is None else vfs})
+
+
+def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices) -> AddressDemand:
+    access = choices.row.access if choices.row else "physical"
+    per_nic = {"virtual": max(1, shape.vfs_per_nic), "physical": 1, "host": 1, "shared": spec.fabric.pods_per_nic}[
+        access
+    ]
+    return AddressDemand(
+        layout=choices.layout,
+        ipam=choices.ipam or "host",
+        rails=shape.rails,
+        addresses_per_nic=per_nic,
+        nodes=sum(pool.nodes for pool in spec.cluster.pools),
+        node_names=_node_names(spec),
+        names={entry.rail: entry.network for entry in spec.fabric.rails if entry.network},
+        smallest_block=line.nv_ipam_smallest_block,
+    )
+
+
+def _node_names(spec: StackSpec) -> tuple[str, ...]:
+    """Names of all nodes in pool order; empty unless every pool lists its own."""
+    pools = spec.cluster.pools
+    return tuple(name for pool in pools for name in pool.node_names) if all(p.node_names for p in pools) else ()

@@ -1,0 +1,52 @@
+"""What a stack is: its own words, and for what it leaves out the default that the support matrix names."""
+
+from __future__ import annotations
+
+from fabric.catalog import Catalog, Shape, Support
+from fabric.catalog.shape import LinkType
+from fabric.model import FrozenModel
+from fabric.spec import StackSpec
+from fabric.spec.addressing import Ipam, Layout
+from fabric.spec.fabric import Manager, Model, RdmaMode
+
+
+class Choices(FrozenModel):
+    """Every choice made. `row` is the matrix' row for manager and model; None where the two do not go together."""
+
+    provider: str
+    manager: Manager
+    model: Model
+    rdma_mode: RdmaMode
+    link_type: LinkType
+    layout: Layout
+    ipam: Ipam | None
+    row: Support | None
+
+
+def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
+    """The stack's choices; whether they go together is for the rules to say."""
+    fabric, addressing = spec.fabric, spec.fabric.addressing
+    on_doks = spec.cluster.provider == "doks"
+    manager = fabric.manager or ("doks" if on_doks else "network-operator")
+    rows = [row for row in known.support if row.manager == manager]
+    link_type = fabric.link_type or (shape.nic_model.link_type if shape.nic_model else "ether")
+    model = fabric.model or _model_for(rows, link_type)
+    row = next((row for row in rows if row.model == model), None)
+    layout = addressing.layout or (row.layouts[0] if row else "per-rail")
+    return Choices(
+        provider=spec.cluster.provider,
+        manager=manager,
+        model=model,
+        rdma_mode=fabric.rdma_mode or (row.rdma_modes[0] if row else "shared"),
+        link_type=link_type,
+        layout=layout,
+        ipam=addressing.ipam or next(iter(row.ipams if row else ()), None),
+        row=row,
+    )
+
+
+def _model_for(rows: list[Support], link_type: LinkType) -> Model:
+    """A manager's usual model on a link layer: virtual functions where it has them."""
+    fitting = [row for row in rows if link_type in row.link_types]
+    virtual = [row for row in fitting if row.access == "virtual"]
+    return next(iter(virtual + fitting + rows)).model

@@ -1,0 +1,65 @@
+"""What the device plug-ins advertise: one resource per rail, or one for all, selected by the rails' own facts."""
+
+from __future__ import annotations
+
+from fabric.k8s.device_plugin import DeviceSelectors, SriovDevicePluginConfig, SriovResource
+from fabric.k8s.rdma_device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig, RdmaSharedResource
+from fabric.plan.case import Case
+from fabric.plan.rails import Rail
+
+# Seconds after which the shared plug-in looks for NICs again; Spiderpool's chart has the same.
+_LOOK_AGAIN_S = 300
+
+
+def sriov_plugin_config(case: Case, rails: tuple[Rail, ...]) -> SriovDevicePluginConfig:
+    """One resource per resource name of the rails, for the SR-IOV network device plug-in.
+
+    NICs are selected by PCI address where it is known, since interface names differ between node images. Virtual
+    functions are named by the physical one that they belong to.
+    """
+    nic, virtual = case.shape.nic_model, case.choices.row is not None and case.choices.row.access == "virtual"
+    device = None if nic is None else nic.vf_device_id if virtual else nic.device_id
+    by_resource: dict[str, list[Rail]] = {}
+    for rail in rails:
+        by_resource.setdefault(rail.resource or "", []).append(rail)
+    resources = []
+    for name, members in by_resource.items():
+        addresses = tuple(rail.pci for rail in members if rail.pci)
+        interfaces = tuple(rail.interface for rail in members if rail.interface)
+        resources.append(
+            SriovResource(
+                resource_prefix=members[0].resource_prefix,
+                resource_name=name,
+                selectors=DeviceSelectors(
+                    vendors=_one(nic.vendor_id if nic else None),
+                    devices=_one(device),
+                    drivers=_one(nic.driver if nic else None),
+                    root_devices=addresses or None if virtual else None,
+                    pci_addresses=None if virtual else addresses or None,
+                    pf_names=interfaces or None if not addresses else None,
+                    link_types=("infiniband",) if case.choices.link_type == "infiniband" else None,
+                    is_rdma=True,
+                ),
+            )
+        )
+    return SriovDevicePluginConfig(resource_list=tuple(resources))
+
+
+def shared_plugin_config(case: Case, rails: tuple[Rail, ...]) -> RdmaSharedDevicePluginConfig:
+    """One resource per rail, for the RDMA shared device plug-in; it knows NICs by their interface only."""
+    return RdmaSharedDevicePluginConfig(
+        periodic_update_interval=_LOOK_AGAIN_S,
+        config_list=tuple(
+            RdmaSharedResource(
+                resource_prefix=rail.resource_prefix,
+                resource_name=rail.resource or "",
+                rdma_hca_max=case.pods_per_nic,
+                selectors=RdmaSelectors(if_names=(rail.interface or "",)),
+            )
+            for rail in rails
+        ),
+    )
+
+
+def _one(value: str | None) -> tuple[str, ...] | None:
+    return None if value is None else (value,)

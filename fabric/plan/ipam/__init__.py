@@ -1,0 +1,33 @@
+"""One address plan for every IPAM: the pool objects it needs, and what a network says about it."""
+
+from __future__ import annotations
+
+from fabric.k8s.cni_config import Ipam
+from fabric.plan.addresses import AddressPlan, AddressPool
+from fabric.plan.ipam import nv_ipam, spiderpool, whereabouts
+from fabric.plan.records import PlannedObject
+
+__all__ = ["cni_ipam", "pool_objects"]
+
+
+def pool_objects(addresses: AddressPlan, namespace: str) -> tuple[PlannedObject, ...]:
+    """The pools as objects, in rail order; none where the networks or the hosts carry the addresses.
+
+    `namespace` is the one in which nv-ipam looks for pools; Spiderpool's belong to the cluster.
+    """
+    if addresses.ipam == "nv-ipam":
+        return nv_ipam.pool_objects(addresses, namespace)
+    if addresses.ipam == "spiderpool":
+        return spiderpool.pool_objects(addresses)
+    return ()
+
+
+def cni_ipam(addresses: AddressPlan, pool: AddressPool | None) -> Ipam | None:
+    """The `ipam` section of a network that takes its addresses from a pool; None where it has none of its own."""
+    if pool is None:
+        return None
+    if addresses.ipam == "nv-ipam":
+        return nv_ipam.cni_ipam(pool)
+    if addresses.ipam == "whereabouts":
+        return whereabouts.cni_ipam(pool)
+    return None

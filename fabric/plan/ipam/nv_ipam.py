@@ -1,0 +1,112 @@
+"""The address plan for NVIDIA's IPAM: an IPPool where nodes share a subnet, a CIDRPool where each has its own."""
+
+from __future__ import annotations
+
+from fabric.k8s.base import ObjectMeta
+from fabric.k8s.cni_config import NvIpam
+from fabric.k8s.nv_ipam import (
+    CIDRPool,
+    CIDRPoolSpec,
+    ExcludedIndexes,
+    ExcludedRange,
+    IPPool,
+    IPPoolSpec,
+    StaticAllocation,
+)
+from fabric.plan.addresses import AddressPlan, AddressPool
+from fabric.plan.addresses.demand import hosts_in
+from fabric.plan.addresses.model import address
+from fabric.plan.records import PlannedObject
+
+
+def pool_objects(addresses: AddressPlan, namespace: str) -> tuple[PlannedObject, ...]:
+    """One object per pool, in the operator's namespace: nv-ipam looks nowhere else."""
+    return tuple(
+        PlannedObject(
+            object=IPPool(metadata=ObjectMeta(name=pool.name, namespace=namespace), spec=_shared(pool))
+            if pool.node_prefix_length is None
+            else CIDRPool(
+                metadata=ObjectMeta(name=pool.name, namespace=namespace),
+                spec=_own_prefixes(pool, pool.node_prefix_length, addresses.node_names),
+            )
+        )
+        for pool in addresses.pools
+    )
+
+
+def cni_ipam(pool: AddressPool) -> NvIpam:
+    """The `ipam` section that names the pool."""
+    return NvIpam(pool_name=pool.name, pool_type=None if pool.node_prefix_length is None else "cidrpool")
+
+
+def _shared(pool: AddressPool) -> IPPoolSpec:
+    return IPPoolSpec(
+        subnet=str(pool.subnet),
+        per_node_block_size=pool.addresses_per_node,
+        gateway=None if pool.gateway is None else str(pool.gateway),
+        exclusions=(*_reserved(pool), *_excluded(pool)) or None,
+    )
+
+
+def _own_prefixes(pool: AddressPool, prefix: int, node_names: tuple[str, ...]) -> CIDRPoolSpec:
+    return CIDRPoolSpec(
+        cidr=str(pool.space),
+        per_node_network_prefix=prefix,
+        gateway_index=gateway_index(pool),
+        exclusions=_excluded(pool) or None,
+        per_node_exclusions=tuple(
+            ExcludedIndexes(start_index=first, end_index=last) for first, last in reserved_indexes(pool)
+        )
+        or None,
+        # Without names nv-ipam itself hands the prefixes out, in order.
+        static_allocations=tuple(
+            StaticAllocation(prefix=share, node_name=name) for name, share in zip(node_names, pool.shares, strict=True)
+        )
+        if node_names
+        else None,
+    )
+
+
+def gateway_index(pool: AddressPool) -> int | None:
+    """Place of the gateway in each node's prefix, counted from its first address; None without one."""
+    if pool.gateway is None:
+        return None
+    return int(pool.gateway) - int(pool.space.network_address)
+
+
+def reserved_indexes(pool: AddressPool) -> tuple[tuple[int, int], ...]:
+    """Runs of reserved places in each node's prefix, counted from its first address."""
+    size = 1 << (pool.space.max_prefixlen - (pool.node_prefix_length or 0))
+    first = 0 if size <= 2 else 1
+    last = first + hosts_in(size, pool.space.version) - 1
+    runs = []
+    if pool.reserved_first:
+        runs.append((first, first + pool.reserved_first - 1))
+    if pool.reserved_last:
+        runs.append((last - pool.reserved_last + 1, last))
+    return tuple(runs)
+
+
+def _reserved(pool: AddressPool) -> tuple[ExcludedRange, ...]:
+    start = int(pool.space.network_address) + 1
+    end = start + hosts_in(pool.space.num_addresses, pool.space.version) - 1
+    runs = []
+    if pool.reserved_first:
+        runs.append((start, start + pool.reserved_first - 1))
+    if pool.reserved_last:
+        runs.append((end - pool.reserved_last + 1, end))
+    version = pool.space.version
+    return tuple(
+        ExcludedRange(start_ip=str(address(version, first)), end_ip=str(address(version, last))) for first, last in runs
+    )
+
+
+def _excluded(pool: AddressPool) -> tuple[ExcludedRange, ...]:
+    low, high = pool.space.network_address, pool.space.broadcast_address
+    return tuple(
+        ExcludedRange(
+            start_ip=str(max(span.first, low, key=int)),
+            end_ip=str(min(span.last, high, key=int)),
+        )
+        for span in pool.excluded
+    )

@@ -1,0 +1,215 @@
+"""Checks of the group `addresses`: that the plan fits, and that it touches nothing in use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabric.plan.addresses import AddressPlan, Refusal, not_stated, stated_ranges
+from fabric.plan.case import Case
+from fabric.rules.registry import Problem, check
+from fabric.spec.network_types import IPNetwork
+from fabric.spec.places import dotted
+
+# Pods from which on Whereabouts' published times are no longer acceptable, and pools from which on nothing is known.
+_WHEREABOUTS_PODS = 300
+_SPIDERPOOL_POOLS = 512
+
+
+def _at(key: str) -> str:
+    return dotted(("fabric", "addressing", key))
+
+
+def _refusals(case: Case, kind: str) -> Iterator[Problem]:
+    if isinstance(case.addresses, Refusal) and case.addresses.kind == kind:
+        yield Problem(_at(case.addresses.key), case.addresses.message, case.addresses.remedy)
+
+
+@check("ADR001")
+def addresses_fit(case: Case) -> Iterator[Problem]:
+    """Every pool holds what all nodes take, spare and surge nodes included."""
+    yield from _refusals(case, "capacity")
+
+
+@check("ADR002")
+def ranges_are_disjoint(case: Case) -> Iterator[Problem]:
+    """The supernet overlaps no range that the stack file names as in use."""
+    supernet = case.spec.fabric.addressing.supernet
+    stated = stated_ranges(case.spec.cluster.ranges)
+    if supernet is None or case.demand.layout == "none":
+        return
+    for name, network in stated:
+        if _overlap(supernet, network):
+            yield Problem(
+                _at("supernet"),
+                f"{supernet} overlaps {network}, the cluster's {name} range",
+                f"use a supernet outside {', '.join(str(taken) for _, taken in stated)}",
+            )
+
+
+@check("ADR003")
+def ranges_are_stated(case: Case) -> Iterator[Problem]:
+    """The cluster's own ranges are known, so that an overlap can be ruled out."""
+    missing = not_stated(case.spec.cluster.ranges)
+    if missing and case.demand.layout != "none":
+        yield Problem(
+            dotted(("cluster", "ranges")),
+            f"the {', '.join(missing)} range{'s are' if len(missing) > 1 else ' is'} not stated",
+            f"add ranges: {{{', '.join(f'{name}: <CIDR>' for name in missing)}}} so that overlaps are found here",
+        )
+
+
+@check("ADR004")
+def gateway_leaves_every_node_its_addresses(case: Case) -> Iterator[Problem]:
+    """No node's block is one short because the gateway lies in it."""
+    yield from _refusals(case, "gateway")
+
+
+@check("ADR005")
+def layout_has_a_supernet(case: Case) -> Iterator[Problem]:
+    """A layout with addresses has a range to take them from."""
+    if case.addresses is None and case.demand.rails:
+        yield Problem(
+            _at("supernet"),
+            f"the layout {case.demand.layout} needs a supernet",
+            "add supernet: the range all fabric addresses come from, outside every range in use",
+        )
+
+
+@check("ADR006")
+def pools_stay_within_limits(case: Case) -> Iterator[Problem]:
+    """No pool outgrows what its controller or its store can hold."""
+    if not isinstance(case.addresses, AddressPlan):
+        return
+    for limit in case.addresses.proof.limits:
+        if limit.value > limit.limit:
+            wanted = case.addresses.proof.wanted
+            yield Problem(
+                _at("layout"),
+                f"{wanted} nodes need {limit.value} {limit.unit}, above the limit of {limit.limit} on {limit.name}: "
+                f"it allows {limit.nodes} nodes ({limit.source})",
+                f"plan at most {limit.nodes} nodes a stack, spare and surge nodes included",
+            )
+
+
+@check("ADR007")
+def supernet_can_be_cut(case: Case) -> Iterator[Problem]:
+    """The supernet holds an aligned subnet for every rail."""
+    yield from _refusals(case, "cut")
+
+
+@check("ADR008")
+def share_holds_what_a_node_takes(case: Case) -> Iterator[Problem]:
+    """A node's block or prefix holds an address for every pod on every NIC."""
+    yield from _refusals(case, "share")
+
+
+@check("ADR009")
+def exclusions_leave_every_node_its_addresses(case: Case) -> Iterator[Problem]:
+    """No node's share is used up by reserved or excluded addresses."""
+    yield from _refusals(case, "exclusion")
+
+
+@check("ADR010")
+def exclusions_lie_in_the_supernet(case: Case) -> Iterator[Problem]:
+    """Every excluded range lies inside the supernet."""
+    addressing = case.spec.fabric.addressing
+    supernet = addressing.supernet
+    if supernet is None:
+        return
+    for place, span in enumerate(addressing.exclude):
+        if span.first not in supernet or span.last not in supernet:
+            yield Problem(
+                dotted(("fabric", "addressing", "exclude", place)),
+                f"{span} does not lie in the supernet {supernet}",
+                "take it out, or correct it",
+            )
+
+
+@check("ADR011")
+def every_key_has_an_effect(case: Case) -> Iterator[Problem]:
+    """No key is given that the layout or the IPAM does not look at."""
+    layout, given = case.demand.layout, case.spec.fabric.addressing.model_fields_set
+    useless = {
+        "none": {
+            "supernet", "rail_slots", "prefix_length", "node_prefix_length", "addresses_per_node", "gateway",
+            "reserved_first", "reserved_last", "exclude", "spare_nodes", "surge_nodes", "growth_step",
+        },
+        "flat": {"node_prefix_length"},
+        "per-rail": {"node_prefix_length"},
+        "per-node": set[str](),
+    }[layout]  # fmt: skip
+    for field in sorted(useless & given):
+        info = type(case.spec.fabric.addressing).model_fields[field]
+        yield Problem(_at(info.alias or field), f"it has no effect with the layout {layout}", "leave it out")
+
+
+@check("ADR012")
+def whereabouts_stays_small(case: Case) -> Iterator[Problem]:
+    """Whereabouts serves no more pods than it can in time."""
+    pods = case.nodes * case.pods_per_nic
+    if case.choices.ipam == "whereabouts" and pods > _WHEREABOUTS_PODS:
+        yield Problem(
+            _at("ipam"),
+            f"Whereabouts would hand {case.demand.rails} addresses to each of {pods} pods, one lease at a time",
+            "leave ipam out, so that nv-ipam gives each node a block",
+        )
+
+
+@check("ADR013")
+def number_of_pools_is_proven(case: Case) -> Iterator[Problem]:
+    """Spiderpool is not asked for more pools than anyone reports."""
+    pools = case.nodes * case.demand.rails
+    if case.choices.ipam == "spiderpool" and case.demand.layout == "per-node" and pools > _SPIDERPOOL_POOLS:
+        yield Problem(
+            _at("layout"),
+            f"the layout per-node makes {pools} SpiderIPPools, one a node and rail",
+            "write layout: per-rail unless the leaf switches need a prefix per node",
+        )
+
+
+@check("ADR014")
+def supernet_is_for_hosts(case: Case) -> Iterator[Problem]:
+    """The supernet holds no addresses that hosts must not have."""
+    supernet = case.spec.fabric.addressing.supernet
+    if supernet is None or supernet.prefixlen == 0:
+        return
+    kinds = ("multicast", "loopback", "link_local", "unspecified")
+    for kind in kinds:
+        if getattr(supernet, f"is_{kind}"):
+            yield Problem(
+                _at("supernet"),
+                f"{supernet} is {kind.replace('_', '-')} address space",
+                "use a private range, such as 192.168.0.0/16 or fd00:10::/48",
+            )
+
+
+@check("ADR015")
+def supernet_is_private(case: Case) -> Iterator[Problem]:
+    """The supernet lies in ranges that nobody else can own."""
+    supernet = case.spec.fabric.addressing.supernet
+    if supernet is None or case.demand.layout == "none":
+        return
+    if supernet.is_global:
+        yield Problem(
+            _at("supernet"),
+            f"{supernet} is public address space",
+            "use a private range (RFC 1918, 100.64.0.0/10 or fc00::/7), unless this one is your own",
+        )
+
+
+@check("ADR016")
+def a_growth_step_is_left(case: Case) -> Iterator[Problem]:
+    """One more step of growth fits."""
+    if isinstance(case.addresses, AddressPlan) and case.addresses.pools and not case.addresses.proof.growth.steps:
+        growth = case.addresses.proof.growth
+        more = f"; a supernet of {growth.next_supernet} has" if growth.next_supernet else ""
+        yield Problem(
+            _at("supernet"),
+            f"no room for {growth.step} more node{'s' if growth.step > 1 else ''}: {growth.ends_at} end at "
+            f"{growth.max_nodes} nodes",
+            f"nothing to do if the cluster will not grow{more}",
+        )
+
+
+def _overlap(first: IPNetwork, second: IPNetwork) -> bool:
+    return first.version == second.version and first.overlaps(second)

@@ -1,0 +1,50 @@
+"""Checks of the group `cluster`: pools and machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabric.plan.case import Case
+from fabric.rules.registry import Problem, check
+from fabric.spec.places import dotted
+
+# Which shapes a provider's machines can have; a cluster that exists may have any.
+_SHAPES_OF = {"doks": ("doks",), "oke": ("oci",)}
+
+
+@check("CLU002")
+def pools_have_one_shape(case: Case) -> Iterator[Problem]:
+    """All pools of a stack have the same shape."""
+    first, *others = case.spec.cluster.pools
+    for place, pool in enumerate(others, start=1):
+        if pool.shape != first.shape:
+            yield Problem(
+                dotted(("cluster", "pools", place, "shape")),
+                f"pool {pool.name} has shape {pool.shape}, pool {first.name} has {first.shape}",
+                f"write {first.shape}, or move the pool to a stack of its own",
+            )
+
+
+@check("CLU004")
+def shape_has_rdma_nics(case: Case) -> Iterator[Problem]:
+    """Every pool's machines have RDMA NICs."""
+    for place, (pool, shape) in enumerate(zip(case.spec.cluster.pools, case.shapes, strict=True)):
+        if not shape.nics:
+            yield Problem(
+                dotted(("cluster", "pools", place, "shape")),
+                f"{pool.shape} has no RDMA NIC",
+                "write a shape with a fabric: `python -m fabric shapes --rdma` lists them",
+            )
+
+
+@check("CLU005")
+def shape_is_of_the_provider(case: Case) -> Iterator[Problem]:
+    """A cloud's pools have that cloud's machines."""
+    allowed = _SHAPES_OF.get(case.choices.provider)
+    for place, (pool, shape) in enumerate(zip(case.spec.cluster.pools, case.shapes, strict=True)):
+        if allowed is not None and shape.provider not in allowed:
+            yield Problem(
+                dotted(("cluster", "pools", place, "shape")),
+                f"{pool.shape} is no machine type of provider {case.choices.provider}",
+                f"`python -m fabric shapes --provider {allowed[0]}` lists those that are",
+            )

@@ -1,0 +1,115 @@
+"""`gpu-fabric:cluster` with provider `doks`: a cluster that DigitalOcean runs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StringConstraints, field_validator
+
+from fabric.model import FrozenModel
+from fabric.spec.cluster import ClusterBase, Pool, distinct_pool_names
+from fabric.spec.network_types import Network
+
+Tag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9:_-]{1,255}$")]
+DoksVersion = Annotated[str, StringConstraints(pattern=r"^(latest|1\.\d{1,2}(\.\d{1,3}(-do\.\d{1,3})?)?)$")]
+
+
+class SystemPool(FrozenModel):
+    """The CPU pool that comes with the cluster and carries its system pods."""
+
+    size: str = Field(default="s-4vcpu-8gb", min_length=1, description="a CPU size; changing it replaces the cluster")
+    nodes: int = Field(default=2, ge=0, le=512, description="number of CPU nodes")
+    auto_scale_to_zero: bool = Field(default=False, description="whether the pool may shrink to no node at all")
+
+
+class AutoScale(FrozenModel):
+    """Bounds within which the provider changes the number of nodes."""
+
+    min_nodes: int = Field(ge=0, le=512, description="fewest nodes")
+    max_nodes: int = Field(ge=0, le=512, description="most nodes")
+
+
+class DoksPool(Pool):
+    """A pool of GPU Droplets. DOKS itself sets the vendor's taint, so `taints` lists only further ones."""
+
+    auto_scale: AutoScale | None = Field(default=None, description="bounds for automatic scaling; fixed size without")
+    contracted_nodes: int | None = Field(default=None, ge=1, description="nodes that the contract provides")
+    gpu_partition_mode: Literal["AMD_PARTITION_MODE_SPX_NPS1", "AMD_PARTITION_MODE_DPX_NPS2"] | None = Field(
+        default=None, description="partitioning of AMD GPUs; DPX doubles the GPUs that a node shows"
+    )
+    tags: tuple[Tag, ...] = Field(default=(), description="tags of the pool")
+
+
+class Vpc(FrozenModel):
+    """The VPC that the cluster lies in: a new one by its range, or one that exists by its id."""
+
+    id: str | None = Field(default=None, description="id of a VPC that exists")
+    nat_gateway: bool = Field(default=False, description="whether the VPC has a NAT gateway")
+
+
+class ManagedPlugins(FrozenModel):
+    """Who brings each plug-in: DigitalOcean (`managed`) or this stack's operators (`operator`)."""
+
+    gpu: Literal["managed", "operator", "dra"] = Field(default="managed", description="who advertises the GPUs")
+    rdma: Literal["managed", "off"] = Field(default="managed", description="the RDMA shared device plug-in")
+    metrics_exporter: bool = Field(default=False, description="AMD's managed metrics exporter")
+
+
+class ControlPlaneFirewall(FrozenModel):
+    """Who may reach the API server."""
+
+    allowed: tuple[Network, ...] = Field(min_length=1, description="ranges that may; must hold the deployer's own")
+
+
+class SingleSignOn(FrozenModel):
+    """Sign-on through an identity provider."""
+
+    required: bool = Field(default=False, description="whether tokens stop working")
+    issuer_url: str = Field(description="the identity provider")
+    client_id: str = Field(description="id of the client there")
+
+
+class DoksKubeconfig(FrozenModel):
+    """How the stack reaches the cluster it made."""
+
+    mode: Literal["token", "exec", "raw"] = Field(
+        default="token",
+        description="`token`: the API token, which does not expire; `exec`: doctl; `raw`: DOKS' own, good for 7 days",
+    )
+    expire_seconds: int = Field(default=0, ge=0, description="lifetime of a `raw` kubeconfig; 0: the provider's 7 days")
+
+
+class DoksCluster(ClusterBase):
+    """A DigitalOcean Kubernetes cluster with GPU pools on a fabric."""
+
+    provider: Literal["doks"] = Field(description="where the cluster comes from: DigitalOcean makes it")
+    region: Annotated[str, StringConstraints(pattern=r"^[a-z]{3}\d$")] = Field(description="region, such as atl1")
+    version: DoksVersion = Field(description="Kubernetes version: an exact slug such as 1.35.1-do.6, or 1.35")
+    vpc: Vpc = Vpc()
+    high_availability: bool | None = Field(
+        default=None, description="several control-plane nodes; cannot be undone; by default the version's own"
+    )
+    auto_upgrade: bool = Field(default=False, description="whether DigitalOcean upgrades the cluster by itself")
+    surge_upgrade: bool = Field(default=False, description="whether upgrades add nodes before they remove any")
+    isolated_workers: bool = Field(default=False, description="workers without public addresses; needs a NAT gateway")
+    system_pool: SystemPool = SystemPool()
+    pools: tuple[DoksPool, ...] = Field(min_length=1, description="the GPU pools")
+    mixed_fabrics: bool = Field(
+        default=False, description="accept different multi-node sizes in one cluster, against the published limit"
+    )
+    plugins: ManagedPlugins = ManagedPlugins()
+    kubeconfig: DoksKubeconfig = DoksKubeconfig()
+    control_plane_firewall: ControlPlaneFirewall | None = None
+    single_sign_on: SingleSignOn | None = None
+    droplet_quota: int = Field(default=25, ge=1, description="Droplets that the team may have; 25 unless raised")
+    destroy_associated_resources: bool = Field(
+        default=False, description="whether destroy also removes load balancers and volumes that the cluster made"
+    )
+    protect: bool = Field(default=False, description="refuse to delete or replace the cluster; set it in production")
+    tags: tuple[Tag, ...] = Field(default=(), description="tags of the cluster")
+
+    @field_validator("pools")
+    @classmethod
+    def _pool_names_differ(cls, value: tuple[DoksPool, ...]) -> tuple[DoksPool, ...]:
+        distinct_pool_names(value)
+        return value

@@ -1,0 +1,86 @@
+"""Networks, addresses and spans as a user writes them, for IPv4 and IPv6 alike."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import Annotated, Any
+
+from pydantic import GetPydanticSchema, PlainSerializer, WithJsonSchema
+from pydantic_core import core_schema
+
+from fabric.model import FrozenModel
+
+IPAddress = IPv4Address | IPv6Address
+IPNetwork = IPv4Network | IPv6Network
+
+
+def parse_network(value: Any) -> IPNetwork:
+    """A network in CIDR notation.
+
+    Raises:
+        ValueError: it is none, or has host bits; the message names the network that was probably meant.
+    """
+    if isinstance(value, (IPv4Network, IPv6Network)):
+        return value
+    if not isinstance(value, str) or "/" not in value:
+        raise ValueError(f"{value!r} is no network; write CIDR notation, such as 192.168.0.0/16 or fd00:10::/48")
+    try:
+        return ip_network(value)
+    except ValueError:
+        pass
+    try:
+        meant = ip_network(value, strict=False)
+    except ValueError:
+        raise ValueError(
+            f"{value!r} is no network; write CIDR notation, such as 192.168.0.0/16 or fd00:10::/48"
+        ) from None
+    raise ValueError(f"{value} has host bits set; write {meant}")
+
+
+class AddressSpan(FrozenModel):
+    """A run of addresses, both ends included."""
+
+    first: IPAddress
+    last: IPAddress
+
+    def __str__(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+def parse_span(value: Any) -> AddressSpan:
+    """An address, a range `first-last`, or a network in CIDR notation.
+
+    Raises:
+        ValueError: it is none of these, or runs backwards.
+    """
+    if isinstance(value, AddressSpan):
+        return value
+    form = "write an address, a range first-last, or a network"
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is no address; {form}")
+    if "/" in value:
+        network = parse_network(value)
+        return AddressSpan(first=network.network_address, last=network.broadcast_address)
+    start, _, end = value.partition("-")
+    try:
+        first = ip_address(start.strip())
+        last = ip_address(end.strip()) if end else first
+    except ValueError:
+        raise ValueError(f"{value!r} is no address; {form}") from None
+    if first.version != last.version or int(first) > int(last):
+        raise ValueError(f"{value} runs backwards; write the lower address first")
+    return AddressSpan(first=first, last=last)
+
+
+Network = Annotated[
+    IPNetwork,
+    GetPydanticSchema(lambda _source, _handler: core_schema.no_info_plain_validator_function(parse_network)),
+    PlainSerializer(str, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "description": "network in CIDR notation"}),
+]
+Span = Annotated[
+    AddressSpan,
+    GetPydanticSchema(lambda _source, _handler: core_schema.no_info_plain_validator_function(parse_span)),
+    PlainSerializer(str, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "description": "address, range first-last, or network"}),
+]

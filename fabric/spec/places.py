@@ -1,0 +1,21 @@
+"""Places in a stack file, as a user reads them."""
+
+from __future__ import annotations
+
+NAMESPACE = "gpu-fabric"
+
+Location = tuple[int | str, ...]
+"""The keys and list positions that lead to a place."""
+
+
+def dotted(location: Location) -> str:
+    """`("cluster", "pools", 0, "nodes")` as `gpu-fabric:cluster.pools[0].nodes`."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return f"{NAMESPACE}:{text.lstrip('.')}"
+
+
+def within(place: Location, parent: Location) -> bool:
+    """Whether a place lies inside another one."""
+    return len(place) > len(parent) and place[: len(parent)] == parent
