@@ -56,7 +56,9 @@ lint: setup ## check style and types
 docs: setup ## write the generated pages anew
 	@$(PY) -m fabric schema stack > docs/schema/stack.json
 	@$(PY) -m fabric schema contract > docs/schema/contract.json
-	@$(PY) -m fabric reference > docs/configuration.md
+	@$(PY) -m fabric reference configuration > docs/configuration.md
+	@$(PY) -m fabric reference rules > docs/rules.md
+	@$(PY) -m fabric reference support > docs/support.md
 
 bench: setup ## measure the budgets, as ratios within one run
 	@$(PY) -m sandbox build core helm

@@ -20,10 +20,12 @@ from fabric.plan import FabricContract
 from fabric.prepare import prepare_stack
 from fabric.reference import configuration_reference
 from fabric.report import plan_report, print_report, summary
-from fabric.rules import ConfigurationError, rules
+from fabric.rules import ConfigurationError, promise, rules
+from fabric.rules_reference import rules_reference
 from fabric.shape_listing import matching_shapes, shape_document, shape_page, shape_table
 from fabric.spec.suggestion import nearest
 from fabric.stack_schema import stack_file_schema
+from fabric.support_reference import support_reference
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 
@@ -56,6 +58,20 @@ class SchemaOf(StrEnum):
     STACK = "stack"
     CONTRACT = "contract"
 
+
+class ReferenceOf(StrEnum):
+    """What a reference page describes."""
+
+    CONFIGURATION = "configuration"
+    RULES = "rules"
+    SUPPORT = "support"
+
+
+_PAGES = {
+    ReferenceOf.CONFIGURATION: configuration_reference,
+    ReferenceOf.RULES: rules_reference,
+    ReferenceOf.SUPPORT: support_reference,
+}
 
 Stack = Annotated[str, typer.Option("-s", "--stack", help="the stack's name: Pulumi.<name>.yaml here or in examples/")]
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
@@ -123,12 +139,15 @@ def shapes(
 
 @app.command()
 def explain(rule: Annotated[str, typer.Argument(help="id of a rule, such as ADR001")]) -> None:
-    """Say what a rule checks and why."""
+    """Say what a rule holds, what is wrong where it does not, why that matters, and on whose word."""
     book = rules()
     if rule not in book:
         _refuse(f"no rule {rule!r}: {nearest(rule, book)}allowed: {', '.join(sorted(book))}")
     found = book[rule]
-    print(f"{found.id} ({found.severity})\n{found.title}\n{found.why}")
+    held = promise(rule)
+    lines = [f"{found.id} ({found.severity})", found.title, found.why]
+    lines += [f"Holds: {held}"] if held else []
+    print("\n".join([*lines, f"Source: {found.source}."]))
 
 
 @app.command()
@@ -138,9 +157,13 @@ def schema(of: Annotated[SchemaOf, typer.Argument(help="what a user may write, o
 
 
 @app.command()
-def reference() -> None:
-    """Print the configuration reference as Markdown."""
-    sys.stdout.write(configuration_reference())
+def reference(
+    of: Annotated[ReferenceOf, typer.Argument(help="every key, every rule, or what goes with what")] = (
+        ReferenceOf.CONFIGURATION
+    ),
+) -> None:
+    """Print a reference page as Markdown."""
+    sys.stdout.write(_PAGES[of]())
 
 
 def _print_json(value: Any) -> None:

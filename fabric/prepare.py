@@ -74,9 +74,14 @@ def _planned(spec: StackSpec) -> tuple[Plan | None, tuple[Finding, ...]]:
 
 
 def _not_said(later: tuple[Finding, ...], earlier: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Later findings, without those on a value that was faulty anyway: they were made with a default in its place."""
-    paths = {entry.path for entry in earlier}
-    return tuple(entry for entry in later if entry.path not in paths)
+    """Later findings, without those on, in or around a faulty value: they were made with a default in its place."""
+    return tuple(entry for entry in later if not any(_overlap(entry.path, other.path) for other in earlier))
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two dotted places are the same, or one lies in the other."""
+    inner, outer = (one, other) if len(one) > len(other) else (other, one)
+    return inner == outer or inner.startswith((f"{outer}.", f"{outer}["))
 
 
 def _kubeconfig(spec: StackSpec, root: Path, for_up: bool) -> tuple[Finding, ...]:

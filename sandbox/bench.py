@@ -1,4 +1,4 @@
-"""`make bench`: the budgets, each as a ratio of two things measured in this one run.
+"""`make bench`: the budgets, as ratios of two things measured in this one run wherever there is a fair second one.
 
 Absolute times depend on the machine and on what else it does; ratios of alternating runs hardly do.
 """
@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -23,6 +22,8 @@ from rich.table import Table
 from fabric.plan import HelmRelease, PlannedObject
 from fabric.prepare import prepare_stack
 from fabric.spec import stack_file
+from sandbox.bench_planning import planning, planning_as_a_command
+from sandbox.budget import Budget
 from sandbox.engine.workspace import Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
 from sandbox.toolchain.build import ensure
@@ -36,57 +37,6 @@ import pulumi_kubernetes
 
 pulumi_kubernetes.Provider("cluster", kubeconfig=pathlib.Path({kubeconfig!r}).read_text())
 """
-
-# Both sizes in turn in one process, so that whatever else the machine does slows both.
-_PLANNING = """import json, resource, statistics, sys, time
-from pathlib import Path
-from fabric.plan import build
-from fabric.spec import load_stack
-
-spec = load_stack(sys.argv[1], Path.cwd())
-
-def with_nodes(nodes):
-    pool = spec.cluster.pools[0].model_copy(update={"nodes": nodes})
-    return spec.model_copy(update={"cluster": spec.cluster.model_copy(update={"pools": (pool,)})})
-
-seconds = {nodes: [] for nodes in (16, 2048)}
-for _ in range(30):
-    for nodes, times in seconds.items():
-        sized = with_nodes(nodes)
-        began = time.perf_counter()
-        json.dumps(build(sized).model_dump(mode="json", by_alias=True))
-        times.append(time.perf_counter() - began)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-small, large = (statistics.median(times[5:]) for times in seconds.values())
-print(json.dumps({"small": small, "large": large, "peak_mib": peak}))
-"""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """One line of the result; `reference` is None for a figure that has a limit of its own."""
-
-    name: str
-    measured: float
-    reference: float | None
-    unit: str
-    limit: float
-
-    @property
-    def value(self) -> float:
-        """What the limit is for: the ratio, or the figure itself."""
-        return self.measured if self.reference is None else self.measured / self.reference
-
-    @property
-    def kept(self) -> bool:
-        """Whether the budget holds."""
-        return self.value <= self.limit
-
-    def row(self) -> tuple[str, ...]:
-        """The line as cells."""
-        against = ("-", "-") if self.reference is None else (f"{self.reference:.1f} {self.unit}", f"{self.value:.2f}")
-        limit = f"{self.limit:g} {self.unit}" if self.reference is None else f"{self.limit:g}"
-        return self.name, f"{self.measured:.1f} {self.unit}", *against, limit, "kept" if self.kept else "BROKEN"
 
 
 class Bench:
@@ -156,11 +106,13 @@ class Bench:
         """Everything the stack brings up, in its order, the way a guide tells it."""
         plan = self.plan
         self.apply(plan.namespaces)
-        self.release(plan.gpu_operator)
-        ready = plan.gpu_operator_ready
-        self.kubectl("wait", ready.kind, ready.name, f"--for={ready.wait_for}", f"--timeout={ready.timeout}s")
-        self.release(plan.network_operator)
-        self.apply((plan.policy,))
+        for release in plan.releases:
+            self.release(release)
+            ready = plan.gpu_operator_ready if release == plan.gpu_operator else None
+            if ready is not None:
+                self.kubectl("wait", ready.kind, ready.name, f"--for={ready.wait_for}", f"--timeout={ready.timeout}s")
+        if plan.policy is not None:
+            self.apply((plan.policy,))
         self.apply(plan.ip_pools)
         self.apply(plan.networks)
         self.apply(plan.nccl_config_maps)
@@ -171,7 +123,7 @@ class Bench:
         for entry in reversed(plan.objects[len(plan.namespaces) :]):
             place = ["--namespace", entry.object.metadata.namespace] if entry.object.metadata.namespace else []
             self.kubectl("delete", f"{entry.object.plural}.{entry.object.group()}".rstrip("."), entry.name, *place)
-        for release in (plan.network_operator, plan.gpu_operator):
+        for release in reversed(plan.releases):
             where = ["--namespace", release.namespace, "--kubeconfig", str(self.home.kubeconfig)]
             self._run([self.helm, "uninstall", release.name, *where, "--wait"], self.environment)
         self.kubectl("delete", "namespace", *(entry.name for entry in plan.namespaces))
@@ -217,17 +169,6 @@ def previewing(bench: Bench) -> Budget:
     return Budget("preview : preview of an empty program", _median(stack[1:]), _median(nothing[1:]), "s", 1.5)
 
 
-def planning() -> tuple[Budget, Budget]:
-    """Planning 2,048 nodes against 16, and the peak memory of both together."""
-    command = [sys.executable, "-c", _PLANNING, STACK]
-    result = subprocess.run(command, cwd=project_root(), capture_output=True, text=True, check=True)
-    figures: dict[str, float] = json.loads(result.stdout)
-    return (
-        Budget("plan of 2,048 nodes : of 16", figures["large"] * 1000, figures["small"] * 1000, "ms", 3.0),
-        Budget("peak memory of planning 2,048 nodes", figures["peak_mib"], None, "MiB", 200),
-    )
-
-
 @contextmanager
 def _empty_project(bench: Bench) -> Iterator[Path]:
     workspace = bench.workspace
@@ -268,8 +209,8 @@ def main() -> int:
             budgets.insert(0, installing(bench))
         finally:
             bench.sandbox("down")
-        _say("planning, 2,048 nodes against 16")
-        budgets += planning()
+        _say("planning, 128 to 2,048 nodes")
+        budgets += [*planning(), *planning_as_a_command()]
     table = Table("measured : reference", "measured", "reference", "ratio", "at most", "", box=None)
     for budget in budgets:
         table.add_row(*budget.row())

@@ -50,20 +50,21 @@ class SimulatedDevice(KubernetesModel):
 _DEVICES = TypeAdapter(tuple[SimulatedDevice, ...])
 
 
-def inventory(shape: Shape, vfs_per_nic: int | None = None) -> tuple[SimulatedDevice, ...]:
+def inventory(shape: Shape) -> tuple[SimulatedDevice, ...]:
     """All devices of one node of a shape: front-end NICs, RDMA NICs, then each NIC's virtual functions.
 
-    `vfs_per_nic` is by default the shape's own. The first front-end NIC carries the default route. Front-end NICs have
-    no virtual functions. Raises ValueError where a bus cannot hold the virtual functions.
+    The first front-end NIC carries the default route; front-end NICs have no virtual functions. Raises ValueError where
+    a bus cannot hold the virtual functions.
     """
     front_end = tuple(
         _front_end(shape, position, nic) for position, nic in enumerate(shape.front_end_nics or (FrontEndNic(),))
     )
     rails = tuple(_rail(shape, rail, nic) for rail, nic in enumerate(shape.nics))
     functions = Counter(_bus(device.pci) for device in (*front_end, *rails))
-    count = shape.vfs_per_nic if vfs_per_nic is None else vfs_per_nic
     virtual = tuple(
-        _virtual(shape, physical, index, functions[_bus(physical.pci)]) for physical in rails for index in range(count)
+        _virtual(shape, physical, index, functions[_bus(physical.pci)])
+        for physical in rails
+        for index in range(shape.vfs_per_nic)
     )
     return (*front_end, *rails, *virtual)
 
@@ -81,9 +82,9 @@ def virtual_function_address(pf: str, index: int, functions_on_bus: int) -> str:
     return f"{bus}:{routing // 8:02x}.{routing % 8}"
 
 
-def inventory_annotation(shape: Shape, vfs_per_nic: int | None = None) -> dict[str, str]:
+def inventory_annotation(shape: Shape) -> dict[str, str]:
     """The annotation that carries a node's devices."""
-    return annotation_of(inventory(shape, vfs_per_nic))
+    return annotation_of(inventory(shape))
 
 
 def annotation_of(devices: Iterable[SimulatedDevice]) -> dict[str, str]:

@@ -46,24 +46,30 @@ class NodeChanges:
 
 
 def desired_nodes(spec: StackSpec) -> list[Object]:
-    """The nodes of a stack as Kubernetes objects: `<pool>-<n>` for each pool, and the CPU node `system-0`.
+    """The nodes of a stack as Kubernetes objects: each pool's by the names it lists, else `<pool>-<n>`; one CPU node.
 
-    With a pool called `system` the CPU node is `system-cpu`. Raises ValueError for a pool whose shape is unknown.
+    The CPU node is `system-0`, or `system-cpu` where a GPU node has that name. NICs are the shape's, with
+    what the stack file says about single rails. Raises ValueError for a pool whose shape is unknown.
     """
+    from fabric.plan.case import shape_on_nodes
     from sandbox.inventory import inventory_annotation
 
     known = spec.catalog
-    names = {f"{pool.name}-{index}" for pool in spec.cluster.pools for index in range(pool.nodes)}
+    names = {name for pool in spec.cluster.pools for name in _names(pool)}
     system = "system-0" if "system-0" not in names else "system-cpu"
     nodes = [_node(system, _FIRST_ADDRESS, {"node-role.kubernetes.io/system": ""}, [], {}, _SYSTEM_NODE)]
     for pool in spec.cluster.pools:
         shape = known.find(pool.shape)
         if shape is None:
             raise ValueError(f"pool {pool.name}: no shape {pool.shape!r} in the catalog or in the stack file")
-        devices = inventory_annotation(shape, spec.fabric.vfs_per_nic)
-        for index in range(pool.nodes):
-            nodes.append(_gpu_node(pool, shape, index, _FIRST_ADDRESS + len(nodes), devices))
+        devices = inventory_annotation(shape_on_nodes(shape, spec.fabric))
+        for name in _names(pool):
+            nodes.append(_gpu_node(pool, shape, name, _FIRST_ADDRESS + len(nodes), devices))
     return nodes
+
+
+def _names(pool: Pool) -> tuple[str, ...]:
+    return pool.node_names or tuple(f"{pool.name}-{index}" for index in range(pool.nodes))
 
 
 def reconcile_nodes(api: Api, desired: Iterable[Object]) -> NodeChanges:
@@ -100,14 +106,14 @@ def wait_nodes_ready(api: Api) -> list[str]:
         time.sleep(0.1)
 
 
-def _gpu_node(pool: Pool, shape: Shape, index: int, address: IPv4Address, devices: dict[str, str]) -> Object:
+def _gpu_node(pool: Pool, shape: Shape, name: str, address: IPv4Address, devices: dict[str, str]) -> Object:
     labels = {"node.kubernetes.io/instance-type": shape.name, POOL_LABEL: pool.name, **pool.labels}
     taints = [
         {"key": taint.key, "value": taint.value, "effect": taint.effect}
         for taint in pool.taints_with(shape.gpus.vendor)
     ]
     capacity = {**_GPU_NODE, shape.gpus.resource: str(shape.gpus.count)}
-    return _node(f"{pool.name}-{index}", address, labels, taints, devices, capacity)
+    return _node(name, address, labels, taints, devices, capacity)
 
 
 def _node(

@@ -11,8 +11,10 @@ import yaml
 from pydantic import ValidationError
 
 from fabric.catalog.chart_key import ChartKeys, KeyProblem
+from fabric.catalog.doks_cluster import DoksClusterFacts
 from fabric.catalog.doks_size import DoksTable, size_shape
 from fabric.catalog.nccl_setting import DeviceAccess, NcclSetting, nccl_environment
+from fabric.catalog.oke_cluster import OkeClusterFacts
 from fabric.catalog.pod_setting import PodSettings
 from fabric.catalog.release import Chart, ChartName, Component, ComponentImages, Image, ReleaseLine, Requirement
 from fabric.catalog.shape import DoksSize, FrontEndNic, Gpus, Hardware, Nic, NicModel, Shape
@@ -29,6 +31,7 @@ __all__ = [
     "Component",
     "ComponentImages",
     "DeviceAccess",
+    "DoksClusterFacts",
     "DoksSize",
     "FrontEndNic",
     "Gpus",
@@ -39,6 +42,7 @@ __all__ = [
     "Nic",
     "NicModel",
     "NumaNode",
+    "OkeClusterFacts",
     "PciIdentity",
     "PodSettings",
     "ReleaseLine",
@@ -64,6 +68,8 @@ class Catalog(FrozenModel):
 
     shapes: dict[str, Shape]
     doks: DoksTable
+    doks_clusters: DoksClusterFacts
+    oke_clusters: OkeClusterFacts
     releases: dict[str, ReleaseLine]
     chart_keys: ChartKeys
     nccl: tuple[NcclSetting, ...]
@@ -136,6 +142,8 @@ def catalog() -> Catalog:
         {
             "shapes": oci | doks.shapes() | servers,
             "doks": doks,
+            "doks_clusters": _read(_FOLDER / "doks_clusters.yaml"),
+            "oke_clusters": _read(_FOLDER / "oke_clusters.yaml"),
             "releases": _rows(_FOLDER / "releases.yaml", "name"),
             "chart_keys": _read(_FOLDER / "chart_keys.yaml"),
             "nccl": _read(_FOLDER / "nccl.yaml"),

@@ -7,7 +7,6 @@ from typing import Literal
 
 from fabric.catalog.audience import Audience
 from fabric.catalog.shape import Shape
-from fabric.catalog.version import VersionText
 
 DeviceAccess = Literal["virtual", "physical", "shared", "host"]
 
@@ -19,8 +18,8 @@ class NcclSetting(Audience):
 
     `devices` says how the pod comes by the NICs; empty means any way. `virtual`: it holds virtual functions.
     `physical`: whole NICs, moved into its network namespace. `shared`: interfaces on top of the node's NICs, which stay
-    where they are. `host`: it runs in the node's network namespace. `min_nccl` is the first NCCL that knows the
-    variable, where that is published. A value `{hcaList}` stands for the RDMA devices of the shape, in rail order.
+    where they are. `host`: it runs in the node's network namespace. A value `{hcaList}` stands for the RDMA devices of
+    the shape, in rail order.
     """
 
     variable: str
@@ -28,7 +27,6 @@ class NcclSetting(Audience):
     why: str
     source: str
     devices: tuple[DeviceAccess, ...] = ()
-    min_nccl: VersionText | None = None
 
     def applies_to(self, shape: Shape, devices: DeviceAccess) -> bool:
         """Whether the row is meant for pods on this shape."""

@@ -111,14 +111,13 @@ class Requirement(FrozenModel):
 class ReleaseLine(FrozenModel):
     """One tested set.
 
-    `planned` says whether this version of the program can plan the line; `models` are the networking models it can plan
-    with it. nv-ipam differs by line: `nv_ipam_smallest_block` is the smallest number of addresses per node,
-    `nv_ipam_needs_gateway` whether a pool must name one, `nv_ipam_cidr_pools` whether the kind CIDRPool exists.
+    `planned` says whether this version of the program can plan the line. nv-ipam differs by line:
+    `nv_ipam_smallest_block` is the smallest number of addresses per node, `nv_ipam_needs_gateway` whether a pool must
+    name one, `nv_ipam_cidr_pools` whether the kind CIDRPool exists.
     """
 
     name: str
     planned: bool
-    models: tuple[str, ...] = ()
     charts: dict[ChartName, Chart]
     images: ComponentImages
     standalone: dict[StandaloneName, StandaloneComponent] = {}

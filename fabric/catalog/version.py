@@ -103,6 +103,15 @@ class VersionRange(FrozenModel):
         return ",".join(f"{sign}{bound}" for sign, bound in bounds if bound is not None) or "any"
 
 
+def lies_below(version: str, limit: str) -> bool:
+    """Whether every version that the text can mean lies below the limit; a vendor's build number counts.
+
+    `1.33.1-do.4` and `1.32` lie below `1.33.1-do.5`, while `1.33` and `1.33.1` may mean newer ones.
+    """
+    given, lowest = ([int(number) for number in re.findall(r"\d+", text)] for text in (version, limit))
+    return given < lowest[: len(given)]
+
+
 def _version(value: Any) -> Any:
     return Version.parse(value) if isinstance(value, str) else value
 

@@ -47,8 +47,7 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
     with_plugin = case.choices.manager != "doks" and case.choices.model != "host-network"
     by_policy = case.choices.manager == "network-operator" and with_plugin and row.access != "shared"
     virtual = sriov_plugin_config(case, rails) if by_policy else None
-    # IPoIB by Spiderpool brings no RDMA device into the pod, so nothing advertises one.
-    advertised = with_plugin and row.access == "shared" and (row.manager, row.model) != ("spiderpool", "ipoib")
+    advertised = with_plugin and row.access == "shared" and any(rail.resource is not None for rail in rails)
     shared = shared_plugin_config(case, rails) if advertised else None
     nccl = plan_nccl_files(case.shape, case.known, devices=row.access)
     offered = tuple(entry.name for entry in spec.fabric.namespaces)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fabric.catalog import Catalog, Nic, ReleaseLine, Shape
 from fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
 from fabric.plan.choices import Choices, choices_of
-from fabric.spec import StackSpec
+from fabric.spec import Fabric, StackSpec
 
 if TYPE_CHECKING:
     from fabric.plan.plan import Plan
@@ -52,7 +52,7 @@ def case_of(spec: StackSpec) -> Case:
     """The case of a spec, up to its addresses."""
     known = spec.catalog
     shapes = tuple(_found(known, pool.shape) for pool in spec.cluster.pools)
-    shape = _with_overrides(shapes[0], spec)
+    shape = shape_on_nodes(shapes[0], spec.fabric)
     line = known.releases[spec.software.release_line]
     choices = choices_of(spec, shape, known)
     demand = _demand(spec, shape, line, choices)
@@ -77,14 +77,14 @@ def _found(known: Catalog, name: str) -> Shape:
     return shape
 
 
-def _with_overrides(shape: Shape, spec: StackSpec) -> Shape:
-    """The shape with the facts that the stack file states for single rails; entries for rails it lacks are ignored."""
+def shape_on_nodes(shape: Shape, fabric: Fabric) -> Shape:
+    """The shape with what the stack file states about its NICs; entries for rails it lacks are left to the rules."""
     nics = list(shape.nics)
-    for entry in spec.fabric.rails:
+    for entry in fabric.rails:
         if entry.rail < len(nics):
             facts = entry.model_dump(include={"pci", "interface", "rdma_device", "nearest_gpu"}, exclude_none=True)
             nics[entry.rail] = Nic(**{**dict(nics[entry.rail]), **facts})
-    vfs = spec.fabric.vfs_per_nic
+    vfs = fabric.vfs_per_nic
     return shape.model_copy(update={"nics": tuple(nics), "vfs_per_nic": shape.vfs_per_nic if vfs is None else vfs})
 
 

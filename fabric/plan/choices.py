@@ -32,7 +32,8 @@ def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
     link_type = fabric.link_type or (shape.nic_model.link_type if shape.nic_model else "ether")
     model = fabric.model or _model_for(rows, link_type)
     row = next((row for row in rows if row.model == model), None)
-    layout = addressing.layout or (row.layouts[0] if row else "per-rail")
+    # Without a row nothing is known to need a supernet, so none is asked for.
+    layout = addressing.layout or (row.layouts[0] if row else "per-rail" if addressing.supernet else "none")
     return Choices(
         provider=spec.cluster.provider,
         manager=manager,

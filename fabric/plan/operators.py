@@ -60,7 +60,8 @@ def charts(case: Case) -> tuple[ChartName, ...]:
     managed = isinstance(cluster, DoksCluster) and cluster.plugins.gpu != "operator"
     if case.shape.gpus.vendor == "nvidia" and not managed and case.choices.manager != "doks":
         names.append("gpu-operator")
-    if case.choices.manager == "network-operator":
+    # On the host's network there is nothing for it to install.
+    if case.choices.manager == "network-operator" and case.choices.model != "host-network":
         names.append("network-operator")
     if case.choices.manager == "spiderpool":
         names.append("spiderpool")
@@ -77,11 +78,18 @@ def gpu_operator(case: Case) -> HelmRelease:
         "daemonsets": {"tolerations": accepted},
     }
     if switches.feature_discovery:
-        # Without this the worker stays off tainted nodes, and every operand waits for labels that never come.
-        computed["node-feature-discovery"] = {"worker": {"tolerations": accepted}}
+        computed["node-feature-discovery"] = _labelling(case)
     else:
         computed["nfd"] = {"enabled": False}
     return _release(case, "gpu-operator", computed, switches.values)
+
+
+def _labelling(case: Case) -> JsonValue:
+    """Values of Node Feature Discovery, the same in both charts.
+
+    Without them the worker stays off tainted nodes, and every operand waits for labels that never come.
+    """
+    return {"worker": {"tolerations": [toleration.to_dict() for toleration in tolerations(case)]}}
 
 
 def gpu_operator_ready(line: ReleaseLine) -> PlannedReadiness:
@@ -100,7 +108,10 @@ def network_operator(case: Case) -> HelmRelease:
     computed: dict[str, JsonValue] = {}
     if "gpu-operator" not in charts(case) and "nfd" not in case.spec.cluster.installed:
         # Somebody must label the nodes that have NICs, and exactly one.
+        accepted: JsonValue = [toleration.to_dict() for toleration in tolerations(case)]
         computed["nfd"] = {"enabled": True, "deployNodeFeatureRules": True}
+        computed["node-feature-discovery"] = {"worker": {"tolerations": accepted}}
+        computed["node-feature-discovery"] = _labelling(case)
     return _release(case, "network-operator", computed, case.spec.software.network_operator.values)
 
 
@@ -140,7 +151,6 @@ def nic_cluster_policy(
     def image(component: Component) -> dict[str, str]:
         return images.image(component).model_dump()
 
-    on_host = case.choices.model == "host-network"
     ipoib = OperandImage(**image("ipoib")) if case.choices.model == "ipoib" else None
     multus = Multus(**image("multus")) if case.spec.software.network_operator.multus else None
     policy = NicClusterPolicy(
@@ -158,9 +168,9 @@ def nic_cluster_policy(
             nv_ipam=NvIpamOperand(**image("nvIpam"), enable_webhook=False)
             if case.choices.ipam == "nv-ipam" and case.choices.layout != "none"
             else None,
-            secondary_network=None
-            if on_host
-            else SecondaryNetwork(multus=multus, cni_plugins=OperandImage(**image("cniPlugins")), ipoib=ipoib),
+            secondary_network=SecondaryNetwork(
+                multus=multus, cni_plugins=OperandImage(**image("cniPlugins")), ipoib=ipoib
+            ),
         ),
     )
     return PlannedObject(object=policy, wait_for="jsonpath={.status.state}=ready", timeout=_POLICY_TIMEOUT)

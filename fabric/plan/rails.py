@@ -17,8 +17,8 @@ class Rail(FrozenModel):
     """One rail. The pod's request, the device plug-in's selector and the network all come from this record.
 
     `pci`, `rdma_device` and `interface` are the physical function's on the host, None where not published; `resource`
-    has no prefix. `network`, `resource` and `pool` are None where pods get none: on the host's own network, or without
-    addresses. `pod_interface` is the interface's name inside the pod.
+    has no prefix. `network`, `resource` and `pool` are None where pods get none: on the host's own network, without a
+    device to ask for, or without addresses. `pod_interface` is the interface's name inside the pod.
     """
 
     index: int
@@ -68,7 +68,9 @@ def _rail(case: Case, index: int, nic: Nic, pool: str | None, override: RailOver
     network, resource, pod_interface = _names(case, index, nic, pool)
     if override is not None and not one_resource(case) and network is not None:
         network = override.network or network
-        resource = override.resource or (override.network.replace("-", "_") if override.network else resource)
+        # On DOKS the resource is DigitalOcean's, and names the very NIC.
+        if resource is not None and case.choices.manager != "doks":
+            resource = override.resource or (override.network.replace("-", "_") if override.network else resource)
     return Rail(
         index=index,
         network=network,
@@ -97,5 +99,8 @@ def _names(case: Case, index: int, nic: Nic, pool: str | None) -> tuple[str | No
         # The OKE guide's own names for the one network and the one resource of virtual functions.
         resource = "sriov_rdma_vf" if choices.row and choices.row.access == "virtual" else "rdma_nic"
         return pool, resource, pod_interface
+    if (choices.manager, choices.model) == ("spiderpool", "ipoib"):
+        # It brings no RDMA device into the pod, so no plug-in advertises one.
+        return f"rail-{index:02d}", None, pod_interface
     # The plug-ins' grammar allows no dash in a resource.
     return f"rail-{index:02d}", f"rail_{index:02d}", pod_interface

@@ -20,12 +20,15 @@ class AttachedNetwork(FrozenModel):
     """One interface of the pod: which rail it is, its network and resource, and its name inside the pod."""
 
     rail: int | None = Field(
-        description="number of the rail, from 0; none where all rails share a resource and any device may come"
+        default=None,
+        description="number of the rail, from 0; none where all rails share a resource and any device may come",
     )
     network: str = Field(description="name of the NetworkAttachmentDefinition")
-    resource: str = Field(description="extended resource that provides the device")
+    resource: str | None = Field(
+        default=None, description="extended resource that provides the device; none where the network needs none"
+    )
     interface: str = Field(description="name of the interface inside the pod")
-    mtu: int | None = Field(description="bytes; none where neither stack nor vendor states one")
+    mtu: int | None = Field(default=None, description="bytes; none where neither stack nor vendor states one")
 
 
 class FileMount(FrozenModel):
@@ -69,6 +72,9 @@ class FabricContract(FrozenModel):
     files: tuple[FileMount, ...]
     shared_memory: SharedMemory
     capabilities: tuple[str, ...] = Field(description="Linux capabilities to add to the container")
+    privileged: bool = Field(
+        description="whether the container must be privileged: on the host's network no device plug-in admits devices"
+    )
     node_selector: dict[str, str]
     tolerations: tuple[Toleration, ...]
     scheduler_hints: SchedulerHints
@@ -89,21 +95,20 @@ def plan_workload(
     `namespaces` are those in which networks and files exist.
     """
     shape = case.shape
-    shared = Counter(rail.resource for rail in rails)
+    shared = Counter(rail.network for rail in rails)
     attached = tuple(
         AttachedNetwork(
-            rail=rail.index if shared[rail.resource] == 1 else None,
+            rail=rail.index if shared[rail.network] == 1 else None,
             network=rail.network,
             resource=rail.resource_name,
             interface=rail.pod_interface,
             mtu=case.mtu,
         )
         for rail in rails
-        if rail.network is not None and rail.resource_name is not None and rail.pod_interface is not None
+        if rail.network is not None and rail.pod_interface is not None
     )
-    resources = {shape.gpus.resource: str(shape.gpus.count)}
-    for network in attached:
-        resources[network.resource] = str(int(resources.get(network.resource, "0")) + 1)
+    devices = Counter(network.resource for network in attached if network.resource is not None)
+    resources = {shape.gpus.resource: str(shape.gpus.count)} | {name: str(n) for name, n in devices.items()}
     files = tuple(
         FileMount(config_map=file.config_map, key=file.key, mount_path=file.mount_path, variable=file.variable)
         for file in nccl.files
@@ -126,6 +131,7 @@ def plan_workload(
         shared_memory=SharedMemory(size_limit=case.known.pod_settings.shared_memory_of(shape).size),
         # Registering memory with the NIC locks it.
         capabilities=("IPC_LOCK",),
+        privileged=case.choices.model == "host-network",
         node_selector={**_instance_type(case), **_common_labels(case)},
         tolerations=tolerations,
         # The pod takes all GPUs of its node.
@@ -164,18 +170,25 @@ def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
         volume = file.config_map.rpartition("-")[0]
         volumes.append({"name": volume, "configMap": {"name": file.config_map}})
         mounts.append({"name": volume, "mountPath": file.mount_path, "subPath": file.key, "readOnly": True})
+    if contract.host_network:
+        # Oracle's test jobs for physical functions; elsewhere the device plug-in brings the files.
+        volumes.append({"name": "rdma-devices", "hostPath": {"path": "/dev/infiniband"}})
+        mounts.append({"name": "rdma-devices", "mountPath": "/dev/infiniband"})
+    security: dict[str, JsonValue] = {"capabilities": {"add": list(contract.capabilities)}}
+    if contract.privileged:
+        security["privileged"] = True
     container: dict[str, JsonValue] = {
         "name": "worker",
         "resources": {"limits": dict(contract.resources), "requests": dict(contract.resources)},
         "env": [{"name": name, "value": value} for name, value in contract.environment.items()],
         "volumeMounts": mounts,
-        "securityContext": {"capabilities": {"add": list(contract.capabilities)}},
+        "securityContext": security,
     }
     on_host: dict[str, JsonValue] = (
         {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if contract.host_network else {}
     )
     return {
-        **({"metadata": {"annotations": dict(contract.annotations)}} if contract.annotations else {}),
+        "metadata": {"annotations": dict(contract.annotations)},
         "spec": {
             **on_host,
             "nodeSelector": dict(contract.node_selector),

@@ -1,7 +1,7 @@
 """Checks with stable ids, and the findings they give."""
 
 from fabric.rules.finding import ConfigurationError, Finding, Severity, errors
-from fabric.rules.registry import Problem, Rule, check, checked, finding, findings, rules
+from fabric.rules.registry import Problem, Rule, check, checked, finding, findings, groups, promise, rules
 
 __all__ = [
     "ConfigurationError",
@@ -14,5 +14,7 @@ __all__ = [
     "errors",
     "finding",
     "findings",
+    "groups",
+    "promise",
     "rules",
 ]

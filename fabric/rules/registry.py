@@ -76,6 +76,26 @@ def rules() -> dict[str, Rule]:
     return found
 
 
+@cache
+def groups() -> dict[str, str]:
+    """What each file of the book is about, by group: its first line, a comment."""
+    files = sorted((Path(__file__).parent / "book").glob("*.yaml"))
+    return {path.stem: path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for path in files}
+
+
+def promise(rule: str) -> str | None:
+    """What holds where the rule finds nothing, in its check's own words; None for rules checked while reading.
+
+    Raises:
+        KeyError: no rule has that id.
+    """
+    if rules()[rule].stage == "reading":
+        return None
+    import fabric.rules.checks  # noqa: F401  # as in `findings`
+
+    return (_CHECKS[rule].__doc__ or "").partition("\n")[0] or None
+
+
 def finding(rule: str, path: str, message: str, remedy: str) -> Finding:
     """A finding of a rule in the book; its severity is the rule's.
 

@@ -33,6 +33,20 @@ class Taint(FrozenModel):
         default="NoSchedule", description="what the taint does to pods that do not tolerate it"
     )
 
+    @field_validator("key")
+    @classmethod
+    def _key_is_legal(cls, value: str) -> str:
+        if not _LABEL_KEY.match(value):
+            raise ValueError("this is no key of a taint; write [domain/]name with letters, digits, '-', '_' and '.'")
+        return value
+
+    @field_validator("value")
+    @classmethod
+    def _value_is_legal(cls, value: str) -> str:
+        if not _LABEL_VALUE.match(value):
+            raise ValueError("this is no value of a taint; write at most 63 letters, digits, '-', '_' and '.'")
+        return value
+
 
 class Pool(FrozenModel):
     """A group of equal GPU nodes."""
@@ -104,9 +118,6 @@ class ClusterBase(FrozenModel):
         default={}, description="machine types of one's own, by name: what the catalog would say about them"
     )
     ranges: AddressRanges = AddressRanges()
-    kubernetes: KubernetesVersion | None = Field(
-        default=None, description="Kubernetes version, in quotes; lets the release line's needs be checked"
-    )
     installed: tuple[Component, ...] = Field(
         default=(), description="software the cluster already has, and which must not come a second time"
     )

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, field_validator
 
+from fabric.catalog.shape import Vendor
 from fabric.model import FrozenModel
-from fabric.spec.cluster import ClusterBase, Pool, distinct_pool_names
+from fabric.spec.cluster import ClusterBase, Pool, Taint, distinct_pool_names
 from fabric.spec.network_types import Network
 
 Tag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9:_-]{1,255}$")]
@@ -38,6 +39,11 @@ class DoksPool(Pool):
         default=None, description="partitioning of AMD GPUs; DPX doubles the GPUs that a node shows"
     )
     tags: tuple[Tag, ...] = Field(default=(), description="tags of the pool")
+
+    def taints_with(self, vendor: Vendor) -> tuple[Taint, ...]:
+        """The vendor's taint, which DOKS sets in any case, and the stated ones."""
+        automatic = self.model_copy(update={"taints": None})
+        return (*Pool.taints_with(automatic, vendor), *(self.taints or ()))
 
 
 class Vpc(FrozenModel):
@@ -94,9 +100,6 @@ class DoksCluster(ClusterBase):
     isolated_workers: bool = Field(default=False, description="workers without public addresses; needs a NAT gateway")
     system_pool: SystemPool = SystemPool()
     pools: tuple[DoksPool, ...] = Field(min_length=1, description="the GPU pools")
-    mixed_fabrics: bool = Field(
-        default=False, description="accept different multi-node sizes in one cluster, against the published limit"
-    )
     plugins: ManagedPlugins = ManagedPlugins()
     kubeconfig: DoksKubeconfig = DoksKubeconfig()
     control_plane_firewall: ControlPlaneFirewall | None = None

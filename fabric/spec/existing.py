@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from fabric.spec.cluster import ClusterBase, DnsLabel, Pool, distinct_pool_names
+from fabric.spec.cluster import ClusterBase, DnsLabel, KubernetesVersion, Pool, distinct_pool_names
 
 
 class ExistingCluster(ClusterBase):
@@ -17,12 +17,21 @@ class ExistingCluster(ClusterBase):
         default=None, description="name of the secret configuration key that holds the kubeconfig, instead of a path"
     )
     kubeconfig: str | None = Field(
-        default=None, validate_default=True, description="path of the kubeconfig file; relative to the project's root"
+        default=None,
+        min_length=1,
+        validate_default=True,
+        description="path of the kubeconfig file; relative to the project's root",
     )
-    context: str | None = Field(default=None, description="context of the kubeconfig; its current one by default")
+    context: str | None = Field(
+        default=None, min_length=1, description="context of the kubeconfig; its current one by default"
+    )
     id: str | None = Field(
         default=None,
+        min_length=1,
         description="identity of the cluster; by default derived from its API server's address and authority",
+    )
+    kubernetes: KubernetesVersion | None = Field(
+        default=None, description="Kubernetes version, in quotes; lets the release line's needs be checked"
     )
     pools: tuple[Pool, ...] = Field(min_length=1, description="the GPU pools")
 

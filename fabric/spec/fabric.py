@@ -62,7 +62,7 @@ class Fabric(FrozenModel):
     link_type: LinkType | None = Field(
         default=None, description="link layer of the RDMA NICs; by default the shape's own"
     )
-    mtu: int | None = Field(default=None, ge=1280, le=9600, description="bytes; by default the shape's own")
+    mtu: int | None = Field(default=None, ge=1280, le=9216, description="bytes; by default the shape's own")
     vfs_per_nic: int | None = Field(
         default=None, ge=0, le=128, description="virtual functions per NIC; by default the shape's own"
     )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Container, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ from fabric.catalog import Catalog, Shape, catalog
 from fabric.catalog.shape import Hardware
 from fabric.model import FrozenModel
 from fabric.rules import ConfigurationError, Finding, finding
-from fabric.spec.places import NAMESPACE, dotted
+from fabric.spec.places import NAMESPACE, Location, dotted, within
 from fabric.spec.problems import findings_of, problems_of
 from fabric.spec.stack import StackSpec, own_shape
-from fabric.spec.stand_ins import mended, provider_meant
+from fabric.spec.stand_ins import mended, provider_meant, stand_in_hardware
 from fabric.spec.suggestion import nearest
 
 SECTIONS = tuple(name for name in StackSpec.model_fields if name != "name")
@@ -104,11 +103,29 @@ def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, 
         return _parse(document.name, sections, known), (*strangers, *own_shapes)
     except ValidationError as error:
         problems = (*strangers, *own_shapes, *findings_of(error, provider_meant(sections)))
-        faulty = [problem.location for problem in problems_of(error)]
-    try:
-        return _parse(document.name, mended(sections, faulty, known), known), problems
-    except ValidationError:
-        return None, problems
+        faulty = _innermost(error)
+    tried: set[Location] = set()
+    while faulty:
+        sections = mended(sections, faulty, known)
+        tried.update(faulty)
+        try:
+            return _parse(document.name, sections, known), problems
+        except ValidationError as error:
+            faulty = [place for place in (_untried(place, tried) for place in _innermost(error)) if place]
+    return None, problems
+
+
+def _innermost(error: ValidationError) -> list[Location]:
+    """The faulty places, without those that are faulty for what lies in them."""
+    places = [problem.location for problem in problems_of(error)]
+    return [place for place in places if not any(within(other, place) for other in places)]
+
+
+def _untried(place: Location, tried: Container[Location]) -> Location:
+    """The place, or the nearest around it that was not tried: what has no stand-in goes with what requires it."""
+    while place and place in tried:
+        place = place[:-1]
+    return place
 
 
 def load_stack(name: str, root: Path) -> StackSpec:
@@ -131,7 +148,7 @@ def _parse(name: str, sections: Mapping[str, Any], known: Catalog) -> StackSpec:
 
 
 def _with_own_shapes(sections: Mapping[str, Any]) -> tuple[Catalog, tuple[Finding, ...]]:
-    """The catalog with the shapes that the document describes itself, as far as they are well-formed."""
+    """The catalog with the shapes that the document describes itself, stand-ins for those that are not well-formed."""
     cluster = sections.get("cluster")
     written = cluster.get("shapes") if isinstance(cluster, dict) else None
     shapes: dict[str, Shape] = {}
@@ -141,9 +158,12 @@ def _with_own_shapes(sections: Mapping[str, Any]) -> tuple[Catalog, tuple[Findin
             where = dotted(("cluster", "shapes", str(name)))
             clashes.append(finding("SPC002", where, "the catalog has a shape of this name", "give it another name"))
             continue
-        with suppress(ValidationError):
+        try:
             hardware = Hardware.model_validate_json(json.dumps(row, default=str), strict=True)
-            shapes[str(name)] = own_shape(str(name), hardware)
+        except ValidationError:
+            # Said at its place when the section is read; a pool may name it all the same.
+            hardware = Hardware.model_validate(stand_in_hardware(row))
+        shapes[str(name)] = own_shape(str(name), hardware)
     return catalog().with_shapes(shapes), tuple(clashes)
 
 

@@ -22,8 +22,10 @@ def parse_network(value: Any) -> IPNetwork:
     """
     if isinstance(value, (IPv4Network, IPv6Network)):
         return value
+    # Not repeated: what is no network may be a secret in the wrong place.
+    problem = "this is no network; write CIDR notation, such as 192.168.0.0/16 or fd00:10::/48"
     if not isinstance(value, str) or "/" not in value:
-        raise ValueError(f"{value!r} is no network; write CIDR notation, such as 192.168.0.0/16 or fd00:10::/48")
+        raise ValueError(problem)
     try:
         return ip_network(value)
     except ValueError:
@@ -31,9 +33,7 @@ def parse_network(value: Any) -> IPNetwork:
     try:
         meant = ip_network(value, strict=False)
     except ValueError:
-        raise ValueError(
-            f"{value!r} is no network; write CIDR notation, such as 192.168.0.0/16 or fd00:10::/48"
-        ) from None
+        raise ValueError(problem) from None
     raise ValueError(f"{value} has host bits set; write {meant}")
 
 
@@ -55,9 +55,10 @@ def parse_span(value: Any) -> AddressSpan:
     """
     if isinstance(value, AddressSpan):
         return value
-    form = "write an address, a range first-last, or a network"
+    # Not repeated, as above.
+    problem = "this is no address; write an address, a range first-last, or a network"
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is no address; {form}")
+        raise ValueError(problem)
     if "/" in value:
         network = parse_network(value)
         return AddressSpan(first=network.network_address, last=network.broadcast_address)
@@ -66,7 +67,7 @@ def parse_span(value: Any) -> AddressSpan:
         first = ip_address(start.strip())
         last = ip_address(end.strip()) if end else first
     except ValueError:
-        raise ValueError(f"{value!r} is no address; {form}") from None
+        raise ValueError(problem) from None
     if first.version != last.version or int(first) > int(last):
         raise ValueError(f"{value} runs backwards; write the lower address first")
     return AddressSpan(first=first, last=last)

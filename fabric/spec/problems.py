@@ -36,17 +36,21 @@ class Problem(NamedTuple):
 def problems_of(error: ValidationError) -> tuple[Problem, ...]:
     """The errors at the places as written: pydantic puts the name of the chosen provider's form between the keys."""
     return tuple(
-        Problem(entry["type"], _as_written(entry["type"], entry["loc"]), entry["msg"])
+        _as_written(Problem(entry["type"], entry["loc"], entry["msg"]))
         for entry in error.errors(include_url=False, include_input=False)
     )
 
 
-def _as_written(kind: str, location: Location) -> Location:
+def _as_written(problem: Problem) -> Problem:
+    kind, location, text = problem
     if kind.startswith("union_tag_"):
-        return (*location, "provider")
+        return Problem(kind, (*location, "provider"), text)
     if len(location) > 1 and location[0] == "cluster" and location[1] in PROVIDERS:
-        return (location[0], *location[2:])
-    return location
+        location = (location[0], *location[2:])
+    if location[-1] == "[key]":
+        # pydantic's mark for a key of a mapping that is not among those allowed.
+        return Problem("extra_forbidden", location[:-1], text)
+    return Problem(kind, location, text)
 
 
 def findings_of(error: ValidationError, provider: str) -> tuple[Finding, ...]:
@@ -124,8 +128,12 @@ def _is_model(annotation: Any) -> bool:
 
 
 def _keys_at(location: Location, provider: str) -> list[str]:
-    model = _first(_annotation_at(location, provider), _is_model)
-    return [] if model is None else [field.alias or name for name, field in model.model_fields.items()]
+    here = _annotation_at(location, provider)
+    model = _first(here, _is_model)
+    if model is not None:
+        return [field.alias or name for name, field in model.model_fields.items()]
+    mapping = _first(here, lambda kind: get_origin(kind) is dict)
+    return [] if mapping is None else list(get_args(get_args(mapping)[0]))
 
 
 def _meaning(location: Location, provider: str) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from fabric.catalog import Catalog
-from fabric.spec.places import Location, within
+from fabric.catalog import Catalog, Shape
+from fabric.spec.places import Location
 from fabric.spec.stack import PROVIDERS
 
 # For values without a default: the one that asks least of every later check.
@@ -18,6 +18,9 @@ _LEAST: dict[tuple[str, ...], Any] = {
     ("cluster", "compartmentId"): "ocid1.compartment.oc1..unknown",
     ("fabric", "addressing", "supernet"): "0.0.0.0/0",
 }
+
+# Whose shapes a provider's pools have; a cluster that exists may have any.
+_SHAPES_OF = {"doks": "doks", "oke": "oci"}
 
 
 def provider_meant(sections: Mapping[str, Any]) -> str:
@@ -33,10 +36,10 @@ def mended(sections: Mapping[str, Any], faulty: Iterable[Location], known: Catal
     Findings on a stand-in itself mean nothing: whoever checks the result drops those whose path was faulty.
     """
     result: dict[str, Any] = json.loads(json.dumps(sections, default=str))
-    places = list(faulty)
-    innermost = [place for place in places if not any(within(other, place) for other in places)]
+    # An own shape is taken as a whole: without one of its values, the others contradict each other.
+    places = {place[:3] if place[:2] == ("cluster", "shapes") else place: None for place in faulty}
     # Backwards, so that taking an entry out of a list leaves the places of the others in it.
-    for *parents, last in reversed(innermost):
+    for *parents, last in reversed(places):
         holder: Any = result
         try:
             for part in parents:
@@ -57,18 +60,49 @@ def _fill(holder: Any, location: Location, written: Any, result: dict[str, Any],
     elif keys == ("cluster", "provider"):
         holder["provider"] = provider_meant({"cluster": {"provider": written}})
     elif keys == ("cluster", "pools") and location[-1] == "pools":
-        holder["pools"] = [{"name": "pool-0", "nodes": 1, "shape": _meant_shape(None, [], known)}]
+        holder["pools"] = [{"name": "pool-0", "nodes": 1, "shape": _meant_shape(None, [], result, known)}]
+    elif len(location) == 3 and keys[:2] == ("cluster", "shapes"):
+        holder[keys[2]] = stand_in_hardware(written)
     elif keys == ("cluster", "pools", "name"):
         holder["name"] = f"pool-{location[-2]}"
     elif keys == ("cluster", "pools", "shape"):
-        holder["shape"] = _meant_shape(written, result["cluster"]["pools"], known)
+        holder["shape"] = _meant_shape(written, result["cluster"]["pools"], result, known)
     elif keys == ("cluster", "kubeconfig"):
         holder.setdefault("kubeconfigSecret", "kubeconfig")
 
 
-def _meant_shape(written: Any, pools: list[Any], known: Catalog) -> str:
-    """The known shape most likely meant: one spelled alike, else another pool's, else the one with the fewest rails."""
+def stand_in_hardware(written: Any) -> dict[str, Any]:
+    """A machine of which everything is known, with the link layer and virtual functions that were written."""
+    row: dict[str, Any] = written if isinstance(written, dict) else {}
+    nic_model, vfs = row.get("nicModel"), row.get("vfsPerNic", 0)
+    link_type = nic_model.get("linkType") if isinstance(nic_model, dict) else None
+    return {
+        "gpus": {"vendor": "nvidia", "count": 1},
+        "nicModel": {"linkType": link_type if link_type in ("ether", "infiniband") else "ether"},
+        "vfsPerNic": vfs if type(vfs) is int and 0 <= vfs <= 128 else 1,
+        "nics": [{"pci": "0000:00:00.0", "interface": "rdma0"}],
+    }
+
+
+def _meant_shape(written: Any, pools: list[Any], sections: dict[str, Any], known: Catalog) -> str:
+    """The known shape most likely meant: one spelled alike, else another pool's, else the one that asks least."""
     near = get_close_matches(str(written), list(known.shapes), n=1)
     beside = [pool["shape"] for pool in pools if isinstance(pool, dict) and known.find(str(pool.get("shape")))]
-    with_rails = [shape for shape in known.shapes.values() if shape.rails]
-    return next(iter(near + beside), min(with_rails, key=lambda shape: shape.rails).name)
+    return next(iter(near + beside), _least_demanding(sections, known))
+
+
+def _least_demanding(sections: dict[str, Any], known: Catalog) -> str:
+    """Of the provider's shapes with rails the one that the stack's model can use, with the fewest rails."""
+    fabric = sections.get("fabric")
+    model = fabric.get("model") if isinstance(fabric, dict) else None
+    rows = [row for row in known.support if row.model == model]
+    link_types = {link_type for row in rows for link_type in row.link_types}
+    virtual = not rows or any(row.access == "virtual" for row in rows)
+    offered = _SHAPES_OF.get(sections["cluster"].get("provider"))
+
+    def demands(shape: Shape) -> tuple[bool, bool, bool, int]:
+        other_link = shape.nic_model is None or shape.nic_model.link_type not in link_types
+        return other_link, shape.nics[0].interface is None, bool(shape.vfs_per_nic) != virtual, shape.rails
+
+    fitting = [shape for shape in known.shapes.values() if shape.rails and offered in (None, shape.provider)]
+    return min(fitting, key=demands).name

@@ -10,15 +10,17 @@ from recording import Recording
 
 pytestmark = pytest.mark.components
 
+# IPPool or CIDRPool, by the layout.
+POOL = "Pool"
 CHAIN = [
     ("core/v1:Namespace", "helm.sh/v3:Release"),
-    ("core/v1:Namespace", "v1alpha1:IPPool"),
+    ("core/v1:Namespace", POOL),
     ("core/v1:Namespace", "v1:NetworkAttachmentDefinition"),
     ("core/v1:Namespace", "core/v1:ConfigMap"),
     ("helm.sh/v3:Release", "v1alpha1:NicClusterPolicy"),
     ("nvidia.com/v1:ClusterPolicyPatch", "v1alpha1:NicClusterPolicy"),
-    ("v1alpha1:NicClusterPolicy", "v1alpha1:IPPool"),
-    ("v1alpha1:IPPool", "v1:NetworkAttachmentDefinition"),
+    ("v1alpha1:NicClusterPolicy", POOL),
+    (POOL, "v1:NetworkAttachmentDefinition"),
     ("v1:NetworkAttachmentDefinition", "core/v1:ConfigMap"),
 ]
 

@@ -56,7 +56,7 @@ def _no_kubeconfig(config: dict[str, Any]) -> None:
 
 
 def _supernet_too_small(config: dict[str, Any]) -> None:
-    config["gpu-fabric:fabric"]["addressing"]["supernet"] = "192.168.0.0/27"
+    config["gpu-fabric:fabric"]["addressing"]["supernet"] = "192.168.0.0/26"
 
 
 CASES: list[tuple[Callable[[dict[str, Any]], None], str, str]] = [
@@ -66,7 +66,7 @@ CASES: list[tuple[Callable[[dict[str, Any]], None], str, str]] = [
     (_unknown_shape, "gpu-fabric:cluster.pools[0].shape: no shape", "did you mean 'BM.GPU.H100.8'?"),
     (_zero_nodes, "gpu-fabric:cluster.pools[0].nodes: must be", "number of GPU nodes"),
     (_no_kubeconfig, "gpu-fabric:cluster.kubeconfig: nowhere/kubeconfig: no such file", "write its real path"),
-    (_supernet_too_small, "gpu-fabric:fabric.addressing.supernet: 192.168.0.0/27 cannot be", "use a supernet of /"),
+    (_supernet_too_small, "gpu-fabric:fabric.addressing.supernet: 3 nodes x 1 address", "use a supernet of /"),
 ]
 
 
@@ -91,9 +91,40 @@ def test_all_bad_values_are_named_in_one_message(kubeconfig: Path) -> None:
     assert message.startswith("Pulumi.dev.yaml: 4 problems, nothing was created.")
 
 
+def _on_doks(config: dict[str, Any]) -> None:
+    config["gpu-fabric:cluster"] = {
+        "provider": "doks",
+        "region": "nyc2",
+        "version": "1.36.1-do.0",
+        "pools": [{"name": "gpu", "shape": "gpu-h200x8-1128gb-fabric-contracted", "nodes": 2}],
+    }
+    del config["gpu-fabric:fabric"]
+
+
+def _by_spiderpool(config: dict[str, Any]) -> None:
+    config["gpu-fabric:fabric"] |= {"manager": "spiderpool"}
+
+
+def _on_the_hosts_network(config: dict[str, Any]) -> None:
+    config["gpu-fabric:fabric"] = {"model": "host-network"}
+
+
+@pytest.mark.parametrize("change", [_on_doks, _by_spiderpool, _on_the_hosts_network])
+def test_a_stack_that_can_only_be_planned_is_refused_before_any_resource(
+    kubeconfig: Path, change: Callable[[dict[str, Any]], None]
+) -> None:
+    config = stack_config(STACKS["dev"], kubeconfig)
+    change(config)
+    message, reached = refused(config)
+    assert message.startswith("Pulumi.dev.yaml: 1 problem, nothing was created.")
+    assert "this version cannot bring it up yet [SUP007]" in message
+    assert "sriov by network-operator on existing with nv-ipam" in message
+    assert reached == 0
+
+
 def test_a_missing_section_is_named(kubeconfig: Path) -> None:
     config = stack_config(STACKS["dev"], kubeconfig)
-    del config["gpu-fabric:fabric"]
+    del config["gpu-fabric:cluster"]
     message, reached = refused(config)
-    assert "gpu-fabric:fabric: this key is required" in message
+    assert "gpu-fabric:cluster: this key is required" in message
     assert reached == 0

@@ -23,8 +23,7 @@ DEV = project_root() / "Pulumi.dev.yaml"
 
 def planned_names(plan: Plan) -> set[str]:
     """Names under which the cluster knows what the plan holds."""
-    releases = {plan.gpu_operator.name, plan.network_operator.name}
-    return releases | {entry.name for entry in plan.objects}
+    return {release.name for release in plan.releases} | {entry.name for entry in plan.objects}
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])

@@ -1,34 +1,17 @@
-"""The development stack, with single values changed."""
+"""The development stack, with single values changed, and the plans of the stacks for tests."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from copy import deepcopy
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from changes import Changes, changed
 
 from fabric.plan import Plan, build
+from fabric.prepare import prepare_stack
 from fabric.rules import ConfigurationError
 from fabric.spec import StackDocument, StackSpec, validate
-
-Changes = Mapping[str, Any]
-"""Places as findings write them, such as `cluster.pools[0].nodes`, with new values; `None` takes the place out."""
-
-
-def changed(document: StackDocument, changes: Changes) -> StackDocument:
-    sections = deepcopy(document.sections)
-    for place, value in changes.items():
-        *parents, last = [int(part) if part.isdigit() else part for part in re.findall(r"[^.\[\]]+", place)]
-        holder: Any = sections
-        for part in parents:
-            holder = holder.setdefault(part, {}) if isinstance(holder, dict) else holder[part]
-        if value is None:
-            del holder[last]
-        else:
-            holder[last] = deepcopy(value)
-    return document.model_copy(update={"sections": sections})
 
 
 @pytest.fixture(scope="session")
@@ -61,6 +44,14 @@ def plan_with(spec_with: Callable[[Changes], StackSpec]) -> Callable[[Changes], 
 def dev_plan(plan_with: Callable[[Changes], Plan]) -> Plan:
     """The development stack's plan."""
     return plan_with({})
+
+
+@pytest.fixture(scope="session")
+def stack_plans(root: Path) -> tuple[Plan, ...]:
+    """The plan of every stack of tests/stacks but the large one: each provider, manager and model."""
+    folder = root / "tests" / "stacks"
+    names = sorted(path.name.split(".")[1] for path in folder.glob("Pulumi.*.yaml"))
+    return tuple(prepare_stack(name, folder) for name in names if not name.startswith("large"))
 
 
 @pytest.fixture(scope="session")

@@ -1,381 +1,356 @@
-"""The address plan: who gets which subnet, how many nodes it serves, and what is said when it does not fit."""
+"""The address plan by example: who gets which addresses, how far it grows, and what is said when it does not fit."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from ipaddress import IPv4Address, IPv4Network
-from itertools import pairwise
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from address_checker import faults
 
-from fabric.plan.addresses import AddressPlan, plan_addresses
-from fabric.rules import Finding
+from fabric.plan import Plan
+from fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
+from fabric.rules import ConfigurationError, Finding
 from fabric.spec import Addressing, AddressRanges
 
-RAILS = 16
-NO_RANGES = AddressRanges()
-STATED = AddressRanges(
-    pods=IPv4Network("10.244.0.0/16"), services=IPv4Network("10.96.0.0/16"), nodes=IPv4Network("10.0.0.0/16")
-)
+Json = dict[str, Any]
+PlanWith = Callable[[Any], Plan]
 
 
-def addressing(supernet: str, **fields: Any) -> Addressing:
-    return Addressing(supernet=IPv4Network(supernet), **fields)
+def answer(section: Json, demand: Json) -> AddressPlan | Refusal:
+    """What the planner says to a section `addressing` for 8 rails and one pod a NIC, unless `demand` says otherwise."""
+    given = {"layout": "per-rail", "ipam": "nv-ipam", "rails": 8, "addresses_per_nic": 1, "nodes": 8, **demand}
+    return plan_addresses(Addressing.model_validate(section), AddressRanges(), AddressDemand(**given))
 
 
-def planned(wish: Addressing, *, nodes: int, rails: int = RAILS, ranges: AddressRanges = STATED) -> AddressPlan:
-    plan, findings = plan_addresses(wish, ranges, rails=rails, vfs_per_nic=1, nodes=nodes)
-    assert plan is not None, findings
+def planned(section: Json, **demand: Any) -> AddressPlan:
+    plan = answer(section, demand)
+    assert isinstance(plan, AddressPlan), plan
+    document = plan.model_dump(mode="json", by_alias=True)
+    assert faults(document, section, {}, demand.get("nodes", 8), demand.get("rails", 8)) == []
     return plan
 
 
-def refused(wish: Addressing, *, nodes: int, rails: int = RAILS) -> Finding:
-    plan, findings = plan_addresses(wish, STATED, rails=rails, vfs_per_nic=1, nodes=nodes)
-    assert plan is None
-    (only,) = [entry for entry in findings if entry.id == "ADR001"]
-    return only
-
-
-def fits(wish: Addressing, *, nodes: int, rails: int) -> bool:
-    return plan_addresses(wish, STATED, rails=rails, vfs_per_nic=1, nodes=nodes)[0] is not None
-
-
-def ids(findings: Sequence[Finding]) -> list[str]:
-    return [entry.id for entry in findings]
-
-
-supernet_prefixes = st.integers(8, 30)
-layouts = st.sampled_from(["flat", "per-rail"])
-gateways = st.sampled_from(["none", "first", "last"])
-rail_counts = st.sampled_from([1, 2, 5, 8, 12, 16])
-
-
-@given(prefix=st.integers(12, 24), layout=layouts, rails=rail_counts)
-@settings(max_examples=40, deadline=None)
-def test_subnets_are_aligned_disjoint_and_inside_the_supernet(prefix: int, layout: Any, rails: int) -> None:
-    plan = planned(addressing(f"172.16.0.0/{prefix}", layout=layout), nodes=1, rails=rails)
-
-    subnets = [pool.subnet for pool in plan.pools]
-    assert all(subnet.subnet_of(plan.supernet) for subnet in subnets)
-    assert all(int(subnet.network_address) % subnet.num_addresses == 0 for subnet in subnets)
-    for first, second in pairwise(subnets):
-        assert first.broadcast_address < second.network_address
-    assert [rail for pool in plan.pools for rail in pool.rails] == list(range(rails))
-
-
-@given(nodes=st.integers(1, 200), more=st.integers(0, 3000), layout=layouts, gateway=gateways)
-@settings(max_examples=40, deadline=None)
-def test_adding_nodes_moves_no_address(nodes: int, more: int, layout: Any, gateway: Any) -> None:
-    wish = addressing("10.128.0.0/12", layout=layout, gateway=gateway)
-
-    before, after = planned(wish, nodes=nodes), planned(wish, nodes=nodes + more)
-
-    def placed(plan: AddressPlan) -> list[Any]:
-        return [(pool.name, pool.subnet, pool.gateway, pool.addresses_per_node, pool.rails) for pool in plan.pools]
-
-    assert placed(before) == placed(after)
-
-
-@given(
-    prefix=supernet_prefixes,
-    nodes=st.integers(1, 8192),
-    spare=st.integers(0, 64),
-    layout=layouts,
-    rails=rail_counts,
-    gateway=gateways,
-)
-@settings(max_examples=80, deadline=None)
-def test_the_supernet_a_refusal_asks_for_fits_and_half_of_it_does_not(
-    prefix: int, nodes: int, spare: int, layout: Any, rails: int, gateway: Any
-) -> None:
-    def of(length: int) -> Addressing:
-        return addressing(f"0.0.0.0/{length}", layout=layout, gateway=gateway, spare_nodes=spare)
-
-    assume(not fits(of(prefix), nodes=nodes, rails=rails))
-    found = refused(of(prefix), nodes=nodes, rails=rails)
-
-    match = re.search(r"a supernet of /(\d+) or larger", found.remedy)
-    assert match, found.remedy
-    asked = int(match[1])
-    assert fits(of(asked), nodes=nodes, rails=rails)
-    assert not fits(of(asked + 1), nodes=nodes, rails=rails)
-
-
-@given(pinned=st.integers(16, 30), nodes=st.integers(1, 4000), rails=rail_counts)
-@settings(max_examples=80, deadline=None)
-def test_the_prefix_length_a_refusal_asks_for_fits_within_the_supernet_it_asks_for(
-    pinned: int, nodes: int, rails: int
-) -> None:
-    wish = addressing("10.0.0.0/14", prefix_length=pinned)
-    assume(not fits(wish, nodes=nodes, rails=rails))
-    found = refused(wish, nodes=nodes, rails=rails)
-
-    match = re.search(r"a prefixLength of (\d+) within a supernet of /(\d+) or larger", found.remedy)
-    assert match, found.remedy
-    length, supernet = int(match[1]), int(match[2])
-    assert fits(addressing(f"0.0.0.0/{supernet}", prefix_length=length), nodes=nodes, rails=rails)
-    if length < 30:
-        assert not fits(addressing(f"0.0.0.0/{supernet}", prefix_length=length + 1), nodes=nodes, rails=rails)
-    assert not fits(addressing(f"0.0.0.0/{supernet + 1}", prefix_length=length), nodes=nodes, rails=rails)
-
-
-@given(prefix=st.integers(12, 24), layout=layouts, gateway=gateways, rails=rail_counts)
-@settings(max_examples=40, deadline=None)
-def test_a_plan_serves_exactly_as_many_nodes_as_it_claims(prefix: int, layout: Any, gateway: Any, rails: int) -> None:
-    wish = addressing(f"172.16.0.0/{prefix}", layout=layout, gateway=gateway)
-    assume(fits(wish, nodes=1, rails=rails))
-    most = planned(wish, nodes=1, rails=rails).proof.max_nodes
-
-    assert fits(wish, nodes=most, rails=rails)
-    assert not fits(wish, nodes=most + 1, rails=rails)
-
-
-@given(prefix=st.integers(14, 26), layout=layouts, rails=rail_counts)
-@settings(max_examples=40, deadline=None)
-def test_the_next_supernet_of_a_proof_serves_more_nodes_and_is_the_smallest_that_does(
-    prefix: int, layout: Any, rails: int
-) -> None:
-    wish = addressing(f"0.0.0.0/{prefix}", layout=layout)
-    assume(fits(wish, nodes=1, rails=rails))
-    proof = planned(wish, nodes=1, rails=rails).proof
-    following = int(proof.next_supernet.removeprefix("/"))
-
-    assert fits(addressing(f"0.0.0.0/{following}", layout=layout), nodes=proof.max_nodes + 1, rails=rails)
-    assert following == prefix - 1
-
-
-def test_the_next_step_of_a_pinned_prefix_length_is_a_larger_subnet() -> None:
-    proof = planned(addressing("10.64.0.0/12", prefix_length=24), nodes=3).proof
-
-    assert (proof.max_nodes, proof.next_subnet, proof.next_supernet) == (254, "/23", "/19")
-
-
-def test_capacity_counts_are_those_of_the_subnet() -> None:
-    pool = planned(addressing("192.168.0.0/16", spare_nodes=2), nodes=3).pools[0]
-
-    assert (pool.subnet, pool.usable, pool.needed, pool.headroom, pool.max_nodes) == (
-        IPv4Network("192.168.0.0/20"),
-        4094,
-        5,
-        4089,
-        4094,
-    )
-
-
-def test_rails_take_the_supernets_parts_in_order() -> None:
-    plan = planned(addressing("192.168.0.0/16"), nodes=3)
-
-    assert [str(pool.subnet) for pool in plan.pools] == [f"192.168.{16 * rail}.0/20" for rail in range(RAILS)]
-
-
-def test_twelve_rails_are_cut_as_sixteen_and_leave_four_parts_free() -> None:
-    plan = planned(addressing("192.168.0.0/16"), nodes=3, rails=12)
-
-    assert len(plan.pools) == 12
-    assert {pool.subnet.prefixlen for pool in plan.pools} == {20}
-
-
-def test_the_flat_layout_reproduces_the_single_pool_of_the_oke_guide() -> None:
-    plan, findings = plan_addresses(
-        addressing("192.168.0.0/16", layout="flat", addresses_per_node=100, gateway="first"),
-        STATED,
-        rails=RAILS,
-        vfs_per_nic=1,
-        nodes=3,
-    )
-
-    assert plan is not None
-    (pool,) = plan.pools
-    assert (str(pool.subnet), pool.addresses_per_node, str(pool.gateway)) == ("192.168.0.0/16", 100, "192.168.0.1")
-    assert pool.max_nodes == 655
-    assert findings == ()
-
-
-def test_the_flat_layout_gives_a_node_an_address_per_rail() -> None:
-    plan = planned(addressing("192.168.0.0/16", layout="flat"), nodes=3)
-
-    assert (plan.pools[0].addresses_per_node, plan.proof.needed_per_node) == (16, 16)
-    assert plan.pools[0].rails == tuple(range(RAILS))
-
-
-def test_an_explicit_prefix_length_is_what_every_rail_gets() -> None:
-    plan = planned(addressing("10.0.0.0/8", prefix_length=24), nodes=200)
-
-    assert [str(pool.subnet) for pool in plan.pools[:2]] == ["10.0.0.0/24", "10.0.1.0/24"]
-    assert plan.proof.max_nodes == 254
-
-
-def test_a_prefix_length_too_long_for_the_nodes_is_refused_with_numbers() -> None:
-    found = refused(addressing("10.0.0.0/8", prefix_length=30), nodes=3)
-
-    assert found.message == "3 nodes x 1 addresses = 3 per pool, but 10.0.0.0/30 has 2 usable and so serves 2 nodes"
-    assert found.remedy == "use a prefixLength of 29 within a supernet of /25 or larger"
-
-
-def test_a_prefix_length_shorter_than_the_supernets_cannot_be_cut() -> None:
-    found = refused(addressing("10.0.0.0/20", prefix_length=16), nodes=3)
-
-    assert found.message == "10.0.0.0/20 cannot be cut into 16 subnets of /16"
-
-
-def test_a_supernet_with_fewer_parts_than_rails_is_refused() -> None:
-    found = refused(addressing("10.0.0.0/22", prefix_length=24), nodes=3)
-
-    assert found.message == "10.0.0.0/22 cannot be cut into 16 subnets of /24"
-
-
-def test_a_refusal_names_nodes_addresses_and_what_the_subnet_serves() -> None:
-    found = refused(addressing("192.168.0.0/24", gateway="first", spare_nodes=8), nodes=120)
-
-    assert found.path == "gpu-fabric:fabric.addressing.supernet"
-    assert found.message == (
-        "128 nodes (8 of them spare) x 2 addresses = 256 per pool, but 192.168.0.0/28 has 14 usable "
-        "and so serves 7 nodes"
-    )
-    assert found.remedy == "use a supernet of /19 or larger"
-
-
-@pytest.mark.parametrize(("nodes", "supernet"), [(14, 24), (15, 23), (30, 23), (31, 22), (2, 26), (3, 25)])
-def test_a_remedy_counts_to_a_subnets_very_last_address(nodes: int, supernet: int) -> None:
-    assert refused(addressing("192.168.0.0/32"), nodes=nodes).remedy == f"use a supernet of /{supernet} or larger"
-
-
-def test_spare_nodes_count_like_nodes() -> None:
-    wish = addressing("192.168.0.0/24", spare_nodes=12)
-
-    assert fits(wish, nodes=2, rails=RAILS)
-    assert not fits(wish, nodes=3, rails=RAILS)
-
-
-def test_a_large_block_that_could_be_smaller_is_named_as_a_remedy() -> None:
-    found = refused(addressing("192.168.0.0/16", addresses_per_node=100), nodes=50)
-
-    assert found.remedy == "use a supernet of /15 or larger, or addressesPerNode of at most 81"
-
-
-def test_a_block_larger_than_any_supernet_is_answered_without_an_impossible_prefix() -> None:
-    found = refused(addressing("192.168.0.0/16", addresses_per_node=2**30), nodes=1000)
-
-    assert found.remedy == "use addressesPerNode of at most 4"
-
-
-@pytest.mark.parametrize("supernet", ["192.168.0.0/27", "192.168.0.0/28", "192.168.0.0/29", "192.168.0.0/32"])
-def test_rails_of_thirty_one_bits_or_more_are_never_planned(supernet: str) -> None:
-    found = refused(addressing(supernet), nodes=1)
-
-    assert found.message == f"{supernet} cannot be cut into 16 subnets of /30 or larger"
-    assert found.remedy == "use a supernet of /26 or larger"
-
-
-def test_the_smallest_rail_has_two_addresses() -> None:
-    plan = planned(addressing("192.168.0.0/26"), nodes=2)
-
-    assert (str(plan.pools[-1].subnet), plan.proof.max_nodes) == ("192.168.0.60/30", 2)
+def refused(section: Json, **demand: Any) -> Refusal:
+    refusal = answer(section, demand)
+    assert isinstance(refusal, Refusal)
+    return refusal
+
+
+def pinned_27(nodes: int = 8) -> AddressPlan:
+    """The plan of the Spiderpool guide: a /27 for every node and rail in 172.17.0.0/21."""
+    section = {
+        "supernet": "172.17.0.0/21",
+        "prefixLength": 24,
+        "nodePrefixLength": 27,
+        "gateway": "first",
+        "reservedFirst": 2,
+    }
+    return planned(section, layout="per-node", ipam="spiderpool", addresses_per_nic=28, nodes=nodes)
 
 
 @pytest.mark.parametrize(
-    ("gateway", "first", "last"),
-    [
-        ("none", None, None),
-        ("first", "192.168.0.1", "192.168.240.1"),
-        ("last", "192.168.15.254", "192.168.255.254"),
-    ],
+    ("node", "rail", "prefix"),
+    [(1, 1, "172.17.0.0/27"), (8, 1, "172.17.0.224/27"), (1, 8, "172.17.7.0/27"), (8, 8, "172.17.7.224/27")],
 )
-def test_a_gateway_is_the_first_or_last_host_of_each_subnet(gateway: Any, first: str | None, last: str | None) -> None:
-    plan = planned(addressing("192.168.0.0/16", gateway=gateway), nodes=3)
-
-    assert [plan.pools[0].gateway, plan.pools[-1].gateway] == [IPv4Address(at) if at else None for at in (first, last)]
+def test_the_spiderpool_guides_prefixes_come_out(node: int, rail: int, prefix: str) -> None:
+    assert pinned_27().pools[rail - 1].shares[node - 1] == prefix
 
 
-def test_with_a_gateway_every_block_has_an_address_to_lose() -> None:
-    plan, findings = plan_addresses(
-        addressing("192.168.0.0/16", gateway="first"), STATED, rails=RAILS, vfs_per_nic=1, nodes=3
+def test_a_prefix_of_27_has_28_addresses_for_pods_beside_gateway_and_host() -> None:
+    plan = pinned_27()
+    pool = plan.pools[0]
+
+    assert sum(len(entry.shares) for entry in plan.pools) == 64
+    assert (pool.addresses_per_node, str(pool.gateway_of(1)), str(plan.nic_address(1, 0))) == (
+        28,
+        "172.17.0.33",
+        "172.17.0.35",
     )
 
-    assert plan is not None
-    assert plan.pools[0].addresses_per_node == 2
-    assert findings == ()
+
+def test_the_oke_guides_one_pool_serves_655_nodes_with_blocks_of_100() -> None:
+    section = {"supernet": "192.168.0.0/16", "addressesPerNode": 100, "gateway": "first"}
+    (pool,) = planned(section, layout="flat", rails=16, nodes=4).pools
+
+    assert (pool.name, str(pool.subnet), str(pool.gateway), pool.max_nodes) == (
+        "rdma-fabric",
+        "192.168.0.0/16",
+        "192.168.0.1",
+        655,
+    )
+    assert pool.shares[:2] == ("192.168.0.2-192.168.0.100", "192.168.0.101-192.168.0.200")
 
 
-def test_a_gateway_in_a_block_without_spare_address_is_an_error() -> None:
-    wish = addressing("192.168.0.0/16", layout="flat", gateway="first", addresses_per_node=16)
-    _, findings = plan_addresses(wish, STATED, rails=RAILS, vfs_per_nic=1, nodes=3)
+def test_a_17_holds_a_31_for_each_of_2048_nodes_and_8_rails_and_nothing_more() -> None:
+    section = {"supernet": "10.0.0.0/17", "railSlots": 8, "nodePrefixLength": 31}
+    plan = planned(section, layout="per-node", nodes=2048)
 
-    (found,) = findings
-    assert (found.id, found.path) == ("ADR004", "gpu-fabric:fabric.addressing.addressesPerNode")
-    assert "192.168.0.1" in found.message
-    assert "15 of the 16" in found.message
-    assert found.remedy.startswith("write 17 or more")
+    assert plan.pools[7].shares[2047] == "10.0.127.254/31"
+    assert [(pool.headroom, pool.max_nodes) for pool in plan.pools] == [(0, 2048)] * 8
+    assert (plan.proof.growth.steps, plan.proof.growth.next_supernet) == (0, "/16")
 
 
-def test_a_gateway_beyond_the_last_block_takes_nobodys_address() -> None:
-    # 65534 usable addresses are 4095 blocks of 16 and 14 addresses in none of them, the last host among these.
-    wish = addressing("192.168.0.0/16", layout="flat", gateway="last", addresses_per_node=16)
-    _, findings = plan_addresses(wish, STATED, rails=RAILS, vfs_per_nic=1, nodes=3)
+def test_a_21_for_2048_hosts_on_one_rail_is_three_addresses_short() -> None:
+    section = {"supernet": "10.0.0.0/21", "railSlots": 1, "gateway": "first"}
+    refusal = refused(section, rails=1, nodes=2048, ipam="spiderpool")
 
-    assert findings == ()
+    assert refusal.message == (
+        "2048 nodes x 1 address = 2048 per pool, but 10.0.0.0/21 has 2045 usable (less gateway 10.0.0.1) and so serves "
+        "2045 nodes: 3 addresses short"
+    )
+    assert refusal.remedy == "use a supernet of /20 or larger"
 
 
-def test_a_block_smaller_than_a_nodes_need_is_an_error() -> None:
-    _, findings = plan_addresses(
-        addressing("192.168.0.0/16", layout="flat", addresses_per_node=8), STATED, rails=RAILS, vfs_per_nic=1, nodes=3
+def test_one_address_a_nic_for_128_nodes_and_8_rails_lies_in_eight_24s() -> None:
+    plan = planned({"supernet": "10.0.0.0/21", "railSlots": 8}, nodes=128)
+
+    assert [str(pool.space) for pool in plan.pools] == [f"10.0.{rail}.0/24" for rail in range(8)]
+    assert (plan.pools[7].shares[127], plan.pools[0].usable, plan.pools[0].headroom) == ("10.0.7.128", 254, 126)
+
+
+def test_in_ipv6_every_node_and_rail_has_a_64() -> None:
+    plan = planned({"supernet": "fd00:10::/48"}, layout="per-node")
+
+    assert (plan.pools[0].shares[:2], plan.pools[7].shares[7]) == (
+        ("fd00:10::/64", "fd00:10:0:1::/64"),
+        "fd00:10:0:7007::/64",
+    )
+    assert plan.proof.growth.max_nodes == 4096
+
+
+def test_a_127_has_one_address_beside_the_gateway() -> None:
+    section = {"supernet": "fd00:10::/112", "nodePrefixLength": 127, "gateway": "first"}
+    plan = planned(section, layout="per-node")
+    pool = plan.pools[0]
+
+    assert (pool.shares[1], str(pool.gateway_of(1)), str(plan.nic_address(1, 0))) == (
+        "fd00:10::2/127",
+        "fd00:10::2",
+        "fd00:10::3",
     )
 
-    (found,) = findings
-    assert (found.id, found.path) == ("ADR001", "gpu-fabric:fabric.addressing.addressesPerNode")
-    assert found.message == "a node takes 16 addresses from each pool, 8 are too few"
-    assert found.remedy.startswith("write 16 or more")
+
+def test_twelve_rails_leave_four_of_sixteen_slots_free() -> None:
+    plan = planned({"supernet": "192.168.0.0/16"}, rails=12)
+
+    assert [str(pool.space) for pool in plan.pools][::11] == ["192.168.0.0/20", "192.168.176.0/20"]
 
 
-def test_two_virtual_functions_a_nic_take_two_addresses_a_rail() -> None:
-    plan, _ = plan_addresses(addressing("192.168.0.0/16"), STATED, rails=RAILS, vfs_per_nic=2, nodes=3)
+def test_spiderpools_flat_rails_share_a_subnet_and_its_gateway_but_no_address() -> None:
+    plan = planned({"supernet": "172.17.0.0/16", "gateway": "first"}, layout="flat", ipam="spiderpool")
 
-    assert plan is not None
-    assert plan.pools[0].addresses_per_node == 2
-
-
-@pytest.mark.parametrize("supernet", ["10.244.128.0/17", "10.0.0.0/8", "10.96.0.0/16"])
-def test_a_supernet_that_overlaps_the_clusters_own_ranges_is_an_error(supernet: str) -> None:
-    _, findings = plan_addresses(addressing(supernet), STATED, rails=RAILS, vfs_per_nic=1, nodes=3)
-
-    assert set(ids(findings)) == {"ADR002"}
-    assert findings[0].message.startswith(f"{supernet} overlaps 10.")
+    assert {str(pool.subnet) for pool in plan.pools} == {"172.17.0.0/16"}
+    assert {str(pool.gateway) for pool in plan.pools} == {"172.17.0.1"}
+    assert [pool.shares[0] for pool in plan.pools][:3] == ["172.17.0.2", "172.17.16.1", "172.17.32.1"]
 
 
-def test_a_reserved_range_that_overlaps_is_named_by_its_place() -> None:
-    ranges = STATED.model_copy(update={"reserved": (IPv4Network("172.16.0.0/12"), IPv4Network("192.168.64.0/20"))})
-    _, findings = plan_addresses(addressing("192.168.0.0/16"), ranges, rails=RAILS, vfs_per_nic=1, nodes=3)
+def test_a_flat_nodes_block_has_room_for_every_rail_slot() -> None:
+    eight, sixteen = (planned({"supernet": "10.0.0.0/16"}, layout="flat", rails=rails) for rails in (8, 16))
 
-    (found,) = findings
-    assert found.message == "192.168.0.0/16 overlaps 192.168.64.0/20, the cluster's reserved[1] range"
-
-
-def test_ranges_that_are_not_stated_are_a_warning_and_part_of_the_proof() -> None:
-    plan, findings = plan_addresses(addressing("192.168.0.0/16"), NO_RANGES, rails=RAILS, vfs_per_nic=1, nodes=3)
-
-    assert plan is not None
-    assert ids(findings) == ["ADR003"]
-    assert plan.proof.not_stated == ("pods", "services", "nodes")
-    assert plan.proof.disjoint_from == ()
-
-
-def test_a_proof_lists_what_the_fabric_is_disjoint_from() -> None:
-    proof = planned(addressing("192.168.0.0/16"), nodes=3).proof
-
-    assert {entry.name: str(entry.range) for entry in proof.disjoint_from} == {
-        "pods": "10.244.0.0/16",
-        "services": "10.96.0.0/16",
-        "nodes": "10.0.0.0/16",
-    }
-    assert (proof.nodes, proof.spare_nodes) == (3, 0)
+    assert eight.pools[0].shares[1] == sixteen.pools[0].shares[1] == "10.0.0.17-10.0.0.32"
+    assert str(eight.nic_address(1, 7)) == str(sixteen.nic_address(1, 7)) == "10.0.0.24"
 
 
 def test_text_order_of_pool_names_is_rail_order() -> None:
-    names = [pool.name for pool in planned(addressing("192.168.0.0/16"), nodes=3).pools]
+    names = [pool.name for pool in planned({"supernet": "10.0.0.0/12"}, rails=16).pools]
 
     assert names == sorted(names)
-    assert len(names) == RAILS
+
+
+def test_spare_and_surge_nodes_count_but_get_no_share() -> None:
+    plan = planned({"supernet": "10.0.0.0/20", "spareNodes": 4, "surgeNodes": 2}, nodes=10)
+    pool = plan.pools[0]
+
+    assert (len(pool.shares), pool.needed, pool.headroom, plan.proof.wanted) == (10, 16, 238, 16)
+
+
+def test_the_layout_none_has_no_pools_and_no_room_to_run_out_of() -> None:
+    plan = answer({}, {"layout": "none", "ipam": "host"})
+
+    assert isinstance(plan, AddressPlan)
+    assert (plan.pools, plan.supernet, plan.nic_address(0, 0)) == ((), None, None)
+
+
+def test_growth_is_counted_in_steps() -> None:
+    growth = planned({"supernet": "10.0.0.0/20", "growthStep": 32}, nodes=16).proof.growth
+
+    assert (growth.steps, growth.max_nodes, growth.ends_at) == (7, 254, "the addresses of rail-00")
+    assert (growth.next_subnet, growth.next_supernet) == ("/23", "/19")
+
+
+def test_no_larger_supernet_is_named_than_there_are() -> None:
+    growth = planned({"supernet": "10.0.0.0/8"}).proof.growth
+
+    assert (growth.next_subnet, growth.next_supernet) == ("/11", "")
+
+
+def test_spiderpools_5000_addresses_a_pool_end_growth_before_the_subnet_does() -> None:
+    proof = planned({"supernet": "10.0.0.0/8"}, ipam="spiderpool", addresses_per_nic=4, nodes=1024).proof
+
+    (limit,) = proof.limits
+    assert (limit.value, limit.limit, limit.nodes) == (4096, 5000, 1250)
+    assert (proof.growth.max_nodes, proof.growth.ends_at) == (1250, limit.name)
+
+
+@pytest.mark.parametrize(("names", "nodes"), [((), 15728), (tuple(f"gpu-{node}" for node in range(8)), 7864)])
+def test_a_pool_object_of_nv_ipam_holds_so_many_nodes(names: tuple[str, ...], nodes: int) -> None:
+    proof = planned({"supernet": "10.0.0.0/8"}, layout="per-node", node_names=names).proof
+
+    assert [(limit.name, limit.limit, limit.nodes) for limit in proof.limits] == [
+        ("the size of one pool object", 1_572_864, nodes)
+    ]
+    assert proof.growth.max_nodes == nodes
+
+
+# What a user gets wrong: the section, what the planner says, and what it proposes.
+MISTAKES: list[tuple[Json, Json, str, str, str]] = [
+    (
+        {"supernet": "10.0.0.0/17", "railSlots": 8, "nodePrefixLength": 31},
+        {"layout": "per-node", "nodes": 2049},
+        "supernet",
+        "2049 nodes take a /31 each, but 10.0.0.0/20 is cut into 2048: 1 short",
+        "use a supernet of /16 or larger",
+    ),
+    (
+        {"supernet": "192.168.0.0/24", "gateway": "first", "spareNodes": 8},
+        {"rails": 16, "nodes": 120},
+        "supernet",
+        "128 nodes x 2 addresses = 256 per pool, but 192.168.0.0/28 has 13 usable (less gateway 192.168.0.1) and so "
+        "serves 7 nodes: 243 addresses short",
+        "use a supernet of /19 or larger",
+    ),
+    (
+        {"supernet": "10.0.0.0/20"},
+        {"nodes": 300},
+        "supernet",
+        "300 nodes x 1 address = 300 per pool, but 10.0.0.0/24 has 254 usable and so serves 254 nodes: 46 addresses "
+        "short",
+        "write railSlots: 8 (it cuts anew, which moves addresses), or use a supernet of /19 or larger",
+    ),
+    (
+        {"supernet": "10.0.0.0/8", "prefixLength": 30},
+        {"rails": 16, "nodes": 3},
+        "supernet",
+        "3 nodes x 1 address = 3 per pool, but 10.0.0.0/30 has 2 usable and so serves 2 nodes: 1 address short",
+        "write prefixLength: 29",
+    ),
+    (
+        {"supernet": "192.168.0.0/16", "addressesPerNode": 100, "gateway": "first", "spareNodes": 1},
+        {"layout": "flat", "rails": 16, "nodes": 655},
+        "supernet",
+        "656 nodes x 100 addresses = 65600 per pool, but 192.168.0.0/16 has 65533 usable (less gateway 192.168.0.1) "
+        "and so serves 655 nodes: 67 addresses short",
+        "write spareNodes: 0, or write addressesPerNode: 99, or leave addressesPerNode out, or use a supernet of /15 "
+        "or larger",
+    ),
+    (
+        {"supernet": "10.0.0.0/20", "prefixLength": 16},
+        {},
+        "prefixLength",
+        "subnets of /16 are larger than the supernet 10.0.0.0/20",
+        "write prefixLength: 23, or leave prefixLength out, or use a supernet of /13 or larger",
+    ),
+    (
+        {"supernet": "10.0.0.0/22", "railSlots": 8},
+        {"rails": 16},
+        "railSlots",
+        "10.0.0.0/22 holds 8 subnets of /25, but there are 16 rails",
+        "write railSlots: 16 (it cuts anew, which moves addresses)",
+    ),
+    (
+        {"supernet": "10.0.0.0/16", "railSlots": 8},
+        {"layout": "flat", "rails": 16},
+        "railSlots",
+        "a node's share has room for 8 rails, but there are 16",
+        "write railSlots: 16 (it cuts anew, which moves addresses)",
+    ),
+    (
+        {"supernet": "192.168.0.0/16", "addressesPerNode": 8},
+        {"layout": "flat", "rails": 16},
+        "addressesPerNode",
+        "a node takes 16 addresses from each pool, 8 are too few",
+        "write addressesPerNode: 16, or leave addressesPerNode out",
+    ),
+    (
+        {"supernet": "192.168.0.0/16", "addressesPerNode": 16, "gateway": "first"},
+        {"layout": "flat", "rails": 16},
+        "addressesPerNode",
+        "gateway 192.168.0.1 lies in one node's block of 16, which then has 15 of the 16 addresses the node takes",
+        "write addressesPerNode: 17, or set gateway: none",
+    ),
+    (
+        {"supernet": "10.0.0.0/16", "addressesPerNode": 1},
+        {"smallest_block": 2},
+        "addressesPerNode",
+        "this release line's nv-ipam cuts blocks of 2 addresses and more",
+        "write addressesPerNode: 2, or leave addressesPerNode out",
+    ),
+    (
+        {"supernet": "10.0.0.0/12", "nodePrefixLength": 28},
+        {"layout": "per-node", "addresses_per_nic": 28},
+        "nodePrefixLength",
+        "a node takes 28 addresses from each rail, but its /28 has 14 to give",
+        "write nodePrefixLength: 27",
+    ),
+    (
+        {"supernet": "10.0.0.0/16", "exclude": ["10.0.0.3-10.0.0.6"]},
+        {},
+        "exclude",
+        "node 3 gets a block of 1 from rail-00, of which 0 of the 1 addresses it takes are left after what is reserved "
+        "and excluded",
+        "write addressesPerNode: 4, or keep those hosts' addresses outside the supernet, and leave exclude out",
+    ),
+    (
+        {"supernet": "10.0.0.0/24", "reservedLast": 2},
+        {"nodes": 14},
+        "supernet",
+        "14 nodes x 1 address = 14 per pool, but 10.0.0.0/28 has 12 usable (2 reserved): 2 addresses short",
+        "write railSlots: 8 (it cuts anew, which moves addresses), or use a supernet of /23 or larger",
+    ),
+    (
+        {"supernet": "10.0.0.0/8", "prefixLength": 30, "addressesPerNode": 100},
+        {"rails": 16, "nodes": 2**15},
+        "supernet",
+        "32768 nodes x 100 addresses = 3276800 per pool, but 10.0.0.0/30 has 2 usable and so serves 0 nodes: 3276798 "
+        "addresses short",
+        "ask for fewer nodes or addresses: no single change of `addressing` fits",
+    ),
+]
+
+
+@pytest.mark.parametrize(("section", "demand", "key", "message", "remedy"), MISTAKES)
+def test_a_refusal_says_what_is_wrong_by_how_much_and_what_to_write(
+    section: Json, demand: Json, key: str, message: str, remedy: str
+) -> None:
+    refusal = refused(section, **demand)
+
+    assert (refusal.key, refusal.message, refusal.remedy) == (key, message, remedy)
+
+
+@pytest.mark.parametrize("share", [2**30, 2**31])
+def test_absurd_numbers_are_answered_at_once_and_with_a_number_that_fits(share: int) -> None:
+    for ipam in ("nv-ipam", "spiderpool"):
+        refusal = refused({"supernet": "10.0.0.0/8", "addressesPerNode": share}, ipam=ipam)
+        assert refusal.remedy.startswith("write addressesPerNode: 131071, or leave addressesPerNode out")
+
+
+def problems(plan_with: PlanWith, changes: Any) -> list[Finding]:
+    with pytest.raises(ConfigurationError) as caught:
+        plan_with(changes)
+    return [entry for entry in caught.value.findings if entry.id.startswith("ADR")]
+
+
+def test_a_supernet_in_a_range_in_use_is_an_error_that_names_the_range(plan_with: PlanWith) -> None:
+    changes = {"cluster.ranges.reserved": ["172.16.0.0/12", "192.168.64.0/20"]}
+    (found,) = problems(plan_with, {**changes, "fabric.addressing.supernet": "192.168.0.0/16"})
+
+    assert (found.id, found.path) == ("ADR002", "gpu-fabric:fabric.addressing.supernet")
+    assert found.message == "192.168.0.0/16 overlaps 192.168.64.0/20, the cluster's reserved[1] range"
+
+
+def test_a_refusal_reaches_the_user_with_the_key_to_change(plan_with: PlanWith) -> None:
+    (found,) = problems(plan_with, {"fabric.addressing.prefixLength": 31})
+
+    assert (found.id, found.path) == ("ADR007", "gpu-fabric:fabric.addressing.prefixLength")
+    assert found.remedy.startswith("write prefixLength: 2")

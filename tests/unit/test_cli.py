@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from fabric.catalog import catalog
 from fabric.cli import app
 from fabric.nccl.topology import topology_xml
-from fabric.rules import rules
+from fabric.rules import checked, promise, rules
 
 
 @pytest.fixture
@@ -68,8 +68,8 @@ def test_the_summary_says_that_the_stack_is_up() -> None:
 
 
 @pytest.mark.usefixtures("project")
-def test_a_missing_kubeconfig_is_refused_only_where_a_cluster_is_needed() -> None:
-    text = refusal_of("plan", "--need-cluster")
+def test_a_missing_kubeconfig_is_refused_only_for_up() -> None:
+    text = refusal_of("plan", "--for-up")
 
     assert "gpu-fabric:cluster.kubeconfig: .sandbox/kubeconfig: no such file [CLU001]" in text
     assert "CLU003" in result_of("plan")
@@ -124,7 +124,7 @@ def test_shapes_are_listed_with_what_they_bring() -> None:
     text = result_of("shapes")
     line = next(line for line in text.splitlines() if "BM.GPU.H100.8" in line)
 
-    assert line.split() == ["BM.GPU.H100.8", "8", "x", "H100", "16", "ConnectX-7", "15b3:101e", "4220", "published"]
+    assert line.split() == ["BM.GPU.H100.8", "oci", "8", "H100", "16", "ConnectX-7", "RoCE", "4220", "preview", "yes"]
 
 
 def test_shapes_are_listed_as_json_by_name() -> None:
@@ -140,11 +140,13 @@ def test_every_rule_is_explained(rule: str) -> None:
         f"{rule} ({rules()[rule].severity.value})",
         rules()[rule].title,
         rules()[rule].why,
+        *([f"Holds: {promise(rule)}"] if rule in checked() else []),
+        f"Source: {rules()[rule].source}.",
     ]
 
 
 def test_an_unknown_rule_is_refused_with_the_nearest() -> None:
-    assert "no rule 'ADR01': did you mean 'ADR001'?" in refusal_of("explain", "ADR01")
+    assert "no rule 'ADR-001': did you mean 'ADR001'?" in refusal_of("explain", "ADR-001")
 
 
 @pytest.mark.usefixtures("project")
@@ -162,10 +164,9 @@ def test_the_published_contract_schema_accepts_the_development_contract() -> Non
 @pytest.mark.usefixtures("project")
 def test_the_published_stack_schema_accepts_the_development_stack(project: Path) -> None:
     schema = json.loads(result_of("schema", "stack"))
-    config: dict[str, Any] = yaml.safe_load((project / "Pulumi.dev.yaml").read_text(encoding="utf-8"))["config"]
-    sections = {key.removeprefix("gpu-fabric:"): value for key, value in config.items()}
+    document: dict[str, Any] = yaml.safe_load((project / "Pulumi.dev.yaml").read_text(encoding="utf-8"))
 
-    jsonschema.validate({"name": "dev", **sections}, schema)
-    sections["fabric"]["adressing"] = {}
+    jsonschema.validate(document, schema)
+    document["config"]["gpu-fabric:fabric"]["adressing"] = {}
     with pytest.raises(jsonschema.ValidationError, match="adressing"):
-        jsonschema.validate({"name": "dev", **sections}, schema)
+        jsonschema.validate(document, schema)

@@ -98,7 +98,7 @@ def test_a_node_without_rdma_has_only_its_front_end() -> None:
 
 def test_the_stack_may_ask_for_more_virtual_functions_than_a_fresh_node_has() -> None:
     dgx = catalog().shapes["server.dgx-h100.8"]
-    virtual = [device for device in inventory(dgx, vfs_per_nic=4) if device.is_vf]
+    virtual = [device for device in inventory(dgx.model_copy(update={"vfs_per_nic": 4})) if device.is_vf]
 
     assert [device.pci for device in virtual[:4]] == [f"0000:18:00.{function}" for function in (1, 2, 3, 4)]
     assert len(virtual) == 32

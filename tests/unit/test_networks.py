@@ -1,108 +1,213 @@
-"""Address pools and networks as the objects that nv-ipam and Multus read."""
+"""Networks by example, for every manager and model: the very JSON that Multus or Spiderpool reads."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from typing import Any
-
 import pytest
+from planned_fabrics import STACKS, fabric_of
 
-from fabric.plan import Plan, PlannedObject
+NAMES = sorted(path.name.split(".")[1] for path in STACKS.glob("Pulumi.*.yaml") if "large" not in path.name)
 
-PlanWith = Callable[[Any], Plan]
+SYSCTLS = {
+    "net.ipv4.conf.all.accept_local": "1",
+    "net.ipv4.conf.all.arp_announce": "2",
+    "net.ipv4.conf.all.arp_filter": "1",
+    "net.ipv4.conf.all.arp_ignore": "1",
+    "net.ipv4.conf.all.rp_filter": "0",
+}
 
 
-def chain(network: PlannedObject) -> list[dict[str, Any]]:
-    plugins: list[dict[str, Any]] = json.loads(network.object.manifest()["spec"]["config"])["plugins"]
-    return plugins
+def test_on_doks_a_network_is_the_one_of_the_doks_guide() -> None:
+    assert fabric_of("doks-h200").manifest(0) == {
+        "apiVersion": "k8s.cni.cncf.io/v1",
+        "kind": "NetworkAttachmentDefinition",
+        "metadata": {"name": "roce-net-fabric0", "namespace": "default"},
+        "spec": {"config": '{"cniVersion":"0.3.1","device":"fabric0","type":"host-device"}'},
+    }
 
 
-def test_every_rail_has_a_pool_in_the_operators_own_namespace(dev_plan: Plan) -> None:
-    manifests = [entry.object.manifest() for entry in dev_plan.ip_pools]
+def test_on_doks_rail_optimized_machines_keep_the_addresses_that_the_host_set() -> None:
+    fabric = fabric_of("doks-b300")
 
-    assert {manifest["metadata"]["namespace"] for manifest in manifests} == {"nvidia-network-operator"}
-    assert [(manifest["metadata"]["name"], manifest["spec"]["subnet"]) for manifest in manifests] == [
-        (pool.name, str(pool.subnet)) for pool in dev_plan.addresses.pools
+    assert fabric.config(15) == {"cniVersion": "0.3.1", "type": "ip-preserving-host-device", "device": "fabric15"}
+    assert len(fabric.networks) == 16
+
+
+@pytest.mark.parametrize("stack", ["doks-h200", "doks-mi325x", "doks-b300"])
+def test_on_doks_no_network_has_an_ipam(stack: str) -> None:
+    fabric = fabric_of(stack)
+
+    assert not any("ipam" in fabric.config(rail.index) for rail in fabric.rails)
+
+
+def test_on_oke_a_network_is_the_chain_of_the_oke_guide() -> None:
+    fabric = fabric_of("oke-h100")
+
+    assert fabric.manifest(3)["metadata"] == {
+        "name": "rail-03",
+        "namespace": "default",
+        "annotations": {"k8s.v1.cni.cncf.io/resourceName": "nvidia.com/rail_03"},
+    }
+    assert fabric.config(3) == {
+        "cniVersion": "0.3.1",
+        "name": "rail-03",
+        "plugins": [
+            {"type": "sriov", "spoofchk": "off", "ipam": {"type": "nv-ipam", "poolName": "rail-03"}},
+            {"type": "tuning", "mtu": 4220, "sysctl": SYSCTLS},
+            {"type": "rdma"},
+            {"type": "sbr"},
+        ],
+    }
+
+
+def test_a_flat_fabric_has_one_network_with_the_resource_and_pool_of_all_rails() -> None:
+    fabric = fabric_of("oke-h100", {"fabric.addressing.layout": "flat"})
+    (only,) = fabric.networks
+
+    assert only.object.manifest()["metadata"] == {
+        "name": "rdma-fabric",
+        "namespace": "default",
+        "annotations": {"k8s.v1.cni.cncf.io/resourceName": "nvidia.com/sriov_rdma_vf"},
+    }
+    assert fabric.chain(15)[0]["ipam"] == {"type": "nv-ipam", "poolName": "rdma-fabric"}
+
+
+def test_a_prefix_per_node_is_asked_of_a_cidr_pool() -> None:
+    ipam = fabric_of("sriov-per-node").chain(2)[0]["ipam"]
+
+    assert ipam == {"type": "nv-ipam", "poolName": "rail-02", "poolType": "cidrpool"}
+
+
+def test_whereabouts_is_told_its_range_in_the_network() -> None:
+    assert fabric_of("sriov-whereabouts").chain(1)[0]["ipam"] == {
+        "type": "whereabouts",
+        "range": "192.168.16.0/20",
+        "range_start": "192.168.16.2",
+        "range_end": "192.168.31.254",
+        "gateway": "192.168.16.1",
+    }
+
+
+def test_in_shared_mode_no_rdma_device_is_moved() -> None:
+    chain = fabric_of("oke-h100", {"fabric.rdmaMode": "shared"}).chain(0)
+
+    assert [plugin["type"] for plugin in chain] == ["sriov", "tuning", "sbr"]
+
+
+def test_a_smaller_mtu_reaches_the_interfaces() -> None:
+    assert fabric_of("oke-h100", {"fabric.mtu": 1500}).chain(0)[1]["mtu"] == 1500
+    assert fabric_of("roce-macvlan", {"fabric.mtu": 1500}).chain(0)[0]["mtu"] == 1500
+
+
+def test_a_whole_nic_is_named_by_its_resource() -> None:
+    fabric = fabric_of("host-device")
+
+    assert fabric.chain(0)[0] == {"type": "host-device", "ipam": {"type": "nv-ipam", "poolName": "rail-00"}}
+    assert fabric.manifest(0)["metadata"]["annotations"] == {"k8s.v1.cni.cncf.io/resourceName": "nvidia.com/rail_00"}
+
+
+def test_a_whole_nic_without_addresses_has_no_ipam_and_no_routes_by_source() -> None:
+    changes = {"fabric.addressing.layout": "none", "fabric.addressing.supernet": None}
+    chain = fabric_of("host-device", changes).chain(0)
+
+    assert [plugin["type"] for plugin in chain] == ["host-device", "tuning"]
+    assert "ipam" not in chain[0]
+
+
+def test_macvlan_names_its_master_and_needs_no_device_of_its_own() -> None:
+    fabric = fabric_of("roce-macvlan")
+
+    assert fabric.chain(7)[0] == {
+        "type": "macvlan",
+        "master": fabric.rails[7].interface,
+        "mode": "bridge",
+        "mtu": 4220,
+        "ipam": {"type": "nv-ipam", "poolName": "rail-07"},
+    }
+    assert "annotations" not in fabric.manifest(7)["metadata"]
+
+
+def test_on_infiniband_a_virtual_function_has_its_partition_and_nothing_of_ethernet() -> None:
+    assert fabric_of("ib-sriov").chain(0) == [
+        {
+            "type": "ib-sriov",
+            "link_state": "enable",
+            "pkey": "0x0011",
+            "ipam": {"type": "nv-ipam", "poolName": "rail-00"},
+        },
+        {"type": "rdma"},
     ]
 
 
-def test_the_flat_layout_makes_the_pool_of_the_oke_guide(plan_with: PlanWith) -> None:
-    (pool,) = plan_with(
-        {
-            "fabric.addressing": {
-                "layout": "flat",
-                "supernet": "192.168.0.0/16",
-                "addressesPerNode": 100,
-                "gateway": "first",
-            },
-        }
-    ).ip_pools
+def test_ipoib_is_a_child_of_the_infiniband_interface() -> None:
+    fabric = fabric_of("ipoib")
 
-    assert pool.object.manifest()["spec"] == {
-        "subnet": "192.168.0.0/16",
-        "perNodeBlockSize": 100,
-        "gateway": "192.168.0.1",
+    assert fabric.chain(0) == [
+        {"type": "ipoib", "master": "ibp24s0", "ipam": {"type": "nv-ipam", "poolName": "rail-00"}}
+    ]
+    assert "annotations" not in fabric.manifest(0)["metadata"]
+
+
+def test_on_the_hosts_network_there_are_no_networks() -> None:
+    assert fabric_of("host-network").networks == ()
+
+
+def test_spiderpools_macvlan_has_master_resource_and_pool_in_one_section() -> None:
+    manifest = fabric_of("spiderpool-macvlan").manifest(0)
+
+    assert (manifest["kind"], manifest["metadata"]) == (
+        "SpiderMultusConfig",
+        {"name": "rail-00", "namespace": "default"},
+    )
+    assert manifest["spec"] == {
+        "cniType": "macvlan",
+        "macvlan": {
+            "master": ["enp11s0f0np0"],
+            "mtu": 9000,
+            "rdmaResourceName": "spidernet.io/rail_00",
+            "ippools": {"ipv4": ["rail-00"]},
+        },
     }
 
 
-def test_a_pool_without_gateway_has_no_gateway_key(dev_plan: Plan) -> None:
-    assert dev_plan.ip_pools[0].object.manifest()["spec"] == {"subnet": "192.168.0.0/20", "perNodeBlockSize": 1}
-
-
-@pytest.mark.parametrize("layout", ["flat", "per-rail"])
-def test_a_network_names_the_resource_and_pool_of_its_rails(plan_with: PlanWith, layout: str) -> None:
-    plan = plan_with({"fabric.addressing.layout": layout, "fabric.namespaces": ["default", "jobs"]})
-    made = {
-        (
-            network.object.metadata.namespace,
-            network.name,
-            (network.object.metadata.annotations or {})["k8s.v1.cni.cncf.io/resourceName"],
-            chain(network)[0]["ipam"]["poolName"],
-        )
-        for network in plan.networks
+def test_spiderpools_virtual_functions_find_the_nodes_own_prefix_by_the_masters_subnet() -> None:
+    assert fabric_of("spiderpool-sriov-per-node").manifest(1)["spec"] == {
+        "cniType": "sriov",
+        "sriov": {
+            "resourceName": "spidernet.io/rail_01",
+            "mtu": 9000,
+            "rdmaIsolation": True,
+            "ippools": {"ipv4": ["rail-01-*"], "matchMasterSubnet": True},
+        },
     }
 
-    assert made == {
-        (namespace, rail.network, rail.resource_name, rail.pool)
+
+def test_spiderpools_infiniband_functions_carry_the_partition() -> None:
+    assert fabric_of("spiderpool-ib", {"fabric.pkey": "0x0011"}).manifest(0)["spec"] == {
+        "cniType": "ib-sriov",
+        "ibsriov": {"resourceName": "spidernet.io/rail_00", "pkey": "0x0011", "ippools": {"ipv4": ["rail-00"]}},
+    }
+
+
+def test_spiderpools_ipoib_has_one_master_and_no_resource() -> None:
+    assert fabric_of("spiderpool-ipoib").manifest(0)["spec"] == {
+        "cniType": "ipoib",
+        "ipoib": {"master": "ibp24s0", "ippools": {"ipv4": ["rail-00"]}},
+    }
+
+
+def test_ipv6_pools_are_named_as_such() -> None:
+    spec = fabric_of("spiderpool-macvlan", {"fabric.addressing": {"supernet": "fd00:10::/48"}}).manifest(0)["spec"]
+
+    assert spec["macvlan"]["ippools"] == {"ipv6": ["rail-00"]}
+
+
+@pytest.mark.parametrize("stack", NAMES)
+def test_every_offered_namespace_has_the_same_networks(stack: str) -> None:
+    fabric = fabric_of(stack, {"fabric.namespaces": ["default", "jobs"]})
+    by_namespace = {
+        namespace: [entry.name for entry in fabric.networks if entry.object.metadata.namespace == namespace]
         for namespace in ("default", "jobs")
-        for rail in plan.rails
-    }
-    assert {pool.name for pool in plan.ip_pools} == {rail.pool for rail in plan.rails}
-    assert len(made) == len(plan.networks)
-
-
-def test_a_chain_moves_the_function_tunes_it_moves_its_rdma_device_and_routes_replies(dev_plan: Plan) -> None:
-    plugins = chain(dev_plan.networks[0])
-
-    assert [plugin["type"] for plugin in plugins] == ["sriov", "tuning", "rdma", "sbr"]
-    assert plugins[0] == {"type": "sriov", "spoofchk": "off", "ipam": {"type": "nv-ipam", "poolName": "rail-00"}}
-    assert plugins[1]["mtu"] == 4220
-    assert {name.rpartition(".")[2]: value for name, value in plugins[1]["sysctl"].items()} == {
-        "accept_local": "1",
-        "arp_announce": "2",
-        "arp_filter": "1",
-        "arp_ignore": "1",
-        "rp_filter": "0",
     }
 
-
-def test_in_shared_mode_no_rdma_device_is_moved(plan_with: PlanWith) -> None:
-    plan = plan_with({"fabric.rdmaMode": "shared"})
-
-    assert [plugin["type"] for plugin in chain(plan.networks[0])] == ["sriov", "tuning", "sbr"]
-    needs = next(entry for entry in plan.findings if entry.id == "NET002")
-    assert "rdma" not in needs.message
-
-
-def test_a_smaller_mtu_reaches_networks_and_contract(plan_with: PlanWith) -> None:
-    plan = plan_with({"fabric.mtu": 1500})
-
-    assert {chain(network)[1]["mtu"] for network in plan.networks} == {1500}
-    assert {network.mtu for network in plan.workload.networks} == {1500}
-
-
-def test_networks_have_the_cni_version_of_the_guide_and_their_own_name(dev_plan: Plan) -> None:
-    config = json.loads(dev_plan.networks[3].object.manifest()["spec"]["config"])
-
-    assert (config["cniVersion"], config["name"]) == ("0.3.1", "rail-03")
+    assert by_namespace["default"] == by_namespace["jobs"]
+    assert len(fabric.networks) == 2 * len({rail.network for rail in fabric.rails if rail.network})

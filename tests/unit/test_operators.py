@@ -12,6 +12,7 @@ from fabric.plan import Plan
 from fabric.plan.values import merged
 
 PlanWith = Callable[[Any], Plan]
+StackPlans = tuple[Any, ...]
 
 
 def policy(plan: Plan) -> dict[str, Any]:
@@ -51,9 +52,89 @@ def test_one_operator_alone_owns_node_feature_discovery(dev_plan: Plan) -> None:
     assert dev_plan.network_operator.values["nfd"] == {"enabled": False, "deployNodeFeatureRules": False}
 
 
+def test_where_the_gpus_are_not_nvidias_the_network_operator_alone_labels_the_nodes_and_reaches_them(
+    plan_with: PlanWith,
+) -> None:
+    plan = plan_with({"cluster.pools[0].shape": "BM.GPU.MI300X.8"})
+    wanted = [{"key": "amd.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+    assert [release.name for release in plan.releases] == ["network-operator"]
+    assert plan.network_operator is not None
+    assert plan.network_operator.values["nfd"] == {"enabled": True, "deployNodeFeatureRules": True}
+    assert plan.network_operator.values["node-feature-discovery"] == {"worker": {"tolerations": wanted}}
+    assert policy(plan)["tolerations"] == wanted
+
+
+def test_a_cluster_that_has_node_feature_discovery_gets_no_second_one(plan_with: PlanWith) -> None:
+    own = {"cluster.installed": ["nfd"], "software.gpuOperator.featureDiscovery": False}
+    for shape, values in (
+        ("BM.GPU.H100.8", lambda plan: plan.gpu_operator.values),
+        ("BM.GPU.MI300X.8", lambda plan: plan.network_operator.values),
+    ):
+        assert values(plan_with({**own, "cluster.pools[0].shape": shape}))["nfd"]["enabled"] is False
+
+
+@pytest.mark.parametrize(
+    ("model", "config", "operands"),
+    [
+        ("sriov", "sriovDevicePlugin", {"multus", "cniPlugins"}),
+        ("host-device", "sriovDevicePlugin", {"multus", "cniPlugins"}),
+        ("macvlan", "rdmaSharedDevicePlugin", {"multus", "cniPlugins"}),
+        ("ib-sriov", "sriovDevicePlugin", {"multus", "cniPlugins"}),
+        ("ipoib", "rdmaSharedDevicePlugin", {"multus", "cniPlugins", "ipoib"}),
+    ],
+)
+def test_the_policy_brings_the_device_plugin_of_the_model_and_the_plugins_it_needs(
+    stack_plans: StackPlans, model: str, config: str, operands: set[str]
+) -> None:
+    plan = next(p for p in stack_plans if (p.choices.manager, p.choices.model) == ("network-operator", model))
+    spec = policy(plan)
+
+    assert {"sriovDevicePlugin", "rdmaSharedDevicePlugin"} & set(spec) == {config}
+    assert set(spec["secondaryNetwork"]) == operands
+
+
+def test_on_the_hosts_network_there_is_nothing_for_the_network_operator(stack_plans: StackPlans) -> None:
+    plan = next(p for p in stack_plans if p.choices.model == "host-network")
+
+    assert ([release.name for release in plan.releases], plan.policy) == (["gpu-operator"], None)
+    assert (plan.ip_pools, plan.networks, plan.sriov_plugin, plan.shared_plugin) == ((), (), None, None)
+
+
+def test_only_nv_ipam_is_installed_for_its_own_pools(stack_plans: StackPlans) -> None:
+    for plan in stack_plans:
+        if plan.policy is not None:
+            assert ("nvIpam" in policy(plan)) == (plan.choices.ipam == "nv-ipam" and plan.addresses.pools != ())
+
+
+def test_spiderpool_brings_the_device_plugin_of_its_model(stack_plans: StackPlans) -> None:
+    values = {
+        plan.choices.model: plan.spiderpool.values for plan in stack_plans if plan.choices.manager == "spiderpool"
+    }
+
+    assert {model for model, found in values.items() if "sriov" in found} == {"sriov", "ib-sriov"}
+    assert {model for model, found in values.items() if "rdma" in found} == {"macvlan"}
+    plugin = values["macvlan"]["rdma"]["rdmaSharedDevicePlugin"]
+    assert len(plugin["deviceConfig"]["configList"]) == 8
+    assert len(plugin["podAnnotations"]["gpu-fabric/configuration"]) == 16
+
+
+def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_all(stack_plans: StackPlans) -> None:
+    brought = {(plan.choices.manager, *(release.name for release in plan.releases)) for plan in stack_plans}
+
+    assert brought == {
+        ("network-operator", "gpu-operator", "network-operator"),
+        ("network-operator", "gpu-operator"),
+        ("spiderpool", "gpu-operator", "spiderpool"),
+        ("doks",),
+    }
+    assert {plan.policy for plan in stack_plans if plan.choices.manager != "network-operator"} == {None}
+
+
 def test_a_users_values_win_and_leave_the_rest(plan_with: PlanWith) -> None:
     release = plan_with(
         {
+            "cluster.installed": ["nfd"],
             "software.gpuOperator": {
                 "driver": True,
                 "values": {"toolkit": {"version": "v1"}, "nfd": {"enabled": False}},
@@ -90,7 +171,7 @@ def test_operands_and_jobs_tolerate_every_taint_of_the_pools_once(plan_with: Pla
 def test_the_policy_carries_the_planned_device_plugin_configuration(dev_plan: Plan) -> None:
     config = json.loads(policy(dev_plan)["sriovDevicePlugin"]["config"])
 
-    assert config == dev_plan.device_plugin.to_dict()
+    assert config == dev_plan.sriov_plugin.to_dict()
     assert config["resourceList"][0] == {
         "resourcePrefix": "nvidia.com",
         "resourceName": "rail_00",

@@ -23,9 +23,9 @@ KUBECONFIG = {
 }
 
 
-def refusals(document: StackDocument, *, need_cluster: bool = True) -> list[tuple[str, str]]:
+def refusals(document: StackDocument, *, for_up: bool = True) -> list[tuple[str, str]]:
     with pytest.raises(ConfigurationError) as refused:
-        prepare(document, need_cluster=need_cluster)
+        prepare(document, for_up=for_up)
     return [(entry.id, entry.path.removeprefix("gpu-fabric:")) for entry in refused.value.findings]
 
 
@@ -43,25 +43,21 @@ def with_cluster(elsewhere: DocumentWith, tmp_path: Path) -> DocumentWith:
     return elsewhere
 
 
-def rule_ids(plan: Plan) -> list[str]:
-    return [entry.id for entry in plan.findings]
-
-
-def test_without_need_of_a_cluster_a_missing_kubeconfig_is_a_warning(elsewhere: DocumentWith) -> None:
-    first = prepare(elsewhere({}), need_cluster=False).findings[0]
+def test_for_planning_alone_a_missing_kubeconfig_is_a_warning(elsewhere: DocumentWith) -> None:
+    first = prepare(elsewhere({}), for_up=False).findings[0]
 
     assert (first.id, first.severity) == ("CLU003", Severity.WARNING)
     assert first.message == ".sandbox/kubeconfig: no such file"
 
 
-def test_with_need_of_a_cluster_a_missing_kubeconfig_is_the_error(elsewhere: DocumentWith) -> None:
+def test_for_up_a_missing_kubeconfig_is_the_error(elsewhere: DocumentWith) -> None:
     assert refusals(elsewhere({})) == [("CLU001", "cluster.kubeconfig")]
 
 
-def test_with_a_good_kubeconfig_only_the_plans_own_findings_remain(with_cluster: DocumentWith) -> None:
-    plan = prepare(with_cluster({}), need_cluster=True)
+def test_with_a_good_kubeconfig_only_the_plans_own_findings_remain(with_cluster: DocumentWith, dev_plan: Plan) -> None:
+    plan = prepare(with_cluster({}), for_up=True)
 
-    assert rule_ids(plan) == ["NET002", "NET003"]
+    assert plan.findings == dev_plan.findings
 
 
 def test_a_context_that_is_not_there_is_an_error(with_cluster: DocumentWith) -> None:
@@ -69,7 +65,7 @@ def test_a_context_that_is_not_there_is_an_error(with_cluster: DocumentWith) -> 
 
 
 def test_unknown_key_missing_kubeconfig_and_small_supernet_come_together(elsewhere: DocumentWith) -> None:
-    assert refusals(elsewhere({"fabric.mtuu": 9000, "fabric.addressing.supernet": "192.168.0.0/28"})) == [
+    assert refusals(elsewhere({"fabric.mtuu": 9000, "fabric.addressing.supernet": "192.168.0.0/26"})) == [
         ("SPC001", "fabric.mtuu"),
         ("CLU001", "cluster.kubeconfig"),
         ("ADR001", "fabric.addressing.supernet"),
@@ -91,7 +87,7 @@ def test_faults_of_every_kind_come_together(elsewhere: DocumentWith) -> None:
     )
 
     assert sorted(found) == [
-        ("ADR001", "fabric.addressing.supernet"),
+        ("ADR007", "fabric.addressing.supernet"),
         ("CLU001", "cluster.kubeconfig"),
         ("NET001", "fabric.mtu"),
         ("SPC001", "fabric.mtuu"),
@@ -104,18 +100,31 @@ def test_faults_of_every_kind_come_together(elsewhere: DocumentWith) -> None:
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("cluster.provider", "doks"),
+        ("cluster.provider", "exsting"),
+        ("cluster.provider", "elsewhere"),
         ("cluster.provider", None),
         ("cluster.pools", []),
         ("cluster.pools", None),
+        ("cluster.pools[0]", "gpu"),
         ("cluster.pools[0].name", None),
         ("cluster.pools[0].shape", None),
         ("cluster.pools[0].shape", "none of these"),
         ("cluster.pools[0].nodes", None),
         ("cluster.pools[0].nodes", "3"),
+        ("cluster.pools[0].nodeNames", ["a", "a", "b"]),
+        ("cluster.pools[0].taints", [{"value": "present"}]),
+        ("cluster.shapes", []),
+        ("cluster.kubernetes", 1.34),
+        ("cluster.installed", ["cilium"]),
         ("cluster.ranges.pods", "x"),
-        ("fabric.addressing.supernet", None),
+        ("fabric", []),
+        ("fabric.addressing", "192.168.0.0/16"),
         ("fabric.addressing.supernet", "x"),
+        ("fabric.addressing.exclude", ["192.168.0.9-192.168.0.1"]),
+        ("fabric.linkType", "ethernet"),
+        ("fabric.manager", "nvidia"),
+        ("fabric.model", "sr-iov"),
+        ("fabric.rails", [{"interface": "rdma0"}]),
         ("fabric.namespaces", ["default", 3]),
         ("fabric.rdmaMode", "other"),
         ("software", []),
@@ -131,6 +140,21 @@ def test_one_faulty_value_hides_no_other_problem_and_invents_none(
     assert others == [("CLU001", "cluster.kubeconfig")]
 
 
+def test_a_missing_supernet_hides_no_other_problem(elsewhere: DocumentWith) -> None:
+    assert refusals(elsewhere({"fabric.addressing.supernet": None, "fabric.mtu": 9000})) == [
+        ("CLU001", "cluster.kubeconfig"),
+        ("ADR005", "fabric.addressing.supernet"),
+        ("NET001", "fabric.mtu"),
+    ]
+
+
+@pytest.mark.parametrize("model", ["ib-sriov", "ipoib", "macvlan", "host-device"])
+def test_a_shape_that_nothing_is_like_is_one_problem_whatever_the_model(with_cluster: DocumentWith, model: str) -> None:
+    changes = {"cluster.pools[0].shape": "none of these", "fabric.model": model}
+
+    assert refusals(with_cluster(changes), for_up=False) == [("SPC002", "cluster.pools[0].shape")]
+
+
 def test_a_faulty_value_is_not_reported_again_for_its_stand_in(with_cluster: DocumentWith) -> None:
     assert refusals(with_cluster({"fabric.addressing.supernet": "192.168.0.1/16"})) == [
         ("SPC002", "fabric.addressing.supernet"),
@@ -138,13 +162,13 @@ def test_a_faulty_value_is_not_reported_again_for_its_stand_in(with_cluster: Doc
 
 
 def test_a_neither_given_kubeconfig_is_one_problem_beside_the_others(elsewhere: DocumentWith) -> None:
-    assert refusals(elsewhere({"cluster.kubeconfig": None, "fabric.addressing.supernet": "192.168.0.0/28"})) == [
+    assert refusals(elsewhere({"cluster.kubeconfig": None, "fabric.addressing.supernet": "192.168.0.0/26"})) == [
         ("SPC002", "cluster.kubeconfig"),
         ("ADR001", "fabric.addressing.supernet"),
     ]
 
 
-def test_a_kubeconfig_from_a_secret_needs_no_file(elsewhere: DocumentWith) -> None:
+def test_a_kubeconfig_from_a_secret_needs_no_file(elsewhere: DocumentWith, dev_plan: Plan) -> None:
     plan = prepare(
         elsewhere(
             {
@@ -153,10 +177,10 @@ def test_a_kubeconfig_from_a_secret_needs_no_file(elsewhere: DocumentWith) -> No
                 "access": {"secure": "s3cr3t"},
             }
         ),
-        need_cluster=True,
+        for_up=True,
     )
 
-    assert rule_ids(plan) == ["NET002", "NET003"]
+    assert plan.findings == dev_plan.findings
 
 
 def test_a_sections_loss_is_still_reported_when_nothing_can_be_planned(elsewhere: DocumentWith) -> None:
@@ -166,7 +190,7 @@ def test_a_sections_loss_is_still_reported_when_nothing_can_be_planned(elsewhere
 def test_the_error_names_the_file_it_came_from(elsewhere: DocumentWith) -> None:
     document = elsewhere({"fabric.mtu": 9000}).model_copy(update={"file": "examples/Pulumi.lab.yaml"})
     with pytest.raises(ConfigurationError, match=r"^examples/Pulumi\.lab\.yaml: 2 problems, nothing was created\."):
-        prepare(document, need_cluster=True)
+        prepare(document, for_up=True)
 
 
 def test_a_stack_is_prepared_by_its_name(root: Path) -> None:

@@ -1,73 +1,154 @@
-"""Rails and the device plug-in's configuration that hands out their virtual functions."""
+"""Rails: every name of a rail comes from one record, so pods, plug-ins, networks and pools agree."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import json
 
 import pytest
+from planned_fabrics import STACKS, PlannedFabric, fabric_of
 
-from fabric.catalog import catalog
-from fabric.plan import Plan
+from fabric.plan.devices import shared_plugin_config, sriov_plugin_config
+from fabric.plan.ipam import pool_objects
 
-SHAPES = ("BM.GPU4.8", "BM.GPU.A100-v2.8", "BM.GPU.H100.8")
-
-
-@pytest.fixture(scope="session", params=SHAPES)
-def plan(request: pytest.FixtureRequest, plan_with: Callable[[Any], Plan]) -> Plan:
-    """A plan of one rail a subnet, for each shape."""
-    return plan_with({"cluster.pools[0].shape": request.param})
+NAMES = sorted(path.name.split(".")[1] for path in STACKS.glob("Pulumi.*.yaml") if "large" not in path.name)
 
 
-def test_a_rail_is_the_nic_of_its_number(plan: Plan) -> None:
-    nics = catalog().shapes[plan.workload.shape].nics
+def resources_in(fabric: PlannedFabric) -> set[str]:
+    """Every resource that a network names, in an annotation or in Spiderpool's section."""
+    texts = [json.dumps(entry.object.manifest()) for entry in fabric.networks]
+    resources = {rail.resource_name for rail in fabric.rails if rail.resource_name}
+    return {resource for resource in resources for text in texts if f'"{resource}"' in text}
 
-    assert [(rail.index, rail.pci, rail.rdma_device, rail.interface, rail.nearest_gpu) for rail in plan.rails] == [
-        (index, nic.pci, nic.rdma_device, nic.interface, nic.nearest_gpu) for index, nic in enumerate(nics)
+
+@pytest.mark.parametrize("stack", NAMES)
+def test_a_rail_is_the_nic_of_its_number(stack: str) -> None:
+    fabric = fabric_of(stack)
+
+    assert [(rail.index, rail.pci, rail.rdma_device, rail.interface, rail.nearest_gpu) for rail in fabric.rails] == [
+        (index, nic.pci, nic.rdma_device, nic.interface, nic.nearest_gpu)
+        for index, nic in enumerate(fabric.case.shape.nics)
     ]
 
 
-def test_a_rails_names_all_carry_its_number(plan: Plan) -> None:
-    assert [(rail.network, rail.resource, rail.pool) for rail in plan.rails] == [
-        (f"rail-{index:02d}", f"rail_{index:02d}", f"rail-{index:02d}") for index in range(16)
+@pytest.mark.parametrize("stack", NAMES)
+def test_every_network_of_a_rail_is_made_and_no_other(stack: str) -> None:
+    fabric = fabric_of(stack)
+
+    assert {entry.name for entry in fabric.networks} == {rail.network for rail in fabric.rails if rail.network}
+
+
+@pytest.mark.parametrize("stack", NAMES)
+def test_every_pool_of_a_rail_is_planned_and_no_other(stack: str) -> None:
+    fabric = fabric_of(stack)
+
+    assert {pool.name for pool in fabric.addresses.pools} == {rail.pool for rail in fabric.rails if rail.pool}
+    for rail in fabric.rails:
+        pool = fabric.addresses.pool_of(rail.index)
+        assert rail.pool == (None if pool is None else pool.name)
+
+
+@pytest.mark.parametrize("stack", NAMES)
+def test_the_resources_that_networks_name_are_those_that_pods_request(stack: str) -> None:
+    fabric = fabric_of(stack)
+    named, requested = resources_in(fabric), {rail.resource_name for rail in fabric.rails if rail.resource_name}
+
+    # DOKS' plug-in, and the shared one of the Network Operator, are linked to a network by the pod alone.
+    access = fabric.case.choices.row.access if fabric.case.choices.row else None
+    by_pod = fabric.case.choices.manager == "doks" or (
+        fabric.case.choices.manager == "network-operator" and access == "shared"
+    )
+    assert named == (set() if by_pod else requested)
+
+
+@pytest.mark.parametrize("stack", ["oke-h100", "host-device", "ib-sriov", "sriov-ipv6", "sriov-per-node"])
+def test_the_sriov_plug_in_advertises_what_pods_request_each_on_its_own_nic(stack: str) -> None:
+    fabric = fabric_of(stack)
+    advertised = sriov_plugin_config(fabric.case, fabric.rails).resource_list
+
+    assert [f"{entry.resource_prefix}/{entry.resource_name}" for entry in advertised] == [
+        rail.resource_name for rail in fabric.rails
+    ]
+    nics = [
+        entry.selectors.root_devices or entry.selectors.pci_addresses or entry.selectors.pf_names
+        for entry in advertised
+    ]
+    assert nics == [(rail.pci or rail.interface,) for rail in fabric.rails]
+
+
+@pytest.mark.parametrize("stack", ["roce-macvlan", "ipoib", "spiderpool-macvlan"])
+def test_the_shared_plug_in_advertises_what_pods_request_each_on_its_own_interface(stack: str) -> None:
+    fabric = fabric_of(stack)
+    advertised = shared_plugin_config(fabric.case, fabric.rails).config_list
+
+    assert [(f"{entry.resource_prefix}/{entry.resource_name}", entry.selectors.if_names) for entry in advertised] == [
+        (rail.resource_name, (rail.interface,)) for rail in fabric.rails
     ]
 
 
-def test_each_rail_has_a_resource_that_selects_only_its_own_physical_function(plan: Plan) -> None:
-    for rail, resource in zip(plan.rails, plan.device_plugin.resource_list, strict=True):
-        (selectors,) = resource.alternatives
-        assert resource.name == rail.resource_name
-        assert selectors.root_devices == (rail.pci,)
+@pytest.mark.parametrize(
+    ("stack", "network", "resource", "interface"),
+    [
+        ("oke-h100", "rail-03", "nvidia.com/rail_03", "net4"),
+        ("host-device", "rail-03", "nvidia.com/rail_03", "net4"),
+        ("ib-sriov", "rail-03", "nvidia.com/rail_03", "net4"),
+        ("roce-macvlan", "rail-03", "rdma/rail_03", "net4"),
+        ("ipoib", "rail-03", "rdma/rail_03", "net4"),
+        ("spiderpool-macvlan", "rail-03", "spidernet.io/rail_03", "net4"),
+        ("spiderpool-ib", "rail-03", "spidernet.io/rail_03", "net4"),
+        ("spiderpool-ipoib", "rail-03", None, "net4"),
+        ("doks-h200", "roce-net-fabric3", "rdma/fabric3", "fabric3"),
+        ("host-network", None, None, None),
+    ],
+)
+def test_the_fourth_rails_names(stack: str, network: str | None, resource: str | None, interface: str | None) -> None:
+    rail = fabric_of(stack).rails[3]
+
+    assert (rail.network, rail.resource_name, rail.pod_interface) == (network, resource, interface)
 
 
-def test_the_selectors_are_the_shapes_virtual_functions_and_not_its_physical_ones(plan: Plan) -> None:
-    model = catalog().shapes[plan.workload.shape].nic_model
-
-    for resource in plan.device_plugin.resource_list:
-        assert resource.device_type == "netDevice"
-        (selectors,) = resource.alternatives
-        assert (selectors.vendors, selectors.devices, selectors.drivers, selectors.is_rdma) == (
-            (model.vendor_id,),
-            (model.vf_device_id,),
-            (model.driver,),
-            True,
-        )
-        assert model.device_id not in (selectors.devices or ())
-
-
-def test_front_end_nics_are_never_selected(plan: Plan) -> None:
-    shape = catalog().shapes[plan.workload.shape]
-    selected = {pci for entry in plan.device_plugin.resource_list for pci in entry.alternatives[0].root_devices or ()}
+def test_front_end_nics_are_never_a_rail() -> None:
+    shape = fabric_of("oke-h100").case.shape
+    selected = {rail.pci for rail in fabric_of("oke-h100").rails}
 
     assert selected == {nic.pci for nic in shape.nics}
     assert not selected & {nic.pci for nic in shape.front_end_nics}
 
 
-def test_the_flat_layout_has_the_one_resource_of_the_guide_over_all_rails(flat_plan: Plan) -> None:
-    (resource,) = flat_plan.device_plugin.resource_list
+@pytest.mark.parametrize(
+    ("stack", "resource"), [("oke-h100", "nvidia.com/sriov_rdma_vf"), ("host-device", "nvidia.com/rdma_nic")]
+)
+def test_a_flat_fabric_has_one_network_and_one_resource_over_all_nics(stack: str, resource: str) -> None:
+    fabric = fabric_of(stack, {"fabric.addressing.layout": "flat"})
+    (advertised,) = sriov_plugin_config(fabric.case, fabric.rails).resource_list
 
-    assert resource.name == "nvidia.com/sriov_rdma_vf"
-    assert resource.alternatives[0].root_devices == tuple(rail.pci for rail in flat_plan.rails)
-    assert {(rail.network, rail.resource_name) for rail in flat_plan.rails} == {
-        ("rdma-fabric", "nvidia.com/sriov_rdma_vf"),
+    assert {(rail.network, rail.resource_name, rail.pool) for rail in fabric.rails} == {
+        ("rdma-fabric", resource, "rdma-fabric")
     }
+    nics = advertised.selectors.root_devices or advertised.selectors.pci_addresses
+    assert nics == tuple(rail.pci for rail in fabric.rails)
+
+
+def test_a_rails_own_names_reach_network_pool_and_resource() -> None:
+    changes = {"fabric.rails": [{"rail": 2, "network": "storage-side"}, {"rail": 3, "resource": "blue"}]}
+    fabric = fabric_of("oke-h100", changes)
+    pools = [entry.name for entry in pool_objects(fabric.addresses, "nvidia-network-operator")]
+
+    assert [(rail.network, rail.resource, rail.pool) for rail in fabric.rails[1:4]] == [
+        ("rail-01", "rail_01", "rail-01"),
+        ("storage-side", "storage_side", "storage-side"),
+        ("rail-03", "blue", "rail-03"),
+    ]
+    assert pools[2] == fabric.chain(2)[0]["ipam"]["poolName"] == "storage-side"
+
+
+def test_a_rails_own_facts_replace_the_shapes() -> None:
+    changes = {"fabric.rails": [{"rail": 0, "pci": "0000:aa:00.0", "interface": "eth9", "nearestGpu": 7}]}
+    rail = fabric_of("oke-h100", changes).rails[0]
+
+    assert (rail.pci, rail.interface, rail.nearest_gpu) == ("0000:aa:00.0", "eth9", 7)
+
+
+def test_the_layout_none_leaves_rails_without_pools() -> None:
+    changes = {"fabric.addressing.layout": "none", "fabric.addressing.supernet": None}
+
+    assert {rail.pool for rail in fabric_of("host-device", changes).rails} == {None}

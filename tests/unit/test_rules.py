@@ -1,36 +1,95 @@
-"""The rule book: every id in use has a row, every row is in use, and severity comes from the row."""
+"""The rule book: every row is checked somewhere, every finding has a row, and severity comes from the row."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fabric.rules import ConfigurationError, Finding, Severity, errors, finding, rules
+from fabric.rules import (
+    ConfigurationError,
+    Finding,
+    Severity,
+    check,
+    checked,
+    errors,
+    finding,
+    groups,
+    promise,
+    rules,
+)
+
+# Rules without a check in the registry, and where a stack that breaks them is read.
+TESTED_WHERE_READ = {
+    "SPC001": "unit/test_prepare.py",
+    "SPC002": "unit/test_spec_load.py",
+    "SPC003": "unit/test_spec_problems.py",
+    "SPC004": "unit/test_spec_load.py",
+    "CLU001": "unit/test_kubeconfig.py",
+    "CLU003": "unit/test_prepare.py",
+    "SUP007": "components/test_refusals.py",
+}
 
 
-def ids_in_use(root: Path) -> set[str]:
-    found: set[str] = set()
+def ids_called(root: Path, name: str) -> Iterator[str]:
+    """First arguments of the calls of a function in the program, decorators included."""
     for path in (root / "fabric").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "finding"
+            called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
             if called and isinstance(node.args[0], ast.Constant):
-                found.add(node.args[0].value)
-    return found
+                yield node.args[0].value
 
 
-def test_every_id_in_use_has_a_row_and_every_row_is_in_use(root: Path) -> None:
-    assert ids_in_use(root) == set(rules())
+def test_every_rule_that_is_checked_while_reading_is_found_somewhere(root: Path) -> None:
+    reading = {name for name, rule in rules().items() if rule.stage == "reading"}
+
+    assert set(ids_called(root, "finding")) == reading
+    assert set(TESTED_WHERE_READ) == reading
 
 
-def test_ids_have_one_form_and_rows_say_what_and_why() -> None:
+@pytest.mark.parametrize(("rule", "file"), TESTED_WHERE_READ.items())
+def test_every_rule_that_is_checked_while_reading_is_tested(root: Path, rule: str, file: str) -> None:
+    assert rule in (root / "tests" / file).read_text(encoding="utf-8")
+
+
+def test_every_other_rule_has_one_check_and_every_check_a_rule(root: Path) -> None:
+    ids = list(ids_called(root, "check"))
+
+    assert len(ids) == len(set(ids))
+    assert set(ids) == checked() == {name for name, rule in rules().items() if rule.stage != "reading"}
+
+
+def test_ids_have_one_form_and_rows_say_what_why_and_on_whose_word() -> None:
     for name, rule in rules().items():
         assert re.fullmatch(r"[A-Z]{3}\d{3}", name)
         assert rule.id == name
         assert rule.title.endswith(".")
         assert rule.why.endswith(".")
+        assert rule.source
+        assert not rule.source.endswith(".")
+
+
+def test_every_file_of_the_book_says_what_it_is_about() -> None:
+    for group, subject in groups().items():
+        assert subject.endswith("."), group
+        assert not subject.startswith("#"), group
+
+
+@pytest.mark.parametrize("rule", sorted(checked()))
+def test_every_check_says_what_holds_in_one_sentence(rule: str) -> None:
+    promised = promise(rule)
+
+    assert promised is not None
+    assert promised.endswith(".")
+
+
+@pytest.mark.parametrize("rule", ["SPC001", "ADR001"])
+def test_a_rule_that_is_checked_elsewhere_takes_no_second_check(rule: str) -> None:
+    with pytest.raises(KeyError, match="checked elsewhere"):
+        check(rule)
 
 
 @pytest.mark.parametrize("name", sorted(rules()))

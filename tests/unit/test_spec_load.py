@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fabric.plan import build
 from fabric.rules import ConfigurationError
 from fabric.spec import load_stack, read_document, stack_file
 
@@ -36,10 +37,11 @@ def reasons(root: Path, name: str = "lab") -> str:
 
 def test_a_stack_file_of_eight_lines_is_enough(tmp_path: Path) -> None:
     spec = load_stack("lab", written(tmp_path, GOOD))
+    plan = build(spec)
 
-    assert (spec.name, spec.fabric.model, spec.fabric.addressing.layout) == ("lab", "sriov", "per-rail")
-    assert (spec.software.release_line, spec.software.charts) == ("26.4", "upstream")
-    assert [taint.key for taint in spec.cluster.pools[0].taints] == ["nvidia.com/gpu"]
+    assert (plan.stack, plan.choices.model, plan.choices.layout) == ("lab", "sriov", "per-rail")
+    assert (plan.release_line, spec.software.charts) == ("26.4", "upstream")
+    assert [toleration.key for toleration in plan.workload.tolerations] == ["nvidia.com/gpu"]
 
 
 def test_the_development_stack_loads(root: Path) -> None:
@@ -122,6 +124,6 @@ def test_the_error_names_the_file_to_edit_and_counts_the_problems(tmp_path: Path
         load_stack("lab", root)
 
     lines = str(refused.value).splitlines()
-    assert lines[0] == "examples/Pulumi.lab.yaml: 3 problems, nothing was created."
+    assert lines[0] == "examples/Pulumi.lab.yaml: 2 problems, nothing was created."
     assert lines[1] == "  gpu-fabric:cluster.pools[0].nodes: must be greater than or equal to 1 [SPC002]"
     assert lines[2].startswith("      -> allowed: greater than or equal to 1")

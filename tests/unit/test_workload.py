@@ -8,14 +8,16 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import jsonschema
 import pytest
 
 from fabric.catalog import catalog
 from fabric.nccl.topology import topology_xml
-from fabric.plan import Plan
+from fabric.plan import FabricContract, Plan
 from fabric.plan.nccl_files import plan_nccl_files
 
 PlanWith = Callable[[Any], Plan]
+StackPlans = tuple[Plan, ...]
 ANNOTATION = "k8s.v1.cni.cncf.io/networks"
 
 
@@ -33,7 +35,7 @@ def attached(plan: Plan) -> list[dict[str, str]]:
 def test_a_job_requests_what_the_device_plugin_offers_on_a_node(plan: Plan) -> None:
     offered = {
         resource.name: str(len(resource.alternatives[0].root_devices or ()))
-        for resource in plan.device_plugin.resource_list
+        for resource in plan.sriov_plugin.resource_list
     }
 
     assert plan.workload.resources == {"nvidia.com/gpu": "8", **offered}
@@ -171,3 +173,51 @@ def test_jobs_select_nodes_by_shape_and_by_the_labels_that_all_pools_share(plan_
     plan = plan_with({"cluster.pools": pools})
 
     assert plan.workload.node_selector == {"node.kubernetes.io/instance-type": "BM.GPU.H100.8", "team": "vision"}
+
+
+def test_a_pod_on_doks_names_its_networks_and_interfaces_as_the_guide_does(stack_plans: StackPlans) -> None:
+    job = next(plan.workload for plan in stack_plans if plan.stack == "doks-h200")
+
+    assert job.annotations[ANNOTATION].startswith("roce-net-fabric0@fabric0, roce-net-fabric1@fabric1, ")
+    assert job.resources == {"nvidia.com/gpu": "8"} | {f"rdma/fabric{k}": "1" for k in range(8)}
+
+
+def test_a_pod_with_amd_gpus_asks_for_those(stack_plans: StackPlans) -> None:
+    job = next(plan.workload for plan in stack_plans if plan.stack == "doks-mi325x")
+
+    assert job.resources["amd.com/gpu"] == "8"
+    assert "nvidia.com/gpu" not in job.resources
+
+
+def test_a_pod_on_the_hosts_network_attaches_nothing_and_says_so(stack_plans: StackPlans) -> None:
+    job = next(plan.workload for plan in stack_plans if plan.choices.model == "host-network")
+    patch: Any = job.pod_template_patch
+
+    assert (job.host_network, job.networks, job.annotations) == (True, (), {})
+    assert job.resources == {"nvidia.com/gpu": "8"}
+    assert (patch["spec"]["hostNetwork"], patch["spec"]["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
+    assert patch["metadata"] == {"annotations": {}}
+
+
+def test_ipoib_by_spiderpool_attaches_every_rail_and_asks_for_no_device_that_nobody_advertises(
+    stack_plans: StackPlans,
+) -> None:
+    job = next(plan.workload for plan in stack_plans if plan.stack == "spiderpool-ipoib")
+
+    assert [network.rail for network in job.networks] == list(range(8))
+    assert job.resources == {"nvidia.com/gpu": "8"}
+
+
+def test_only_clouds_label_their_machine_types(stack_plans: StackPlans) -> None:
+    labelled = {plan.workload.shape for plan in stack_plans if plan.workload.node_selector}
+
+    assert labelled == {
+        plan.workload.shape for plan in stack_plans if plan.workload.shape.startswith(("BM.GPU", "gpu-"))
+    }
+
+
+def test_every_output_is_what_the_published_schema_allows(stack_plans: StackPlans, flat_plan: Plan) -> None:
+    schema = FabricContract.model_json_schema(by_alias=True)
+    for plan in (*stack_plans, flat_plan):
+        output = plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True)
+        jsonschema.validate(output, schema)

@@ -13,9 +13,7 @@ from fabric.spec import load_stack
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(
-    path.name.removeprefix("Pulumi.").removesuffix(".yaml")
-    for folder in (ROOT, ROOT / "examples")
-    for path in folder.glob("Pulumi.*.yaml")
+    path for folder in (ROOT, ROOT / "examples", ROOT / "tests" / "stacks") for path in folder.glob("Pulumi.*.yaml")
 )
 STAND_INS = ("gpu-operator", "network-operator")
 
@@ -48,16 +46,22 @@ def other_defaults(ours: Mapping[str, Any], theirs: Mapping[str, Any], path: str
             yield f"{where}: {value!r}, upstream {theirs[key]!r}"
 
 
-@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("file", STACKS, ids=lambda file: str(file.relative_to(ROOT)))
 def test_every_value_that_a_committed_stack_sets_exists_in_the_real_chart(
-    stack: str, upstream_values: UpstreamValues
+    file: Path, upstream_values: UpstreamValues
 ) -> None:
-    plan = build(load_stack(stack, ROOT))
+    plan = build(load_stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file.parent))
     unknown = {
         release.name: list(unknown_keys(release.values, upstream_values(release.chart.name, release.chart.version)))
-        for release in (plan.gpu_operator, plan.network_operator)
+        for release in plan.releases
     }
-    assert unknown == {"gpu-operator": [], "network-operator": []}
+    assert unknown == {release.name: [] for release in plan.releases}
+
+
+def test_the_stacks_bring_every_chart() -> None:
+    names = [(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file.parent) for file in STACKS]
+    brought = {release.name for name, folder in names for release in build(load_stack(name, folder)).releases}
+    assert brought == set(catalog().releases["26.4"].charts)
 
 
 @pytest.mark.parametrize("chart", STAND_INS)

@@ -52,6 +52,9 @@ def shares_in(pool: AddressPool) -> int:
 def _cut_refusal(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> Refusal | None:
     part, parts = part_prefix(addressing, supernet, demand), len(demand.serving)
     cut_by = "supernet" if addressing.prefix_length is None else "prefixLength"
+    if demand.one_pool and addressing.addresses_per_node is None and demand.rails > addressing.rail_slots:
+        message = f"a node's share has room for {addressing.rail_slots} rails, but there are {demand.rails}"
+        return Refusal(kind="cut", key="railSlots", message=message)
     if part < supernet.prefixlen:
         return Refusal(kind="cut", key=cut_by, message=f"subnets of /{part} are larger than the supernet {supernet}")
     # A shared subnet of two addresses is handled differently by different versions of nv-ipam; a node's own is not.
@@ -94,17 +97,27 @@ def _counted(pool: AddressPool, demand: AddressDemand, wanted: int) -> AddressPo
         share = _full_share(pool)
         pool = pool.altered(addresses_per_node=share, usable=share * shares - _lost(pool, share, shares))
     else:
-        share = pool.addresses_per_node
         pool = pool.altered(usable=pool.available.count)
-    if shares < wanted or pool.usable < wanted * need:
-        return Refusal(kind="capacity", key="supernet", message=_shortage(pool, wanted, shares))
     starved = None if pool.division == "sequence" else _first_starved(pool, need, shares)
+    if shares < wanted or (pool.division != "prefixes" and pool.usable < wanted * need):
+        return Refusal(kind="capacity", key="supernet", message=_shortage(pool, wanted, shares, starved))
     if starved is not None and starved < wanted:
         return _starving(pool, demand, starved)
-    return pool.altered(needed=wanted * share, max_nodes=shares if starved is None else starved)
+    return pool.altered(needed=_taken(pool, wanted), max_nodes=shares if starved is None else starved)
 
 
-def _shortage(pool: AddressPool, wanted: int, shares: int) -> str:
+def _taken(pool: AddressPool, nodes: int) -> int:
+    """Addresses in the shares of the first nodes."""
+    share = pool.addresses_per_node
+    if pool.division == "prefixes":
+        return share * nodes - _lost(pool, share, nodes)
+    if pool.division == "sequence":
+        return share * nodes
+    first = int(pool.space.network_address) + 1
+    return pool.available.clipped(first, first + nodes * share - 1).count
+
+
+def _shortage(pool: AddressPool, wanted: int, shares: int, starved: int | None) -> str:
     share = pool.addresses_per_node
     if pool.node_prefix_length is not None:
         prefixes = f"{pool.space} is cut into {shares}"
@@ -112,14 +125,15 @@ def _shortage(pool: AddressPool, wanted: int, shares: int) -> str:
     demanded = f"{wanted} node{_s(wanted)} x {_addresses(share)} = {wanted * share} per pool"
     if wanted * share <= pool.usable:
         return f"{demanded}, but {pool.space} is cut into {shares} blocks of {share}: {wanted - shares} short"
-    fixed = [f"less gateway {pool.gateway}"] if pool.gateway is not None else []
+    fixed = [f"less gateway {pool.gateway}"] if pool.gateway is not None and pool.gateway in pool.space else []
     kept = pool.reserved_first + pool.reserved_last
     fixed += [f"{kept} reserved"] if kept else []
     fixed += ["the excluded ones"] if pool.excluded else []
     usable = f"{pool.usable} usable" + (f" ({', '.join(fixed)})" if fixed else "")
-    serves = min(shares, pool.usable // share)
     short = _addresses(wanted * share - pool.usable)
-    return f"{demanded}, but {pool.space} has {usable} and so serves {serves} node{_s(serves)}: {short} short"
+    # With a node that gets nothing to use, their number says little about how many nodes are served.
+    serves = f" and so serves {shares} node{_s(shares)}" if starved is None else ""
+    return f"{demanded}, but {pool.space} has {usable}{serves}: {short} short"
 
 
 def _share_at(pool: AddressPool, value: int) -> int:
@@ -130,21 +144,13 @@ def _share_at(pool: AddressPool, value: int) -> int:
     return (value - base - 1) // pool.addresses_per_node
 
 
-def _excluded_runs(pool: AddressPool) -> tuple[tuple[int, int], ...]:
-    space = (int(pool.space.network_address), int(pool.space.broadcast_address))
-    return AddressSpace.of((int(span.first), int(span.last)) for span in pool.excluded).clipped(*space).runs
-
-
 def _lost(pool: AddressPool, full: int, shares: int) -> int:
-    """Addresses that exclusions take from the nodes' prefixes."""
-    partly: set[int] = set()
-    wholly = AddressSpace(())
-    for first, last in _excluded_runs(pool):
-        start, end = _share_at(pool, first), _share_at(pool, last)
-        partly |= {start, end}
-        wholly = AddressSpace.of([*wholly.runs, (start + 1, end - 1)])
-    inner = wholly.minus(AddressSpace.of((place, place) for place in partly)).clipped(0, shares - 1).count
-    return inner * full + sum(full - pool.share(place).count for place in partly)
+    """Addresses that exclusions take from the prefixes of the first `shares` nodes."""
+    ends = [(_share_at(pool, int(span.first)), _share_at(pool, int(span.last))) for span in pool.excluded]
+    partly = AddressSpace.of((place, place) for pair in ends for place in pair).clipped(0, shares - 1)
+    wholly = AddressSpace.of((start + 1, end - 1) for start, end in ends).minus(partly).clipped(0, shares - 1)
+    touched = (place for first, last in partly.runs for place in range(first, last + 1))
+    return wholly.count * full + sum(full - pool.share(place).count for place in touched)
 
 
 def _first_starved(pool: AddressPool, need: int, shares: int) -> int | None:
@@ -160,11 +166,10 @@ def _first_starved(pool: AddressPool, need: int, shares: int) -> int | None:
 
 
 def _edges(pool: AddressPool) -> Iterator[int]:
-    for run in _excluded_runs(pool):
-        yield from run
+    for span in pool.excluded:
+        yield from (int(span.first), int(span.last))
     if pool.division == "blocks":
-        for run in pool.available.runs:
-            yield from run
+        yield from pool.available.edges()
 
 
 def _starving(pool: AddressPool, demand: AddressDemand, place: int) -> Refusal:
@@ -181,7 +186,8 @@ def _starving(pool: AddressPool, demand: AddressDemand, place: int) -> Refusal:
         f"{which} gets {share} from {pool.name}, of which {left} of the {need} addresses it takes are left "
         "after what is reserved and excluded"
     )
-    return Refusal(kind="exclusion", key="exclude" if pool.excluded else "reservedFirst", message=message)
+    key = "exclude" if pool.excluded else "reservedFirst" if pool.reserved_first else "reservedLast"
+    return Refusal(kind="exclusion", key=key, message=message)
 
 
 def _addresses(count: int) -> str:

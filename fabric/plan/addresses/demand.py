@@ -7,10 +7,14 @@ rails there are: rail r has the r-th part of the supernet, node n the n-th share
 from __future__ import annotations
 
 from fabric.model import FrozenModel
-from fabric.plan.addresses.model import AddressPool, Division
+from fabric.plan.addresses.model import AddressPool, Division, address
+from fabric.plan.addresses.space import AddressSpace
 from fabric.spec import Addressing
 from fabric.spec.addressing import Ipam, Layout
-from fabric.spec.network_types import IPNetwork
+from fabric.spec.network_types import AddressSpan, IPNetwork
+
+# Prefix length of the largest range that is anybody's to use: 10.0.0.0/8 (RFC 1918), fd00::/8 (RFC 4193).
+LARGEST_SUPERNET = 8
 
 
 class AddressDemand(FrozenModel):
@@ -86,7 +90,6 @@ def empty_pool(addressing: Addressing, supernet: IPNetwork, demand: AddressDeman
     name, rails = demand.serving[place]
     start = int(supernet.network_address) + place * (1 << (supernet.max_prefixlen - part))
     space: IPNetwork = type(supernet)((start, part))
-    first, last = int(space.network_address), int(space.broadcast_address)
     return AddressPool(
         name=name,
         rails=rails,
@@ -96,26 +99,31 @@ def empty_pool(addressing: Addressing, supernet: IPNetwork, demand: AddressDeman
         gateway_position=addressing.gateway,
         reserved_first=addressing.reserved_first,
         reserved_last=addressing.reserved_last,
-        excluded=tuple(
-            span
-            for span in addressing.exclude
-            if span.first.version == space.version and int(span.last) >= first and int(span.first) <= last
-        ),
+        excluded=_excluded(addressing, space),
         node_prefix_length=_node_prefix(addressing, supernet, demand) if demand.layout == "per-node" else None,
         addresses_per_node=_share(addressing, demand),
     )
+
+
+def _excluded(addressing: Addressing, space: IPNetwork) -> tuple[AddressSpan, ...]:
+    """What the stack file excludes from a pool's part, merged and in order, however it was written."""
+    spans = (span for span in addressing.exclude if span.first.version == space.version)
+    runs = AddressSpace.of((int(span.first), int(span.last)) for span in spans)
+    inside = runs.clipped(int(space.network_address), int(space.broadcast_address)).runs
+    version = space.version
+    return tuple(AddressSpan(first=address(version, first), last=address(version, last)) for first, last in inside)
 
 
 def _share(addressing: Addressing, demand: AddressDemand) -> int:
     """Addresses that one node is given from a pool that it shares with others."""
     if addressing.addresses_per_node is not None:
         return addressing.addresses_per_node
+    # Room for as many rails as there are slots, so that a rail more does not change every node's share.
+    share = demand.addresses_per_nic * (addressing.rail_slots if demand.one_pool else 1)
     if demand.division == "sequence":
-        return demand.needed_per_node
-    # Room for as many rails as there are slots, so that a rail more does not change every node's block; and one
-    # address more where the gateway would otherwise take a node's only one.
-    rails = max(demand.rails, addressing.rail_slots) if demand.one_pool else 1
-    return max(demand.smallest_block, demand.addresses_per_nic * rails + (addressing.gateway != "none"))
+        return share
+    # One address more where the gateway would otherwise take a node's only one.
+    return max(demand.smallest_block, share + (addressing.gateway != "none"))
 
 
 def _node_prefix(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fabric.plan.addresses.capacity import shares_in
-from fabric.plan.addresses.demand import AddressDemand, slot_bits, wanted_nodes
+from fabric.plan.addresses.demand import LARGEST_SUPERNET, AddressDemand, slot_bits, wanted_nodes
 from fabric.plan.addresses.model import AddressPool, Growth, Limit
 from fabric.spec import Addressing
 
@@ -67,8 +67,9 @@ def growth_of(
 def _next_sizes(addressing: Addressing, demand: AddressDemand, pool: AddressPool) -> tuple[str, str]:
     """The pool size that serves one node more than this one can, and the supernet that holds one per rail slot."""
     slots = 0 if demand.one_pool else max(slot_bits(addressing), (demand.rails - 1).bit_length())
-    for prefix in range(pool.space.prefixlen - 1, -1, -1):
-        larger = pool.altered(space=type(pool.space)((0, prefix)), excluded=())
+    for prefix in range(pool.space.prefixlen - 1, LARGEST_SUPERNET - 1, -1):
+        space = type(pool.space)((0, prefix))
+        larger = pool.altered(space=space, subnet=space, excluded=())
         if shares_in(larger) > pool.max_nodes:
-            return f"/{prefix}", f"/{prefix - slots}" if prefix >= slots else ""
+            return f"/{prefix}", f"/{prefix - slots}" if prefix - slots >= LARGEST_SUPERNET else ""
     return "", ""

@@ -69,7 +69,8 @@ class AddressPool(FrozenModel):
         """The router that a node's pods use."""
         if self.gateway_position == "none":
             return None
-        first, last = self._hosts(self._bounds(node))
+        subnet = self.node_prefix(node) or self.subnet
+        first, last = self._hosts((int(subnet.network_address), int(subnet.broadcast_address)))
         return address(self.space.version, first if self.gateway_position == "first" else last)
 
     def node_prefix(self, node: int) -> IPNetwork | None:
@@ -81,12 +82,12 @@ class AddressPool(FrozenModel):
     @cached_property
     def available(self) -> AddressSpace:
         """What may be given out where nodes share the subnet."""
-        return self._without_fixed((int(self.space.network_address), int(self.space.broadcast_address)))
+        return self._without_fixed(0)
 
     def share(self, node: int) -> AddressSpace:
         """The addresses that the node's pods may hold."""
         if self.division == "prefixes":
-            return self._without_fixed(self._bounds(node))
+            return self._without_fixed(node)
         if self.division == "sequence":
             return self.available.slice(node * self.addresses_per_node, self.addresses_per_node)
         first = int(self.space.network_address) + 1 + node * self.addresses_per_node
@@ -108,14 +109,12 @@ class AddressPool(FrozenModel):
         # IPv6 has no broadcast; its first address is the routers' anycast address (RFC 4291, section 2.6.1).
         return first + 1, last - (self.space.version == 4)
 
-    def _without_fixed(self, network: Run) -> AddressSpace:
-        first, last = self._hosts(network)
-        low, high = first + self.reserved_first, last - self.reserved_last
-        if self.gateway_position == "first":
-            low = max(low, first + 1)
-        elif self.gateway_position == "last":
-            high = min(high, last - 1)
-        return AddressSpace.of([(low, high)]).minus(self._excluded)
+    def _without_fixed(self, node: int) -> AddressSpace:
+        first, last = self._hosts(self._bounds(node))
+        hosts = AddressSpace.of([(first + self.reserved_first, last - self.reserved_last)])
+        router = self.gateway_of(node)
+        fixed = AddressSpace(() if router is None else ((int(router), int(router)),))
+        return hosts.minus(fixed).minus(self._excluded)
 
     @cached_property
     def _excluded(self) -> AddressSpace:

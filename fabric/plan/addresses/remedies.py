@@ -3,29 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 from fabric.plan.addresses.capacity import Refusal, pools_of
-from fabric.plan.addresses.demand import AddressDemand, slot_bits
+from fabric.plan.addresses.demand import LARGEST_SUPERNET, AddressDemand, part_prefix, wanted_nodes
 from fabric.spec import Addressing
 from fabric.spec.network_types import IPNetwork
 
 Change = tuple[dict[str, Any], str]
 """Fields of `Addressing` with new values, and the change in words."""
 
+# A refusal is answered in well under a second, however large the numbers in the stack file.
+_MOST_TRIES = 200
+
 _Search = Callable[[Addressing, IPNetwork, AddressDemand], Iterator[Change]]
 
 
 def remedy(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand, refusal: Refusal) -> str:
     """The proposals in one sentence: of each kind of change the smallest that fits, the gentlest kind first."""
-    said = []
-    for search in _SEARCHES[refusal.kind]:
-        for fields, words in search(addressing, supernet, demand):
-            changed = addressing.model_copy(update=fields)
-            if not isinstance(pools_of(changed, changed.supernet or supernet, demand), Refusal):
-                said.append(words)
-                break
-    return ", or ".join(said) if said else "ask for fewer nodes or addresses: no single change of `addressing` fits"
+    changes = fitting_changes(addressing, supernet, demand, refusal)
+    if not changes:
+        return "ask for fewer nodes or addresses: no single change of `addressing` fits"
+    return ", or ".join(words for _, words in changes)
+
+
+def fitting_changes(
+    addressing: Addressing, supernet: IPNetwork, demand: AddressDemand, refusal: Refusal
+) -> tuple[Change, ...]:
+    """The proposals, each of which makes the plan fit; two keys are changed only where no single one helps."""
+    found = [
+        change
+        for search in _SEARCHES[refusal.kind]
+        if (change := _first_fitting(search, addressing, supernet, demand)) is not None
+    ]
+    if not found:
+        change = _first_fitting(_wider_supernet_cut_anew, addressing, supernet, demand)
+        return () if change is None else (change,)
+    return tuple(found)
+
+
+def _first_fitting(
+    search: _Search, addressing: Addressing, supernet: IPNetwork, demand: AddressDemand
+) -> Change | None:
+    for fields, words in islice(search(addressing, supernet, demand), _MOST_TRIES):
+        changed = addressing.model_copy(update=fields)
+        if not isinstance(pools_of(changed, changed.supernet or supernet, demand), Refusal):
+            return fields, words
+    return None
 
 
 def _larger_subnets(addressing: Addressing, supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
@@ -41,42 +66,46 @@ def _automatic_subnets(addressing: Addressing, _supernet: IPNetwork, _demand: Ad
 
 
 def _other_slots(addressing: Addressing, _supernet: IPNetwork, demand: AddressDemand) -> Iterator[Change]:
-    if addressing.prefix_length is not None or demand.one_pool:
+    if addressing.prefix_length is not None and not demand.one_pool:
         return
     for slots in (1, 2, 4, 8, 16, 32, 64):
         if slots >= demand.rails and slots != addressing.rail_slots:
-            yield {"rail_slots": slots}, f"write railSlots: {slots} (it cuts the supernet anew, which moves addresses)"
+            yield {"rail_slots": slots}, f"write railSlots: {slots} (it cuts anew, which moves addresses)"
 
 
-def _wider_supernet(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> Iterator[Change]:
-    for prefix in range(supernet.prefixlen - 1, 0, -1):
-        wider = supernet.supernet(new_prefix=prefix)
-        yield {"supernet": wider}, f"use a supernet of /{prefix} or larger"
-        if addressing.addresses_per_node is not None:
-            words = f"use a supernet of /{prefix} or larger, and leave addressesPerNode out"
-            yield {"supernet": wider, "addresses_per_node": None}, words
-        if addressing.prefix_length is not None:
-            part = prefix + (0 if demand.one_pool else slot_bits(addressing))
-            words = f"use a supernet of /{prefix} or larger with prefixLength: {part}"
-            yield {"supernet": wider, "prefix_length": part}, words
-            yield (
-                {"supernet": wider, "prefix_length": part, "addresses_per_node": None},
-                (f"{words}, and leave addressesPerNode out"),
-            )
+def _wider_supernet(addressing: Addressing, supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
+    for prefix in range(supernet.prefixlen - 1, LARGEST_SUPERNET - 1, -1):
+        yield {"supernet": supernet.supernet(new_prefix=prefix)}, f"use a supernet of /{prefix} or larger"
 
 
-def _smaller_share(addressing: Addressing, _supernet: IPNetwork, demand: AddressDemand) -> Iterator[Change]:
-    if demand.division != "blocks" or addressing.addresses_per_node is None:
+def _wider_supernet_cut_anew(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> Iterator[Change]:
+    pinned = {"prefixLength": addressing.prefix_length, "addressesPerNode": addressing.addresses_per_node}
+    keys = " and ".join(key for key, value in pinned.items() if value is not None)
+    if keys:
+        for fields, words in _wider_supernet(addressing, supernet, demand):
+            yield {**fields, "prefix_length": None, "addresses_per_node": None}, f"{words}, and leave {keys} out"
+
+
+def _smaller_share(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> Iterator[Change]:
+    pinned, need = addressing.addresses_per_node, demand.needed_per_node
+    if pinned is None:
         return
-    for share in range(addressing.addresses_per_node - 1, demand.needed_per_node - 1, -1):
+    size = 1 << (supernet.max_prefixlen - part_prefix(addressing, supernet, demand))
+    for share in range(min(pinned - 1, size // wanted_nodes(addressing, demand)), need - 1, -1):
         yield {"addresses_per_node": share}, f"write addressesPerNode: {share}"
+
+
+def _automatic_share(addressing: Addressing, _supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
+    if addressing.addresses_per_node is not None:
+        yield {"addresses_per_node": None}, "leave addressesPerNode out"
 
 
 def _larger_share(addressing: Addressing, _supernet: IPNetwork, demand: AddressDemand) -> Iterator[Change]:
     if demand.division == "prefixes":
         return
-    kept = addressing.reserved_first + addressing.reserved_last
-    for share in range(demand.needed_per_node, demand.needed_per_node + demand.smallest_block + kept + 2):
+    need, kept = demand.needed_per_node, addressing.reserved_first + addressing.reserved_last
+    larger = {need << doublings for doublings in range(1, 12)}
+    for share in sorted(larger | set(range(need, need + demand.smallest_block + kept + 2))):
         yield {"addresses_per_node": share}, f"write addressesPerNode: {share}"
 
 
@@ -110,11 +139,12 @@ _SEARCHES: dict[str, tuple[_Search, ...]] = {
         _fewer_extra_nodes,
         _larger_subnets,
         _smaller_share,
+        _automatic_share,
         _other_node_prefix,
         _other_slots,
         _wider_supernet,
     ),
-    "share": (_other_node_prefix, _larger_share, _wider_supernet),
+    "share": (_other_node_prefix, _larger_share, _automatic_share, _wider_supernet),
     "gateway": (_larger_share, _without_gateway),
     "exclusion": (_larger_share, _other_node_prefix, _without_exclusions),
     "cut": (_larger_subnets, _automatic_subnets, _other_slots, _wider_supernet),

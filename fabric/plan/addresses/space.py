@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -35,11 +36,7 @@ class AddressSpace:
         """The addresses that are not in the other space."""
         left: list[Run] = []
         for first, last in self.runs:
-            for gap_first, gap_last in other.runs:
-                if gap_last < first:
-                    continue
-                if gap_first > last:
-                    break
+            for gap_first, gap_last in other.clipped(first, last).runs:
                 if gap_first > first:
                     left.append((first, gap_first - 1))
                 first = gap_last + 1
@@ -49,7 +46,11 @@ class AddressSpace:
 
     def clipped(self, first: int, last: int) -> AddressSpace:
         """The part between two addresses, both included."""
-        return AddressSpace.of((max(first, start), min(last, end)) for start, end in self.runs)
+        if first > last:
+            return AddressSpace(())
+        begin = bisect_left(self.runs, first, key=lambda run: run[1])
+        end = bisect_right(self.runs, last, key=lambda run: run[0])
+        return AddressSpace(tuple((max(first, low), min(last, high)) for low, high in self.runs[begin:end]))
 
     def slice(self, start: int, length: int) -> AddressSpace:
         """`length` addresses from the `start`-th on, counted from 0; fewer where the space ends."""

@@ -102,11 +102,4 @@ def _reserved(pool: AddressPool) -> tuple[ExcludedRange, ...]:
 
 
 def _excluded(pool: AddressPool) -> tuple[ExcludedRange, ...]:
-    low, high = pool.space.network_address, pool.space.broadcast_address
-    return tuple(
-        ExcludedRange(
-            start_ip=str(max(span.first, low, key=int)),
-            end_ip=str(min(span.last, high, key=int)),
-        )
-        for span in pool.excluded
-    )
+    return tuple(ExcludedRange(start_ip=str(span.first), end_ip=str(span.last)) for span in pool.excluded)

@@ -1,5 +1,47 @@
-"""The checks of the rule book, one module per group; importing this package registers them all."""
+"""The checks of the rule book, by group; importing this package registers them all."""
 
-from fabric.rules.checks import addresses, cluster, devices, nccl, networks, support
+from fabric.rules.checks import (
+    addresses,
+    cluster,
+    devices,
+    doks,
+    doks_pools,
+    doks_ranges,
+    ipam,
+    modes,
+    nccl,
+    networks,
+    objects,
+    oke,
+    oke_ranges,
+    ownership,
+    pods,
+    releases,
+    resources,
+    spiderpool,
+    support,
+    taints,
+)
 
-__all__ = ["addresses", "cluster", "devices", "nccl", "networks", "support"]
+__all__ = [
+    "addresses",
+    "cluster",
+    "devices",
+    "doks",
+    "doks_pools",
+    "doks_ranges",
+    "ipam",
+    "modes",
+    "nccl",
+    "networks",
+    "objects",
+    "oke",
+    "oke_ranges",
+    "ownership",
+    "pods",
+    "releases",
+    "resources",
+    "spiderpool",
+    "support",
+    "taints",
+]

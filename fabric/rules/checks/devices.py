@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from fabric.plan.case import Case
-from fabric.plan.rails import one_resource
+from fabric.plan.rails import one_resource, plan_rails
+from fabric.rules.clashes import Stated, clashes
 from fabric.rules.registry import Problem, check
-from fabric.spec.places import dotted
+from fabric.spec import RailOverride
+from fabric.spec.places import Location, dotted
+
+_RESOURCE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
+_MOST_VFS = 127
+_MOST_RAILS = 32
+_USUAL_VFS_ON_INFINIBAND = 16
 
 
 @check("DEV001")
@@ -52,6 +60,220 @@ def nodes_have_virtual_functions(case: Case) -> Iterator[Problem]:
             f"{case.shape.name} has no virtual functions that the catalog knows of",
             "add vfsPerNic: what the node image makes per RDMA NIC, or choose a model without virtual functions",
         )
+
+
+@check("DEV004")
+def described_rails_exist(case: Case) -> Iterator[Problem]:
+    """Every rail that the stack file describes is one of the shape's."""
+    for place, entry in enumerate(case.spec.fabric.rails):
+        if entry.rail >= case.shape.rails:
+            last = case.shape.rails - 1
+            yield Problem(
+                dotted(("fabric", "rails", place, "rail")),
+                f"{case.shape.name} has no rail {entry.rail}",
+                f"allowed: 0 to {last}" if last >= 0 else "leave the entry out: the shape has no RDMA NIC",
+            )
+
+
+@check("DEV005")
+def devices_differ(case: Case) -> Iterator[Problem]:
+    """No two devices of a node have one PCI address, interface or RDMA device in common."""
+    for field, key in (("pci", "pci"), ("interface", "interface"), ("rdma_device", "rdmaDevice")):
+        described = _entries(case)
+        stated = [
+            Stated(("fabric", "rails", place, key), value, f"rail {entry.rail}")
+            for place, entry in described
+            if (value := getattr(entry, field)) is not None
+        ]
+        overruled = {entry.owner for entry in stated}
+        fixed = {
+            value: f"rail {rail}"
+            for rail, nic in enumerate(case.shape.nics)
+            if (value := getattr(nic, field)) is not None and f"rail {rail}" not in overruled
+        }
+        fixed |= {value: "a front-end NIC" for nic in case.shape.front_end_nics or () if (value := getattr(nic, field))}
+        if field == "pci":
+            fixed |= {address: f"GPU {gpu}" for gpu, address in enumerate(case.shape.gpus.pci)}
+        for clash in clashes(fixed, stated):
+            yield Problem(
+                dotted(clash.stated.place),
+                f"{clash.stated.value} is {clash.other}'s already",
+                f"write {clash.stated.owner}'s own, as on the nodes",
+            )
+
+
+@check("DEV006")
+def nearest_gpus_exist(case: Case) -> Iterator[Problem]:
+    """The nearest GPU of every rail is one of the node's."""
+    for place, entry in _entries(case):
+        count = case.shape.gpus.count
+        if entry.nearest_gpu is not None and entry.nearest_gpu >= count:
+            yield Problem(
+                dotted(("fabric", "rails", place, "nearestGpu")),
+                f"{case.shape.name} has no GPU {entry.nearest_gpu}",
+                f"allowed: 0 to {count - 1}",
+            )
+
+
+@check("DEV007")
+def resources_differ(case: Case) -> Iterator[Problem]:
+    """Every rail has a resource of its own name, unless all rails share one on purpose."""
+    if one_resource(case) or case.choices.model == "host-network":
+        return
+    rails = plan_rails(case)
+    networks = [rail.network for rail in rails]
+    named = {entry.rail: place for place, entry in _entries(case) if entry.resource or entry.network}
+    stated = [
+        Stated(("fabric", "rails", place, "resource"), resource, f"rail {number}")
+        for number, place in named.items()
+        if (resource := rails[number].resource) is not None
+        # Two rails with one network are one fault, and the rule on networks tells of it.
+        and (case.spec.fabric.rails[place].resource or networks.count(rails[number].network) == 1)
+    ]
+    fixed = {rail.resource: f"rail {rail.index}" for rail in rails if rail.resource and rail.index not in named}
+    for clash in clashes(fixed, stated):
+        yield Problem(
+            dotted(clash.stated.place),
+            f"{clash.other} has the resource {clash.stated.value} already",
+            "give the rail a resource of its own, or leave its names out",
+        )
+
+
+@check("DEV008")
+def resources_are_legal(case: Case) -> Iterator[Problem]:
+    """Every resource is named as all device plug-ins and Kubernetes allow."""
+    for place, entry in _entries(case):
+        if entry.resource is not None and not _RESOURCE.fullmatch(entry.resource):
+            yield Problem(
+                dotted(("fabric", "rails", place, "resource")),
+                f"{entry.resource!r} is no name for a resource",
+                "allowed: at most 63 letters, digits and '_', with a letter or digit at both ends, without the prefix",
+            )
+
+
+@check("DEV009")
+def infiniband_nics_are_not_split_too_often(case: Case) -> Iterator[Problem]:
+    """An InfiniBand NIC has at most as many virtual functions as its vendor recommends."""
+    row, vfs = case.choices.row, case.shape.vfs_per_nic
+    infiniband = row is not None and row.access == "virtual" and case.choices.link_type == "infiniband"
+    if infiniband and _USUAL_VFS_ON_INFINIBAND < vfs <= _MOST_VFS:
+        yield Problem(
+            dotted(_vfs_place(case)),
+            f"{vfs} virtual functions on an InfiniBand NIC are more than the recommended {_USUAL_VFS_ON_INFINIBAND}",
+            f"write {_USUAL_VFS_ON_INFINIBAND} or fewer, or test the fabric with that many first",
+        )
+
+
+@check("DEV010")
+def nics_are_not_split_beyond_the_firmware(case: Case) -> Iterator[Problem]:
+    """A NIC has at most as many virtual functions as its firmware makes."""
+    if case.shape.vfs_per_nic > _MOST_VFS:
+        yield Problem(
+            dotted(_vfs_place(case)),
+            f"a NIC has at most {_MOST_VFS} virtual functions, not {case.shape.vfs_per_nic}",
+            f"write {_MOST_VFS} or fewer",
+        )
+
+
+@check("DEV011")
+def pods_share_a_nic_where_the_model_does(case: Case) -> Iterator[Problem]:
+    """The number of pods per NIC is stated only where pods share NICs."""
+    row = case.choices.row
+    if row is not None and row.access != "shared" and "pods_per_nic" in case.spec.fabric.model_fields_set:
+        yield Problem(
+            dotted(("fabric", "podsPerNic")),
+            f"it has no effect with the model {row.model}",
+            "leave it out" + ("; vfsPerNic says how many pods a NIC serves" if row.access == "virtual" else ""),
+        )
+
+
+@check("DEV012")
+def virtual_functions_are_counted_where_they_matter(case: Case) -> Iterator[Problem]:
+    """The number of virtual functions is stated only where they are handed out or in the way."""
+    row = case.choices.row
+    if row is None or case.spec.fabric.vfs_per_nic is None:
+        return
+    if row.access in ("shared", "host") or row.manager == "doks":
+        remedy = "leave it out" + ("; podsPerNic says how many pods a NIC serves" if row.access == "shared" else "")
+        yield Problem(dotted(("fabric", "vfsPerNic")), f"it has no effect with the model {row.model}", remedy)
+
+
+@check("DEV013")
+def whole_nics_have_no_virtual_functions(case: Case) -> Iterator[Problem]:
+    """NICs that are handed out whole have no virtual functions."""
+    row, vfs = case.choices.row, case.shape.vfs_per_nic
+    if row is not None and row.access == "physical" and row.manager != "doks" and vfs:
+        stated = case.spec.fabric.vfs_per_nic is not None
+        yield Problem(
+            dotted(("fabric", "vfsPerNic")),
+            f"the NICs have {vfs} virtual function{'s' if vfs > 1 else ''} each"
+            + ("" if stated else f", as {case.shape.name} comes")
+            + ", and a NIC that has any is never offered whole",
+            "write vfsPerNic: 0 and run the nodes without them, or choose a model of virtual functions",
+        )
+
+
+@check("DEV014")
+def nearest_gpus_are_known(case: Case) -> Iterator[Problem]:
+    """For every NIC it is known which GPU is nearest."""
+    unknown = [rail for rail, nic in enumerate(case.shape.nics) if nic.nearest_gpu is None]
+    if unknown:
+        yield Problem(
+            dotted(("fabric", "rails")),
+            f"the GPU nearest to rail{'s' if len(unknown) > 1 else ''} {_numbers(unknown)} is not known, so affinity "
+            "of GPU and NIC cannot be told",
+            "add nearestGpu: to the rails' entries, from the topology that `nvidia-smi topo -m` or `rocm-smi "
+            "--showtopo` prints",
+        )
+
+
+@check("DEV015")
+def names_of_rails_have_an_effect(case: Case) -> Iterator[Problem]:
+    """A rail is given names only where it has a network and a resource of its own."""
+    for place, entry in _entries(case):
+        for key, reason in _useless_names(case, entry):
+            yield Problem(dotted(("fabric", "rails", place, key)), f"it has no effect: {reason}", "leave it out")
+
+
+@check("DEV016")
+def nccl_uses_all_rails(case: Case) -> Iterator[Problem]:
+    """A node has no more rails than NCCL uses."""
+    if case.shape.rails > _MOST_RAILS:
+        yield Problem(
+            dotted(("cluster", "pools", 0, "shape")),
+            f"{case.shape.name} has {case.shape.rails} RDMA NICs, and NCCL uses {_MOST_RAILS} of them at most",
+            f"list the {_MOST_RAILS} that jobs should use",
+        )
+
+
+def _useless_names(case: Case, entry: RailOverride) -> Iterator[tuple[str, str]]:
+    choices = case.choices
+    if choices.model == "host-network":
+        reasons = dict.fromkeys(("network", "resource"), "pods on the host's network attach to no network")
+    elif one_resource(case):
+        reasons = {"resource": "all rails share one resource"}
+        if entry.rail:
+            reasons["network"] = "all rails share one network, which rail 0 names"
+    elif choices.manager == "doks":
+        reasons = {"resource": "DigitalOcean names its resources itself"}
+    elif (choices.manager, choices.model) == ("spiderpool", "ipoib"):
+        reasons = {"resource": "IPoIB by Spiderpool needs no resource"}
+    else:
+        reasons = {}
+    for key, reason in reasons.items():
+        if getattr(entry, key) is not None:
+            yield key, reason
+
+
+def _entries(case: Case) -> list[tuple[int, RailOverride]]:
+    """The stack file's entries for rails that exist, with their places."""
+    return [(place, entry) for place, entry in enumerate(case.spec.fabric.rails) if entry.rail < case.shape.rails]
+
+
+def _vfs_place(case: Case) -> Location:
+    """Where the number of virtual functions is stated."""
+    own = case.shapes[0].provider == "inline" and case.spec.fabric.vfs_per_nic is None
+    return ("cluster", "shapes", case.shape.name, "vfsPerNic") if own else ("fabric", "vfsPerNic")
 
 
 def _numbers(rails: list[int]) -> str:

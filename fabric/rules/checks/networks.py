@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabric.plan.case import Case
+from fabric.plan.rails import one_resource, plan_rails
+from fabric.rules.clashes import Stated, clashes
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
 
 # Interface plug-ins that are in no image of the Network Operator; Spiderpool's chart installs its own.
 _NOT_INSTALLED = {"sriov": "sriov", "ib-sriov": "ib-sriov"}
+# Bytes at which both clouds run their fabrics: 4096 for the RDMA packet, and its headers.
+_MTU_OF_RDMA_4096 = 4200
 
 
 @check("NET001")
@@ -53,3 +57,127 @@ def nodes_run_in_the_mode(case: Case) -> Iterator[Problem]:
             f"the nodes must run in RDMA mode {mode}",
             f"`rdma system` on a node must print `netns {mode}`; else set rdmaMode to what it prints",
         )
+
+
+@check("NET004")
+def link_layer_is_the_clouds(case: Case) -> Iterator[Problem]:
+    """On a cloud's machines the link layer is the one that the cloud wired."""
+    stated, shape = case.spec.fabric.link_type, case.shapes[0]
+    own = shape.nic_model.link_type if shape.nic_model else None
+    if stated is not None and own is not None and shape.provider in ("oci", "doks") and stated != own:
+        yield Problem(
+            dotted(("fabric", "linkType")),
+            f"{shape.name} has {own} links, not {stated}",
+            "leave it out",
+        )
+
+
+@check("NET005")
+def partition_keys_have_an_effect(case: Case) -> Iterator[Problem]:
+    """A partition key is given only for virtual functions of InfiniBand NICs."""
+    if case.spec.fabric.pkey is not None and case.choices.model != "ib-sriov":
+        yield Problem(
+            dotted(("fabric", "pkey")),
+            f"it has no effect with the model {case.choices.model}",
+            "leave it out, or write model: ib-sriov",
+        )
+
+
+@check("NET006")
+def mtu_carries_the_largest_rdma_mtu(case: Case) -> Iterator[Problem]:
+    """The Ethernet MTU leaves room for an RDMA MTU of 4096 bytes where the host's does."""
+    mtu, host = case.spec.fabric.mtu, case.shape.mtu
+    if _sets_mtu(case) and mtu is not None and host is not None and mtu < _MTU_OF_RDMA_4096 <= host:
+        yield Problem(
+            dotted(("fabric", "mtu")),
+            f"{mtu} bytes leave no room for an RDMA MTU of 4096 bytes, although {case.shape.name} allows {host}",
+            f"leave it out, or write {_MTU_OF_RDMA_4096} or more",
+        )
+
+
+@check("NET007")
+def mtu_is_known(case: Case) -> Iterator[Problem]:
+    """The MTU of an Ethernet fabric is stated, by the shape or by the stack file."""
+    if _sets_mtu(case) and case.mtu is None:
+        yield Problem(
+            dotted(("fabric", "mtu")),
+            f"neither the stack file nor {case.shape.name} states the MTU of the RDMA interfaces",
+            "add mtu: what `ip link` shows on the nodes' RDMA interfaces",
+        )
+
+
+@check("NET008")
+def mtu_has_an_effect(case: Case) -> Iterator[Problem]:
+    """The MTU is stated only where the networks set it."""
+    if case.spec.fabric.mtu is not None and not _sets_mtu(case):
+        if case.choices.model == "host-network":
+            reason = "pods use the host's interfaces as they are"
+        elif case.choices.manager == "doks":
+            reason = "DigitalOcean sets it on the host"
+        else:
+            reason = "on InfiniBand the subnet manager sets it"
+        yield Problem(dotted(("fabric", "mtu")), f"it has no effect: {reason}", "leave it out")
+
+
+@check("NET009")
+def offered_namespaces_are_for_jobs(case: Case) -> Iterator[Problem]:
+    """No namespace in which jobs run is the cluster's own or an operator's."""
+    operators = {chart.namespace: name for name, chart in case.line.charts.items()}
+    for place, entry in enumerate(case.spec.fabric.namespaces):
+        if entry.name.startswith("kube-") or entry.name in operators:
+            owner = "the cluster itself" if entry.name.startswith("kube-") else operators[entry.name]
+            yield Problem(
+                dotted(("fabric", "namespaces", place)),
+                f"{entry.name} belongs to {owner}",
+                "write a namespace in which jobs run",
+            )
+
+
+@check("NET010")
+def created_namespaces_are_new(case: Case) -> Iterator[Problem]:
+    """No namespace that every cluster has is to be created."""
+    for place, entry in enumerate(case.spec.fabric.namespaces):
+        if entry.create and entry.name == "default":
+            yield Problem(
+                dotted(("fabric", "namespaces", place)),
+                "every cluster has the namespace default",
+                "leave create out, or write a name of your own",
+            )
+
+
+@check("NET011")
+def networks_differ(case: Case) -> Iterator[Problem]:
+    """Every rail has a network of its own name, unless all rails share one on purpose."""
+    if one_resource(case) or case.choices.model == "host-network":
+        return
+    rails = plan_rails(case)
+    named = {
+        entry.rail: ("fabric", "rails", place, "network")
+        for place, entry in enumerate(case.spec.fabric.rails)
+        if entry.network is not None and entry.rail < len(rails)
+    }
+    fixed = {rail.network or "": f"rail {rail.index}" for rail in rails if rail.index not in named}
+    stated = [Stated(place, rails[number].network or "", f"rail {number}") for number, place in named.items()]
+    for clash in clashes(fixed, stated):
+        yield Problem(
+            dotted(clash.stated.place),
+            f"{clash.other} has the network {clash.stated.value} already",
+            "give the rail a network of its own, or leave it out",
+        )
+
+
+@check("NET012")
+def partition_keys_are_read(case: Case) -> Iterator[Problem]:
+    """A partition key is given only where something puts virtual functions into partitions."""
+    if case.spec.fabric.pkey is not None and case.choices.model == "ib-sriov":
+        yield Problem(
+            dotted(("fabric", "pkey")),
+            "it takes effect only with ib-kubernetes and UFM, which this stack does not bring",
+            "run ib-kubernetes in the cluster, or leave it out and let the subnet manager assign partitions",
+        )
+
+
+def _sets_mtu(case: Case) -> bool:
+    """Whether the networks set an MTU: on Ethernet, unless the interfaces are the host's or the cloud's business."""
+    choices = case.choices
+    return choices.link_type == "ether" and choices.manager != "doks" and choices.model != "host-network"

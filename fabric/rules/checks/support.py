@@ -32,7 +32,7 @@ def model_works_in_rdma_mode(case: Case) -> Iterator[Problem]:
         yield Problem(
             dotted(("fabric", "rdmaMode")),
             f"{choices.model} by {choices.manager} does not work in RDMA mode {choices.rdma_mode}",
-            f"write {_or(choices.row.rdma_modes)}, and run the nodes in that mode: {choices.row.why}",
+            f"write {_or(choices.row.rdma_modes)}, and run the nodes in that mode: {choices.row.why.rstrip('.')}",
         )
 
 

@@ -1,0 +1,55 @@
+"""Oracle Kubernetes Engine clusters: constructs, lowest versions and the address plan, from `oke_clusters.yaml`."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Network, IPv6Network
+from typing import Literal
+
+from pydantic import Field
+
+from fabric.model import FrozenModel
+
+Placement = Literal[
+    "cluster-network", "compute-cluster", "compute-cluster-instances", "instance-pool", "gpu-memory-cluster"
+]
+PodNetwork = Literal["flannel", "vcn-native"]
+SubnetName = Literal[
+    "control-plane", "bastion", "operator", "internal-lb", "public-lb", "file-storage", "workers", "pods"
+]
+
+
+class PlacementFacts(FrozenModel):
+    """One OCI construct: whether its machines join by themselves, and whether they share an RDMA network."""
+
+    self_managed: bool
+    rdma: bool
+
+
+class SubnetPlan(FrozenModel):
+    """A subnet as a part of the VCN's range: the `number`-th with `new_bits` more bits of prefix."""
+
+    new_bits: int = Field(ge=1)
+    number: int = Field(ge=0)
+
+    def within(self, network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network | None:
+        """The subnet's range; None where the VCN is too small for it."""
+        prefix = network.prefixlen + self.new_bits
+        if prefix > network.max_prefixlen:
+            return None
+        first = int(network.network_address) + (self.number << (network.max_prefixlen - prefix))
+        return type(network)((first, prefix))
+
+
+class OkeClusterFacts(FrozenModel):
+    """Constructs, versions and ranges of Oracle's clusters.
+
+    `self_managed_from` is the lowest Kubernetes version for nodes that join by themselves, by pod network;
+    `rdma_range` is where the hosts' RDMA interfaces have their addresses.
+    """
+
+    placements: dict[Placement, PlacementFacts]
+    memory_fabric_gpus: tuple[str, ...]
+    self_managed_from: dict[PodNetwork, str]
+    rdma_range: IPv4Network
+    system_max_pods: int = Field(ge=1)
+    subnets: dict[SubnetName, SubnetPlan]

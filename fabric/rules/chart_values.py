@@ -1,0 +1,73 @@
+"""The charts of a stack with the values they will get, as rules look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from fabric.catalog import ChartName
+from fabric.plan import operators
+from fabric.plan.case import Case
+from fabric.spec.places import dotted
+
+SECTIONS: dict[ChartName, str] = {
+    "gpu-operator": "gpuOperator",
+    "network-operator": "networkOperator",
+    "spiderpool": "spiderpool",
+}
+"""Each chart's section of `software`."""
+
+
+class ChartValues(NamedTuple):
+    """A chart that the stack brings: its version, the values it will get, and those of them that the user wrote."""
+
+    name: ChartName
+    version: str
+    values: Mapping[str, JsonValue]
+    written: Mapping[str, JsonValue]
+
+    def place(self, *keys: str) -> str:
+        """The path of a value in the stack file."""
+        return dotted(("software", SECTIONS[self.name], "values", *keys))
+
+
+Charts = dict[ChartName, ChartValues]
+"""Charts by name."""
+
+
+def written_values(case: Case) -> dict[ChartName, Mapping[str, JsonValue]]:
+    """What the user wrote for each chart, whether or not the stack brings it."""
+    software = case.spec.software
+    return {
+        "gpu-operator": software.gpu_operator.values,
+        "network-operator": software.network_operator.values,
+        "spiderpool": software.spiderpool.values,
+    }
+
+
+def charts_in_use(case: Case) -> Charts:
+    """The charts that the stack brings, by name.
+
+    Spiderpool's values lack the configuration of the RDMA shared device plug-in, which comes from the plan.
+    """
+    written = written_values(case)
+    found: Charts = {}
+    for name in operators.charts(case):
+        if name == "gpu-operator":
+            release = operators.gpu_operator(case)
+        elif name == "network-operator":
+            release = operators.network_operator(case)
+        else:
+            release = operators.spiderpool(case, None)
+        found[name] = ChartValues(name, release.chart.version, release.values, written[name])
+    return found
+
+
+def value_at(values: Mapping[str, JsonValue] | JsonValue, *keys: str) -> JsonValue:
+    """The value below these keys; None where there is none."""
+    here: JsonValue = dict(values) if isinstance(values, Mapping) else values
+    for key in keys:
+        here = here.get(key) if isinstance(here, dict) else None
+    return here

@@ -1,0 +1,115 @@
+"""Checks of the group `ipam`: what can be asked of whoever hands the addresses out, and that networks find pools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import translate
+from ipaddress import ip_network
+
+from fabric.k8s.mellanox import NicClusterPolicy
+from fabric.k8s.spiderpool import SpiderIPPool
+from fabric.plan.addresses import AddressPlan
+from fabric.plan.case import Case
+from fabric.plan.ipam.nv_ipam import gateway_index, reserved_indexes
+from fabric.plan.plan import Plan
+from fabric.rules.planned_network import PoolReference, read_network
+from fabric.rules.registry import Problem, check
+from fabric.spec.places import dotted
+
+_MOST_INDEX = 2**31 - 1
+
+
+def _at(key: str) -> str:
+    return dotted(("fabric", "addressing", key))
+
+
+@check("IPM001")
+def places_in_a_prefix_can_be_counted(case: Case) -> Iterator[Problem]:
+    """Gateway and reservations lie near enough to the start of a node's prefix for nv-ipam to count them."""
+    if case.choices.ipam != "nv-ipam" or not isinstance(case.addresses, AddressPlan):
+        return
+    first = next((pool for pool in case.addresses.pools if pool.node_prefix_length is not None), None)
+    if first is None:
+        return
+    reach = f"a node's prefix of /{first.node_prefix_length} reaches beyond what nv-ipam can count"
+    shorter = f"or a nodePrefixLength of {first.space.max_prefixlen - 31} or more"
+    if (gateway_index(first) or 0) > _MOST_INDEX:
+        yield Problem(
+            _at("gateway"), f"{reach}, and the gateway is its last address", f"write gateway: first, {shorter}"
+        )
+    if any(last > _MOST_INDEX for _, last in reserved_indexes(first)):
+        yield Problem(
+            _at("reservedLast"),
+            f"{reach}, and the reserved addresses are its last",
+            f"write reservedFirst instead, {shorter}",
+        )
+
+
+@check("IPM002")
+def whereabouts_uses_the_whole_range(case: Case) -> Iterator[Problem]:
+    """Whereabouts is given no IPv6 range of which it would use only half."""
+    if case.choices.ipam != "whereabouts" or not isinstance(case.addresses, AddressPlan):
+        return
+    wide = [pool for pool in case.addresses.pools if pool.space.version == 6 and pool.subnet.prefixlen <= 64]
+    if wide:
+        yield Problem(
+            _at("prefixLength"),
+            f"of {wide[0].subnet} Whereabouts hands out the first half only",
+            "write prefixLength: 65 or more",
+        )
+
+
+@check("IPM003")
+def pools_have_the_gateway_they_need(case: Case) -> Iterator[Problem]:
+    """A pool names a gateway where the release line's nv-ipam takes none without."""
+    taken = case.choices.ipam == "nv-ipam" and case.choices.layout != "none"
+    if taken and case.line.nv_ipam_needs_gateway and case.spec.fabric.addressing.gateway == "none":
+        yield Problem(
+            _at("gateway"),
+            f"nv-ipam of release line {case.line.name} takes no pool without a gateway",
+            "write gateway: first, or gateway: last",
+        )
+
+
+@check("IPM004")
+def networks_find_their_pools(case: Case) -> Iterator[Problem]:
+    """Every pool that a network names exists, where its IPAM looks for it and in the network's address family."""
+    plan = case.plan
+    if plan is None:
+        return
+    named = dict.fromkeys(pool for planned in plan.networks for pool in read_network(planned).pools)
+    lacking = [f"{pool.kind} {pool.name}".strip() for pool in named if not _exists(case, plan, pool)]
+    if plan.addresses.pools and not all(read_network(planned).pools for planned in plan.networks):
+        lacking.append("nowhere")
+    if lacking:
+        yield Problem(
+            _at("ipam"),
+            f"networks take addresses from {', '.join(lacking)}, and the plan has no such pool",
+            "leave names of rails and ipam out; if that does not help, this program is wrong",
+        )
+
+
+def _exists(case: Case, plan: Plan, pool: PoolReference) -> bool:
+    if pool.kind == "SpiderIPPool":
+        matches = re.compile(translate(pool.name)).match
+        made = (entry.object for entry in plan.ip_pools)
+        return any(
+            isinstance(entry, SpiderIPPool)
+            and matches(entry.metadata.name) is not None
+            and ip_network(entry.spec.subnet).version == pool.version
+            for entry in made
+        )
+    if pool.kind:
+        # nv-ipam honours pools in its own namespace only, and only if the policy installs it.
+        home = case.line.charts["network-operator"].namespace
+        policy = plan.policy.object if plan.policy else None
+        return (
+            isinstance(policy, NicClusterPolicy)
+            and policy.spec.nv_ipam is not None
+            and any(
+                (entry.object.kind, entry.name, entry.object.metadata.namespace) == (pool.kind, pool.name, home)
+                for entry in plan.ip_pools
+            )
+        )
+    return pool.name in {str(known.subnet) for known in plan.addresses.pools}

@@ -1,0 +1,52 @@
+"""Checks of the group `modes`: networks and device plug-ins agree on who owns the RDMA device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabric.k8s.mellanox import NicClusterPolicy
+from fabric.plan.case import Case
+from fabric.rules.planned_network import read_network
+from fabric.rules.registry import Problem, check
+from fabric.spec.places import dotted
+
+# Plug-ins whose interface comes without a verbs device in any mode.
+_WITHOUT_DEVICE = ("ipoib",)
+
+
+@check("RDM001")
+def networks_fit_the_mode(case: Case) -> Iterator[Problem]:
+    """All networks move the RDMA device in mode exclusive, and none does in mode shared."""
+    plan = case.plan
+    if plan is None:
+        return
+    exclusive = plan.choices.rdma_mode == "exclusive"
+    wrong = [
+        network.name
+        for network in map(read_network, plan.networks)
+        if network.moves_rdma != exclusive and not (exclusive and network.plugin in _WITHOUT_DEVICE)
+    ]
+    if wrong:
+        does = "leave the RDMA device on the host" if exclusive else "move the RDMA device"
+        yield Problem(
+            dotted(("fabric", "rdmaMode")),
+            f"the networks {', '.join(dict.fromkeys(wrong))} {does}, which does not work in mode "
+            f"{plan.choices.rdma_mode}",
+            "leave rdmaMode out; if that does not help, this program is wrong",
+        )
+
+
+@check("RDM002")
+def shared_plugin_runs_in_shared_mode(case: Case) -> Iterator[Problem]:
+    """The RDMA shared device plug-in is planned for mode shared only."""
+    plan = case.plan
+    if plan is None or plan.choices.rdma_mode == "shared":
+        return
+    policy = plan.policy.object if plan.policy else None
+    by_policy = isinstance(policy, NicClusterPolicy) and policy.spec.rdma_shared_device_plugin is not None
+    if plan.shared_plugin is not None or by_policy:
+        yield Problem(
+            dotted(("fabric", "rdmaMode")),
+            f"the model {plan.choices.model} needs the RDMA shared device plug-in, which exits in mode exclusive",
+            "write rdmaMode: shared and run the nodes in it, or choose a model of virtual functions",
+        )

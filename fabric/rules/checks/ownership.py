@@ -1,0 +1,187 @@
+"""Checks of the group `ownership`: parts that a cluster must have exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fabric.plan.case import Case
+from fabric.rules.chart_values import SECTIONS, Charts, ChartValues, charts_in_use, value_at
+from fabric.rules.registry import Problem, check
+from fabric.spec import DoksCluster
+from fabric.spec.cluster import Component
+from fabric.spec.places import dotted
+
+
+class _Owner(NamedTuple):
+    """Who brings a part, and the place that decides it."""
+
+    name: str
+    path: str
+
+
+def _installed(case: Case, component: Component) -> list[_Owner]:
+    installed = case.spec.cluster.installed
+    if component not in installed:
+        return []
+    return [_Owner("the cluster", dotted(("cluster", "installed", installed.index(component))))]
+
+
+def _switch(chart: ChartValues, switch: str, *keys: str) -> str:
+    """The place that decides a value: the value itself where the user wrote it, else the section's switch."""
+    if value_at(chart.written, *keys) is not None:
+        return chart.place(*keys)
+    return dotted(("software", SECTIONS[chart.name], switch))
+
+
+def _discoveries(case: Case, charts: Charts) -> list[_Owner]:
+    owners = _installed(case, "nfd")
+    gpu, network = charts.get("gpu-operator"), charts.get("network-operator")
+    if gpu and value_at(gpu.values, "nfd", "enabled") is not False:
+        owners.append(_Owner("the GPU Operator's chart", _switch(gpu, "featureDiscovery", "nfd", "enabled")))
+    if network and value_at(network.values, "nfd", "enabled") is not False:
+        owners.append(_Owner("the Network Operator's chart", network.place("nfd", "enabled")))
+    return owners
+
+
+@check("OWN001")
+def node_features_are_found_once(case: Case) -> Iterator[Problem]:
+    """At most one Node Feature Discovery runs in the cluster."""
+    owners = _discoveries(case, charts_in_use(case))
+    if len(owners) > 1:
+        yield _too_many(owners)
+
+
+@check("OWN002")
+def node_features_are_found(case: Case) -> Iterator[Problem]:
+    """Somebody labels the nodes that the operators look for."""
+    charts = charts_in_use(case)
+    gpu, network = charts.get("gpu-operator"), charts.get("network-operator")
+    if (gpu or network) and not _discoveries(case, charts):
+        yield Problem(
+            _switch(gpu, "featureDiscovery", "nfd", "enabled")
+            if gpu
+            else dotted(("software", "networkOperator", "values", "nfd", "enabled")),
+            "neither a chart of the stack nor the cluster brings Node Feature Discovery",
+            "switch it on, or add nfd to cluster.installed if the cluster has it",
+        )
+
+
+def _multuses(case: Case, charts: Charts) -> list[_Owner]:
+    owners = _installed(case, "multus")
+    on_host = case.choices.model == "host-network"
+    if "network-operator" in charts and case.spec.software.network_operator.multus and not on_host:
+        owners.append(_Owner("the Network Operator's policy", dotted(("software", "networkOperator", "multus"))))
+    spiderpool, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
+    if spiderpool and value_at(spiderpool.values, *keys) is not False:
+        owners.append(_Owner("Spiderpool's chart", _switch(spiderpool, "multus", *keys)))
+    return owners
+
+
+@check("OWN003")
+def pods_get_networks_from_one(case: Case) -> Iterator[Problem]:
+    """At most one Multus runs in the cluster."""
+    owners = _multuses(case, charts_in_use(case))
+    if len(owners) > 1:
+        yield _too_many(owners)
+
+
+@check("OWN004")
+def pods_get_networks(case: Case) -> Iterator[Problem]:
+    """Somebody brings Multus, where pods have networks of the fabric."""
+    charts = charts_in_use(case)
+    if case.choices.manager == "doks" or case.choices.model == "host-network" or _multuses(case, charts):
+        return
+    section = "spiderpool" if case.choices.manager == "spiderpool" else "networkOperator"
+    chart, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
+    yield Problem(
+        _switch(chart, "multus", *keys) if chart else dotted(("software", section, "multus")),
+        "neither the stack nor the cluster brings Multus",
+        "write true, or add multus to cluster.installed if the cluster has it",
+    )
+
+
+@check("OWN005")
+def operators_come_once(case: Case) -> Iterator[Problem]:
+    """No chart brings an operator that the cluster has."""
+    charts = charts_in_use(case)
+    # The stack brings at most one of the charts that hold the SR-IOV operator.
+    network, spiderpool = charts.get("network-operator"), charts.get("spiderpool")
+    with_sriov = bool(
+        (network and value_at(network.values, "sriovNetworkOperator", "enabled") is True)
+        or (spiderpool and value_at(spiderpool.values, "sriov", "install") is True)
+    )
+    brought: tuple[tuple[Component, bool], ...] = (
+        ("gpu-operator", "gpu-operator" in charts),
+        ("network-operator", network is not None),
+        ("sriov-operator", with_sriov),
+    )
+    for component in (name for name, comes in brought if comes):
+        for owner in _installed(case, component):
+            yield Problem(
+                owner.path,
+                f"the stack brings {component} as well",
+                f"uninstall the cluster's own {component} first, and take it out of this list",
+            )
+
+
+@check("OWN006")
+def nodes_of_digitalocean_keep_their_own(case: Case) -> Iterator[Problem]:
+    """On DigitalOcean's nodes the GPU Operator leaves out what they have."""
+    cluster, chart = case.spec.cluster, charts_in_use(case).get("gpu-operator")
+    if case.shape.provider != "doks":
+        return
+    if isinstance(cluster, DoksCluster) and cluster.plugins.gpu == "managed" and "gpu-operator" in cluster.installed:
+        yield Problem(
+            dotted(("cluster", "plugins", "gpu")),
+            "the cluster's GPU Operator may bring a device plug-in besides the managed one",
+            "write gpu: operator, or switch the operator's own off (devicePlugin.enabled: false)",
+        )
+    if chart is None:
+        return
+    parts = (("driver", "driver"), ("toolkit", "toolkit"), ("devicePlugin", None))
+    for part, switch in parts:
+        if value_at(chart.values, part, "enabled") is not False:
+            yield Problem(
+                _switch(chart, switch, part, "enabled") if switch else chart.place(part, "enabled"),
+                f"DigitalOcean's nodes have the {part} already",
+                "write false",
+            )
+
+
+@check("OWN007")
+def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
+    """Webhooks that are switched on get certificates from somebody."""
+    chart = charts_in_use(case).get("network-operator")
+    if chart is None or "cert-manager" in case.spec.cluster.installed:
+        return
+    own = ("operator", "admissionController")
+    if value_at(chart.values, *own, "enabled") is True and (
+        value_at(chart.values, *own, "useCertManager") is not False
+        or value_at(chart.values, *own, "certificate") is None
+    ):
+        yield _no_certificates(chart.place(*own, "enabled"))
+    sriov = ("sriov-network-operator", "operator", "admissionControllers")
+    if (
+        value_at(chart.values, "sriovNetworkOperator", "enabled") is True
+        and value_at(chart.values, *sriov, "enabled") is True
+        and value_at(chart.values, *sriov, "certificates", "custom", "enabled") is not True
+    ):
+        yield _no_certificates(chart.place(*sriov, "enabled"))
+
+
+def _no_certificates(path: str) -> Problem:
+    return Problem(
+        path,
+        "the cluster is not known to have cert-manager, and no certificates are given",
+        "write false, or add cert-manager to cluster.installed if the cluster has it",
+    )
+
+
+def _too_many(owners: list[_Owner]) -> Problem:
+    *others, last = owners
+    return Problem(
+        last.path,
+        f"{last.name} brings it besides {' and '.join(owner.name for owner in others)}",
+        "switch one of them off, or correct cluster.installed",
+    )

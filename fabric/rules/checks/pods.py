@@ -1,0 +1,170 @@
+"""Checks of the group `pods`: what a job's pod carries is complete, and agrees with the networks and the nodes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from fabric.k8s.cni import NETWORKS_ANNOTATION
+from fabric.plan.case import Case
+from fabric.plan.workload import FabricContract
+from fabric.rules.registry import Problem, check
+from fabric.spec.places import dotted
+
+# `nccl-topology-` and the name may have 63 characters together, as the name of a volume.
+_SHAPE_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,47}[A-Za-z0-9])?")
+_LONGEST_INTERFACE = 15
+_OURS = "leave the rails' names out; if that does not help, this program is wrong"
+_RAILS = dotted(("fabric", "rails"))
+_MODEL = dotted(("fabric", "model"))
+
+
+@check("POD001")
+def shapes_can_be_parts_of_names(case: Case) -> Iterator[Problem]:
+    """Every shape of one's own has a name that can be part of an object's."""
+    for name in case.spec.cluster.shapes:
+        if not _SHAPE_NAME.fullmatch(name):
+            yield Problem(
+                dotted(("cluster", "shapes", name)),
+                f"{name!r} cannot be part of an object's name",
+                "write at most 49 letters, digits, '-' and '.', with a letter or digit at both ends",
+            )
+
+
+@check("POD002")
+def a_device_comes_with_every_network(case: Case) -> Iterator[Problem]:
+    """A job requests one device of its rail for every network that it attaches to, and all GPUs of a node."""
+    if case.plan is None:
+        return
+    contract = case.plan.workload
+    wanted = Counter(network.resource for network in contract.networks if network.resource)
+    gpus = case.shape.gpus
+    requested = {name: int(number) for name, number in contract.resources.items()}
+    if requested != {**wanted, gpus.resource: gpus.count}:
+        yield Problem(
+            _RAILS,
+            f"a job attaches to {len(contract.networks)} networks and requests "
+            + ", ".join(f"{number} of {name}" for name, number in requested.items()),
+            _OURS,
+        )
+
+
+@check("POD003")
+def requests_equal_limits(case: Case) -> Iterator[Problem]:
+    """The patch's container has the contract's resources, environment and files, with requests equal to limits."""
+    if case.plan is None:
+        return
+    contract = case.plan.workload
+    resources = _container(contract).get("resources", {})
+    if resources.get("requests") != contract.resources or resources.get("limits") != contract.resources:
+        yield Problem(_MODEL, "the patch's requests and limits are not the contract's resources", _OURS)
+
+
+@check("POD004")
+def devices_are_named_exactly(case: Case) -> Iterator[Problem]:
+    """NCCL is told each rail's RDMA device once and exactly; of virtual functions, their driver's prefix."""
+    if case.plan is None:
+        return
+    value = case.plan.workload.environment.get("NCCL_IB_HCA")
+    row = case.choices.row
+    virtual = row is not None and row.access == "virtual"
+    # The names of virtual functions are not known before the pod runs; it sees no others in its namespace.
+    if value is None or (virtual and re.fullmatch(r"[a-z]+\d?", value)):
+        return
+    exact = value.startswith("=") and not value.startswith("==")
+    named = sorted(name.partition(":")[0] for name in value.lstrip("=").split(","))
+    known = sorted(rail.rdma_device or "" for rail in case.plan.rails)
+    if not exact or named != known:
+        yield Problem(
+            _RAILS,
+            f"NCCL_IB_HCA is {value}, but the rails' devices are {', '.join(known)}",
+            "give every rail its own rdmaDevice, or none of them",
+        )
+
+
+@check("POD005")
+def bootstrap_stays_off_the_fabric(case: Case) -> Iterator[Problem]:
+    """NCCL's bootstrap traffic takes no interface of the fabric."""
+    if case.plan is None:
+        return
+    contract = case.plan.workload
+    value = contract.environment.get("NCCL_SOCKET_IFNAME")
+    fabric = [rail.interface if contract.host_network else rail.pod_interface for rail in case.plan.rails]
+    taken = [name for name in fabric if name and value and _takes(value, name)]
+    if taken:
+        yield Problem(
+            _RAILS,
+            f"NCCL_SOCKET_IFNAME is {value}, which takes the fabric's {', '.join(taken)}",
+            "correct the rails' interfaces; if that does not help, this program is wrong",
+        )
+
+
+@check("POD006")
+def memory_can_be_locked(case: Case) -> Iterator[Problem]:
+    """The pod has the capability to lock memory."""
+    if case.plan is None:
+        return
+    contract = case.plan.workload
+    added = _container(contract).get("securityContext", {}).get("capabilities", {}).get("add", [])
+    if "IPC_LOCK" not in contract.capabilities or "IPC_LOCK" not in added:
+        yield Problem(_MODEL, "the job's container lacks the capability IPC_LOCK", _OURS)
+
+
+@check("POD007")
+def pods_on_the_host_attach_nowhere(case: Case) -> Iterator[Problem]:
+    """A pod on the host's network has no networks annotation, and every other one has one."""
+    if case.plan is None:
+        return
+    contract = case.plan.workload
+    patch: dict[str, Any] = contract.pod_template_patch
+    on_host = bool(patch["spec"].get("hostNetwork"))
+    annotated = NETWORKS_ANNOTATION in _annotations(contract) or NETWORKS_ANNOTATION in contract.annotations
+    if on_host != contract.host_network or (annotated or bool(contract.networks)) == contract.host_network:
+        where = "on the host's network" if on_host else "in a network namespace of their own"
+        yield Problem(_MODEL, f"pods run {where} and attach to {len(contract.networks)} networks", _OURS)
+
+
+@check("POD008")
+def annotation_says_what_the_contract_says(case: Case) -> Iterator[Problem]:
+    """The annotation names the contract's networks in order, each with a legal interface name of its own."""
+    if case.plan is None:
+        return
+    contract = case.plan.workload
+    promised = [(network.network, network.interface) for network in contract.networks]
+    interfaces = [interface for _, interface in promised]
+    texts = {contract.annotations.get(NETWORKS_ANNOTATION, ""), _annotations(contract).get(NETWORKS_ANNOTATION, "")}
+    if len(texts) > 1 or any(_attached(text) != promised for text in texts):
+        yield Problem(_RAILS, "the pod's annotation does not name the contract's networks", _OURS)
+    wrong = [name for name in interfaces if interfaces.count(name) > 1 or len(name) > _LONGEST_INTERFACE]
+    if wrong:
+        yield Problem(_RAILS, f"interfaces with one name, or a longer one than Linux takes: {', '.join(wrong)}", _OURS)
+
+
+def _container(contract: FabricContract) -> dict[str, Any]:
+    patch: dict[str, Any] = contract.pod_template_patch
+    container: dict[str, Any] = patch["spec"]["containers"][0]
+    return container
+
+
+def _annotations(contract: FabricContract) -> dict[str, str]:
+    patch: dict[str, Any] = contract.pod_template_patch
+    annotations: dict[str, str] = patch.get("metadata", {}).get("annotations", {})
+    return annotations
+
+
+def _attached(text: str) -> list[tuple[str, str]]:
+    """Networks and interfaces of an annotation, in its JSON form or as `network@interface` with commas."""
+    if text.startswith("["):
+        return [(entry["name"], entry.get("interface", "")) for entry in json.loads(text)]
+    parts = [entry.strip().partition("@") for entry in text.split(",") if entry.strip()]
+    return [(name, interface) for name, _, interface in parts]
+
+
+def _takes(value: str, interface: str) -> bool:
+    """Whether a list of interfaces in NCCL's form takes one: `^` leaves out, `=` is exact, else by prefix."""
+    others, exact = value.startswith("^"), "=" in value[:2]
+    names = value.lstrip("^=").split(",")
+    return others != any(interface == name if exact else interface.startswith(name) for name in names)

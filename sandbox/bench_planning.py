@@ -1,0 +1,95 @@
+"""The part of `make bench` that plans: how time and memory grow with the number of nodes; needs no sandbox."""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+from sandbox.budget import Budget
+from sandbox.home import project_root
+
+# A stack whose nodes share 16 subnets, and one with a prefix of its own for every node on each of 16 rails; with the
+# folders that hold them.
+SHARED = ("dev", ".")
+PREFIXES = ("large-per-node", "tests/stacks")
+SIZES = (128, 512, 2048)
+
+# All sizes in turn in one process, so that whatever else the machine does slows all of them.
+_PLANNING = """import json, resource, statistics, sys, time
+from pathlib import Path
+from fabric.plan import build
+from fabric.spec import load_stack
+
+stack, *sizes = sys.argv[1:]
+spec = load_stack(stack, Path.cwd())
+
+def with_nodes(nodes):
+    pool = spec.cluster.pools[0].model_copy(update={"nodes": nodes})
+    return spec.model_copy(update={"cluster": spec.cluster.model_copy(update={"pools": (pool,)})})
+
+seconds = {int(nodes): [] for nodes in sizes}
+for _ in range(14):
+    for nodes, times in seconds.items():
+        sized = with_nodes(nodes)
+        began = time.perf_counter()
+        build(sized).model_dump_json(by_alias=True)
+        times.append(time.perf_counter() - began)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+medians = [statistics.median(times[2:]) for times in seconds.values()]
+print(json.dumps({"seconds": medians, "peak_mib": peak}))
+"""
+
+
+def planning() -> tuple[Budget, ...]:
+    """Seconds per node as nodes grow, against 128 of them, in both layouts with 16 rails; and the peak memory.
+
+    A plan lists what every node gets on every rail, so its time is to grow with nodes x rails and no faster. The fixed
+    part is spread over more nodes, so the ratio falls; a part that grows with the square of the nodes would raise it.
+    """
+    budgets: list[Budget] = []
+    for label, (stack, folder) in (("sharing subnets", SHARED), ("with prefixes", PREFIXES)):
+        seconds, peak = _planned(stack, folder)
+        first, *others = (taken / nodes * 1e6 for taken, nodes in zip(seconds, SIZES, strict=True))
+        for nodes, each in zip(SIZES[1:], others, strict=True):
+            budgets.append(Budget(f"a node of {nodes:,} {label} : of 128", each, first, "us", 1.0))
+        budgets.append(Budget(f"peak memory of planning 2,048 nodes {label}", peak, None, "MiB", 200))
+    return tuple(budgets)
+
+
+def planning_as_a_command() -> tuple[Budget, Budget]:
+    """`python -m fabric plan` of 32,768 prefixes as a person runs it: its wall time and peak memory."""
+    stack, folder = PREFIXES
+    command = [sys.executable, "-m", "fabric", "plan", "--stack", stack, "--format", "json"]
+    where, seconds, peaks = project_root() / folder, [], []
+    for _ in range(3):
+        began = time.monotonic()
+        process = subprocess.Popen(command, cwd=where, env=_with_project(), stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds.append(time.monotonic() - began)
+        # Never less than this process's own memory, from which the child starts.
+        peaks.append(usage.ru_maxrss / 1024)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            raise SystemExit(f"{' '.join(command[1:])} ended with {process.returncode}")
+    return (
+        Budget("python -m fabric plan, 2,048 nodes with prefixes", statistics.median(seconds), None, "s", 3.0),
+        Budget("peak memory of that command", max(peaks), None, "MiB", 400),
+    )
+
+
+def _planned(stack: str, folder: str) -> tuple[list[float], float]:
+    """Median seconds to plan each number of nodes, and the peak memory of all in MiB."""
+    command = [sys.executable, "-c", _PLANNING, stack, *map(str, SIZES)]
+    where = project_root() / folder
+    result = subprocess.run(command, cwd=where, env=_with_project(), capture_output=True, text=True, check=True)
+    figures = json.loads(result.stdout)
+    return figures["seconds"], figures["peak_mib"]
+
+
+def _with_project() -> dict[str, str]:
+    """An environment in which a program finds the project from any folder."""
+    return {**os.environ, "PYTHONPATH": str(project_root())}

@@ -1,0 +1,58 @@
+"""Rails, addresses and networks of the stacks of tests/stacks, without the rules that a whole plan is held against."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from changes import Changes, changed
+
+from fabric.plan.addresses import AddressPlan
+from fabric.plan.case import Case, case_of
+from fabric.plan.networks import networks
+from fabric.plan.rails import Rail, plan_rails
+from fabric.plan.records import PlannedObject
+from fabric.spec import read_document, validate
+
+STACKS = Path(__file__).resolve().parent.parent / "stacks"
+
+
+class PlannedFabric(NamedTuple):
+    """What a stack's pods attach to."""
+
+    case: Case
+    rails: tuple[Rail, ...]
+    addresses: AddressPlan
+    networks: tuple[PlannedObject, ...]
+
+    def manifest(self, rail: int) -> dict[str, Any]:
+        """The object of a rail's network in the first namespace."""
+        return next(entry.object.manifest() for entry in self.networks if entry.name == self.rails[rail].network)
+
+    def config(self, rail: int) -> dict[str, Any]:
+        """The CNI configuration of a rail's network."""
+        found: dict[str, Any] = json.loads(self.manifest(rail)["spec"]["config"])
+        return found
+
+    def chain(self, rail: int) -> list[dict[str, Any]]:
+        """The plug-ins of a rail's network."""
+        found: list[dict[str, Any]] = self.config(rail)["plugins"]
+        return found
+
+
+def fabric_of(stack: str, changes: Changes | None = None) -> PlannedFabric:
+    """The fabric of a stack of tests/stacks, with single values changed."""
+    spec, problems = validate(changed(_document(stack), changes or {}))
+    assert spec is not None, problems
+    assert not problems
+    case = case_of(spec)
+    assert isinstance(case.addresses, AddressPlan), case.addresses
+    rails = plan_rails(case)
+    return PlannedFabric(case, rails, case.addresses, networks(case, rails, case.addresses))
+
+
+@cache
+def _document(stack: str) -> Any:
+    return read_document(stack, STACKS)

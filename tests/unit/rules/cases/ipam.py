@@ -1,0 +1,39 @@
+"""Cases of the group `ipam`."""
+
+from __future__ import annotations
+
+from rules.alterations import (
+    with_the_pool_of_rail_0_in_namespace_default,
+    without_nv_ipam,
+    without_the_pool_of_rail_0,
+)
+from rules.tables import bad, broken, good, irrelevant
+
+_IPV6 = {"layout": "per-node", "supernet": "fd00:10::/48"}
+
+CASES = (
+    good("IPM001", "sriov-ipv6", {"fabric.addressing": {**_IPV6, "gateway": "first", "reservedFirst": 4}}),
+    good("IPM001", "sriov-ipv6", {"fabric.addressing": {**_IPV6, "gateway": "last", "nodePrefixLength": 97}}),
+    bad("IPM001", "sriov-ipv6", {"fabric.addressing": {**_IPV6, "gateway": "last"}}, "fabric.addressing.gateway"),
+    bad("IPM001", "sriov-ipv6", {"fabric.addressing": {**_IPV6, "reservedLast": 1}}, "fabric.addressing.reservedLast"),
+    irrelevant("IPM001", "sriov-ipv6", {"fabric.addressing.gateway": "last"}),
+    irrelevant("IPM001", "spiderpool-sriov-per-node"),
+    good("IPM002", "sriov-ipv6", {"fabric.addressing.ipam": "whereabouts", "fabric.addressing.prefixLength": 65}),
+    bad("IPM002", "sriov-ipv6", {"fabric.addressing.ipam": "whereabouts"}, "fabric.addressing.prefixLength"),
+    irrelevant("IPM002", "sriov-ipv6"),
+    irrelevant("IPM002", "sriov-whereabouts"),
+    good("IPM003", "oke-h100", {"software.releaseLine": "23.10", "fabric.addressing.gateway": "first"}),
+    bad("IPM003", "oke-h100", {"software.releaseLine": "23.10"}, "fabric.addressing.gateway"),
+    irrelevant("IPM003", "oke-h100"),
+    irrelevant("IPM003", "sriov-whereabouts", {"software.releaseLine": "23.10"}),
+    good("IPM004", "oke-h100"),
+    good("IPM004", "sriov-whereabouts"),
+    good("IPM004", "spiderpool-sriov-per-node"),
+    good("IPM004", "spiderpool-ib", {"fabric.addressing.layout": "flat"}),
+    broken("IPM004", "oke-h100", without_the_pool_of_rail_0, "fabric.addressing.ipam"),
+    broken("IPM004", "sriov-per-node", with_the_pool_of_rail_0_in_namespace_default, "fabric.addressing.ipam"),
+    broken("IPM004", "host-device", without_nv_ipam, "fabric.addressing.ipam"),
+    broken("IPM004", "spiderpool-macvlan", without_the_pool_of_rail_0, "fabric.addressing.ipam"),
+    irrelevant("IPM004", "host-network"),
+    irrelevant("IPM004", "doks-b300"),
+)  # fmt: skip

@@ -1,0 +1,56 @@
+"""Cases of the group `objects`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rules.alterations import (
+    with_a_file_of_two_mebibytes,
+    with_an_annotation_of_300_kibibytes,
+    with_one_network_of_mtu,
+    with_one_object_twice,
+    with_rail_0_in_the_pool_of_rail_1,
+    with_rail_0_on_the_interface_of_rail_1,
+    without_the_last_network,
+)
+from rules.tables import bad, broken, good, irrelevant
+
+
+def _pool(name: str, *nodes: str) -> dict[str, Any]:
+    return {"name": name, "shape": "server.dgx-h100.8", "nodes": len(nodes), "nodeNames": list(nodes)}
+
+
+CASES = (
+    good("OBJ001", "oke-h100", {"fabric.namespaces": ["default", "training"]}),
+    good("OBJ001", "doks-h200"),
+    broken("OBJ001", "oke-h100", without_the_last_network, "fabric.namespaces[0]"),
+    broken("OBJ001", "spiderpool-ib", without_the_last_network, "fabric.namespaces[0]"),
+    irrelevant("OBJ001", "host-network"),
+    good("OBJ002", "oke-h100", {"fabric.mtu": 4200}),
+    good("OBJ002", "spiderpool-macvlan"),
+    broken("OBJ002", "oke-h100", with_one_network_of_mtu(1500), "fabric.mtu"),
+    broken("OBJ002", "roce-macvlan", with_one_network_of_mtu(9000), "fabric.mtu"),
+    irrelevant("OBJ002", "ib-sriov"),
+    good("OBJ003", "oke-h100", {"fabric.rails": [{"rail": 0, "network": "first", "resource": "first"}]}),
+    good("OBJ003", "sriov-whereabouts"),
+    good("OBJ003", "doks-b300"),
+    good("OBJ003", "spiderpool-sriov-per-node"),
+    broken("OBJ003", "oke-h100", with_rail_0_in_the_pool_of_rail_1, "fabric.rails"),
+    broken("OBJ003", "roce-macvlan", with_rail_0_on_the_interface_of_rail_1, "fabric.rails"),
+    irrelevant("OBJ003", "host-network"),
+    good("OBJ004", "oke-h100", {"fabric.namespaces": ["default", "training"]}),
+    broken("OBJ004", "oke-h100", with_one_object_twice, "fabric.rails"),
+    irrelevant("OBJ004", "host-network"),
+    good("OBJ005", "oke-h100"),
+    broken("OBJ005", "oke-h100", with_a_file_of_two_mebibytes, "cluster.pools[0].shape"),
+    broken("OBJ005", "oke-h100", with_an_annotation_of_300_kibibytes, "cluster.pools[0].shape"),
+    irrelevant("OBJ005", "host-network"),
+    good("OBJ006", "spiderpool-macvlan", {"cluster.pools[0].nodeNames": ["gpu-1.rack-7", "10.0.0.12"]}),
+    bad("OBJ006", "spiderpool-macvlan", {"cluster.pools[0].nodeNames": ["gpu-1", "GPU_2"]},
+        "cluster.pools[0].nodeNames[1]"),
+    irrelevant("OBJ006", "spiderpool-macvlan"),
+    good("OBJ007", "ib-sriov", {"cluster.pools": [_pool("a", "gpu-1"), _pool("b", "gpu-2")]}),
+    bad("OBJ007", "ib-sriov", {"cluster.pools": [_pool("a", "gpu-1"), _pool("b", "gpu-1")]},
+        "cluster.pools[1].nodeNames[0]"),
+    irrelevant("OBJ007", "ib-sriov"),
+)  # fmt: skip

@@ -1,0 +1,122 @@
+"""Cases of the group `oke`."""
+
+from __future__ import annotations
+
+from rules.tables import bad, good, irrelevant
+
+_POOL = "cluster.pools[0]"
+_IMAGE = "ocid1.image.oc1.iad.example"
+_RESERVATION = "ocid1.capacityreservation.oc1.iad.example"
+_SECOND = {"name": "more", "shape": "BM.GPU.H100.8", "nodes": 2}
+_PAIR = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 4, "availabilityDomain": "AD-1"}
+
+CASES = (
+    good("OKE001", "oke-h100"),
+    good("OKE001", "oke-h100", {"cluster.enhanced": False, f"{_POOL}.placement": "compute-cluster"}),
+    bad("OKE001", "oke-h100", {"cluster.enhanced": False}, "cluster.enhanced"),
+    irrelevant("OKE001", "host-device"),
+    good("OKE002", "oke-h100", {"cluster.pools": [_PAIR, {**_SECOND, "availabilityDomain": "AD-1"}]}),
+    good("OKE002", "oke-h100", {"cluster.pools": [_PAIR, _SECOND]}),
+    bad(
+        "OKE002",
+        "oke-h100",
+        {"cluster.pools": [_PAIR, {**_SECOND, "availabilityDomain": "AD-2"}]},
+        "cluster.pools[1].availabilityDomain",
+    ),
+    irrelevant("OKE002", "doks-h200"),
+    good("OKE003", "oke-h100", {f"{_POOL}.capacityReservationId": _RESERVATION}),
+    bad(
+        "OKE003",
+        "oke-h100",
+        {f"{_POOL}.capacityReservationId": _RESERVATION, f"{_POOL}.availabilityDomain": None},
+        f"{_POOL}.capacityReservationId",
+    ),
+    irrelevant("OKE003", "oke-h100", {f"{_POOL}.availabilityDomain": None}),
+    good("OKE004", "oke-h100", {f"{_POOL}.placement": "compute-cluster"}),
+    bad("OKE004", "oke-h100", {f"{_POOL}.placement": "instance-pool"}, f"{_POOL}.placement"),
+    irrelevant("OKE004", "oke-h100", {f"{_POOL}.placement": "instance-pool", f"{_POOL}.shape": "BM.GPU.A10.4"}),
+    good("OKE005", "oke-h100", {f"{_POOL}.shape": "BM.GPU.GB300.4", f"{_POOL}.placement": "gpu-memory-cluster"}),
+    good("OKE005", "oke-h100"),
+    bad("OKE005", "oke-h100", {f"{_POOL}.shape": "BM.GPU.GB200-v3.4"}, f"{_POOL}.placement"),
+    bad("OKE005", "oke-h100", {f"{_POOL}.placement": "gpu-memory-cluster"}, f"{_POOL}.placement"),
+    irrelevant("OKE005", "host-device", {f"{_POOL}.shape": "BM.GPU.GB200-v3.4"}),
+    good("OKE006", "oke-h100"),
+    bad(
+        "OKE006",
+        "oke-h100",
+        {"cluster.ranges.nodes": "192.168.0.0/20", "fabric.addressing.supernet": "172.16.0.0/16"},
+        "cluster.ranges.nodes",
+    ),
+    bad(
+        "OKE006",
+        "oke-h100",
+        {"cluster.ranges.pods": "192.168.0.0/17", "fabric": {"model": "host-network"}},
+        "cluster.ranges.pods",
+    ),
+    irrelevant("OKE006", "host-network", {"cluster.ranges.nodes": "192.168.0.0/20"}),
+    good("OKE007", "oke-h100", {"cluster.cni": "vcn-native"}),
+    bad(
+        "OKE007",
+        "oke-h100",
+        {"cluster.cni": "vcn-native", "cluster.ranges.nodes": "10.140.0.0/23"},
+        "cluster.vcn.subnets.pods",
+    ),
+    bad(
+        "OKE007",
+        "oke-h100",
+        {"cluster.cni": "vcn-native", "cluster.vcn.subnets": {"pods": "10.140.128.0/23"}, f"{_POOL}.maxPods": 100},
+        "cluster.vcn.subnets.pods",
+    ),
+    irrelevant("OKE007", "oke-h100", {"cluster.ranges.nodes": "10.140.0.0/23"}),
+    good("OKE008", "oke-h100", {f"{_POOL}.imageId": _IMAGE}),
+    bad(
+        "OKE008",
+        "oke-h100",
+        {f"{_POOL}.imageId": _IMAGE, f"{_POOL}.imageUri": "https://images.example/gpu"},
+        f"{_POOL}.imageUri",
+    ),
+    irrelevant("OKE008", "doks-h200"),
+    good("OKE009", "oke-h100", {f"{_POOL}.imageUri": "https://images.example/gpu"}),
+    bad("OKE009", "oke-h100", {}, f"{_POOL}.imageId"),
+    irrelevant("OKE009", "doks-h200"),
+    good("OKE010", "oke-h100", {"cluster.endpoint": {"public": True, "allowed": ["203.0.113.0/24"]}}),
+    bad("OKE010", "oke-h100", {"cluster.endpoint.public": True}, "cluster.endpoint.allowed"),
+    irrelevant("OKE010", "oke-h100"),
+    good("OKE011", "oke-h100", {"cluster.endpoint": {"public": True, "allowed": ["203.0.113.0/24"]}}),
+    bad(
+        "OKE011",
+        "oke-h100",
+        {"cluster.endpoint": {"public": True, "allowed": ["203.0.113.0/24", "0.0.0.0/0", "::/0"]}},
+        "cluster.endpoint.allowed[1]",
+        "cluster.endpoint.allowed[2]",
+    ),
+    irrelevant("OKE011", "oke-h100"),
+    good("OKE012", "oke-h100", {"cluster.version": "1.25.4"}),
+    good("OKE012", "oke-h100", {"cluster.version": "1.27.10", "cluster.cni": "vcn-native"}),
+    bad("OKE012", "oke-h100", {"cluster.version": "1.24.1"}, "cluster.version"),
+    bad("OKE012", "oke-h100", {"cluster.version": "1.27.2", "cluster.cni": "vcn-native"}, "cluster.version"),
+    irrelevant("OKE012", "oke-h100", {"cluster.version": "1.24.1", f"{_POOL}.placement": "compute-cluster"}),
+    good("OKE013", "oke-h100", {"cluster.vcn.subnets": {"workers": "10.140.96.0/20"}}),
+    bad("OKE013", "oke-h100", {"cluster.vcn.subnets": {"workers": "10.141.0.0/20"}}, "cluster.vcn.subnets.workers"),
+    bad("OKE013", "oke-h100", {"cluster.vcn.subnets": {"workers": "10.140.0.0/15"}}, "cluster.vcn.subnets.workers"),
+    irrelevant(
+        "OKE013", "oke-h100", {"cluster.vcn.subnets": {"workers": "10.141.0.0/20"}, "cluster.ranges.nodes": None}
+    ),
+    good("OKE014", "oke-h100", {"cluster.vcn.subnets": {"workers": "10.140.128.0/20"}}),
+    bad(
+        "OKE014",
+        "oke-h100",
+        {"cluster.vcn.subnets": {"workers": "10.140.64.0/20", "operator": "10.140.64.0/28"}},
+        "cluster.vcn.subnets.workers",
+    ),
+    bad(
+        "OKE014",
+        "oke-h100",
+        {"cluster.vcn.subnets": {"workers": "10.140.128.0/20"}, "cluster.cni": "vcn-native"},
+        "cluster.vcn.subnets.workers",
+    ),
+    irrelevant("OKE014", "doks-h200"),
+    good("OKE015", "oke-h100"),
+    bad("OKE015", "oke-h100", {f"{_POOL}.shape": "BM.GPU.H100T.8"}, "fabric.model"),
+    irrelevant("OKE015", "oke-h100", {f"{_POOL}.shape": "BM.GPU.H100T.8", "fabric.model": "host-device"}),
+)

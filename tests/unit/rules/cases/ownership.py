@@ -1,0 +1,141 @@
+"""Cases of the group `ownership`."""
+
+from __future__ import annotations
+
+from rules.tables import bad, good, irrelevant
+
+_GPU = "software.gpuOperator"
+_NETWORK = "software.networkOperator"
+_SPIDERPOOL = "software.spiderpool"
+_AMD = {"cluster.pools[0].shape": "BM.GPU.MI300X.8"}
+_SRIOV_WEBHOOKS = {"operator": {"admissionControllers": {"enabled": True}}}
+_ON_DOKS_NODES = {
+    "cluster.pools[0].shape": "gpu-h200x8-1128gb-fabric-contracted",
+    "fabric.manager": "network-operator",
+}
+
+CASES = (
+    good("OWN001", "host-device"),
+    good("OWN001", "host-device", {"cluster.installed": ["nfd"], f"{_GPU}.featureDiscovery": False}),
+    good("OWN001", "host-device", {**_AMD, "cluster.installed": ["nfd"]}),
+    bad("OWN001", "host-device", {"cluster.installed": ["nfd"]}, f"{_GPU}.featureDiscovery"),
+    bad(
+        "OWN001",
+        "host-device",
+        {"cluster.installed": ["nfd"], f"{_GPU}.values": {"nfd": {"enabled": True}}},
+        f"{_GPU}.values.nfd.enabled",
+    ),
+    bad(
+        "OWN001",
+        "host-device",
+        {f"{_NETWORK}.values": {"nfd": {"enabled": True}}},
+        f"{_NETWORK}.values.nfd.enabled",
+    ),
+    irrelevant("OWN001", "doks-mi325x", {"cluster.installed": ["nfd"]}),
+    good("OWN002", "host-device", _AMD),
+    bad("OWN002", "host-device", {f"{_GPU}.featureDiscovery": False}, f"{_GPU}.featureDiscovery"),
+    bad(
+        "OWN002",
+        "host-device",
+        {f"{_GPU}.values": {"nfd": {"enabled": False}}},
+        f"{_GPU}.values.nfd.enabled",
+    ),
+    bad(
+        "OWN002",
+        "host-device",
+        {**_AMD, f"{_NETWORK}.values": {"nfd": {"enabled": False}}},
+        f"{_NETWORK}.values.nfd.enabled",
+    ),
+    irrelevant("OWN002", "doks-mi325x"),
+    good("OWN003", "host-device", {"cluster.installed": ["multus"], f"{_NETWORK}.multus": False}),
+    bad("OWN003", "host-device", {"cluster.installed": ["multus"]}, f"{_NETWORK}.multus"),
+    bad("OWN003", "spiderpool-macvlan", {"cluster.installed": ["multus"]}, f"{_SPIDERPOOL}.multus"),
+    bad(
+        "OWN003",
+        "spiderpool-macvlan",
+        {
+            "cluster.installed": ["multus"],
+            f"{_SPIDERPOOL}.multus": False,
+            f"{_SPIDERPOOL}.values": {"multus": {"multusCNI": {"install": True}}},
+        },
+        f"{_SPIDERPOOL}.values.multus.multusCNI.install",
+    ),
+    irrelevant("OWN003", "host-network", {"cluster.installed": ["multus"]}),
+    good("OWN004", "spiderpool-macvlan", {"cluster.installed": ["multus"], f"{_SPIDERPOOL}.multus": False}),
+    bad("OWN004", "host-device", {f"{_NETWORK}.multus": False}, f"{_NETWORK}.multus"),
+    bad("OWN004", "spiderpool-macvlan", {f"{_SPIDERPOOL}.multus": False}, f"{_SPIDERPOOL}.multus"),
+    irrelevant("OWN004", "host-network", {f"{_NETWORK}.multus": False}),
+    good("OWN005", "host-device", {"cluster.installed": ["cert-manager", "sriov-operator"]}),
+    bad(
+        "OWN005",
+        "host-device",
+        {"cluster.installed": ["network-operator", "cert-manager", "gpu-operator"]},
+        "cluster.installed[2]",
+        "cluster.installed[0]",
+    ),
+    bad(
+        "OWN005",
+        "host-device",
+        {"cluster.installed": ["sriov-operator"], f"{_NETWORK}.values": {"sriovNetworkOperator": {"enabled": True}}},
+        "cluster.installed[0]",
+    ),
+    bad("OWN005", "spiderpool-ib", {"cluster.installed": ["sriov-operator"]}, "cluster.installed[0]"),
+    irrelevant("OWN005", "doks-mi325x", {"cluster.installed": ["gpu-operator", "network-operator"]}),
+    good(
+        "OWN006",
+        "host-device",
+        {**_ON_DOKS_NODES, f"{_GPU}.toolkit": False, f"{_GPU}.values": {"devicePlugin": {"enabled": False}}},
+    ),
+    good("OWN006", "doks-h200", {"cluster.installed": ["gpu-operator"], "cluster.plugins.gpu": "operator"}),
+    bad(
+        "OWN006",
+        "host-device",
+        {**_ON_DOKS_NODES, f"{_GPU}.driver": True},
+        f"{_GPU}.driver",
+        f"{_GPU}.toolkit",
+        f"{_GPU}.values.devicePlugin.enabled",
+    ),
+    bad("OWN006", "doks-h200", {"cluster.installed": ["gpu-operator"]}, "cluster.plugins.gpu"),
+    irrelevant("OWN006", "host-device"),
+    good(
+        "OWN007",
+        "host-device",
+        {
+            "cluster.installed": ["cert-manager"],
+            f"{_NETWORK}.values": {"operator": {"admissionController": {"enabled": True}}},
+        },
+    ),
+    good(
+        "OWN007",
+        "host-device",
+        {
+            f"{_NETWORK}.values": {
+                "operator": {
+                    "admissionController": {
+                        "enabled": True,
+                        "useCertManager": False,
+                        "certificate": {"tlsCrt": "crt"},
+                    }
+                }
+            }
+        },
+    ),
+    bad(
+        "OWN007",
+        "host-device",
+        {f"{_NETWORK}.values": {"operator": {"admissionController": {"enabled": True}}}},
+        f"{_NETWORK}.values.operator.admissionController.enabled",
+    ),
+    bad(
+        "OWN007",
+        "host-device",
+        {
+            f"{_NETWORK}.values": {
+                "sriovNetworkOperator": {"enabled": True},
+                "sriov-network-operator": _SRIOV_WEBHOOKS,
+            }
+        },
+        f"{_NETWORK}.values.sriov-network-operator.operator.admissionControllers.enabled",
+    ),
+    irrelevant("OWN007", "spiderpool-macvlan"),
+)

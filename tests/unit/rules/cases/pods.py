@@ -1,0 +1,62 @@
+"""Cases of the group `pods`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rules.alterations import (
+    on_the_hosts_network,
+    requesting_two_devices_of_rail_0,
+    with_environment,
+    with_other_limits_than_requests,
+    with_two_networks_swapped_in_the_annotation,
+    without_capabilities,
+)
+from rules.tables import bad, broken, good, irrelevant
+
+
+def _own_shape(name: str) -> dict[str, Any]:
+    nic = {"interface": "ens1np0", "nearestGpu": 0}
+    hardware = {"gpus": {"vendor": "nvidia", "count": 8}, "nicModel": {"linkType": "infiniband"}, "nics": [nic]}
+    return {"cluster.shapes": {name: hardware}, "cluster.pools[0].shape": name}
+
+
+CASES = (
+    good("POD001", "ipoib", _own_shape("Rack-7.8x")),
+    bad("POD001", "ipoib", _own_shape("Rack 7"), "cluster.shapes.Rack 7"),
+    bad("POD001", "ipoib", _own_shape("r" * 50), f"cluster.shapes.{'r' * 50}"),
+    irrelevant("POD001", "ipoib"),
+    good("POD002", "oke-h100", {"fabric.addressing.layout": "flat"}),
+    good("POD002", "doks-b300"),
+    broken("POD002", "oke-h100", requesting_two_devices_of_rail_0, "fabric.rails"),
+    irrelevant("POD002", "host-network"),
+    good("POD003", "oke-h100"),
+    broken("POD003", "oke-h100", with_other_limits_than_requests, "fabric.model"),
+    irrelevant("POD003", "host-network"),
+    good("POD004", "oke-h100"),
+    good("POD004", "host-device"),
+    good("POD004", "ipoib"),
+    broken("POD004", "oke-h100", with_environment("NCCL_IB_HCA", "mlx5_0,mlx5_1"), "fabric.rails"),
+    broken("POD004", "host-device", with_environment("NCCL_IB_HCA", "mlx5"), "fabric.rails"),
+    broken("POD004", "ipoib", with_environment("NCCL_IB_HCA", "==mlx5_0"), "fabric.rails"),
+    broken("POD004", "ipoib", with_environment("NCCL_IB_HCA", "=mlx5_0,mlx5_3"), "fabric.rails"),
+    irrelevant("POD004", "doks-h200"),
+    good("POD005", "oke-h100"),
+    good("POD005", "host-network"),
+    broken("POD005", "oke-h100", with_environment("NCCL_SOCKET_IFNAME", "net"), "fabric.rails"),
+    broken("POD005", "oke-h100", with_environment("NCCL_SOCKET_IFNAME", "=eth0,net3"), "fabric.rails"),
+    broken("POD005", "doks-h200", with_environment("NCCL_SOCKET_IFNAME", "^lo,docker"), "fabric.rails"),
+    broken("POD005", "host-network", with_environment("NCCL_SOCKET_IFNAME", "rdma0"), "fabric.rails"),
+    irrelevant("POD005", "ib-sriov"),
+    good("POD006", "oke-h100"),
+    broken("POD006", "oke-h100", without_capabilities, "fabric.model"),
+    irrelevant("POD006", "host-network"),
+    good("POD007", "oke-h100"),
+    good("POD007", "host-network"),
+    broken("POD007", "oke-h100", on_the_hosts_network, "fabric.model"),
+    irrelevant("POD007", "doks-h200"),
+    good("POD008", "oke-h100"),
+    good("POD008", "doks-b300"),
+    broken("POD008", "oke-h100", with_two_networks_swapped_in_the_annotation, "fabric.rails"),
+    irrelevant("POD008", "host-network"),
+)

@@ -1,0 +1,92 @@
+"""Cases of the group `releases`."""
+
+from __future__ import annotations
+
+from rules.tables import bad, good, irrelevant
+
+_GPU = "software.gpuOperator.values"
+_NETWORK = "software.networkOperator.values"
+_SPIDERPOOL = "software.spiderpool.values"
+_DRIVER = {"software.gpuOperator.driver": True}
+
+CASES = (
+    good("REL001", "host-device", {"cluster.kubernetes": "1.31"}),
+    good("REL001", "spiderpool-macvlan", {"cluster.kubernetes": "1.34"}),
+    bad("REL001", "spiderpool-macvlan", {"cluster.kubernetes": "1.20.1"}, "cluster.kubernetes"),
+    irrelevant("REL001", "spiderpool-macvlan"),
+    good("REL002", "oke-h100", {"cluster.version": "1.35.2"}),
+    bad("REL002", "oke-h100", {"cluster.version": "1.36.1"}, "cluster.version"),
+    bad("REL002", "host-device", {"cluster.kubernetes": "1.30"}, "cluster.kubernetes"),
+    irrelevant("REL002", "doks-h200", {"cluster.version": "1.36.1-do.0"}),
+    good("REL003", "host-device", {_NETWORK: {"maintenanceOperator": {"enabled": True}}}),
+    bad("REL003", "host-device", {_NETWORK: {"deployCR": True}}, f"{_NETWORK}.deployCR"),
+    bad("REL003", "host-device", {_GPU: {"draDriver": {"enabled": True}}}, f"{_GPU}.draDriver"),
+    irrelevant("REL003", "host-device"),
+    good("REL004", "host-device", {_GPU: {"mig": {"strategy": "mixed"}}}),
+    bad(
+        "REL004",
+        "host-device",
+        {_GPU: {"operator": {"defaultRuntime": "crio"}, "drvier": {"enabled": True}}},
+        f"{_GPU}.operator.defaultRuntime",
+        f"{_GPU}.drvier",
+    ),
+    bad(
+        "REL004",
+        "spiderpool-macvlan",
+        {_SPIDERPOOL: {"coordinator": {"detectGateway": True}}},
+        f"{_SPIDERPOOL}.coordinator.detectGateway",
+    ),
+    irrelevant("REL004", "host-device"),
+    good("REL005", "spiderpool-macvlan", {_SPIDERPOOL: {"spiderpoolController": {"replicas": 2}}}),
+    bad("REL005", "host-device", {_SPIDERPOOL: {"spiderpoolController": {"replicas": 2}}}, _SPIDERPOOL),
+    bad("REL005", "doks-mi325x", {_GPU: {"mig": {"strategy": "mixed"}}}, _GPU),
+    irrelevant("REL005", "doks-mi325x"),
+    good("REL006", "host-device", {_GPU: {"toolkit": {"version": "v1.18.1"}}}),
+    good("REL006", "host-device", {_GPU: {"toolkit": {"version": "v1.17.8-ubuntu20.04"}}}),
+    bad("REL006", "host-device", {_GPU: {"toolkit": {"version": "v1.18.1-ubi8"}}}, f"{_GPU}.toolkit.version"),
+    irrelevant("REL006", "host-device"),
+    good(
+        "REL007",
+        "host-device",
+        {
+            _GPU: {"dcgmExporter": {"serviceMonitor": {"enabled": True}}},
+            "cluster.installed": ["prometheus-operator"],
+        },
+    ),
+    bad(
+        "REL007",
+        "host-device",
+        {_GPU: {"dcgmExporter": {"serviceMonitor": {"enabled": True}}}},
+        f"{_GPU}.dcgmExporter.serviceMonitor.enabled",
+    ),
+    irrelevant("REL007", "doks-mi325x"),
+    good("REL008", "host-device", {**_DRIVER, _GPU: {"gdrcopy": {"enabled": True}}}),
+    bad(
+        "REL008",
+        "host-device",
+        {_GPU: {"driver": {"rdma": {"enabled": True, "useHostMofed": True}}, "gds": {"enabled": True}}},
+        f"{_GPU}.driver.rdma.enabled",
+        f"{_GPU}.gds.enabled",
+    ),
+    irrelevant("REL008", "doks-mi325x"),
+    good(
+        "REL009",
+        "host-device",
+        {**_DRIVER, _GPU: {"gds": {"enabled": True}, "driver": {"kernelModuleType": "open"}}},
+    ),
+    bad(
+        "REL009",
+        "host-device",
+        {**_DRIVER, _GPU: {"gds": {"enabled": True}, "driver": {"kernelModuleType": "proprietary"}}},
+        f"{_GPU}.gds.enabled",
+    ),
+    irrelevant("REL009", "host-device", {_GPU: {"gds": {"enabled": True}}}),
+    good("REL010", "host-device", {**_DRIVER, _GPU: {"driver": {"rdma": {"enabled": True, "useHostMofed": True}}}}),
+    bad(
+        "REL010",
+        "host-device",
+        {**_DRIVER, _GPU: {"driver": {"rdma": {"enabled": True}}}},
+        f"{_GPU}.driver.rdma.useHostMofed",
+    ),
+    irrelevant("REL010", "host-device", {_GPU: {"driver": {"rdma": {"enabled": True}}}}),
+)

@@ -1,0 +1,65 @@
+"""Cases of the group `resources`."""
+
+from __future__ import annotations
+
+from fabric.k8s.device_plugin import DeviceSelectors
+from rules.alterations import (
+    requesting_two_devices_of_rail_0,
+    with_rail_1_selecting_rail_0s_nic_too,
+    with_selectors_of_rail_0,
+    with_the_nics_of_two_rails_swapped,
+    without_a_device_plugin,
+)
+from rules.tables import bad, broken, good, irrelevant
+
+# A board whose NICs are named half by PCI address and half by interface.
+_MIXED = {
+    "cluster.pools[0].shape": "server.hgx-h100.8",
+    "fabric.vfsPerNic": 1,
+    "fabric.addressing.layout": "flat",
+    "fabric.rails": [{"rail": rail, "pci": f"0000:{rail + 16}:00.0"} for rail in range(4)]
+    + [{"rail": rail, "interface": f"ens{rail}np0"} for rail in range(4, 8)],
+}
+_FRONT_END_OF_H100 = DeviceSelectors(root_devices=("0000:1f:00.0",))
+_ANY_MLX5_DEVICE = DeviceSelectors(vendors=("15b3",), drivers=("mlx5_core",))
+# The Network Operator's chart brings Node Feature Discovery where the GPU Operator's does not.
+_TOLERANT = {
+    "software.networkOperator.values": {
+        "node-feature-discovery": {"worker": {"tolerations": [{"operator": "Exists"}]}},
+    }
+}
+
+CASES = (
+    good("RES001", "oke-h100"),
+    good("RES001", "oke-h100", {"fabric.addressing.layout": "flat"}),
+    good("RES001", "roce-macvlan"),
+    good("RES001", "doks-b300"),
+    good("RES001", "spiderpool-ib"),
+    bad("RES001", "sriov-ipv6", _MIXED, "fabric.rails"),
+    broken("RES001", "oke-h100", without_a_device_plugin, "fabric.rails"),
+    broken("RES001", "oke-h100", requesting_two_devices_of_rail_0, "fabric.rails"),
+    broken("RES001", "roce-macvlan", without_a_device_plugin, "fabric.rails"),
+    bad("RES001", "doks-h200", {"fabric.rails": [{"rail": 0, "interface": "rdma0"}]}, "fabric.rails"),
+    irrelevant("RES001", "host-network"),
+    good("RES002", "oke-h100"),
+    good("RES002", "ipoib"),
+    good("RES002", "host-device"),
+    bad("RES002", "sriov-ipv6", _MIXED, "fabric.rails"),
+    broken("RES002", "oke-h100", with_selectors_of_rail_0(_ANY_MLX5_DEVICE), "fabric.rails"),
+    irrelevant("RES002", "doks-h200"),
+    good("RES003", "oke-h100"),
+    broken("RES003", "oke-h100", with_selectors_of_rail_0(_FRONT_END_OF_H100), "fabric.rails"),
+    broken("RES003", "oke-h100", with_selectors_of_rail_0(_ANY_MLX5_DEVICE), "fabric.rails", "fabric.rails"),
+    irrelevant("RES003", "doks-h200"),
+    good("RES004", "oke-h100", {"fabric.addressing.layout": "flat"}),
+    broken("RES004", "oke-h100", with_rail_1_selecting_rail_0s_nic_too, "fabric.rails"),
+    irrelevant("RES004", "spiderpool-ib"),
+    good("RES005", "oke-h100", {"fabric.rails": [{"rail": 0, "pci": "0000:17:00.0"}]}),
+    broken("RES005", "oke-h100", with_the_nics_of_two_rails_swapped, "fabric.rails"),
+    irrelevant("RES005", "doks-h200"),
+    good("RES006", "oke-h100"),
+    bad("RES006", "oke-h100", {"cluster.pools[0].shape": "BM.GPU.MI300X.8", **_TOLERANT}, "cluster.pools[0].shape"),
+    bad("RES006", "ib-sriov", {"software.gpuOperator.values": {"devicePlugin": {"enabled": False}}},
+        "software.gpuOperator.values.devicePlugin.enabled"),
+    irrelevant("RES006", "doks-mi325x"),
+)  # fmt: skip

@@ -1,0 +1,38 @@
+"""Cases of the group `taints`."""
+
+from __future__ import annotations
+
+from rules.alterations import without_tolerations_of_jobs, without_tolerations_of_operands
+from rules.tables import bad, broken, good, irrelevant
+
+_OWN_TAINT = {"cluster.pools[0].taints": [{"key": "dedicated", "value": "training", "effect": "NoExecute"}]}
+_EVERYTHING = {"daemonsets": {"tolerations": [{"operator": "Exists"}]}}
+
+CASES = (
+    good("TNT001", "ib-sriov"),
+    good("TNT001", "ib-sriov", _OWN_TAINT),
+    good("TNT001", "doks-mi325x"),
+    broken("TNT001", "ib-sriov", without_tolerations_of_jobs, "cluster.pools[0].taints"),
+    broken("TNT001", "doks-mi325x", without_tolerations_of_jobs, "cluster.pools[0].taints"),
+    irrelevant("TNT001", "ib-sriov", {"cluster.pools[0].taints": []}),
+    good("TNT002", "ib-sriov", _OWN_TAINT),
+    good("TNT002", "ib-sriov", {"software.gpuOperator.values": _EVERYTHING}),
+    good("TNT002", "spiderpool-ib", _OWN_TAINT),
+    bad("TNT002", "ib-sriov", {"software.gpuOperator.values": {"daemonsets": {"tolerations": []}}},
+        "software.gpuOperator.values.daemonsets.tolerations"),
+    bad("TNT002", "ib-sriov",
+        {"software.gpuOperator.values": {"daemonsets": {"tolerations": [{"key": "nvidia.com/gpu", "value": "no"}]}}},
+        "software.gpuOperator.values.daemonsets.tolerations"),
+    bad("TNT002", "ib-sriov",
+        {"software.gpuOperator.values": {"node-feature-discovery": {"worker": {"tolerations": []}}}},
+        "software.gpuOperator.values.node-feature-discovery.worker.tolerations"),
+    bad("TNT002", "spiderpool-macvlan",
+        {"software.spiderpool.values": {"rdma": {"rdmaSharedDevicePlugin": {"tolerations": []}}}},
+        "software.spiderpool.values.rdma.rdmaSharedDevicePlugin.tolerations"),
+    broken("TNT002", "ib-sriov", without_tolerations_of_operands, "cluster.pools"),
+    irrelevant("TNT002", "ib-sriov", {
+        "cluster.pools[0].taints": [{"key": "busy", "effect": "PreferNoSchedule"}],
+        "software.gpuOperator.values": {"daemonsets": {"tolerations": []}},
+    }),
+    irrelevant("TNT002", "doks-h200"),
+)  # fmt: skip

@@ -1,0 +1,83 @@
+"""The form of a rule's cases, and what a rule finds in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from changes import Changes, changed
+
+from fabric.plan import Plan, build
+from fabric.plan.case import case_of
+from fabric.rules import ConfigurationError, Finding, findings, rules
+from fabric.spec import StackSpec, read_document, validate
+
+STACKS = Path(__file__).resolve().parents[2] / "stacks"
+
+
+Alteration = Callable[[Plan], Plan]
+"""A plan with one thing wrong that no stack file can bring about; see `rules.alterations`."""
+
+
+class RuleCase(NamedTuple):
+    """A stack of tests/stacks with some values changed, and where a rule must find something in it.
+
+    `bad`: at exactly these paths, written without `gpu-fabric:`; `good`: nowhere, although the rule looks;
+    `irrelevant`: nowhere, because the rule is not about such stacks. `alteration` is applied to the plan before a rule
+    looks at it.
+    """
+
+    rule: str
+    sort: Literal["good", "bad", "irrelevant"]
+    stack: str
+    changes: Changes
+    paths: tuple[str, ...] = ()
+    alteration: Alteration | None = None
+
+
+def good(rule: str, stack: str, changes: Changes | None = None) -> RuleCase:
+    """A stack that the rule looks at and accepts."""
+    return RuleCase(rule, "good", stack, changes or {})
+
+
+def bad(rule: str, stack: str, changes: Changes, *paths: str) -> RuleCase:
+    """A stack in which the rule finds something at exactly these paths."""
+    return RuleCase(rule, "bad", stack, changes, paths)
+
+
+def broken(rule: str, stack: str, alteration: Alteration, *paths: str) -> RuleCase:
+    """A plan, altered after it was made, in which the rule finds something at exactly these paths."""
+    return RuleCase(rule, "bad", stack, {}, paths, alteration)
+
+
+def irrelevant(rule: str, stack: str, changes: Changes | None = None) -> RuleCase:
+    """A stack that the rule is not about."""
+    return RuleCase(rule, "irrelevant", stack, changes or {})
+
+
+def spec_of(case: RuleCase) -> StackSpec:
+    """The case's spec, which must be well-formed: rules are not asked about others."""
+    document = changed(read_document(case.stack, STACKS), case.changes)
+    spec, problems = validate(document)
+    assert not problems, [f"{problem.path}: {problem.message}" for problem in problems]
+    assert spec is not None
+    return spec
+
+
+def found_in(case: RuleCase) -> tuple[Finding, ...]:
+    """What the case's rule finds; the case of a rule about plans must be one that can be planned."""
+    spec = spec_of(case)
+    if rules()[case.rule].stage == "spec":
+        found = findings(case_of(spec), "spec")
+    elif case.alteration is not None:
+        found = findings(replace(case_of(spec), plan=case.alteration(build(spec))), "plan")
+    else:
+        try:
+            found = build(spec).findings
+        except ConfigurationError as error:
+            found = error.findings
+            early = [f"{entry.path}: {entry.message}" for entry in found if rules()[entry.id].stage != "plan"]
+            assert not early, f"the stack is refused before it is planned: {early}"
+    return tuple(entry for entry in found if entry.id == case.rule)

@@ -1,0 +1,326 @@
+"""The address planner over the space of stack files: every plan held against the checker, every remedy tried."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_network
+from typing import Any, NamedTuple
+
+import pytest
+from address_checker import faults, first_addresses, pools_of
+from changes import changed
+from hypothesis import HealthCheck, assume, event, given, settings
+from hypothesis import strategies as st
+from ipam_behaviour import nv_ipam_faults, spiderpool_faults, whereabouts_faults
+from planned_fabrics import STACKS
+
+from fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
+from fabric.plan.addresses.remedies import fitting_changes
+from fabric.plan.ipam import cni_ipam, pool_objects
+from fabric.plan.ipam.spiderpool import pool_pattern
+from fabric.prepare import prepare
+from fabric.spec import Addressing, AddressRanges, read_document
+
+# About half of all wishes can be planned, which is a fair number to pass over.
+_CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow]
+few = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=_CHECKS)
+more = settings(max_examples=70, deadline=None, derandomize=True, suppress_health_check=_CHECKS)
+
+NO_RANGES = AddressRanges()
+
+
+class Wish(NamedTuple):
+    """What a stack file asks for."""
+
+    section: dict[str, Any]
+    demand: AddressDemand
+
+    @property
+    def addressing(self) -> Addressing:
+        return Addressing.model_validate(self.section)
+
+    def with_nodes(self, nodes: int) -> Wish:
+        names = tuple(f"gpu-{node}" for node in range(nodes)) if self.demand.node_names else ()
+        return Wish(self.section, self.demand.model_copy(update={"nodes": nodes, "node_names": names}))
+
+    def with_rails(self, rails: int) -> Wish:
+        return Wish(self.section, self.demand.model_copy(update={"rails": rails}))
+
+    def changed(self, **section: Any) -> Wish:
+        return Wish({**self.section, **section}, self.demand)
+
+    def plan(self, ranges: AddressRanges = NO_RANGES) -> AddressPlan | Refusal:
+        return plan_addresses(self.addressing, ranges, self.demand)
+
+
+LAYOUTS = [
+    ("flat", "nv-ipam"),
+    ("flat", "whereabouts"),
+    ("flat", "spiderpool"),
+    ("per-rail", "nv-ipam"),
+    ("per-rail", "whereabouts"),
+    ("per-rail", "spiderpool"),
+    ("per-node", "nv-ipam"),
+    ("per-node", "spiderpool"),
+]
+
+
+@st.composite
+def exclusions(draw: st.DrawFn, base: int, span: int, version: int) -> list[str]:
+    """Addresses, ranges and networks inside the first part of a supernet, where the nodes are."""
+    found = []
+    for _ in range(draw(st.integers(0, 3))):
+        first = base + draw(st.integers(0, min(span, 1 << 10) - 1))
+        last = min(first + draw(st.sampled_from([0, 0, 1, 5, 31, 300])), base + span - 1)
+        low, high = (_text(version, first), _text(version, last))
+        found.append(low if low == high else f"{low}-{high}")
+    return found
+
+
+def _text(version: int, value: int) -> str:
+    return str(IPv4Address(value) if version == 4 else IPv6Address(value))
+
+
+@st.composite
+def wishes(draw: st.DrawFn, *, small: bool = False, most: int = 300) -> Wish:
+    """What stack files ask for; about half of it can be planned. Small ones fill up within some hundred nodes."""
+    layout, ipam = draw(st.sampled_from(LAYOUTS))
+    version = draw(st.sampled_from([4, 4, 6]))
+    longest = 32 if version == 4 else 128
+    base = 10 << 24 if version == 4 else 0xFD00_0010 << 96
+    lengths = {4: st.integers(8, 30), 6: st.sampled_from([32, 48, 56, 60, 64, 96, 112, 120])}
+    length = draw(st.integers(longest - 12, longest - 3) if small else lengths[version])
+    rails = draw(st.sampled_from([1, 2, 3, 4, 8, 12, 16]))
+    nodes = draw(st.one_of(st.integers(1, 20), st.integers(1, 20), st.integers(1, most)))
+    section: dict[str, Any] = {
+        "layout": layout,
+        "supernet": f"{_text(version, base)}/{length}",
+        "ipam": ipam,
+        "exclude": draw(exclusions(base, 1 << (longest - length), version)),
+    }
+    optional = {
+        "gateway": st.sampled_from(["first", "last"]),
+        "reservedFirst": st.sampled_from([1, 2, 16]),
+        "reservedLast": st.sampled_from([1, 3]),
+        "spareNodes": st.integers(1, 40),
+        "surgeNodes": st.integers(1, 8),
+        "prefixLength": st.integers(length, min(length + 12, longest - 1)),
+        "railSlots": st.sampled_from([1, 4, 8, 16, 20]),
+        "addressesPerNode": st.sampled_from([1, 2, 4, 16, 17, 100]),
+        "growthStep": st.sampled_from([4, 32]),
+    }
+    if layout == "per-node":
+        optional["nodePrefixLength"] = st.integers(min(length + 1, longest), longest)
+    for name in draw(st.lists(st.sampled_from(sorted(optional)), max_size=3, unique=True)):
+        section[name] = draw(optional[name])
+    names = tuple(f"gpu-{node}" for node in range(nodes)) if draw(st.booleans()) else ()
+    demand = AddressDemand(
+        layout=layout,
+        ipam=ipam,
+        rails=rails,
+        addresses_per_nic=draw(st.sampled_from([1, 1, 1, 2, 4, 28])),
+        nodes=nodes,
+        node_names=names,
+        smallest_block=draw(st.sampled_from([1, 1, 2])),
+    )
+    return Wish(section, demand)
+
+
+def accepted(wish: Wish) -> AddressPlan:
+    plan = wish.plan()
+    event(f"{wish.demand.layout}: {'refused' if isinstance(plan, Refusal) else 'planned'}")
+    assume(isinstance(plan, AddressPlan))
+    assert isinstance(plan, AddressPlan)
+    return plan
+
+
+def emitted(wish: Wish, plan: AddressPlan) -> list[dict[str, Any]]:
+    """The pool objects' manifests."""
+    from_the_end = wish.section.get("gateway") == "last" or wish.section.get("reservedLast")
+    length = plan.pools[0].node_prefix_length
+    # nv-ipam counts places in a prefix with 32 bits; rule IPM001 says so before objects are made.
+    assume(wish.demand.ipam != "nv-ipam" or length is None or not from_the_end or not 32 < length < 97)
+    return [planned.object.manifest() for planned in pool_objects(plan, "nvidia-network-operator")]
+
+
+def as_json(plan: AddressPlan) -> dict[str, Any]:
+    return plan.model_dump(mode="json", by_alias=True)
+
+
+def placed(plan: AddressPlan, nodes: int, rails: int) -> list[list[str | None]]:
+    """What every NIC's pods hold first, and the gateway and share of its node."""
+    return [
+        [str(plan.nic_address(node, rail)), str(pool.gateway_of(node)), pool.shares[node], str(pool.space)]
+        for rail in range(rails)
+        for node in range(nodes)
+        if (pool := plan.pool_of(rail)) is not None
+    ]
+
+
+@given(wishes())
+@more
+def test_the_checker_finds_nothing_in_a_plan(wish: Wish) -> None:
+    plan = accepted(wish)
+
+    assert faults(as_json(plan), wish.section, {}, wish.demand.nodes, wish.demand.rails) == []
+
+
+@given(wishes())
+@few
+def test_nic_addresses_are_those_that_the_checker_counts(wish: Wish) -> None:
+    plan = accepted(wish)
+
+    for pool in pools_of(as_json(plan), wish.section):
+        for node in {0, wish.demand.nodes - 1}:
+            mine = [int(plan.nic_address(node, rail) or 0) for rail in pool.rails]
+            assert mine == first_addresses(pool, node, wish.demand.addresses_per_nic)
+
+
+@given(wishes(most=60))
+@more
+def test_every_ipam_hands_out_the_planned_shares(wish: Wish) -> None:
+    plan = accepted(wish)
+    pools = pools_of(as_json(plan), wish.section)
+    manifests = emitted(wish, plan)
+    names = wish.demand.node_names
+
+    if wish.demand.ipam == "nv-ipam":
+        assert list(nv_ipam_faults(pools, manifests, names)) == []
+    elif wish.demand.ipam == "spiderpool":
+        patterns = {pool.name: (pool_pattern(pool),) for pool in plan.pools}
+        assert list(spiderpool_faults(pools, manifests, patterns, names)) == []
+    else:
+        assert manifests == []
+        for mine, pool in zip(plan.pools, pools, strict=True):
+            section = cni_ipam(plan, mine)
+            assert section is not None
+            assert list(whereabouts_faults(pool, section.to_dict())) == []
+
+
+@given(wishes())
+@few
+def test_planning_twice_gives_the_same_bytes(wish: Wish) -> None:
+    plan = accepted(wish)
+
+    assert wish.plan().model_dump_json() == plan.model_dump_json()
+
+
+@given(wishes(), st.randoms(use_true_random=False))
+@few
+def test_the_order_of_keys_and_exclusions_changes_nothing(wish: Wish, random: Any) -> None:
+    keys = list(wish.section)
+    random.shuffle(keys)
+    shuffled = {key: wish.section[key] for key in keys}
+    shuffled["exclude"] = random.sample(wish.section["exclude"], len(wish.section["exclude"]))
+
+    assert Wish(shuffled, wish.demand).plan() == wish.plan()
+
+
+def in_other_order(value: Any, random: Any) -> Any:
+    """The value with the keys of all its mappings shuffled."""
+    if isinstance(value, dict):
+        keys = random.sample(list(value), len(value))
+        return {key: in_other_order(value[key], random) for key in keys}
+    return [in_other_order(entry, random) for entry in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("stack", ["oke-h100", "sriov-whereabouts", "spiderpool-sriov-per-node"])
+@given(random=st.randoms(use_true_random=False))
+@settings(few, max_examples=4)
+def test_the_order_of_keys_in_a_stack_file_changes_no_byte_of_the_plan(stack: str, random: Any) -> None:
+    labels = {"cluster.pools[0].labels": {"tier": "gold", "rack": "r1", "zone": "z1"}}
+    document = changed(read_document(stack, STACKS), labels)
+    shuffled = document.model_copy(update={"sections": in_other_order(document.sections, random)})
+
+    assert prepare(shuffled, for_up=False).model_dump_json() == prepare(document, for_up=False).model_dump_json()
+
+
+@given(wishes(), st.permutations(["192.0.2.0/24", "198.51.100.0/24", "fd99::/48"]))
+@few
+def test_the_order_of_reserved_ranges_moves_no_address(wish: Wish, ranges: list[str]) -> None:
+    plan = accepted(wish)
+    other = wish.plan(AddressRanges.model_validate({"reserved": ranges}))
+
+    assert isinstance(other, AddressPlan)
+    assert other.pools == plan.pools
+    assert {str(entry.range) for entry in other.proof.disjoint_from} == set(ranges)
+
+
+@given(wishes(), st.integers(1, 400))
+@more
+def test_adding_nodes_moves_no_address(wish: Wish, added: int) -> None:
+    nodes, rails = wish.demand.nodes, wish.demand.rails
+    before, after = accepted(wish), wish.with_nodes(nodes + added).plan()
+    assume(isinstance(after, AddressPlan))
+    assert isinstance(after, AddressPlan)
+
+    assert placed(after, nodes, rails) == placed(before, nodes, rails)
+
+
+@given(wishes(), st.integers(1, 8))
+@more
+def test_adding_rails_moves_no_address(wish: Wish, added: int) -> None:
+    nodes, rails = wish.demand.nodes, wish.demand.rails
+    before, after = accepted(wish), wish.with_rails(rails + added).plan()
+    assume(isinstance(after, AddressPlan))
+    assert isinstance(after, AddressPlan)
+
+    assert placed(after, nodes, rails) == placed(before, nodes, rails)
+
+
+@given(wishes(), st.integers(0, 50), st.integers(0, 8))
+@few
+def test_spare_and_surge_nodes_move_no_address(wish: Wish, spare: int, surge: int) -> None:
+    before, after = accepted(wish), wish.changed(spareNodes=spare, surgeNodes=surge).plan()
+    assume(isinstance(after, AddressPlan))
+    assert isinstance(after, AddressPlan)
+
+    assert [pool.shares for pool in after.pools] == [pool.shares for pool in before.pools]
+
+
+@given(wishes(small=True))
+@few
+def test_a_plan_grows_to_its_most_nodes_and_no_further(wish: Wish) -> None:
+    plan = accepted(wish)
+    most = min(pool.max_nodes for pool in plan.pools)
+    assume(most <= 600)
+    alone = wish.changed(spareNodes=0, surgeNodes=0)
+
+    full = alone.with_nodes(most).plan()
+    assert isinstance(full, AddressPlan)
+    assert faults(as_json(full), alone.section, {}, most, wish.demand.rails) == []
+    assert isinstance(alone.with_nodes(most + 1).plan(), Refusal)
+
+
+@given(wishes(small=True))
+@few
+def test_the_next_sizes_that_a_proof_names_serve_one_node_more(wish: Wish) -> None:
+    alone = wish.changed(spareNodes=0, surgeNodes=0, exclude=[])
+    plan = accepted(alone)
+    growth, most = plan.proof.growth, min(pool.max_nodes for pool in plan.pools)
+    assume(growth.next_supernet)
+    wider = ip_network(f"{str(plan.supernet).partition('/')[0]}{growth.next_supernet}", strict=False)
+    pinned = {"prefixLength": int(growth.next_subnet[1:])} if "prefixLength" in wish.section else {}
+
+    assert isinstance(alone.changed(supernet=str(wider), **pinned).with_nodes(most + 1).plan(), AddressPlan)
+
+
+@given(wishes())
+@more
+def test_every_remedy_of_a_refusal_fits(wish: Wish) -> None:
+    refusal = wish.plan()
+    event(f"{wish.demand.layout}: {refusal.kind if isinstance(refusal, Refusal) else 'planned'}")
+    assume(isinstance(refusal, Refusal))
+    assert isinstance(refusal, Refusal)
+
+    assert refusal.key in {field.alias for field in Addressing.model_fields.values()}
+    assert refusal.message
+    assert refusal.remedy
+    addressing = wish.addressing
+    assert addressing.supernet is not None
+    for fields, words in fitting_changes(addressing, addressing.supernet, wish.demand, refusal):
+        assert words in refusal.remedy
+        written = Addressing.model_validate({**dict(addressing), **fields})
+        plan = plan_addresses(written, NO_RANGES, wish.demand)
+        assert isinstance(plan, AddressPlan), words
+        section = written.model_dump(mode="json", by_alias=True)
+        assert faults(as_json(plan), section, {}, wish.demand.nodes, wish.demand.rails) == [], words
