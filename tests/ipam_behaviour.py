@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from address_checker import Net, Pool, Runs, ends, hosts, less, merged, runs_of, size, span, within
+from address_checker import Pool
+from address_runs import Net, Runs, ends, hosts, less, merged, runs_of, size, span, within
 
 Json = Mapping[str, Any]
 

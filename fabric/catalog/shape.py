@@ -38,6 +38,9 @@ def _interface(value: str) -> str:
 PciAddress = Annotated[str, AfterValidator(_pci_address)]
 PciId = Annotated[str, AfterValidator(_pci_id)]
 InterfaceName = Annotated[str, AfterValidator(_interface)]
+CLOUD_SHAPES = {"doks": "doks", "oke": "oci"}
+"""Whose machine types the clusters of a provider have; a cluster that exists may have any."""
+
 Vendor = Literal["nvidia", "amd"]
 LinkType = Literal["ether", "infiniband"]
 

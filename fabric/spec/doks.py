@@ -49,7 +49,7 @@ class DoksPool(Pool):
 class Vpc(FrozenModel):
     """The VPC that the cluster lies in: a new one by its range, or one that exists by its id."""
 
-    id: str | None = Field(default=None, description="id of a VPC that exists")
+    id: str | None = Field(default=None, min_length=1, description="id of a VPC that exists")
     nat_gateway: bool = Field(default=False, description="whether the VPC has a NAT gateway")
 
 
@@ -71,8 +71,8 @@ class SingleSignOn(FrozenModel):
     """Sign-on through an identity provider."""
 
     required: bool = Field(default=False, description="whether tokens stop working")
-    issuer_url: str = Field(description="the identity provider")
-    client_id: str = Field(description="id of the client there")
+    issuer_url: str = Field(min_length=1, description="the identity provider")
+    client_id: str = Field(min_length=1, description="id of the client there")
 
 
 class DoksKubeconfig(FrozenModel):

@@ -41,10 +41,14 @@ class OkePool(Pool):
         description="the OCI construct that holds the machines; it decides about RDMA, growth and replacement",
     )
     image_id: Ocid | None = Field(default=None, description="id of the machine image")
-    image_uri: str | None = Field(default=None, description="where to import the machine image from, instead of an id")
+    image_uri: str | None = Field(
+        default=None, min_length=1, description="where to import the machine image from, instead of an id"
+    )
     boot_volume: BootVolume = BootVolume()
     max_pods: int = Field(default=64, ge=1, le=110, description="pods a node may run")
-    availability_domain: str | None = Field(default=None, description="availability domain; RDMA pools lie in one")
+    availability_domain: str | None = Field(
+        default=None, min_length=1, description="availability domain; RDMA pools lie in one"
+    )
     capacity_reservation_id: Ocid | None = Field(default=None, description="id of a capacity reservation")
 
 

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from fabric.catalog import Catalog, Shape
+from fabric.catalog.shape import CLOUD_SHAPES
 from fabric.spec.places import Location
 from fabric.spec.stack import PROVIDERS
 
@@ -18,9 +19,6 @@ _LEAST: dict[tuple[str, ...], Any] = {
     ("cluster", "compartmentId"): "ocid1.compartment.oc1..unknown",
     ("fabric", "addressing", "supernet"): "0.0.0.0/0",
 }
-
-# Whose shapes a provider's pools have; a cluster that exists may have any.
-_SHAPES_OF = {"doks": "doks", "oke": "oci"}
 
 
 def provider_meant(sections: Mapping[str, Any]) -> str:
@@ -98,7 +96,7 @@ def _least_demanding(sections: dict[str, Any], known: Catalog) -> str:
     rows = [row for row in known.support if row.model == model]
     link_types = {link_type for row in rows for link_type in row.link_types}
     virtual = not rows or any(row.access == "virtual" for row in rows)
-    offered = _SHAPES_OF.get(sections["cluster"].get("provider"))
+    offered = CLOUD_SHAPES.get(sections["cluster"].get("provider"))
 
     def demands(shape: Shape) -> tuple[bool, bool, bool, int]:
         other_link = shape.nic_model is None or shape.nic_model.link_type not in link_types

@@ -208,6 +208,15 @@ KINDS = (
             ),
         ),
     ),
+    Kind(
+        "only some RDMA devices of pods on the host's network are named",
+        "POD004",
+        lambda base: (
+            Mistake({"cluster.pools[0].shape": shape, _RAILS: [{"rail": 0, "rdmaDevice": "mlx5_0"}]}, _RAILS)
+            for shape in ("server.dgx-b200.8", "server.hgx-h100.8")
+            if base.model == "host-network"
+        ),
+    ),
     Kind("the MTU is larger than the host's", "NET001", _large_mtus),
     Kind(
         "the link layer is not the cloud's",

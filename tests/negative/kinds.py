@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from negative import addresses, choices, devices, doks, keys, machines, networks, oke, software, spiderpool, values
+from negative import (
+    addresses,
+    choices,
+    devices,
+    doks,
+    keys,
+    machines,
+    names,
+    networks,
+    oke,
+    software,
+    spiderpool,
+    values,
+)
 from negative.base import Base
 from negative.mistake import Kind, Mistake
 
-_SUBJECTS = (keys, values, networks, addresses, choices, machines, devices, doks, oke, spiderpool, software)
+_SUBJECTS = (keys, values, names, networks, addresses, choices, machines, devices, doks, oke, spiderpool, software)
 KINDS: tuple[Kind, ...] = tuple(kind for subject in _SUBJECTS for kind in subject.KINDS)
 
-# A mistake that looks the same in every stack is made in this many, and so many are made of one kind.
-_REPEATS, _MOST = 2, 24
+# A mistake that looks the same in every stack is made in this many of each manager, and so many are made of one kind.
+_REPEATS, _MOST = 1, 18
 
 
 def wrong_stacks(kind: Kind, bases: Sequence[Base]) -> list[tuple[Base, Mistake]]:
@@ -35,4 +48,4 @@ def _looks(base: Base, mistake: Mistake) -> str:
     """A mistake in words that are the same in every stack: what only moves from one place to another is not named."""
     moved = [base.at(place) for place, value in mistake.changes.items() if value is None]
     said = {place: "moved" if value in moved else value for place, value in mistake.changes.items()}
-    return repr((said, mistake.path))
+    return repr((base.manager, said, mistake.path))

@@ -1,4 +1,4 @@
-"""Values of the wrong type, words that are not in the list, numbers out of bounds, names that are none."""
+"""Values of the wrong type, words that are not in the list, numbers out of bounds."""
 
 from __future__ import annotations
 
@@ -38,29 +38,16 @@ def _quoted(base: Base) -> Iterator[Mistake]:
         yield from written(f"{_AT}.{key}", str(base.addressing(key, 16)))(base)
 
 
-def _repeated_pool(base: Base) -> Iterator[Mistake]:
-    yield Mistake({"cluster.pools": [base.pool, base.pool]}, "cluster.pools")
-    yield Mistake({"cluster.pools": [base.pool, {**base.pool, "name": "other"}, base.pool]}, "cluster.pools")
-
-
 def _pools_as_a_mapping(base: Base) -> Iterator[Mistake]:
     rest = {key: value for key, value in base.pool.items() if key != "name"}
     yield Mistake({"cluster.pools": {base.pool["name"]: rest}}, "cluster.pools")
     yield Mistake({"cluster.pools": base.pool}, "cluster.pools")
 
 
-def _names_of_nodes(base: Base) -> Iterator[Mistake]:
-    names = [f"gpu-node-{number}" for number in range(base.nodes)]
-    place = f"{_POOL}.nodeNames"
-    if len(names) > 1:
-        yield Mistake({place: names[:-1]}, place)
-        yield Mistake({place: [*names[:-1], names[0]]}, place)
-    yield Mistake({place: [*names, "one-more"]}, place)
-
-
 def _secrets(base: Base) -> Iterator[Mistake]:
     sealed: dict[str, Any] = {"secure": SECRET}
-    places = [f"{_POOL}.name", f"{_POOL}.nodes", f"{_AT}.supernet", "fabric.mtu", "fabric.model", "software.charts"]
+    places = [f"{_POOL}.{key}" for key in ("name", "nodes", "shape")]
+    places += [f"{_AT}.supernet", "fabric.mtu", "fabric.model", "software.charts", "software.releaseLine"]
     if base.provider == "existing":
         places += ["cluster.kubeconfig", "cluster.kubeconfigSecret", "cluster.context", "cluster.ranges.pods"]
     for place in places:
@@ -242,63 +229,4 @@ BOUNDS = (
     ),
 )
 
-NAMES = (
-    Kind(
-        "a pool's name is no DNS label",
-        "SPC002",
-        written(f"{_POOL}.name", "GPU", "gpu_pool", "-gpu", "gpu-", "gpu pool", "", "g" * 64, "gpu.h100"),
-    ),
-    Kind(
-        "a namespace's name is no DNS label",
-        "SPC002",
-        together(
-            written_below("fabric.namespaces", "[0].name", ["Jobs"], ["jobs_a"], [""], [{"name": "a.b"}]),
-            written_below("fabric.namespaces", "[1].name", ["default", "team a"]),
-        ),
-    ),
-    Kind(
-        "a Kubernetes version is written in a way that nobody writes it",
-        "SPC002",
-        written("cluster.kubernetes", "v1.34", "1.34.1-do.0", "latest", "1.34+", "2.1", where=_existing),
-    ),
-    Kind(
-        "a partition key is none",
-        "SPC002",
-        written("fabric.pkey", "17", "0x8001", "0xffff", "0xzz", "8001", "0x12345"),
-    ),
-    Kind(
-        "a label is none",
-        "SPC002",
-        written(f"{_POOL}.labels", {"team": "a b"}, {"-team": "a"}, {"a/b/c": "d"}, {"team": "x" * 64}),
-    ),
-    Kind("two pools have one name", "SPC002", _repeated_pool),
-    Kind("there is no pool", "SPC002", written("cluster.pools", [])),
-    Kind("the names of the nodes are not one per node", "SPC002", _names_of_nodes),
-    Kind(
-        "a namespace is listed twice",
-        "SPC002",
-        written("fabric.namespaces", ["default", "default"], ["a", "b", {"name": "a", "create": True}]),
-    ),
-    Kind(
-        "a rail is listed twice",
-        "SPC002",
-        written("fabric.rails", [{"rail": 0}, {"rail": 0}], [{"rail": 1}, {"rail": 2}, {"rail": 1}]),
-    ),
-    Kind("no namespace is offered", "SPC002", written("fabric.namespaces", [])),
-    Kind(
-        "the kubeconfig is given twice or not at all",
-        "SPC002",
-        lambda base: (
-            Mistake(changes, "cluster.kubeconfig")
-            for changes in ({"cluster.kubeconfig": None}, {"cluster.kubeconfigSecret": "access"})
-            if base.has("cluster.kubeconfig") and base.provider == "existing"
-        ),
-    ),
-    Kind(
-        "the key that holds the kubeconfig has no name of a key",
-        "SPC002",
-        written("cluster.kubeconfigSecret", "My Secret", "gpu-fabric:access", "", where=_existing),
-    ),
-)
-
-KINDS = (*TYPES, *WORDS, *BOUNDS, *NAMES)
+KINDS = (*TYPES, *WORDS, *BOUNDS)

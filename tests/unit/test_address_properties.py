@@ -22,8 +22,8 @@ from fabric.spec import Addressing, AddressRanges, read_document
 
 # About half of all wishes can be planned, which is a fair number to pass over.
 _CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow]
-few = settings(max_examples=25, deadline=None, derandomize=True, suppress_health_check=_CHECKS)
-more = settings(max_examples=70, deadline=None, derandomize=True, suppress_health_check=_CHECKS)
+few = settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=_CHECKS)
+more = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=_CHECKS)
 
 NO_RANGES = AddressRanges()
 

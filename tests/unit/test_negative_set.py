@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -105,6 +106,20 @@ def test_every_mistake_is_refused_by_its_rule_at_its_place(kind: Kind) -> None:
 
     assert made
     assert not missed, "\n" + "\n".join(missed)
+
+
+def test_no_refusal_repeats_the_secret_that_the_stack_holds() -> None:
+    sealed = {"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": SECRET}}
+    stack = changed(good_stacks()["dev"], sealed)
+    base = Base("dev with a secret", stack.sections)
+    assert refusal(stack) == "accepted"
+
+    for kind in KINDS:
+        for mistake in islice(kind.mistakes(base), 1):
+            found = refusal(changed(stack, mistake.changes))
+
+            assert not isinstance(found, str), f"{kind.name}: {mistake}: {found}"
+            assert SECRET not in str(found), f"{kind.name}: {mistake}"
 
 
 def test_the_command_line_refuses_one_of_each_kind_on_stderr_without_a_traceback(

@@ -28,9 +28,9 @@ class AddressPool(FrozenModel):
     `space` is the part of the supernet that is the pool's; `subnet` is the network that a pod's interface sees, which
     is wider only where the rails of a flat fabric share one. With division `prefixes` each node's prefix is its subnet:
     `gateway`, `reserved_first` and `reserved_last` then hold within each prefix, and `gateway` is the first node's.
-    `usable` leaves out network, broadcast, gateway, reserved and excluded addresses; `needed` is what the planned nodes
-    take, spare and surge nodes included; `max_nodes` is how many nodes the pool can ever serve. `shares` holds, in node
-    order, the prefix or the addresses of each node's pods.
+    `usable` leaves out network, broadcast, gateway, reserved and excluded addresses; `needed` is what the shares of the
+    planned nodes hold of them, spare and surge nodes included; `max_nodes` is how many nodes the pool can ever serve.
+    `excluded` is merged and in order. `shares` holds, in node order, the prefix or the addresses of each node's pods.
     """
 
     name: str

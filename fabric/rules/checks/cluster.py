@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from fabric.catalog.shape import CLOUD_SHAPES
 from fabric.plan.case import Case
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
-
-# Which shapes a provider's machines can have; a cluster that exists may have any.
-_SHAPES_OF = {"doks": ("doks",), "oke": ("oci",)}
 
 
 @check("CLU002")
@@ -40,11 +38,11 @@ def shape_has_rdma_nics(case: Case) -> Iterator[Problem]:
 @check("CLU005")
 def shape_is_of_the_provider(case: Case) -> Iterator[Problem]:
     """A cloud's pools have that cloud's machines."""
-    allowed = _SHAPES_OF.get(case.choices.provider)
+    allowed = CLOUD_SHAPES.get(case.choices.provider)
     for place, (pool, shape) in enumerate(zip(case.spec.cluster.pools, case.shapes, strict=True)):
-        if allowed is not None and shape.provider not in allowed:
+        if allowed is not None and shape.provider != allowed:
             yield Problem(
                 dotted(("cluster", "pools", place, "shape")),
                 f"{pool.shape} is no machine type of provider {case.choices.provider}",
-                f"`python -m fabric shapes --provider {allowed[0]}` lists those that are",
+                f"`python -m fabric shapes --provider {allowed}` lists those that are",
             )
