@@ -91,7 +91,7 @@ def plan(
         _refuse(str(error))
     if output is Format.JSON:
         # pydantic's own writer: a plan of thousands of nodes has a million lines.
-        print(planned.model_dump_json(by_alias=True, indent=2))
+        print(planned.with_shares().model_dump_json(by_alias=True, indent=2))
     else:
         print_report(summary(planned) if only_summary else plan_report(planned))
 

@@ -139,7 +139,7 @@ def _addresses(plan: Plan) -> RenderableType:
         table.add_row(
             pool.name,
             str(pool.space),
-            "none" if pool.gateway is None else f"{pool.gateway}{' …' if own else ''}",
+            "none" if pool.gateway is None else f"{pool.gateway}{', one a node' if own else ''}",
             _number(pool.usable),
             f"/{pool.node_prefix_length}" if own else str(pool.addresses_per_node),
             _number(pool.needed),
@@ -154,10 +154,10 @@ def _shares(plan: Plan) -> Text:
     addresses, lines = plan.addresses, Text()
     names = addresses.node_names or tuple(str(node) for node in range(addresses.proof.nodes))
     for pool in dict.fromkeys((addresses.pools[0], addresses.pools[-1])):
-        shares = [f"node {names[0]} {pool.shares[0]}"]
-        if len(pool.shares) > 1:
-            shares.append(f"node {names[-1]} {pool.shares[-1]}")
-        lines.append(f"{pool.name}: {' … '.join(shares)}\n")
+        shares = [f"node {names[0]} {pool.share_text(0)}"]
+        if len(names) > 1:
+            shares.append(f"node {names[-1]} {pool.share_text(len(names) - 1)}")
+        lines.append(f"{pool.name}: {', '.join(shares)}\n")
     return lines
 
 

@@ -14,11 +14,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from fabric.k8s.device_plugin import DeviceSelectors, SriovDevicePluginConfig, SriovResource
+from fabric.k8s.mellanox import NIC_LABEL
 from fabric.k8s.scheduling import NodeSelectorRequirement, NodeSelectorTerm, Toleration
 from sandbox.inventory import INVENTORY_ANNOTATION, SimulatedDevice, devices_of
-
-NIC_LABEL = "feature.node.kubernetes.io/pci-15b3.present"
-"""Written by Node Feature Discovery; the operator's DaemonSets select nodes by it."""
 
 # The operator's own DaemonSets tolerate this taint whatever the policy says.
 _GPU_TAINT = Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule")

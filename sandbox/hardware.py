@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME
-from sandbox.advertise import NIC_LABEL, resources_for
+from fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
+from sandbox.advertise import resources_for
 from sandbox.inventory import INVENTORY_ANNOTATION
 from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
 

@@ -36,7 +36,7 @@ def stack_outputs(plan: Plan, cluster: ClusterHandle) -> StackOutputs:
     """The outputs of a plan on a cluster."""
     return StackOutputs(
         fabric=plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
-        address_plan=plan.addresses.without_shares().model_dump(mode="json", by_alias=True, exclude_none=True),
+        address_plan=plan.addresses.model_dump(mode="json", by_alias=True, exclude_none=True),
         cluster_id=cluster.cluster_id,
         kubeconfig=cluster.kubeconfig,
     )

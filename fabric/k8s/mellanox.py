@@ -13,6 +13,9 @@ from fabric.k8s.scheduling import EnvVar, NodeAffinity, Toleration
 NIC_CLUSTER_POLICY_NAME = "nic-cluster-policy"
 """The only name that the operator reconciles; any other object gets state `ignore`."""
 
+NIC_LABEL = "feature.node.kubernetes.io/pci-15b3.present"
+"""Written by Node Feature Discovery on nodes with NVIDIA's NICs; the operator's DaemonSets select nodes by it."""
+
 ImageName = Annotated[str, Field(pattern=r"^[a-zA-Z0-9-]+$")]
 Repository = Annotated[str, Field(pattern=r"^[a-zA-Z0-9./-]+$")]
 State = Literal["ready", "notReady", "ignore", "error"]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from fabric.k8s.base import ObjectMeta
 from fabric.k8s.core import Namespace
+from fabric.k8s.mellanox import NIC_LABEL
 from fabric.plan import operators
 from fabric.plan.addresses import AddressPlan
 from fabric.plan.case import Case, case_of
@@ -71,7 +72,11 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         network_operator_needs_nfd=release is not None and operators.needs_feature_discovery(release),
         spiderpool=operators.spiderpool(case, shared) if "spiderpool" in installed else None,
         policy=None if release is None else operators.nic_cluster_policy(case, virtual, shared),
-        ip_pools=pool_objects(addresses, case.line.charts["network-operator"].namespace),
+        # nv-ipam gives every node of the cluster a share, CPU nodes too, unless it is told which nodes are meant; where no
+        # label tells them, by the one that the operator itself selects nodes with its NICs by.
+        ip_pools=pool_objects(
+            addresses, case.line.charts["network-operator"].namespace, case.node_labels or {NIC_LABEL: "true"}
+        ),
         networks=networks(case, rails, addresses),
         nccl_config_maps=nccl_config_maps(nccl, offered),
         workload=plan_workload(case, rails, nccl, offered, operators.tolerations(case)),

@@ -10,6 +10,8 @@ from fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addr
 from fabric.plan.choices import Choices, choices_of
 from fabric.spec import Fabric, StackSpec
 
+INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+
 if TYPE_CHECKING:
     from fabric.plan.plan import Plan
 
@@ -41,6 +43,14 @@ class Case:
     def mtu(self) -> int | None:
         """MTU of the pods' interfaces in bytes; None where neither stack nor shape states one."""
         return self.spec.fabric.mtu or self.shape.mtu
+
+    @property
+    def node_labels(self) -> dict[str, str]:
+        """Labels that tell the GPU nodes from others: the machine type where a cloud marks it, and the pools' own."""
+        first, *others = (pool.labels for pool in self.spec.cluster.pools)
+        common = {key: text for key, text in sorted(first.items()) if all(labels.get(key) == text for labels in others)}
+        by_type = {INSTANCE_TYPE_LABEL: self.shape.name} if self.shape.provider in ("oci", "doks") else {}
+        return {**by_type, **common}
 
     @property
     def pods_per_nic(self) -> int:

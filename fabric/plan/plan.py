@@ -76,6 +76,10 @@ class Plan(FrozenModel):
         policy = () if self.policy is None else (self.policy,)
         return (*self.namespaces, *policy, *self.ip_pools, *self.networks, *self.nccl_config_maps)
 
+    def with_shares(self) -> Plan:
+        """The plan with every node's share of every pool listed; see `AddressPlan.with_shares`."""
+        return self.model_copy(update={"addresses": self.addresses.with_shares()})
+
     @property
     def releases(self) -> tuple[HelmRelease, ...]:
         """Every chart that is installed, in order."""

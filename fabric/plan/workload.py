@@ -132,7 +132,7 @@ def plan_workload(
         # Registering memory with the NIC locks it.
         capabilities=("IPC_LOCK",),
         privileged=case.choices.model == "host-network",
-        node_selector={**_instance_type(case), **_common_labels(case)},
+        node_selector=case.node_labels,
         tolerations=tolerations,
         # The pod takes all GPUs of its node.
         scheduler_hints=SchedulerHints(pods_per_node=1, gang=True),
@@ -147,18 +147,6 @@ def _networks_annotation(case: Case, attached: tuple[AttachedNetwork, ...]) -> s
         return ", ".join(f"{network.network}@{network.interface}" for network in attached)
     request = [{"name": network.network, "interface": network.interface} for network in attached]
     return json.dumps(request, separators=(",", ":"))
-
-
-def _instance_type(case: Case) -> dict[str, str]:
-    """The label with which a cloud marks its machine types; servers of one's own carry none that is known."""
-    shape = case.shape
-    return {"node.kubernetes.io/instance-type": shape.name} if shape.provider in ("oci", "doks") else {}
-
-
-def _common_labels(case: Case) -> dict[str, str]:
-    """Labels that the nodes of every pool carry."""
-    first, *others = (pool.labels for pool in case.spec.cluster.pools)
-    return {key: value for key, value in sorted(first.items()) if all(labels.get(key) == value for labels in others)}
 
 
 def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:

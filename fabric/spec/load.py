@@ -17,6 +17,7 @@ from fabric.rules import ConfigurationError, Finding, finding
 from fabric.spec.places import NAMESPACE, Location, dotted, within
 from fabric.spec.problems import findings_of, problems_of
 from fabric.spec.stack import StackSpec, own_shape
+from fabric.spec.stack_text import RepeatedKeyError, parsed
 from fabric.spec.stand_ins import mended, provider_meant, stand_in_hardware
 from fabric.spec.suggestion import nearest
 
@@ -69,15 +70,17 @@ def read_document(name: str, root: Path) -> StackDocument:
         return ConfigurationError([finding("SPC004", "", reason, "correct the file")], file)
 
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content = parsed(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(f"cannot be read: {error.__class__.__name__}") from error
+    except RepeatedKeyError as error:
+        line = f" at line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise unreadable(f"{error.problem}{line}") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise unreadable(f"is not YAML{place}") from error
     except ValueError as error:
-        # PyYAML lets a date such as 2026-13-01 fail outside its own family of errors.
         raise unreadable("holds a date that does not exist") from error
     config = content.get("config") if isinstance(content, dict) else None
     if not isinstance(config, dict):

@@ -231,6 +231,14 @@ def _too_many_for_a_pool(base: Base) -> Iterator[Mistake]:
         yield _change("spareNodes", most - base.nodes + 1, "layout", railSlots=8)
 
 
+def _ends_that_cannot_be_counted(base: Base) -> Iterator[Mistake]:
+    """The last address of an IPv6 prefix, where nv-ipam counts places with 32 bits."""
+    if base.supernet is not None and base.supernet.version == 6 and base.ipam == "nv-ipam":
+        yield _change("gateway", "last", layout="per-node")
+        yield _change("gateway", "last", layout="per-node", nodePrefixLength=96)
+        yield _change("reservedLast", 2, layout="per-node")
+
+
 def _no_supernet(base: Base) -> Iterator[Mistake]:
     if base.has(f"{_AT}.supernet"):
         yield Mistake({f"{_AT}.supernet": None}, f"{_AT}.supernet")
@@ -256,6 +264,7 @@ KINDS = (
     Kind("a node's prefix does not divide the rail's subnet", "ADR008", _prefixes_that_do_not_divide),
     Kind("a node is promised more than its prefix has", "ADR008", _promised_more_than_a_prefix_has),
     Kind("a node's prefix is wholly reserved", "ADR008", _prefix_wholly_reserved),
+    Kind("the last address of a node's prefix is too far away", "IPM001", _ends_that_cannot_be_counted),
     Kind("the gateway takes an address that a node needs", "ADR004", _gateway_in_a_full_block),
     Kind("an excluded address lies in a node's full block", "ADR009", _first_block_excluded),
     Kind("a node's whole prefix is excluded", "ADR009", _prefix_excluded),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from negative import (
@@ -25,27 +24,27 @@ from negative.mistake import Kind, Mistake
 _SUBJECTS = (keys, values, names, networks, addresses, choices, machines, devices, doks, oke, spiderpool, software)
 KINDS: tuple[Kind, ...] = tuple(kind for subject in _SUBJECTS for kind in subject.KINDS)
 
-# A mistake that looks the same in every stack is made in this many of each manager, and so many are made of one kind.
-_REPEATS, _MOST = 1, 18
+# So many wrong stacks are made of one kind at most.
+_MOST = 18
 
 
 def wrong_stacks(kind: Kind, bases: Sequence[Base]) -> list[tuple[Base, Mistake]]:
-    """The mistakes of a kind with the good stacks they are made in; which ones varies from kind to kind."""
+    """The mistakes of a kind with the good stacks they are made in.
+
+    A mistake that looks the same in several stacks of a manager is made in one of them; which, varies by kind.
+    """
     first = KINDS.index(kind) % len(bases)
-    seen: Counter[str] = Counter()
-    made = []
+    made: dict[str, tuple[Base, Mistake]] = {}
     for base in (*bases[first:], *bases[:first]):
         for mistake in kind.mistakes(base):
-            looks = _looks(base, mistake)
-            seen[looks] += 1
-            if seen[looks] <= _REPEATS:
-                made.append((base, mistake))
+            made.setdefault(_looks(base, mistake), (base, mistake))
+    every = list(made.values())
     # Evenly from all of them, so that the last stack counts as much as the first.
-    return made if len(made) <= _MOST else [made[place * len(made) // _MOST] for place in range(_MOST)]
+    return every if len(every) <= _MOST else [every[place * len(every) // _MOST] for place in range(_MOST)]
 
 
 def _looks(base: Base, mistake: Mistake) -> str:
-    """A mistake in words that are the same in every stack: what only moves from one place to another is not named."""
+    """A mistake in words that are the same in every stack of a manager: what only moves to another key is not named."""
     moved = [base.at(place) for place, value in mistake.changes.items() if value is None]
     said = {place: "moved" if value in moved else value for place, value in mistake.changes.items()}
     return repr((base.manager, said, mistake.path))

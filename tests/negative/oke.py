@@ -31,6 +31,13 @@ def _changed(path: str, changes: dict[str, Any]) -> Mistakes:
     return made
 
 
+def _reserved_somewhere(base: Base) -> Iterator[Mistake]:
+    """A reservation of a pool that no longer says in which availability domain it lies."""
+    domain, reservation = f"{_POOL}.availabilityDomain", f"{_POOL}.capacityReservationId"
+    if _oke(base) and base.has(domain):
+        yield Mistake({reservation: "ocid1.capacityreservation.oc1.iad.aaaa", domain: None}, reservation)
+
+
 READING = (
     Kind(
         "a region of Oracle is spelt as none",
@@ -108,17 +115,7 @@ RULES = (
     Kind(
         "a capacity reservation lacks its availability domain",
         "OKE003",
-        lambda base: (
-            Mistake(
-                {
-                    f"{_POOL}.capacityReservationId": "ocid1.capacityreservation.oc1.iad.aaaa",
-                    f"{_POOL}.availabilityDomain": None,
-                },
-                f"{_POOL}.capacityReservationId",
-            )
-            for _ in range(1)
-            if _oke(base) and base.has(f"{_POOL}.availabilityDomain")
-        ),
+        _reserved_somewhere,
     ),
     Kind("the placement gives the machines no RDMA network", "OKE004", _at(f"{_POOL}.placement", "instance-pool")),
     Kind("ordinary machines are placed in a memory fabric", "OKE005", _at(f"{_POOL}.placement", "gpu-memory-cluster")),

@@ -29,7 +29,7 @@ def planned(layout: str, ipam: str, **section: Any) -> AddressPlan:
 
 
 def as_json(plan: AddressPlan) -> Json:
-    found: Json = plan.model_dump(mode="json", by_alias=True)
+    found: Json = plan.with_shares().model_dump(mode="json", by_alias=True)
     return found
 
 

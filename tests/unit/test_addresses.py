@@ -26,6 +26,7 @@ def answer(section: Json, demand: Json) -> AddressPlan | Refusal:
 def planned(section: Json, **demand: Any) -> AddressPlan:
     plan = answer(section, demand)
     assert isinstance(plan, AddressPlan), plan
+    plan = plan.with_shares()
     document = plan.model_dump(mode="json", by_alias=True)
     assert faults(document, section, {}, demand.get("nodes", 8), demand.get("rails", 8)) == []
     return plan

@@ -22,6 +22,10 @@ def printed(report: Any) -> str:
     return stream.getvalue()
 
 
+def named(plans: tuple[Plan, ...], stack: str) -> Plan:
+    return next(plan for plan in plans if plan.stack == stack)
+
+
 def section(text: str, heading: str) -> str:
     return text.split(f"\n{heading}", 1)[1].split("\n\n", 1)[0]
 
@@ -50,7 +54,34 @@ def test_the_report_proves_the_addresses_with_numbers(dev_plan: Plan) -> None:
     assert re.search(r"rail-15 +192\.168\.240\.0/20 +none +4094 +1 +3 +4091 +4094 nodes", text)
     assert "3 nodes fit" in text
     assert "pods 10.244.0.0/16, services 10.96.0.0/16, nodes 10.0.0.0/16" in text
-    assert "Beyond 4094 nodes each pool needs a /19, and so the fabric a supernet of /15 or larger." in text
+    assert "rail-15: node 0 192.168.240.1, node 2 192.168.240.3" in text
+    assert (
+        "Growth: 4091 more steps of 1 node, to 4094; then the addresses of rail-00 end, and each pool needs a /19, "
+        "the fabric a supernet of /15."
+    ) in text
+
+
+def test_prefixes_of_nodes_are_shown_with_their_size_and_what_a_pod_can_hold(stack_plans: tuple[Plan, ...]) -> None:
+    text = printed(plan_report(named(stack_plans, "spiderpool-sriov-per-node")))
+
+    assert "8 pools of /27 (28 addresses) a node out of 172.17.0.0/21 by spiderpool, room for 8 nodes" in text
+    assert "rail-07: node 0 172.17.7.0/27, node 7 172.17.7.224/27" in text
+    assert re.search(r"rail-00 +172\.17\.0\.0/24 +172\.17\.0\.1, one a node", text)
+
+
+def test_a_stack_of_another_cloud_is_reported_without_addresses_and_charts_of_its_own(
+    stack_plans: tuple[Plan, ...],
+) -> None:
+    text = printed(plan_report(named(stack_plans, "doks-b300")))
+
+    assert "none planned: the provider gives the NICs theirs" in text
+    assert "roce-net-fabric0 to roce-net-fabric15 in namespace default" in text
+    assert re.search(r"charts +none", text)
+
+
+@pytest.mark.parametrize("heading", ["Rails", "Addresses", "Applied, in this order", "A job's pod carries"])
+def test_every_stack_that_can_be_planned_can_be_reported(stack_plans: tuple[Plan, ...], heading: str) -> None:
+    assert all(heading in printed(plan_report(plan)) for plan in stack_plans)
 
 
 def test_spare_nodes_are_part_of_the_proof(plan_with: PlanWith) -> None:
@@ -103,8 +134,10 @@ def test_the_summary_says_what_is_up_and_what_to_do_next(dev_plan: Plan) -> None
 def test_the_flat_summary_counts_one_pool_and_one_resource(flat_plan: Plan) -> None:
     text = printed(summary(flat_plan))
 
-    assert re.search(r"pools +1 of 16 addresses a node out of 192\.168\.0\.0/16, room for 4095 nodes", text)
-    assert "device-plugin resource nvidia.com/sriov_rdma_vf" in text
+    assert re.search(
+        r"layout flat, 1 pool of 16 addresses a node out of 192\.168\.0\.0/16 by nv-ipam, room for 4095 nodes", text
+    )
+    assert "16, resource nvidia.com/sriov_rdma_vf" in text
 
 
 def test_a_kubeconfig_from_a_secret_is_left_for_the_reader_to_fill_in(plan_with: PlanWith) -> None:

@@ -6,7 +6,7 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from fabric.model import FrozenModel
 from fabric.plan.addresses.space import AddressSpace, Run
@@ -30,7 +30,7 @@ class AddressPool(FrozenModel):
     `gateway`, `reserved_first` and `reserved_last` then hold within each prefix, and `gateway` is the first node's.
     `usable` leaves out network, broadcast, gateway, reserved and excluded addresses; `needed` is what the shares of the
     planned nodes hold of them, spare and surge nodes included; `max_nodes` is how many nodes the pool can ever serve.
-    `excluded` is merged and in order. `shares` holds, in node order, the prefix or the addresses of each node's pods.
+    `excluded` is merged and in order. `shares` is empty unless `AddressPlan.with_shares` lists them.
     """
 
     name: str
@@ -47,7 +47,9 @@ class AddressPool(FrozenModel):
     usable: int = 0
     needed: int = 0
     max_nodes: int = 0
-    shares: tuple[str, ...] = Field(default=(), repr=False)
+    shares: tuple[str, ...] = Field(
+        default=(), repr=False, description="prefix or addresses of each planned node's pods, in node order"
+    )
 
     def altered(self, **changes: Any) -> AddressPool:
         """The pool with other fields; unlike `model_copy` it keeps nothing that was derived from the old ones."""
@@ -55,11 +57,13 @@ class AddressPool(FrozenModel):
             **{name: changes.get(name, getattr(self, name)) for name in AddressPool.model_fields}
         )
 
+    @computed_field  # type: ignore[prop-decorator]  # pydantic's documented form
     @property
     def headroom(self) -> int:
         """Addresses that stay free."""
         return self.usable - self.needed
 
+    @computed_field  # type: ignore[prop-decorator]  # pydantic's documented form
     @property
     def gateway(self) -> IPAddress | None:
         """The router of the subnet; with division `prefixes` the first node's."""
@@ -92,6 +96,11 @@ class AddressPool(FrozenModel):
             return self.available.slice(node * self.addresses_per_node, self.addresses_per_node)
         first = int(self.space.network_address) + 1 + node * self.addresses_per_node
         return self.available.clipped(first, first + self.addresses_per_node - 1)
+
+    def share_text(self, node: int) -> str:
+        """A node's prefix, or the addresses its pods may hold, as text."""
+        prefix = self.node_prefix(node)
+        return span_text(self.space.version, self.share(node)) if prefix is None else str(prefix)
 
     def _bounds(self, node: int) -> Run:
         """First and last address of the network that holds a node's addresses."""
@@ -200,9 +209,11 @@ class AddressPlan(FrozenModel):
         run = pool.share(node).slice(position, 1).runs
         return address(pool.space.version, run[0][0]) if run else None
 
-    def without_shares(self) -> AddressPlan:
-        """The plan without one entry per node, for outputs that must stay small."""
-        return self.model_copy(update={"pools": tuple(pool.altered(shares=()) for pool in self.pools)})
+    def with_shares(self) -> AddressPlan:
+        """The plan with an entry for every node in every pool, which takes time and room in proportion."""
+        nodes = range(self.proof.nodes)
+        listed = (pool.altered(shares=tuple(pool.share_text(node) for node in nodes)) for pool in self.pools)
+        return self.model_copy(update={"pools": tuple(listed)})
 
 
 def span_text(version: int, space: AddressSpace) -> str:

@@ -54,7 +54,7 @@ def _plan(
         supernet=addressing.supernet if pools else None,
         addresses_per_nic=demand.addresses_per_nic,
         node_names=demand.node_names,
-        pools=tuple(pool.altered(shares=tuple(_shares(pool, demand.nodes))) for pool in pools),
+        pools=pools,
         proof=CapacityProof(
             nodes=demand.nodes,
             spare_nodes=addressing.spare_nodes,
@@ -66,9 +66,3 @@ def _plan(
             not_stated=not_stated(ranges),
         ),
     )
-
-
-def _shares(pool: AddressPool, nodes: int) -> Iterator[str]:
-    for node in range(nodes):
-        prefix = pool.node_prefix(node)
-        yield span_text(pool.space.version, pool.share(node)) if prefix is None else str(prefix)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fabric.k8s.cni_config import Ipam
 from fabric.plan.addresses import AddressPlan, AddressPool
 from fabric.plan.ipam import nv_ipam, spiderpool, whereabouts
@@ -10,13 +12,16 @@ from fabric.plan.records import PlannedObject
 __all__ = ["cni_ipam", "pool_objects"]
 
 
-def pool_objects(addresses: AddressPlan, namespace: str) -> tuple[PlannedObject, ...]:
+def pool_objects(
+    addresses: AddressPlan, namespace: str, node_labels: Mapping[str, str] | None = None
+) -> tuple[PlannedObject, ...]:
     """The pools as objects, in rail order; none where the networks or the hosts carry the addresses.
 
-    `namespace` is the one in which nv-ipam looks for pools; Spiderpool's belong to the cluster.
+    `namespace` is the one in which nv-ipam looks for pools; Spiderpool's belong to the cluster. `node_labels` tell the
+    nodes that nv-ipam gives shares to; without, every node of the cluster gets one.
     """
     if addresses.ipam == "nv-ipam":
-        return nv_ipam.pool_objects(addresses, namespace)
+        return nv_ipam.pool_objects(addresses, namespace, node_labels or {})
     if addresses.ipam == "spiderpool":
         return spiderpool.pool_objects(addresses)
     return ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fabric.k8s.base import ObjectMeta
 from fabric.k8s.cni_config import NvIpam
 from fabric.k8s.nv_ipam import (
@@ -13,21 +15,23 @@ from fabric.k8s.nv_ipam import (
     IPPoolSpec,
     StaticAllocation,
 )
+from fabric.k8s.scheduling import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from fabric.plan.addresses import AddressPlan, AddressPool
 from fabric.plan.addresses.demand import hosts_in
 from fabric.plan.addresses.model import address
 from fabric.plan.records import PlannedObject
 
 
-def pool_objects(addresses: AddressPlan, namespace: str) -> tuple[PlannedObject, ...]:
+def pool_objects(addresses: AddressPlan, namespace: str, node_labels: Mapping[str, str]) -> tuple[PlannedObject, ...]:
     """One object per pool, in the operator's namespace: nv-ipam looks nowhere else."""
+    nodes = _nodes(node_labels)
     return tuple(
         PlannedObject(
-            object=IPPool(metadata=ObjectMeta(name=pool.name, namespace=namespace), spec=_shared(pool))
+            object=IPPool(metadata=ObjectMeta(name=pool.name, namespace=namespace), spec=_shared(pool, nodes))
             if pool.node_prefix_length is None
             else CIDRPool(
                 metadata=ObjectMeta(name=pool.name, namespace=namespace),
-                spec=_own_prefixes(pool, pool.node_prefix_length, addresses.node_names),
+                spec=_own_prefixes(pool, pool.node_prefix_length, nodes, addresses.node_names),
             )
         )
         for pool in addresses.pools
@@ -39,16 +43,27 @@ def cni_ipam(pool: AddressPool) -> NvIpam:
     return NvIpam(pool_name=pool.name, pool_type=None if pool.node_prefix_length is None else "cidrpool")
 
 
-def _shared(pool: AddressPool) -> IPPoolSpec:
+def _nodes(labels: Mapping[str, str]) -> NodeSelector | None:
+    """The nodes that carry all labels; None where none are given, which means every node of the cluster."""
+    if not labels:
+        return None
+    has = (NodeSelectorRequirement(key=key, operator="In", values=(text,)) for key, text in sorted(labels.items()))
+    return NodeSelector(node_selector_terms=(NodeSelectorTerm(match_expressions=tuple(has)),))
+
+
+def _shared(pool: AddressPool, nodes: NodeSelector | None) -> IPPoolSpec:
     return IPPoolSpec(
         subnet=str(pool.subnet),
         per_node_block_size=pool.addresses_per_node,
         gateway=None if pool.gateway is None else str(pool.gateway),
         exclusions=(*_reserved(pool), *_excluded(pool)) or None,
+        node_selector=nodes,
     )
 
 
-def _own_prefixes(pool: AddressPool, prefix: int, node_names: tuple[str, ...]) -> CIDRPoolSpec:
+def _own_prefixes(
+    pool: AddressPool, prefix: int, nodes: NodeSelector | None, node_names: tuple[str, ...]
+) -> CIDRPoolSpec:
     return CIDRPoolSpec(
         cidr=str(pool.space),
         per_node_network_prefix=prefix,
@@ -60,10 +75,11 @@ def _own_prefixes(pool: AddressPool, prefix: int, node_names: tuple[str, ...]) -
         or None,
         # Without names nv-ipam itself hands the prefixes out, in order.
         static_allocations=tuple(
-            StaticAllocation(prefix=share, node_name=name) for name, share in zip(node_names, pool.shares, strict=True)
+            StaticAllocation(prefix=str(pool.node_prefix(place)), node_name=name)
+            for place, name in enumerate(node_names)
         )
-        if node_names
-        else None,
+        or None,
+        node_selector=nodes,
     )
 
 

@@ -32,7 +32,8 @@ def _objects(pool: AddressPool, addresses: AddressPlan) -> list[PlannedObject]:
     first = _pool(pool, addresses.node_names)
     if pool.node_prefix_length is None:
         return [first]
-    return [first, *(_of_node(first, pool, node, addresses.node_names) for node in range(1, len(pool.shares)))]
+    further = range(1, addresses.proof.nodes)
+    return [first, *(_of_node(first, pool, node, addresses.node_names) for node in further)]
 
 
 def _pool(pool: AddressPool, names: tuple[str, ...]) -> PlannedObject:
@@ -60,7 +61,7 @@ def _of_node(first: PlannedObject, pool: AddressPool, node: int, names: tuple[st
     assert isinstance(template, SpiderIPPool), "made by `_pool`"
     spec = template.spec.model_copy(
         update={
-            "subnet": pool.shares[node],
+            "subnet": pool.share_text(node),
             "ips": _ranges(pool, node),
             "gateway": None if gateway is None else str(gateway),
             "node_name": names[node : node + 1] or None,
