@@ -18,6 +18,7 @@ from fabric.catalog.oke_cluster import OkeClusterFacts
 from fabric.catalog.pod_setting import PodSettings
 from fabric.catalog.release import Chart, ChartName, Component, ComponentImages, Image, ReleaseLine, Requirement
 from fabric.catalog.shape import DoksSize, FrontEndNic, Gpus, Hardware, Nic, NicModel, Shape
+from fabric.catalog.special_range import SpecialRange
 from fabric.catalog.support import Support
 from fabric.catalog.topology import NumaNode, PciIdentity, Topology
 from fabric.model import FrozenModel
@@ -48,6 +49,7 @@ __all__ = [
     "ReleaseLine",
     "Requirement",
     "Shape",
+    "SpecialRange",
     "Support",
     "Topology",
     "catalog",
@@ -75,6 +77,7 @@ class Catalog(FrozenModel):
     nccl: tuple[NcclSetting, ...]
     pod_settings: PodSettings
     topologies: dict[str, Topology]
+    special_ranges: tuple[SpecialRange, ...]
     support: tuple[Support, ...]
 
     def find(self, name: str) -> Shape | None:
@@ -149,6 +152,7 @@ def catalog() -> Catalog:
             "nccl": _read(_FOLDER / "nccl.yaml"),
             "pod_settings": _read(_FOLDER / "pod_settings.yaml"),
             "topologies": _rows(_FOLDER / "topologies.yaml", "shape"),
+            "special_ranges": _read(_FOLDER / "special_ranges.yaml"),
             "support": _read(_FOLDER / "support.yaml"),
         }
     )

@@ -72,8 +72,8 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         network_operator_needs_nfd=release is not None and operators.needs_feature_discovery(release),
         spiderpool=operators.spiderpool(case, shared) if "spiderpool" in installed else None,
         policy=None if release is None else operators.nic_cluster_policy(case, virtual, shared),
-        # nv-ipam gives every node of the cluster a share, CPU nodes too, unless it is told which nodes are meant; where no
-        # label tells them, by the one that the operator itself selects nodes with its NICs by.
+        # nv-ipam gives every node of the cluster a share, CPU nodes too, unless it is told which nodes are meant; where
+        # no label tells them, by the one that the operator itself selects nodes with its NICs by.
         ip_pools=pool_objects(
             addresses, case.line.charts["network-operator"].namespace, case.node_labels or {NIC_LABEL: "true"}
         ),

@@ -35,7 +35,8 @@ class Addressing(FrozenModel):
         default=16,
         ge=1,
         le=64,
-        description="parts the supernet is cut into without prefixLength, one a rail, and fixed: more rails move none",
+        description="parts the supernet is cut into without prefixLength, one a rail, and fixed: more rails move none; "
+        "layout `flat`: rails that a node's share has room for",
     )
     prefix_length: int | None = Field(
         default=None, ge=1, le=127, description="prefix length of each rail's subnet; by default that of one rail slot"
@@ -57,11 +58,12 @@ class Addressing(FrozenModel):
         description="which host address of each subnet (`per-node`: of each node's prefix) is a router",
     )
     reserved_first: int = Field(
-        default=0, ge=0, le=65535, description="addresses to leave free after each subnet's network address"
+        default=0,
+        ge=0,
+        le=65535,
+        description="addresses to leave free at the start of each rail's range (`per-node`: of each node's prefix)",
     )
-    reserved_last: int = Field(
-        default=0, ge=0, le=65535, description="addresses to leave free before each subnet's broadcast address"
-    )
+    reserved_last: int = Field(default=0, ge=0, le=65535, description="addresses to leave free at the end of the same")
     exclude: tuple[Span, ...] = Field(
         default=(), description="addresses that hosts or switches hold: an address, a range first-last, or a network"
     )

@@ -144,6 +144,6 @@ KINDS = (
     Kind(
         "the charts come from nowhere",
         "SPC002",
-        written("software.charts", "ftp://mirror", "mirror", "Upstream", "http://mirror.example/charts", "./charts"),
+        written("software.charts", "ftp://mirror", "mirror", "Upstream", "http://mirror/charts", "./charts"),
     ),
 )

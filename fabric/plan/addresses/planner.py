@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from fabric.plan.addresses.capacity import Refusal, pools_of
 from fabric.plan.addresses.demand import AddressDemand
 from fabric.plan.addresses.growth import growth_of, limits_of
-from fabric.plan.addresses.model import AddressPlan, AddressPool, CapacityProof, Limit, RangeInUse, span_text
+from fabric.plan.addresses.model import AddressPlan, AddressPool, CapacityProof, Limit, RangeInUse
 from fabric.plan.addresses.remedies import remedy
 from fabric.spec import Addressing, AddressRanges
 from fabric.spec.network_types import IPNetwork

@@ -171,14 +171,13 @@ def number_of_pools_is_proven(case: Case) -> Iterator[Problem]:
 def supernet_is_for_hosts(case: Case) -> Iterator[Problem]:
     """The supernet holds no addresses that hosts must not have."""
     supernet = case.spec.fabric.addressing.supernet
-    if supernet is None or supernet.prefixlen == 0:
+    if supernet is None:
         return
-    kinds = ("multicast", "loopback", "link_local", "unspecified")
-    for kind in kinds:
-        if getattr(supernet, f"is_{kind}"):
+    for special in case.known.special_ranges:
+        if special.hosts == "no" and _overlap(supernet, special.range):
             yield Problem(
                 _at("supernet"),
-                f"{supernet} is {kind.replace('_', '-')} address space",
+                f"{supernet} holds addresses of {special.range}, which is for {special.use} ({special.source})",
                 "use a private range, such as 192.168.0.0/16 or fd00:10::/48",
             )
 
@@ -189,11 +188,14 @@ def supernet_is_private(case: Case) -> Iterator[Problem]:
     supernet = case.spec.fabric.addressing.supernet
     if supernet is None or case.demand.layout == "none":
         return
-    if supernet.is_global:
+    special = [entry for entry in case.known.special_ranges if _overlap(supernet, entry.range)]
+    unusable = any(entry.hosts == "no" for entry in special)
+    if not unusable and not any(entry.range.prefixlen <= supernet.prefixlen for entry in special):
+        private = [str(entry.range) for entry in case.known.special_ranges if entry.hosts == "private"]
         yield Problem(
             _at("supernet"),
-            f"{supernet} is public address space",
-            "use a private range (RFC 1918, 100.64.0.0/10 or fc00::/7), unless this one is your own",
+            f"{supernet} is public address space, or reaches into it",
+            f"use a private range ({', '.join(private)}), unless this one is your own",
         )
 
 
@@ -209,6 +211,22 @@ def a_growth_step_is_left(case: Case) -> Iterator[Problem]:
             f"{growth.max_nodes} nodes",
             f"nothing to do if the cluster will not grow{more}",
         )
+
+
+@check("ADR017")
+def service_range_is_its_own(case: Case) -> Iterator[Problem]:
+    """The service range overlaps neither pods nor nodes; pods may lie in the node network, as some clouds have it."""
+    ranges = case.spec.cluster.ranges
+    # DigitalOcean's stricter rule has a check of its own.
+    if case.choices.provider == "doks" or ranges.services is None:
+        return
+    for name, network in (("pods", ranges.pods), ("nodes", ranges.nodes)):
+        if network is not None and _overlap(ranges.services, network):
+            yield Problem(
+                dotted(("cluster", "ranges", "services")),
+                f"{ranges.services} overlaps {network}, the cluster's {name} range",
+                "write the ranges that the cluster really has; no cluster works with these",
+            )
 
 
 def _overlap(first: IPNetwork, second: IPNetwork) -> bool:

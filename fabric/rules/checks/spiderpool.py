@@ -150,7 +150,7 @@ def _owners(plan: Plan) -> dict[str, int]:
         node_pool_name(pool, node, names): pool.rails[0]
         for pool in pools
         if pool.node_prefix_length is not None
-        for node in range(len(pool.shares))
+        for node in range(plan.addresses.proof.nodes)
     }
 
 
