@@ -152,11 +152,12 @@ def _addresses(plan: Plan) -> RenderableType:
 def _shares(plan: Plan) -> Text:
     """Where the first and the last node lie on the first and the last rail: enough to check a plan by eye."""
     addresses, lines = plan.addresses, Text()
-    names = addresses.node_names or tuple(str(node) for node in range(addresses.proof.nodes))
+    numbers = addresses.numbers
+    names = addresses.node_names or tuple(str(number) for number in numbers)
     for pool in dict.fromkeys((addresses.pools[0], addresses.pools[-1])):
-        shares = [f"node {names[0]} {pool.share_text(0)}"]
+        shares = [f"node {names[0]} {pool.share_text(numbers[0])}"]
         if len(names) > 1:
-            shares.append(f"node {names[-1]} {pool.share_text(len(names) - 1)}")
+            shares.append(f"node {names[-1]} {pool.share_text(numbers[-1])}")
         lines.append(f"{pool.name}: {', '.join(shares)}\n")
     return lines
 

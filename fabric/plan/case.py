@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fabric.catalog import Catalog, Nic, ReleaseLine, Shape
 from fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
 from fabric.plan.choices import Choices, choices_of
-from fabric.spec import Fabric, StackSpec
+from fabric.spec import Fabric, Pool, StackSpec
 
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
@@ -110,6 +111,7 @@ def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices) 
         addresses_per_nic=per_nic,
         nodes=sum(pool.nodes for pool in spec.cluster.pools),
         node_names=_node_names(spec),
+        node_numbers=_node_numbers(spec),
         names={entry.rail: entry.network for entry in spec.fabric.rails if entry.network},
         smallest_block=line.nv_ipam_smallest_block,
     )
@@ -119,3 +121,19 @@ def _node_names(spec: StackSpec) -> tuple[str, ...]:
     """Names of all nodes in pool order; empty unless every pool lists its own."""
     pools = spec.cluster.pools
     return tuple(name for pool in pools for name in pool.node_names) if all(p.node_names for p in pools) else ()
+
+
+def pool_shares(pools: Sequence[Pool]) -> Iterator[tuple[Pool, range]]:
+    """Every pool with the shares of its nodes: from its `firstShare` on, else after the pools before it."""
+    free = 0
+    for pool in pools:
+        first = free if pool.first_share is None else pool.first_share
+        yield pool, range(first, first + pool.nodes)
+        free = max(free, first + pool.nodes)
+
+
+def _node_numbers(spec: StackSpec) -> tuple[int, ...]:
+    """The share of every node in pool order; empty where no pool states its first, and they are simply 0, 1, 2, …."""
+    if all(pool.first_share is None for pool in spec.cluster.pools):
+        return ()
+    return tuple(number for _, numbers in pool_shares(spec.cluster.pools) for number in numbers)

@@ -67,6 +67,14 @@ class Pool(FrozenModel):
         description="names of the nodes, in order; with them each node's share of the layout per-node is pinned",
     )
 
+    first_share: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="layout `per-node` with nodeNames: number of the first node's share; stated, the pool keeps its "
+        "addresses when a pool before it grows",
+    )
+
     @field_validator("shape")
     @classmethod
     def _shape_is_in_the_catalog(cls, value: str, info: ValidationInfo) -> str:

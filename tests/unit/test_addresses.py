@@ -355,3 +355,33 @@ def test_a_refusal_reaches_the_user_with_the_key_to_change(plan_with: PlanWith) 
 
     assert (found.id, found.path) == ("ADR007", "gpu-fabric:fabric.addressing.prefixLength")
     assert found.remedy.startswith("write prefixLength: 2")
+
+
+def pinned_pools(plan_with: PlanWith, first_pool: int) -> Plan:
+    """Two pools of named nodes with a prefix each; the second starts at share 32."""
+
+    def pool(name: str, nodes: int, **more: Any) -> Json:
+        names = [f"{name}-{node}" for node in range(nodes)]
+        return {"name": name, "shape": "BM.GPU.H100.8", "nodes": nodes, "nodeNames": names, **more}
+
+    pools = [pool("left", first_pool), pool("right", 3, firstShare=32)]
+    section = {"layout": "per-node", "supernet": "192.168.0.0/16", "nodePrefixLength": 30}
+    return plan_with({"cluster.pools": pools, "fabric.addressing": section})
+
+
+def test_a_pool_with_a_share_of_its_own_to_start_from_stays_when_another_grows(plan_with: PlanWith) -> None:
+    def prefixes(plan: Plan) -> dict[str, str]:
+        allocations = plan.ip_pools[0].object.manifest()["spec"]["staticAllocations"]
+        return {entry["nodeName"]: entry["prefix"] for entry in allocations}
+
+    small, large = prefixes(pinned_pools(plan_with, 2)), prefixes(pinned_pools(plan_with, 30))
+
+    assert small["right-0"] == "192.168.0.128/30"
+    assert {name: large[name] for name in small} == small
+
+
+def test_the_shares_between_two_pools_count_as_taken(plan_with: PlanWith) -> None:
+    plan = pinned_pools(plan_with, 2)
+
+    assert plan.addresses.with_shares().pools[0].shares[1:3] == ("192.168.0.4/30", "192.168.0.128/30")
+    assert plan.addresses.proof.growth.steps == 1024 - 35

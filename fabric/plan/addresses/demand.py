@@ -20,8 +20,9 @@ LARGEST_SUPERNET = 8
 class AddressDemand(FrozenModel):
     """What the addresses are for.
 
-    `addresses_per_nic` is how many pods one NIC can serve at a time; `names` override the names of rails' pools;
-    `smallest_block` is the smallest block, in addresses, that the IPAM's version can hand to a node.
+    `node_numbers` are the shares of the nodes where these are not 0, 1, 2, …: a pool of nodes may keep a run of shares
+    to grow into. `addresses_per_nic` is how many pods one NIC can serve at a time; `names` override the names of rails'
+    pools; `smallest_block` is the smallest block, in addresses, that the IPAM's version can hand to a node.
     """
 
     layout: Layout
@@ -30,8 +31,14 @@ class AddressDemand(FrozenModel):
     addresses_per_nic: int
     nodes: int
     node_names: tuple[str, ...] = ()
+    node_numbers: tuple[int, ...] = ()
     names: dict[int, str] = {}
     smallest_block: int = 1
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The share of each node."""
+        return self.node_numbers or tuple(range(self.nodes))
 
     @property
     def one_pool(self) -> bool:
@@ -59,8 +66,8 @@ class AddressDemand(FrozenModel):
 
 
 def wanted_nodes(addressing: Addressing, demand: AddressDemand) -> int:
-    """Nodes that must have addresses at the same time."""
-    return demand.nodes + addressing.spare_nodes + addressing.surge_nodes
+    """Shares that must be there at the same time: every node's, those between, and spare and surge nodes'."""
+    return max(demand.numbers, default=-1) + 1 + addressing.spare_nodes + addressing.surge_nodes
 
 
 def part_prefix(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> int:

@@ -182,13 +182,18 @@ class CapacityProof(FrozenModel):
 
 
 class AddressPlan(FrozenModel):
-    """All fabric addresses of a stack; no pools with the layout `none`."""
+    """All fabric addresses of a stack; no pools with the layout `none`.
+
+    `node_numbers` says which share each planned node has, in the order of the pools of nodes; empty where that is
+    simply 0, 1, 2, …. `node_names` is empty where the stack file does not name them.
+    """
 
     layout: Layout
     ipam: Ipam | None
     supernet: Network | None
     addresses_per_nic: int
     node_names: tuple[str, ...]
+    node_numbers: tuple[int, ...]
     pools: tuple[AddressPool, ...]
     proof: CapacityProof
 
@@ -197,7 +202,7 @@ class AddressPlan(FrozenModel):
         return next((pool for pool in self.pools if rail in pool.rails), None)
 
     def nic_address(self, node: int, rail: int) -> IPAddress | None:
-        """The first address that the pod on a node's NIC is planned to hold; None where the layout gives none.
+        """The first address that the pod on the n-th node's NIC is planned to hold; None where there are none.
 
         Which pod of a node gets which address of the node's share is decided by the IPAM at run time; full-node pods
         take them in this order.
@@ -206,13 +211,23 @@ class AddressPlan(FrozenModel):
         if pool is None:
             return None
         position = pool.rails.index(rail) * self.addresses_per_nic
-        run = pool.share(node).slice(position, 1).runs
+        run = pool.share(self.numbers[node]).slice(position, 1).runs
         return address(pool.space.version, run[0][0]) if run else None
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The share of every planned node."""
+        return self.node_numbers or tuple(range(self.proof.nodes))
+
+    @property
+    def numbered_nodes(self) -> tuple[tuple[int, str], ...]:
+        """Share number and name of every planned node; without names, numbers that sort as they count."""
+        names = self.node_names or tuple(f"node-{number:04d}" for number in self.numbers)
+        return tuple(zip(self.numbers, names, strict=True))
 
     def with_shares(self) -> AddressPlan:
         """The plan with an entry for every node in every pool, which takes time and room in proportion."""
-        nodes = range(self.proof.nodes)
-        listed = (pool.altered(shares=tuple(pool.share_text(node) for node in nodes)) for pool in self.pools)
+        listed = (pool.altered(shares=tuple(map(pool.share_text, self.numbers))) for pool in self.pools)
         return self.model_copy(update={"pools": tuple(listed)})
 
 

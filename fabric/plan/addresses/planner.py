@@ -52,6 +52,7 @@ def _plan(
         supernet=addressing.supernet if pools else None,
         addresses_per_nic=demand.addresses_per_nic,
         node_names=demand.node_names,
+        node_numbers=demand.node_numbers,
         pools=pools,
         proof=CapacityProof(
             nodes=demand.nodes,

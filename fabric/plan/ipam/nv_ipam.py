@@ -31,7 +31,7 @@ def pool_objects(addresses: AddressPlan, namespace: str, node_labels: Mapping[st
             if pool.node_prefix_length is None
             else CIDRPool(
                 metadata=ObjectMeta(name=pool.name, namespace=namespace),
-                spec=_own_prefixes(pool, pool.node_prefix_length, nodes, addresses.node_names),
+                spec=_own_prefixes(pool, pool.node_prefix_length, nodes, addresses),
             )
         )
         for pool in addresses.pools
@@ -61,9 +61,7 @@ def _shared(pool: AddressPool, nodes: NodeSelector | None) -> IPPoolSpec:
     )
 
 
-def _own_prefixes(
-    pool: AddressPool, prefix: int, nodes: NodeSelector | None, node_names: tuple[str, ...]
-) -> CIDRPoolSpec:
+def _own_prefixes(pool: AddressPool, prefix: int, nodes: NodeSelector | None, addresses: AddressPlan) -> CIDRPoolSpec:
     return CIDRPoolSpec(
         cidr=str(pool.space),
         per_node_network_prefix=prefix,
@@ -75,10 +73,11 @@ def _own_prefixes(
         or None,
         # Without names nv-ipam itself hands the prefixes out, in order.
         static_allocations=tuple(
-            StaticAllocation(prefix=str(pool.node_prefix(place)), node_name=name)
-            for place, name in enumerate(node_names)
+            StaticAllocation(prefix=str(pool.node_prefix(number)), node_name=name)
+            for number, name in addresses.numbered_nodes
         )
-        or None,
+        if addresses.node_names
+        else None,
         node_selector=nodes,
     )
 

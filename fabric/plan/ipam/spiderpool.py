@@ -23,55 +23,55 @@ def pool_pattern(pool: AddressPool) -> str:
     return pool.name if pool.node_prefix_length is None else f"{pool.name}-*"
 
 
-def node_pool_name(pool: AddressPool, node: int, node_names: tuple[str, ...]) -> str:
-    """The name of a node's pool; numbers are zero-padded so that text order is node order."""
-    return f"{pool.name}-{node_names[node] if node_names else f'node-{node:04d}'}"
+def node_pool_name(pool: AddressPool, node: str) -> str:
+    """The name of a node's pool."""
+    return f"{pool.name}-{node}"
 
 
 def _objects(pool: AddressPool, addresses: AddressPlan) -> list[PlannedObject]:
-    first = _pool(pool, addresses.node_names)
     if pool.node_prefix_length is None:
-        return [first]
-    further = range(1, addresses.proof.nodes)
-    return [first, *(_of_node(first, pool, node, addresses.node_names) for node in further)]
+        return [_pool(pool, pool.name, str(pool.subnet), 0)]
+    bound = bool(addresses.node_names)
+    (number, name), *others = addresses.numbered_nodes
+    first = _pool(pool, node_pool_name(pool, name), pool.share_text(number), number, name if bound else None)
+    return [first, *(_of_node(first, pool, number, name, bound) for number, name in others)]
 
 
-def _pool(pool: AddressPool, names: tuple[str, ...]) -> PlannedObject:
-    """The pool of a rail, or of its first node."""
-    own = pool.node_prefix_length is not None
+def _pool(pool: AddressPool, name: str, subnet: str, number: int, node: str | None = None) -> PlannedObject:
+    """The pool of a rail, or of a node by its share's number; `node` is the one that it is bound to."""
+    gateway = pool.gateway_of(number)
     spec = SpiderIPPoolSpec(
-        subnet=str(pool.node_prefix(0) if own else pool.subnet),
+        subnet=subnet,
         ip_version=4 if pool.space.version == 4 else 6,
-        ips=_ranges(pool, 0),
-        gateway=None if pool.gateway is None else str(pool.gateway),
-        node_name=names[:1] if own and names else None,
+        ips=_ranges(pool, number),
+        gateway=None if gateway is None else str(gateway),
+        node_name=None if node is None else (node,),
     )
-    name = node_pool_name(pool, 0, names) if own else pool.name
     return PlannedObject(object=SpiderIPPool(metadata=ObjectMeta(name=name), spec=spec))
 
 
-def _of_node(first: PlannedObject, pool: AddressPool, node: int, names: tuple[str, ...]) -> PlannedObject:
+def _of_node(first: PlannedObject, pool: AddressPool, number: int, name: str, bound: bool) -> PlannedObject:
     """The pool of a further node.
 
     A large cluster has tens of thousands of these. They differ from the first, which was validated, in numbers alone,
     and the plan has proved those; so they are not validated once more.
     """
-    gateway = pool.gateway_of(node)
+    gateway = pool.gateway_of(number)
     template = first.object
     assert isinstance(template, SpiderIPPool), "made by `_pool`"
     spec = template.spec.model_copy(
         update={
-            "subnet": pool.share_text(node),
-            "ips": _ranges(pool, node),
+            "subnet": pool.share_text(number),
+            "ips": _ranges(pool, number),
             "gateway": None if gateway is None else str(gateway),
-            "node_name": names[node : node + 1] or None,
+            "node_name": (name,) if bound else None,
         }
     )
-    metadata = template.metadata.model_copy(update={"name": node_pool_name(pool, node, names)})
+    metadata = template.metadata.model_copy(update={"name": node_pool_name(pool, name)})
     return first.model_copy(update={"object": template.model_copy(update={"metadata": metadata, "spec": spec})})
 
 
-def _ranges(pool: AddressPool, node: int) -> tuple[str, ...]:
+def _ranges(pool: AddressPool, number: int) -> tuple[str, ...]:
     """The addresses as Spiderpool writes them: merged and sorted, or every refresh would show a difference."""
-    space = pool.available if pool.node_prefix_length is None else pool.share(node)
+    space = pool.available if pool.node_prefix_length is None else pool.share(number)
     return tuple(span_text(pool.space.version, AddressSpace((run,))) for run in space.slice(0, _MOST_ADDRESSES).runs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabric.plan.addresses import AddressPlan, Refusal, not_stated, stated_ranges
-from fabric.plan.case import Case
+from fabric.plan.case import Case, pool_shares
 from fabric.rules.registry import Problem, check
 from fabric.spec.network_types import IPNetwork
 from fabric.spec.places import dotted
@@ -226,6 +226,37 @@ def service_range_is_its_own(case: Case) -> Iterator[Problem]:
                 dotted(("cluster", "ranges", "services")),
                 f"{ranges.services} overlaps {network}, the cluster's {name} range",
                 "write the ranges that the cluster really has; no cluster works with these",
+            )
+
+
+@check("ADR018")
+def first_shares_keep_pools_apart(case: Case) -> Iterator[Problem]:
+    """A pool's `firstShare` has an effect, and its nodes' shares are its own."""
+    pinned = case.demand.layout == "per-node" and bool(case.demand.node_names)
+    taken: dict[int, str] = {}
+    for place, (pool, numbers) in enumerate(pool_shares(case.spec.cluster.pools)):
+        where = dotted(("cluster", "pools", place, "firstShare"))
+        if pool.first_share is not None and not pinned:
+            needs = "the layout per-node with nodeNames in every pool"
+            yield Problem(where, f"it has no effect without {needs}", "leave it out")
+        elif clash := next((taken[number] for number in numbers if number in taken), None):
+            free = max(taken) + 1
+            yield Problem(where, f"pool {clash} has some of the shares from {numbers[0]} on", f"write {free} or more")
+        taken |= dict.fromkeys(numbers, pool.name)
+
+
+@check("ADR019")
+def growing_a_pool_moves_no_other(case: Case) -> Iterator[Problem]:
+    """Where nodes are pinned to prefixes, a pool that grows does not push another pool's prefixes on."""
+    if case.demand.layout != "per-node" or not case.demand.node_names:
+        return
+    for place, (pool, numbers) in enumerate(pool_shares(case.spec.cluster.pools)):
+        if place and pool.first_share is None:
+            yield Problem(
+                dotted(("cluster", "pools", place)),
+                f"pool {pool.name} has the shares after those of the pools before it, so its prefixes move when one of "
+                "those grows",
+                f"add firstShare: {numbers[0]} or a higher number, which leaves room for growth before it",
             )
 
 

@@ -144,13 +144,13 @@ def _per_node(case: Case) -> bool:
 
 def _owners(plan: Plan) -> dict[str, int]:
     """The rail of every pool object, by the object's name."""
-    pools, names = plan.addresses.pools, plan.addresses.node_names
+    pools = plan.addresses.pools
     owners = {pool.name: pool.rails[0] for pool in pools if pool.node_prefix_length is None}
     return owners | {
-        node_pool_name(pool, node, names): pool.rails[0]
+        node_pool_name(pool, name): pool.rails[0]
         for pool in pools
         if pool.node_prefix_length is not None
-        for node in range(plan.addresses.proof.nodes)
+        for _, name in plan.addresses.numbered_nodes
     }
 
 

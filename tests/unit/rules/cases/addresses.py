@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rules.tables import bad, good, irrelevant
 
 _AT = "fabric.addressing"
 _NODES = "cluster.pools[0].nodes"
+
+
+def _pinned(*first_shares: int | None) -> list[dict[str, Any]]:
+    """Pools of two named nodes each, with the share of each one's first node."""
+    return [
+        {
+            "name": f"pool-{pool}",
+            "shape": "BM.GPU.H100.8",
+            "nodes": 2,
+            "nodeNames": [f"node-{pool}-0", f"node-{pool}-1"],
+            **({} if first is None else {"firstShare": first}),
+        }
+        for pool, first in enumerate(first_shares)
+    ]
+
 
 CASES = (
     good("ADR001", "host-device"),
@@ -94,4 +111,11 @@ CASES = (
     bad("ADR017", "host-device", {"cluster.ranges.services": "10.244.8.0/24"}, "cluster.ranges.services"),
     bad("ADR017", "host-device", {"cluster.ranges.services": "10.0.0.0/24"}, "cluster.ranges.services"),
     irrelevant("ADR017", "host-device", {"cluster.ranges.services": None}),
+    good("ADR018", "sriov-per-node", {"cluster.pools": _pinned(0, 16)}),
+    bad("ADR018", "sriov-per-node", {"cluster.pools": _pinned(0, 1)}, "cluster.pools[1].firstShare"),
+    bad("ADR018", "host-device", {"cluster.pools[0].firstShare": 4}, "cluster.pools[0].firstShare"),
+    irrelevant("ADR018", "host-network"),
+    good("ADR019", "sriov-per-node", {"cluster.pools": _pinned(None, 16)}),
+    bad("ADR019", "sriov-per-node", {"cluster.pools": _pinned(None, None)}, "cluster.pools[1]"),
+    irrelevant("ADR019", "sriov-per-node"),
 )
