@@ -28,7 +28,7 @@ def prepare(document: StackDocument, *, for_up: bool) -> Plan:
     plan, refused = _planned(spec)
     found = (*problems, *errors(absent), *_not_said(refused, problems))
     if plan is not None and for_up:
-        found = (*found, *_beyond_this_version(plan))
+        found = (*found, *beyond_this_version(plan))
     if plan is None or found:
         raise ConfigurationError(found, document.file)
     return plan.model_copy(update={"findings": (*absent, *plan.findings)})
@@ -39,28 +39,26 @@ def prepare_stack(name: str, root: Path, *, for_up: bool = False) -> Plan:
     return prepare(read_document(name, root), for_up=for_up)
 
 
-def can_come_up(plan: Plan) -> bool:
-    """Whether this version can bring the stack up, by the support matrix."""
-    choices, row = plan.choices, plan.choices.row
-    return row is not None and choices.provider in row.up_providers and choices.ipam in row.up_ipams
-
-
-def _beyond_this_version(plan: Plan) -> tuple[Finding, ...]:
-    if can_come_up(plan):
+def beyond_this_version(plan: Plan) -> tuple[Finding, ...]:
+    """Why this version cannot bring the stack up, by the support matrix; empty where it can."""
+    row = plan.choices.row
+    if row is not None and plan.choices.provider in row.up_providers and plan.choices.ipam in row.up_ipams:
         return ()
     choices = plan.choices
     ways = (
-        f"{row.model} by {row.manager} on {' or '.join(row.up_providers)} with {' or '.join(row.up_ipams)}"
+        f"{row.model} by {row.manager} on {' or '.join(row.up_providers)} with addresses from "
+        f"{' or '.join(row.up_ipams)}"
         for row in catalog().support
         if row.up_providers
     )
-    source = f" with {choices.ipam}" if choices.ipam else ""
+    by_ipam = row is not None and choices.provider in row.up_providers
+    source = f" with addresses from {choices.ipam}" if by_ipam else ""
     return (
         finding(
             "SUP007",
             dotted(("fabric", "model")),
-            f"{choices.model} by {choices.manager} on provider {choices.provider}{source} can be planned, but this "
-            "version cannot bring it up yet",
+            f"{choices.model} by {choices.manager} on a cluster of provider {choices.provider}{source} can be planned, "
+            "but this version cannot bring it up yet",
             f"`python -m fabric plan` works; brought up can be: {'; '.join(ways)}",
         ),
     )

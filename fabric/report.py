@@ -225,7 +225,8 @@ def _findings(plan: Plan) -> list[RenderableType]:
     if not plan.findings:
         return []
     parts: list[RenderableType] = [_heading("Findings")]
-    for entry in plan.findings:
+    weights = list(Severity)
+    for entry in sorted(plan.findings, key=lambda entry: weights.index(entry.severity)):
         severity = (entry.severity.value, _COLOURS[entry.severity])
         parts.append(Text.assemble(severity, f" {entry.id} {entry.path}: {entry.message}"))
         parts.append(Padding(Text(f"-> {entry.remedy}"), (0, 0, 0, 4)))

@@ -55,7 +55,7 @@ def up(stack: StackName = "dev") -> None:
     from sandbox.nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
 
     began = time.monotonic()
-    spec, _ = _load(stack)
+    spec, _ = _load(stack, coming_up=True)
     home = SandboxHome.current()
     if not is_sandbox_stack(spec, home):
         print(f"stack {stack} lies on a cluster of its own: the sandbox is not needed")
@@ -161,7 +161,7 @@ def pulumi(
     from sandbox.engine.commands import SandboxEngine, is_sandbox_stack, run_elsewhere
 
     home = SandboxHome.current()
-    spec, place = _load(stack)
+    spec, place = _load(stack, coming_up=verb in (Verb.UP, Verb.PREVIEW))
     if not is_sandbox_stack(spec, home):
         wishes = {"--json": as_json or verb is Verb.OUTPUTS, "--show-secrets": show_secrets and verb is Verb.OUTPUTS}
         wishes["--yes"] = yes and verb in (Verb.UP, Verb.DESTROY)
@@ -178,16 +178,21 @@ def pulumi(
         raise typer.Exit(engine.destroy(place))
 
 
-def _load(name: str) -> tuple[StackSpec, Stack]:
-    """The stack's spec and file; raises SandboxError (status 2) with everything that keeps it from being planned."""
-    from fabric.prepare import prepare_stack
+def _load(name: str, *, coming_up: bool = False) -> tuple[StackSpec, Stack]:
+    """The stack's spec and file.
+
+    Raises SandboxError (status 2) with everything that keeps it from being planned or, if it is coming up, from that.
+    """
+    from fabric.prepare import beyond_this_version, prepare_stack
     from fabric.rules import ConfigurationError
     from fabric.spec import load_stack, stack_file
     from sandbox.engine.commands import Stack
 
     try:
-        prepare_stack(name, project_root())
-        return load_stack(name, project_root()), Stack(name, stack_file(name, project_root()))
+        plan, place = prepare_stack(name, project_root()), Stack(name, stack_file(name, project_root()))
+        if coming_up and (refused := beyond_this_version(plan)):
+            raise ConfigurationError(refused, place.file.name)
+        return load_stack(name, project_root()), place
     except ConfigurationError as error:
         raise SandboxError(str(error), status=2) from error
 

@@ -36,7 +36,9 @@ class Stack:
 
 def is_sandbox_stack(spec: StackSpec, home: SandboxHome) -> bool:
     """Whether the stack's cluster is the sandbox: its kubeconfig lies in the sandbox's folder."""
-    kubeconfig = getattr(spec.cluster, "kubeconfig", None)
+    from fabric.spec import ExistingCluster
+
+    kubeconfig = spec.cluster.kubeconfig if isinstance(spec.cluster, ExistingCluster) else None
     return kubeconfig is not None and any(lies_in(kubeconfig, folder) for folder in (home.root, default_home()))
 
 

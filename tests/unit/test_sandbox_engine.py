@@ -12,8 +12,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
+from fabric.spec import load_stack
+from sandbox.__main__ import app
+from sandbox.__main__ import main as sandbox_command
 from sandbox.engine import recovery
-from sandbox.engine.commands import SandboxEngine, Stack
+from sandbox.engine.commands import SandboxEngine, Stack, is_sandbox_stack
 from sandbox.engine.display import is_crash, is_news
 from sandbox.engine.run import Ended, Runs
 from sandbox.engine.workspace import StackState, Workspace, lies_in
@@ -322,3 +325,20 @@ def test_only_a_crashed_plug_in_makes_a_run_start_once_more(
 
     assert engine._converge(Stack("dev", Path("Pulumi.dev.yaml")), ["up"], destroying=False) == status
     assert recorded.asked == [["up"]] * runs
+
+
+@pytest.mark.parametrize("command", [["up"], ["pulumi", "up"], ["pulumi", "preview"]])
+def test_a_stack_that_this_version_can_only_plan_is_refused_before_anything_starts(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sandbox.__main__.project_root", lambda: project_root() / "tests" / "stacks")
+    with pytest.raises(SystemExit) as ended:
+        sandbox_command(lambda: app([*command, "-s", "doks-h200"], standalone_mode=False))
+
+    assert ended.value.code == 2
+    assert "[SUP007]" in capsys.readouterr().err
+
+
+def test_a_stack_of_another_cloud_is_no_sandbox_stack() -> None:
+    spec = load_stack("doks-h200", project_root() / "tests" / "stacks")
+    assert not is_sandbox_stack(spec, SandboxHome.current())

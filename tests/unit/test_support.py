@@ -11,7 +11,7 @@ import pytest
 
 from fabric.catalog import Support, catalog
 from fabric.plan import Plan
-from fabric.prepare import can_come_up, prepare
+from fabric.prepare import beyond_this_version, prepare
 from fabric.rules import ConfigurationError, Severity
 from fabric.spec import StackDocument, read_document
 
@@ -107,7 +107,7 @@ def test_a_stack_comes_up_only_where_the_matrix_says_so(
 def test_a_committed_stack_outside_the_tests_may_come_up(
     root: Path, at_hand: Callable[[StackDocument], StackDocument], name: str
 ) -> None:
-    assert can_come_up(prepare(at_hand(read_document(name, root)), for_up=True))
+    assert beyond_this_version(prepare(at_hand(read_document(name, root)), for_up=True)) == ()
 
 
 def test_what_cannot_come_up_is_told_together_with_every_other_problem(
@@ -127,4 +127,4 @@ def test_another_source_of_addresses_than_the_tested_one_is_planned_only(
     with pytest.raises(ConfigurationError, match="with whereabouts can be planned, but this version cannot bring it"):
         prepare(document, for_up=True)
 
-    assert not can_come_up(prepare(document, for_up=False))
+    assert beyond_this_version(prepare(document, for_up=False))
