@@ -100,7 +100,7 @@ def test_a_stack_comes_up_only_where_the_matrix_says_so(
     (only,) = refused.value.findings
 
     assert (only.id, only.path) == ("SUP007", "gpu-fabric:fabric.model")
-    assert f"{choices.model} by {choices.manager} on provider {choices.provider}" in only.message
+    assert f"{choices.model} by {choices.manager} on a cluster of provider {choices.provider}" in only.message
 
 
 @pytest.mark.parametrize("name", ["dev", "sriov-flat", "sriov-per-node"])
@@ -124,7 +124,8 @@ def test_another_source_of_addresses_than_the_tested_one_is_planned_only(
     document_with: Callable[[Any], StackDocument], at_hand: Callable[[StackDocument], StackDocument]
 ) -> None:
     document = at_hand(document_with({"fabric.addressing.ipam": "whereabouts"}))
-    with pytest.raises(ConfigurationError, match="with whereabouts can be planned, but this version cannot bring it"):
+    refusal = "with addresses from whereabouts can be planned, but this version cannot bring it"
+    with pytest.raises(ConfigurationError, match=refusal):
         prepare(document, for_up=True)
 
     assert beyond_this_version(prepare(document, for_up=False))
