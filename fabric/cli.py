@@ -101,7 +101,7 @@ def topology(shape: Annotated[str, typer.Argument(help="a shape of the catalog")
     """Print the NCCL topology file of a shape."""
     known = catalog()
     if shape not in known.shapes:
-        _refuse(f"no shape {shape!r}: {nearest(shape, known.shapes)}allowed: {', '.join(sorted(known.shapes))}")
+        _refuse(f"no shape {shape!r}: {nearest(shape, known.shapes)}`python -m fabric shapes` lists them")
     if shape not in known.topologies:
         published = ", ".join(known.topologies)
         _refuse(f"no PCI tree of {shape} is published, and none is guessed; there is one of: {published}")
