@@ -47,8 +47,8 @@ def _forms(field: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[dict
 def _rows(model: dict[str, Any], schema: dict[str, Any], prefix: str, seen: set[str]) -> Iterator[str]:
     required = set(model.get("required", ()))
     properties = model.get("properties", {})
-    # What tells the forms of a section apart comes first.
-    for key, field in sorted(properties.items(), key=lambda entry: "const" not in entry[1]):
+    # What tells the forms of a section apart comes first, then what every file must have.
+    for key, field in sorted(properties.items(), key=lambda entry: ("const" not in entry[1], entry[0] not in required)):
         resolved = _resolve(field, schema)
         inner, suffix = _inner(resolved, schema)
         meaning = field.get("description") or _first_line(resolved)

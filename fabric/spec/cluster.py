@@ -121,7 +121,6 @@ class AddressRanges(FrozenModel):
 class ClusterBase(FrozenModel):
     """What every cluster has: GPU pools, ranges in use, and shapes that the catalog lacks."""
 
-    # Before `pools`, so that a pool may name one.
     shapes: dict[str, Hardware] = Field(
         default={}, description="machine types of one's own, by name: what the catalog would say about them"
     )
