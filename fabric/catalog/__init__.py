@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import yaml
 from pydantic import ValidationError
 
 from fabric.catalog.chart_key import ChartKeys, KeyProblem
@@ -21,7 +21,7 @@ from fabric.catalog.shape import DoksSize, FrontEndNic, Gpus, Hardware, Nic, Nic
 from fabric.catalog.special_range import SpecialRange
 from fabric.catalog.support import Support
 from fabric.catalog.topology import NumaNode, PciIdentity, Topology
-from fabric.model import FrozenModel
+from fabric.tables import read_table
 
 __all__ = [
     "Catalog",
@@ -65,28 +65,83 @@ class CatalogError(ValueError):
     """A data file of the catalog contradicts itself; the message names the file, the row and what is wrong."""
 
 
-class Catalog(FrozenModel):
-    """All facts, keyed by the name a user writes. `doks` reads the names of sizes that have no row."""
+@dataclass(frozen=True)
+class Catalog:
+    """All facts, keyed by the name a user writes; `own_shapes` are those of a stack file.
 
-    shapes: dict[str, Shape]
-    doks: DoksTable
-    doks_clusters: DoksClusterFacts
-    oke_clusters: OkeClusterFacts
-    releases: dict[str, ReleaseLine]
-    chart_keys: ChartKeys
-    nccl: tuple[NcclSetting, ...]
-    pod_settings: PodSettings
-    topologies: dict[str, Topology]
-    special_ranges: tuple[SpecialRange, ...]
-    support: tuple[Support, ...]
+    Each table is read and validated at its first use, since a run looks at about half of them.
+
+    Raises:
+        CatalogError: on first use of a table of shapes that holds an inconsistent row.
+        pydantic.ValidationError: on first use of another table that does.
+    """
+
+    own_shapes: Mapping[str, Shape] = field(default_factory=dict)
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """Every shape; an own one wins over a row of the same name."""
+        return {**_listed(), **self.own_shapes} if self.own_shapes else _listed()
+
+    @property
+    def doks(self) -> DoksTable:
+        """DigitalOcean's sizes, and the grammar of their names."""
+        return _doks()
+
+    @property
+    def doks_clusters(self) -> DoksClusterFacts:
+        """What DigitalOcean says about its clusters."""
+        return _doks_clusters()
+
+    @property
+    def oke_clusters(self) -> OkeClusterFacts:
+        """What Oracle says about its clusters."""
+        return _oke_clusters()
+
+    @property
+    def releases(self) -> dict[str, ReleaseLine]:
+        """Release lines by name."""
+        return _releases()
+
+    @property
+    def chart_keys(self) -> ChartKeys:
+        """What the charts know, dropped and ignore."""
+        return _chart_keys()
+
+    @property
+    def nccl(self) -> tuple[NcclSetting, ...]:
+        """NCCL settings with their reasons."""
+        return _nccl()
+
+    @property
+    def pod_settings(self) -> PodSettings:
+        """What every pod on the fabric needs."""
+        return _pod_settings()
+
+    @property
+    def topologies(self) -> dict[str, Topology]:
+        """PCI trees by shape."""
+        return _topologies()
+
+    @property
+    def special_ranges(self) -> tuple[SpecialRange, ...]:
+        """Address ranges with a meaning of their own."""
+        return _special_ranges()
+
+    @property
+    def support(self) -> tuple[Support, ...]:
+        """What goes with what."""
+        return _support()
 
     def find(self, name: str) -> Shape | None:
         """The shape of this name: a row, or an unlisted DigitalOcean size that its name explains (`known` False)."""
-        return self.shapes.get(name) or size_shape(name, self.doks)
+        if name in self.own_shapes:
+            return self.own_shapes[name]
+        return _oci().get(name) or _servers().get(name) or size_shape(name, _doks())
 
-    def with_shapes(self, extra: Mapping[str, Shape]) -> Self:
+    def with_shapes(self, extra: Mapping[str, Shape]) -> Catalog:
         """This catalog with further shapes, which win over rows of the same name."""
-        return self.model_copy(update={"shapes": {**self.shapes, **extra}}) if extra else self
+        return Catalog({**self.own_shapes, **extra}) if extra else self
 
 
 def read_shapes(path: Path) -> dict[str, Shape]:
@@ -111,7 +166,7 @@ def read_sizes(path: Path) -> DoksTable:
         CatalogError: a row's name does not fit the grammar or the models, or a row contradicts itself.
     """
     try:
-        return DoksTable.model_validate(_read(path))
+        return DoksTable.model_validate(read_table(path))
     except ValidationError as error:
         raise CatalogError(f"{path.name}: {_reasons(error)}") from None
 
@@ -121,38 +176,82 @@ def _reasons(error: ValidationError) -> str:
     return "; ".join(f"{place}: {reason}" if place else reason for place, reason in found)
 
 
-def _read(path: Path) -> Any:
-    # The C loader parses the tables about ten times faster; a wheel without libyaml falls back to the same grammar.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+def _table(name: str) -> Any:
+    return read_table(_FOLDER / f"{name}.yaml")
 
 
 def _rows(path: Path, key: str) -> dict[str, dict[str, Any]]:
-    return {name: {key: name, **row} for name, row in _read(path).items()}
+    return {name: {key: name, **row} for name, row in read_table(path).items()}
+
+
+@cache
+def _oci() -> dict[str, Shape]:
+    return read_shapes(_FOLDER / "shapes" / "oci.yaml")
+
+
+@cache
+def _servers() -> dict[str, Shape]:
+    return read_shapes(_FOLDER / "shapes" / "servers.yaml")
+
+
+@cache
+def _doks() -> DoksTable:
+    return read_sizes(_FOLDER / "shapes" / "doks.yaml")
+
+
+@cache
+def _listed() -> dict[str, Shape]:
+    return {**_oci(), **_doks().shapes(), **_servers()}
+
+
+@cache
+def _doks_clusters() -> DoksClusterFacts:
+    return DoksClusterFacts.model_validate(_table("doks_clusters"))
+
+
+@cache
+def _oke_clusters() -> OkeClusterFacts:
+    return OkeClusterFacts.model_validate(_table("oke_clusters"))
+
+
+@cache
+def _releases() -> dict[str, ReleaseLine]:
+    rows = _rows(_FOLDER / "releases.yaml", "name")
+    return {name: ReleaseLine.model_validate(row) for name, row in rows.items()}
+
+
+@cache
+def _topologies() -> dict[str, Topology]:
+    rows = _rows(_FOLDER / "topologies.yaml", "shape")
+    return {name: Topology.model_validate(row) for name, row in rows.items()}
+
+
+@cache
+def _chart_keys() -> ChartKeys:
+    return ChartKeys.model_validate(_table("chart_keys"))
+
+
+@cache
+def _pod_settings() -> PodSettings:
+    return PodSettings.model_validate(_table("pod_settings"))
+
+
+@cache
+def _nccl() -> tuple[NcclSetting, ...]:
+    return tuple(NcclSetting.model_validate(row) for row in _table("nccl"))
+
+
+@cache
+def _special_ranges() -> tuple[SpecialRange, ...]:
+    return tuple(SpecialRange.model_validate(row) for row in _table("special_ranges"))
+
+
+@cache
+def _support() -> tuple[Support, ...]:
+    return tuple(Support.model_validate(row) for row in _table("support"))
 
 
 @cache
 def catalog() -> Catalog:
-    """The catalog of this checkout, read and validated once.
-
-    Raises:
-        CatalogError: a table of shapes holds an inconsistent row.
-        pydantic.ValidationError: another data file does.
-    """
-    doks = read_sizes(_FOLDER / "shapes" / "doks.yaml")
-    oci, servers = (read_shapes(_FOLDER / "shapes" / f"{table}.yaml") for table in ("oci", "servers"))
-    return Catalog.model_validate(
-        {
-            "shapes": oci | doks.shapes() | servers,
-            "doks": doks,
-            "doks_clusters": _read(_FOLDER / "doks_clusters.yaml"),
-            "oke_clusters": _read(_FOLDER / "oke_clusters.yaml"),
-            "releases": _rows(_FOLDER / "releases.yaml", "name"),
-            "chart_keys": _read(_FOLDER / "chart_keys.yaml"),
-            "nccl": _read(_FOLDER / "nccl.yaml"),
-            "pod_settings": _read(_FOLDER / "pod_settings.yaml"),
-            "topologies": _rows(_FOLDER / "topologies.yaml", "shape"),
-            "special_ranges": _read(_FOLDER / "special_ranges.yaml"),
-            "support": _read(_FOLDER / "support.yaml"),
-        }
-    )
+    """The catalog of this checkout."""
+    return Catalog()

@@ -45,10 +45,9 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
     assert row is not None, "a pair that is not in the support matrix was refused"
     rails = plan_rails(case)
     installed = operators.charts(case)
-    with_plugin = case.choices.manager != "doks" and case.choices.model != "host-network"
-    by_policy = case.choices.manager == "network-operator" and with_plugin and row.access != "shared"
+    by_policy = case.choices.manager == "network-operator" and row.access in ("virtual", "physical")
     virtual = sriov_plugin_config(case, rails) if by_policy else None
-    advertised = with_plugin and row.access == "shared" and any(rail.resource is not None for rail in rails)
+    advertised = row.access == "shared" and any(rail.resource is not None for rail in rails)
     shared = shared_plugin_config(case, rails) if advertised else None
     nccl = plan_nccl_files(case.shape, case.known, devices=row.access)
     offered = tuple(entry.name for entry in spec.fabric.namespaces)

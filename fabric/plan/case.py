@@ -22,7 +22,8 @@ class Case:
     """A stack under examination.
 
     `shapes` holds each pool's shape, in pool order; `shape` is the first one with what the stack file says about single
-    rails. `addresses` is None where the layout needs a supernet and has none. `plan` is None before it is made.
+    rails. `addresses` is None where the layout needs a supernet and has none, or where the shape has no RDMA NICs.
+    `plan` is None before it is made.
     """
 
     spec: StackSpec

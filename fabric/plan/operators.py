@@ -53,12 +53,11 @@ def tolerations(case: Case) -> tuple[Toleration, ...]:
 def charts(case: Case) -> tuple[ChartName, ...]:
     """The charts that the stack brings, in the order of their installation.
 
-    NVIDIA's GPU Operator serves its own GPUs only, and DOKS has its own plug-ins unless the stack says otherwise.
+    NVIDIA's GPU Operator serves its own GPUs only, and on DOKS it is either not needed or not the stack's.
     """
     names: list[ChartName] = []
-    cluster = case.spec.cluster
-    managed = isinstance(cluster, DoksCluster) and cluster.plugins.gpu != "operator"
-    if case.shape.gpus.vendor == "nvidia" and not managed and case.choices.manager != "doks":
+    on_doks = isinstance(case.spec.cluster, DoksCluster) or case.choices.manager == "doks"
+    if case.shape.gpus.vendor == "nvidia" and not on_doks:
         names.append("gpu-operator")
     # On the host's network there is nothing for it to install.
     if case.choices.manager == "network-operator" and case.choices.model != "host-network":
@@ -109,9 +108,7 @@ def network_operator(case: Case) -> HelmRelease:
     computed: dict[str, JsonValue] = {}
     if "gpu-operator" not in charts(case) and "nfd" not in case.spec.cluster.installed:
         # Somebody must label the nodes that have NICs, and exactly one.
-        accepted: JsonValue = [toleration.to_dict() for toleration in tolerations(case)]
         computed["nfd"] = {"enabled": True, "deployNodeFeatureRules": True}
-        computed["node-feature-discovery"] = {"worker": {"tolerations": accepted}}
         computed["node-feature-discovery"] = _labelling(case)
     return _release(case, "network-operator", computed, case.spec.software.network_operator.values)
 

@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-import yaml
 from pydantic import Field
 
 from fabric.model import FrozenModel
 from fabric.rules.finding import Finding, Severity
+from fabric.tables import read_table
 
 if TYPE_CHECKING:
     from fabric.plan.case import Case
@@ -69,7 +69,7 @@ def rules() -> dict[str, Rule]:
     """All rules by id, group by group."""
     found: dict[str, Rule] = {}
     for path in sorted((Path(__file__).parent / "book").glob("*.yaml")):
-        for name, row in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+        for name, row in read_table(path).items():
             if name in found:
                 raise ValueError(f"two rules have the id {name}: in {found[name].group} and {path.stem}")
             found[name] = Rule.model_validate({"id": name, "group": path.stem, **row})

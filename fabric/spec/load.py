@@ -157,7 +157,7 @@ def _with_own_shapes(sections: Mapping[str, Any]) -> tuple[Catalog, tuple[Findin
     shapes: dict[str, Shape] = {}
     clashes: list[Finding] = []
     for name, row in written.items() if isinstance(written, dict) else ():
-        if name in catalog().shapes:
+        if (row_of := catalog().find(str(name))) is not None and row_of.known:
             where = dotted(("cluster", "shapes", str(name)))
             clashes.append(finding("SPC002", where, "the catalog has a shape of this name", "give it another name"))
             continue

@@ -153,6 +153,12 @@ def test_a_flat_nodes_block_has_room_for_every_rail_slot() -> None:
     assert str(eight.nic_address(1, 7)) == str(sixteen.nic_address(1, 7)) == "10.0.0.24"
 
 
+def test_in_a_flat_nodes_block_a_nics_pods_come_after_those_of_the_nic_before() -> None:
+    plan = planned({"supernet": "10.0.0.0/16"}, layout="flat", addresses_per_nic=4)
+
+    assert [str(plan.nic_address(0, rail)) for rail in range(3)] == ["10.0.0.1", "10.0.0.5", "10.0.0.9"]
+
+
 def test_text_order_of_pool_names_is_rail_order() -> None:
     names = [pool.name for pool in planned({"supernet": "10.0.0.0/12"}, rails=16).pools]
 
@@ -385,3 +391,43 @@ def test_the_shares_between_two_pools_count_as_taken(plan_with: PlanWith) -> Non
 
     assert plan.addresses.with_shares().pools[0].shares[1:3] == ("192.168.0.4/30", "192.168.0.128/30")
     assert plan.addresses.proof.growth.steps == 1024 - 35
+
+
+def test_the_addresses_of_a_nodes_nics_lie_in_the_share_that_its_pool_starts_from(plan_with: PlanWith) -> None:
+    assert str(pinned_pools(plan_with, 2).addresses.nic_address(2, 0)) == "192.168.0.129"
+
+
+def test_a_pool_without_a_first_share_comes_after_the_furthest_of_those_before_it(plan_with: PlanWith) -> None:
+    shares = {"far": 32, "near": 0, "rest": None}
+    pools = [
+        {"name": name, "shape": "BM.GPU.H100.8", "nodes": 2, "nodeNames": [f"{name}-0", f"{name}-1"]}
+        | ({} if first is None else {"firstShare": first})
+        for name, first in shares.items()
+    ]
+    section = {"layout": "per-node", "supernet": "192.168.0.0/16", "nodePrefixLength": 30}
+    plan = plan_with({"cluster.pools": pools, "fabric.addressing": section})
+
+    assert [number for number, _ in plan.addresses.numbered_nodes] == [32, 33, 0, 1, 34, 35]
+
+
+def test_where_one_pool_names_no_nodes_no_prefix_is_bound_to_a_name(plan_with: PlanWith) -> None:
+    pools = [{"name": name, "shape": "BM.GPU.H100.8", "nodes": 2} for name in ("named", "unnamed")]
+    pools[0]["nodeNames"] = ["gpu-a", "gpu-b"]
+    plan = plan_with({"cluster.pools": pools, "fabric.addressing.layout": "per-node"})
+
+    assert {"staticAllocations"} & set(plan.ip_pools[0].object.manifest()["spec"]) == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "block"),
+    [
+        ({"fabric.vfsPerNic": 4}, 4),
+        ({"fabric.model": "host-device", "fabric.vfsPerNic": 0}, 1),
+        ({"fabric.model": "macvlan"}, 1),
+        ({"fabric.model": "macvlan", "fabric.podsPerNic": 3}, 3),
+    ],
+)
+def test_a_nodes_share_holds_an_address_for_every_pod_that_a_nic_can_serve(
+    plan_with: PlanWith, changes: Json, block: int
+) -> None:
+    assert plan_with(changes).addresses.pools[0].addresses_per_node == block

@@ -126,3 +126,9 @@ def test_a_pair_that_the_matrix_does_not_have_is_kept_as_written_and_asks_for_no
 
     assert (found.manager, found.model, found.row) == ("spiderpool", "host-network", None)
     assert found.layout == "none"
+
+
+def test_a_pair_that_the_matrix_does_not_have_still_has_its_supernet_looked_at(choices_with: ChoicesWith) -> None:
+    pair = {"fabric.manager": "spiderpool", "fabric.model": "host-network"}
+
+    assert choices_with({**pair, "fabric.addressing": {"supernet": "192.168.0.0/16"}}).layout == "per-rail"

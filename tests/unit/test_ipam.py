@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from fabric.plan import Plan
 from fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
 from fabric.plan.ipam import cni_ipam, pool_objects
 from fabric.plan.ipam.spiderpool import pool_pattern
 from fabric.spec import Addressing, AddressRanges
 
 Json = dict[str, Any]
+PlanWith = Callable[[Any], Plan]
 
 OPERATOR = "nvidia-network-operator"
 NAMES = ("gpu-a", "gpu-b", "gpu-c")
@@ -126,6 +129,16 @@ def test_reserved_addresses_are_places_in_every_nodes_prefix(
     assert "exclusions" not in first
 
 
+def test_what_is_excluded_from_a_rail_is_excluded_from_the_prefixes_in_it() -> None:
+    section = {"supernet": "10.0.0.0/16", "nodePrefixLength": 28, "exclude": ["10.0.0.20", "10.0.16.5"]}
+
+    assert [spec.get("exclusions") for spec in specs("per-node", "nv-ipam", section)[:3]] == [
+        [{"startIP": "10.0.0.20", "endIP": "10.0.0.20"}],
+        [{"startIP": "10.0.16.5", "endIP": "10.0.16.5"}],
+        None,
+    ]
+
+
 def test_the_far_end_of_a_31_is_reserved_by_its_place() -> None:
     section = {"supernet": "10.0.0.0/16", "nodePrefixLength": 31, "gateway": "first", "reservedFirst": 1}
 
@@ -235,6 +248,19 @@ def test_spiderpool_has_a_pool_for_every_node_and_rail_bound_by_name() -> None:
     }
 
 
+def test_spiderpools_first_pool_is_that_of_the_share_that_the_nodes_start_from() -> None:
+    section = {"supernet": "172.17.0.0/20", "nodePrefixLength": 27, "gateway": "first"}
+    first, second, _ = specs("per-node", "spiderpool", section, rails=1, node_names=NAMES, node_numbers=(4, 5, 6))
+
+    assert (first["subnet"], first["gateway"], first["ips"], first["nodeName"]) == (
+        "172.17.0.128/27",
+        "172.17.0.129",
+        ["172.17.0.130-172.17.0.158"],
+        ["gpu-a"],
+    )
+    assert (second["subnet"], second["gateway"]) == ("172.17.0.160/27", "172.17.0.161")
+
+
 def test_spiderpools_pools_of_unnamed_nodes_are_numbered_in_text_order() -> None:
     plan = planned("per-node", "spiderpool", {"supernet": "172.16.0.0/12"}, nodes=120)
     names = [manifest["metadata"]["name"] for manifest in manifests(plan)]
@@ -259,6 +285,35 @@ def test_spiderpool_is_asked_to_enumerate_no_whole_64() -> None:
 
 def test_spiderpools_addresses_are_in_no_network_section() -> None:
     assert section_of(planned("per-rail", "spiderpool", {"supernet": "172.16.0.0/12"})) is None
+
+
+@pytest.mark.parametrize("layout", ["per-rail", "per-node"])
+def test_nv_ipam_gives_shares_to_nodes_that_carry_every_label_of_the_pools(plan_with: PlanWith, layout: str) -> None:
+    plan = plan_with({"fabric.addressing.layout": layout, "cluster.pools[0].labels": {"rack": "a"}})
+
+    assert [entry.object.manifest()["spec"]["nodeSelector"] for entry in plan.ip_pools] == 16 * [
+        {
+            "nodeSelectorTerms": [
+                {
+                    "matchExpressions": [
+                        {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["BM.GPU.H100.8"]},
+                        {"key": "rack", "operator": "In", "values": ["a"]},
+                    ]
+                }
+            ]
+        }
+    ]
+
+
+def test_where_no_label_tells_the_gpu_nodes_nv_ipam_gives_shares_to_those_with_nvidias_nics(
+    stack_plans: tuple[Plan, ...],
+) -> None:
+    plan = next(plan for plan in stack_plans if plan.stack == "ib-sriov")
+    (term,) = plan.ip_pools[0].object.manifest()["spec"]["nodeSelector"]["nodeSelectorTerms"]
+
+    assert term["matchExpressions"] == [
+        {"key": "feature.node.kubernetes.io/pci-15b3.present", "operator": "In", "values": ["true"]}
+    ]
 
 
 @pytest.mark.parametrize(("layout", "ipam"), [("none", "host"), ("none", "nv-ipam")])

@@ -113,6 +113,13 @@ def test_a_whole_nic_without_addresses_has_no_ipam_and_no_routes_by_source() -> 
     assert "ipam" not in chain[0]
 
 
+def test_a_whole_nic_on_infiniband_has_nothing_of_ethernet() -> None:
+    changes = {"cluster.pools[0].shape": "server.dgx-h100.8", "fabric.linkType": "infiniband"}
+    chain = fabric_of("host-device", changes).chain(0)
+
+    assert [plugin["type"] for plugin in chain] == ["host-device"]
+
+
 def test_macvlan_names_its_master_and_needs_no_device_of_its_own() -> None:
     fabric = fabric_of("roce-macvlan")
 
@@ -179,6 +186,21 @@ def test_spiderpools_virtual_functions_find_the_nodes_own_prefix_by_the_masters_
             "ippools": {"ipv4": ["rail-01-*"], "matchMasterSubnet": True},
         },
     }
+
+
+def test_spiderpools_macvlan_knows_the_nodes_own_prefix_by_the_pools_name_alone() -> None:
+    changes = {"fabric.addressing": {"layout": "per-node", "supernet": "172.17.0.0/16"}}
+    manifest = fabric_of("spiderpool-macvlan", changes).manifest(1)
+
+    # Spiderpool refuses matchMasterSubnet on macvlan.
+    assert manifest["spec"]["macvlan"]["ippools"] == {"ipv4": ["rail-01-*"]}
+
+
+def test_spiderpools_virtual_functions_with_a_pool_a_rail_need_no_masters_subnet() -> None:
+    changes = {"fabric.addressing": {"layout": "per-rail", "supernet": "172.17.0.0/16"}}
+    manifest = fabric_of("spiderpool-sriov-per-node", changes).manifest(1)
+
+    assert manifest["spec"]["sriov"]["ippools"] == {"ipv4": ["rail-01"]}
 
 
 def test_spiderpools_infiniband_functions_carry_the_partition() -> None:

@@ -131,6 +131,42 @@ def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_al
     assert {plan.policy for plan in stack_plans if plan.choices.manager != "network-operator"} == {None}
 
 
+def test_an_existing_cluster_of_digitaloceans_machines_gets_no_chart_either(plan_with: PlanWith) -> None:
+    shape = "gpu-h200x8-1128gb-fabric-contracted"
+
+    assert plan_with({"cluster.pools[0].shape": shape, "fabric": {"manager": "doks"}}).releases == ()
+
+
+def test_spiderpools_shared_plugin_is_rolled_when_its_configuration_changes(plan_with: PlanWith) -> None:
+    def annotations(pods: int) -> Any:
+        fabric = {"manager": "spiderpool", "model": "macvlan", "podsPerNic": pods}
+        plan = plan_with({"fabric": {**fabric, "addressing": {"supernet": "192.168.0.0/16"}}})
+        return plan.spiderpool.values["rdma"]["rdmaSharedDevicePlugin"]["podAnnotations"]
+
+    assert annotations(2) == annotations(2)
+    assert annotations(2) != annotations(3)
+
+
+def test_a_cluster_that_has_multus_gets_no_second_one(plan_with: PlanWith) -> None:
+    present = {"cluster.installed": ["multus"]}
+    operator = plan_with({**present, "software.networkOperator.multus": False})
+    spiderpool = plan_with({**present, "fabric.manager": "spiderpool", "software.spiderpool.multus": False})
+
+    assert "multus" not in policy(operator)["secondaryNetwork"]
+    assert spiderpool.spiderpool.values["multus"]["multusCNI"]["install"] is False
+
+
+def test_nv_ipam_is_not_installed_where_nobody_gets_an_address(plan_with: PlanWith) -> None:
+    plan = plan_with({"fabric.model": "host-device", "fabric.vfsPerNic": 0, "fabric.addressing": {"layout": "none"}})
+
+    assert "nvIpam" not in policy(plan)
+
+
+@pytest.mark.parametrize("switch", [{"toolkit": False}, {"values": {"toolkit": {"enabled": False}}}])
+def test_the_container_toolkit_of_the_node_image_can_be_kept(plan_with: PlanWith, switch: dict[str, Any]) -> None:
+    assert plan_with({"software.gpuOperator": switch}).gpu_operator.values["toolkit"] == {"enabled": False}
+
+
 def test_a_users_values_win_and_leave_the_rest(plan_with: PlanWith) -> None:
     release = plan_with(
         {

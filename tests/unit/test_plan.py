@@ -110,6 +110,31 @@ def test_two_pools_of_one_shape_share_the_fabric(plan_with: PlanWith) -> None:
     assert plan.addresses.proof.nodes == plan.workload.nodes == 8
 
 
+def test_gpus_and_nics_are_counted_by_the_shape(plan_with: PlanWith) -> None:
+    plan = plan_with({"cluster.pools[0].shape": "BM.GPU.L40S.4"})
+    (pool,) = plan.cluster.pools
+
+    assert (pool.nodes, pool.gpus, pool.nics) == (3, 12, 6)
+    assert plan.workload.gpus_per_node == 4
+    assert plan.workload.resources == {"nvidia.com/gpu": "4", "nvidia.com/rail_00": "1", "nvidia.com/rail_01": "1"}
+
+
+def test_a_plan_says_which_cluster_it_is_for(plan_with: PlanWith) -> None:
+    cluster = plan_with({"cluster.context": "lab", "cluster.id": "lab-1"}).cluster
+
+    assert (cluster.kubeconfig, cluster.context, cluster.id) == (".sandbox/kubeconfig", "lab", "lab-1")
+
+
+def test_a_namespace_made_for_jobs_lets_them_lock_memory(plan_with: PlanWith) -> None:
+    plan = plan_with({"fabric.namespaces": [{"name": "jobs", "create": True}]})
+
+    # Pod Security's levels below `privileged` forbid the capability IPC_LOCK.
+    assert plan.namespaces[-1].object.manifest()["metadata"] == {
+        "name": "jobs",
+        "labels": {"pod-security.kubernetes.io/enforce": "privileged"},
+    }
+
+
 def test_a_plan_holds_no_content_of_the_kubeconfig(plan_with: PlanWith) -> None:
     plan = plan_with({"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "s3cr3t"}})
 

@@ -142,10 +142,59 @@ def test_a_rails_own_names_reach_network_pool_and_resource() -> None:
 
 
 def test_a_rails_own_facts_replace_the_shapes() -> None:
-    changes = {"fabric.rails": [{"rail": 0, "pci": "0000:aa:00.0", "interface": "eth9", "nearestGpu": 7}]}
-    rail = fabric_of("oke-h100", changes).rails[0]
+    facts = {"rail": 0, "pci": "0000:aa:00.0", "interface": "eth9", "rdmaDevice": "mlx5_99", "nearestGpu": 7}
+    rail = fabric_of("oke-h100", {"fabric.rails": [facts]}).rails[0]
 
-    assert (rail.pci, rail.interface, rail.nearest_gpu) == ("0000:aa:00.0", "eth9", 7)
+    assert (rail.pci, rail.interface, rail.rdma_device, rail.nearest_gpu) == ("0000:aa:00.0", "eth9", "mlx5_99", 7)
+
+
+def test_on_doks_the_resource_stays_digitaloceans_whatever_the_network_is_called() -> None:
+    rail = fabric_of("doks-h200", {"fabric.rails": [{"rail": 2, "network": "storage-side"}]}).rails[2]
+
+    assert (rail.network, rail.resource_name) == ("storage-side", "rdma/fabric2")
+
+
+def test_on_doks_the_names_follow_the_nics_interface() -> None:
+    rail = fabric_of("doks-h200", {"fabric.rails": [{"rail": 0, "interface": "fabric8"}]}).rails[0]
+
+    assert (rail.network, rail.resource_name, rail.pod_interface) == ("roce-net-fabric8", "rdma/fabric8", "fabric8")
+
+
+def test_a_rails_own_names_do_not_split_a_flat_fabrics_one_network() -> None:
+    changes = {"fabric.addressing.layout": "flat", "fabric.rails": [{"rail": 2, "network": "blue", "resource": "blue"}]}
+    rails = fabric_of("oke-h100", changes).rails
+
+    assert {(rail.network, rail.resource) for rail in rails} == {("rdma-fabric", "sriov_rdma_vf")}
+
+
+def test_rails_that_share_masters_keep_a_network_and_resource_each_in_a_flat_fabric() -> None:
+    rails = fabric_of("roce-macvlan", {"fabric.addressing.layout": "flat"}).rails
+
+    assert [(rail.network, rail.resource, rail.pool) for rail in rails[:2]] == [
+        ("rail-00", "rail_00", "rdma-fabric"),
+        ("rail-01", "rail_01", "rdma-fabric"),
+    ]
+
+
+def test_where_no_pci_address_is_known_the_sriov_plug_in_selects_by_interface() -> None:
+    changes = {"fabric.manager": "network-operator", "fabric.addressing": {"supernet": "172.17.0.0/16"}}
+    fabric = fabric_of("spiderpool-sriov-per-node", changes)
+    selectors = sriov_plugin_config(fabric.case, fabric.rails).resource_list[1].selectors
+
+    assert (selectors.pf_names, selectors.root_devices) == (("enp12s0f0np0",), None)
+
+
+def test_a_nic_that_can_be_both_is_selected_as_infiniband_only_where_the_stack_runs_it_so() -> None:
+    for changes, wanted in (({}, ("infiniband",)), ({"fabric.linkType": "ether", "fabric.pkey": None}, None)):
+        fabric = fabric_of("ib-sriov", changes)
+        advertised = sriov_plugin_config(fabric.case, fabric.rails).resource_list
+        assert {entry.selectors.link_types for entry in advertised} == {wanted}
+
+
+def test_the_shared_plug_in_lends_a_nic_to_as_many_pods_as_the_stack_says() -> None:
+    fabric = fabric_of("roce-macvlan")
+
+    assert {entry.rdma_hca_max for entry in shared_plugin_config(fabric.case, fabric.rails).config_list} == {4}
 
 
 def test_the_layout_none_leaves_rails_without_pools() -> None:

@@ -92,6 +92,10 @@ def test_a_missing_stack_file_in_an_empty_folder_says_that_there_is_none(tmp_pat
         ("just text", "has no `config:` mapping"),
         ("config:\n", "has no `config:` mapping"),
         ("config: [a]\n", "has no `config:` mapping"),
+        (
+            "config:\n  gpu-fabric:fabric: {mtu: 1500}\n  gpu-fabric:fabric: {}\n",
+            "gpu-fabric:fabric is there twice at line 3",
+        ),
         ("config:\n  gpu-fabric:cluster: 2026-13-40\n", "holds a date that does not exist"),
         ("config:\n  gpu-fabric:cluster: {2026-01-01: a}\n", "holds a key that is no text"),
         ("config:\n  gpu-fabric:cluster: &again [*again]\n", "a value that contains itself"),

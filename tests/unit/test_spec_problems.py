@@ -54,6 +54,7 @@ def test_the_development_stack_is_faultless(problems_with: Any) -> None:
         ),
         ("cluster.provider", "exsting", "no such provider -> allowed: existing, doks, oke"),
         ("cluster.provider", None, "this key is required -> add provider: where the cluster comes from"),
+        ("cluster.pools[0].name", "g" * 64, "string should match pattern"),
         ("cluster.pools", [], "-> correct it: the GPU pools"),
         ("cluster.pools", [POOL, POOL], "two pools have the name gpu -> give each its own"),
         (
@@ -85,6 +86,7 @@ def test_the_development_stack_is_faultless(problems_with: Any) -> None:
         ("cluster.pools[0].nodeNames", ["a", "b"], "2 names for 3 nodes -> list one per node, or none"),
         ("cluster.pools[0].nodeNames", ["a", "b", "b"], "a node is named twice -> give each its own"),
         ("cluster.pools[0].labels", {"a b": "c"}, "a b=c is no label -> write [domain/]name with at most 63 letters"),
+        ("cluster.pools[0].labels", {"a": "b c"}, "a=b c is no label -> write [domain/]name with at most 63 letters"),
         ("fabric.mtu", 100, "must be greater than or equal to 1280 -> allowed: greater than or equal to 1280"),
         ("fabric.namespaces", ["a", "b", "a"], "a is listed twice -> list each namespace once"),
         (
@@ -92,6 +94,7 @@ def test_the_development_stack_is_faultless(problems_with: Any) -> None:
             26.4,
             "must be text, in quotes where it looks like a number -> allowed: text, in quotes",
         ),
+        ("software.releaseLine", "26.5", "no release line '26.5' -> did you mean '26.4'? allowed: 23.10, 26.4"),
         ("software.releaseLine", "23", "no release line '23' -> allowed: 23.10, 26.4"),
         (
             "software.charts",

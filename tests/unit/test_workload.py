@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from fabric.catalog import catalog
+from fabric.catalog import Catalog, catalog
 from fabric.nccl.topology import topology_xml
 from fabric.plan import FabricContract, Plan
 from fabric.plan.nccl_files import plan_nccl_files
@@ -92,12 +92,13 @@ def test_a_config_maps_name_ends_with_the_hash_of_its_content(plan: Plan) -> Non
         assert manifest["immutable"] is True
 
 
-def test_another_setting_gives_another_config_map_name() -> None:
+def test_another_setting_gives_another_config_map_name(monkeypatch: pytest.MonkeyPatch) -> None:
     known = catalog()
-    shape = known.shapes["BM.GPU.H100.8"]
-    changed = known.model_copy(update={"nccl": known.nccl[1:]})
+    shape, rows = known.shapes["BM.GPU.H100.8"], known.nccl
 
-    before, after = plan_nccl_files(shape, known).files[0], plan_nccl_files(shape, changed).files[0]
+    before = plan_nccl_files(shape, known).files[0]
+    monkeypatch.setattr(Catalog, "nccl", rows[1:])
+    after = plan_nccl_files(shape, known).files[0]
 
     assert before.config_map != after.config_map
     assert before.config_map.rpartition("-")[0] == after.config_map.rpartition("-")[0]
@@ -123,8 +124,7 @@ def test_the_topology_variable_leads_to_the_mounted_file_of_the_shape(plan_with:
 
 def test_a_shape_without_a_published_tree_gets_no_topology_file() -> None:
     known = catalog()
-    without = known.model_copy(update={"topologies": {}})
-    nccl = plan_nccl_files(known.shapes["BM.GPU.H100.8"], without)
+    nccl = plan_nccl_files(known.shapes["BM.GPU.H200.8"], known)
 
     assert [file.key for file in nccl.files] == ["nccl.conf"]
     assert "NCCL_TOPO_FILE" not in nccl.environment
@@ -168,11 +168,17 @@ def test_the_contract_says_how_large_the_job_can_be(plan: Plan) -> None:
 
 
 def test_jobs_select_nodes_by_shape_and_by_the_labels_that_all_pools_share(plan_with: PlanWith) -> None:
-    labels = [{"team": "vision", "row": "1"}, {"team": "vision", "row": "2"}]
+    labels = [{"team": "vision", "row": row} for row in ("1", "2", "1")]
     pools = [{"name": f"p{k}", "shape": "BM.GPU.H100.8", "nodes": 1, "labels": found} for k, found in enumerate(labels)]
     plan = plan_with({"cluster.pools": pools})
 
     assert plan.workload.node_selector == {"node.kubernetes.io/instance-type": "BM.GPU.H100.8", "team": "vision"}
+
+
+def test_a_machine_type_that_the_stack_states_itself_is_the_one_that_jobs_select(plan_with: PlanWith) -> None:
+    labels = {"node.kubernetes.io/instance-type": "h100-by-another-name"}
+
+    assert plan_with({"cluster.pools[0].labels": labels}).workload.node_selector == labels
 
 
 def test_a_pod_on_doks_names_its_networks_and_interfaces_as_the_guide_does(stack_plans: StackPlans) -> None:
@@ -182,9 +188,10 @@ def test_a_pod_on_doks_names_its_networks_and_interfaces_as_the_guide_does(stack
     assert job.resources == {"nvidia.com/gpu": "8"} | {f"rdma/fabric{k}": "1" for k in range(8)}
 
 
-def test_a_pod_with_amd_gpus_asks_for_those(stack_plans: StackPlans) -> None:
+def test_a_pod_with_amd_gpus_asks_for_those_and_for_the_memory_they_need(stack_plans: StackPlans) -> None:
     job = next(plan.workload for plan in stack_plans if plan.stack == "doks-mi325x")
 
+    assert job.shared_memory.size_limit == "128Gi"
     assert job.resources["amd.com/gpu"] == "8"
     assert "nvidia.com/gpu" not in job.resources
 
@@ -197,6 +204,21 @@ def test_a_pod_on_the_hosts_network_attaches_nothing_and_says_so(stack_plans: St
     assert job.resources == {"nvidia.com/gpu": "8"}
     assert (patch["spec"]["hostNetwork"], patch["spec"]["dnsPolicy"]) == (True, "ClusterFirstWithHostNet")
     assert patch["metadata"] == {"annotations": {}}
+
+
+def test_a_pod_on_the_hosts_network_reaches_the_devices_that_no_plugin_brings(stack_plans: StackPlans) -> None:
+    job = next(plan.workload for plan in stack_plans if plan.choices.model == "host-network")
+    spec: Any = job.pod_template_patch["spec"]
+    (worker,) = spec["containers"]
+
+    assert {"name": "rdma-devices", "hostPath": {"path": "/dev/infiniband"}} in spec["volumes"]
+    assert {"name": "rdma-devices", "mountPath": "/dev/infiniband"} in worker["volumeMounts"]
+    assert job.privileged
+    assert worker["securityContext"] == {"capabilities": {"add": ["IPC_LOCK"]}, "privileged": True}
+
+
+def test_the_contract_states_the_mtu_that_the_interfaces_have(plan_with: PlanWith) -> None:
+    assert {network.mtu for network in plan_with({"fabric.mtu": 1500}).workload.networks} == {1500}
 
 
 def test_ipoib_by_spiderpool_attaches_every_rail_and_asks_for_no_device_that_nobody_advertises(

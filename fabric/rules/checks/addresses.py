@@ -121,7 +121,7 @@ def exclusions_lie_in_the_supernet(case: Case) -> Iterator[Problem]:
             yield Problem(
                 dotted(("fabric", "addressing", "exclude", place)),
                 f"{span} does not lie in the supernet {supernet}",
-                "take it out, or correct it",
+                f"write addresses within {supernet}, or leave it out",
             )
 
 

@@ -56,7 +56,8 @@ def charts_are_supported(case: Case) -> Iterator[Problem]:
 
 
 def _unheeded(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
-    for chart in charts_in_use(case).values():
+    # The table of keys is large, and most stacks change no value.
+    for chart in (chart for chart in charts_in_use(case).values() if chart.written):
         for found in case.known.chart_keys.key_findings(chart.name, chart.version, chart.written):
             if found.severity == severity:
                 when = f"{_KINDS[found.kind]} {found.version}" if found.version else f"{chart.version} has no such key"

@@ -114,7 +114,7 @@ def gpus_are_advertised(case: Case) -> Iterator[Problem]:
         yield Problem(
             dotted(("cluster", "pools", 0, "shape")),
             f"this stack brings no device plug-in for {gpus.resource}",
-            "nothing to do if the cluster brings one, as managed clusters do",
+            "nothing to do if the cluster brings one, as managed clusters do; else install its vendor's",
         )
     elif release is not None and value_at(release.values, "devicePlugin", "enabled") is False:
         yield Problem(

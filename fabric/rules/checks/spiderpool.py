@@ -76,7 +76,7 @@ def some_node_has_no_taint(case: Case) -> Iterator[Problem]:
         yield Problem(
             dotted(("cluster", "pools")),
             "all GPU pools have taints, and Spiderpool's init job tolerates none",
-            "nothing to do if the cluster has other nodes, without taints",
+            "nothing to do if the cluster has other nodes, without taints; else add one",
         )
 
 

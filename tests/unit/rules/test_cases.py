@@ -32,6 +32,7 @@ def test_a_finding_says_what_is_wrong_and_what_to_write(case: RuleCase) -> None:
         assert entry.remedy
         assert not entry.message.endswith(".")
         assert not entry.remedy.endswith(".")
+        assert "None" not in entry.message + entry.remedy
 
 
 @pytest.mark.parametrize("rule", sorted(checked()))

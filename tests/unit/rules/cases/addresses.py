@@ -24,6 +24,24 @@ def _pinned(*first_shares: int | None) -> list[dict[str, Any]]:
     ]
 
 
+_EVERY_KEY: dict[str, dict[str, Any]] = {
+    _AT: {
+        "supernet": "192.168.0.0/16",
+        "railSlots": 8,
+        "prefixLength": 20,
+        "nodePrefixLength": 29,
+        "addressesPerNode": 4,
+        "gateway": "first",
+        "reservedFirst": 1,
+        "reservedLast": 1,
+        "exclude": ["192.168.0.1"],
+        "spareNodes": 1,
+        "surgeNodes": 1,
+        "growthStep": 2,
+    }
+}
+
+
 CASES = (
     good("ADR001", "host-device"),
     bad("ADR001", "host-device", {f"{_AT}.supernet": "192.168.0.0/24", _NODES: 15}, f"{_AT}.supernet"),
@@ -33,6 +51,7 @@ CASES = (
     bad("ADR002", "host-device", {f"{_AT}.supernet": "10.244.0.0/17"}, f"{_AT}.supernet"),
     bad("ADR002", "host-device", {"cluster.ranges.reserved": ["192.168.128.0/20"]}, f"{_AT}.supernet"),
     irrelevant("ADR002", "host-network"),
+    irrelevant("ADR002", "host-network", {f"{_AT}.supernet": "10.244.0.0/17"}),
     good("ADR003", "host-device"),
     bad("ADR003", "host-device", {"cluster.ranges.services": None}, "cluster.ranges"),
     irrelevant("ADR003", "host-network", {"cluster.ranges": None}),
@@ -83,12 +102,18 @@ CASES = (
     good("ADR011", "sriov-per-node", {f"{_AT}.growthStep": 2}),
     bad("ADR011", "host-network", {f"{_AT}.supernet": "192.168.0.0/16"}, f"{_AT}.supernet"),
     bad("ADR011", "host-device", {f"{_AT}.nodePrefixLength": 29}, f"{_AT}.nodePrefixLength"),
+    bad("ADR011", "host-device", {f"{_AT}.layout": "flat", f"{_AT}.nodePrefixLength": 29}, f"{_AT}.nodePrefixLength"),
+    bad("ADR011", "host-network", _EVERY_KEY, *(f"{_AT}.{key}" for key in sorted(_EVERY_KEY[_AT]))),
     irrelevant("ADR011", "host-network"),
     good("ADR012", "sriov-whereabouts", {_NODES: 300}),
     bad("ADR012", "sriov-whereabouts", {_NODES: 301}, f"{_AT}.ipam"),
     irrelevant("ADR012", "host-device", {_NODES: 400}),
+    good("ADR012", "roce-macvlan", {_NODES: 3, "fabric.podsPerNic": 100, f"{_AT}.ipam": "whereabouts"}),
+    bad("ADR012", "roce-macvlan", {_NODES: 4, "fabric.podsPerNic": 100, f"{_AT}.ipam": "whereabouts"}, f"{_AT}.ipam"),
     good("ADR013", "spiderpool-sriov-per-node", {_NODES: 64}),
     bad("ADR013", "spiderpool-sriov-per-node", {_NODES: 65}, f"{_AT}.layout"),
+    good("ADR013", "sriov-per-node", {"fabric.manager": "spiderpool", _NODES: 32}),
+    bad("ADR013", "sriov-per-node", {"fabric.manager": "spiderpool", _NODES: 33}, f"{_AT}.layout"),
     irrelevant("ADR013", "sriov-per-node", {_NODES: 65}),
     good("ADR014", "sriov-ipv6"),
     bad("ADR014", "host-device", {f"{_AT}.supernet": "127.0.0.0/8"}, f"{_AT}.supernet"),
@@ -97,11 +122,13 @@ CASES = (
     bad("ADR014", "host-device", {f"{_AT}.supernet": "126.0.0.0/7"}, f"{_AT}.supernet"),
     bad("ADR014", "host-device", {f"{_AT}.supernet": "240.0.0.0/8"}, f"{_AT}.supernet"),
     irrelevant("ADR014", "host-network"),
+    good("ADR015", "host-device", {f"{_AT}.supernet": "10.0.0.0/8"}),
     good("ADR015", "host-device", {f"{_AT}.supernet": "100.64.0.0/12"}),
     bad("ADR015", "host-device", {f"{_AT}.supernet": "8.0.0.0/12"}, f"{_AT}.supernet"),
     bad("ADR015", "host-device", {f"{_AT}.supernet": "172.0.0.0/8"}, f"{_AT}.supernet"),
     bad("ADR015", "sriov-ipv6", {f"{_AT}.supernet": "2600::/48"}, f"{_AT}.supernet"),
     irrelevant("ADR015", "host-network"),
+    irrelevant("ADR015", "host-device", {f"{_AT}.supernet": "126.0.0.0/7"}),
     good("ADR016", "host-device"),
     bad("ADR016", "spiderpool-macvlan", {}, f"{_AT}.supernet"),
     bad("ADR016", "host-device", {f"{_AT}.growthStep": 8000}, f"{_AT}.supernet"),
@@ -111,9 +138,11 @@ CASES = (
     bad("ADR017", "host-device", {"cluster.ranges.services": "10.244.8.0/24"}, "cluster.ranges.services"),
     bad("ADR017", "host-device", {"cluster.ranges.services": "10.0.0.0/24"}, "cluster.ranges.services"),
     irrelevant("ADR017", "host-device", {"cluster.ranges.services": None}),
+    irrelevant("ADR017", "doks-h200", {"cluster.ranges.services": "10.156.0.0/19"}),
     good("ADR018", "sriov-per-node", {"cluster.pools": _pinned(0, 16)}),
     bad("ADR018", "sriov-per-node", {"cluster.pools": _pinned(0, 1)}, "cluster.pools[1].firstShare"),
     bad("ADR018", "host-device", {"cluster.pools[0].firstShare": 4}, "cluster.pools[0].firstShare"),
+    bad("ADR018", "sriov-per-node", {"cluster.pools[0].firstShare": 4}, "cluster.pools[0].firstShare"),
     irrelevant("ADR018", "host-network"),
     good("ADR019", "sriov-per-node", {"cluster.pools": _pinned(None, 16)}),
     bad("ADR019", "sriov-per-node", {"cluster.pools": _pinned(None, None)}, "cluster.pools[1]"),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rules.tables import bad, good, irrelevant
 
 _POOL = "cluster.pools[0]"
+_WITHOUT_FABRIC = {f"{_POOL}.shape": "gpu-h200x8-1128gb"}
 _UNLISTED = {f"{_POOL}.shape": "gpu-h200x8-1128gb-fabric-spot"}
 _MI350X = {f"{_POOL}.shape": "gpu-mi350x8-2304gb-fabric-contracted"}
 _SIGN_ON = {"required": True, "issuerUrl": "https://issuer.example", "clientId": "example"}
@@ -12,6 +15,12 @@ _SIGN_ON = {"required": True, "issuerUrl": "https://issuer.example", "clientId":
 
 def _scaled(low: int, high: int) -> dict[str, int]:
     return {"minNodes": low, "maxNodes": high}
+
+
+def _pools(*nodes: int) -> dict[str, list[dict[str, Any]]]:
+    """Pools of the same multi-node size, with these numbers of nodes."""
+    shape = "gpu-h200x8-1128gb-fabric-contracted"
+    return {"cluster.pools": [{"name": f"gpu-{n}", "shape": shape, "nodes": count} for n, count in enumerate(nodes)]}
 
 
 CASES = (
@@ -25,18 +34,25 @@ CASES = (
     good("DOK003", "doks-h200", {f"{_POOL}.nodes": 2}),
     bad("DOK003", "doks-h200", {f"{_POOL}.nodes": 1}, f"{_POOL}.nodes"),
     irrelevant("DOK003", "oke-h100", {f"{_POOL}.nodes": 1}),
+    irrelevant("DOK003", "doks-h200", {**_WITHOUT_FABRIC, f"{_POOL}.nodes": 1}),
+    good("DOK003", "doks-h200", _pools(1, 1)),
     good("DOK004", "doks-h200", {f"{_POOL}.nodes": 64}),
     bad("DOK004", "doks-h200", {f"{_POOL}.nodes": 65}, "cluster.pools"),
     bad("DOK004", "doks-h200", {f"{_POOL}.autoScale": _scaled(4, 65)}, "cluster.pools"),
+    bad("DOK004", "doks-h200", _pools(32, 33), "cluster.pools"),
+    irrelevant("DOK004", "doks-h200", {**_WITHOUT_FABRIC, f"{_POOL}.nodes": 65}),
     irrelevant("DOK004", "oke-h100", {f"{_POOL}.nodes": 65}),
     good("DOK005", "doks-h200", {"cluster.systemPool.nodes": 508}),
     good("DOK005", "doks-h200", {"cluster.systemPool.nodes": 509, "cluster.ranges.pods": "10.8.0.0/15"}),
     bad("DOK005", "doks-h200", {"cluster.systemPool.nodes": 509}, "cluster.pools"),
+    good("DOK005", "doks-h200", {f"{_POOL}.nodes": 998, "cluster.ranges.pods": "10.8.0.0/14"}),
+    bad("DOK005", "doks-h200", {f"{_POOL}.nodes": 999, "cluster.ranges.pods": "10.8.0.0/14"}, "cluster.pools"),
     irrelevant("DOK005", "oke-h100", {f"{_POOL}.nodes": 600}),
     good("DOK006", "doks-h200", {f"{_POOL}.nodes": 24, "cluster.dropletQuota": 26}),
     bad("DOK006", "doks-h200", {f"{_POOL}.nodes": 24}, "cluster.dropletQuota"),
     irrelevant("DOK006", "oke-h100", {f"{_POOL}.nodes": 30}),
     good("DOK007", "doks-h200", {f"{_POOL}.contractedNodes": 6, f"{_POOL}.autoScale": _scaled(1, 6)}),
+    good("DOK007", "doks-h200", {f"{_POOL}.contractedNodes": 4}),
     bad("DOK007", "doks-h200", {f"{_POOL}.contractedNodes": 3}, f"{_POOL}.nodes"),
     bad("DOK007", "doks-h200", {f"{_POOL}.autoScale": _scaled(1, 6)}, f"{_POOL}.autoScale"),
     bad(
@@ -67,6 +83,12 @@ CASES = (
     good("DOK013", "doks-h200", {"cluster.surgeUpgrade": True, f"{_POOL}.contractedNodes": 5}),
     bad("DOK013", "doks-h200", {"cluster.surgeUpgrade": True}, "cluster.surgeUpgrade"),
     bad("DOK013", "doks-h200", {"cluster.surgeUpgrade": True, f"{_POOL}.contractedNodes": 4}, "cluster.surgeUpgrade"),
+    bad(
+        "DOK013",
+        "doks-h200",
+        {"cluster.surgeUpgrade": True, f"{_POOL}.contractedNodes": 6, f"{_POOL}.autoScale": _scaled(1, 6)},
+        "cluster.surgeUpgrade",
+    ),
     irrelevant("DOK013", "doks-h200", {**_UNLISTED, "cluster.surgeUpgrade": True}),
     good("DOK014", "doks-h200", {"cluster.version": "1.36"}),
     bad("DOK014", "doks-h200", {"cluster.version": "latest"}, "cluster.version"),
@@ -80,6 +102,7 @@ CASES = (
     good("DOK016", "doks-mi325x", {**_MI350X, "cluster.version": "1.34.1-do.1"}),
     bad("DOK016", "doks-h200", {"cluster.version": "1.33.1-do.4"}, "cluster.version"),
     bad("DOK016", "doks-mi325x", {**_MI350X, "cluster.version": "1.34.1-do.0"}, "cluster.version"),
+    irrelevant("DOK016", "doks-h200", {**_WITHOUT_FABRIC, "cluster.version": "1.32.1-do.0"}),
     irrelevant("DOK016", "oke-h100", {"cluster.version": "1.32.1"}),
     good("DOK017", "doks-h200", {"cluster.version": "1.36", "cluster.autoUpgrade": True}),
     bad("DOK017", "doks-h200", {"cluster.autoUpgrade": True}, "cluster.autoUpgrade"),
@@ -88,13 +111,21 @@ CASES = (
     good("DOK018", "doks-h200", {"cluster.protect": True, "cluster.version": "1.35", "cluster.highAvailability": True}),
     bad("DOK018", "doks-h200", {"cluster.highAvailability": False}, "cluster.highAvailability"),
     bad("DOK018", "doks-h200", {"cluster.protect": True, "cluster.version": "1.35"}, "cluster.highAvailability"),
+    bad(
+        "DOK018",
+        "doks-h200",
+        {"cluster.protect": True, "cluster.version": "1.35", "cluster.highAvailability": False},
+        "cluster.highAvailability",
+    ),
     irrelevant("DOK018", "oke-h100", {"cluster.protect": True}),
     good("DOK019", "doks-h200", {"cluster.plugins.gpu": "operator", "cluster.installed": ["gpu-operator"]}),
+    good("DOK019", "doks-h200"),
     bad("DOK019", "doks-h200", {"cluster.plugins.gpu": "operator"}, "cluster.plugins.gpu"),
     bad("DOK019", "doks-h200", {"cluster.plugins.gpu": "dra"}, "cluster.plugins.gpu"),
     irrelevant("DOK019", "oke-h100"),
     good("DOK020", "doks-h200", {"cluster.plugins.rdma": "managed"}),
     bad("DOK020", "doks-h200", {"cluster.plugins.rdma": "off"}, "cluster.plugins.rdma"),
+    irrelevant("DOK020", "doks-h200", {"cluster.plugins.rdma": "off", "fabric.manager": "network-operator"}),
     irrelevant("DOK020", "oke-h100"),
     good("DOK021", "doks-mi325x", {f"{_POOL}.gpuPartitionMode": "AMD_PARTITION_MODE_SPX_NPS1"}),
     bad(
@@ -111,6 +142,7 @@ CASES = (
         {f"{_POOL}.gpuPartitionMode": "AMD_PARTITION_MODE_DPX_NPS2"},
         f"{_POOL}.gpuPartitionMode",
     ),
+    irrelevant("DOK022", "doks-h200", {f"{_POOL}.gpuPartitionMode": "AMD_PARTITION_MODE_DPX_NPS2"}),
     irrelevant("DOK022", "oke-h100"),
     good("DOK023", "doks-mi325x", {**_MI350X, "fabric.rails": [{"rail": 0, "rdmaDevice": "ionic_0"}]}),
     bad(
@@ -126,6 +158,7 @@ CASES = (
     bad("DOK024", "doks-h200", {"cluster.ranges.pods": None}, "cluster.ranges.pods"),
     irrelevant("DOK024", "oke-h100", {"cluster.ranges.services": None}),
     good("DOK025", "doks-h200", {"cluster.ranges.nodes": "172.31.0.0/16"}),
+    bad("DOK025", "doks-h200", {"cluster.ranges.nodes": "10.0.0.0/7"}, "cluster.ranges.nodes"),
     bad("DOK025", "doks-h200", {"cluster.ranges.nodes": "100.64.0.0/16"}, "cluster.ranges.nodes"),
     bad("DOK025", "doks-h200", {"cluster.ranges.pods": "fd00:1::/64"}, "cluster.ranges.pods"),
     irrelevant("DOK025", "oke-h100", {"cluster.ranges.nodes": "100.64.0.0/16"}),
@@ -143,6 +176,7 @@ CASES = (
     ),
     irrelevant("DOK027", "oke-h100", {"cluster.ranges.pods": "10.156.0.0/25"}),
     good("DOK028", "doks-h200", {"cluster.ranges.nodes": "10.158.0.0/28"}),
+    good("DOK028", "doks-h200", {"cluster.ranges.nodes": "10.158.0.0/16"}),
     bad("DOK028", "doks-h200", {"cluster.ranges.nodes": "10.160.0.0/15"}, "cluster.ranges.nodes"),
     bad("DOK028", "doks-h200", {"cluster.ranges.nodes": "10.158.0.0/29"}, "cluster.ranges.nodes"),
     irrelevant("DOK028", "oke-h100", {"cluster.ranges.nodes": "10.160.0.0/15"}),
@@ -173,6 +207,7 @@ CASES = (
         "cluster.tags[1]",
         f"{_POOL}.tags[0]",
     ),
+    bad("DOK033", "doks-h200", {"cluster.tags": ["k8s"]}, "cluster.tags[0]"),
     irrelevant("DOK033", "doks-h200"),
     good("DOK034", "doks-h200", {f"{_POOL}.labels": {"example.com/team": "vision"}}),
     bad(

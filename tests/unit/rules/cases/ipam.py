@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from rules.alterations import (
+    with_another_range_of_rail_0,
+    with_pools_of_rail_0_as_ipv6,
     with_the_pool_of_rail_0_in_namespace_default,
+    without_ipam_of_rail_0,
     without_nv_ipam,
     without_the_pool_of_rail_0,
 )
@@ -20,6 +23,8 @@ CASES = (
     irrelevant("IPM001", "spiderpool-sriov-per-node"),
     good("IPM002", "sriov-ipv6", {"fabric.addressing.ipam": "whereabouts", "fabric.addressing.prefixLength": 65}),
     bad("IPM002", "sriov-ipv6", {"fabric.addressing.ipam": "whereabouts"}, "fabric.addressing.prefixLength"),
+    bad("IPM002", "sriov-ipv6", {"fabric.addressing.ipam": "whereabouts", "fabric.addressing.prefixLength": 64},
+        "fabric.addressing.prefixLength"),
     irrelevant("IPM002", "sriov-ipv6"),
     irrelevant("IPM002", "sriov-whereabouts"),
     good("IPM003", "oke-h100", {"software.releaseLine": "23.10", "fabric.addressing.gateway": "first"}),
@@ -34,6 +39,9 @@ CASES = (
     broken("IPM004", "sriov-per-node", with_the_pool_of_rail_0_in_namespace_default, "fabric.addressing.ipam"),
     broken("IPM004", "host-device", without_nv_ipam, "fabric.addressing.ipam"),
     broken("IPM004", "spiderpool-macvlan", without_the_pool_of_rail_0, "fabric.addressing.ipam"),
+    broken("IPM004", "spiderpool-macvlan", with_pools_of_rail_0_as_ipv6, "fabric.addressing.ipam"),
+    broken("IPM004", "sriov-per-node", without_ipam_of_rail_0, "fabric.addressing.ipam"),
+    broken("IPM004", "sriov-whereabouts", with_another_range_of_rail_0, "fabric.addressing.ipam"),
     irrelevant("IPM004", "host-network"),
     irrelevant("IPM004", "doks-b300"),
 )  # fmt: skip

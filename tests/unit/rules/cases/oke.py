@@ -17,6 +17,7 @@ CASES = (
     irrelevant("OKE001", "host-device"),
     good("OKE002", "oke-h100", {"cluster.pools": [_PAIR, {**_SECOND, "availabilityDomain": "AD-1"}]}),
     good("OKE002", "oke-h100", {"cluster.pools": [_PAIR, _SECOND]}),
+    good("OKE002", "oke-h100", {"cluster.pools": [_SECOND, _PAIR, {**_PAIR, "name": "third"}]}),
     bad(
         "OKE002",
         "oke-h100",
@@ -32,6 +33,7 @@ CASES = (
         f"{_POOL}.capacityReservationId",
     ),
     irrelevant("OKE003", "oke-h100", {f"{_POOL}.availabilityDomain": None}),
+    good("OKE004", "oke-h100"),
     good("OKE004", "oke-h100", {f"{_POOL}.placement": "compute-cluster"}),
     bad("OKE004", "oke-h100", {f"{_POOL}.placement": "instance-pool"}, f"{_POOL}.placement"),
     irrelevant("OKE004", "oke-h100", {f"{_POOL}.placement": "instance-pool", f"{_POOL}.shape": "BM.GPU.A10.4"}),
@@ -53,7 +55,27 @@ CASES = (
         {"cluster.ranges.pods": "192.168.0.0/17", "fabric": {"model": "host-network"}},
         "cluster.ranges.pods",
     ),
+    irrelevant("OKE006", "oke-h100", {"cluster.ranges.nodes": "192.168.0.0/20"}),
+    irrelevant(
+        "OKE006",
+        "oke-h100",
+        {
+            f"{_POOL}.shape": "BM.GPU.A10.4",
+            "cluster.ranges.nodes": "192.168.0.0/20",
+            "fabric.addressing.supernet": "172.16.0.0/16",
+        },
+    ),
     irrelevant("OKE006", "host-network", {"cluster.ranges.nodes": "192.168.0.0/20"}),
+    good(
+        "OKE007",
+        "oke-h100",
+        {
+            "cluster.cni": "vcn-native",
+            "cluster.vcn.subnets": {"pods": "10.140.128.0/23"},
+            f"{_POOL}.nodes": 2,
+            f"{_POOL}.maxPods": 91,
+        },
+    ),
     good("OKE007", "oke-h100", {"cluster.cni": "vcn-native"}),
     bad(
         "OKE007",
@@ -90,6 +112,7 @@ CASES = (
         "cluster.endpoint.allowed[1]",
         "cluster.endpoint.allowed[2]",
     ),
+    irrelevant("OKE011", "oke-h100", {"cluster.endpoint": {"public": False, "allowed": ["0.0.0.0/0"]}}),
     irrelevant("OKE011", "oke-h100"),
     good("OKE012", "oke-h100", {"cluster.version": "1.25.4"}),
     good("OKE012", "oke-h100", {"cluster.version": "1.27.10", "cluster.cni": "vcn-native"}),
@@ -118,5 +141,11 @@ CASES = (
     irrelevant("OKE014", "doks-h200"),
     good("OKE015", "oke-h100"),
     bad("OKE015", "oke-h100", {f"{_POOL}.shape": "BM.GPU.H100T.8"}, "fabric.model"),
+    irrelevant("OKE015", "oke-h100", {f"{_POOL}.shape": "BM.GPU.H100T.8", "fabric.vfsPerNic": 0}),
+    irrelevant(
+        "OKE015",
+        "sriov-per-node",
+        {f"{_POOL}.shape": "gpu-h200x8-1128gb-fabric-contracted", "fabric.vfsPerNic": 1},
+    ),
     irrelevant("OKE015", "oke-h100", {f"{_POOL}.shape": "BM.GPU.H100T.8", "fabric.model": "host-device"}),
 )

@@ -64,6 +64,12 @@ CASES = (
     good("OWN004", "spiderpool-macvlan", {"cluster.installed": ["multus"], f"{_SPIDERPOOL}.multus": False}),
     bad("OWN004", "host-device", {f"{_NETWORK}.multus": False}, f"{_NETWORK}.multus"),
     bad("OWN004", "spiderpool-macvlan", {f"{_SPIDERPOOL}.multus": False}, f"{_SPIDERPOOL}.multus"),
+    bad(
+        "OWN004",
+        "spiderpool-macvlan",
+        {f"{_SPIDERPOOL}.values": {"multus": {"multusCNI": {"install": False}}}},
+        f"{_SPIDERPOOL}.values.multus.multusCNI.install",
+    ),
     irrelevant("OWN004", "host-network", {f"{_NETWORK}.multus": False}),
     good("OWN005", "host-device", {"cluster.installed": ["cert-manager", "sriov-operator"]}),
     bad(
@@ -80,6 +86,7 @@ CASES = (
         "cluster.installed[0]",
     ),
     bad("OWN005", "spiderpool-ib", {"cluster.installed": ["sriov-operator"]}, "cluster.installed[0]"),
+    good("OWN005", "spiderpool-macvlan", {"cluster.installed": ["sriov-operator"]}),
     irrelevant("OWN005", "doks-mi325x", {"cluster.installed": ["gpu-operator", "network-operator"]}),
     good(
         "OWN006",
@@ -137,5 +144,29 @@ CASES = (
         },
         f"{_NETWORK}.values.sriov-network-operator.operator.admissionControllers.enabled",
     ),
+    *(
+        bad(
+            "OWN007",
+            "host-device",
+            {f"{_NETWORK}.values": {"operator": {"admissionController": {"enabled": True, **given}}}},
+            f"{_NETWORK}.values.operator.admissionController.enabled",
+        )
+        for given in ({"useCertManager": False}, {"certificate": {"tlsCrt": "crt"}})
+    ),
+    good(
+        "OWN007",
+        "host-device",
+        {
+            f"{_NETWORK}.values": {
+                "sriovNetworkOperator": {"enabled": True},
+                "sriov-network-operator": {
+                    "operator": {
+                        "admissionControllers": {"enabled": True, "certificates": {"custom": {"enabled": True}}}
+                    }
+                },
+            }
+        },
+    ),
+    good("OWN007", "host-device", {f"{_NETWORK}.values": {"sriov-network-operator": _SRIOV_WEBHOOKS}}),
     irrelevant("OWN007", "spiderpool-macvlan"),
 )

@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 from rules.alterations import (
+    attached_to_nothing,
     on_the_hosts_network,
     requesting_two_devices_of_rail_0,
+    with_a_patch_for_a_network_namespace_of_its_own,
+    with_an_annotation_of_networks,
+    with_another_annotation_in_the_patch,
     with_environment,
+    with_every_device_after_two_equals_signs,
     with_other_limits_than_requests,
+    with_other_requests_than_limits,
+    with_rail_0_attached,
     with_two_networks_swapped_in_the_annotation,
     without_capabilities,
+    without_capabilities_in_the_patch,
 )
 from rules.tables import bad, broken, good, irrelevant
 
@@ -25,6 +33,7 @@ CASES = (
     good("POD001", "ipoib", _own_shape("Rack-7.8x")),
     bad("POD001", "ipoib", _own_shape("Rack 7"), "cluster.shapes.Rack 7"),
     bad("POD001", "ipoib", _own_shape("r" * 50), f"cluster.shapes.{'r' * 50}"),
+    good("POD001", "ipoib", _own_shape("r" * 49)),
     irrelevant("POD001", "ipoib"),
     good("POD002", "oke-h100", {"fabric.addressing.layout": "flat"}),
     good("POD002", "doks-b300"),
@@ -32,6 +41,7 @@ CASES = (
     irrelevant("POD002", "host-network"),
     good("POD003", "oke-h100"),
     broken("POD003", "oke-h100", with_other_limits_than_requests, "fabric.model"),
+    broken("POD003", "oke-h100", with_other_requests_than_limits, "fabric.model"),
     irrelevant("POD003", "host-network"),
     good("POD004", "oke-h100"),
     good("POD004", "host-device"),
@@ -40,6 +50,7 @@ CASES = (
     broken("POD004", "host-device", with_environment("NCCL_IB_HCA", "mlx5"), "fabric.rails"),
     broken("POD004", "ipoib", with_environment("NCCL_IB_HCA", "==mlx5_0"), "fabric.rails"),
     broken("POD004", "ipoib", with_environment("NCCL_IB_HCA", "=mlx5_0,mlx5_3"), "fabric.rails"),
+    broken("POD004", "ipoib", with_every_device_after_two_equals_signs, "fabric.rails"),
     irrelevant("POD004", "doks-h200"),
     good("POD005", "oke-h100"),
     good("POD005", "host-network"),
@@ -50,13 +61,21 @@ CASES = (
     irrelevant("POD005", "ib-sriov"),
     good("POD006", "oke-h100"),
     broken("POD006", "oke-h100", without_capabilities, "fabric.model"),
+    broken("POD006", "oke-h100", without_capabilities_in_the_patch, "fabric.model"),
     irrelevant("POD006", "host-network"),
     good("POD007", "oke-h100"),
     good("POD007", "host-network"),
     broken("POD007", "oke-h100", on_the_hosts_network, "fabric.model"),
+    broken("POD007", "oke-h100", attached_to_nothing, "fabric.model"),
+    broken("POD007", "host-network", with_a_patch_for_a_network_namespace_of_its_own, "fabric.model"),
+    broken("POD007", "host-network", with_an_annotation_of_networks, "fabric.model"),
     irrelevant("POD007", "doks-h200"),
     good("POD008", "oke-h100"),
     good("POD008", "doks-b300"),
     broken("POD008", "oke-h100", with_two_networks_swapped_in_the_annotation, "fabric.rails"),
+    broken("POD008", "oke-h100", with_another_annotation_in_the_patch, "fabric.rails"),
+    # The annotation no longer says the same, and the name is none that Linux takes.
+    broken("POD008", "oke-h100", with_rail_0_attached(interface="n" * 16), "fabric.rails", "fabric.rails"),
+    broken("POD008", "oke-h100", with_rail_0_attached(interface="net2"), "fabric.rails", "fabric.rails"),
     irrelevant("POD008", "host-network"),
 )

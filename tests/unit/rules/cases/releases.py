@@ -44,6 +44,11 @@ CASES = (
     good("REL006", "host-device", {_GPU: {"toolkit": {"version": "v1.18.1"}}}),
     good("REL006", "host-device", {_GPU: {"toolkit": {"version": "v1.17.8-ubuntu20.04"}}}),
     bad("REL006", "host-device", {_GPU: {"toolkit": {"version": "v1.18.1-ubi8"}}}, f"{_GPU}.toolkit.version"),
+    good(
+        "REL006",
+        "host-device",
+        {"software.releaseLine": "23.10", _GPU: {"toolkit": {"version": "v1.18.1-ubi8"}}},
+    ),
     irrelevant("REL006", "host-device"),
     good(
         "REL007",
@@ -59,6 +64,7 @@ CASES = (
         {_GPU: {"dcgmExporter": {"serviceMonitor": {"enabled": True}}}},
         f"{_GPU}.dcgmExporter.serviceMonitor.enabled",
     ),
+    good("REL007", "host-device"),
     irrelevant("REL007", "doks-mi325x"),
     good("REL008", "host-device", {**_DRIVER, _GPU: {"gdrcopy": {"enabled": True}}}),
     bad(
@@ -68,6 +74,7 @@ CASES = (
         f"{_GPU}.driver.rdma.enabled",
         f"{_GPU}.gds.enabled",
     ),
+    bad("REL008", "host-device", {_GPU: {"gdrcopy": {"enabled": True}}}, f"{_GPU}.gdrcopy.enabled"),
     irrelevant("REL008", "doks-mi325x"),
     good(
         "REL009",
@@ -79,6 +86,11 @@ CASES = (
         "host-device",
         {**_DRIVER, _GPU: {"gds": {"enabled": True}, "driver": {"kernelModuleType": "proprietary"}}},
         f"{_GPU}.gds.enabled",
+    ),
+    irrelevant(
+        "REL009",
+        "host-device",
+        {_GPU: {"gds": {"enabled": True}, "driver": {"kernelModuleType": "proprietary"}}},
     ),
     irrelevant("REL009", "host-device", {_GPU: {"gds": {"enabled": True}}}),
     good("REL010", "host-device", {**_DRIVER, _GPU: {"driver": {"rdma": {"enabled": True, "useHostMofed": True}}}}),

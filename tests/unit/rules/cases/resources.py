@@ -5,10 +5,13 @@ from __future__ import annotations
 from fabric.k8s.device_plugin import DeviceSelectors
 from rules.alterations import (
     requesting_two_devices_of_rail_0,
+    with_rail_0_shared_by_the_interface_of_rail_1,
     with_rail_1_selecting_rail_0s_nic_too,
     with_selectors_of_rail_0,
+    with_the_nearest_gpus_of_two_rails_swapped,
     with_the_nics_of_two_rails_swapped,
     without_a_device_plugin,
+    without_the_last_rail,
 )
 from rules.tables import bad, broken, good, irrelevant
 
@@ -42,10 +45,15 @@ CASES = (
     bad("RES001", "doks-h200", {"fabric.rails": [{"rail": 0, "interface": "rdma0"}]}, "fabric.rails"),
     irrelevant("RES001", "host-network"),
     good("RES002", "oke-h100"),
+    good("RES002", "sriov-ipv6", {
+        "cluster.pools[0].shape": "server.hgx-h100.8", "fabric.vfsPerNic": 1,
+        "fabric.rails": [{"rail": rail, "interface": f"ens{rail}np0"} for rail in range(8)],
+    }),
     good("RES002", "ipoib"),
     good("RES002", "host-device"),
     bad("RES002", "sriov-ipv6", _MIXED, "fabric.rails"),
     broken("RES002", "oke-h100", with_selectors_of_rail_0(_ANY_MLX5_DEVICE), "fabric.rails"),
+    broken("RES002", "ipoib", with_rail_0_shared_by_the_interface_of_rail_1, "fabric.rails"),
     irrelevant("RES002", "doks-h200"),
     good("RES003", "oke-h100"),
     broken("RES003", "oke-h100", with_selectors_of_rail_0(_FRONT_END_OF_H100), "fabric.rails"),
@@ -56,10 +64,19 @@ CASES = (
     irrelevant("RES004", "spiderpool-ib"),
     good("RES005", "oke-h100", {"fabric.rails": [{"rail": 0, "pci": "0000:17:00.0"}]}),
     broken("RES005", "oke-h100", with_the_nics_of_two_rails_swapped, "fabric.rails"),
+    broken("RES005", "oke-h100", with_the_nearest_gpus_of_two_rails_swapped, "fabric.rails"),
+    broken("RES005", "oke-h100", without_the_last_rail, "fabric.rails"),
     irrelevant("RES005", "doks-h200"),
     good("RES006", "oke-h100"),
     bad("RES006", "oke-h100", {"cluster.pools[0].shape": "BM.GPU.MI300X.8", **_TOLERANT}, "cluster.pools[0].shape"),
     bad("RES006", "ib-sriov", {"software.gpuOperator.values": {"devicePlugin": {"enabled": False}}},
         "software.gpuOperator.values.devicePlugin.enabled"),
+    good("RES006", "oke-h100", {
+        "cluster.pools[0].shape": "BM.GPU.MI300X.8", "cluster.installed": ["gpu-operator"], **_TOLERANT,
+    }),
+    irrelevant("RES006", "host-device", {
+        "cluster.pools[0].shape": "gpu-h200x8-1128gb-fabric-contracted",
+        "fabric": {"manager": "doks", "model": "host-device"},
+    }),
     irrelevant("RES006", "doks-mi325x"),
 )  # fmt: skip

@@ -31,6 +31,21 @@ CASES = (
     good("SUP006", "oke-h100", {"fabric.manager": "spiderpool"}),
     bad("SUP006", "oke-h100", {"fabric.manager": "doks", "fabric.model": "host-device"}, "fabric.manager"),
     bad("SUP006", "host-device", {"fabric.manager": "doks"}, "fabric.manager"),
+    good(
+        "SUP006",
+        "host-device",
+        {
+            "cluster.shapes": {
+                "rented": {
+                    "gpus": {"vendor": "nvidia", "count": 8},
+                    "nicModel": {"linkType": "ether"},
+                    "nics": [{"interface": "fabric0"}],
+                }
+            },
+            "cluster.pools[0].shape": "rented",
+            "fabric.manager": "doks",
+        },
+    ),
     irrelevant("SUP006", "doks-h200"),
     good("SUP008", "host-device", {"software.releaseLine": "26.4"}),
     bad("SUP008", "host-device", {"software.releaseLine": "23.10"}, "software.releaseLine"),
@@ -38,5 +53,6 @@ CASES = (
     good("SUP009", "sriov-per-node"),
     bad("SUP009", "sriov-per-node", {_IPAM: "whereabouts"}, _LAYOUT),
     bad("SUP009", "sriov-per-node", {"software.releaseLine": "23.10"}, _LAYOUT),
+    irrelevant("SUP009", "spiderpool-sriov-per-node", {"software.releaseLine": "23.10"}),
     irrelevant("SUP009", "sriov-whereabouts"),
 )

@@ -29,6 +29,36 @@ CASES = (
     bad("TNT002", "spiderpool-macvlan",
         {"software.spiderpool.values": {"rdma": {"rdmaSharedDevicePlugin": {"tolerations": []}}}},
         "software.spiderpool.values.rdma.rdmaSharedDevicePlugin.tolerations"),
+    *(
+        bad(
+            "TNT002",
+            "ib-sriov",
+            {
+                **_OWN_TAINT,
+                "software.gpuOperator.values": {"daemonsets": {"tolerations": [{"key": "dedicated", **wrong}]}},
+            },
+            "software.gpuOperator.values.daemonsets.tolerations",
+        )
+        for wrong in (
+            {"operator": "Exists", "effect": "NoSchedule"},
+            {"value": "inference", "effect": "NoExecute"},
+            {"key": "another", "operator": "Exists"},
+        )
+    ),
+    bad("TNT002", "spiderpool-macvlan", {"software.spiderpool.values": {"spiderpoolAgent": {"tolerations": []}}},
+        "software.spiderpool.values.spiderpoolAgent.tolerations"),
+    bad("TNT002", "oke-h100",
+        {
+            "cluster.pools[0].shape": "BM.GPU.MI300X.8",
+            "software.networkOperator.values": {"node-feature-discovery": {"worker": {"tolerations": []}}},
+        },
+        "software.networkOperator.values.node-feature-discovery.worker.tolerations"),
+    good("TNT002", "ib-sriov", {
+        "cluster.installed": ["nfd"],
+        "software.gpuOperator": {
+            "featureDiscovery": False, "values": {"node-feature-discovery": {"worker": {"tolerations": []}}},
+        },
+    }),
     broken("TNT002", "ib-sriov", without_tolerations_of_operands, "cluster.pools"),
     irrelevant("TNT002", "ib-sriov", {
         "cluster.pools[0].taints": [{"key": "busy", "effect": "PreferNoSchedule"}],

@@ -1,0 +1,152 @@
+"""What a remedy with a value says is enough, and the next value that asks for less is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from changes import Changes
+
+from rules.tables import RuleCase, found_in
+
+_AT = "fabric.addressing"
+_POOL = "cluster.pools[0]"
+_TWO_POOLS: Changes = {
+    "cluster.pools": [
+        {"name": name, "shape": "BM.GPU.H100.8", "nodes": 3, "nodeNames": [f"{name}-{node}" for node in range(3)]}
+        for name in ("first", "second")
+    ]
+}
+_WITH_VCN_PODS: Changes = {"cluster.cni": "vcn-native", f"{_POOL}.maxPods": 100}
+_UNCOUNTABLE: Changes = {_AT: {"layout": "per-node", "supernet": "fd00:10::/48", "gateway": "last"}}
+
+# A faulty stack, what the remedy says, the place that it is about, a value that follows it, and one that falls short.
+REMEDIES: tuple[tuple[str, str, Changes, str, str, Any, Any], ...] = (
+    ("DEV004", "ib-sriov", {"fabric.rails": [{"rail": 8}]}, "allowed: 0 to 7", "fabric.rails[0].rail", 7, 8),
+    (
+        "DEV006",
+        "ib-sriov",
+        {"fabric.rails": [{"rail": 0, "nearestGpu": 9}]},
+        "allowed: 0 to 7",
+        "fabric.rails[0].nearestGpu",
+        7,
+        8,
+    ),
+    (
+        "ADR018",
+        "sriov-per-node",
+        {**_TWO_POOLS, "cluster.pools[1].firstShare": 1},
+        "write 3 or more",
+        "cluster.pools[1].firstShare",
+        3,
+        2,
+    ),
+    (
+        "DOK027",
+        "doks-h200",
+        {"cluster.ranges.pods": "10.156.0.0/22", f"{_POOL}.nodes": 14},
+        "write a range of /21 or shorter",
+        "cluster.ranges.pods",
+        "10.156.0.0/21",
+        "10.156.0.0/22",
+    ),
+    (
+        "DOK027",
+        "doks-h200",
+        {"cluster.ranges.pods": "10.156.0.0/22", f"{_POOL}.nodes": 15},
+        "write a range of /20 or shorter",
+        "cluster.ranges.pods",
+        "10.156.0.0/20",
+        "10.156.0.0/21",
+    ),
+    (
+        "OKE007",
+        "oke-h100",
+        {**_WITH_VCN_PODS, "cluster.vcn.subnets": {"pods": "10.140.128.0/24"}},
+        "write a range of /22 or shorter, or a smaller maxPods",
+        "cluster.vcn.subnets.pods",
+        "10.140.128.0/22",
+        "10.140.128.0/23",
+    ),
+    (
+        "IPM001",
+        "sriov-ipv6",
+        _UNCOUNTABLE,
+        "write gateway: first, or a nodePrefixLength of 97 or more",
+        f"{_AT}.nodePrefixLength",
+        97,
+        96,
+    ),
+    (
+        "SPI002",
+        "spiderpool-sriov-per-node",
+        {f"{_AT}.reservedFirst": 0},
+        "write reservedFirst: 2, and give the NIC the last of them",
+        f"{_AT}.reservedFirst",
+        2,
+        1,
+    ),
+    (
+        "SPI002",
+        "spiderpool-sriov-per-node",
+        {f"{_AT}.reservedFirst": 0, f"{_AT}.gateway": "none"},
+        "write reservedFirst: 1, and give the NIC the last of them",
+        f"{_AT}.reservedFirst",
+        1,
+        0,
+    ),
+)
+
+
+def _found(rule: str, stack: str, changes: Changes) -> list[str]:
+    return [entry.remedy for entry in found_in(RuleCase(rule, "bad", stack, changes))]
+
+
+@pytest.mark.parametrize(("rule", "stack", "changes", "remedy", "place", "enough", "short"), REMEDIES)
+def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
+    rule: str, stack: str, changes: Changes, remedy: str, place: str, enough: Any, short: Any
+) -> None:
+    assert _found(rule, stack, changes) == [remedy]
+    assert _found(rule, stack, {**changes, place: enough}) == []
+    assert _found(rule, stack, {**changes, place: short}) == [remedy]
+
+
+@pytest.mark.parametrize(
+    ("rule", "stack", "changes", "remedy"),
+    [
+        (
+            "ADR019",
+            "sriov-per-node",
+            _TWO_POOLS,
+            "add firstShare: 3 or a higher number, which leaves room for growth before it",
+        ),
+        (
+            "REL006",
+            "host-device",
+            {"software.gpuOperator.values": {"toolkit": {"version": "v1.18.1-ubi8"}}},
+            "write v1.18.1",
+        ),
+        (
+            "SUP001",
+            "spiderpool-macvlan",
+            {"fabric.model": "host-device"},
+            "allowed with spiderpool: macvlan or sriov or ib-sriov or ipoib; "
+            "host-device is offered by network-operator or doks",
+        ),
+        (
+            "SUP003",
+            "roce-macvlan",
+            {"fabric.linkType": "infiniband"},
+            "allowed on infiniband with network-operator: host-device or ib-sriov or ipoib or host-network",
+        ),
+        (
+            "SUP006",
+            "oke-h100",
+            {"fabric.manager": "doks", "fabric.model": "host-device"},
+            "allowed on oke: network-operator or spiderpool",
+        ),
+        ("SUP008", "host-device", {"software.releaseLine": "23.10"}, "allowed: 26.4"),
+    ],
+)
+def test_a_remedy_names_what_this_stack_may_have(rule: str, stack: str, changes: Changes, remedy: str) -> None:
+    assert _found(rule, stack, changes) == [remedy]
