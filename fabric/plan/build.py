@@ -51,7 +51,6 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
     shared = shared_plugin_config(case, rails) if advertised else None
     nccl = plan_nccl_files(case.shape, case.known, devices=row.access)
     offered = tuple(entry.name for entry in spec.fabric.namespaces)
-    own = operators.operator_namespaces(case)
     release = operators.network_operator(case) if "network-operator" in installed else None
     has_gpu_operator = "gpu-operator" in installed
     return Plan(
@@ -64,7 +63,7 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         sriov_plugin=virtual,
         shared_plugin=shared,
         nccl=nccl,
-        namespaces=(*own, *_created_namespaces(spec, own)),
+        namespaces=(*operators.operator_namespaces(case), *_created_namespaces(spec)),
         gpu_operator=operators.gpu_operator(case) if has_gpu_operator else None,
         gpu_operator_ready=operators.gpu_operator_ready(case.line) if has_gpu_operator else None,
         network_operator=release,
@@ -105,11 +104,11 @@ def _cluster(case: Case) -> PlannedCluster:
     )
 
 
-def _created_namespaces(spec: StackSpec, present: tuple[PlannedObject, ...]) -> tuple[PlannedObject, ...]:
+def _created_namespaces(spec: StackSpec) -> tuple[PlannedObject, ...]:
     # Jobs need IPC_LOCK, which the level `baseline` forbids.
     labels = {"pod-security.kubernetes.io/enforce": "privileged"}
     return tuple(
         PlannedObject(object=Namespace(metadata=ObjectMeta(name=entry.name, labels=labels)))
         for entry in spec.fabric.namespaces
-        if entry.create and entry.name not in {namespace.name for namespace in present}
+        if entry.create
     )

@@ -120,6 +120,38 @@ def test_in_ipv6_every_node_and_rail_has_a_64() -> None:
     assert plan.proof.growth.max_nodes == 4096
 
 
+@pytest.mark.parametrize(
+    ("section", "pods", "length"),
+    [
+        ({}, 2, 31),
+        ({"gateway": "first"}, 1, 31),
+        ({"gateway": "first"}, 2, 29),
+        ({"gateway": "last"}, 2, 29),
+        ({"gateway": "first", "reservedFirst": 1}, 1, 31),
+        ({"addressesPerNode": 6}, 1, 29),
+        ({"addressesPerNode": 7}, 1, 28),
+    ],
+)
+def test_a_nodes_prefix_is_the_longest_that_holds_its_pods_and_the_gateway(
+    section: Json, pods: int, length: int
+) -> None:
+    plan = planned({"supernet": "10.0.0.0/16", **section}, layout="per-node", addresses_per_nic=pods)
+
+    assert plan.pools[0].shares[0] == f"10.0.0.0/{length}"
+
+
+def test_a_node_can_have_a_32_to_itself() -> None:
+    section = {"supernet": "10.0.0.0/28", "railSlots": 8, "nodePrefixLength": 32}
+
+    assert planned(section, layout="per-node", nodes=2).pools[7].shares == ("10.0.0.14/32", "10.0.0.15/32")
+
+
+def test_in_ipv6_a_rail_of_64_is_cut_into_the_longest_prefixes() -> None:
+    plan = planned({"supernet": "fd00:10::/60"}, layout="per-node", rails=1)
+
+    assert (str(plan.pools[0].space), plan.pools[0].shares[0]) == ("fd00:10::/64", "fd00:10::/127")
+
+
 def test_a_127_has_one_address_beside_the_gateway() -> None:
     section = {"supernet": "fd00:10::/112", "nodePrefixLength": 127, "gateway": "first"}
     plan = planned(section, layout="per-node")
@@ -165,6 +197,18 @@ def test_text_order_of_pool_names_is_rail_order() -> None:
     assert names == sorted(names)
 
 
+def test_the_smallest_block_of_nv_ipam_binds_no_other_ipam() -> None:
+    section = {"supernet": "10.0.0.0/16", "addressesPerNode": 1}
+
+    assert planned(section, ipam="whereabouts", smallest_block=2).pools[0].shares[1] == "10.0.0.2"
+
+
+def test_what_is_excluded_is_passed_over_where_nodes_take_addresses_in_order() -> None:
+    section = {"supernet": "10.0.0.0/20", "exclude": ["10.0.0.3-10.0.0.9", "10.0.0.5"]}
+
+    assert planned(section, ipam="spiderpool").pools[0].shares[:3] == ("10.0.0.1", "10.0.0.2", "10.0.0.10")
+
+
 def test_spare_and_surge_nodes_count_but_get_no_share() -> None:
     plan = planned({"supernet": "10.0.0.0/20", "spareNodes": 4, "surgeNodes": 2}, nodes=10)
     pool = plan.pools[0]
@@ -176,7 +220,8 @@ def test_the_layout_none_has_no_pools_and_no_room_to_run_out_of() -> None:
     plan = answer({}, {"layout": "none", "ipam": "host"})
 
     assert isinstance(plan, AddressPlan)
-    assert (plan.pools, plan.supernet, plan.nic_address(0, 0)) == ((), None, None)
+    assert (plan.pools, plan.ipam, plan.supernet, plan.nic_address(0, 0)) == ((), None, None, None)
+    assert plan.proof.needed_per_node == 0
 
 
 def test_growth_is_counted_in_steps() -> None:
@@ -184,6 +229,55 @@ def test_growth_is_counted_in_steps() -> None:
 
     assert (growth.steps, growth.max_nodes, growth.ends_at) == (7, 254, "the addresses of rail-00")
     assert (growth.next_subnet, growth.next_supernet) == ("/23", "/19")
+
+
+@pytest.mark.parametrize(
+    ("section", "layout", "subnet", "supernet"),
+    [
+        ({"supernet": "10.0.0.0/20"}, "flat", "/19", "/19"),
+        ({"supernet": "10.0.0.0/16", "prefixLength": 24}, "per-rail", "/23", "/20"),
+        ({"supernet": "10.0.0.0/9"}, "per-rail", "/12", "/8"),
+    ],
+)
+def test_the_next_supernet_holds_the_next_subnet_once_for_every_rail_that_has_one(
+    section: Json, layout: str, subnet: str, supernet: str
+) -> None:
+    growth = planned(section, layout=layout).proof.growth
+
+    assert (growth.next_subnet, growth.next_supernet) == (subnet, supernet)
+
+
+def test_a_node_that_an_exclusion_starves_ends_growth_before_the_subnet_does() -> None:
+    growth = planned({"supernet": "10.0.0.0/20", "exclude": ["10.0.0.100"]}).proof.growth
+
+    assert (growth.max_nodes, growth.steps) == (99, 91)
+
+
+def test_a_reserved_end_that_covers_several_nodes_blocks_ends_growth_at_the_first_of_them() -> None:
+    section = {"supernet": "10.0.0.0/28", "railSlots": 1, "addressesPerNode": 2, "reservedLast": 5}
+
+    assert planned(section, rails=1, nodes=1).proof.growth.max_nodes == 5
+
+
+def test_beyond_a_limit_no_step_is_left() -> None:
+    plan = answer({"supernet": "10.0.0.0/8"}, {"ipam": "spiderpool", "nodes": 6000})
+
+    assert isinstance(plan, AddressPlan)
+    assert plan.proof.growth.steps == 0
+
+
+def test_the_proof_names_every_range_that_it_was_held_against_and_those_that_it_was_not() -> None:
+    ranges = AddressRanges.model_validate({"pods": "10.1.0.0/16", "nodes": "10.2.0.0/16", "reserved": ["10.3.0.0/16"]})
+    demand = AddressDemand(layout="flat", ipam="nv-ipam", rails=8, addresses_per_nic=1, nodes=8)
+    plan = plan_addresses(Addressing.model_validate({"supernet": "192.168.0.0/16"}), ranges, demand)
+
+    assert isinstance(plan, AddressPlan)
+    assert {entry.name: str(entry.range) for entry in plan.proof.disjoint_from} == {
+        "pods": "10.1.0.0/16",
+        "nodes": "10.2.0.0/16",
+        "reserved[0]": "10.3.0.0/16",
+    }
+    assert plan.proof.not_stated == ("services",)
 
 
 def test_no_larger_supernet_is_named_than_there_are() -> None:
@@ -208,6 +302,17 @@ def test_a_pool_object_of_nv_ipam_holds_so_many_nodes(names: tuple[str, ...], no
         ("the size of one pool object", 1_572_864, nodes)
     ]
     assert proof.growth.max_nodes == nodes
+
+
+@pytest.mark.parametrize(
+    ("layout", "ipam", "nodes"),
+    [("per-rail", "nv-ipam", [15728]), ("per-node", "spiderpool", []), ("per-rail", "whereabouts", [])],
+)
+def test_what_no_object_holds_for_every_node_sets_no_limit(layout: str, ipam: str, nodes: list[int]) -> None:
+    names = tuple(f"gpu-{node}" for node in range(8))
+    proof = planned({"supernet": "10.0.0.0/8"}, layout=layout, ipam=ipam, node_names=names).proof
+
+    assert [limit.nodes for limit in proof.limits] == nodes
 
 
 # What a user gets wrong: the section, what the planner says, and what it proposes.
@@ -299,6 +404,51 @@ MISTAKES: list[tuple[Json, Json, str, str, str]] = [
         "nodePrefixLength",
         "a node takes 28 addresses from each rail, but its /28 has 14 to give",
         "write nodePrefixLength: 27",
+    ),
+    (
+        {"supernet": "10.0.0.0/12", "nodePrefixLength": 28, "addressesPerNode": 20},
+        {"layout": "per-node"},
+        "nodePrefixLength",
+        "a node takes 20 addresses from each rail, but its /28 has 14 to give",
+        "write nodePrefixLength: 27, or leave addressesPerNode out",
+    ),
+    (
+        {"supernet": "10.0.0.0/24", "gateway": "last"},
+        {"layout": "flat", "ipam": "spiderpool", "nodes": 20},
+        "supernet",
+        "20 nodes x 1 address = 20 per pool, but 10.0.0.0/28 has 14 usable and so serves 14 nodes: 6 addresses short",
+        "write railSlots: 8 (it cuts anew, which moves addresses), or use a supernet of /23 or larger",
+    ),
+    (
+        {"supernet": "10.0.0.0/9", "railSlots": 8},
+        {"nodes": 2**20},
+        "supernet",
+        "1048576 nodes x 1 address = 1048576 per pool, but 10.0.0.0/12 has 1048574 usable and so serves 1048574 nodes: "
+        "2 addresses short",
+        "use a supernet of /8 or larger",
+    ),
+    (
+        {"supernet": "10.0.0.0/28", "railSlots": 1, "addressesPerNode": 4, "reservedLast": 4},
+        {"rails": 1, "nodes": 3, "addresses_per_nic": 3},
+        "reservedLast",
+        "node 3 gets a block of 4 from rail-00, of which 2 of the 3 addresses it takes are left after what is reserved "
+        "and excluded",
+        "write addressesPerNode: 3, or leave reservedFirst and reservedLast out",
+    ),
+    (
+        {"supernet": "10.0.0.0/24", "railSlots": 1, "addressesPerNode": 2},
+        {"rails": 1, "nodes": 250},
+        "supernet",
+        "250 nodes x 2 addresses = 500 per pool, but 10.0.0.0/24 has 254 usable and so serves 127 nodes: 246 addresses "
+        "short",
+        "write addressesPerNode: 1, or leave addressesPerNode out, or use a supernet of /23 or larger",
+    ),
+    (
+        {"supernet": "10.0.0.0/20", "nodePrefixLength": 24},
+        {"layout": "per-node", "nodes": 1},
+        "nodePrefixLength",
+        "a node's prefix of /24 does not divide the rail's 10.0.0.0/24",
+        "write nodePrefixLength: 31, or use a supernet of /19 or larger",
     ),
     (
         {"supernet": "10.0.0.0/16", "exclude": ["10.0.0.3-10.0.0.6"]},

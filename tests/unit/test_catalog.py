@@ -87,6 +87,8 @@ def test_the_catalog_is_read_once() -> None:
         ({"interface": "eth0"}, "interface given to two NICs: eth0"),
         ({"pci": "0000:0f:00.0"}, "PCI address of a GPU and of a NIC: 0000:0f:00.0"),
         ({"pci": "0000:0C:00.0"}, "is no PCI address; write dddd:bb:dd.f in lower case"),
+        ({"pci": "0000:0c:00.8"}, "is no PCI address; write dddd:bb:dd.f in lower case"),
+        ({"interface": "n" * 16}, "is no interface name; write at most 15 letters"),
         ({"nearest_gpu": 8}, "rail 0 names GPU 8 of 8"),
         ({"pci": None}, "pci is given for some RDMA NICs only; give it for all or for none"),
         ({"interface": None}, "interface is given for some RDMA NICs only"),
@@ -105,8 +107,13 @@ def test_a_row_that_contradicts_itself_is_refused(change: dict[str, Any], reason
     ("change", "reason"),
     [
         ({"nic_model": None}, "RDMA NICs are listed, but nicModel is missing"),
+        ({"nics": [], "nic_model": None}, "virtual functions without RDMA NICs"),
         ({"vf_support": "none"}, "virtual functions are counted, but vfSupport is none"),
         ({"provider": "doks"}, "the section `doks` belongs to provider doks, and to no other"),
+        (
+            {"doks": {"offer": "spot", "multi_node": True}},
+            "the section `doks` belongs to provider doks, and to no other",
+        ),
         ({"source": ""}, "at least 1 character"),
     ],
 )
@@ -129,6 +136,21 @@ def test_a_bad_size_is_named_with_its_file(tmp_path: Path) -> None:
 
     with pytest.raises(CatalogError, match=r"doks\.yaml: sizes\.gpu-h100x8-640gb\.mtu: Input should be"):
         read_sizes(table)
+
+
+@pytest.mark.parametrize("name", ["gpu-h100x0-640gb", "gpu-h100x08-640gb", "gpu-h100x8-0640gb", "gpu-h100x8-0gb"])
+def test_a_size_with_a_number_that_no_size_has_is_not_found(name: str) -> None:
+    assert catalog().find(name) is None
+
+
+@pytest.mark.parametrize(("driver", "setting"), [(None, "mlx5"), ("mlx5_core", "mlx5"), ("ionic", None)])
+def test_a_machine_whose_driver_is_not_known_is_taken_to_have_the_usual_one(
+    driver: str | None, setting: str | None
+) -> None:
+    known = row("server.dgx-h100.8")
+    shape = Shape.model_validate({**known, "nic_model": {**known["nic_model"], "driver": driver}})
+
+    assert nccl_environment(catalog().nccl, shape, "virtual").get("NCCL_IB_HCA") == setting
 
 
 def test_further_shapes_join_the_catalog_and_win_over_its_rows() -> None:

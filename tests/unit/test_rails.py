@@ -167,6 +167,12 @@ def test_a_rails_own_names_do_not_split_a_flat_fabrics_one_network() -> None:
     assert {(rail.network, rail.resource) for rail in rails} == {("rdma-fabric", "sriov_rdma_vf")}
 
 
+def test_a_flat_fabrics_one_network_and_pool_are_called_as_the_first_rail_is() -> None:
+    changes = {"fabric.addressing.layout": "flat", "fabric.rails": [{"rail": 0, "network": "blue"}]}
+
+    assert {(rail.network, rail.pool) for rail in fabric_of("oke-h100", changes).rails} == {("blue", "blue")}
+
+
 def test_rails_that_share_masters_keep_a_network_and_resource_each_in_a_flat_fabric() -> None:
     rails = fabric_of("roce-macvlan", {"fabric.addressing.layout": "flat"}).rails
 

@@ -119,6 +119,7 @@ def test_what_is_not_published_is_said_to_be_so() -> None:
 
     assert line_of(text, "MTU")[1:] == ["not", "published"]
     assert line_of(text, "0") == ["0", "-", "mlx5_0", "-", "-", "-"]
+    assert line_of(text_of("gpu-mi300x1-192gb-contracted"), "regions")[1:] == ["not", "published"]
 
 
 def test_a_shape_without_rdma_says_so_and_has_no_nic_table() -> None:

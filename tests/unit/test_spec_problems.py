@@ -96,6 +96,7 @@ def test_the_development_stack_is_faultless(problems_with: Any) -> None:
         ),
         ("software.releaseLine", "26.5", "no release line '26.5' -> did you mean '26.4'? allowed: 23.10, 26.4"),
         ("software.releaseLine", "23", "no release line '23' -> allowed: 23.10, 26.4"),
+        ("software.charts", "http://mirror", "'http://mirror' names no charts -> allowed: upstream, bundled, or a"),
         (
             "software.charts",
             "ftp://mirror",
@@ -123,6 +124,14 @@ def test_a_problem_inside_a_list_is_placed_by_its_entry(problems_with: Any) -> N
 
     assert only.path == "gpu-fabric:cluster.pools[0].taints[1].effect"
     assert only.remedy.startswith("allowed: 'NoSchedule', 'PreferNoSchedule' or 'NoExecute'")
+
+
+@pytest.mark.parametrize(("part", "says"), [("key", "this is no key of"), ("value", "this is no value of a taint")])
+def test_a_taint_that_no_node_can_carry_is_placed_by_its_part(problems_with: Any, part: str, says: str) -> None:
+    (only,) = problems_with({"cluster.pools[0].taints": [{"key": "dedicated", part: "a b"}]})
+
+    assert only.path == f"gpu-fabric:cluster.pools[0].taints[0].{part}"
+    assert says in only.message
 
 
 @pytest.mark.parametrize(

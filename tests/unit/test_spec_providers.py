@@ -97,6 +97,7 @@ def test_each_provider_has_a_form_of_its_own(doks_with: DocumentWith, oke_with: 
         ("cluster.region", "us-ashburn-1", "string should match pattern"),
         ("cluster.version", None, "this key is required -> add version: Kubernetes version: an exact slug such as"),
         ("cluster.version", 1.35, "must be text, in quotes where it looks like a number"),
+        ("cluster.version", "1.36.1-do.0-beta", "string should match pattern"),
         ("cluster.pools", [], "-> correct it: the GPU pools"),
         ("cluster.pools[0].nodes", 0, "must be greater than or equal to 1"),
         ("cluster.pools[0].node", 4, "this key is not known -> did you mean 'nodes'? remove it, or use one of: name"),
@@ -235,6 +236,18 @@ def test_a_pool_without_a_usable_shape_is_one_problem_on_every_provider(
     for make in (doks_with, oke_with):
         assert [place for _, place in refusals(make({"cluster.pools[0].shape": shape}))] == ["cluster.pools[0].shape"]
         assert [place for _, place in refusals(make({"cluster.pools": None}))] == ["cluster.pools"]
+
+
+def test_what_is_wrong_with_a_pool_that_nobody_wrote_is_not_told(oke_with: DocumentWith) -> None:
+    assert refusals(oke_with({"cluster.pools": [], "fabric.model": "ipoib"})) == [("SPC002", "cluster.pools")]
+
+
+def test_a_faulty_shape_without_virtual_functions_is_taken_to_have_none(own_with: DocumentWith) -> None:
+    faulty = {**SERVER, "vfsPerNic": 0, "mtu": "large"}
+
+    assert refusals(own_with({"cluster.shapes.rack-7": faulty, "fabric.model": "host-device"})) == [
+        ("SPC002", "cluster.shapes.rack-7.mtu")
+    ]
 
 
 def test_a_pool_may_have_a_shape_that_the_stack_file_describes(own_with: DocumentWith) -> None:

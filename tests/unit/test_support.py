@@ -118,6 +118,8 @@ def test_what_cannot_come_up_is_told_together_with_every_other_problem(
         prepare(document_with(changes), for_up=True)
 
     assert [entry.id for entry in refused.value.findings] == ["SPC002", "CLU001", "SUP007"]
+    ways = refused.value.findings[-1].remedy.partition("brought up can be: ")[2].split("; ")
+    assert len(ways) == sum(bool(row.up_providers) for row in catalog().support)
 
 
 def test_another_source_of_addresses_than_the_tested_one_is_planned_only(

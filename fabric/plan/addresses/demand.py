@@ -36,11 +36,6 @@ class AddressDemand(FrozenModel):
     smallest_block: int = 1
 
     @property
-    def numbers(self) -> tuple[int, ...]:
-        """The share of each node."""
-        return self.node_numbers or tuple(range(self.nodes))
-
-    @property
     def one_pool(self) -> bool:
         """Whether all rails take from one pool. From one pool Spiderpool gives two NICs of a pod the same address."""
         return self.layout == "flat" and self.ipam != "spiderpool"
@@ -67,7 +62,7 @@ class AddressDemand(FrozenModel):
 
 def wanted_nodes(addressing: Addressing, demand: AddressDemand) -> int:
     """Shares that must be there at the same time: every node's, those between, and spare and surge nodes'."""
-    return max(demand.numbers, default=-1) + 1 + addressing.spare_nodes + addressing.surge_nodes
+    return max(demand.node_numbers, default=demand.nodes - 1) + 1 + addressing.spare_nodes + addressing.surge_nodes
 
 
 def part_prefix(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> int:

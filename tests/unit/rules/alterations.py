@@ -152,6 +152,22 @@ def with_rail_0_in_the_pool_of_rail_1(plan: Plan) -> Plan:
     return _with_first_network(plan, other_pool)
 
 
+def with_rail_0_on_the_device_of_rail_1(plan: Plan) -> Plan:
+    return _with_first_network(plan, lambda config: config.update(device=plan.rails[1].resource))
+
+
+def with_one_spiderpool_network_of_mtu(mtu: int) -> Callable[[Plan], Plan]:
+    def alter(plan: Plan) -> Plan:
+        first, *others = plan.networks
+        assert isinstance(first.object, SpiderMultusConfig)
+        spec = first.object.spec
+        assert spec.macvlan is not None
+        altered = _with_spec(first, spec.model_copy(update={"macvlan": spec.macvlan.model_copy(update={"mtu": mtu})}))
+        return plan.model_copy(update={"networks": (altered, *others)})
+
+    return alter
+
+
 def with_rail_0_on_the_interface_of_rail_1(plan: Plan) -> Plan:
     def other_master(config: dict[str, Any]) -> None:
         config["plugins"][0]["master"] = plan.rails[1].interface

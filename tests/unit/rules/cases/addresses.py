@@ -98,6 +98,7 @@ CASES = (
         f"{_AT}.exclude[1]",
         f"{_AT}.exclude[2]",
     ),
+    bad("ADR010", "host-device", {f"{_AT}.exclude": ["192.168.0.0/15"]}, f"{_AT}.exclude[0]"),
     irrelevant("ADR010", "host-device"),
     good("ADR011", "sriov-per-node", {f"{_AT}.growthStep": 2}),
     bad("ADR011", "host-network", {f"{_AT}.supernet": "192.168.0.0/16"}, f"{_AT}.supernet"),

@@ -59,6 +59,7 @@ CASES = (
     bad("DEV005", "ib-sriov",
         {"fabric.rails": [{"rail": 0, "interface": "ib0"}, {"rail": 4, "interface": "ib0"}]},
         "fabric.rails[1].interface"),
+    bad("DEV005", "doks-h200", _rail(rail=0, interface="eth1"), "fabric.rails[0].interface"),
     irrelevant("DEV005", "ib-sriov"),
     good("DEV006", "ib-sriov", _rail(rail=0, nearestGpu=7)),
     bad("DEV006", "ib-sriov", _rail(rail=0, nearestGpu=8), "fabric.rails[0].nearestGpu"),

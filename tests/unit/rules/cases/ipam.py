@@ -34,6 +34,9 @@ CASES = (
     good("IPM004", "oke-h100"),
     good("IPM004", "sriov-whereabouts"),
     good("IPM004", "spiderpool-sriov-per-node"),
+    good("IPM004", "spiderpool-sriov-per-node", {
+        "fabric.addressing": {**_IPV6, "nodePrefixLength": 120, "reservedFirst": 1},
+    }),
     good("IPM004", "spiderpool-ib", {"fabric.addressing.layout": "flat"}),
     broken("IPM004", "oke-h100", without_the_pool_of_rail_0, "fabric.addressing.ipam"),
     broken("IPM004", "sriov-per-node", with_the_pool_of_rail_0_in_namespace_default, "fabric.addressing.ipam"),

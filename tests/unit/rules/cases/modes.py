@@ -9,6 +9,7 @@ CASES = (
     good("RDM001", "oke-h100"),
     good("RDM001", "oke-h100", {"fabric.rdmaMode": "shared"}),
     good("RDM001", "spiderpool-ib"),
+    good("RDM001", "ib-sriov"),
     good("RDM001", "spiderpool-ipoib", {"fabric.rdmaMode": "exclusive"}),
     broken("RDM001", "oke-h100", in_rdma_mode("shared"), "fabric.rdmaMode"),
     broken("RDM001", "oke-h100", with_one_network_that_keeps_the_device_on_the_host, "fabric.rdmaMode"),

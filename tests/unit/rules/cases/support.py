@@ -23,6 +23,7 @@ CASES = (
     good("SUP004", "roce-macvlan", {_LAYOUT: "flat"}),
     bad("SUP004", "roce-macvlan", {_LAYOUT: "none"}, _LAYOUT),
     bad("SUP004", "spiderpool-ib", {_LAYOUT: "per-node"}, _LAYOUT),
+    bad("SUP004", "ib-sriov", {_LAYOUT: "per-node"}, _LAYOUT),
     irrelevant("SUP004", "doks-h200", {"fabric.model": "sriov", _LAYOUT: "flat"}),
     good("SUP005", "host-device", {_IPAM: "whereabouts"}),
     bad("SUP005", "host-device", {_IPAM: "spiderpool"}, _IPAM),
