@@ -1,0 +1,83 @@
+"""Addresses of stacks with several pools of nodes, and of nodes that several pods share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from planned_addresses import Json
+
+from fabric.plan import Plan
+
+PlanWith = Callable[[Any], Plan]
+
+
+def pinned_pools(plan_with: PlanWith, first_pool: int) -> Plan:
+    """Two pools of named nodes with a prefix each; the second starts at share 32."""
+
+    def pool(name: str, nodes: int, **more: Any) -> Json:
+        names = [f"{name}-{node}" for node in range(nodes)]
+        return {"name": name, "shape": "BM.GPU.H100.8", "nodes": nodes, "nodeNames": names, **more}
+
+    pools = [pool("left", first_pool), pool("right", 3, firstShare=32)]
+    section = {"layout": "per-node", "supernet": "192.168.0.0/16", "nodePrefixLength": 30}
+    return plan_with({"cluster.pools": pools, "fabric.addressing": section})
+
+
+def test_a_pool_with_a_share_of_its_own_to_start_from_stays_when_another_grows(plan_with: PlanWith) -> None:
+    def prefixes(plan: Plan) -> dict[str, str]:
+        allocations = plan.ip_pools[0].object.manifest()["spec"]["staticAllocations"]
+        return {entry["nodeName"]: entry["prefix"] for entry in allocations}
+
+    small, large = prefixes(pinned_pools(plan_with, 2)), prefixes(pinned_pools(plan_with, 30))
+
+    assert small["right-0"] == "192.168.0.128/30"
+    assert {name: large[name] for name in small} == small
+
+
+def test_the_shares_between_two_pools_count_as_taken(plan_with: PlanWith) -> None:
+    plan = pinned_pools(plan_with, 2)
+
+    assert plan.addresses.with_shares().pools[0].shares[1:3] == ("192.168.0.4/30", "192.168.0.128/30")
+    assert plan.addresses.proof.growth.steps == 1024 - 35
+
+
+def test_the_addresses_of_a_nodes_nics_lie_in_the_share_that_its_pool_starts_from(plan_with: PlanWith) -> None:
+    assert str(pinned_pools(plan_with, 2).addresses.nic_address(2, 0)) == "192.168.0.129"
+
+
+def test_a_pool_without_a_first_share_comes_after_the_furthest_of_those_before_it(plan_with: PlanWith) -> None:
+    shares = {"far": 32, "near": 0, "rest": None}
+    pools = [
+        {"name": name, "shape": "BM.GPU.H100.8", "nodes": 2, "nodeNames": [f"{name}-0", f"{name}-1"]}
+        | ({} if first is None else {"firstShare": first})
+        for name, first in shares.items()
+    ]
+    section = {"layout": "per-node", "supernet": "192.168.0.0/16", "nodePrefixLength": 30}
+    plan = plan_with({"cluster.pools": pools, "fabric.addressing": section})
+
+    assert [number for number, _ in plan.addresses.numbered_nodes] == [32, 33, 0, 1, 34, 35]
+
+
+def test_where_one_pool_names_no_nodes_no_prefix_is_bound_to_a_name(plan_with: PlanWith) -> None:
+    pools = [{"name": name, "shape": "BM.GPU.H100.8", "nodes": 2} for name in ("named", "unnamed")]
+    pools[0]["nodeNames"] = ["gpu-a", "gpu-b"]
+    plan = plan_with({"cluster.pools": pools, "fabric.addressing.layout": "per-node"})
+
+    assert {"staticAllocations"} & set(plan.ip_pools[0].object.manifest()["spec"]) == set()
+
+
+@pytest.mark.parametrize(
+    ("changes", "block"),
+    [
+        ({"fabric.vfsPerNic": 4}, 4),
+        ({"fabric.model": "host-device", "fabric.vfsPerNic": 0}, 1),
+        ({"fabric.model": "macvlan"}, 1),
+        ({"fabric.model": "macvlan", "fabric.podsPerNic": 3}, 3),
+    ],
+)
+def test_a_nodes_share_holds_an_address_for_every_pod_that_a_nic_can_serve(
+    plan_with: PlanWith, changes: Json, block: int
+) -> None:
+    assert plan_with(changes).addresses.pools[0].addresses_per_node == block
