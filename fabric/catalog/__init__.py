@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from fabric.catalog.address_limit import AddressLimits
 from fabric.catalog.chart_key import ChartKeys, KeyProblem
 from fabric.catalog.doks_cluster import DoksClusterFacts
 from fabric.catalog.doks_size import DoksTable, size_shape
@@ -24,6 +25,7 @@ from fabric.catalog.topology import NumaNode, PciIdentity, Topology
 from fabric.tables import read_table
 
 __all__ = [
+    "AddressLimits",
     "Catalog",
     "CatalogError",
     "Chart",
@@ -122,6 +124,11 @@ class Catalog:
     def topologies(self) -> dict[str, Topology]:
         """PCI trees by shape."""
         return _topologies()
+
+    @property
+    def address_limits(self) -> AddressLimits:
+        """What bounds an address plan besides its own addresses."""
+        return _address_limits()
 
     @property
     def special_ranges(self) -> tuple[SpecialRange, ...]:
@@ -239,6 +246,11 @@ def _pod_settings() -> PodSettings:
 @cache
 def _nccl() -> tuple[NcclSetting, ...]:
     return tuple(NcclSetting.model_validate(row) for row in _table("nccl"))
+
+
+@cache
+def _address_limits() -> AddressLimits:
+    return AddressLimits.model_validate(_table("address_limits"))
 
 
 @cache

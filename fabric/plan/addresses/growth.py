@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
+from fabric.catalog import catalog
 from fabric.plan.addresses.capacity import shares_in
 from fabric.plan.addresses.demand import LARGEST_SUPERNET, AddressDemand, slot_bits, wanted_nodes
 from fabric.plan.addresses.model import AddressPool, Growth, Limit
 from fabric.spec import Addressing
 
-# etcd refuses larger requests by default (etcd documentation, --max-request-bytes).
-_OBJECT_BYTES = 1_572_864
-# One allocation in an nv-ipam pool's status, and one static allocation in its spec, as JSON with usual node names.
-_ALLOCATION_BYTES = 100
-# Spiderpool's SPIDERPOOL_IPPOOL_MAX_ALLOCATED_IPS, unless its agent is told otherwise.
-_SPIDERPOOL_ALLOCATED = 5_000
-
 
 def limits_of(addressing: Addressing, demand: AddressDemand) -> tuple[Limit, ...]:
     """The limits outside the address space that a plan meets, for one pool, the fullest."""
-    wanted = wanted_nodes(addressing, demand)
+    wanted, known = wanted_nodes(addressing, demand), catalog().address_limits
     if demand.ipam == "nv-ipam":
-        each = _ALLOCATION_BYTES * (2 if demand.node_names and demand.layout == "per-node" else 1)
+        # A node that is named has an allocation in the pool's spec beside the one in its status.
+        each = known.allocation_bytes.value * (2 if demand.node_names and demand.layout == "per-node" else 1)
         return (
             Limit(
                 name="the size of one pool object",
                 value=wanted * each,
-                limit=_OBJECT_BYTES,
-                unit="bytes",
-                nodes=_OBJECT_BYTES // each,
-                source=f"etcd's default request limit; nv-ipam keeps about {each} bytes a node in a pool",
+                limit=known.object_bytes.value,
+                unit=known.object_bytes.unit,
+                nodes=known.object_bytes.value // each,
+                source=f"{known.object_bytes.source}; nv-ipam keeps about {each} bytes a node in a pool",
             ),
         )
     if demand.ipam == "spiderpool" and demand.layout != "per-node":
@@ -36,10 +31,10 @@ def limits_of(addressing: Addressing, demand: AddressDemand) -> tuple[Limit, ...
             Limit(
                 name="the addresses that Spiderpool allocates from one pool",
                 value=wanted * each,
-                limit=_SPIDERPOOL_ALLOCATED,
-                unit="addresses",
-                nodes=_SPIDERPOOL_ALLOCATED // each,
-                source="Spiderpool's default for SPIDERPOOL_IPPOOL_MAX_ALLOCATED_IPS",
+                limit=known.spiderpool_allocated.value,
+                unit=known.spiderpool_allocated.unit,
+                nodes=known.spiderpool_allocated.value // each,
+                source=known.spiderpool_allocated.source,
             ),
         )
     return ()

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from fabric.catalog import catalog
 from fabric.k8s.base import ObjectMeta
 from fabric.k8s.spiderpool import SpiderIPPool, SpiderIPPoolSpec
 from fabric.plan.addresses import AddressPlan, AddressPool
 from fabric.plan.addresses.model import span_text
 from fabric.plan.addresses.space import AddressSpace
 from fabric.plan.records import PlannedObject
-
-# Spiderpool's webhook enumerates a pool's addresses one by one.
-_MOST_ADDRESSES = 65_536
 
 
 def pool_objects(addresses: AddressPlan) -> tuple[PlannedObject, ...]:
@@ -74,4 +72,5 @@ def _of_node(first: PlannedObject, pool: AddressPool, number: int, name: str, bo
 def _ranges(pool: AddressPool, number: int) -> tuple[str, ...]:
     """The addresses as Spiderpool writes them: merged and sorted, or every refresh would show a difference."""
     space = pool.available if pool.node_prefix_length is None else pool.share(number)
-    return tuple(span_text(pool.space.version, AddressSpace((run,))) for run in space.slice(0, _MOST_ADDRESSES).runs)
+    listed = space.slice(0, catalog().address_limits.spiderpool_listed.value)
+    return tuple(span_text(pool.space.version, AddressSpace((run,))) for run in listed.runs)

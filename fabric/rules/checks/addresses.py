@@ -10,10 +10,6 @@ from fabric.rules.registry import Problem, check
 from fabric.spec.network_types import IPNetwork
 from fabric.spec.places import dotted
 
-# Pods from which on Whereabouts' published times are no longer acceptable, and pools from which on nothing is known.
-_WHEREABOUTS_PODS = 300
-_SPIDERPOOL_POOLS = 512
-
 
 def _at(key: str) -> str:
     return dotted(("fabric", "addressing", key))
@@ -147,7 +143,7 @@ def every_key_has_an_effect(case: Case) -> Iterator[Problem]:
 def whereabouts_stays_small(case: Case) -> Iterator[Problem]:
     """Whereabouts serves no more pods than it can in time."""
     pods = case.nodes * case.pods_per_nic
-    if case.choices.ipam == "whereabouts" and pods > _WHEREABOUTS_PODS:
+    if case.choices.ipam == "whereabouts" and pods > case.known.address_limits.whereabouts_pods.value:
         yield Problem(
             _at("ipam"),
             f"Whereabouts would hand {case.demand.rails} addresses to each of {pods} pods, one lease at a time",
@@ -159,7 +155,8 @@ def whereabouts_stays_small(case: Case) -> Iterator[Problem]:
 def number_of_pools_is_proven(case: Case) -> Iterator[Problem]:
     """Spiderpool is not asked for more pools than anyone reports."""
     pools = case.nodes * case.demand.rails
-    if case.choices.ipam == "spiderpool" and case.demand.layout == "per-node" and pools > _SPIDERPOOL_POOLS:
+    known = case.known.address_limits.spiderpool_pools.value
+    if case.choices.ipam == "spiderpool" and case.demand.layout == "per-node" and pools > known:
         yield Problem(
             _at("layout"),
             f"the layout per-node makes {pools} SpiderIPPools, one a node and rail",
