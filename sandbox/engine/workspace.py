@@ -121,6 +121,14 @@ class Workspace:
         """The locks that runs have taken on a stack."""
         return list((self.backend / ".pulumi" / "locks").glob(f"**/{self.project}/{stack}/*.json"))
 
+    def torn_attributes(self) -> list[Path]:
+        """Attribute files beside the state that a killed engine left half written.
+
+        The file backend replaces the state itself in one step but writes `<state>.attrs` in place, and refuses a
+        state whose attributes do not parse ("failed to load checkpoint: EOF"). Without the file it reads the state.
+        """
+        return [file for file in self.backend.glob("**/*.attrs") if not _is_json(file)]
+
     def state(self, stack: str) -> StackState | None:
         """A stack's recorded state; None when there is no such stack."""
         try:
@@ -140,6 +148,14 @@ class Workspace:
             return None
         salt = document.get("encryptionsalt")
         return salt if isinstance(salt, str) else None
+
+
+def _is_json(file: Path) -> bool:
+    try:
+        json.loads(file.read_bytes())
+    except ValueError:
+        return False
+    return True
 
 
 def lies_in(kubeconfig: str, folder: Path) -> bool:

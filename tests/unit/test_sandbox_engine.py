@@ -250,6 +250,19 @@ def test_a_stale_lock_is_released_first(workspace: Workspace) -> None:
     assert asked == [["cancel", "--yes", "--stack", "dev"]]
 
 
+def test_half_written_attributes_of_the_state_are_dropped_and_whole_ones_kept(workspace: Workspace) -> None:
+    _checkpoint(workspace, [], [])
+    state = workspace.checkpoint("dev")
+    torn, whole = state.with_name("dev.json.attrs"), state.with_name("dev.json.bak.attrs")
+    torn.write_text("")
+    whole.write_text("{}\n")
+
+    _, said = _recover(workspace, FakeApi())
+
+    assert (torn.exists(), whole.exists()) == (False, True)
+    assert said == ["repaired: dropped dev.json.attrs, which an interrupted run had half written"]
+
+
 def test_a_second_run_is_refused_while_the_first_one_lives(workspace: Workspace) -> None:
     PidFile(workspace.home.pulumi / "run-owner.json").write(1)
 
