@@ -8,10 +8,10 @@ from typing import ClassVar
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResourcePatch
 
-from fabric.plan import PlannedObject, PlannedReadiness
+from fabric.plan import PlannedObject, PlannedReadiness, PlannedRollout
 
 # Resources that a component's children must wait for.
-After = Sequence[pulumi.Resource]
+After = Sequence[pulumi.Input[pulumi.Resource]]
 
 
 def child_options(parent: pulumi.Resource, provider: pulumi.ProviderResource, after: After) -> pulumi.ResourceOptions:
@@ -48,6 +48,25 @@ def await_readiness(name: str, readiness: PlannedReadiness, options: pulumi.Reso
         metadata={"name": readiness.name, "annotations": _wait(readiness.wait_for, readiness.timeout)},
         opts=options,
     )
+
+
+def roll_out(name: str, planned: PlannedRollout, options: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    """Make the pods of an operator's DaemonSet anew when an annotation changes, and wait until all of them run.
+
+    Nothing but that annotation is written.
+    """
+    arguments = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {
+            "name": planned.daemon_set,
+            "namespace": planned.namespace,
+            "annotations": {"pulumi.com/timeoutSeconds": str(planned.timeout)},
+        },
+        "spec": {"template": {"metadata": {"annotations": planned.annotations}}},
+    }
+    token = "kubernetes:apps/v1:DaemonSetPatch"
+    return pulumi.CustomResource(token, f"{name}-{planned.daemon_set}-configuration", arguments, options)
 
 
 def _wait(condition: str, seconds: int) -> dict[str, str]:

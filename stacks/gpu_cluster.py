@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from components.cluster.existing import ExistingCluster
+from components.cluster.handle import ClusterHandle
 from components.namespaces import Namespaces
 from components.operators.gpu_operator import GpuOperator
 from components.operators.network_operator import NetworkOperator
+from components.operators.sriov import SriovPolicies
+from components.operators.whereabouts import Whereabouts
+from components.rdma.host_preparation import CniPlugins, HostVirtualFunctions
 from components.rdma.ip_pools import IpPools
 from components.rdma.nccl import NcclFiles
 from components.rdma.networks import FabricNetworks
+from components.resources import After
 from fabric.plan import Plan
 from stacks.outputs import StackOutputs, stack_outputs
 
@@ -18,10 +23,7 @@ from stacks.outputs import StackOutputs, stack_outputs
 def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
     """Register every resource of the plan; `root` is the project's folder.
 
-    Order: namespaces, GPU Operator, the Network Operator's policy, pools, networks, NCCL files. The policy waits for
-    the GPU operands, because it needs their node labels and because the container toolkit restarts the runtime under
-    every pod. The Network Operator's chart needs neither and is installed at the same time as the GPU Operator's,
-    unless it holds a NodeFeatureRule (docs/decisions/0002).
+    Order: namespaces, GPU Operator, what the nodes need, the Network Operator's policies, pools, networks, NCCL files.
     """
     cluster = ExistingCluster("cluster", plan.cluster, root).handle
     provider = cluster.provider
@@ -31,17 +33,39 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
         if plan.gpu_operator is not None and plan.gpu_operator_ready is not None
         else None
     )
-    if plan.network_operator is None or plan.policy is None:
-        raise ValueError("this version brings up stacks of the Network Operator only; fabric.prepare refuses others")
-    network = NetworkOperator(
-        "network-operator",
-        plan.network_operator,
-        plan.policy,
-        provider,
-        after=(*namespaces, gpu.installed) if gpu is not None and plan.network_operator_needs_nfd else namespaces,
-        policy_after=() if gpu is None else (gpu.ready,),
-    )
-    pools = IpPools("ip-pools", plan.ip_pools, provider, (network.policy,)).resources
-    networks = FabricNetworks("networks", plan.networks, provider, (*namespaces, *pools)).resources
-    NcclFiles("nccl", plan.nccl_config_maps, provider, (*namespaces, *networks))
+    fabric = namespaces if plan.network_operator is None else _fabric(plan, cluster, namespaces, gpu)
+    NcclFiles("nccl", plan.nccl_config_maps, provider, (*namespaces, *fabric))
     return stack_outputs(plan, cluster)
+
+
+def _fabric(plan: Plan, cluster: ClusterHandle, namespaces: After, gpu: GpuOperator | None) -> After:
+    """The Network Operator and everything that its networks need; gives the networks.
+
+    The policy waits for the GPU operands, because it needs their node labels and because the container toolkit restarts
+    the runtime under every pod. The chart needs neither and is installed at the same time as the GPU Operator's, unless
+    it holds a NodeFeatureRule (docs/decisions/0002). Virtual functions come before the device plug-in, which looks for
+    them when it starts.
+    """
+    provider = cluster.provider
+    labelled = (*namespaces, gpu.installed) if gpu is not None else namespaces
+    plugins = CniPlugins("cni-plugins", plan.cni_plugins, provider, labelled).resources if plan.cni_plugins else ()
+    functions = (
+        HostVirtualFunctions("virtual-functions", plan.virtual_functions, provider, labelled).resources
+        if plan.virtual_functions
+        else ()
+    )
+    operator = NetworkOperator(
+        "network-operator",
+        plan,
+        provider,
+        after=labelled if plan.network_operator_needs_nfd else namespaces,
+        policy_after=(*functions, *(() if gpu is None else (gpu.ready,))),
+    )
+    ready: After = (*operator.ready, *plugins)
+    if plan.sriov_synced is not None:
+        policies = SriovPolicies("sriov", plan.sriov_policies, plan.sriov_synced, cluster, ready)
+        ready = (*ready, *policies.ready)
+    if plan.whereabouts is not None:
+        ready = (*ready, Whereabouts("whereabouts", plan.whereabouts, provider, namespaces).installed)
+    pools = IpPools("ip-pools", plan.ip_pools, provider, ready).resources if plan.ip_pools else ()
+    return FabricNetworks("networks", plan.networks, provider, (*namespaces, *ready, *pools)).resources

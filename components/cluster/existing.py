@@ -34,7 +34,9 @@ class ExistingCluster(pulumi.ComponentResource):
         # A digest of address and authority gives nothing away, and a secret output would hide it from its readers.
         cluster_id = pulumi.Output.unsecret(identity)
         provider = kubernetes_provider(f"{name}-kubernetes", kubeconfig, cluster.context, cluster_id, self)
-        self.handle = ClusterHandle(provider=provider, cluster_id=cluster_id, kubeconfig=kubeconfig)
+        self.handle = ClusterHandle(
+            provider=provider, cluster_id=cluster_id, kubeconfig=kubeconfig, context=cluster.context
+        )
         self.register_outputs({"clusterId": cluster_id, "kubeconfig": kubeconfig})
 
 

@@ -10,11 +10,16 @@ from pulumi_kubernetes import Provider
 
 @dataclass(frozen=True)
 class ClusterHandle:
-    """A cluster to build on. `kubeconfig` is secret; `cluster_id` is the cluster's own identity, never a constant."""
+    """A cluster to build on.
+
+    `kubeconfig` is secret, and `context` the one of its contexts that is meant; `cluster_id` is the cluster's own
+    identity, never a constant.
+    """
 
     provider: Provider
     cluster_id: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
+    context: str | None
 
 
 def kubernetes_provider(

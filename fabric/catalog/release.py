@@ -9,26 +9,42 @@ from typing import Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from fabric.catalog.shape import Vendor
+from fabric.catalog.shape import ShapeProvider, Vendor
 from fabric.catalog.version import RangeText, VersionRange, VersionText
 from fabric.model import FrozenModel
 
-ChartName = Literal["gpu-operator", "network-operator", "spiderpool"]
+ChartName = Literal["gpu-operator", "network-operator", "spiderpool", "whereabouts"]
 Component = Literal[
-    "sriovDevicePlugin", "rdmaSharedDevicePlugin", "ibKubernetes", "nvIpam", "multus", "cniPlugins", "ipoib"
+    "ofedDriver",
+    "sriovDevicePlugin",
+    "rdmaSharedDevicePlugin",
+    "ibKubernetes",
+    "nvIpam",
+    "multus",
+    "cniPlugins",
+    "ipoib",
+    "sriovCni",
+    "ibSriovCni",
+    "rdmaCni",
 ]
-StandaloneName = Literal["multus", "whereabouts"]
+StandaloneName = Literal["multus", "hostPreparation"]
 Needed = Literal["kubernetes", "gpu-operator", "network-operator", "nfd", "spiderpool-crds"]
 
 
 class Chart(FrozenModel):
-    """A Helm chart at an exact version. `timeout` is in seconds; `values` are what the line always needs."""
+    """A Helm chart at an exact version.
+
+    `chart` is its name in the repository where that differs from the release's. `timeout` is in seconds. `values` are
+    what the line always needs, `host_values` what nodes of a vendor's machines need on top.
+    """
 
     repository: str
+    chart: str | None = None
     version: str
     namespace: str
     timeout: int = Field(ge=60)
     values: dict[str, JsonValue]
+    host_values: dict[ShapeProvider, dict[str, JsonValue]] = {}
 
 
 class ImagePlace(FrozenModel):
@@ -108,16 +124,30 @@ class Requirement(FrozenModel):
     source: str
 
 
+class GpuDirectDefault(FrozenModel):
+    """How NICs reach GPU memory in a line, and why so."""
+
+    default: Literal["dma-buf", "peermem"]
+    why: str
+    source: str
+
+
 class ReleaseLine(FrozenModel):
     """One tested set.
 
-    `planned` says whether this version of the program can plan the line. nv-ipam differs by line:
-    `nv_ipam_smallest_block` is the smallest number of addresses per node, `nv_ipam_needs_gateway` whether a pool must
-    name one, `nv_ipam_cidr_pools` whether the kind CIDRPool exists.
+    `policy_by` says who makes the NicClusterPolicy: the Network Operator's chart from its values, or the stack as an
+    object. `nic_node_policies` and `sriov_operator` say whether the line has the kind NicNodePolicy, and an SR-IOV
+    operator that its chart configures. `plugin_daemon_sets` names the device plug-ins' DaemonSets. nv-ipam differs by
+    line: `nv_ipam_smallest_block` is the smallest number of addresses per node, `nv_ipam_needs_gateway` whether a pool
+    must name one, `nv_ipam_cidr_pools` whether the kind CIDRPool exists.
     """
 
     name: str
-    planned: bool
+    policy_by: Literal["chart", "stack"]
+    nic_node_policies: bool
+    sriov_operator: bool
+    plugin_daemon_sets: dict[Component, str]
+    gpu_direct: GpuDirectDefault
     charts: dict[ChartName, Chart]
     images: ComponentImages
     standalone: dict[StandaloneName, StandaloneComponent] = {}

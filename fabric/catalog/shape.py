@@ -41,6 +41,7 @@ InterfaceName = Annotated[str, AfterValidator(_interface)]
 CLOUD_SHAPES = {"doks": "doks", "oke": "oci"}
 """Whose machine types the clusters of a provider have; a cluster that exists may have any."""
 
+ShapeProvider = Literal["oci", "doks", "server", "inline"]
 Vendor = Literal["nvidia", "amd"]
 LinkType = Literal["ether", "infiniband"]
 
@@ -165,7 +166,7 @@ class Shape(Hardware):
     """
 
     name: str
-    provider: Literal["oci", "doks", "server", "inline"]
+    provider: ShapeProvider
     vf_support: Literal["preview", "experimental", "none", "host"] = "none"
     doks: DoksSize | None = None
     known: bool = True

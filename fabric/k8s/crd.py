@@ -1,7 +1,8 @@
 """CustomResourceDefinitions built from the typed models, for clusters where no vendor's chart brings them.
 
-The API server accepts only a structural OpenAPI v3 schema: no references, no unions, no null, and a type
-on every value. A declared schema is what makes the server reject wrong types and undeclared fields.
+The API server accepts only a structural OpenAPI v3 schema: no references, no null, a type on every value, and
+of unions only that of a whole number and a text. A declared schema is what makes the server reject wrong types
+and undeclared fields.
 """
 
 from typing import Any
@@ -9,6 +10,9 @@ from typing import Any
 from fabric.k8s.base import KubernetesObject
 
 Schema = dict[str, Any]
+
+# A field says this in place of a type; the API server knows no other union.
+_INT_OR_STRING = "x-kubernetes-int-or-string"
 
 # Keywords of JSON Schema that mean the same in a structural schema.
 _KEPT = (
@@ -94,6 +98,8 @@ def _structural(schema: Schema, definitions: dict[str, Schema], path: str) -> Sc
             raise TypeError(f"{path}: a CustomResourceDefinition cannot hold a union of {len(options)} types")
         siblings = {key: value for key, value in schema.items() if key != "anyOf"}
         return _structural({**options[0], **siblings}, definitions, path)
+    if schema.get(_INT_OR_STRING):
+        return {key: schema[key] for key in ("description", _INT_OR_STRING) if key in schema}
     if "type" not in schema and "const" not in schema:
         raise TypeError(f"{path}: a CustomResourceDefinition needs one type for every value")
     result = {key: schema[key] for key in _KEPT if key in schema}

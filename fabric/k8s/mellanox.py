@@ -265,7 +265,7 @@ class AppliedState(KubernetesModel):
     message: str | None = None
 
 
-class NicClusterPolicyStatus(KubernetesModel):
+class PolicyStatus(KubernetesModel):
     """What the operator reports; wait for state `ready`."""
 
     state: State
@@ -284,7 +284,7 @@ class NicClusterPolicy(KubernetesObject):
     printer_columns: ClassVar[dict[str, str]] = {"Status": ".status.state"}
 
     spec: NicClusterPolicySpec
-    status: NicClusterPolicyStatus | None = None
+    status: PolicyStatus | None = None
 
     @model_validator(mode="after")
     def _the_reconciled_name(self) -> Self:

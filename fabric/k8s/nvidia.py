@@ -11,6 +11,10 @@ CLUSTER_POLICY_NAME = "cluster-policy"
 """The name that the chart gives the one ClusterPolicy."""
 
 
+GPU_TOLERATION = Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule")
+"""What operands of both of NVIDIA's operators, and Node Feature Discovery's worker, tolerate by default."""
+
+
 class OperandImage(KubernetesModel):
     """Image and start-up settings of an operand of the GPU Operator."""
 

@@ -3,7 +3,14 @@
 from fabric.plan.build import build
 from fabric.plan.plan import Plan, PlannedCluster, PlannedPool
 from fabric.plan.rails import Rail
-from fabric.plan.records import ChartReference, HelmRelease, PlannedObject, PlannedReadiness
+from fabric.plan.records import (
+    ChartReference,
+    HelmRelease,
+    PlannedObject,
+    PlannedReadiness,
+    PlannedRollout,
+    PlannedWait,
+)
 from fabric.plan.workload import FabricContract
 
 __all__ = [
@@ -15,6 +22,8 @@ __all__ = [
     "PlannedObject",
     "PlannedPool",
     "PlannedReadiness",
+    "PlannedRollout",
+    "PlannedWait",
     "Rail",
     "build",
 ]

@@ -9,13 +9,15 @@ from fabric.k8s.core import Namespace
 from fabric.k8s.mellanox import NIC_LABEL
 from fabric.plan import operators
 from fabric.plan.addresses import AddressPlan
-from fabric.plan.case import Case, case_of
+from fabric.plan.case import Case, NodeGroup, case_of
+from fabric.plan.cni_plugins import cni_plugins
 from fabric.plan.devices import shared_plugin_config, sriov_plugin_config
+from fabric.plan.host import virtual_functions
 from fabric.plan.ipam import pool_objects
 from fabric.plan.nccl_files import nccl_config_maps, plan_nccl_files
 from fabric.plan.networks import networks
-from fabric.plan.plan import Plan, PlannedCluster, PlannedPool
-from fabric.plan.rails import plan_rails
+from fabric.plan.plan import Plan, PlannedCluster, PlannedNodes, PlannedPool
+from fabric.plan.rails import group_rails, plan_rails
 from fabric.plan.records import PlannedObject
 from fabric.plan.workload import plan_workload
 from fabric.rules import ConfigurationError, errors, findings
@@ -45,14 +47,16 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
     assert row is not None, "a pair that is not in the support matrix was refused"
     rails = plan_rails(case)
     installed = operators.charts(case)
-    by_policy = case.choices.manager == "network-operator" and row.access in ("virtual", "physical")
-    virtual = sriov_plugin_config(case, rails) if by_policy else None
-    advertised = row.access == "shared" and any(rail.resource is not None for rail in rails)
-    shared = shared_plugin_config(case, rails) if advertised else None
+    groups = tuple(_nodes(case, group) for group in case.groups)
+    configurations = {(group.sriov_plugin, group.shared_plugin) for group in groups}
+    # One configuration serves all nodes, unless kinds of nodes have their NICs elsewhere.
+    virtual, shared = configurations.pop() if len(configurations) == 1 else (None, None)
     nccl = plan_nccl_files(case.shape, case.known, devices=row.access)
     offered = tuple(entry.name for entry in spec.fabric.namespaces)
-    release = operators.network_operator(case) if "network-operator" in installed else None
+    release = operators.network_operator(case, virtual, shared) if "network-operator" in installed else None
+    by_stack = release is not None and case.line.policy_by == "stack"
     has_gpu_operator = "gpu-operator" in installed
+    separate = groups if configurations else ()
     return Plan(
         stack=spec.name,
         release_line=case.line.name,
@@ -62,14 +66,26 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         addresses=addresses,
         sriov_plugin=virtual,
         shared_plugin=shared,
+        node_groups=separate,
         nccl=nccl,
         namespaces=(*operators.operator_namespaces(case), *_created_namespaces(spec)),
         gpu_operator=operators.gpu_operator(case) if has_gpu_operator else None,
         gpu_operator_ready=operators.gpu_operator_ready(case.line) if has_gpu_operator else None,
         network_operator=release,
         network_operator_needs_nfd=release is not None and operators.needs_feature_discovery(release),
+        whereabouts=operators.whereabouts(case) if "whereabouts" in installed else None,
         spiderpool=operators.spiderpool(case, shared) if "spiderpool" in installed else None,
-        policy=None if release is None else operators.nic_cluster_policy(case, virtual, shared),
+        cni_plugins=cni_plugins(case),
+        virtual_functions=virtual_functions(case),
+        policy=operators.nic_cluster_policy(case, virtual, shared) if by_stack else None,
+        policy_ready=operators.policy_ready() if release is not None and not by_stack else None,
+        node_policies=tuple(
+            operators.nic_node_policy(case, group, nodes.sriov_plugin, nodes.shared_plugin)
+            for group, nodes in zip(case.groups, separate, strict=False)
+        ),
+        plugin_rollouts=operators.rollouts(case, virtual, shared) if release is not None else (),
+        sriov_policies=operators.sriov_policies(case) if case.choices.by_sriov_operator else (),
+        sriov_synced=operators.sriov_synced(case) if case.choices.by_sriov_operator else None,
         # nv-ipam gives every node of the cluster a share, CPU nodes too, unless it is told which nodes are meant; where
         # no label tells them, by the one that the operator itself selects nodes with its NICs by.
         ip_pools=pool_objects(
@@ -79,6 +95,24 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         nccl_config_maps=nccl_config_maps(nccl, offered),
         workload=plan_workload(case, rails, nccl, offered, operators.tolerations(case)),
         findings=(),
+    )
+
+
+def _nodes(case: Case, group: NodeGroup) -> PlannedNodes:
+    """One kind of nodes, with what the Network Operator's policies say about its devices."""
+    rails, row = group_rails(case, group), case.choices.row
+    assert row is not None, "a pair that is not in the support matrix was refused"
+    by_policy = case.choices.manager == "network-operator" and not case.choices.by_sriov_operator
+    advertised = row.access == "shared" and any(rail.resource is not None for rail in rails)
+    return PlannedNodes(
+        name=group.name,
+        shape=group.shape.name,
+        labels=group.labels,
+        rails=rails,
+        sriov_plugin=sriov_plugin_config(case, group.shape, rails)
+        if by_policy and row.access in ("virtual", "physical")
+        else None,
+        shared_plugin=shared_plugin_config(case, rails) if advertised else None,
     )
 
 

@@ -18,18 +18,31 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class NodeGroup:
+    """GPU nodes that are alike: the pools of one shape.
+
+    `name` is the first pool's. `shape` has what the stack file says about single rails. `labels` are those that all
+    nodes of the group carry, the machine type among them where a cloud marks it.
+    """
+
+    name: str
+    shape: Shape
+    labels: dict[str, str]
+
+
+@dataclass(frozen=True)
 class Case:
     """A stack under examination.
 
-    `shapes` holds each pool's shape, in pool order; `shape` is the first one with what the stack file says about single
-    rails. `addresses` is None where the layout needs a supernet and has none, or where the shape has no RDMA NICs.
+    `shapes` holds each pool's shape, in pool order; `groups` the kinds of nodes, of which most stacks have one.
+    `addresses` is None where the layout needs a supernet and has none, or where the shape has no RDMA NICs.
     `plan` is None before it is made.
     """
 
     spec: StackSpec
     known: Catalog
     shapes: tuple[Shape, ...]
-    shape: Shape
+    groups: tuple[NodeGroup, ...]
     line: ReleaseLine
     choices: Choices
     demand: AddressDemand
@@ -47,12 +60,15 @@ class Case:
         return self.spec.fabric.mtu or self.shape.mtu
 
     @property
+    def shape(self) -> Shape:
+        """The shape of the first kind of nodes: rails and GPUs are those of all others, too."""
+        return self.groups[0].shape
+
+    @property
     def node_labels(self) -> dict[str, str]:
-        """Labels that tell the GPU nodes from others: the machine type where a cloud marks it, and the pools' own."""
-        first, *others = (pool.labels for pool in self.spec.cluster.pools)
-        common = {key: text for key, text in sorted(first.items()) if all(labels.get(key) == text for labels in others)}
-        by_type = {INSTANCE_TYPE_LABEL: self.shape.name} if self.shape.provider in ("oci", "doks") else {}
-        return {**by_type, **common}
+        """Labels that tell the GPU nodes from others: what all kinds of them have in common."""
+        first, *others = (group.labels for group in self.groups)
+        return _common(first, others)
 
     @property
     def pods_per_nic(self) -> int:
@@ -64,7 +80,8 @@ def case_of(spec: StackSpec) -> Case:
     """The case of a spec, up to its addresses."""
     known = spec.catalog
     shapes = tuple(_found(known, pool.shape) for pool in spec.cluster.pools)
-    shape = shape_on_nodes(shapes[0], spec.fabric)
+    groups = _groups(spec, shapes)
+    shape = groups[0].shape
     line = known.releases[spec.software.release_line]
     choices = choices_of(spec, shape, known)
     demand = _demand(spec, shape, line, choices)
@@ -74,7 +91,7 @@ def case_of(spec: StackSpec) -> Case:
         spec=spec,
         known=known,
         shapes=shapes,
-        shape=shape,
+        groups=groups,
         line=line,
         choices=choices,
         demand=demand,
@@ -87,6 +104,28 @@ def _found(known: Catalog, name: str) -> Shape:
     if shape is None:
         raise LookupError(f"the spec was validated against another catalog: it has no shape {name!r}")
     return shape
+
+
+def _groups(spec: StackSpec, shapes: Sequence[Shape]) -> tuple[NodeGroup, ...]:
+    by_shape: dict[str, list[Pool]] = {}
+    known = {}
+    for pool, shape in zip(spec.cluster.pools, shapes, strict=True):
+        by_shape.setdefault(shape.name, []).append(pool)
+        known[shape.name] = shape_on_nodes(shape, spec.fabric)
+    return tuple(
+        NodeGroup(name=pools[0].name, shape=known[name], labels=_labels(known[name], pools))
+        for name, pools in by_shape.items()
+    )
+
+
+def _labels(shape: Shape, pools: Sequence[Pool]) -> dict[str, str]:
+    first, *others = (pool.labels for pool in pools)
+    by_type = {INSTANCE_TYPE_LABEL: shape.name} if shape.provider in ("oci", "doks") else {}
+    return {**by_type, **_common(first, others)}
+
+
+def _common(first: dict[str, str], others: Sequence[dict[str, str]]) -> dict[str, str]:
+    return {key: text for key, text in sorted(first.items()) if all(labels.get(key) == text for labels in others)}
 
 
 def shape_on_nodes(shape: Shape, fabric: Fabric) -> Shape:

@@ -7,11 +7,15 @@ from fabric.catalog.shape import LinkType
 from fabric.model import FrozenModel
 from fabric.spec import StackSpec
 from fabric.spec.addressing import Ipam, Layout
-from fabric.spec.fabric import Manager, Model, RdmaMode
+from fabric.spec.fabric import Manager, Model, RdmaMode, VirtualFunctions
 
 
 class Choices(FrozenModel):
-    """Every choice made. `row` is the matrix' row for manager and model; None where the two do not go together."""
+    """Every choice made.
+
+    `virtual_functions` is None where no pod gets one, or where their manager makes them its own way. `row` is the
+    matrix' row for manager and model; None where the two do not go together.
+    """
 
     provider: str
     manager: Manager
@@ -20,7 +24,13 @@ class Choices(FrozenModel):
     link_type: LinkType
     layout: Layout
     ipam: Ipam | None
+    virtual_functions: VirtualFunctions | None
     row: Support | None
+
+    @property
+    def by_sriov_operator(self) -> bool:
+        """Whether the SR-IOV operator advertises the virtual functions and makes the networks."""
+        return self.virtual_functions in ("sriov-operator", "externally-managed")
 
 
 def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
@@ -34,6 +44,7 @@ def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
     row = next((row for row in rows if row.model == model), None)
     # Without a row nothing is known to need a supernet, so none is asked for.
     layout = addressing.layout or (row.layouts[0] if row else "per-rail" if addressing.supernet else "none")
+    has_vfs = manager == "network-operator" and row is not None and row.access == "virtual"
     return Choices(
         provider=spec.cluster.provider,
         manager=manager,
@@ -42,6 +53,7 @@ def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
         link_type=link_type,
         layout=layout,
         ipam=addressing.ipam or next(iter(row.ipams if row else ()), None),
+        virtual_functions=(fabric.virtual_functions or "node-image") if has_vfs else None,
         row=row,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fabric.catalog import Shape
 from fabric.k8s.device_plugin import DeviceSelectors, SriovDevicePluginConfig, SriovResource
 from fabric.k8s.rdma_device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig, RdmaSharedResource
 from fabric.plan.case import Case
@@ -11,38 +12,52 @@ from fabric.plan.rails import Rail
 _LOOK_AGAIN_S = 300
 
 
-def sriov_plugin_config(case: Case, rails: tuple[Rail, ...]) -> SriovDevicePluginConfig:
-    """One resource per resource name of the rails, for the SR-IOV network device plug-in.
+def sriov_plugin_config(case: Case, shape: Shape, rails: tuple[Rail, ...]) -> SriovDevicePluginConfig:
+    """One resource per resource name of the rails, for the SR-IOV network device plug-in on nodes of one shape."""
+    return SriovDevicePluginConfig(
+        resource_list=tuple(
+            SriovResource(
+                resource_prefix=members[0].resource_prefix,
+                resource_name=name,
+                selectors=_selectors(case, shape, members, all_rails=len(members) == len(rails)),
+            )
+            for name, members in rails_by_resource(rails).items()
+        )
+    )
+
+
+def rails_by_resource(rails: tuple[Rail, ...]) -> dict[str, list[Rail]]:
+    """The rails that share each resource, in rail order."""
+    by_resource: dict[str, list[Rail]] = {}
+    for rail in rails:
+        by_resource.setdefault(rail.resource or "", []).append(rail)
+    return by_resource
+
+
+def _selectors(case: Case, shape: Shape, rails: list[Rail], *, all_rails: bool) -> DeviceSelectors:
+    """How a resource's devices are found on a node.
 
     NICs are selected by PCI address where it is known, since interface names differ between node images. Virtual
     functions are named by the physical one that they belong to.
     """
-    nic, virtual = case.shape.nic_model, case.choices.row is not None and case.choices.row.access == "virtual"
+    nic, virtual = shape.nic_model, case.choices.row is not None and case.choices.row.access == "virtual"
     device = None if nic is None else nic.vf_device_id if virtual else nic.device_id
-    by_resource: dict[str, list[Rail]] = {}
-    for rail in rails:
-        by_resource.setdefault(rail.resource or "", []).append(rail)
-    resources = []
-    for name, members in by_resource.items():
-        addresses = tuple(rail.pci for rail in members if rail.pci)
-        interfaces = tuple(rail.interface for rail in members if rail.interface)
-        resources.append(
-            SriovResource(
-                resource_prefix=members[0].resource_prefix,
-                resource_name=name,
-                selectors=DeviceSelectors(
-                    vendors=_one(nic.vendor_id if nic else None),
-                    devices=_one(device),
-                    drivers=_one(nic.driver if nic else None),
-                    root_devices=addresses or None if virtual else None,
-                    pci_addresses=None if virtual else addresses or None,
-                    pf_names=interfaces or None if not addresses else None,
-                    link_types=("infiniband",) if case.choices.link_type == "infiniband" else None,
-                    is_rdma=True,
-                ),
-            )
-        )
-    return SriovDevicePluginConfig(resource_list=tuple(resources))
+    drivers = _one(nic.driver if nic else None)
+    if case.line.policy_by == "chart" and all_rails and virtual and device is not None:
+        # The OKE guide's own form: every virtual function of the node by its device id.
+        return DeviceSelectors(devices=(device,), drivers=drivers, is_rdma=True)
+    addresses = tuple(rail.pci for rail in rails if rail.pci) or None
+    interfaces = tuple(rail.interface for rail in rails if rail.interface) or None
+    return DeviceSelectors(
+        vendors=_one(nic.vendor_id if nic else None),
+        devices=_one(device),
+        drivers=drivers,
+        root_devices=addresses if virtual else None,
+        pci_addresses=None if virtual else addresses,
+        pf_names=interfaces if not addresses else None,
+        link_types=("infiniband",) if case.choices.link_type == "infiniband" else None,
+        is_rdma=True,
+    )
 
 
 def shared_plugin_config(case: Case, rails: tuple[Rail, ...]) -> RdmaSharedDevicePluginConfig:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fabric.k8s.base import KubernetesObject, ObjectMeta
 from fabric.k8s.cni import RESOURCE_NAME_ANNOTATION, NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from fabric.k8s.cni_config import (
+    ChainedPlugin,
     CniChain,
-    CniPlugin,
     HostDevicePlugin,
     IbSriovPlugin,
     InterfacePlugin,
@@ -20,8 +20,10 @@ from fabric.k8s.cni_config import (
     SriovPlugin,
     TuningPlugin,
 )
+from fabric.k8s.cni_text import ipam_text, meta_plugins_text
 from fabric.k8s.spider_networks import SpiderIbSriov, SpiderIpoib, SpiderMacvlan, SpiderPools, SpiderSriov
 from fabric.k8s.spiderpool import SpiderMultusConfig, SpiderMultusConfigSpec
+from fabric.k8s.sriov_operator import NetworkSpec, SriovIBNetwork, SriovNetwork, SriovNetworkSpec
 from fabric.plan.addresses import AddressPlan
 from fabric.plan.case import Case
 from fabric.plan.ipam import cni_ipam
@@ -33,11 +35,39 @@ from fabric.plan.records import PlannedObject
 def networks(case: Case, rails: tuple[Rail, ...], addresses: AddressPlan) -> tuple[PlannedObject, ...]:
     """One network per rail (or one for all rails that share a resource) in every namespace; none on host networks."""
     by_network = {rail.network: rail for rail in rails if rail.network is not None}
+    if by_operator(case):
+        return tuple(PlannedObject(object=_operator_network(case, rail, addresses)) for rail in by_network.values())
     return tuple(
         PlannedObject(object=_network(case, rail, name, entry.name, addresses))
         for entry in case.spec.fabric.namespaces
         for name, rail in by_network.items()
     )
+
+
+def by_operator(case: Case) -> bool:
+    """Whether the SR-IOV operator makes the networks from objects of its own.
+
+    Such an object lies in the operator's namespace under the network's name, so it serves one namespace only; and its
+    InfiniBand form has no partition key.
+    """
+    offered = case.spec.fabric.namespaces
+    return case.choices.by_sriov_operator and len(offered) == 1 and case.spec.fabric.pkey is None
+
+
+def _operator_network(case: Case, rail: Rail, addresses: AddressPlan) -> SriovNetwork | SriovIBNetwork:
+    metadata = ObjectMeta(name=rail.network or "", namespace=case.line.charts["network-operator"].namespace)
+    (offered,) = case.spec.fabric.namespaces
+    ipam = cni_ipam(addresses, addresses.pool_of(rail.index))
+    chained = _chained(case, ipam)
+    common = {
+        "resource_name": rail.resource or "",
+        "network_namespace": offered.name,
+        "ipam": None if ipam is None else ipam_text(ipam),
+        "meta_plugins": meta_plugins_text(chained) if chained else None,
+    }
+    if case.choices.model == "ib-sriov":
+        return SriovIBNetwork(metadata=metadata, spec=NetworkSpec.model_validate({**common, "link_state": "enable"}))
+    return SriovNetwork(metadata=metadata, spec=SriovNetworkSpec.model_validate({**common, "spoof_chk": "off"}))
 
 
 def _network(case: Case, rail: Rail, name: str, namespace: str, addresses: AddressPlan) -> KubernetesObject:
@@ -47,7 +77,8 @@ def _network(case: Case, rail: Rail, name: str, namespace: str, addresses: Addre
         config = SingleCni(plugin=_doks_plugin(case, rail)).to_json()
     else:
         ipam = cni_ipam(addresses, addresses.pool_of(rail.index))
-        config = CniChain(name=name, plugins=_chain(case, rail, ipam)).to_json()
+        plugins = (_interface(case, rail, ipam), *_chained(case, ipam))
+        config = CniChain(name=name, plugins=plugins).to_json()
     # The device plug-in hands out the very device that the plug-in moves; a shared or named one needs no such link.
     by_device = case.choices.manager == "network-operator" and case.choices.row and case.choices.row.access != "shared"
     annotations = {RESOURCE_NAME_ANNOTATION: rail.resource_name} if by_device and rail.resource_name else None
@@ -65,9 +96,10 @@ def _doks_plugin(case: Case, rail: Rail) -> InterfacePlugin:
     return HostDevicePlugin(device=device)
 
 
-def _chain(case: Case, rail: Rail, ipam: Ipam | None) -> tuple[CniPlugin, ...]:
+def _chained(case: Case, ipam: Ipam | None) -> tuple[ChainedPlugin, ...]:
+    """What works on the interface that the first plug-in has brought."""
     ethernet = case.choices.link_type == "ether"
-    plugins: list[CniPlugin] = [_interface(case, rail, ipam)]
+    plugins: list[ChainedPlugin] = []
     if ethernet:
         plugins.append(TuningPlugin(sysctl=case.known.pod_settings.sysctl_values(), mtu=case.mtu))
     if case.choices.rdma_mode == "exclusive":
@@ -84,7 +116,10 @@ def _interface(case: Case, rail: Rail, ipam: Ipam | None) -> InterfacePlugin:
         case "sriov":
             return SriovPlugin(spoofchk="off", ipam=ipam)
         case "ib-sriov":
-            return IbSriovPlugin(link_state="enable", pkey=case.spec.fabric.pkey, ipam=ipam)
+            pkey = case.spec.fabric.pkey
+            # ib-kubernetes asks UFM for the partition; without it the plug-in takes the key as it is.
+            asks = True if pkey and case.spec.software.network_operator.partition_keys else None
+            return IbSriovPlugin(link_state="enable", pkey=pkey, ib_kubernetes_enabled=asks, ipam=ipam)
         case "macvlan":
             return MacvlanPlugin(master=master, mtu=case.mtu, ipam=ipam)
         case "ipoib":

@@ -11,7 +11,7 @@ from fabric.plan.addresses import AddressPlan
 from fabric.plan.choices import Choices
 from fabric.plan.nccl_files import NcclFiles
 from fabric.plan.rails import Rail
-from fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness
+from fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness, PlannedRollout, PlannedWait
 from fabric.plan.workload import FabricContract
 from fabric.rules import Finding
 
@@ -40,11 +40,24 @@ class PlannedCluster(FrozenModel):
     pools: tuple[PlannedPool, ...]
 
 
+class PlannedNodes(FrozenModel):
+    """One kind of GPU nodes of several: its labels, its rails' NICs, and its device plug-ins' configurations."""
+
+    name: str
+    shape: str
+    labels: dict[str, str]
+    rails: tuple[Rail, ...]
+    sriov_plugin: SriovDevicePluginConfig | None
+    shared_plugin: RdmaSharedDevicePluginConfig | None
+
+
 class Plan(FrozenModel):
     """A frozen plan; the same spec and catalog give the same bytes. Never holds a finding of severity error.
 
     The fields from `namespaces` to `nccl_config_maps` are what is applied, in that order; None where the stack has no
-    part for it. `sriov_plugin` and `shared_plugin` are the configurations of the two device plug-ins.
+    part for it. `sriov_plugin` and `shared_plugin` are the configurations of the two device plug-ins; both are None
+    where kinds of nodes need their own, which are in `node_groups` then. `policy_ready` is waited for where the Network
+    Operator's chart makes its policy.
     """
 
     schema_version: Literal["v1"] = "v1"
@@ -56,14 +69,23 @@ class Plan(FrozenModel):
     addresses: AddressPlan
     sriov_plugin: SriovDevicePluginConfig | None
     shared_plugin: RdmaSharedDevicePluginConfig | None
+    node_groups: tuple[PlannedNodes, ...]
     nccl: NcclFiles
     namespaces: tuple[PlannedObject, ...]
     gpu_operator: HelmRelease | None
     gpu_operator_ready: PlannedReadiness | None
     network_operator: HelmRelease | None
     network_operator_needs_nfd: bool
+    whereabouts: HelmRelease | None
     spiderpool: HelmRelease | None
+    cni_plugins: tuple[PlannedObject, ...]
+    virtual_functions: tuple[PlannedObject, ...]
     policy: PlannedObject | None
+    policy_ready: PlannedReadiness | None
+    node_policies: tuple[PlannedObject, ...]
+    plugin_rollouts: tuple[PlannedRollout, ...]
+    sriov_policies: tuple[PlannedObject, ...]
+    sriov_synced: PlannedWait | None
     ip_pools: tuple[PlannedObject, ...]
     networks: tuple[PlannedObject, ...]
     nccl_config_maps: tuple[PlannedObject, ...]
@@ -74,7 +96,17 @@ class Plan(FrozenModel):
     def objects(self) -> tuple[PlannedObject, ...]:
         """Every object that is applied beside the charts, in order."""
         policy = () if self.policy is None else (self.policy,)
-        return (*self.namespaces, *policy, *self.ip_pools, *self.networks, *self.nccl_config_maps)
+        return (
+            *self.namespaces,
+            *self.cni_plugins,
+            *self.virtual_functions,
+            *policy,
+            *self.node_policies,
+            *self.sriov_policies,
+            *self.ip_pools,
+            *self.networks,
+            *self.nccl_config_maps,
+        )
 
     def with_shares(self) -> Plan:
         """The plan with every node's share of every pool listed; see `AddressPlan.with_shares`."""
@@ -84,5 +116,7 @@ class Plan(FrozenModel):
     def releases(self) -> tuple[HelmRelease, ...]:
         """Every chart that is installed, in order."""
         return tuple(
-            release for release in (self.gpu_operator, self.network_operator, self.spiderpool) if release is not None
+            release
+            for release in (self.gpu_operator, self.network_operator, self.whereabouts, self.spiderpool)
+            if release is not None
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fabric.catalog import Nic
 from fabric.model import FrozenModel
-from fabric.plan.case import Case
+from fabric.plan.case import Case, NodeGroup
 from fabric.spec import RailOverride
 
 # Whose name stands before the resource: NVIDIA's SR-IOV device plug-in, the RDMA shared device plug-in's default (which
@@ -13,12 +13,17 @@ _PREFIXES = {"network-operator": {"shared": "rdma"}, "doks": {"physical": "rdma"
 _DEFAULT_PREFIX = {"network-operator": "nvidia.com", "doks": "rdma", "spiderpool": "spidernet.io"}
 
 
+NIC_FACTS = ("pci", "rdma_device", "interface", "nearest_gpu")
+"""What a rail says about the NIC itself."""
+
+
 class Rail(FrozenModel):
     """One rail. The pod's request, the device plug-in's selector and the network all come from this record.
 
-    `pci`, `rdma_device` and `interface` are the physical function's on the host, None where not published; `resource`
-    has no prefix. `network`, `resource` and `pool` are None where pods get none: on the host's own network, without a
-    device to ask for, or without addresses. `pod_interface` is the interface's name inside the pod.
+    `pci`, `rdma_device` and `interface` are the physical function's on the host, None where not published or where
+    kinds of nodes differ; `resource` has no prefix. `network`, `resource` and `pool` are None where pods get none: on
+    the host's own network, without a device to ask for, or without addresses. `pod_interface` is the interface's name
+    inside the pod.
     """
 
     index: int
@@ -39,12 +44,23 @@ class Rail(FrozenModel):
 
 
 def plan_rails(case: Case) -> tuple[Rail, ...]:
-    """One rail per RDMA NIC of the shape, in NIC order."""
+    """One rail per RDMA NIC, in NIC order; where kinds of nodes differ in a fact about the NIC, it is None."""
+    first, *others = (group_rails(case, group) for group in case.groups)
+    return tuple(_in_common(rail, [rails[rail.index] for rails in others]) for rail in first)
+
+
+def group_rails(case: Case, group: NodeGroup) -> tuple[Rail, ...]:
+    """The rails of one kind of nodes, as their NICs are there."""
     overrides = {entry.rail: entry for entry in case.spec.fabric.rails}
     pools = {rail: name for name, served in _serving(case) for rail in served}
     return tuple(
-        _rail(case, index, nic, pools.get(index), overrides.get(index)) for index, nic in enumerate(case.shape.nics)
+        _rail(case, index, nic, pools.get(index), overrides.get(index)) for index, nic in enumerate(group.shape.nics)
     )
+
+
+def _in_common(rail: Rail, others: list[Rail]) -> Rail:
+    differing = (fact for fact in NIC_FACTS if any(getattr(rail, fact) != getattr(other, fact) for other in others))
+    return rail.model_copy(update=dict.fromkeys(differing))
 
 
 def resource_prefix(case: Case) -> str:

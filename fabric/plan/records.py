@@ -58,3 +58,34 @@ class PlannedReadiness(FrozenModel):
     name: str
     wait_for: str
     timeout: int = Field(ge=1)
+
+
+class PlannedRollout(FrozenModel):
+    """A DaemonSet of an operator's whose pods are made anew when an annotation of ours in their template changes.
+
+    `timeout` is in seconds and covers the roll-out.
+    """
+
+    namespace: str
+    daemon_set: str
+    annotations: dict[str, str]
+    timeout: int = Field(ge=1)
+
+
+class PlannedWait(FrozenModel):
+    """Objects, one a node, that an operator makes, and the field of theirs that must have a value on every GPU node.
+
+    An object is named after its node. `nodes` are the labels of the nodes that count; `field` is a dotted path, and
+    `failed` its value where waiting longer is of no use; `reason` is the path at which the operator says why.
+    `timeout` is in seconds.
+    """
+
+    api_version: str
+    plural: str
+    namespace: str
+    nodes: dict[str, str]
+    field: str
+    value: str
+    failed: str
+    reason: str
+    timeout: int = Field(ge=1)

@@ -16,6 +16,7 @@ SECTIONS: dict[ChartName, str] = {
     "gpu-operator": "gpuOperator",
     "network-operator": "networkOperator",
     "spiderpool": "spiderpool",
+    "whereabouts": "whereabouts",
 }
 """Each chart's section of `software`."""
 
@@ -44,13 +45,14 @@ def written_values(case: Case) -> dict[ChartName, Mapping[str, JsonValue]]:
         "gpu-operator": software.gpu_operator.values,
         "network-operator": software.network_operator.values,
         "spiderpool": software.spiderpool.values,
+        "whereabouts": software.whereabouts.values,
     }
 
 
 def charts_in_use(case: Case) -> Charts:
     """The charts that the stack brings, by name.
 
-    Spiderpool's values lack the configuration of the RDMA shared device plug-in, which comes from the plan.
+    They lack the device plug-ins' configurations, which come from the plan.
     """
     written = written_values(case)
     found: Charts = {}
@@ -59,6 +61,8 @@ def charts_in_use(case: Case) -> Charts:
             release = operators.gpu_operator(case)
         elif name == "network-operator":
             release = operators.network_operator(case)
+        elif name == "whereabouts":
+            release = operators.whereabouts(case)
         else:
             release = operators.spiderpool(case, None)
         found[name] = ChartValues(name, release.chart.version, release.values, written[name])

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from fabric.k8s.cni import RESOURCE_NAME_ANNOTATION, NetworkAttachmentDefinition
 from fabric.k8s.spider_networks import SpiderIbSriov, SpiderIpoib, SpiderSriov
 from fabric.k8s.spiderpool import SpiderMultusConfig
+from fabric.k8s.sriov_operator import RESOURCE_PREFIX, SriovIBNetwork, SriovNetwork
 from fabric.plan.records import PlannedObject
 
 
@@ -47,6 +48,8 @@ def read_network(planned: PlannedObject) -> PlannedNetwork:
         return _of_definition(made)
     if isinstance(made, SpiderMultusConfig):
         return _of_spiderpool(made)
+    if isinstance(made, (SriovNetwork, SriovIBNetwork)):
+        return _of_operator(made)
     raise TypeError(f"{made.kind} {planned.name} is no network")
 
 
@@ -63,6 +66,21 @@ def _of_definition(made: NetworkAttachmentDefinition) -> PlannedNetwork:
         moves_rdma=any(plugin["type"] == "rdma" or plugin.get("rdmaIsolation") for plugin in plugins),
         mtus=tuple(plugin["mtu"] for plugin in plugins if plugin.get("mtu") is not None),
         pools=tuple(_of_ipam(first.get("ipam") or {})),
+    )
+
+
+def _of_operator(made: SriovNetwork | SriovIBNetwork) -> PlannedNetwork:
+    """The network that the SR-IOV operator makes of its object, in another namespace and with its own prefix."""
+    plugins: list[dict[str, Any]] = json.loads(f"[{made.spec.meta_plugins or ''}]")
+    return PlannedNetwork(
+        name=made.metadata.name,
+        namespace=made.spec.network_namespace or made.metadata.namespace or "",
+        plugin="sriov" if isinstance(made, SriovNetwork) else "ib-sriov",
+        host_interface=None,
+        resource=f"{RESOURCE_PREFIX}/{made.spec.resource_name}",
+        moves_rdma=any(plugin["type"] == "rdma" for plugin in plugins),
+        mtus=tuple(plugin["mtu"] for plugin in plugins if plugin.get("mtu") is not None),
+        pools=tuple(_of_ipam(json.loads(made.spec.ipam or "{}"))),
     )
 
 

@@ -14,6 +14,8 @@ from fabric.spec.cluster import DnsLabel
 Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
 Manager = Literal["doks", "network-operator", "spiderpool"]
 RdmaMode = Literal["shared", "exclusive"]
+VirtualFunctions = Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"]
+Quantity = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(Mi|Gi)$")]
 
 
 class RailOverride(FrozenModel):
@@ -26,6 +28,15 @@ class RailOverride(FrozenModel):
     nearest_gpu: int | None = Field(default=None, ge=0, description="number of the nearest GPU")
     network: DnsLabel | None = Field(default=None, description="name of the rail's network and pool")
     resource: str | None = Field(default=None, min_length=1, description="name of the rail's resource, without prefix")
+
+
+class Dpdk(FrozenModel):
+    """What a DPDK pod holds beside its NICs; processors and memory are whole, so that the pod gets them alone."""
+
+    huge_pages: Quantity = Field(description="memory in huge pages, such as 4Gi")
+    page_size: Literal["2Mi", "1Gi"] = Field(default="1Gi", description="size of the pages that the nodes reserve")
+    cpus: int = Field(ge=1, description="processors of the container, which a static CPU manager gives it alone")
+    memory: Quantity = Field(description="ordinary memory of the container, such as 8Gi")
 
 
 class OfferedNamespace(FrozenModel):
@@ -65,6 +76,15 @@ class Fabric(FrozenModel):
     mtu: int | None = Field(default=None, ge=1280, le=9216, description="bytes; by default the shape's own")
     vfs_per_nic: int | None = Field(
         default=None, ge=0, le=128, description="virtual functions per NIC; by default the shape's own"
+    )
+    virtual_functions: VirtualFunctions | None = Field(
+        default=None,
+        description="who makes virtual functions: `node-image`; `daemon-set`, one of this stack; `sriov-operator`, "
+        "which advertises them too; `externally-managed`, where the cloud makes them and the SR-IOV operator does the "
+        "rest; by default `node-image`",
+    )
+    dpdk: Dpdk | None = Field(
+        default=None, description="for pods that drive the NICs from user space: huge pages, processors and memory"
     )
     pods_per_nic: int = Field(
         default=1, ge=1, le=1000, description="pods that share one NIC, in models that share it (macvlan, ipoib)"

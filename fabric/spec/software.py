@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, ValidationInfo, field_validator
+from pydantic import Field, JsonValue, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from fabric.catalog import Catalog
 from fabric.model import FrozenModel
 from fabric.spec.suggestion import nearest
 
+GpuDirect = Literal["dma-buf", "peermem"]
+CniPlugins = Literal["install", "node-image"]
+
+_GUID = r"^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){7}$"
+Guid = Annotated[str, StringConstraints(pattern=_GUID)]
 _MIRROR = re.compile(r"^(https|oci)://\S+$")
+
+
+class Mig(FrozenModel):
+    """How GPUs are partitioned."""
+
+    strategy: Literal["none", "single", "mixed"] = Field(
+        description="`single`: partitions are requested as whole GPUs are; `mixed`: by a resource per partition size"
+    )
+    profile: str = Field(
+        default="all-disabled", min_length=1, description="partition layout of nodes that carry no label of their own"
+    )
 
 
 class GpuOperator(FrozenModel):
@@ -23,13 +40,48 @@ class GpuOperator(FrozenModel):
     feature_discovery: bool = Field(
         default=True, description="whether the chart brings Node Feature Discovery; false where the cluster has one"
     )
+    gpu_direct: GpuDirect | None = Field(
+        default=None,
+        description="how NICs reach GPU memory: `dma-buf` (open kernel modules, nothing else) or `peermem` (the module "
+        "nvidia-peermem and the vendor's network drivers); by default what the release line names",
+    )
+    gdrcopy: bool = Field(default=False, description="whether the operator loads GDRCopy's kernel module")
+    cdi: bool | None = Field(
+        default=None,
+        description="whether GPUs come into containers by the Container Device Interface; by default the chart's own",
+    )
+    mig: Mig | None = Field(default=None, description="partitioned GPUs; by default none are")
+    dcgm_exporter: bool = Field(default=True, description="whether GPU metrics are exported")
+    service_monitor: bool = Field(
+        default=False, description="whether Prometheus is told of them; needs the Prometheus operator in the cluster"
+    )
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+class PartitionKeys(FrozenModel):
+    """ib-kubernetes, which has UFM put the GUIDs of pods into the fabric's partition."""
+
+    ufm_secret: str = Field(
+        min_length=1, description="name of the secret in the operator's namespace that holds UFM's address and login"
+    )
+    guid_range_start: Guid = Field(description="first GUID for pods, eight bytes with colons")
+    guid_range_end: Guid = Field(description="last GUID for pods")
+
+    @model_validator(mode="after")
+    def _start_before_end(self) -> Self:
+        if self.guid_range_start.lower() >= self.guid_range_end.lower():
+            raise ValueError("guidRangeStart must lie before guidRangeEnd")
+        return self
 
 
 class NetworkOperator(FrozenModel):
     """Switches of the Network Operator."""
 
     multus: bool = Field(default=True, description="whether its policy brings Multus; false where the cluster has one")
+    ofed_driver: bool = Field(
+        default=False, description="whether it loads the vendor's network drivers; false where the node image has them"
+    )
+    partition_keys: PartitionKeys | None = Field(default=None, description="ib-kubernetes with UFM, for `fabric.pkey`")
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
@@ -37,6 +89,12 @@ class Spiderpool(FrozenModel):
     """Switches of Spiderpool."""
 
     multus: bool = Field(default=True, description="whether its chart brings Multus; false where the cluster has one")
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+class Whereabouts(FrozenModel):
+    """Switches of Whereabouts, which comes where `addressing.ipam` names it."""
+
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
@@ -51,6 +109,18 @@ class Software(FrozenModel):
     gpu_operator: GpuOperator = GpuOperator()
     network_operator: NetworkOperator = NetworkOperator()
     spiderpool: Spiderpool = Spiderpool()
+    whereabouts: Whereabouts = Whereabouts()
+    cni_plugins: CniPlugins = Field(
+        default="install",
+        description="CNI plug-ins that a network needs and no operator brings (sriov, ib-sriov, rdma): `install`, or "
+        "`node-image` where the nodes have them",
+    )
+    host_image: str | None = Field(
+        default=None,
+        min_length=1,
+        description="image of the DaemonSet that makes virtual functions, which takes only chroot from it; by default "
+        "the release line's",
+    )
 
     @field_validator("release_line")
     @classmethod

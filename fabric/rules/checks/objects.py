@@ -31,7 +31,8 @@ def jobs_find_what_they_name(case: Case) -> Iterator[Problem]:
     plan = case.plan
     if plan is None:
         return
-    made = {(entry.object.metadata.namespace, entry.name) for entry in (*plan.networks, *plan.nccl_config_maps)}
+    made = {(network.namespace, network.name) for network in map(read_network, plan.networks)}
+    made |= {(entry.object.metadata.namespace or "", entry.name) for entry in plan.nccl_config_maps}
     named = dict.fromkeys(
         [network.network for network in plan.workload.networks] + [file.config_map for file in plan.workload.files]
     )

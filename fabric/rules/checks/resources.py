@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import and_
 from typing import NamedTuple
 
-from fabric.catalog import FrontEndNic, Nic
-from fabric.k8s.device_plugin import DeviceSelectors
-from fabric.k8s.rdma_device_plugin import RdmaSelectors
-from fabric.plan.case import Case
+from fabric.catalog import FrontEndNic, Nic, Shape
+from fabric.k8s.device_plugin import DeviceSelectors, SriovDevicePluginConfig
+from fabric.k8s.mellanox import NIC_LABEL
+from fabric.k8s.rdma_device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig
+from fabric.k8s.sriov_operator import RESOURCE_PREFIX, NicSelector, SriovNetworkNodePolicy
+from fabric.plan.case import Case, NodeGroup
 from fabric.plan.plan import Plan
+from fabric.plan.rails import NIC_FACTS, Rail, group_rails
 from fabric.rules.chart_values import value_at
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
@@ -19,14 +25,25 @@ _OURS = (
 )
 
 
+_Selectors = DeviceSelectors | RdmaSelectors | NicSelector
+
+
 class _Resource(NamedTuple):
     """A resource that a device plug-in of the plan advertises, and how it selects NICs."""
 
     name: str
-    selectors: tuple[DeviceSelectors | RdmaSelectors, ...]
+    selectors: tuple[_Selectors, ...]
 
     def takes(self, nic: Nic | FrontEndNic) -> bool:
         return any(_matches(selectors, nic) for selectors in self.selectors)
+
+
+class _Nodes(NamedTuple):
+    """One kind of GPU nodes: their machines, the rails' NICs there, and what is advertised of them."""
+
+    shape: Shape
+    rails: tuple[Rail, ...]
+    resources: tuple[_Resource, ...]
 
 
 @check("RES001")
@@ -37,9 +54,9 @@ def requests_are_advertised(case: Case) -> Iterator[Problem]:
         return
     offered = _offered(case, plan)
     lacking = [
-        f"{wanted} of {name} where a node has {offered.get(name, 'none')}"
+        f"{wanted} of {name} where a node has {offered[name] or 'none'}"
         for name, wanted in plan.workload.resources.items()
-        if int(wanted) > offered.get(name, 0)
+        if int(wanted) > offered[name]
     ]
     if lacking:
         yield Problem(dotted(("fabric", "rails")), f"a job requests {', '.join(lacking)}", _OURS)
@@ -51,9 +68,9 @@ def resources_select_their_rails(case: Case) -> Iterator[Problem]:
     plan = case.plan
     if plan is None:
         return
-    for resource in _advertised(plan):
+    for nodes, resource in _advertised(case, plan):
         own = {rail.index for rail in plan.rails if rail.resource_name == resource.name}
-        taken = {number for number, nic in enumerate(case.shape.nics) if resource.takes(nic)}
+        taken = {number for number, nic in enumerate(nodes.shape.nics) if resource.takes(nic)}
         if own != taken:
             yield Problem(
                 dotted(("fabric", "rails")),
@@ -65,9 +82,10 @@ def resources_select_their_rails(case: Case) -> Iterator[Problem]:
 @check("RES003")
 def front_end_nics_stay_on_the_host(case: Case) -> Iterator[Problem]:
     """No resource selects a NIC of the node network."""
-    for resource in _advertised(case.plan) if case.plan else ():
-        for nic in case.shape.front_end_nics or ():
-            if resource.takes(nic):
+    for nodes, resource in _advertised(case, case.plan) if case.plan else ():
+        for nic in nodes.shape.front_end_nics or ():
+            # Front-end NICs have no virtual functions, so what asks for those by their id passes them by.
+            if resource.takes(nic) and not _asks_for_virtual(nodes.shape, resource):
                 yield Problem(
                     dotted(("fabric", "rails")),
                     f"{resource.name} selects the front-end NIC {nic.interface or nic.pci}",
@@ -78,11 +96,12 @@ def front_end_nics_stay_on_the_host(case: Case) -> Iterator[Problem]:
 @check("RES004")
 def no_nic_is_in_two_resources(case: Case) -> Iterator[Problem]:
     """Every NIC is selected by one resource at most, whichever device plug-in advertises it."""
-    resources = _advertised(case.plan) if case.plan else []
-    for number, nic in enumerate(case.shape.nics):
-        takers = [resource.name for resource in resources if resource.takes(nic)]
-        if len(takers) > 1:
-            yield Problem(dotted(("fabric", "rails")), f"{' and '.join(takers)} select the NIC of rail {number}", _OURS)
+    for nodes in _kinds(case, case.plan) if case.plan else ():
+        for number, nic in enumerate(nodes.shape.nics):
+            takers = [resource.name for resource in nodes.resources if resource.takes(nic)]
+            if len(takers) > 1:
+                what = f"{' and '.join(takers)} select the NIC of rail {number}"
+                yield Problem(dotted(("fabric", "rails")), what, _OURS)
 
 
 @check("RES005")
@@ -90,18 +109,20 @@ def rails_are_the_shapes_nics(case: Case) -> Iterator[Problem]:
     """Rail k of the plan is the shape's k-th RDMA NIC: in number, address, names and nearest GPU."""
     if case.plan is None:
         return
-    rails, nics = case.plan.rails, case.shape.nics
-    if [rail.index for rail in rails] != list(range(len(nics))):
-        yield Problem(dotted(("fabric", "rails")), f"{len(nics)} NICs, but rails {[r.index for r in rails]}", _OURS)
-        return
-    facts = ("pci", "rdma_device", "interface", "nearest_gpu")
-    other = {
-        rail.index
-        for rail, nic in zip(rails, nics, strict=True)
-        if any(getattr(rail, fact) != getattr(nic, fact) for fact in facts)
-    }
-    if other:
-        yield Problem(dotted(("fabric", "rails")), f"rail {_list(other)} is not the shape's NIC of its number", _OURS)
+    for nodes in _kinds(case, case.plan):
+        rails, nics = nodes.rails, nodes.shape.nics
+        if [rail.index for rail in rails] != list(range(len(nics))):
+            numbers = [rail.index for rail in rails]
+            yield Problem(dotted(("fabric", "rails")), f"{len(nics)} NICs, but rails {numbers}", _OURS)
+            return
+        other = {
+            rail.index
+            for rail, nic in zip(rails, nics, strict=True)
+            if any(getattr(rail, fact) != getattr(nic, fact) for fact in NIC_FACTS)
+        }
+        if other:
+            what = f"rail {_list(other)} is not the shape's NIC of its number"
+            yield Problem(dotted(("fabric", "rails")), what, _OURS)
 
 
 @check("RES006")
@@ -124,40 +145,80 @@ def gpus_are_advertised(case: Case) -> Iterator[Problem]:
         )
 
 
-def _advertised(plan: Plan) -> list[_Resource]:
-    """The resources of both device plug-ins' configurations."""
-    virtual = plan.sriov_plugin.resource_list if plan.sriov_plugin else ()
-    shared = plan.shared_plugin.config_list if plan.shared_plugin else ()
-    return [_Resource(resource.name, resource.alternatives) for resource in virtual] + [
-        _Resource(entry.name, (entry.selectors,)) for entry in shared
-    ]
+def _kinds(case: Case, plan: Plan) -> tuple[_Nodes, ...]:
+    """Every kind of nodes with the resources that its device plug-ins, or the SR-IOV operator's policies, advertise."""
+    if plan.node_groups:
+        return tuple(
+            _Nodes(group.shape, nodes.rails, _of_plugins(nodes.sriov_plugin, nodes.shared_plugin))
+            for group, nodes in zip(case.groups, plan.node_groups, strict=True)
+        )
+    common = _of_plugins(plan.sriov_plugin, plan.shared_plugin)
+    policies = [entry.object for entry in plan.sriov_policies if isinstance(entry.object, SriovNetworkNodePolicy)]
+    rails = [plan.rails] if len(case.groups) == 1 else [group_rails(case, group) for group in case.groups]
+    return tuple(
+        _Nodes(group.shape, own, common or tuple(_of_policy(policy) for policy in policies if _is_for(policy, group)))
+        for group, own in zip(case.groups, rails, strict=True)
+    )
 
 
-def _offered(case: Case, plan: Plan) -> dict[str, int]:
-    """How many of each resource a node has."""
-    offered = {case.shape.gpus.resource: case.shape.gpus.count}
+def _of_plugins(
+    virtual: SriovDevicePluginConfig | None, shared: RdmaSharedDevicePluginConfig | None
+) -> tuple[_Resource, ...]:
+    return (
+        *(_Resource(entry.name, entry.alternatives) for entry in (virtual.resource_list if virtual else ())),
+        *(_Resource(entry.name, (entry.selectors,)) for entry in (shared.config_list if shared else ())),
+    )
+
+
+def _of_policy(policy: SriovNetworkNodePolicy) -> _Resource:
+    return _Resource(f"{RESOURCE_PREFIX}/{policy.spec.resource_name}", (policy.spec.nic_selector,))
+
+
+def _is_for(policy: SriovNetworkNodePolicy, group: NodeGroup) -> bool:
+    return policy.spec.node_selector == (group.labels or {NIC_LABEL: "true"})
+
+
+def _advertised(case: Case, plan: Plan) -> Iterator[tuple[_Nodes, _Resource]]:
+    return ((nodes, resource) for nodes in _kinds(case, plan) for resource in nodes.resources)
+
+
+def _asks_for_virtual(shape: Shape, resource: _Resource) -> bool:
+    virtual = shape.nic_model.vf_device_id if shape.nic_model else None
+    return all(isinstance(entry, DeviceSelectors) and entry.devices == (virtual,) for entry in resource.selectors)
+
+
+def _offered(case: Case, plan: Plan) -> Counter[str]:
+    """How many of each resource a node has; where kinds of nodes differ, as many as every one of them has."""
+    return reduce(and_, (_on(case, plan, nodes) for nodes in _kinds(case, plan)))
+
+
+def _on(case: Case, plan: Plan, nodes: _Nodes) -> Counter[str]:
+    """How many of each resource one node of a kind has."""
+    shape = nodes.shape
+    offered = Counter({shape.gpus.resource: shape.gpus.count})
     virtual = case.choices.row is not None and case.choices.row.access == "virtual"
-    per_nic = case.shape.vfs_per_nic if virtual else 1
-    if plan.sriov_plugin:
-        for resource in plan.sriov_plugin.resource_list:
-            entry = _Resource(resource.name, resource.alternatives)
-            offered[entry.name] = per_nic * sum(entry.takes(nic) for nic in case.shape.nics)
-    if plan.shared_plugin:
-        offered |= {entry.name: entry.rdma_hca_max for entry in plan.shared_plugin.config_list}
+    per_nic = shape.vfs_per_nic if virtual else 1
+    shared = plan.shared_plugin or next((entry.shared_plugin for entry in plan.node_groups), None)
+    at_a_time = {entry.name: entry.rdma_hca_max for entry in (shared.config_list if shared else ())}
+    for resource in nodes.resources:
+        devices = per_nic * sum(resource.takes(nic) for nic in shape.nics)
+        offered[resource.name] = at_a_time.get(resource.name, devices)
     if case.choices.manager == "doks":
         # DigitalOcean's own plug-in: rdma/fabric0, rdma/fabric1, … for the NICs of the size.
         nics = case.shapes[0].nics if case.shape.provider == "doks" else case.shape.nics
-        offered |= {f"rdma/{nic.interface or f'fabric{number}'}": 1 for number, nic in enumerate(nics)}
+        offered.update({f"rdma/{nic.interface or f'fabric{number}'}": 1 for number, nic in enumerate(nics)})
     if case.choices.manager == "spiderpool" and virtual:
         # Spiderpool's SR-IOV operator advertises by node policies, which are not part of the plan: a rule says so.
-        offered |= {rail.resource_name: per_nic for rail in plan.rails if rail.resource_name is not None}
+        offered.update({rail.resource_name: per_nic for rail in plan.rails if rail.resource_name is not None})
     return offered
 
 
-def _matches(selectors: DeviceSelectors | RdmaSelectors, nic: Nic | FrontEndNic) -> bool:
+def _matches(selectors: _Selectors, nic: Nic | FrontEndNic) -> bool:
     """Whether a NIC, or a virtual function of it, can be selected; what is not known about it does not rule it out."""
     if isinstance(selectors, RdmaSelectors):
         return _named(selectors.if_names, nic.interface)
+    if isinstance(selectors, NicSelector):
+        return _named(selectors.root_devices, nic.pci) and _named(selectors.pf_names, nic.interface)
     addresses = (*(selectors.root_devices or ()), *(selectors.pci_addresses or ())) or None
     return _named(addresses, nic.pci) and _named(selectors.pf_names, nic.interface)
 

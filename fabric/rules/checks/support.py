@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fabric.plan.case import Case
+from fabric.plan.operators import wanted_charts
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
 
@@ -95,13 +96,14 @@ def manager_runs_on_provider(case: Case) -> Iterator[Problem]:
 
 
 @check("SUP008")
-def release_line_can_be_planned(case: Case) -> Iterator[Problem]:
-    """The release line is one that this version plans."""
-    if not case.line.planned:
-        lines = [line.name for line in case.known.releases.values() if line.planned]
+def release_line_has_the_charts(case: Case) -> Iterator[Problem]:
+    """The release line has every chart that the stack needs."""
+    needed = wanted_charts(case)
+    if lacking := [name for name in needed if name not in case.line.charts]:
+        lines = [line.name for line in case.known.releases.values() if set(needed) <= set(line.charts)]
         yield Problem(
             dotted(("software", "releaseLine")),
-            f"the release line {case.line.name} is known, but this version does not plan it",
+            f"the release line {case.line.name} has no version of {' and '.join(lacking)}",
             f"allowed: {_or(lines)}",
         )
 

@@ -1,0 +1,26 @@
+"""What the stack puts on the GPU nodes themselves, by DaemonSets of its own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from components.resources import ObjectGroup
+
+
+class HostVirtualFunctions(ObjectGroup):
+    """The DaemonSet that makes virtual functions, with its script.
+
+    Must exist before: the namespace, and the labels that it selects nodes by. Ready when every node's NICs have their
+    functions. Torn down without taking functions away: pods may hold them.
+    """
+
+    type_token: ClassVar[str] = "gpu-fabric:rdma:HostVirtualFunctions"
+
+
+class CniPlugins(ObjectGroup):
+    """The DaemonSet that lays CNI plug-ins into the nodes.
+
+    Must exist before: the namespace. Ready when it runs on every node. Torn down after the networks; the plug-ins stay.
+    """
+
+    type_token: ClassVar[str] = "gpu-fabric:rdma:CniPlugins"

@@ -1,0 +1,29 @@
+"""The operators: which charts come with which values, and the objects that tell them what to do."""
+
+from fabric.plan.operators.gpu_operator import gpu_direct, gpu_operator, gpu_operator_ready
+from fabric.plan.operators.network_operator import needs_feature_discovery, network_operator, policy_ready
+from fabric.plan.operators.policy import nic_cluster_policy, nic_node_policy, rollouts
+from fabric.plan.operators.releases import charts, operator_namespaces, tolerations, wanted_charts
+from fabric.plan.operators.spiderpool import spiderpool
+from fabric.plan.operators.sriov_operator import sriov_policies, sriov_synced
+from fabric.plan.operators.whereabouts import whereabouts
+
+__all__ = [
+    "charts",
+    "gpu_direct",
+    "gpu_operator",
+    "gpu_operator_ready",
+    "needs_feature_discovery",
+    "network_operator",
+    "nic_cluster_policy",
+    "nic_node_policy",
+    "operator_namespaces",
+    "policy_ready",
+    "rollouts",
+    "spiderpool",
+    "sriov_policies",
+    "sriov_synced",
+    "tolerations",
+    "wanted_charts",
+    "whereabouts",
+]

@@ -1,0 +1,104 @@
+"""Which charts a stack brings, from where, and how values are put together."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+from fabric.catalog import Chart, ChartName
+from fabric.k8s.base import ObjectMeta
+from fabric.k8s.core import Namespace
+from fabric.k8s.nvidia import GPU_TOLERATION
+from fabric.k8s.scheduling import Toleration
+from fabric.plan.case import Case
+from fabric.plan.records import ChartReference, HelmRelease, PlannedObject
+from fabric.plan.values import merged
+from fabric.spec import DoksCluster
+
+_PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
+# What Node Feature Discovery's worker tolerates by default beside the GPU taint; a list of ours replaces all of it.
+_CONTROL_PLANE = Toleration(key="node-role.kubernetes.io/control-plane", operator="Exists", effect="NoSchedule")
+
+
+def charts(case: Case) -> tuple[ChartName, ...]:
+    """The charts that the stack brings, in the order of their installation.
+
+    NVIDIA's GPU Operator serves its own GPUs only, and on DOKS it is either not needed or not the stack's. A line that
+    lacks one of them is refused, and looked at all the same.
+    """
+    return tuple(name for name in wanted_charts(case) if name in case.line.charts)
+
+
+def wanted_charts(case: Case) -> tuple[ChartName, ...]:
+    """The charts that the stack needs, whether or not its release line has them."""
+    names: list[ChartName] = []
+    on_doks = isinstance(case.spec.cluster, DoksCluster) or case.choices.manager == "doks"
+    if case.shape.gpus.vendor == "nvidia" and not on_doks:
+        names.append("gpu-operator")
+    # On the host's network there is nothing for it to install.
+    if case.choices.manager == "network-operator" and case.choices.model != "host-network":
+        names.append("network-operator")
+        # In older lines the operator's own policy brings it.
+        if case.choices.ipam == "whereabouts" and case.line.policy_by == "stack":
+            names.append("whereabouts")
+    if case.choices.manager == "spiderpool":
+        names.append("spiderpool")
+    return tuple(names)
+
+
+def operator_namespaces(case: Case) -> tuple[PlannedObject, ...]:
+    """The charts' namespaces; their pods are privileged, so Pod Security must let them in."""
+    names = sorted({case.line.charts[name].namespace for name in charts(case)})
+    return tuple(PlannedObject(object=Namespace(metadata=ObjectMeta(name=name, labels=_PRIVILEGED))) for name in names)
+
+
+def tolerations(case: Case) -> tuple[Toleration, ...]:
+    """What every operand and every job must tolerate to reach the GPU nodes; the pools' taints, each once."""
+    taints = {
+        (taint.key, taint.effect)
+        for pool, shape in zip(case.spec.cluster.pools, case.shapes, strict=True)
+        for taint in pool.taints_with(shape.gpus.vendor)
+    }
+    return tuple(Toleration(key=key, operator="Exists", effect=effect) for key, effect in sorted(taints))
+
+
+def beyond_default(case: Case) -> JsonValue | None:
+    """Tolerations of operands whose own default does not cover every taint of the pools; None where it does."""
+    needed = tolerations(case)
+    if set(needed) <= {GPU_TOLERATION}:
+        return None
+    return [entry.to_dict() for entry in dict.fromkeys((GPU_TOLERATION, *needed))]
+
+
+def labelling(case: Case) -> dict[str, JsonValue]:
+    """Values of Node Feature Discovery, the same in both charts.
+
+    Where its default does not tolerate the pools, the worker stays off them, and every operand waits for labels that
+    never come.
+    """
+    beyond = beyond_default(case)
+    if not isinstance(beyond, list):
+        return {}
+    return {"node-feature-discovery": {"worker": {"tolerations": [_CONTROL_PLANE.to_dict(), *beyond]}}}
+
+
+def release(case: Case, name: ChartName, computed: dict[str, JsonValue], override: dict[str, JsonValue]) -> HelmRelease:
+    """A release of a chart of the line: its own values, those of the vendor's machines, the plan's, the user's."""
+    chart = case.line.charts[name]
+    hosts = chart.host_values.get(case.shape.provider, {})
+    return HelmRelease(
+        name=name,
+        namespace=chart.namespace,
+        chart=_reference(case, name, chart),
+        values=merged(chart.values, hosts, computed, override),
+        timeout=chart.timeout,
+    )
+
+
+def _reference(case: Case, name: ChartName, chart: Chart) -> ChartReference:
+    source = case.spec.software.charts
+    published = chart.chart or name
+    if source == "bundled":
+        path = f"sandbox/charts/{case.line.name}/{name}"
+        return ChartReference(name=published, version=chart.version, path=path)
+    repository = chart.repository if source == "upstream" else source
+    return ChartReference(name=published, version=chart.version, repository=repository)
