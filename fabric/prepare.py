@@ -42,12 +42,13 @@ def prepare_stack(name: str, root: Path, *, for_up: bool = False) -> Plan:
 def beyond_this_version(plan: Plan) -> tuple[Finding, ...]:
     """Why this version cannot bring the stack up, by the support matrix; empty where it can."""
     row = plan.choices.row
-    if row is not None and plan.choices.provider in row.up_providers and plan.choices.ipam in row.up_ipams:
-        return ()
     choices = plan.choices
+    has_ipam = row is not None and (choices.ipam is None or choices.ipam in row.up_ipams)
+    if row is not None and choices.provider in row.up_providers and has_ipam:
+        return ()
     ways = (
-        f"{row.model} by {row.manager} on {' or '.join(row.up_providers)} with addresses from "
-        f"{' or '.join(row.up_ipams)}"
+        f"{row.model} by {row.manager} on {' or '.join(row.up_providers)}"
+        + (f" with addresses from {' or '.join(row.up_ipams)}" if row.up_ipams else "")
         for row in catalog().support
         if row.up_providers
     )

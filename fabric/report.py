@@ -13,7 +13,18 @@ from fabric.plan import Plan
 from fabric.rules import Severity
 
 _LINKS = {"ether": "RoCE on Ethernet", "infiniband": "InfiniBand"}
-_TITLES = {"gpu-operator": "GPU Operator", "network-operator": "Network Operator", "spiderpool": "Spiderpool"}
+_TITLES = {
+    "gpu-operator": "GPU Operator",
+    "network-operator": "Network Operator",
+    "spiderpool": "Spiderpool",
+    "whereabouts": "Whereabouts",
+}
+_MAKERS = {
+    "node-image": "the node image",
+    "daemon-set": "this stack's DaemonSet",
+    "sriov-operator": "the SR-IOV operator",
+    "externally-managed": "the nodes' provider, handed out by the SR-IOV operator",
+}
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 
 
@@ -77,6 +88,7 @@ def _overview(plan: Plan) -> Table:
     advertised = f", resource{_s(resources)} {_span(resources)}" if resources else ""
     rows |= {
         "model": f"{choices.model} by {choices.manager}, release line {plan.release_line}",
+        **({"functions": f"made by {_MAKERS[choices.virtual_functions]}"} if choices.virtual_functions else {}),
         "links": f"{_LINKS[choices.link_type]}, RDMA mode {choices.rdma_mode}",
         "rails": f"{len(plan.rails)}{advertised}",
         "networks": _networks(plan),
@@ -191,8 +203,19 @@ def _order(plan: Plan) -> Table:
         elif plan.gpu_operator is not None and not plan.network_operator_needs_nfd:
             what += ", at the same time"
         table.add_row(_TITLES[release.name], what, waits)
-    if plan.policy is not None:
-        table.add_row("policy", plan.policy.name, _condition(plan.policy.wait_for))
+    for title, nodes in (("CNI plug-ins", plan.cni_plugins), ("virtual functions", plan.virtual_functions)):
+        daemons = [entry.name for entry in nodes if entry.object.kind == "DaemonSet"]
+        if daemons:
+            table.add_row(title, f"DaemonSet{_s(daemons)} {', '.join(daemons)}", "its pods on every node")
+    if plan.policy_ready is not None:
+        table.add_row("policy", "by the chart", f"{plan.policy_ready.name} {_condition(plan.policy_ready.wait_for)}")
+    for entry in (*((plan.policy,) if plan.policy else ()), *plan.node_policies):
+        table.add_row("policy", f"{entry.object.kind} {entry.name}", _condition(entry.wait_for))
+    for rollout in plan.plugin_rollouts:
+        table.add_row("device plug-in", f"DaemonSet {rollout.daemon_set}", "its pods, anew when configured otherwise")
+    if plan.sriov_synced is not None:
+        policies = f"{len(plan.sriov_policies) - 1} SriovNetworkNodePolicy, SriovNetworkPoolConfig"
+        table.add_row("SR-IOV", policies, f"{plan.sriov_synced.field} {plan.sriov_synced.value} on every GPU node")
     for title, objects in (("IP pools", plan.ip_pools), ("networks", plan.networks)):
         if objects:
             table.add_row(title, f"{len(objects)} {objects[0].object.kind}", "")

@@ -47,7 +47,9 @@ def _fabric(plan: Plan, cluster: ClusterHandle, namespaces: After, gpu: GpuOpera
     them when it starts.
     """
     provider = cluster.provider
-    labelled = (*namespaces, gpu.installed) if gpu is not None else namespaces
+    installed: After = namespaces if gpu is None else (*namespaces, gpu.installed)
+    # A DaemonSet whose nodes carry no labels yet counts as ready, with no pod anywhere.
+    labelled: After = namespaces if gpu is None else (*namespaces, gpu.ready)
     plugins = CniPlugins("cni-plugins", plan.cni_plugins, provider, labelled).resources if plan.cni_plugins else ()
     functions = (
         HostVirtualFunctions("virtual-functions", plan.virtual_functions, provider, labelled).resources
@@ -58,8 +60,8 @@ def _fabric(plan: Plan, cluster: ClusterHandle, namespaces: After, gpu: GpuOpera
         "network-operator",
         plan,
         provider,
-        after=labelled if plan.network_operator_needs_nfd else namespaces,
-        policy_after=(*functions, *(() if gpu is None else (gpu.ready,))),
+        after=installed if plan.network_operator_needs_nfd else namespaces,
+        policy_after=(*labelled, *functions),
     )
     ready: After = (*operator.ready, *plugins)
     if plan.sriov_synced is not None:

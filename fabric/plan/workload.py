@@ -47,6 +47,13 @@ class SharedMemory(FrozenModel):
     size_limit: str
 
 
+class HugePages(FrozenModel):
+    """A volume of huge pages, for programs that drive NICs from user space."""
+
+    mount_path: str = "/dev/hugepages"
+    medium: str = Field(description="medium of the emptyDir volume, which names the page size")
+
+
 class SchedulerHints(FrozenModel):
     """What a scheduler should know that Kubernetes cannot express."""
 
@@ -71,6 +78,7 @@ class FabricContract(FrozenModel):
     environment: dict[str, str] = Field(description="environment of the container")
     files: tuple[FileMount, ...]
     shared_memory: SharedMemory
+    huge_pages: HugePages | None = Field(default=None, description="of pods that use DPDK")
     capabilities: tuple[str, ...] = Field(description="Linux capabilities to add to the container")
     privileged: bool = Field(
         description="whether the container must be privileged: on the host's network no device plug-in admits devices"
@@ -109,6 +117,14 @@ def plan_workload(
     )
     devices = Counter(network.resource for network in attached if network.resource is not None)
     resources = {shape.gpus.resource: str(shape.gpus.count)} | {name: str(n) for name, n in devices.items()}
+    dpdk = case.spec.fabric.dpdk
+    if dpdk is not None:
+        # Whole processors and equal limits are what makes a pod's processors its own.
+        resources |= {
+            "cpu": str(dpdk.cpus),
+            "memory": dpdk.memory,
+            f"hugepages-{dpdk.page_size}": dpdk.huge_pages,
+        }
     files = tuple(
         FileMount(config_map=file.config_map, key=file.key, mount_path=file.mount_path, variable=file.variable)
         for file in nccl.files
@@ -117,7 +133,7 @@ def plan_workload(
     environment |= {file.variable: file.mount_path for file in files if file.variable is not None}
     contract = FabricContract(
         stack=case.spec.name,
-        shape=shape.name,
+        shape=" or ".join(group.shape.name for group in case.groups),
         model=case.choices.model,
         nodes=case.nodes,
         gpus_per_node=shape.gpus.count,
@@ -129,8 +145,9 @@ def plan_workload(
         environment=environment,
         files=files,
         shared_memory=SharedMemory(size_limit=case.known.pod_settings.shared_memory_of(shape).size),
-        # Registering memory with the NIC locks it.
-        capabilities=("IPC_LOCK",),
+        huge_pages=None if dpdk is None else HugePages(medium=f"HugePages-{dpdk.page_size}"),
+        # Registering memory with the NIC locks it. DPDK opens raw sockets, and raises limits for its queues.
+        capabilities=("IPC_LOCK",) if dpdk is None else ("IPC_LOCK", "NET_RAW", "SYS_RESOURCE"),
         privileged=case.choices.model == "host-network",
         node_selector=case.node_labels,
         tolerations=tolerations,
@@ -158,6 +175,9 @@ def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
         volume = file.config_map.rpartition("-")[0]
         volumes.append({"name": volume, "configMap": {"name": file.config_map}})
         mounts.append({"name": volume, "mountPath": file.mount_path, "subPath": file.key, "readOnly": True})
+    if contract.huge_pages is not None:
+        volumes.append({"name": "huge-pages", "emptyDir": {"medium": contract.huge_pages.medium}})
+        mounts.append({"name": "huge-pages", "mountPath": contract.huge_pages.mount_path})
     if contract.host_network:
         # Oracle's test jobs for physical functions; elsewhere the device plug-in brings the files.
         volumes.append({"name": "rdma-devices", "hostPath": {"path": "/dev/infiniband"}})
