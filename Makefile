@@ -1,8 +1,10 @@
 # STACK names the stack file to use: Pulumi.<STACK>.yaml here or in examples/.
+# SANDBOX=1 tries a stack for a cluster of your own on the sandbox instead.
 STACK  ?= dev
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
+TRIED  := $(if $(SANDBOX),--sandbox)
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
@@ -21,19 +23,19 @@ $(READY): requirements.txt requirements-dev.txt
 	@touch $@
 
 up: setup ## start the sandbox if the stack needs it, and bring the stack up
-	@$(PY) -m sandbox up -s $(STACK)
-	@$(PY) -m sandbox pulumi up -s $(STACK)
+	@$(PY) -m sandbox up -s $(STACK) $(TRIED)
+	@$(PY) -m sandbox pulumi up -s $(STACK) $(TRIED)
 
 preview: setup ## show what `up` would change
-	@$(PY) -m sandbox up -s $(STACK)
-	@$(PY) -m sandbox pulumi preview -s $(STACK)
+	@$(PY) -m sandbox up -s $(STACK) $(TRIED)
+	@$(PY) -m sandbox pulumi preview -s $(STACK) $(TRIED)
 
 destroy: setup ## take the stack down; for a sandbox stack, the sandbox's processes too
-	@$(PY) -m sandbox pulumi destroy -s $(STACK)
-	@$(PY) -m sandbox down -s $(STACK)
+	@$(PY) -m sandbox pulumi destroy -s $(STACK) $(TRIED)
+	@$(PY) -m sandbox down -s $(STACK) $(TRIED)
 
 outputs: setup ## print the stack's outputs as JSON, secrets masked
-	@$(PY) -m sandbox pulumi outputs -s $(STACK)
+	@$(PY) -m sandbox pulumi outputs -s $(STACK) $(TRIED)
 
 plan: setup ## print everything the stack would create; needs no cluster
 	@$(PY) -m fabric plan -s $(STACK)
@@ -42,7 +44,7 @@ status: setup ## show the sandbox's processes
 	@$(PY) -m sandbox status
 
 test: setup lint ## run every tier, and say what was skipped and why
-	@$(PY) -m sandbox build core helm
+	@$(PY) -m sandbox build core helm cni
 	@$(PY) -m pytest -n 2 --dist loadfile tests
 
 test-fast: setup ## run the tiers that need only Python

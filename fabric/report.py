@@ -45,12 +45,12 @@ def plan_report(plan: Plan) -> RenderableType:
     )
 
 
-def summary(plan: Plan) -> RenderableType:
-    """What `make up` has brought up, and what to do next."""
+def summary(plan: Plan, options: str = "") -> RenderableType:
+    """What `make up` has brought up, and what to do next; `options` are what `make` was given beside the stack."""
     return Group(
         _heading(f"Stack {plan.stack} is up"),
         _overview(plan),
-        _next_steps(plan),
+        _next_steps(plan, options),
     )
 
 
@@ -265,17 +265,17 @@ def _kubectl(plan: Plan) -> str:
     return f"{folder}/bin/kubectl" if folder.endswith(".sandbox") else f"kubectl --kubeconfig {kubeconfig}"
 
 
-def _next_steps(plan: Plan) -> RenderableType:
-    name = plan.stack
+def _next_steps(plan: Plan, options: str) -> RenderableType:
+    stack = f"STACK={plan.stack}{options}"
     return Group(
         _heading("Next"),
         _pairs(
             {
                 "see the nodes": f"{_kubectl(plan)} get nodes",
-                "see what a job must carry": f"make outputs STACK={name}",
-                "see the whole plan": f"make plan STACK={name}",
-                "change something": f"edit Pulumi.{name}.yaml, then make preview STACK={name}",
-                "take it down": f"make destroy STACK={name}",
+                "see what a job must carry": f"make outputs {stack}",
+                "see the whole plan": f"make plan STACK={plan.stack}",
+                "change something": f"edit Pulumi.{plan.stack}.yaml, then make preview {stack}",
+                "take it down": f"make destroy {stack}",
             }
         ),
     )

@@ -23,13 +23,17 @@ from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress, duration
 
 if TYPE_CHECKING:
-    from fabric.spec import StackSpec
     from sandbox.engine.commands import Stack
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 
 StackName = Annotated[
     str, typer.Option("-s", "--stack", help="the stack's name: Pulumi.<name>.yaml here or in examples/")
+]
+
+
+Simulated = Annotated[
+    bool, typer.Option("--sandbox", help="try a stack for a cluster of your own on the sandbox, with stand-in charts")
 ]
 
 
@@ -48,14 +52,14 @@ def say(line: str) -> None:
 
 
 @app.command()
-def up(stack: StackName = "dev") -> None:
+def up(stack: StackName = "dev", simulated: Simulated = False) -> None:
     """Build what is missing, start the control plane, and make the simulated nodes those of a stack's pools."""
     from sandbox.engine.commands import is_sandbox_stack
     from sandbox.kubernetes_api import Api
     from sandbox.nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
 
     began = time.monotonic()
-    spec, _ = _load(stack, coming_up=True)
+    spec = _load(stack, simulated, coming_up=True).spec
     home = SandboxHome.current()
     if not is_sandbox_stack(spec, home):
         print(f"stack {stack} lies on a cluster of its own: the sandbox is not needed")
@@ -84,12 +88,13 @@ def down(
     stack: Annotated[
         str | None, typer.Option("-s", "--stack", help="do nothing if this stack lies on a cluster of its own")
     ] = None,
+    simulated: Simulated = False,
 ) -> None:
     """Stop every process of the sandbox; the simulated cluster stays on disk and `up` brings it back."""
     from sandbox.engine.commands import is_sandbox_stack
 
     home = SandboxHome.current()
-    if stack is not None and not is_sandbox_stack(_load(stack)[0], home):
+    if stack is not None and not is_sandbox_stack(_load(stack, simulated).spec, home):
         print(f"stack {stack} lies on a cluster of its own: the sandbox stays as it is")
         return
     if not home.root.exists():
@@ -151,6 +156,7 @@ def build(
 def pulumi(
     verb: Annotated[Verb, typer.Argument(help="what to do")],
     stack: StackName = "dev",
+    simulated: Simulated = False,
     as_json: Annotated[bool, typer.Option("--json", help="print what the engine says as JSON")] = False,
     show_secrets: Annotated[bool, typer.Option(help="print secret outputs in plain text")] = False,
     yes: Annotated[
@@ -161,8 +167,8 @@ def pulumi(
     from sandbox.engine.commands import SandboxEngine, is_sandbox_stack, run_elsewhere
 
     home = SandboxHome.current()
-    spec, place = _load(stack, coming_up=verb in (Verb.UP, Verb.PREVIEW))
-    if not is_sandbox_stack(spec, home):
+    place = _load(stack, simulated, coming_up=verb in (Verb.UP, Verb.PREVIEW))
+    if not is_sandbox_stack(place.spec, home):
         wishes = {"--json": as_json or verb is Verb.OUTPUTS, "--show-secrets": show_secrets and verb is Verb.OUTPUTS}
         wishes["--yes"] = yes and verb in (Verb.UP, Verb.DESTROY)
         chosen = [option for option, wanted in wishes.items() if wanted]
@@ -178,21 +184,26 @@ def pulumi(
         raise typer.Exit(engine.destroy(place))
 
 
-def _load(name: str, *, coming_up: bool = False) -> tuple[StackSpec, Stack]:
-    """The stack's spec and file.
+def _load(name: str, simulated: bool, *, coming_up: bool = False) -> Stack:
+    """The stack with its file, spec and plan; `simulated` puts it on the sandbox, wherever it is meant for.
 
     Raises SandboxError (status 2) with everything that keeps it from being planned or, if it is coming up, from that.
     """
-    from fabric.prepare import beyond_this_version, prepare_stack
+    from fabric.prepare import beyond_this_version, prepare
     from fabric.rules import ConfigurationError
-    from fabric.spec import load_stack, stack_file
+    from fabric.spec import read_document, stack_file, validate
     from sandbox.engine.commands import Stack
+    from sandbox.engine.simulated import on_the_sandbox
 
     try:
-        plan, place = prepare_stack(name, project_root()), Stack(name, stack_file(name, project_root()))
+        file, document = stack_file(name, project_root()), read_document(name, project_root())
+        if simulated:
+            document = on_the_sandbox(document, SandboxHome.current())
+        plan, spec = prepare(document, for_up=False), validate(document)[0]
+        assert spec is not None, "what cannot be validated was refused"
         if coming_up and (refused := beyond_this_version(plan)):
-            raise ConfigurationError(refused, place.file.name)
-        return load_stack(name, project_root()), place
+            raise ConfigurationError(refused, file.name)
+        return Stack(name, file, spec, plan, document.sections if simulated else None)
     except ConfigurationError as error:
         raise SandboxError(str(error), status=2) from error
 

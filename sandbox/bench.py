@@ -19,6 +19,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from fabric.k8s.apps import DaemonSet
 from fabric.plan import HelmRelease, PlannedObject
 from fabric.prepare import prepare_stack
 from fabric.spec import stack_file
@@ -103,6 +104,9 @@ class Bench:
             if entry.wait_for is not None:
                 kind = f"{entry.object.plural}.{entry.object.group()}"
                 self.kubectl("wait", kind, entry.name, f"--for={entry.wait_for}", f"--timeout={entry.timeout}s")
+            elif isinstance(entry.object, DaemonSet):
+                place = ["--namespace", str(entry.object.metadata.namespace)]
+                self.kubectl("rollout", "status", f"daemonset/{entry.name}", *place, f"--timeout={entry.timeout}s")
 
     def by_hand(self) -> None:
         """Everything the stack brings up, in its order, the way a guide tells it."""
@@ -113,6 +117,7 @@ class Bench:
             ready = plan.gpu_operator_ready if release == plan.gpu_operator else None
             if ready is not None:
                 self.kubectl("wait", ready.kind, ready.name, f"--for={ready.wait_for}", f"--timeout={ready.timeout}s")
+        self.apply((*plan.cni_plugins, *plan.virtual_functions))
         if plan.policy is not None:
             self.apply((plan.policy,))
         self.apply(plan.ip_pools)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -12,27 +13,80 @@ from fabric.k8s.cni import NetworkAttachmentDefinition
 from fabric.k8s.crd import custom_resource_definition
 from fabric.k8s.mellanox import NicClusterPolicy
 from fabric.k8s.nfd import NodeFeatureRule
+from fabric.k8s.nic_node_policy import NicNodePolicy
 from fabric.k8s.nv_ipam import CIDRPool, IPPool
 from fabric.k8s.nvidia import ClusterPolicy
+from fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork, SriovNetworkNodePolicy, SriovNetworkPoolConfig
+from fabric.k8s.sriov_state import SriovNetworkNodeState
+from sandbox.chart_kinds import NodeSlicePool, OverlappingRangeIPReservation, SriovOperatorConfig, WhereaboutsIPPool
 
 CHARTS = Path(__file__).parent / "charts"
 
-# The kinds each chart brings. The real network-operator brings nv-ipam's only at run time, after its policy.
+# The kinds each chart brings. The real network-operator brings nv-ipam's only at run time, after its policy, and in
+# 23.10 so those of Whereabouts.
 _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
-    "gpu-operator": (ClusterPolicy, NodeFeatureRule),
-    "network-operator": (NicClusterPolicy, NetworkAttachmentDefinition, IPPool, CIDRPool),
+    "26.4/gpu-operator": (ClusterPolicy, NodeFeatureRule),
+    "26.4/network-operator": (NicClusterPolicy, NicNodePolicy, NetworkAttachmentDefinition, IPPool, CIDRPool),
+    "26.4/network-operator/charts/sriov-network-operator": (
+        SriovNetworkNodePolicy,
+        SriovNetworkPoolConfig,
+        SriovNetwork,
+        SriovIBNetwork,
+        SriovNetworkNodeState,
+        SriovOperatorConfig,
+    ),
+    "26.4/whereabouts": (WhereaboutsIPPool, OverlappingRangeIPReservation, NodeSlicePool),
+    "23.10/gpu-operator": (ClusterPolicy, NodeFeatureRule),
+    "23.10/network-operator": (
+        NicClusterPolicy,
+        NetworkAttachmentDefinition,
+        IPPool,
+        WhereaboutsIPPool,
+        OverlappingRangeIPReservation,
+    ),
 }
 
 _HEADER = "# Generated from {module}.{model} by `python -m sandbox.crds`; change the model, not this file.\n"
+_CHANGED = "# Generated from {module}.{model} and {changes} by `python -m sandbox.crds`; change those, not this file.\n"
 
 
 def crd_files() -> Iterator[tuple[Path, str]]:
     """Every CRD file of the stand-in charts with the text that belongs in it."""
     for chart, models in _KINDS.items():
+        changes = CHARTS / chart.partition("/")[0] / "crds.yaml"
+        changed: dict[str, Any] = yaml.safe_load(changes.read_text())
         for model in models:
-            text = yaml.safe_dump(custom_resource_definition(model), sort_keys=False, width=120)
+            definition = custom_resource_definition(model)
+            name = definition["metadata"]["name"]
             header = _HEADER.format(module=model.__module__, model=model.__name__)
+            if name in changed:
+                version = definition["spec"]["versions"][0]
+                version["schema"]["openAPIV3Schema"] = _patched(version["schema"]["openAPIV3Schema"], changed[name])
+                header = _CHANGED.format(
+                    module=model.__module__, model=model.__name__, changes=changes.relative_to(CHARTS)
+                )
+            text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
             yield CHARTS / chart / "crds" / f"{model.group()}_{model.plural}.yaml", header + text
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes a list that several fields share out each time, so that every definition reads for itself."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _patched(schema: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON merge patch (RFC 7396) applied: null takes away, maps are merged, everything else replaces."""
+    result = dict(schema)
+    for key, value in patch.items():
+        if value is None:
+            del result[key]  # a field that the model does not have is a slip of the patch
+        elif isinstance(value, Mapping):
+            result[key] = _patched(result.get(key, {}), value)
+        else:
+            result[key] = value
+    return result
 
 
 def main() -> None:

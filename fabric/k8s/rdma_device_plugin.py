@@ -17,17 +17,17 @@ _NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
 
 
 class RdmaSelectors(KubernetesModel):
-    """What a NIC must be: every given selector must hold, and in a list one entry must hold."""
+    """What a NIC must be: every given selector must hold, and in a list one entry must hold; an empty list is none."""
 
-    vendors: tuple[PciId, ...] | None = Field(default=None, min_length=1)
-    device_ids: tuple[PciId, ...] | None = Field(default=None, min_length=1)
-    drivers: tuple[Annotated[str, Field(min_length=1)], ...] | None = Field(default=None, min_length=1)
-    if_names: tuple[InterfaceName, ...] | None = Field(default=None, min_length=1)
-    link_types: tuple[Literal["ether", "infiniband"], ...] | None = Field(default=None, min_length=1)
+    vendors: tuple[PciId, ...] | None = None
+    device_ids: tuple[PciId, ...] | None = None
+    drivers: tuple[Annotated[str, Field(min_length=1)], ...] | None = None
+    if_names: tuple[InterfaceName, ...] | None = None
+    link_types: tuple[Literal["ether", "infiniband"], ...] | None = None
 
     @model_validator(mode="after")
     def _selects(self) -> Self:
-        if not self.to_dict():
+        if not any(self.to_dict().values()):
             raise ValueError("selectors are empty: give vendors, deviceIDs, drivers, ifNames or linkTypes")
         return self
 

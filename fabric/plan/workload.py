@@ -90,6 +90,11 @@ class FabricContract(FrozenModel):
         description="strategic-merge patch for a pod template whose GPU container is named `worker`"
     )
 
+    @property
+    def devices(self) -> dict[str, int]:
+        """The extended resources of the container, which device plug-ins advertise by number."""
+        return {name: int(amount) for name, amount in self.resources.items() if "/" in name}
+
 
 def plan_workload(
     case: Case,

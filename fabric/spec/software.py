@@ -13,21 +13,11 @@ from fabric.spec.suggestion import nearest
 
 GpuDirect = Literal["dma-buf", "peermem"]
 CniPlugins = Literal["install", "node-image"]
+MigStrategy = Literal["none", "single", "mixed"]
 
 _GUID = r"^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){7}$"
 Guid = Annotated[str, StringConstraints(pattern=_GUID)]
 _MIRROR = re.compile(r"^(https|oci)://\S+$")
-
-
-class Mig(FrozenModel):
-    """How GPUs are partitioned."""
-
-    strategy: Literal["none", "single", "mixed"] = Field(
-        description="`single`: partitions are requested as whole GPUs are; `mixed`: by a resource per partition size"
-    )
-    profile: str = Field(
-        default="all-disabled", min_length=1, description="partition layout of nodes that carry no label of their own"
-    )
 
 
 class GpuOperator(FrozenModel):
@@ -50,7 +40,11 @@ class GpuOperator(FrozenModel):
         default=None,
         description="whether GPUs come into containers by the Container Device Interface; by default the chart's own",
     )
-    mig: Mig | None = Field(default=None, description="partitioned GPUs; by default none are")
+    mig: MigStrategy | None = Field(
+        default=None,
+        description="partitioned GPUs: `single` (requested as whole ones are) or `mixed` (a resource per partition "
+        "size); a pool's label nvidia.com/mig.config names the partitions; by default the chart's own, `single`",
+    )
     dcgm_exporter: bool = Field(default=True, description="whether GPU metrics are exported")
     service_monitor: bool = Field(
         default=False, description="whether Prometheus is told of them; needs the Prometheus operator in the cluster"

@@ -7,10 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sandbox.engine.recovery import recover
 from sandbox.engine.run import Runs
@@ -21,6 +21,7 @@ from sandbox.kubernetes_api import Api
 from sandbox.toolchain.build import Toolchain
 
 if TYPE_CHECKING:
+    from fabric.plan import Plan
     from fabric.spec import StackSpec
 
 Say = Callable[[str], None]
@@ -28,10 +29,13 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack by name, and its committed file."""
+    """A stack by name, its committed file, and what that says; `sections` where it is tried with other ones."""
 
     name: str
     file: Path
+    spec: StackSpec
+    plan: Plan
+    sections: Mapping[str, Any] | None = None
 
 
 def is_sandbox_stack(spec: StackSpec, home: SandboxHome) -> bool:
@@ -61,7 +65,7 @@ class SandboxEngine:
             arguments = ["up", "--yes", "--skip-preview", "--suppress-outputs", *options]
             status = self._converge(stack, [*arguments, *(["--json"] if as_json else [])], destroying=False)
         if status == 0 and not as_json:
-            return _print_summary(stack)
+            _print_summary(stack)
         return _status(status)
 
     def preview(self, stack: Stack, *, as_json: bool) -> int:
@@ -113,7 +117,7 @@ class SandboxEngine:
         return ended.status
 
     def _options(self, stack: Stack) -> list[str]:
-        file = self.workspace.stack_config(stack.name, stack.file)
+        file = self.workspace.stack_config(stack.name, stack.file, stack.sections)
         color = "always" if sys.stdout.isatty() and "NO_COLOR" not in os.environ else "never"
         return ["--non-interactive", "--stack", stack.name, "--config-file", str(file), "--color", color]
 
@@ -123,7 +127,7 @@ class SandboxEngine:
             if self.runs.run(arguments, self.workspace.stacks, quiet=True).status != 0:
                 raise SandboxError(f"the engine could not create stack {stack.name} (its output is above)")
             # it rewrites the file, numbers as text; what it must keep of that is its salt
-            self.workspace.stack_config(stack.name, stack.file)
+            self.workspace.stack_config(stack.name, stack.file, stack.sections)
 
     def _api(self) -> Api:
         return Api(self.home.kubeconfig)
@@ -174,10 +178,11 @@ def run_elsewhere(verb: str, stack: Stack, toolchain_bin: Path | None, extra: li
         signal.signal(signal.SIGINT, before)
 
 
-def _print_summary(stack: Stack) -> int:
+def _print_summary(stack: Stack) -> None:
+    from fabric.report import print_report, summary
+
     sys.stdout.flush()
-    command = [sys.executable, "-m", "fabric", "plan", "-s", stack.name, "--summary"]
-    return subprocess.run(command, cwd=project_root()).returncode
+    print_report(summary(stack.plan, "" if stack.sections is None else " SANDBOX=1"))
 
 
 def _status(code: int) -> int:

@@ -7,6 +7,7 @@ import os
 import secrets
 import shutil
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -87,14 +88,16 @@ class Workspace:
             "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
         }
 
-    def stack_config(self, stack: str, committed: Path) -> Path:
+    def stack_config(self, stack: str, committed: Path, sections: Mapping[str, Any] | None = None) -> Path:
         """A copy of the stack's file for the engine to write into: the committed one never changes.
 
-        The encryption salt that the engine made for the stack is kept. A kubeconfig of the default sandbox
+        `sections` replace those of the file. The encryption salt that the engine made for the stack is kept. A kubeconfig of the default sandbox
         becomes this sandbox's, so that several run the same stack file side by side.
         """
         copy = self.stack_file(stack)
         document = yaml.safe_load(committed.read_text()) or {}
+        if sections is not None:
+            document["config"] = document["config"] | {f"gpu-fabric:{name}": part for name, part in sections.items()}
         cluster = (document.get("config") or {}).get("gpu-fabric:cluster")
         if isinstance(cluster, dict) and self.home.root != default_home():
             kubeconfig = cluster.get("kubeconfig")

@@ -21,11 +21,17 @@ POLICY = "/apis/mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy"
 
 
 class Sandbox:
-    """Commands and look-ups on one sandbox."""
+    """Commands and look-ups on one sandbox, for one stack; another stack's are those of `trying`."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, stack: str = STACK, options: tuple[str, ...] = ()) -> None:
         self.home = SandboxHome(home)
         self.workspace = Workspace(self.home)
+        self.stack = stack
+        self.options = ("-s", stack, *options)
+
+    def trying(self, stack: str) -> Sandbox:
+        """The same sandbox for a stack that is meant for a cluster of one's own."""
+        return Sandbox(self.home.root, stack, ("--sandbox",))
 
     @property
     def api(self) -> Api:
@@ -69,12 +75,12 @@ class Sandbox:
 
     def up(self) -> str:
         """What `make up` runs."""
-        return self.run("up", "-s", STACK) + self.run("pulumi", "up", "-s", STACK)
+        return self.run("up", *self.options) + self.run("pulumi", "up", *self.options)
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets masked."""
         result = subprocess.run(
-            self.command("pulumi", "outputs", "-s", STACK),
+            self.command("pulumi", "outputs", *self.options),
             cwd=project_root(),
             env=self.environment,
             capture_output=True,
@@ -86,7 +92,7 @@ class Sandbox:
 
     def state(self) -> StackState:
         """What the engine has on record."""
-        state = self.workspace.state(STACK)
+        state = self.workspace.state(self.stack)
         assert state is not None
         return state
 

@@ -1,15 +1,19 @@
-"""The stand-in charts: the versions that the release line pins, and Stages that KWOK cannot be late for."""
+"""The stand-in charts as they lie in the repository: versions, definitions, links and Stages."""
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from fabric.catalog import catalog
-from sandbox.crds import CHARTS
+from sandbox.crds import CHARTS, crd_files
 
-NAMES = ("gpu-operator", "network-operator")
+# A release line's charts that NVIDIA's manager needs; Spiderpool's has no stand-in.
+NAMES = [
+    f"{line}/{name}" for line, release in catalog().releases.items() for name in release.charts if name != "spiderpool"
+]
 # Kinds that the sandbox itself plays: KWOK knows them before any chart comes.
 PLAYED_FROM_THE_START = {("v1", "Pod"), ("v1", "Node"), ("kwok.x-k8s.io/v1alpha1", "Stage")}
 
@@ -19,17 +23,82 @@ def stages(chart: str) -> list[dict[str, Any]]:
     return [document for path in files for document in yaml.safe_load_all(path.read_text())]
 
 
+def definition(path: str) -> dict[str, Any]:
+    """The schema of a chart's definition, from its `properties.spec` on."""
+    document = yaml.safe_load((CHARTS / path).read_text())
+    schema: dict[str, Any] = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    return schema
+
+
+def links() -> list[Path]:
+    return sorted(path for path in CHARTS.rglob("*") if path.is_symlink())
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_a_stand_in_has_the_version_that_the_release_line_pins(name: str) -> None:
+def test_a_stand_in_has_name_and_version_of_the_chart_that_its_release_line_pins(name: str) -> None:
     chart = yaml.safe_load((CHARTS / name / "Chart.yaml").read_text())
-    pinned = {line.charts[key].version for line in catalog().releases.values() for key in line.charts if key == name}
-    assert chart["version"] in pinned
+    line, _, key = name.partition("/")
+    pinned = {str(name): entry for name, entry in catalog().releases[line].charts.items()}[key]
+    assert (chart["name"], chart["version"]) == (pinned.chart or key, pinned.version)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stage_is_the_only_one_of_its_kind(name: str) -> None:
     kinds = [(ref["apiGroup"], ref["kind"]) for ref in (stage["spec"]["resourceRef"] for stage in stages(name))]
     # KWOK meets objects that exist already only with the first Stage of their kind
-    assert kinds
     assert not set(kinds) & PLAYED_FROM_THE_START
-    assert max(Counter(kinds).values()) == 1
+    assert max(Counter(kinds).values(), default=1) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("/gpu-operator")])
+def test_the_gpu_operator_is_played(name: str) -> None:
+    played = {stage["spec"]["resourceRef"]["kind"] for stage in stages(name)}
+    assert "ClusterPolicy" in played
+
+
+def test_what_two_release_lines_share_is_linked_in_a_way_that_a_clone_keeps() -> None:
+    found = links()
+    assert found
+    assert [link for link in found if link.readlink().is_absolute() or not link.exists()] == []
+    assert [link for link in found if CHARTS not in link.resolve().parents] == []
+
+
+def test_every_definition_of_a_chart_is_generated() -> None:
+    lying = {path for path in CHARTS.rglob("crds/*.yaml") if CHARTS in path.parents}
+    assert {path.resolve() for path in lying} == {path.resolve() for path, _ in crd_files()}
+
+
+def test_an_older_line_refuses_what_only_newer_policies_have() -> None:
+    older = definition("23.10/network-operator/crds/mellanox.com_nicclusterpolicies.yaml")["properties"]
+    newer = definition("26.4/network-operator/crds/mellanox.com_nicclusterpolicies.yaml")["properties"]
+    assert newer.keys() - older.keys() == {
+        "global",
+        "deploymentNodeAffinity",
+        "deploymentTolerations",
+        "docaTelemetryService",
+    }
+    assert older.keys() - newer.keys() == {"psp"}
+    assert older["secondaryNetwork"]["properties"].keys() - newer["secondaryNetwork"]["properties"].keys() == {
+        "ipamPlugin"
+    }
+
+
+def test_a_pool_of_an_older_line_needs_a_gateway() -> None:
+    path = "network-operator/crds/nv-ipam.nvidia.com_ippools.yaml"
+    assert "gateway" in definition(f"23.10/{path}")["required"]
+    assert "gateway" not in definition(f"26.4/{path}")["required"]
+
+
+def test_only_the_newer_line_has_pools_of_whole_prefixes_and_policies_for_some_nodes() -> None:
+    kinds = {
+        line: {path.name for path in (CHARTS / line / "network-operator" / "crds").iterdir()}
+        for line in catalog().releases
+    }
+    added = {"nv-ipam.nvidia.com_cidrpools.yaml", "mellanox.com_nicnodepolicies.yaml"}
+    assert kinds["26.4"] >= added
+    assert not kinds["23.10"] & added
+
+
+def test_whereabouts_keeps_its_own_kind_of_pool_beside_that_of_nv_ipam() -> None:
+    names = {path.name for path in CHARTS.glob("*/*/crds/*_ippools.yaml")}
+    assert names == {"nv-ipam.nvidia.com_ippools.yaml", "whereabouts.cni.cncf.io_ippools.yaml"}

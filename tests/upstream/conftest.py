@@ -14,10 +14,14 @@ UPSTREAM = Path(__file__).resolve().parents[3] / "shared" / "upstream"
 CRD_FOLDERS = (
     "gpu-operator-26.3.3",
     "network-operator-26.4.1",
+    "sriov-network-operator-in-26.4.1",
     "nv-ipam-0.3.7",
     "nfd-in-gpu-operator-26.3.3",
     "spiderpool-1.2.2",
 )
+
+# Spiderpool's chart carries an older SR-IOV operator; the program writes these kinds for the Network Operator's alone.
+OLDER_COPIES = {("spiderpool-1.2.2", "sriovnetwork.openshift.io")}
 
 Definitions = dict[str, tuple[dict[str, Any], ...]]
 """`<plural>.<group>` -> the `spec` of every vendor's CustomResourceDefinition of that name."""
@@ -40,7 +44,8 @@ def definitions() -> Definitions:
     for folder in CRD_FOLDERS:
         for path in sorted((UPSTREAM / "crds" / folder).glob("*.yaml")):
             for document in filter(None, yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)):
-                found[document["metadata"]["name"]].append(document["spec"])
+                if (folder, document["spec"]["group"]) not in OLDER_COPIES:
+                    found[document["metadata"]["name"]].append(document["spec"])
     return {name: tuple(specs) for name, specs in found.items()}
 
 

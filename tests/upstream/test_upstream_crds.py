@@ -57,8 +57,11 @@ def differences(ours: Schema, theirs: Schema, path: str = "") -> Iterator[str]:
     if path in NEWER_THAN_THE_FILES_AT_HAND or theirs.get("x-kubernetes-preserve-unknown-fields"):
         return
     if theirs.get("x-kubernetes-int-or-string"):
-        if ours["type"] not in ("integer", "string"):
+        if not ours.get("x-kubernetes-int-or-string") and ours["type"] not in ("integer", "string"):
             yield f"{path}: {ours['type']} where they take an integer or a string"
+        return
+    if ours.get("x-kubernetes-int-or-string"):
+        yield f"{path}: an integer or a string where they have {theirs.get('type')}"
         return
     if ours["type"] != theirs.get("type"):
         yield f"{path}: {ours['type']} where they have {theirs.get('type')}"

@@ -29,8 +29,7 @@ def gpu_operator(case: Case) -> HelmRelease:
     if switches.cdi is not None:
         computed["cdi"] = {"enabled": switches.cdi}
     if switches.mig is not None:
-        computed["mig"] = {"strategy": switches.mig.strategy}
-        computed["migManager"] = {"config": {"default": switches.mig.profile}}
+        computed["mig"] = {"strategy": switches.mig}
     if not switches.dcgm_exporter:
         computed["dcgmExporter"] = {"enabled": False}
     elif switches.service_monitor:

@@ -13,6 +13,7 @@ from fabric.plan.addresses import AddressPlan
 from fabric.plan.case import Case
 from fabric.plan.ipam.nv_ipam import gateway_index, reserved_indexes
 from fabric.plan.plan import Plan
+from fabric.rules.chart_values import value_at
 from fabric.rules.planned_network import PoolReference, read_network
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
@@ -90,6 +91,14 @@ def networks_find_their_pools(case: Case) -> Iterator[Problem]:
         )
 
 
+def _brings_nv_ipam(plan: Plan) -> bool:
+    """Whether the policy installs it: the stack's own, or the one that the chart makes of its values."""
+    if plan.policy_ready is not None and plan.network_operator is not None:
+        return value_at(plan.network_operator.values, "nvIpam", "deploy") is True
+    policy = plan.policy.object if plan.policy else None
+    return isinstance(policy, NicClusterPolicy) and policy.spec.nv_ipam is not None
+
+
 def _exists(case: Case, plan: Plan, pool: PoolReference) -> bool:
     if pool.kind == "SpiderIPPool":
         matches = re.compile(translate(pool.name)).match
@@ -103,13 +112,8 @@ def _exists(case: Case, plan: Plan, pool: PoolReference) -> bool:
     if pool.kind:
         # nv-ipam honours pools in its own namespace only, and only if the policy installs it.
         home = case.line.charts["network-operator"].namespace
-        policy = plan.policy.object if plan.policy else None
-        return (
-            isinstance(policy, NicClusterPolicy)
-            and policy.spec.nv_ipam is not None
-            and any(
-                (entry.object.kind, entry.name, entry.object.metadata.namespace) == (pool.kind, pool.name, home)
-                for entry in plan.ip_pools
-            )
+        return _brings_nv_ipam(plan) and any(
+            (entry.object.kind, entry.name, entry.object.metadata.namespace) == (pool.kind, pool.name, home)
+            for entry in plan.ip_pools
         )
     return pool.name in {str(known.subnet) for known in plan.addresses.pools}

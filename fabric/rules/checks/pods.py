@@ -42,7 +42,7 @@ def a_device_comes_with_every_network(case: Case) -> Iterator[Problem]:
     contract = case.plan.workload
     wanted = Counter(network.resource for network in contract.networks if network.resource)
     gpus = case.shape.gpus
-    requested = {name: int(number) for name, number in contract.resources.items()}
+    requested = contract.devices
     if requested != {**wanted, gpus.resource: gpus.count}:
         yield Problem(
             _RAILS,

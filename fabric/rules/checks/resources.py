@@ -55,8 +55,8 @@ def requests_are_advertised(case: Case) -> Iterator[Problem]:
     offered = _offered(case, plan)
     lacking = [
         f"{wanted} of {name} where a node has {offered[name] or 'none'}"
-        for name, wanted in plan.workload.resources.items()
-        if int(wanted) > offered[name]
+        for name, wanted in plan.workload.devices.items()
+        if wanted > offered[name]
     ]
     if lacking:
         yield Problem(dotted(("fabric", "rails")), f"a job requests {', '.join(lacking)}", _OURS)

@@ -1,0 +1,159 @@
+"""Checks of the group `kinds`: pools of different machines that make one fabric, and can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fabric.plan.case import INSTANCE_TYPE_LABEL, Case, NodeGroup
+from fabric.plan.nccl_files import plan_nccl_files
+from fabric.plan.operators import nic_node_policy_name
+from fabric.rules.clashes import Stated, clashes
+from fabric.rules.registry import Problem, check
+from fabric.spec import Pool
+from fabric.spec.places import Location, dotted
+
+# Models whose networks name an interface of the host.
+_BY_INTERFACE = ("macvlan", "ipoib")
+_NIC_FACTS = (("pci", "pci"), ("interface", "interface"), ("rdma_device", "rdmaDevice"), ("nearest_gpu", "nearestGpu"))
+
+
+@check("CLU002")
+def machines_make_one_fabric(case: Case) -> Iterator[Problem]:
+    """Pools of different shapes are alike in all that jobs, networks and NCCL see of them."""
+    first = case.groups[0]
+    for group, _, place in _later_pools(case):
+        if differing := _differences(case, first, group):
+            yield Problem(
+                dotted((*place, "shape")),
+                f"{group.shape.name} and {first.shape.name} make no one fabric: they differ in {', '.join(differing)}",
+                f"write {first.shape.name}, or move the pool to a stack of its own",
+            )
+
+
+@check("CLU006")
+def manager_serves_several_kinds(case: Case) -> Iterator[Problem]:
+    """Pools have different shapes only where the Network Operator configures their nodes."""
+    if case.choices.manager == "network-operator":
+        return
+    first = case.groups[0].shape.name
+    for group, pool, place in _later_pools(case):
+        yield Problem(
+            dotted((*place, "shape")),
+            f"pool {pool.name} has shape {group.shape.name} and not {first}, and the manager {case.choices.manager} "
+            "configures all nodes alike",
+            f"write {first}, or move the pool to a stack of its own",
+        )
+
+
+@check("CLU007")
+def line_configures_kinds_of_nodes(case: Case) -> Iterator[Problem]:
+    """Kinds of nodes whose device plug-ins differ come with a release line that has the kind NicNodePolicy."""
+    if case.plan is not None and case.plan.node_policies and not case.line.nic_node_policies:
+        able = [line.name for line in case.known.releases.values() if line.nic_node_policies]
+        yield Problem(
+            dotted(("software", "releaseLine")),
+            f"the device plug-ins of {' and '.join(group.shape.name for group in case.groups)} need configurations of "
+            f"their own, and release line {case.line.name} has one for all nodes",
+            f"write {' or '.join(able)}, or move one of the pools to a stack of its own",
+        )
+
+
+@check("CLU008")
+def kinds_can_be_told_apart(case: Case) -> Iterator[Problem]:
+    """Labels select the nodes of one kind, and none of another."""
+    # On the host's network nothing is put on one kind of nodes only.
+    if case.choices.model == "host-network" or len(case.groups) == 1:
+        return
+    for group in case.groups:
+        others = [
+            pool.name
+            for other, pool, _ in _pools(case)
+            if other is not group and group.labels.items() <= _labels(other, pool).items()
+        ]
+        place = next(place for owner, _, place in _pools(case) if owner is group)
+        if others:
+            carried = ", ".join(f"{key}={text}" for key, text in group.labels.items())
+            yield Problem(
+                dotted((*place, "labels")),
+                f"what all nodes of {group.shape.name} carry ({carried or 'no label'}) also holds on the nodes of pool "
+                f"{', '.join(others)}",
+                "add a label that only the pools of this shape carry, such as one that names the machine",
+            )
+
+
+@check("CLU009")
+def facts_of_nics_are_the_shapes(case: Case) -> Iterator[Problem]:
+    """With several shapes, facts about a rail's NIC are stated in the shapes."""
+    if len(case.groups) == 1:
+        return
+    for number, entry in enumerate(case.spec.fabric.rails):
+        for field, key in _NIC_FACTS:
+            if getattr(entry, field) is not None:
+                yield Problem(
+                    dotted(("fabric", "rails", number, key)),
+                    f"it would hold for {' and '.join(group.shape.name for group in case.groups)} alike",
+                    "describe the machines under cluster.shapes, each with its own NICs, and leave it out here",
+                )
+
+
+@check("CLU010")
+def kinds_have_names_of_their_own(case: Case) -> Iterator[Problem]:
+    """The NicNodePolicies of two kinds of nodes have different names."""
+    stated = [
+        Stated(
+            next(place for owner, _, place in _pools(case) if owner is group),
+            nic_node_policy_name(group),
+            f"pool {group.name}",
+        )
+        for group in case.groups
+    ]
+    for clash in clashes({}, stated):
+        yield Problem(
+            dotted((*clash.stated.place, "name")),
+            f"its first 30 characters, {clash.stated.value}, are also those of {clash.other}, and a NicNodePolicy's "
+            "name is cut there",
+            "write a name that differs earlier",
+        )
+
+
+def _pools(case: Case) -> Iterator[tuple[NodeGroup, Pool, Location]]:
+    """Every pool with its kind of nodes and its place, in order."""
+    by_shape = {group.shape.name: group for group in case.groups}
+    for number, pool in enumerate(case.spec.cluster.pools):
+        yield by_shape[pool.shape], pool, ("cluster", "pools", number)
+
+
+def _later_pools(case: Case) -> Iterator[tuple[NodeGroup, Pool, Location]]:
+    """The pools whose shape is not the first pool's."""
+    return (entry for entry in _pools(case) if entry[0] is not case.groups[0])
+
+
+def _labels(group: NodeGroup, pool: Pool) -> dict[str, str]:
+    """All labels that a pool's nodes are known to carry."""
+    return {**{key: text for key, text in group.labels.items() if key == INSTANCE_TYPE_LABEL}, **pool.labels}
+
+
+def _differences(case: Case, first: NodeGroup, other: NodeGroup) -> list[str]:
+    """What of two kinds of nodes would have to be the same."""
+    ours, theirs = _seen(case, first), _seen(case, other)
+    return [what for what, value in ours.items() if value != theirs[what]]
+
+
+def _seen(case: Case, group: NodeGroup) -> dict[str, Any]:
+    """What jobs, networks and NCCL see of a kind of nodes."""
+    shape, row = group.shape, case.choices.row
+    seen: dict[str, Any] = {
+        "the number of RDMA NICs": shape.rails,
+        "the GPUs' vendor": shape.gpus.vendor,
+        "the number of GPUs": shape.gpus.count,
+        "the link layer": shape.nic_model.link_type if shape.nic_model else None,
+        "the virtual functions of a NIC": shape.vfs_per_nic,
+        "the MTU": shape.mtu,
+    }
+    if shape.nics and row is not None:
+        nccl = plan_nccl_files(shape, case.known, devices=row.access)
+        seen["what NCCL is told"] = (nccl.environment, [(file.key, file.content) for file in nccl.files])
+    if case.choices.model in _BY_INTERFACE:
+        seen["the interfaces on the host, which the networks name"] = [nic.interface for nic in shape.nics]
+    return seen

@@ -1,0 +1,119 @@
+"""Kinds that only the charts bring and their controllers write, as far as a reader of the sandbox meets them."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from fabric.k8s.base import KubernetesModel, KubernetesObject
+
+
+class SriovOperatorConfigSpec(KubernetesModel):
+    """How the SR-IOV operator runs its daemon and its webhooks; `log_level` 2 tells most."""
+
+    enable_injector: bool | None = None
+    enable_operator_webhook: bool | None = None
+    config_daemon_node_selector: dict[str, str] | None = None
+    config_daemon_env_vars: dict[str, str] | None = None
+    log_level: int | None = Field(default=None, ge=0, le=2)
+    disable_drain: bool | None = None
+    configuration_mode: Literal["daemon", "systemd"] | None = None
+    disable_plugins: tuple[Literal["mellanox"], ...] | None = None
+    feature_gates: dict[str, bool] | None = None
+
+
+class SriovOperatorConfigStatus(KubernetesModel):
+    """Which webhooks run."""
+
+    injector: str | None = None
+    operator_webhook: str | None = None
+
+
+class SriovOperatorConfig(KubernetesObject):
+    """The SR-IOV operator's settings; it obeys the one named `default` in its own namespace."""
+
+    api_version: ClassVar[str] = "sriovnetwork.openshift.io/v1"
+    kind: ClassVar[str] = "SriovOperatorConfig"
+    plural: ClassVar[str] = "sriovoperatorconfigs"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
+
+    spec: SriovOperatorConfigSpec
+    status: SriovOperatorConfigStatus | None = None
+
+
+class IPAllocation(KubernetesModel):
+    """Who has an address: a container, and its pod as namespace/name."""
+
+    id: str
+    podref: str
+    ifname: str | None = None
+
+
+class WhereaboutsIPPoolSpec(KubernetesModel):
+    """A range in CIDR notation, and its addresses in use by their position in it."""
+
+    range: str
+    allocations: dict[str, IPAllocation]
+
+
+class WhereaboutsIPPool(KubernetesObject):
+    """The addresses of one range, kept by Whereabouts."""
+
+    api_version: ClassVar[str] = "whereabouts.cni.cncf.io/v1alpha1"
+    kind: ClassVar[str] = "IPPool"
+    plural: ClassVar[str] = "ippools"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
+
+    spec: WhereaboutsIPPoolSpec
+
+
+class ReservationSpec(KubernetesModel):
+    """Who has the address that the object is named after."""
+
+    podref: str
+    containerid: str | None = None
+    ifname: str | None = None
+
+
+class OverlappingRangeIPReservation(KubernetesObject):
+    """One address in use, so that ranges that overlap do not hand it out twice."""
+
+    api_version: ClassVar[str] = "whereabouts.cni.cncf.io/v1alpha1"
+    kind: ClassVar[str] = "OverlappingRangeIPReservation"
+    plural: ClassVar[str] = "overlappingrangeipreservations"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
+
+    spec: ReservationSpec
+
+
+class NodeSlicePoolSpec(KubernetesModel):
+    """A range that is cut into slices of one size, one for each node."""
+
+    range: str
+    slice_size: str
+
+
+class NodeSlice(KubernetesModel):
+    """The slice of a node; one without a node's name is free."""
+
+    node_name: str
+    slice_range: str
+
+
+class NodeSlicePoolStatus(KubernetesModel):
+    """All slices of the range."""
+
+    allocations: tuple[NodeSlice, ...]
+
+
+class NodeSlicePool(KubernetesObject):
+    """A range shared out among the nodes, kept by Whereabouts."""
+
+    api_version: ClassVar[str] = "whereabouts.cni.cncf.io/v1alpha1"
+    kind: ClassVar[str] = "NodeSlicePool"
+    plural: ClassVar[str] = "nodeslicepools"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
+
+    spec: NodeSlicePoolSpec
+    status: NodeSlicePoolStatus | None = None

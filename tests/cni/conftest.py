@@ -1,0 +1,66 @@
+"""A machine in which namespaces stand for nodes and pods, with the plug-ins that the toolchain built."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from namespaces import PROGRAMS, CommandFailed, Machine, NotPossible
+
+from fabric.plan import Plan
+from fabric.prepare import prepare
+from fabric.spec import read_document
+from sandbox.failure import SandboxError
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
+
+
+@pytest.fixture(scope="session")
+def plugins() -> Path:
+    """The folder with the plug-ins and cnitool."""
+    try:
+        return ensure(["cni"], Progress(None)).folder("cni")
+    except SandboxError as error:
+        pytest.fail(f"the plug-ins cannot be had: {error.message} {error.remedy}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def namespaces_work(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Skips where namespaces cannot be made, or not be used as a node's kernel would let the plug-ins."""
+    for program, package in PROGRAMS.items():
+        if shutil.which(program) is None:
+            pytest.skip(f"no program `{program}` on PATH (package {package})")
+    try:
+        probe = Machine(tmp_path_factory.mktemp("plugins"), tmp_path_factory.mktemp("networks"))
+    except NotPossible as error:
+        pytest.skip(f"namespaces cannot be made, which needs root or a kernel that lets users: {error}")
+    try:
+        node = probe.namespace()
+        probe.nic(node, "probe", probe.namespace())
+        # in some containers /proc/sys is read-only even for a namespace of one's own
+        node.run("sh", "-c", "echo 1 > /proc/sys/net/ipv4/conf/all/arp_ignore")
+    except (NotPossible, CommandFailed) as error:
+        pytest.skip(f"namespaces can be made, but hold no virtual cable or no sysctls: {error}")
+    finally:
+        probe.end()
+
+
+@pytest.fixture
+def machine(namespaces_work: None, plugins: Path, tmp_path: Path) -> Iterator[Machine]:
+    machine = Machine(plugins, tmp_path)
+    yield machine
+    machine.end()
+
+
+@pytest.fixture(scope="session")
+def plan_of(root: Path) -> Callable[..., Plan]:
+    """The plan of a stack of tests/stacks, with values of its section `fabric` changed."""
+
+    def make(stack: str, **changes: object) -> Plan:
+        document = read_document(stack, root / "tests" / "stacks")
+        sections = {**document.sections, "fabric": {**document.sections.get("fabric", {}), **changes}}
+        return prepare(document.model_copy(update={"sections": sections}), for_up=False)
+
+    return make

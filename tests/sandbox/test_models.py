@@ -1,0 +1,81 @@
+"""Every networking model of the Network Operator, whole: from its stack file to a pod that is scheduled, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from driver import PODS, Sandbox, until
+
+from fabric.k8s.cni import NETWORKS_ANNOTATION, RESOURCE_NAME_ANNOTATION
+from sandbox.kubernetes_api import Object
+
+pytestmark = pytest.mark.sandbox
+
+NETWORKS = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions"
+# Each with the resource of its first rail, and how many of it every node offers.
+MODELS = {
+    "roce-macvlan": ("rdma/rail_00", 4),
+    "sriov-operator": ("nvidia.com/rail_00", 8),
+    "sriov-dpdk": ("nvidia.com/rail_00", 8),
+    "host-device": ("nvidia.com/rail_00", 1),
+    "ib-sriov": ("nvidia.com/rail_00", 1),
+    "ib-sriov-pkey": ("nvidia.com/rail_00", 1),
+    "ipoib": ("rdma/rail_00", 4),
+    "externally-managed": ("nvidia.com/rail_00", 1),
+    "node-kinds": ("nvidia.com/rail_00", 1),
+    "whereabouts": ("rdma/rail_00", 4),
+}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    sandbox = Sandbox(tmp_path_factory.mktemp("models"))
+    yield sandbox
+    sandbox.run("down")
+
+
+def job_of(sandbox: Sandbox) -> Object:
+    """A pod written from the `fabric` output alone."""
+    patch = sandbox.outputs()["fabric"]["podTemplatePatch"]
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "job", **patch["metadata"]}, "spec": patch["spec"]}
+    pod["spec"]["containers"][0]["image"] = "training"
+    return pod
+
+
+def assert_a_job_runs(sandbox: Sandbox, resource: str, devices: int) -> None:
+    """A pod of the contract is scheduled; every network that it names exists, with the resource that it asks for."""
+    gpu_nodes = len(sandbox.allocatable("nvidia.com/gpu"))
+    until(
+        lambda: list(sandbox.allocatable(resource).values()) == [str(devices)] * gpu_nodes,
+        f"every GPU node offers {devices} of {resource}",
+    )
+    job = job_of(sandbox)
+    made = {entry["metadata"]["name"]: entry["metadata"].get("annotations", {}) for entry in sandbox.items(NETWORKS)}
+    named = json.loads(job["metadata"]["annotations"][NETWORKS_ANNOTATION])
+    asked = job["spec"]["containers"][0]["resources"]["limits"]
+    assert named
+    for network in named:
+        assert made[network["name"]].get(RESOURCE_NAME_ANNOTATION, resource) in asked
+    sandbox.api.post(PODS, job)
+    until(lambda: sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Running", "the job runs")
+    sandbox.api.delete(f"{PODS}/job?gracePeriodSeconds=0")
+    until(lambda: not sandbox.items(PODS), "the job is gone")
+
+
+def assert_whole_life(sandbox: Sandbox, resource: str, devices: int) -> None:
+    """Up, a job, a second `up` that changes nothing, and a `destroy` that leaves nothing."""
+    sandbox.up()
+    assert_a_job_runs(sandbox, resource, devices)
+    assert f"{len(sandbox.state().resources)} unchanged" in sandbox.up()
+    sandbox.run("pulumi", "destroy", *sandbox.options)
+    left = {entry["metadata"]["name"] for entry in sandbox.items("/api/v1/namespaces")}
+    assert left == {"default", "kube-node-lease", "kube-public", "kube-system"}
+    assert sandbox.items(NETWORKS) == []
+    until(lambda: sandbox.allocatable(resource) == {}, f"no node offers {resource} any more")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_model_comes_up_runs_a_job_stays_as_it_is_and_goes(cluster: Sandbox, model: str) -> None:
+    assert_whole_life(cluster.trying(model), *MODELS[model])

@@ -1,0 +1,22 @@
+"""The OKE guide's release line, whose chart makes the NicClusterPolicy, on a cluster that never had another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from driver import Sandbox
+from test_models import assert_whole_life
+
+pytestmark = pytest.mark.sandbox
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    sandbox = Sandbox(tmp_path_factory.mktemp("old-line"))
+    yield sandbox
+    sandbox.run("down")
+
+
+def test_the_oke_guides_stack_comes_up_runs_a_job_stays_as_it_is_and_goes(cluster: Sandbox) -> None:
+    assert_whole_life(cluster.trying("oke-guide"), "nvidia.com/sriov_rdma_vf", 16)

@@ -1,0 +1,133 @@
+"""The DaemonSet: its written form, and what the API server would refuse or a pod would never start with."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from fabric.k8s.apps import DaemonSet, DaemonSetSpec
+
+LABELS = {"app": "host-preparation"}
+WRITTEN: dict[str, Any] = {
+    "selector": {"matchLabels": LABELS},
+    "template": {
+        "metadata": {"labels": LABELS, "annotations": {"note": "rolled by this"}},
+        "spec": {
+            "automountServiceAccountToken": False,
+            "hostNetwork": True,
+            "hostPID": True,
+            "priorityClassName": "system-node-critical",
+            "terminationGracePeriodSeconds": 0,
+            "nodeSelector": {"feature.node.kubernetes.io/pci-15b3.present": "true"},
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [
+                            {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["a", "b"]}]}
+                        ]
+                    }
+                }
+            },
+            "tolerations": [{"operator": "Exists"}],
+            "initContainers": [
+                {
+                    "name": "install",
+                    "image": "registry/cni:v1",
+                    "args": ["--no-sleep"],
+                    "volumeMounts": [{"name": "cni-bin", "mountPath": "/host/opt/cni/bin"}],
+                }
+            ],
+            "containers": [
+                {
+                    "name": "functions",
+                    "image": "registry/shell:v1",
+                    "command": ["/bin/sh", "/scripts/make.sh"],
+                    "env": [{"name": "COUNT", "value": "1"}],
+                    "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
+                    "volumeMounts": [
+                        {"name": "scripts", "mountPath": "/scripts", "readOnly": True},
+                        {"name": "sys", "mountPath": "/sys", "mountPropagation": "Bidirectional"},
+                        {"name": "work", "mountPath": "/work"},
+                    ],
+                    "readinessProbe": {
+                        "exec": {"command": ["/bin/sh", "/scripts/ready.sh"]},
+                        "initialDelaySeconds": 5,
+                        "periodSeconds": 10,
+                        "timeoutSeconds": 5,
+                        "failureThreshold": 3,
+                    },
+                    "securityContext": {"privileged": True},
+                }
+            ],
+            "volumes": [
+                {"name": "cni-bin", "hostPath": {"path": "/opt/cni/bin", "type": "DirectoryOrCreate"}},
+                {"name": "sys", "hostPath": {"path": "/sys"}},
+                {"name": "scripts", "configMap": {"name": "host-preparation", "defaultMode": 0o755}},
+                {"name": "work", "emptyDir": {}},
+            ],
+        },
+    },
+    "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "10%"}},
+}
+
+
+def pod(**changes: object) -> dict[str, Any]:
+    """The specification above with another pod."""
+    template = WRITTEN["template"]
+    return {**WRITTEN, "template": {**template, "spec": {**template["spec"], **changes}}}
+
+
+def container(**changes: object) -> dict[str, Any]:
+    """The specification above with another container."""
+    return pod(containers=[{**WRITTEN["template"]["spec"]["containers"][0], **changes}])
+
+
+def test_a_daemon_set_is_written_as_it_is_read() -> None:
+    daemon_set = DaemonSet.model_validate({"metadata": {"name": "host-preparation", "namespace": "n"}, "spec": WRITTEN})
+    assert daemon_set.manifest() == {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "host-preparation", "namespace": "n"},
+        "spec": WRITTEN,
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({**WRITTEN, "selector": {}}, "needs selector.matchLabels"),
+        (
+            {**WRITTEN, "selector": {"matchLabels": {"app": "other"}}},
+            r"\{'app': 'other'\} are not among the template's labels",
+        ),
+        ({**WRITTEN, "updateStrategy": {"type": "OnDelete"}}, "Input should be 'RollingUpdate'"),
+        ({**WRITTEN, "updateStrategy": {"rollingUpdate": {"maxUnavailable": "1"}}}, "write 1 without quotes"),
+        (pod(containers=[]), "at least 1 item"),
+        (pod(volumes=None, initContainers=None), "functions mounts volume scripts, which the pod has not"),
+        (pod(initContainers=WRITTEN["template"]["spec"]["containers"]), "container functions is given twice"),
+        (pod(volumes=[*WRITTEN["template"]["spec"]["volumes"], {"name": "work", "emptyDir": {}}]), "volume work is"),
+        (pod(volumes=[{"name": "work"}]), "needs one of hostPath, configMap and emptyDir"),
+        (pod(volumes=[{"name": "work", "emptyDir": {}, "hostPath": {"path": "/w"}}]), "needs one of hostPath"),
+        (pod(volumes=[{"name": "work", "hostPath": {"path": "sys"}}]), "should match pattern"),
+        (pod(volumes=[{"name": "work", "configMap": {"name": "a", "defaultMode": 755}}]), "less than or equal to 511"),
+        (
+            pod(
+                initContainers=[{"name": "wait", "image": "a", "readinessProbe": {"exec": {"command": ["/bin/true"]}}}]
+            ),
+            "init container wait takes no readinessProbe",
+        ),
+        (container(image=""), "at least 1 character"),
+        (container(securityContext=None), "only a privileged one may mount sys Bidirectional"),
+        (container(name="Functions"), "should match pattern"),
+        (container(resources={"limits": {"memory": "64 MB"}}), "should match pattern"),
+        (
+            container(volumeMounts=[{"name": "work", "mountPath": "/a"}, {"name": "sys", "mountPath": "/a"}]),
+            "mountPath /a is given twice",
+        ),
+        (container(readinessProbe={"exec": {"command": []}}), "at least 1 item"),
+        (container(readinessprobe={}), r"did you mean readinessProbe\?"),
+    ],
+)
+def test_a_daemon_set_that_the_api_server_would_refuse_is_refused(spec: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        DaemonSetSpec.model_validate(spec)

@@ -1,0 +1,78 @@
+"""The stand-in charts against the real ones: their values, and what real definitions say to what they render."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from rendered_charts import TYPICAL, Helm, Values
+from structural_schema import refusals
+from test_upstream_values import other_defaults, unknown_keys
+
+from sandbox.crds import CHARTS
+
+UPSTREAM_VALUES = {
+    "26.4/gpu-operator": "gpu-operator-26.3.3",
+    "26.4/network-operator": "network-operator-26.4.1",
+    "26.4/network-operator/charts/sriov-network-operator": "sriov-network-operator-in-26.4.1",
+    "23.10/gpu-operator": "gpu-operator-23.9.1",
+    # The public sources of this chart end at its last candidate; the release is in the vendor's repository only.
+    "23.10/network-operator": "network-operator-23.10.0-rc.5",
+}
+UPSTREAM_CRDS = {
+    "26.4": (
+        "gpu-operator-26.3.3",
+        "nfd-in-gpu-operator-26.3.3",
+        "network-operator-26.4.1",
+        "sriov-network-operator-in-26.4.1",
+    ),
+    "23.10": ("gpu-operator-23.9.1", "network-operator-23.10.0-rc.5"),
+}
+# A candidate's images lie in a staging repository.
+STAGING = "nvcr.io/nvstaging/mellanox"
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Path:
+    return Path(__file__).resolve().parents[3] / "shared" / "upstream"
+
+
+@pytest.fixture(scope="module")
+def helm() -> Helm:
+    return Helm()
+
+
+@pytest.mark.parametrize(("chart", "real"), UPSTREAM_VALUES.items())
+def test_a_stand_in_has_only_values_of_the_real_chart_with_its_defaults(upstream: Path, chart: str, real: str) -> None:
+    ours = yaml.safe_load((CHARTS / chart / "values.yaml").read_text())
+    theirs = yaml.safe_load((upstream / "values" / f"{real}.yaml").read_text())
+    assert list(unknown_keys(ours, theirs)) == []
+    assert [entry for entry in other_defaults(ours, theirs) if STAGING not in entry] == []
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("chart", "values"), [entry for entry in TYPICAL if not entry[0].endswith("/whereabouts")])
+def test_the_vendors_definitions_accept_what_a_stand_in_renders(
+    upstream: Path, helm: Helm, chart: str, values: Values
+) -> None:
+    known = schemas(upstream, chart.partition("/")[0])
+    custom = [
+        (entry, known[group, entry["kind"]])
+        for entry in helm.objects(chart, values)
+        if (group := entry["apiVersion"].rpartition("/")[0], entry["kind"]) in known
+    ]
+    assert [refusals(entry, schema) for entry, schema in custom] == [[] for _ in custom]
+
+
+def schemas(upstream: Path, line: str) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """The vendors' schemas of a release line, by group and kind."""
+    found = {}
+    for folder in UPSTREAM_CRDS[line]:
+        for path in sorted((upstream / "crds" / folder).glob("*.yaml")):
+            for document in filter(None, yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)):
+                spec = document["spec"]
+                found[spec["group"], spec["names"]["kind"]] = spec["versions"][0]["schema"]["openAPIV3Schema"]
+    return found
