@@ -10,15 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from fabric.plan import Plan
+from fabric.plan_steps import steps
 from fabric.rules import Severity
 
 _LINKS = {"ether": "RoCE on Ethernet", "infiniband": "InfiniBand"}
-_TITLES = {
-    "gpu-operator": "GPU Operator",
-    "network-operator": "Network Operator",
-    "spiderpool": "Spiderpool",
-    "whereabouts": "Whereabouts",
-}
 _MAKERS = {
     "node-image": "the node image",
     "daemon-set": "this stack's DaemonSet",
@@ -193,38 +188,9 @@ def _proof(plan: Plan) -> Text:
 
 def _order(plan: Plan) -> Table:
     table = _table("step", "what", "then wait for")
-    if plan.namespaces:
-        table.add_row("namespaces", ", ".join(entry.name for entry in plan.namespaces), "")
-    for release in plan.releases:
-        what = f"chart {release.chart.name} {release.chart.version} in {release.namespace}"
-        waits = "its pods"
-        if release is plan.gpu_operator and plan.gpu_operator_ready is not None:
-            waits += f", and {plan.gpu_operator_ready.name} {_condition(plan.gpu_operator_ready.wait_for)}"
-        elif plan.gpu_operator is not None and not plan.network_operator_needs_nfd:
-            what += ", at the same time"
-        table.add_row(_TITLES[release.name], what, waits)
-    for title, nodes in (("CNI plug-ins", plan.cni_plugins), ("virtual functions", plan.virtual_functions)):
-        daemons = [entry.name for entry in nodes if entry.object.kind == "DaemonSet"]
-        if daemons:
-            table.add_row(title, f"DaemonSet{_s(daemons)} {', '.join(daemons)}", "its pods on every node")
-    if plan.policy_ready is not None:
-        table.add_row("policy", "by the chart", f"{plan.policy_ready.name} {_condition(plan.policy_ready.wait_for)}")
-    for entry in (*((plan.policy,) if plan.policy else ()), *plan.node_policies):
-        table.add_row("policy", f"{entry.object.kind} {entry.name}", _condition(entry.wait_for))
-    for rollout in plan.plugin_rollouts:
-        table.add_row("device plug-in", f"DaemonSet {rollout.daemon_set}", "its pods, anew when configured otherwise")
-    if plan.sriov_synced is not None:
-        policies = f"{len(plan.sriov_policies) - 1} SriovNetworkNodePolicy, SriovNetworkPoolConfig"
-        table.add_row("SR-IOV", policies, f"{plan.sriov_synced.field} {plan.sriov_synced.value} on every GPU node")
-    for title, objects in (("IP pools", plan.ip_pools), ("networks", plan.networks)):
-        if objects:
-            table.add_row(title, f"{len(objects)} {objects[0].object.kind}", "")
-    table.add_row("NCCL files", f"{len(plan.nccl_config_maps)} ConfigMap{_s(plan.nccl_config_maps)}", "")
+    for step in steps(plan):
+        table.add_row(*step)
     return table
-
-
-def _condition(wait_for: str | None) -> str:
-    return "" if wait_for is None else wait_for.removeprefix("jsonpath=")
 
 
 def _job(plan: Plan) -> Table:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fabric.plan.case import INSTANCE_TYPE_LABEL, Case, NodeGroup
+from fabric.k8s.nic_node_policy import LONGEST_NAME
+from fabric.plan.case import Case, NodeGroup
 from fabric.plan.nccl_files import plan_nccl_files
-from fabric.plan.operators import nic_node_policy_name
 from fabric.rules.clashes import Stated, clashes
+from fabric.rules.planned_nodes import group_of, labels_of_pools
 from fabric.rules.registry import Problem, check
 from fabric.spec import Pool
 from fabric.spec.places import Location, dotted
@@ -65,14 +66,15 @@ def kinds_can_be_told_apart(case: Case) -> Iterator[Problem]:
     # On the host's network nothing is put on one kind of nodes only.
     if case.choices.model == "host-network" or len(case.groups) == 1:
         return
+    pools = list(zip(_pools(case), labels_of_pools(case), strict=True))
     for group in case.groups:
         others = [
             pool.name
-            for other, pool, _ in _pools(case)
-            if other is not group and group.labels.items() <= _labels(other, pool).items()
+            for (other, pool, _), labels in pools
+            if other is not group and group.labels.items() <= labels.items()
         ]
-        place = next(place for owner, _, place in _pools(case) if owner is group)
         if others:
+            place = next(place for (owner, _, place), _ in pools if owner is group)
             carried = ", ".join(f"{key}={text}" for key, text in group.labels.items())
             yield Problem(
                 dotted((*place, "labels")),
@@ -100,38 +102,29 @@ def facts_of_nics_are_the_shapes(case: Case) -> Iterator[Problem]:
 @check("CLU010")
 def kinds_have_names_of_their_own(case: Case) -> Iterator[Problem]:
     """The NicNodePolicies of two kinds of nodes have different names."""
+    if case.plan is None:
+        return
     stated = [
-        Stated(
-            next(place for owner, _, place in _pools(case) if owner is group),
-            nic_node_policy_name(group),
-            f"pool {group.name}",
-        )
-        for group in case.groups
+        Stated(next(place for owner, _, place in _pools(case) if owner is group), policy.name, f"pool {group.name}")
+        for group, policy in zip(case.groups, case.plan.node_policies, strict=False)
     ]
     for clash in clashes({}, stated):
         yield Problem(
             dotted((*clash.stated.place, "name")),
-            f"its first 30 characters, {clash.stated.value}, are also those of {clash.other}, and a NicNodePolicy's "
-            "name is cut there",
+            f"a NicNodePolicy's name ends after {LONGEST_NAME} characters, and {clash.stated.value} is {clash.other}'s",
             "write a name that differs earlier",
         )
 
 
 def _pools(case: Case) -> Iterator[tuple[NodeGroup, Pool, Location]]:
     """Every pool with its kind of nodes and its place, in order."""
-    by_shape = {group.shape.name: group for group in case.groups}
     for number, pool in enumerate(case.spec.cluster.pools):
-        yield by_shape[pool.shape], pool, ("cluster", "pools", number)
+        yield group_of(case, pool), pool, ("cluster", "pools", number)
 
 
 def _later_pools(case: Case) -> Iterator[tuple[NodeGroup, Pool, Location]]:
     """The pools whose shape is not the first pool's."""
     return (entry for entry in _pools(case) if entry[0] is not case.groups[0])
-
-
-def _labels(group: NodeGroup, pool: Pool) -> dict[str, str]:
-    """All labels that a pool's nodes are known to carry."""
-    return {**{key: text for key, text in group.labels.items() if key == INSTANCE_TYPE_LABEL}, **pool.labels}
 
 
 def _differences(case: Case, first: NodeGroup, other: NodeGroup) -> list[str]:

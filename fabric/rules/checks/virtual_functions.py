@@ -1,0 +1,141 @@
+"""Checks of the group `virtual_functions`: who makes them, whether he can, and what it does to the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from fabric.k8s.sriov_operator import SriovNetworkNodePolicy
+from fabric.plan.case import Case
+from fabric.rules.planned_nodes import labels_of_pools
+from fabric.rules.registry import Problem, check
+from fabric.spec.places import dotted
+
+_MAKER = dotted(("fabric", "virtualFunctions"))
+
+
+@check("VFN001")
+def their_maker_has_some_to_make(case: Case) -> Iterator[Problem]:
+    """Who makes virtual functions is stated only where the Network Operator hands them out."""
+    stated, choices = case.spec.fabric.virtual_functions, case.choices
+    if stated is not None and choices.row is not None and choices.virtual_functions is None:
+        reason = (
+            f"the manager {choices.manager} makes them its own way"
+            if choices.row.access == "virtual"
+            else f"the model {choices.model} hands out none"
+        )
+        yield Problem(_MAKER, f"it has no effect: {reason}", "leave it out")
+
+
+@check("VFN002")
+def line_has_an_sriov_operator(case: Case) -> Iterator[Problem]:
+    """The SR-IOV operator is asked for only in a release line whose chart sets it up."""
+    if case.choices.by_sriov_operator and not case.line.sriov_operator:
+        able = [line.name for line in case.known.releases.values() if line.sriov_operator]
+        yield Problem(
+            _MAKER,
+            f"release line {case.line.name} has no SR-IOV operator that works: its chart makes no SriovOperatorConfig",
+            f"write daemon-set, or the release line {' or '.join(able)}",
+        )
+
+
+@check("VFN003")
+def script_knows_the_nics(case: Case) -> Iterator[Problem]:
+    """The DaemonSet that makes virtual functions is told every NIC's PCI address."""
+    if case.choices.virtual_functions != "daemon-set":
+        return
+    for group in case.groups:
+        lacking = [str(rail) for rail, nic in enumerate(group.shape.nics) if nic.pci is None]
+        if lacking:
+            yield Problem(
+                dotted(("fabric", "rails")),
+                f"{group.shape.name} does not state the PCI address of rail {', '.join(lacking)}, and the script finds "
+                "its NICs by nothing else",
+                "add rails: one entry {rail: <number>, pci: <as on the nodes>} for each, or describe the machine under "
+                "cluster.shapes, or write virtualFunctions: sriov-operator",
+            )
+
+
+@check("VFN004")
+def provider_makes_as_many(case: Case) -> Iterator[Problem]:
+    """Of virtual functions that are there already no more are counted on than the machines come with."""
+    stated = case.spec.fabric.vfs_per_nic
+    there = min((shape.vfs_per_nic for shape in case.shapes), default=0)
+    if case.choices.virtual_functions == "externally-managed" and stated is not None and 0 < there < stated:
+        yield Problem(
+            dotted(("fabric", "vfsPerNic")),
+            f"the nodes come with {there} virtual function{'s' if there > 1 else ''} per NIC, and the SR-IOV operator "
+            "makes none where they are externally managed",
+            f"write {there} or leave it out, or write virtualFunctions: sriov-operator",
+        )
+
+
+@check("VFN005")
+def nodes_are_rebooted(case: Case) -> Iterator[Problem]:
+    """The reader knows where the nodes are rebooted for the RDMA mode."""
+    if case.choices.virtual_functions == "sriov-operator" and case.choices.rdma_mode == "exclusive":
+        yield Problem(
+            _MAKER,
+            "for RDMA mode exclusive the SR-IOV operator writes a kernel argument and reboots the nodes, one at a time",
+            "bring the stack up before jobs run, or write daemon-set, which switches the mode without a reboot",
+        )
+
+
+@check("VFN006")
+def nodes_are_drained(case: Case) -> Iterator[Problem]:
+    """The reader knows where the nodes are drained."""
+    if case.choices.virtual_functions == "sriov-operator":
+        yield Problem(
+            _MAKER,
+            "the SR-IOV operator drains a node, one at a time, before it changes the virtual functions of a NIC",
+            "bring changes of vfsPerNic or the MTU up when jobs may be moved",
+        )
+
+
+@check("VFN007")
+def mode_is_switched_on_an_idle_node(case: Case) -> Iterator[Problem]:
+    """The reader knows where the RDMA mode cannot be switched on a node in use."""
+    if case.choices.virtual_functions == "daemon-set" and case.choices.rdma_mode == "exclusive":
+        yield Problem(
+            dotted(("fabric", "rdmaMode")),
+            "the kernel refuses the switch to exclusive while any pod has a network namespace of its own",
+            "start the nodes in mode exclusive (kernel argument ib_core.netns_mode=0); a node that runs pods already "
+            "needs one reboot",
+        )
+
+
+@check("VFN008")
+def image_has_a_daemon_set(case: Case) -> Iterator[Problem]:
+    """An image for the script is named only where the script runs."""
+    if case.spec.software.host_image is not None and case.choices.virtual_functions != "daemon-set":
+        yield Problem(
+            dotted(("software", "hostImage")),
+            "it has no effect: no DaemonSet of this stack makes virtual functions",
+            "leave it out, or write fabric.virtualFunctions: daemon-set",
+        )
+
+
+@check("VFN009")
+def policies_share_no_nic(case: Case) -> Iterator[Problem]:
+    """No two node policies of the SR-IOV operator select one NIC of one node."""
+    if case.plan is None:
+        return
+    policies = [entry.object for entry in case.plan.sriov_policies if isinstance(entry.object, SriovNetworkNodePolicy)]
+    for one, other in combinations(policies, 2):
+        shared = sorted(_nics(one) & _nics(other))
+        if shared and any(_is_for(one, labels) and _is_for(other, labels) for labels in labels_of_pools(case)):
+            yield Problem(
+                dotted(("fabric", "rails")),
+                f"the node policies {one.metadata.name} and {other.metadata.name} both select {', '.join(shared)}",
+                "give every kind of nodes labels of its own; if that does not help, this program is wrong",
+            )
+
+
+def _nics(policy: SriovNetworkNodePolicy) -> set[str]:
+    """The NICs that a policy names; of a range of virtual functions the whole NIC, since none is planned."""
+    selector = policy.spec.nic_selector
+    return {*(selector.root_devices or ()), *(name.partition("#")[0] for name in selector.pf_names or ())}
+
+
+def _is_for(policy: SriovNetworkNodePolicy, labels: dict[str, str]) -> bool:
+    return policy.spec.node_selector.items() <= labels.items()
