@@ -63,7 +63,7 @@ class SandboxEngine:
             options = self._options(stack)
             self._create(stack)
             arguments = ["up", "--yes", "--skip-preview", "--suppress-outputs", *options]
-            status = self._converge(stack, [*arguments, *(["--json"] if as_json else [])], destroying=False)
+            status = self._converge(stack.name, [*arguments, *(["--json"] if as_json else [])], destroying=False)
         if status == 0 and not as_json:
             _print_summary(stack)
         return _status(status)
@@ -84,7 +84,7 @@ class SandboxEngine:
         self._require_cluster()
         with self._owned():
             options = self._options(stack)
-            status = self._converge(stack, ["destroy", "--yes", "--skip-preview", *options], destroying=True)
+            status = self._converge(stack.name, ["destroy", "--yes", "--skip-preview", *options], destroying=True)
             if status == 0:
                 remove = ["stack", "rm", "--yes", "--preserve-config", "--non-interactive", "--stack", stack.name]
                 status = self.runs.run(remove, self.workspace.stacks, quiet=True).status
@@ -102,17 +102,17 @@ class SandboxEngine:
         arguments = ["stack", "output", "--json", "--stack", stack.name]
         return self.runs.capture([*arguments, *(["--show-secrets"] if show_secrets else [])], self.workspace.stacks)
 
-    def _converge(self, stack: Stack, arguments: list[str], *, destroying: bool) -> int:
+    def _converge(self, stack: str, arguments: list[str], *, destroying: bool) -> int:
         """Repair what an earlier run left, then run; once more if a plug-in crashed under the run.
 
         Seen about once in forty times with the Kubernetes plug-in 4.25: it dies in the middle of a destroy, and the
         same command then goes on where it stopped.
         """
-        recover(self.workspace, self.runs, self._api(), stack.name, self.say, destroying=destroying)
+        recover(self.workspace, self.runs, self._api(), stack, self.say, destroying=destroying)
         ended = self.runs.run(arguments, project_root())
         if ended.status != 0 and ended.crashed:
             self.say("a plug-in crashed (its last words are above): once more, from where it stopped")
-            recover(self.workspace, self.runs, self._api(), stack.name, self.say, destroying=destroying)
+            recover(self.workspace, self.runs, self._api(), stack, self.say, destroying=destroying)
             ended = self.runs.run(arguments, project_root())
         return ended.status
 

@@ -16,7 +16,7 @@ from fabric.spec import load_stack
 from sandbox.__main__ import app
 from sandbox.__main__ import main as sandbox_command
 from sandbox.engine import recovery
-from sandbox.engine.commands import SandboxEngine, Stack, is_sandbox_stack
+from sandbox.engine.commands import SandboxEngine, is_sandbox_stack
 from sandbox.engine.display import is_crash, is_news
 from sandbox.engine.run import Ended, Runs
 from sandbox.engine.workspace import StackState, Workspace, lies_in
@@ -336,7 +336,7 @@ def test_only_a_crashed_plug_in_makes_a_run_start_once_more(
     engine.runs = recorded = EndingRuns(workspace, *ends)
     monkeypatch.setattr(engine, "_api", FakeApi)
 
-    assert engine._converge(Stack("dev", Path("Pulumi.dev.yaml")), ["up"], destroying=False) == status
+    assert engine._converge("dev", ["up"], destroying=False) == status
     assert recorded.asked == [["up"]] * runs
 
 
