@@ -91,8 +91,8 @@ class Workspace:
     def stack_config(self, stack: str, committed: Path, sections: Mapping[str, Any] | None = None) -> Path:
         """A copy of the stack's file for the engine to write into: the committed one never changes.
 
-        `sections` replace those of the file. The encryption salt that the engine made for the stack is kept. A kubeconfig of the default sandbox
-        becomes this sandbox's, so that several run the same stack file side by side.
+        `sections` replace those of the file. The encryption salt that the engine made for the stack is kept. A
+        kubeconfig of the default sandbox becomes this sandbox's, so that several run the same stack file side by side.
         """
         copy = self.stack_file(stack)
         document = yaml.safe_load(committed.read_text()) or {}
