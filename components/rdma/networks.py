@@ -8,9 +8,10 @@ from components.resources import ObjectGroup
 
 
 class FabricNetworks(ObjectGroup):
-    """One NetworkAttachmentDefinition per rail and namespace.
+    """One network per rail and namespace: a definition, or an object that an operator makes one of.
 
-    Must exist before: the pools they draw from and the namespaces they lie in. Ready when created.
+    Must exist before: the pools they draw from, the namespaces they lie in, and the operator that reads them. Ready
+    when created.
     """
 
     type_token: ClassVar[str] = "gpu-fabric:rdma:FabricNetworks"

@@ -1,0 +1,157 @@
+"""The stack files and drawings on pages for people: what they show is what the program plans today."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fabric.catalog import catalog
+from fabric.plan import Plan
+from fabric.prepare import prepare, prepare_stack
+from fabric.spec import StackDocument
+from fabric.spec.places import NAMESPACE
+from fabric.spec.stack_text import parsed
+
+ROOT = Path(__file__).parents[2]
+MODELS = "docs/nvidia-operators.md"
+PAGES = (MODELS, "README.md", "docs/networks.md", "docs/releases.md", "docs/contract.md")
+
+_BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_EXAMPLE = re.compile(r"\A# (examples/Pulumi\.([a-z0-9-]+)\.yaml)\n")
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return [content for found, content in _BLOCK.findall(text) if found == language]
+
+
+def sections() -> dict[str, str]:
+    """The sections of the page of models that show an example, by the example's name."""
+    found = {}
+    for section in re.split(r"^(?=##)", text_of(MODELS), flags=re.MULTILINE):
+        for block in blocks(section, "yaml"):
+            match = _EXAMPLE.match(block)
+            assert match, f"a stack file begins with the name of its example: {block[:60]}"
+            found[match[2]] = section
+    return found
+
+
+def examples() -> list[str]:
+    return sorted(path.name.split(".")[1] for path in (ROOT / "examples").glob("Pulumi.*.yaml"))
+
+
+def documented(page: str) -> Iterator[StackDocument]:
+    for number, block in enumerate(blocks(text_of(page), "yaml")):
+        config = parsed(block)["config"]
+        yield StackDocument(
+            name=f"block-{number}",
+            file=page,
+            root=ROOT,
+            sections={key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items()},
+        )
+
+
+def must_be_drawn(plan: Plan) -> Iterator[str]:
+    """The names that a drawing of rail 0 cannot be right without."""
+    rail = plan.rails[0]
+    assert rail.resource_name is not None
+    assert rail.network is not None
+    yield rail.resource_name
+    yield rail.network
+    for objects in (plan.networks, plan.ip_pools):
+        if objects:
+            yield f"{objects[0].object.kind}"
+    if plan.ip_pools:
+        yield f"{plan.ip_pools[0].object.kind} {plan.ip_pools[0].name}"
+    if plan.whereabouts is not None:
+        yield plan.whereabouts.chart.name
+        yield str(plan.addresses.pools[0].subnet)
+    if plan.sriov_policies:
+        yield f"{plan.sriov_policies[1].object.kind} {plan.sriov_policies[1].name}"
+    for planned in plan.virtual_functions:
+        if planned.object.kind == "DaemonSet":
+            yield f"DaemonSet {planned.name}"
+    for planned in plan.node_policies:
+        yield f"{planned.object.kind} {planned.name}"
+    for nodes in plan.node_groups or ():
+        yield f"NIC {nodes.rails[0].pci}"
+    if not plan.node_groups:
+        # The shared device plug-in knows a NIC by its interface.
+        yield f"NIC {rail.interface if plan.shared_plugin else rail.pci}"
+
+
+@pytest.mark.parametrize("page", [MODELS, "README.md"])
+def test_every_stack_file_on_the_page_can_be_planned(page: str) -> None:
+    stacks = list(documented(page))
+
+    assert stacks
+    for document in stacks:
+        prepare(document, for_up=False)
+
+
+@pytest.mark.parametrize("name", sections())
+def test_a_stack_file_on_the_page_of_models_is_the_example_that_it_names(name: str) -> None:
+    (block,) = blocks(sections()[name], "yaml")
+    example = (ROOT / "examples" / f"Pulumi.{name}.yaml").read_text(encoding="utf-8")
+
+    assert parsed(block) == parsed(example)
+
+
+@pytest.mark.parametrize("name", sections())
+def test_a_drawing_has_the_names_that_the_plan_beside_it_has(name: str) -> None:
+    (drawing,) = blocks(sections()[name], "mermaid")
+    words = " ".join(drawing.replace("<br/>", " ").split())
+
+    assert [name for name in must_be_drawn(prepare_stack(name, ROOT)) if name not in words] == []
+
+
+@pytest.mark.parametrize("name", sections())
+def test_a_section_says_what_a_pod_of_its_stack_asks_for(name: str) -> None:
+    rail = prepare_stack(name, ROOT).rails[0]
+
+    assert f"{rail.resource_name}" in sections()[name]
+
+
+@pytest.mark.parametrize("example", examples())
+def test_the_page_of_models_mentions_every_example(example: str) -> None:
+    assert f"`{example}`" in text_of(MODELS)
+
+
+def test_the_page_of_models_has_every_model_of_the_network_operator() -> None:
+    table = [line for line in text_of(MODELS).splitlines() if line.startswith("|")]
+
+    for row in catalog().support:
+        if row.manager == "network-operator":
+            assert any(f"`{row.model}`" in line for line in table), row.model
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_on_the_page_leads_somewhere(page: str) -> None:
+    for target in _LINK.findall(text_of(page)):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (ROOT / page).parent / path if path else ROOT / page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target
+
+
+def anchors(page: Path) -> set[str]:
+    """The page's headings, as links name them."""
+    headings = _HEADING.findall(page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_prose_on_the_page_keeps_to_its_line_length(page: str) -> None:
+    prose = [line for line in text_of(page).splitlines() if not line.startswith("|")]
+
+    assert [line for line in prose if len(line) > 130] == []
