@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pulumi
 import yaml
@@ -16,8 +16,15 @@ from fabric.plan import PlannedWait
 # Seconds between two looks, and for how long a node may say that it failed: operators try again by themselves.
 _PAUSE, _PATIENCE = 3.0, 60.0
 
-# What is asked of the cluster: the names of the nodes that count, and the objects by name.
-Look = Callable[[], tuple[list[str], Mapping[str, Mapping[str, Any]]]]
+
+class Seen(NamedTuple):
+    """The cluster at one moment: what each node that counts offers, and the operator's objects, by node."""
+
+    nodes: Mapping[str, Mapping[str, str]]
+    states: Mapping[str, Mapping[str, Any]]
+
+
+Look = Callable[[], Seen]
 
 
 def when_synced(
@@ -51,17 +58,16 @@ async def wait_until_synced(wait: PlannedWait, look: Look, say: Callable[[str], 
     failing_since: dict[str, float] = {}
     said = ""
     while True:
-        nodes, found = await asyncio.to_thread(look)
-        states = {node: _at(found.get(node, {}), wait.field) for node in nodes}
-        missing = {node: state for node, state in states.items() if state != wait.value}
-        if nodes and not missing:
+        seen = await asyncio.to_thread(look)
+        lacks = {node: lack for node in seen.nodes if (lack := _lack(wait, seen, node))}
+        if seen.nodes and not lacks:
             return
         now = time.monotonic()
-        failing_since = {node: failing_since.get(node, now) for node, state in missing.items() if state == wait.failed}
+        failing_since = {node: failing_since.get(node, now) for node in lacks if _failed(wait, seen, node)}
         failed = [node for node, since in failing_since.items() if now - since > _PATIENCE]
         if failed or now > end:
-            raise RuntimeError(_complaint(wait, failed or sorted(missing), found, timed_out=not failed))
-        text = f"{len(nodes) - len(missing)} of {len(nodes)} nodes have {wait.field} {wait.value}"
+            raise RuntimeError(_complaint(wait, {node: lacks[node] for node in failed or lacks}, bool(failed)))
+        text = f"{len(seen.nodes) - len(lacks)} of {len(seen.nodes)} nodes have their virtual functions"
         if text != said:
             say(text)
             said = text
@@ -78,31 +84,44 @@ def looking(wait: PlannedWait, kubeconfig: str, context: str | None) -> Look:
     group, _, version = wait.api_version.rpartition("/")
     selector = ",".join(f"{key}={value}" for key, value in sorted(wait.nodes.items()))
 
-    def look() -> tuple[list[str], Mapping[str, Mapping[str, Any]]]:
+    def look() -> Seen:
         try:
             nodes: Any = client.CoreV1Api(api).list_node(label_selector=selector).items
             listing: Any = client.CustomObjectsApi(api).list_namespaced_custom_object(
                 group, version, wait.namespace, wait.plural
             )
         except (client.ApiException, HTTPError):
-            return [], {}
-        return [node.metadata.name for node in nodes], {item["metadata"]["name"]: item for item in listing["items"]}
+            return Seen({}, {})
+        offered = {node.metadata.name: node.status.allocatable or {} for node in nodes}
+        return Seen(
+            {name: resources for name, resources in offered.items() if resources.get(wait.having, "0") != "0"},
+            {item["metadata"]["name"]: item for item in listing["items"]},
+        )
 
     return look
 
 
-def _complaint(
-    wait: PlannedWait, nodes: Sequence[str], found: Mapping[str, Mapping[str, Any]], *, timed_out: bool
-) -> str:
-    lines = [
-        f"  {node}: {_at(found[node], wait.field) or 'no state'} {_at(found[node], wait.reason)}".rstrip()
-        if node in found
-        else f"  {node}: the operator has no {wait.plural} for it"
-        for node in nodes
-    ]
-    when = f"after {wait.timeout} s" if timed_out else "and keeps saying so"
-    what = f"no node with {wait.nodes} was found" if not nodes else f"{wait.field} is not {wait.value} {when}:"
-    return "\n".join([f"{wait.plural} in {wait.namespace}: {what}", *lines])
+def _lack(wait: PlannedWait, seen: Seen, node: str) -> str:
+    """What a node lacks, in words; empty where it is as wanted."""
+    if node not in seen.states:
+        return f"the operator has no {wait.plural} for it"
+    state = seen.states[node]
+    if (value := _at(state, wait.field)) != wait.value:
+        return f"{wait.field} is {value or 'not set'} {_at(state, wait.reason)}".rstrip()
+    offered = seen.nodes[node]
+    few = [name for name, least in wait.resources.items() if int(offered.get(name, "0")) < least]
+    return ", ".join(f"{offered.get(name, 'no')} of {wait.resources[name]} {name}" for name in few)
+
+
+def _failed(wait: PlannedWait, seen: Seen, node: str) -> bool:
+    return _at(seen.states.get(node, {}), wait.field) == wait.failed
+
+
+def _complaint(wait: PlannedWait, lacks: Mapping[str, str], failed: bool) -> str:
+    if not lacks:
+        return f"after {wait.timeout} s there is no node with {wait.having} and the labels {wait.nodes}"
+    when = "keep failing" if failed else f"have no virtual functions as planned after {wait.timeout} s"
+    return "\n".join([f"{len(lacks)} nodes {when}:", *(f"  {node}: {lack}" for node, lack in lacks.items())])
 
 
 def _at(item: Mapping[str, Any], path: str) -> str:

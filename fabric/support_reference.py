@@ -32,7 +32,8 @@ def support_reference() -> str:
 
 
 def _cells(row: Support) -> tuple[str, ...]:
-    up = f"{', '.join(row.up_providers)} with {', '.join(row.up_ipams)}" if row.up_providers else "planned only"
+    ipams = f" with {', '.join(row.up_ipams)}" if row.up_ipams else ""
+    up = f"{', '.join(row.up_providers)}{ipams}" if row.up_providers else "planned only"
     return (
         f"`{row.manager}`",
         f"`{row.model}`",

@@ -1,39 +1,18 @@
-"""What the SR-IOV network device plug-in would offer on a node: pure matching, no cluster.
+"""What the device plug-ins would offer on a node: pure matching, no cluster.
 
-The rules are the plug-in's: selectors are ANDed, the values of one selector ORed; a device joins the first
-resource that it matches; physical functions with virtual functions and the default route's NIC are never
-offered; a resource without devices is not advertised at all.
+The rules are the plug-ins'. Of the SR-IOV one: selectors are ANDed, the values of one selector ORed; a device joins the
+first resource that it matches; physical functions with virtual functions and the default route's NIC are never
+offered; a resource without devices is not advertised at all. Of the RDMA shared one: a resource is offered as often as
+its configuration says, whatever the number of NICs that it matches, and not at all without one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any
-
-from pydantic import ValidationError
+from collections.abc import Sequence
 
 from fabric.k8s.device_plugin import DeviceSelectors, SriovDevicePluginConfig, SriovResource
-from fabric.k8s.mellanox import NIC_LABEL
-from fabric.k8s.scheduling import NodeSelectorRequirement, NodeSelectorTerm, Toleration
-from sandbox.inventory import INVENTORY_ANNOTATION, SimulatedDevice, devices_of
-
-# The operator's own DaemonSets tolerate this taint whatever the policy says.
-_GPU_TAINT = Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule")
-
-# Kubernetes adds tolerations for these to every DaemonSet pod.
-_DAEMON_TOLERATED = frozenset(
-    f"node.kubernetes.io/{name}"
-    for name in (
-        "not-ready",
-        "unreachable",
-        "disk-pressure",
-        "memory-pressure",
-        "pid-pressure",
-        "unschedulable",
-        "network-unavailable",
-    )
-)
+from fabric.k8s.rdma_device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig
+from sandbox.inventory import SimulatedDevice
 
 
 def advertised(config: SriovDevicePluginConfig, devices: Sequence[SimulatedDevice]) -> dict[str, int]:
@@ -82,12 +61,13 @@ def _rooted(device: SimulatedDevice, root: str, allowed: Sequence[str] | None) -
         return True
     for entry in allowed:
         name, _, ranges = entry.partition("#")
-        if name == root and (not ranges or device.vf_index in _numbers(ranges)):
+        if name == root and (not ranges or device.vf_index in numbers(ranges)):
             return True
     return False
 
 
-def _numbers(ranges: str) -> set[int]:
+def numbers(ranges: str) -> set[int]:
+    """The numbers of a range as both operators write it: `0-3,5`."""
     found: set[int] = set()
     for part in ranges.split(","):
         first, _, last = part.partition("-")
@@ -95,96 +75,24 @@ def _numbers(ranges: str) -> set[int]:
     return found
 
 
-def tolerated(taints: Iterable[Mapping[str, Any]], tolerations: Iterable[Toleration]) -> bool:
-    """Whether a DaemonSet pod of the Network Operator may run on a node with these taints."""
-    accepted = (*tolerations, _GPU_TAINT)
-    return all(
-        taint.get("effect") == "PreferNoSchedule"
-        or taint["key"] in _DAEMON_TOLERATED
-        or any(_tolerates(toleration, taint) for toleration in accepted)
-        for taint in taints
-    )
+def shared(config: RdmaSharedDevicePluginConfig, devices: Sequence[SimulatedDevice]) -> dict[str, int]:
+    """Extended resource -> number of pods that may share its NICs; 0 where a resource matches none.
 
-
-def _tolerates(toleration: Toleration, taint: Mapping[str, Any]) -> bool:
-    if toleration.effect is not None and toleration.effect != taint["effect"]:
-        return False
-    if toleration.key is None:
-        return toleration.operator == "Exists"
-    if toleration.key != taint["key"]:
-        return False
-    return toleration.operator == "Exists" or (toleration.value or "") == (taint.get("value") or "")
-
-
-def selected(labels: Mapping[str, str], terms: Sequence[NodeSelectorTerm]) -> bool:
-    """Whether one of a required node affinity's terms holds; no terms select every node."""
-    return not terms or any(
-        all(_holds(labels, requirement) for requirement in term.match_expressions or ()) for term in terms
-    )
-
-
-def _holds(labels: Mapping[str, str], requirement: NodeSelectorRequirement) -> bool:
-    value = labels.get(requirement.key)
-    values = requirement.values or ()
-    match requirement.operator:
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "In":
-            return value in values
-        case "NotIn":
-            return value not in values
-        case "Gt":
-            return value is not None and value.isdigit() and int(value) > int(values[0])
-        case "Lt":
-            return value is not None and value.isdigit() and int(value) < int(values[0])
-
-
-class UnusablePolicyError(ValueError):
-    """The policy's device-plug-in section cannot be used; the plug-in would crash-loop and offer nothing."""
-
-
-def resources_for(policy: Mapping[str, Any] | None, node: Mapping[str, Any]) -> dict[str, int]:
-    """Extended resources of a node under a NicClusterPolicy object (None: no policy is in effect).
-
-    Raises UnusablePolicyError where the configuration is missing, is not JSON or breaks the plug-in's rules, and
-    pydantic.ValidationError (a ValueError, too) for a node whose inventory cannot be read.
+    Only physical functions are shared, those of the node's own network as well if they match.
     """
-    section = ((policy or {}).get("spec") or {}).get("sriovDevicePlugin")
-    if policy is None or section is None:
-        return {}
-    text = section.get("config")
-    if not text:
-        raise UnusablePolicyError("spec.sriovDevicePlugin.config is missing")
-    config = _config(text)
-    inventory_text = (node["metadata"].get("annotations") or {}).get(INVENTORY_ANNOTATION, "[]")
-    return dict(_offered(config, inventory_text)) if _runs_on(policy["spec"], node) else {}
+    physical = [device for device in devices if device.is_rdma and not device.is_vf]
+    return {
+        resource.name: resource.rdma_hca_max if any(shares(nic, resource.selectors) for nic in physical) else 0
+        for resource in config.config_list
+    }
 
 
-def _runs_on(spec: Mapping[str, Any], node: Mapping[str, Any]) -> bool:
-    """Whether the plug-in's DaemonSet has a pod on a node: label, node affinity and taints."""
-    labels: Mapping[str, str] = node["metadata"].get("labels") or {}
-    required = (spec.get("nodeAffinity") or {}).get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    terms = [NodeSelectorTerm.model_validate(term) for term in required.get("nodeSelectorTerms") or ()]
-    tolerations = [Toleration.model_validate(toleration) for toleration in spec.get("tolerations") or ()]
+def shares(device: SimulatedDevice, selectors: RdmaSelectors) -> bool:
+    """Whether every selector of the RDMA shared device plug-in that is given holds for the device."""
     return (
-        labels.get(NIC_LABEL) == "true"
-        and selected(labels, terms)
-        and tolerated((node.get("spec") or {}).get("taints") or (), tolerations)
+        _one_of(device.vendor, selectors.vendors)
+        and _one_of(device.device, selectors.device_ids)
+        and _one_of(device.driver, selectors.drivers)
+        and _one_of(device.interface, selectors.if_names)
+        and _one_of(device.link_type, selectors.link_types)
     )
-
-
-# Nodes of one shape share their inventory's text and all share the configuration's: a few results serve any cluster.
-@lru_cache(maxsize=64)
-def _offered(config: SriovDevicePluginConfig, inventory_text: str) -> Mapping[str, int]:
-    return advertised(config, devices_of({INVENTORY_ANNOTATION: inventory_text}))
-
-
-@lru_cache(maxsize=8)
-def _config(text: str) -> SriovDevicePluginConfig:
-    try:
-        return SriovDevicePluginConfig.model_validate_json(text)
-    except ValidationError as error:
-        reasons = "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors())
-        raise UnusablePolicyError(f"spec.sriovDevicePlugin.config: {reasons}") from None

@@ -1,215 +1,161 @@
-"""Plays the kubelets' RDMA device plug-ins: `python -m sandbox.hardware --kubeconfig FILE`.
+"""Plays the operators and the hardware of simulated nodes: `python -m sandbox.hardware --kubeconfig FILE`.
 
-It advertises extended resources on simulated nodes only from the configuration that is really installed:
-the NicClusterPolicy that the operator would reconcile, once it is ready and the operator is there. It also
-sets the label by which that operator marks nodes whose NIC driver is in place.
+It does what NVIDIA's Network Operator, the SR-IOV operator, their daemons and the kubelets' device plug-ins do, as far
+as the cluster shows it: operands come from the policies that are really installed, a node offers what the plug-in pods
+on it have loaded, virtual functions are there when somebody has made them. What each of them decides is in modules of
+its own, without a cluster; here is only when they are asked, and how their answers get written.
 
-All state is in the cluster: what was advertised is remembered in an annotation of the node, so a restart
-withdraws what is no longer offered.
+All state is in the cluster, so a restart goes on where it stopped.
 """
 
 from __future__ import annotations
 
 import argparse
-import http.client
 import json
 import logging
+import math
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
-from sandbox.advertise import resources_for
+from sandbox.device_plugins import readiness_patch, runs, started
 from sandbox.inventory import INVENTORY_ANNOTATION
-from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
+from sandbox.kubernetes_api import STRATEGIC_PATCH, Object
+from sandbox.node_agent import Outcome, World, node_patch, play
+from sandbox.node_state import status_body
+from sandbox.operands import DRIVER_WAIT_LABEL
+from sandbox.operators import Operators
+from sandbox.views import Views
+from sandbox.watching import RETRY_S
+from sandbox.writing import Writer
 
-ADVERTISED_ANNOTATION = "sandbox.gpu-fabric/advertised"
-DRIVER_WAIT_LABEL = "network.nvidia.com/operator.mofed.wait"
-
-NODES = "/api/v1/nodes"
-POLICIES = "/apis/mellanox.com/v1alpha1/nicclusterpolicies"
-OPERATORS = "/apis/apps/v1/deployments?labelSelector=app.kubernetes.io%2Fname%3Dnetwork-operator"
-
-# A watch ends after this time and starts with a fresh list, which repairs whatever an event did not tell.
-RESYNC_S = 10
-# The first retry comes at once enough to be within a second of a CRD's or a server's appearance.
-RETRY_S, LONGEST_RETRY_S = 0.3, 2.0
+# What a sync of the SR-IOV operator takes here; a real one takes seconds to minutes, with a reboot more.
+SYNC_S = 1.0
+# Nothing that is only a matter of time is looked at less often than this.
+_TICK_S = 0.5
+# With many nodes to write to, the operators get their turn this often.
+_TURN_S = 1.0
 
 log = logging.getLogger("sandbox.hardware")
 
 
-class Watched(threading.Thread):
-    """Keeps the objects of one collection, by namespace and name, as the API server last told them."""
-
-    def __init__(self, kubeconfig: Path, path: str, changed: threading.Event) -> None:
-        super().__init__(name=path, daemon=True)
-        self._kubeconfig = kubeconfig
-        self._path = path
-        self._changed = changed
-        self._lock = threading.Lock()
-        self._objects: dict[str, Object] = {}
-        self.listed = threading.Event()
-        """Set once the collection is known; until then an object that is missing may only be unread."""
-
-    def objects(self) -> dict[str, Object]:
-        """A copy of the collection; the objects themselves are not to be changed."""
-        with self._lock:
-            return dict(self._objects)
-
-    def run(self) -> None:
-        retry = RETRY_S
-        while True:
-            try:
-                self._follow()
-                retry = RETRY_S
-            except ApiError as error:
-                if error.status == 404:
-                    # the kind does not exist (yet): the same as a collection without objects
-                    self._replace({})
-                    retry = RETRY_S
-                    time.sleep(retry)
-                    continue
-                log.warning("%s: %s; again in %.1f s", self._path, error, retry)
-                time.sleep(retry)
-                retry = min(retry * 2, LONGEST_RETRY_S)
-
-    def _follow(self) -> None:
-        stream = EventStream(self._kubeconfig)
-        listing = stream.get(self._path)
-        self._replace({_key(item): item for item in listing.get("items", [])})
-        for event in stream.events(self._path, listing["metadata"]["resourceVersion"]):
-            if event["type"] in ("BOOKMARK", "ERROR"):
-                return
-            item = event["object"]
-            with self._lock:
-                if event["type"] == "DELETED":
-                    self._objects.pop(_key(item), None)
-                else:
-                    self._objects[_key(item)] = item
-            self._changed.set()
-
-    def _replace(self, objects: dict[str, Object]) -> None:
-        with self._lock:
-            self._objects = objects
-        self.listed.set()
-        self._changed.set()
-
-
-class EventStream(Api):
-    """The sandbox's API client with a watch on its connection."""
-
-    def events(self, path: str, resource_version: str) -> Iterator[Object]:
-        """Events after a resource version, until the server ends the watch. Raises ApiError."""
-        separator = "&" if "?" in path else "?"
-        query = f"{separator}watch=1&resourceVersion={resource_version}&timeoutSeconds={RESYNC_S}"
-        try:
-            self._connection.request("GET", path + query, headers={"Authorization": f"Bearer {self._token}"})
-            answer = self._connection.getresponse()
-            if answer.status >= 400:
-                raise ApiError(answer.status, answer.read().decode()[:300])
-            for line in answer:
-                yield json.loads(line)
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise ApiError(0, f"the watch broke off: {error}") from error
-        finally:
-            self._connection.close()
-
-
 class Controller:
-    """Compares what every node offers with what its plug-in would offer, and patches the difference."""
+    """Looks at the cluster whenever something has changed, and writes what follows from it.
+
+    A node is only looked at again when it, its pods or something that counts for all nodes has changed.
+    """
 
     def __init__(self, kubeconfig: Path) -> None:
         self._changed = threading.Event()
-        self._api = Api(kubeconfig)
-        self._nodes = Watched(kubeconfig, NODES, self._changed)
-        self._policies = Watched(kubeconfig, POLICIES, self._changed)
-        self._operators = Watched(kubeconfig, OPERATORS, self._changed)
-        self._complaint = ""
+        self._views = Views(kubeconfig, self._changed)
+        self._writer = Writer(kubeconfig, self._try_again)
+        self._operators = Operators(self._views, self._writer)
+        self._due = math.inf
+        self._seen: dict[str, Any] = {}
+        self._sync_began: dict[str, float] = {}
+        self._complaints: dict[str, str] = {}
 
     def run(self, stopped: threading.Event) -> None:
         """Works until `stopped` is set; errors of the API server are logged and retried."""
-        collections = (self._nodes, self._policies, self._operators)
-        for collection in collections:
-            collection.start()
+        self._views.start()
         while not stopped.is_set():
-            if not self._changed.wait(0.5):
+            left = min(_TICK_S, max(0.0, self._due - time.monotonic()))
+            if not self._changed.wait(left) and time.monotonic() < self._due:
                 continue
             self._changed.clear()
-            if all(collection.listed.is_set() for collection in collections):
-                self._reconcile()
+            self._due = math.inf
+            if self._views.known():
+                began = time.monotonic()
+                self._look()
+                # many events in a row are looked at together, and others get the processor in between
+                stopped.wait(min(_TICK_S, time.monotonic() - began))
 
-    def _reconcile(self) -> None:
-        policy = effective_policy(self._policies.objects(), self._operators.objects())
-        complaint = ""
-        for name, node in self._nodes.objects().items():
+    def _try_again(self) -> None:
+        self._seen.clear()
+        self._due = min(self._due, time.monotonic() + RETRY_S)
+
+    def _look(self) -> None:
+        self._due = min(self._due, self._operators.reconcile(time.monotonic()))
+        self._nodes(self._operators.world())
+
+    def _nodes(self, world: World) -> None:
+        views, began = self._views, time.monotonic()
+        pods: dict[str, dict[str, Object]] = defaultdict(dict)
+        for collection in (views.operand_pods, views.setup_pods):
+            for key, pod in collection.objects().items():
+                pods[pod["spec"].get("nodeName", "")][key] = pod
+        states = {state["metadata"]["name"]: state for state in views.node_states.objects().values()}
+        common = self._operators.version()
+        for name, node in views.nodes.objects().items():
             if INVENTORY_ANNOTATION not in (node["metadata"].get("annotations") or {}):
                 continue
-            try:
-                wanted = resources_for(policy, node)
-            except ValueError as problem:
-                complaint, wanted = f"{name}: {problem}", {}
-            patch = node_patch(node, wanted, driver_ready=policy is not None)
-            if patch:
-                self._send(name, patch, wanted)
-        if complaint and complaint != self._complaint:
-            log.error("%s; nothing is advertised there", complaint)
-        self._complaint = complaint
+            own = {key: pod for key, pod in pods[name].items() if runs(pod)}
+            state = states.get(name)
+            known = [
+                item["metadata"]["resourceVersion"] for item in (node, *own.values(), *((state,) if state else ()))
+            ]
+            if self._seen.get(name) == (common, known):
+                continue
+            if time.monotonic() - began > _TURN_S:
+                self._changed.set()
+                return
+            self._seen[name] = (common, known)
+            self._node(name, node, own, state, world)
 
-    def _send(self, name: str, patch: Object, wanted: Mapping[str, int]) -> None:
+    def _node(self, name: str, node: Object, pods: dict[str, Object], state: Object | None, world: World) -> None:
+        now = time.monotonic()
+        is_over = now - self._sync_began.get(name, now) >= SYNC_S
         try:
-            self._api.patch(f"{NODES}/{name}/status", patch, STRATEGIC_PATCH)
-            log.info("%s offers %s", name, json.dumps(wanted, sort_keys=True))
-        except ApiError as error:
-            log.warning("%s: %s; again with the next event", name, error)
-            threading.Timer(RETRY_S, self._changed.set).start()
+            outcome = play(node, pods, state, world, sync_is_over=is_over)
+        except ValueError as problem:
+            self._complain(name, str(problem))
+            return
+        for key in pods:
+            self._complain(key, outcome.failures.get(key, ""))
+        if outcome.waits:
+            began = now if outcome.state_status is not None else self._sync_began.get(name, now)
+            self._sync_began[name] = began
+            self._due = min(self._due, began + SYNC_S)
+            self._seen.pop(name, None)
+        else:
+            self._sync_began.pop(name, None)
+        self._write(node, pods, state, outcome)
 
+    def _write(self, node: Object, pods: dict[str, Object], state: Object | None, outcome: Outcome) -> None:
+        writer, views = self._writer, self._views
+        for key, resources in outcome.loads.items():
+            writer.patch(views.of_pod(pods[key]), pods[key], started(resources))
+        patch = node_patch(node, outcome)
+        if patch and writer.patch(views.nodes, node, patch, STRATEGIC_PATCH, status=True) and "status" in patch:
+            log.info("%s offers %s", node["metadata"]["name"], json.dumps(outcome.resources, sort_keys=True))
+        if DRIVER_WAIT_LABEL in outcome.labels:
+            self._operators.nodes_changed(time.monotonic())
+        if outcome.state_spec is not None:
+            state = self._operators.ask_node(node, state, outcome.state_spec)
+        if outcome.state_status is not None and state is not None:
+            writer.patch(views.node_states, state, status_body(outcome.state_status), status=True)
+        # last of all: who sees the pod ready finds on the node what it has brought
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        for key in outcome.ready:
+            if body := readiness_patch(pods[key], now):
+                writer.patch(views.of_pod(pods[key]), pods[key], body, STRATEGIC_PATCH, status=True)
+        for key in outcome.restarts:
+            writer.delete(pods[key])
 
-def effective_policy(policies: Mapping[str, Object], operators: Mapping[str, Object]) -> Object | None:
-    """The policy that the operator has put into effect: of the one name, ready, with an operator installed."""
-    policy = policies.get(NIC_CLUSTER_POLICY_NAME)
-    ready = ((policy or {}).get("status") or {}).get("state") == "ready"
-    return policy if ready and operators else None
-
-
-def node_patch(node: Mapping[str, Any], wanted: Mapping[str, int], *, driver_ready: bool) -> Object:
-    """The strategic merge patch that makes a node offer just `wanted`; empty when it already does.
-
-    Resources advertised before and no longer wanted are withdrawn; all others are left alone.
-    """
-    metadata = node["metadata"]
-    annotations = metadata.get("annotations") or {}
-    labels = metadata.get("labels") or {}
-    remembered = json.loads(annotations.get(ADVERTISED_ANNOTATION, "[]"))
-    status = node.get("status") or {}
-    quantities: dict[str, str | None] = {name: str(count) for name, count in wanted.items()}
-    quantities |= {name: None for name in remembered if name not in wanted}
-    patch: Object = {}
-    for field in ("capacity", "allocatable"):
-        present = status.get(field) or {}
-        different = {name: value for name, value in quantities.items() if present.get(name) != value}
-        if different:
-            patch.setdefault("status", {})[field] = different
-    if sorted(wanted) != remembered:
-        patch.setdefault("metadata", {})["annotations"] = {ADVERTISED_ANNOTATION: json.dumps(sorted(wanted))}
-    # The operator writes "false" on nodes with the NIC where no driver container is to be waited for.
-    if driver_ready and labels.get(NIC_LABEL) == "true" and labels.get(DRIVER_WAIT_LABEL) != "false":
-        patch.setdefault("metadata", {})["labels"] = {DRIVER_WAIT_LABEL: "false"}
-    return patch
-
-
-def _key(item: Mapping[str, Any]) -> str:
-    metadata = item["metadata"]
-    namespace = metadata.get("namespace")
-    return f"{namespace}/{metadata['name']}" if namespace else str(metadata["name"])
+    def _complain(self, about: str, problem: str) -> None:
+        """Say once what keeps a node or a pod from working."""
+        if problem and problem != self._complaints.get(about):
+            log.error("%s: %s", about, problem)
+        self._complaints[about] = problem
 
 
 def main() -> None:
     """Runs until SIGTERM or SIGINT."""
     parser = argparse.ArgumentParser(
-        prog="python -m sandbox.hardware", description="Plays the RDMA device plug-ins of simulated nodes."
+        prog="python -m sandbox.hardware", description="Plays the operators and the hardware of simulated nodes."
     )
     parser.add_argument("--kubeconfig", type=Path, required=True)
     arguments = parser.parse_args()

@@ -13,7 +13,7 @@ published interface are sim0, sim1, …; a node whose front-end NICs are unknown
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import TypeAdapter
 
@@ -29,9 +29,17 @@ RAIL_DOMAIN, FRONT_END_DOMAIN = "fffe", "ffff"
 MADE_UP_ID, MADE_UP_DRIVER = "ffff", "simulated"
 """Stand for a PCI id or a driver that is not published."""
 
+_FUNCTIONS_ON_A_BUS = 256
+_MOST_VFS = 128
+"""Virtual functions of one of NVIDIA's NICs at most, if its bus holds them."""
+
 
 class SimulatedDevice(KubernetesModel):
-    """One PCI network function; `root_device` is the PF's address, for a PF its own."""
+    """One PCI network function; `root_device` is the PF's address, for a PF its own.
+
+    `mtu` is in bytes, None where the shape states none. `total_vfs` and `vf_device` say how many virtual functions a
+    physical one can have and which device id they get.
+    """
 
     pci: str
     vendor: str
@@ -45,6 +53,9 @@ class SimulatedDevice(KubernetesModel):
     is_vf: bool = False
     vf_index: int | None = None
     default_route: bool = False
+    mtu: int | None = None
+    total_vfs: int = 0
+    vf_device: str | None = None
 
 
 _DEVICES = TypeAdapter(tuple[SimulatedDevice, ...])
@@ -61,12 +72,33 @@ def inventory(shape: Shape) -> tuple[SimulatedDevice, ...]:
     )
     rails = tuple(_rail(shape, rail, nic) for rail, nic in enumerate(shape.nics))
     functions = Counter(_bus(device.pci) for device in (*front_end, *rails))
-    virtual = tuple(
-        _virtual(shape, physical, index, functions[_bus(physical.pci)])
-        for physical in rails
-        for index in range(shape.vfs_per_nic)
+    able = tuple(rail.model_copy(update={"total_vfs": _room(rail.pci, functions)}) for rail in rails)
+    if shape.vfs_per_nic == 0:
+        return (*front_end, *able)
+    return with_virtual_functions((*front_end, *able), {rail.pci: shape.vfs_per_nic for rail in able})
+
+
+def with_virtual_functions(
+    devices: Sequence[SimulatedDevice], counts: Mapping[str, int]
+) -> tuple[SimulatedDevice, ...]:
+    """The devices when the named physical functions have so many virtual ones; those of others stay as they are.
+
+    Raises ValueError where a bus cannot hold them.
+    """
+    physical = [device for device in devices if not device.is_vf]
+    functions = Counter(_bus(device.pci) for device in physical)
+    present = Counter(device.root_device for device in devices if device.is_vf)
+    virtual = (
+        _virtual(device, index, functions[_bus(device.pci)])
+        for device in physical
+        for index in range(counts.get(device.pci, present[device.pci]))
     )
-    return (*front_end, *rails, *virtual)
+    return (*physical, *virtual)
+
+
+def virtual_function_counts(devices: Iterable[SimulatedDevice]) -> dict[str, int]:
+    """How many virtual functions each physical one has that has any."""
+    return dict(Counter(device.root_device for device in devices if device.is_vf))
 
 
 def virtual_function_address(pf: str, index: int, functions_on_bus: int) -> str:
@@ -77,7 +109,7 @@ def virtual_function_address(pf: str, index: int, functions_on_bus: int) -> str:
     bus, device_function = pf[:7], pf[8:]
     device, function = device_function.split(".")
     routing = functions_on_bus + int(device, 16) * 8 + int(function) + index * functions_on_bus
-    if routing > 255:
+    if routing >= _FUNCTIONS_ON_A_BUS:
         raise ValueError(f"virtual function {index} of {pf} does not fit on its bus: allowed are 256 functions")
     return f"{bus}:{routing // 8:02x}.{routing % 8}"
 
@@ -89,7 +121,7 @@ def inventory_annotation(shape: Shape) -> dict[str, str]:
 
 def annotation_of(devices: Iterable[SimulatedDevice]) -> dict[str, str]:
     """The annotation for any list of devices, for example one with a NIC missing."""
-    return {INVENTORY_ANNOTATION: compact_json([device.to_dict() for device in devices])}
+    return {INVENTORY_ANNOTATION: compact_json([_written(device) for device in devices])}
 
 
 def devices_of(annotations: Mapping[str, str] | None) -> tuple[SimulatedDevice, ...]:
@@ -99,6 +131,11 @@ def devices_of(annotations: Mapping[str, str] | None) -> tuple[SimulatedDevice, 
     """
     text = (annotations or {}).get(INVENTORY_ANNOTATION)
     return _DEVICES.validate_json(text) if text else ()
+
+
+def _written(device: SimulatedDevice) -> dict[str, object]:
+    # a node is written often, and what is as usual need not be in it
+    return device.model_dump(mode="json", by_alias=True, exclude_defaults=True)
 
 
 def _bus(pci: str) -> str:
@@ -120,11 +157,18 @@ def _front_end(shape: Shape, position: int, nic: FrontEndNic) -> SimulatedDevice
 def _rail(shape: Shape, rail: int, nic: Nic) -> SimulatedDevice:
     link_type = shape.nic_model.link_type if shape.nic_model else "ether"
     pci = nic.pci or f"{RAIL_DOMAIN}:{rail:02x}:00.0"
-    return _physical(shape, pci, nic.interface or f"sim{rail}", link_type=link_type)
+    return _physical(shape, pci, nic.interface or f"sim{rail}", link_type=link_type, mtu=shape.mtu)
 
 
 def _physical(
-    shape: Shape, pci: str, interface: str, *, link_type: str, is_rdma: bool = True, default_route: bool = False
+    shape: Shape,
+    pci: str,
+    interface: str,
+    *,
+    link_type: str,
+    is_rdma: bool = True,
+    default_route: bool = False,
+    mtu: int | None = None,
 ) -> SimulatedDevice:
     model = shape.nic_model
     return SimulatedDevice(
@@ -138,16 +182,28 @@ def _physical(
         root_device=pci,
         root_interface=interface,
         default_route=default_route,
+        mtu=mtu,
+        vf_device=model and model.vf_device_id,
     )
 
 
-def _virtual(shape: Shape, physical: SimulatedDevice, index: int, functions_on_bus: int) -> SimulatedDevice:
+def _room(pci: str, functions: Mapping[str, int]) -> int:
+    """Virtual functions that fit on a bus beside its physical ones, for each of them the same number."""
+    on_bus = functions[_bus(pci)]
+    device, function = pci[8:].split(".")
+    first = on_bus + int(device, 16) * 8 + int(function)
+    return min(_MOST_VFS, max(0, (_FUNCTIONS_ON_A_BUS - 1 - first) // on_bus + 1))
+
+
+def _virtual(physical: SimulatedDevice, index: int, functions_on_bus: int) -> SimulatedDevice:
     return physical.model_copy(
         update={
             "pci": virtual_function_address(physical.pci, index, functions_on_bus),
-            "device": (shape.nic_model and shape.nic_model.vf_device_id) or MADE_UP_ID,
+            "device": physical.vf_device or MADE_UP_ID,
             "interface": f"{physical.interface}v{index}",
             "is_vf": True,
             "vf_index": index,
+            "total_vfs": 0,
+            "vf_device": None,
         }
     )

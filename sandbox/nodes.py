@@ -19,11 +19,24 @@ if TYPE_CHECKING:
 POOL_LABEL = "gpu-fabric/pool"
 OWN_LABEL = "sandbox.gpu-fabric/node"
 DEFINITION_ANNOTATION = "sandbox.gpu-fabric/definition"
+RDMA_MODE_ANNOTATION = "sandbox.gpu-fabric/rdma-mode"
+"""The RDMA network-namespace mode that a simulated node runs in; without it a node is in mode `shared`."""
+
+PREPARED_ANNOTATION = "sandbox.gpu-fabric/virtual-functions"
+"""Who makes a simulated node's virtual functions: what `fabric.virtualFunctions` says, else `as-it-is`."""
 READY_WITHIN_S = 60.0
 
 _FIRST_ADDRESS = IPv4Address("10.0.10.1")
 # The scheduler needs some figure; these are the processors and memory of BM.GPU.H100.8, and every job fits.
-_GPU_NODE = {"cpu": "112", "memory": "2048Gi", "ephemeral-storage": "6Ti", "pods": "110"}
+# Huge pages are there for DPDK pods: a machine reserves them at boot, the sandbox some of either size.
+_GPU_NODE = {
+    "cpu": "112",
+    "memory": "2048Gi",
+    "hugepages-1Gi": "64Gi",
+    "hugepages-2Mi": "64Gi",
+    "ephemeral-storage": "6Ti",
+    "pods": "110",
+}
 _SYSTEM_NODE = {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "200Gi", "pods": "110"}
 
 
@@ -52,7 +65,6 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
     what the stack file says about single rails. Raises ValueError for a pool whose shape is unknown.
     """
     from fabric.plan.case import shape_on_nodes
-    from sandbox.inventory import inventory_annotation
 
     known = spec.catalog
     names = {name for pool in spec.cluster.pools for name in _names(pool)}
@@ -62,10 +74,27 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
         shape = known.find(pool.shape)
         if shape is None:
             raise ValueError(f"pool {pool.name}: no shape {pool.shape!r} in the catalog or in the stack file")
-        devices = inventory_annotation(shape_on_nodes(shape, spec.fabric))
+        machine = _as_it_joins(spec, shape_on_nodes(shape, spec.fabric))
         for name in _names(pool):
-            nodes.append(_gpu_node(pool, shape, name, _FIRST_ADDRESS + len(nodes), devices))
+            nodes.append(_gpu_node(pool, shape, name, _FIRST_ADDRESS + len(nodes), machine))
     return nodes
+
+
+def _as_it_joins(spec: StackSpec, shape: Shape) -> dict[str, str]:
+    """Annotations of a node that nobody has configured yet: its devices and its RDMA mode.
+
+    Where the stack's own software makes the virtual functions and sets the mode, a node has neither when it joins.
+    """
+    from fabric.plan.choices import choices_of
+    from sandbox.inventory import inventory_annotation
+
+    choices = choices_of(spec, shape, spec.catalog)
+    # part of a node's definition, so that one that another stack has configured starts anew
+    prepared = {PREPARED_ANNOTATION: choices.virtual_functions or "as-it-is"}
+    if choices.virtual_functions in ("sriov-operator", "daemon-set"):
+        bare = shape.model_copy(update={"vfs_per_nic": 0})
+        return {**prepared, **inventory_annotation(bare), RDMA_MODE_ANNOTATION: "shared"}
+    return {**prepared, **inventory_annotation(shape), RDMA_MODE_ANNOTATION: choices.rdma_mode}
 
 
 def _names(pool: Pool) -> tuple[str, ...]:
@@ -106,14 +135,14 @@ def wait_nodes_ready(api: Api) -> list[str]:
         time.sleep(0.1)
 
 
-def _gpu_node(pool: Pool, shape: Shape, name: str, address: IPv4Address, devices: dict[str, str]) -> Object:
+def _gpu_node(pool: Pool, shape: Shape, name: str, address: IPv4Address, machine: dict[str, str]) -> Object:
     labels = {"node.kubernetes.io/instance-type": shape.name, POOL_LABEL: pool.name, **pool.labels}
     taints = [
         {"key": taint.key, "value": taint.value, "effect": taint.effect}
         for taint in pool.taints_with(shape.gpus.vendor)
     ]
     capacity = {**_GPU_NODE, shape.gpus.resource: str(shape.gpus.count)}
-    return _node(name, address, labels, taints, devices, capacity)
+    return _node(name, address, labels, taints, machine, capacity)
 
 
 def _node(
@@ -124,7 +153,10 @@ def _node(
     annotations: dict[str, str],
     capacity: dict[str, str],
 ) -> Object:
-    common = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+    platform = {"os": "linux", "arch": "amd64"}
+    # kubelets still write the labels of old; the SR-IOV operator's config daemon selects nodes by one of them
+    common = {f"{prefix}kubernetes.io/{key}": value for prefix in ("", "beta.") for key, value in platform.items()}
+    common["kubernetes.io/hostname"] = name
     node: Object = {
         "apiVersion": "v1",
         "kind": "Node",

@@ -75,15 +75,18 @@ class PlannedRollout(FrozenModel):
 class PlannedWait(FrozenModel):
     """Objects, one a node, that an operator makes, and the field of theirs that must have a value on every GPU node.
 
-    An object is named after its node. `nodes` are the labels of the nodes that count; `field` is a dotted path, and
-    `failed` its value where waiting longer is of no use; `reason` is the path at which the operator says why.
-    `timeout` is in seconds.
+    An object is named after its node. The nodes that count have the labels `nodes` and some of the resource `having`.
+    `field` is a dotted path, and `failed` its value where waiting longer is of no use; `reason` is the path at which
+    the operator says why. `resources` are what every node must offer at least: a field alone may still be the one of
+    an earlier wish. `timeout` is in seconds.
     """
 
     api_version: str
     plural: str
     namespace: str
     nodes: dict[str, str]
+    having: str
+    resources: dict[str, int]
     field: str
     value: str
     failed: str

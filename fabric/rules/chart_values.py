@@ -11,6 +11,7 @@ from fabric.catalog import ChartName
 from fabric.plan import operators
 from fabric.plan.case import Case
 from fabric.spec.places import dotted
+from fabric.spec.software import GpuOperator, NetworkOperator, Spiderpool, Whereabouts
 
 SECTIONS: dict[ChartName, str] = {
     "gpu-operator": "gpuOperator",
@@ -33,6 +34,12 @@ class ChartValues(NamedTuple):
         """The path of a value in the stack file."""
         return dotted(("software", SECTIONS[self.name], "values", *keys))
 
+    def decided_at(self, switch: str, *keys: str) -> str:
+        """The place that decides a value: the value itself where the user wrote it, else the section's switch."""
+        if value_at(self.written, *keys) is not None:
+            return self.place(*keys)
+        return dotted(("software", SECTIONS[self.name], switch))
+
 
 Charts = dict[ChartName, ChartValues]
 """Charts by name."""
@@ -40,13 +47,29 @@ Charts = dict[ChartName, ChartValues]
 
 def written_values(case: Case) -> dict[ChartName, Mapping[str, JsonValue]]:
     """What the user wrote for each chart, whether or not the stack brings it."""
+    return {name: _section(case, name).values for name in SECTIONS}
+
+
+def _section(case: Case, name: ChartName) -> GpuOperator | NetworkOperator | Spiderpool | Whereabouts:
     software = case.spec.software
-    return {
-        "gpu-operator": software.gpu_operator.values,
-        "network-operator": software.network_operator.values,
-        "spiderpool": software.spiderpool.values,
-        "whereabouts": software.whereabouts.values,
+    sections: dict[ChartName, GpuOperator | NetworkOperator | Spiderpool | Whereabouts] = {
+        "gpu-operator": software.gpu_operator,
+        "network-operator": software.network_operator,
+        "spiderpool": software.spiderpool,
+        "whereabouts": software.whereabouts,
     }
+    return sections[name]
+
+
+def written_switches(case: Case, name: ChartName) -> tuple[str, ...]:
+    """The keys that the stack file has in a chart's section of `software`; empty mappings say nothing."""
+    section = _section(case, name)
+    fields = type(section).model_fields
+    return tuple(
+        known.alias or field
+        for field, known in fields.items()
+        if field in section.model_fields_set and getattr(section, field) != {}
+    )
 
 
 def charts_in_use(case: Case) -> Charts:
@@ -75,3 +98,8 @@ def value_at(values: Mapping[str, JsonValue] | JsonValue, *keys: str) -> JsonVal
     for key in keys:
         here = here.get(key) if isinstance(here, dict) else None
     return here
+
+
+def driver_comes(chart: ChartValues) -> bool:
+    """Whether the GPU Operator installs the GPU driver."""
+    return value_at(chart.values, "driver", "enabled") is not False

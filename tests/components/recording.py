@@ -39,8 +39,8 @@ class Recording:
     def __getitem__(self, name: str) -> Registration:
         return next(resource for resource in self.resources if resource.name == name)
 
-    def of_type(self, suffix: str) -> list[Registration]:
-        """All resources whose type token ends so."""
+    def of_type(self, suffix: str | tuple[str, ...]) -> list[Registration]:
+        """All resources whose type token ends so, or in one of these ways."""
         return [resource for resource in self.resources if resource.type.endswith(suffix)]
 
     def comes_after(self, later: str, earlier: str) -> bool:
@@ -118,6 +118,9 @@ def record(program: Callable[[], None], *, stack: str, config: dict[str, str] | 
             settings.set_root_resource(None)
             loop.run_until_complete(run_in_stack(program))
         finally:
+            # What a program that failed has left unfinished would end the next one.
+            settings.SETTINGS.rpc_manager.clear()
+            settings.SETTINGS.outputs.clear()
             loop.close()
 
     contextvars.copy_context().run(run)

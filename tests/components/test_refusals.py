@@ -105,11 +105,7 @@ def _by_spiderpool(config: dict[str, Any]) -> None:
     config["gpu-fabric:fabric"] |= {"manager": "spiderpool"}
 
 
-def _on_the_hosts_network(config: dict[str, Any]) -> None:
-    config["gpu-fabric:fabric"] = {"model": "host-network"}
-
-
-@pytest.mark.parametrize("change", [_on_doks, _by_spiderpool, _on_the_hosts_network])
+@pytest.mark.parametrize("change", [_on_doks, _by_spiderpool])
 def test_a_stack_that_can_only_be_planned_is_refused_before_any_resource(
     kubeconfig: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:

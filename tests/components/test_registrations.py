@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,26 +40,51 @@ def test_every_child_is_parented_and_carries_its_components_name(stack: Recordin
     assert (orphans, misnamed) == ([], [])
 
 
-def test_component_types_are_tokens_of_this_project(stack: Recording) -> None:
-    tokens = {r.type for r in stack.resources if not r.custom}
-    assert tokens == {
-        "gpu-fabric:cluster:ExistingCluster",
-        "gpu-fabric:cluster:Namespaces",
-        "gpu-fabric:operators:GpuOperator",
-        "gpu-fabric:operators:NetworkOperator",
-        "gpu-fabric:rdma:FabricNetworks",
-        "gpu-fabric:rdma:IpPools",
-        "gpu-fabric:rdma:NcclFiles",
+ALWAYS = {
+    "gpu-fabric:cluster:ExistingCluster",
+    "gpu-fabric:cluster:Namespaces",
+    "gpu-fabric:operators:GpuOperator",
+    "gpu-fabric:operators:NetworkOperator",
+    "gpu-fabric:rdma:FabricNetworks",
+    "gpu-fabric:rdma:NcclFiles",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [
+        ("dev", {"rdma:CniPlugins", "rdma:IpPools"}),
+        ("sriov-operator", {"operators:SriovPolicies", "rdma:IpPools"}),
+        ("externally-managed", {"operators:SriovPolicies", "rdma:IpPools"}),
+        ("whereabouts", {"operators:Whereabouts"}),
+        ("oke-guide", {"rdma:CniPlugins", "rdma:HostVirtualFunctions", "rdma:IpPools"}),
+        ("roce-macvlan", {"rdma:IpPools"}),
+    ],
+)
+def test_component_types_are_tokens_of_this_project_for_what_the_stack_brings(
+    recorded: Callable[[str], Recording], name: str, others: set[str]
+) -> None:
+    tokens = {r.type for r in recorded(name).resources if not r.custom}
+    assert tokens == ALWAYS | {f"gpu-fabric:{token}" for token in others}
+
+
+def test_releases_are_of_the_versions_that_the_line_pins(recorded: Callable[[str], Recording]) -> None:
+    versions = {
+        name: {r.inputs["name"]: r.inputs["version"] for r in recorded(name).of_type("helm.sh/v3:Release")}
+        for name in ("dev", "whereabouts", "oke-guide")
+    }
+    newest = {"gpu-operator": "v26.3.3", "network-operator": "26.4.1"}
+    assert versions == {
+        "dev": newest,
+        "whereabouts": {**newest, "whereabouts": "0.9.4"},
+        "oke-guide": {"gpu-operator": "v23.9.1", "network-operator": "23.10.0"},
     }
 
 
-def test_releases_have_fixed_names_exact_versions_a_time_limit_and_a_bounded_history(stack: Recording) -> None:
-    releases = {r.inputs["name"]: r for r in stack.of_type("helm.sh/v3:Release")}
-    assert {name: r.inputs["version"] for name, r in releases.items()} == {
-        "gpu-operator": "v26.3.3",
-        "network-operator": "26.4.1",
-    }
-    for release in releases.values():
+def test_releases_have_a_time_limit_and_a_bounded_history(stack: Recording) -> None:
+    releases = stack.of_type("helm.sh/v3:Release")
+    assert releases
+    for release in releases:
         assert release.delete_before_replace
         assert release.inputs["timeout"] >= 600
         assert release.inputs["maxHistory"] == 5
@@ -71,11 +97,24 @@ def test_the_sandbox_installs_bundled_charts_and_everything_else_the_vendors(
     dev: Recording, recorded: object, kubeconfig: Path
 ) -> None:
     upstream = run_program("sriov-flat", stack_config(STACKS["sriov-flat"], kubeconfig))
-    assert dev["gpu-operator-gpu-operator"].inputs["chart"] == "./sandbox/charts/gpu-operator"
+    assert dev["gpu-operator-gpu-operator"].inputs["chart"] == "./sandbox/charts/26.4/gpu-operator"
     assert upstream["gpu-operator-gpu-operator"].inputs["chart"] == "gpu-operator"
     assert upstream["gpu-operator-gpu-operator"].inputs["repositoryOpts"] == {
         "repo": "https://helm.ngc.nvidia.com/nvidia"
     }
+
+
+def test_pods_on_the_hosts_network_get_the_gpu_operator_and_the_files_of_nccl_alone(kubeconfig: Path) -> None:
+    config = stack_config(STACKS["dev"], kubeconfig)
+    config["gpu-fabric:fabric"] = {"model": "host-network"}
+    recording = run_program("dev", config)
+    assert {r.parent for r in recording.resources if r.custom} == {"cluster", "namespaces", "gpu-operator", "nccl"}
+
+
+def test_whereabouts_comes_from_the_registry_under_its_charts_own_name(recorded: Callable[[str], Recording]) -> None:
+    inputs = recorded("whereabouts")["whereabouts-whereabouts"].inputs
+    assert inputs["chart"] == "oci://ghcr.io/k8snetworkplumbingwg/whereabouts-chart"
+    assert (inputs["name"], inputs["namespace"]) == ("whereabouts", "whereabouts")
 
 
 @pytest.mark.parametrize(
@@ -95,10 +134,22 @@ def test_a_mirror_takes_the_place_of_the_vendors_repository(
 
 
 def test_what_gates_later_work_carries_a_condition_and_a_time_limit(stack: Recording) -> None:
-    for name in ("gpu-operator-cluster-policy-ready", "network-operator-nic-cluster-policy"):
-        annotations = stack[name].inputs["metadata"]["annotations"]
+    gates = stack.of_type(("ClusterPolicyPatch", "v1alpha1:NicClusterPolicy", "v1alpha1:NicNodePolicy"))
+    assert {gate.inputs["metadata"]["name"] for gate in gates} >= {"cluster-policy", "nic-cluster-policy"}
+    for gate in gates:
+        annotations = gate.inputs["metadata"]["annotations"]
         assert annotations["pulumi.com/waitFor"] == "jsonpath={.status.state}=ready"
         assert int(annotations["pulumi.com/timeoutSeconds"]) >= 600
+
+
+def test_a_device_plug_in_is_told_its_configuration_and_nothing_else(dev: Recording, dev_plan: Plan) -> None:
+    (patch,) = dev.of_type("apps/v1:DaemonSetPatch")
+    (rollout,) = dev_plan.plugin_rollouts
+    metadata = patch.inputs["metadata"]
+    assert (metadata["name"], metadata["namespace"]) == ("network-operator-sriov-device-plugin", rollout.namespace)
+    assert set(metadata) == {"name", "namespace", "annotations"}
+    assert set(metadata["annotations"]) == {"pulumi.com/timeoutSeconds"}
+    assert patch.inputs["spec"] == {"template": {"metadata": {"annotations": rollout.annotations}}}
 
 
 def test_operator_namespaces_let_privileged_pods_in(stack: Recording) -> None:

@@ -52,8 +52,9 @@ def _many_nodes(base: Base) -> Iterator[Mistake]:
 
 def _many_nodes_in_two_pools(base: Base) -> Iterator[Mistake]:
     room = _room(base)
-    if room is not None and room - base.nodes < 8192:
-        more = {**base.pool, "name": "more", "nodes": room - base.nodes + 1}
+    rest = None if room is None else room - int(base.pool["nodes"])
+    if rest is not None and rest < 8192:
+        more = {**base.pool, "name": "more", "nodes": rest + 1}
         yield Mistake({"cluster.pools": [base.pool, more]}, f"{_AT}.supernet")
 
 

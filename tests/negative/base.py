@@ -92,6 +92,17 @@ class Base:
         return str(self.addressing("ipam", usual))
 
     @property
+    def line(self) -> str:
+        return str(self.at("software.releaseLine", "26.4"))
+
+    @property
+    def maker(self) -> str | None:
+        """Who makes the virtual functions that the Network Operator hands out; None where it hands out none."""
+        if self.manager != "network-operator" or self.model not in _VIRTUAL:
+            return None
+        return str(self.at("fabric.virtualFunctions", "node-image"))
+
+    @property
     def pool(self) -> dict[str, Any]:
         """The first pool."""
         return dict(self.at("cluster.pools[0]"))
@@ -99,11 +110,6 @@ class Base:
     @property
     def nodes(self) -> int:
         return sum(int(pool["nodes"]) for pool in self.at("cluster.pools"))
-
-    @property
-    def own_shape(self) -> str | None:
-        """The place of the shape that the file describes itself."""
-        return next((f"cluster.shapes.{name}" for name in self.at("cluster.shapes", {})), None)
 
     @property
     def rails(self) -> int:

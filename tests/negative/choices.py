@@ -110,16 +110,37 @@ def _whereabouts_by_node(base: Base) -> Iterator[Mistake]:
         yield Mistake({f"{_AT}.ipam": "whereabouts"}, f"{_AT}.layout")
 
 
+def _line_without_a_chart(base: Base) -> Iterator[Mistake]:
+    if base.manager == "spiderpool":
+        yield Mistake({"software.releaseLine": "23.10"}, "software.releaseLine")
+    if base.line == "23.10":
+        moved = {
+            "fabric.manager": "spiderpool",
+            "fabric.addressing.layout": "per-rail",
+            "fabric.virtualFunctions": None,
+        }
+        yield Mistake(moved, "software.releaseLine")
+
+
 def _old_nv_ipam(base: Base) -> Iterator[Mistake]:
     """A release line whose nv-ipam takes no pool without a gateway."""
     if base.ipam == "nv-ipam" and base.layout != "none" and not base.has(f"{_AT}.gateway"):
         yield Mistake({"software.releaseLine": "23.10"}, f"{_AT}.gateway")
+    if base.line == "23.10":
+        yield Mistake({f"{_AT}.gateway": "none"}, f"{_AT}.gateway")
 
 
 def _old_nv_ipam_by_node(base: Base) -> Iterator[Mistake]:
     """A release line whose nv-ipam gives no node a prefix of its own."""
     if base.ipam == "nv-ipam" and base.layout == "per-node":
         yield Mistake({"software.releaseLine": "23.10"}, f"{_AT}.layout")
+
+
+def _old_nv_ipam_with_exclusions(base: Base) -> Iterator[Mistake]:
+    """A release line whose nv-ipam keeps no addresses free."""
+    if base.ipam == "nv-ipam" and base.line == "23.10":
+        for key, value in (("reservedFirst", 2), ("reservedLast", 1), ("exclude", [f"{base.supernet}".split("/")[0]])):
+            yield Mistake({f"{_AT}.{key}": value}, f"{_AT}.{key}")
 
 
 KINDS = (
@@ -132,10 +153,11 @@ KINDS = (
     Kind("the layout is one that the model does not have", "SUP004", _other_layout),
     Kind("the IPAM is another manager's", "SUP005", _other_ipam),
     Kind("the manager does not run on the provider's clusters", "SUP006", _other_manager),
-    Kind("the release line is one that is not planned", "SUP008", written("software.releaseLine", "23.10")),
+    Kind("the release line has no chart of the manager", "SUP008", _line_without_a_chart),
     Kind("Whereabouts is to give each node a prefix", "SUP009", _whereabouts_by_node),
     Kind("an old nv-ipam is to give each node a prefix", "SUP009", _old_nv_ipam_by_node),
     Kind("an old nv-ipam has no gateway", "IPM003", _old_nv_ipam),
+    Kind("an old nv-ipam is to keep addresses free", "IPM005", _old_nv_ipam_with_exclusions),
     Kind(
         "the release line is unknown",
         "SPC002",

@@ -13,15 +13,34 @@ from negative import (
     machines,
     names,
     networks,
+    node_kinds,
     oke,
+    operators,
     software,
     spiderpool,
     values,
+    virtual_functions,
 )
 from negative.base import Base
 from negative.mistake import Kind, Mistake
 
-_SUBJECTS = (keys, values, names, networks, addresses, choices, machines, devices, doks, oke, spiderpool, software)
+_SUBJECTS = (
+    keys,
+    values,
+    names,
+    networks,
+    addresses,
+    choices,
+    machines,
+    node_kinds,
+    devices,
+    virtual_functions,
+    doks,
+    oke,
+    spiderpool,
+    software,
+    operators,
+)
 KINDS: tuple[Kind, ...] = tuple(kind for subject in _SUBJECTS for kind in subject.KINDS)
 
 # So many wrong stacks are made of one kind at most.

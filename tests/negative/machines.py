@@ -20,7 +20,7 @@ _existing, _doks, _oke = provided_by("existing"), provided_by("doks"), provided_
 
 
 def _own_shape(base: Base) -> bool:
-    return base.own_shape is not None
+    return base.has(_OWN)
 
 
 def _own(key: str, value: Any, at: str = "") -> Any:
@@ -36,19 +36,6 @@ def _contradiction(key: str, *values: Any) -> Any:
             yield from (Mistake({f"{_OWN}.{key}": value}, _OWN) for value in values)
 
     return made
-
-
-def _other_shapes(base: Base) -> Iterator[Mistake]:
-    others = {
-        "existing": ("BM.GPU.B4.8", "server.dgx-a100.8", "BM.GPU.MI300X.8"),
-        "oke": ("BM.GPU.H200.8", "BM.GPU.A100-v2.8"),
-        "doks": ("gpu-h100x8-640gb-contracted", "gpu-mi350x8-2304gb-fabric-contracted"),
-    }
-    for shape in others[base.provider]:
-        more = {**base.pool, "name": "more", "shape": shape}
-        yield Mistake({"cluster.pools": [base.pool, more]}, "cluster.pools[1].shape")
-        third = {**base.pool, "name": "third"}
-        yield Mistake({"cluster.pools": [base.pool, third, more]}, "cluster.pools[2].shape")
 
 
 KINDS = (
@@ -74,7 +61,6 @@ KINDS = (
             "gpu-h100-80gb",
         ),
     ),
-    Kind("the pools have different shapes", "CLU002", _other_shapes),
     Kind(
         "the shape has no RDMA NIC",
         "CLU004",
@@ -105,7 +91,9 @@ KINDS = (
         "POD001",
         together(
             *(
-                written_below("cluster.shapes", f".{name}", {name: _MACHINE}, where=lambda base: not _own_shape(base))
+                written_below(
+                    "cluster.shapes", f".{name}", {name: _MACHINE}, where=lambda base: not base.has("cluster.shapes")
+                )
                 for name in ("my machine", "my_machine", "-h100", "h" * 64)
             )
         ),

@@ -19,6 +19,15 @@ def _with_network_operator(base: Base) -> bool:
     return base.manager == "network-operator" and base.model != "host-network"
 
 
+def _with_new_network_operator(base: Base) -> bool:
+    """Stacks whose Network Operator's chart does not make the policy."""
+    return _with_network_operator(base) and base.line != "23.10"
+
+
+def _with_new_gpu_operator(base: Base) -> bool:
+    return _with_gpu_operator(base) and base.line != "23.10"
+
+
 def _with_spiderpool(base: Base) -> bool:
     return base.manager == "spiderpool"
 
@@ -129,7 +138,9 @@ KINDS = (
     Kind(
         "a value is written that the Network Operator's chart has no more",
         "REL003",
-        together(*(_values(_NETWORK, {key: value}, key, _with_network_operator) for key, value in _REMOVED.items())),
+        together(
+            *(_values(_NETWORK, {key: value}, key, _with_new_network_operator) for key, value in _REMOVED.items())
+        ),
     ),
     Kind(
         "a value is written that the GPU Operator's chart does not have yet",
@@ -165,7 +176,7 @@ KINDS = (
         "REL006",
         together(
             *(
-                _values(_GPU, {"toolkit": {"version": tag}}, "toolkit.version", _with_gpu_operator)
+                _values(_GPU, {"toolkit": {"version": tag}}, "toolkit.version", _with_new_gpu_operator)
                 for tag in ("v1.18.0-ubuntu20.04", "v1.19.1-ubi8", "v1.18.2-centos7")
             )
         ),

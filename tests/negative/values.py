@@ -17,7 +17,7 @@ _existing, _doks, _oke = provided_by("existing"), provided_by("doks"), provided_
 
 
 def _own_shape(base: Base) -> bool:
-    return base.own_shape is not None
+    return base.has(_OWN)
 
 
 def _bounds(place: str, *outside: int) -> Kind:

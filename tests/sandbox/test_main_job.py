@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,8 @@ from sandbox.kubernetes_api import ApiError
 
 pytestmark = pytest.mark.sandbox
 
+PLUGIN_PODS = "/api/v1/pods?labelSelector=app%3Dsriovdp"
+PLUGIN_CONFIG = "/api/v1/namespaces/nvidia-network-operator/configmaps/network-operator-sriovdp-config"
 RAILS = [f"nvidia.com/rail_{rail:02d}" for rail in range(16)]
 
 
@@ -71,11 +74,21 @@ def test_the_device_id_of_another_shape_makes_every_rail_disappear_until_it_is_p
 
     def install(config: str) -> None:
         stack_up.api.patch(POLICY, {"spec": {"sriovDevicePlugin": {"config": config}}})
+        installed = {"config.json": config}
+        until(lambda: stack_up.api.get(PLUGIN_CONFIG)["data"] == installed, "the operator has seen it")
+
+    def restart_plugins() -> None:
+        for pod in stack_up.items(PLUGIN_PODS):
+            stack_up.api.delete(f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}")
 
     until(lambda: len(stack_up.allocatable(RAILS[0])) == 3, "three nodes offer rail 0")
     install(right.replace('"101e"', '"101a"'))
+    time.sleep(1)
+    assert len(stack_up.allocatable(RAILS[0])) == 3, "a plug-in reads its configuration only when it starts"
+    restart_plugins()
     until(lambda: not any(stack_up.allocatable(rail) for rail in RAILS), "no node offers any rail")
     install(right)
+    restart_plugins()
     until(lambda: all(len(stack_up.allocatable(rail)) == 3 for rail in RAILS), "three nodes offer every rail")
 
 

@@ -1,4 +1,4 @@
-"""Rails, addresses and networks of the stacks of tests/stacks, without the rules that a whole plan is held against."""
+"""The stacks of tests/stacks with single values changed: their plans, or their fabric alone without the rules."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 from changes import Changes, changed
 
+from fabric.plan import Plan, build
 from fabric.plan.addresses import AddressPlan
 from fabric.plan.case import Case, case_of
 from fabric.plan.networks import networks
 from fabric.plan.rails import Rail, plan_rails
 from fabric.plan.records import PlannedObject
-from fabric.spec import read_document, validate
+from fabric.spec import StackSpec, read_document, validate
 
 STACKS = Path(__file__).resolve().parent.parent / "stacks"
 
@@ -44,13 +45,22 @@ class PlannedFabric(NamedTuple):
 
 def fabric_of(stack: str, changes: Changes | None = None) -> PlannedFabric:
     """The fabric of a stack of tests/stacks, with single values changed."""
-    spec, problems = validate(changed(_document(stack), changes or {}))
-    assert spec is not None, problems
-    assert not problems
-    case = case_of(spec)
+    case = case_of(_spec(stack, changes))
     assert isinstance(case.addresses, AddressPlan), case.addresses
     rails = plan_rails(case)
     return PlannedFabric(case, rails, case.addresses, networks(case, rails, case.addresses))
+
+
+def plan_of(stack: str, changes: Changes | None = None) -> Plan:
+    """The whole plan of a stack of tests/stacks, with single values changed, held against every rule."""
+    return build(_spec(stack, changes))
+
+
+def _spec(stack: str, changes: Changes | None) -> StackSpec:
+    spec, problems = validate(changed(_document(stack), changes or {}))
+    assert spec is not None, problems
+    assert not problems
+    return spec
 
 
 @cache

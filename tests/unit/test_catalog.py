@@ -69,6 +69,7 @@ def test_the_release_line_pins_exact_versions_and_one_node_feature_discovery() -
         "gpu-operator": ("v26.3.3", "gpu-operator"),
         "network-operator": ("26.4.1", "nvidia-network-operator"),
         "spiderpool": ("1.2.2", "spiderpool"),
+        "whereabouts": ("0.9.4", "whereabouts"),
     }
     assert line.charts["gpu-operator"].values["nfd"] == {"enabled": True}
     assert line.charts["network-operator"].values["nfd"] == {"enabled": False, "deployNodeFeatureRules": False}

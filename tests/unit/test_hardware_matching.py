@@ -1,6 +1,5 @@
-"""What a simulated node advertises: exactly what the real device plug-in would, for the same configuration."""
+"""What a simulated node advertises: exactly what the real device plug-ins would, for the same configuration."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,13 +7,12 @@ import pytest
 
 from fabric.catalog import catalog
 from fabric.k8s.device_plugin import SriovDevicePluginConfig
-from sandbox.advertise import NIC_LABEL, UnusablePolicyError, advertised, resources_for, tolerated
-from sandbox.hardware import ADVERTISED_ANNOTATION, DRIVER_WAIT_LABEL, effective_policy, node_patch
-from sandbox.inventory import SimulatedDevice, annotation_of, inventory, inventory_annotation
+from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
+from sandbox.advertise import advertised, shared
+from sandbox.inventory import SimulatedDevice, inventory
 
 H100 = catalog().shapes["BM.GPU.H100.8"]
 A100 = catalog().shapes["BM.GPU.A100-v2.8"]
-GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 
 
 def resource(name: str, **selectors: Any) -> dict[str, Any]:
@@ -23,29 +21,6 @@ def resource(name: str, **selectors: Any) -> dict[str, Any]:
 
 def offer(*resources: dict[str, Any], devices: Sequence[SimulatedDevice] = inventory(H100)) -> dict[str, int]:
     return advertised(SriovDevicePluginConfig.model_validate({"resourceList": resources}), devices)
-
-
-def policy(*resources: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    section = {"image": "sriov-network-device-plugin", "config": json.dumps({"resourceList": resources})}
-    return {
-        "metadata": {"name": "nic-cluster-policy"},
-        "spec": {"sriovDevicePlugin": section, **spec},
-        "status": {"state": "ready"},
-    }
-
-
-def node(
-    *taints: dict[str, str], labels: dict[str, str] | None = None, capacity: dict[str, str] | None = None
-) -> dict[str, Any]:
-    return {
-        "metadata": {
-            "name": "gpu-0",
-            "labels": {NIC_LABEL: "true"} if labels is None else labels,
-            "annotations": inventory_annotation(H100),
-        },
-        "spec": {"taints": list(taints)},
-        "status": {"capacity": capacity or {}, "allocatable": capacity or {}},
-    }
 
 
 VFS = resource("vf", vendors=["15b3"], devices=["101e"], drivers=["mlx5_core"], isRdma=True)
@@ -129,104 +104,39 @@ def test_virtual_functions_are_no_accelerators() -> None:
     assert offer({**resource("vf", vendors=["15b3"]), "deviceType": "accelerator"}) == {}
 
 
-def test_a_node_that_was_never_labelled_offers_nothing() -> None:
-    assert resources_for(policy(VFS), node(labels={})) == {}
+def share(devices: Sequence[SimulatedDevice] = inventory(H100), **selectors: Any) -> int:
+    resource = {"resourceName": "a", "rdmaHcaMax": 63, "selectors": selectors}
+    return shared(RdmaSharedDevicePluginConfig.model_validate({"configList": [resource]}), devices)["rdma/a"]
 
 
-def test_the_gpu_taint_is_always_tolerated() -> None:
-    assert resources_for(policy(VFS), node(GPU_TAINT)) == {"nvidia.com/vf": 16}
+def test_a_shared_nic_is_offered_as_often_as_the_configuration_says() -> None:
+    assert share(ifNames=["rdma0"]) == 63
 
 
-def test_a_pool_taint_needs_a_toleration_in_the_policy() -> None:
-    dedicated = {"key": "dedicated", "value": "training", "effect": "NoSchedule"}
-    accepted = {"key": "dedicated", "operator": "Equal", "value": "training", "effect": "NoSchedule"}
-    assert resources_for(policy(VFS), node(GPU_TAINT, dedicated)) == {}
-    assert resources_for(policy(VFS, tolerations=[accepted]), node(GPU_TAINT, dedicated)) == {"nvidia.com/vf": 16}
+def test_two_shared_nics_in_one_resource_are_offered_no_more_often_than_one() -> None:
+    assert share(ifNames=["rdma0", "rdma1"]) == share(ifNames=["rdma0"])
 
 
-@pytest.mark.parametrize(
-    ("taint", "is_tolerated"),
-    [
-        ({"key": "maintenance", "effect": "PreferNoSchedule"}, True),
-        ({"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}, True),
-        ({"key": "nvidia.com/gpu", "effect": "NoExecute"}, False),
-        ({"key": "maintenance", "effect": "NoExecute"}, False),
-    ],
-)
-def test_a_taint_keeps_the_plugin_away_as_it_would_a_daemon_set(taint: dict[str, str], is_tolerated: bool) -> None:
-    assert tolerated([taint], []) is is_tolerated
-
-
-def test_a_node_affinity_of_the_policy_restricts_the_nodes() -> None:
-    term = {"matchExpressions": [{"key": "gpu-fabric/pool", "operator": "In", "values": ["other"]}]}
-    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    assert resources_for(policy(VFS, nodeAffinity=affinity), node()) == {}
-
-
-@pytest.mark.parametrize("config", [None, "{", '{"resourceList":[]}', '{"resourceList":[{"resourceName":"a-b"}]}'])
-def test_a_configuration_that_the_plugin_would_crash_on_is_an_error(config: str | None) -> None:
-    broken = policy(VFS)
-    broken["spec"]["sriovDevicePlugin"]["config"] = config
-    with pytest.raises(UnusablePolicyError, match=r"spec\.sriovDevicePlugin\.config"):
-        resources_for(broken, node())
-
-
-def test_a_policy_without_a_device_plugin_offers_nothing() -> None:
-    assert resources_for({"spec": {"nvIpam": {}}}, node()) == {}
-
-
-def test_a_node_of_another_shape_in_the_same_cluster_offers_nothing_under_this_policy() -> None:
-    other = node()
-    other["metadata"]["annotations"] = annotation_of(inventory(A100))
-    assert resources_for(policy(VFS), other) == {}
+def test_a_shared_resource_without_a_nic_is_there_and_empty() -> None:
+    assert share(ifNames=["ens1f0"]) == 0
 
 
 @pytest.mark.parametrize(
-    ("name", "state", "operators", "is_in_effect"),
+    ("selectors", "count"),
     [
-        ("nic-cluster-policy", "ready", {"n/network-operator": {}}, True),
-        ("nic-cluster-policy", "notReady", {"n/network-operator": {}}, False),
-        ("nic-cluster-policy", "ready", {}, False),
-        ("other-policy", "ready", {"n/network-operator": {}}, False),
+        ({"vendors": ["15b3"], "deviceIDs": ["1021"]}, 63),
+        ({"vendors": ["15b3"], "deviceIDs": ["101b"]}, 0),
+        ({"ifNames": ["rdma0"], "linkTypes": ["infiniband"]}, 0),
+        ({"ifNames": ["rdma0"], "linkTypes": ["ether", "infiniband"]}, 63),
+        ({"drivers": ["mlx5_core"]}, 63),
+        ({"deviceIDs": ["101e"]}, 0),
     ],
+    ids=["all hold", "one fails", "other link", "one of two links", "driver", "a virtual function's id"],
 )
-def test_a_policy_counts_only_when_ready_under_its_one_name_with_its_operator(
-    name: str, state: str, operators: dict[str, Any], is_in_effect: bool
-) -> None:
-    found = effective_policy({name: {**policy(VFS), "status": {"state": state}}}, operators)
-    assert (found is not None) is is_in_effect
+def test_a_shared_nic_must_meet_every_selector_by_one_of_its_values(selectors: dict[str, Any], count: int) -> None:
+    assert share(**selectors) == count
 
 
-def test_a_node_is_patched_with_the_resources_and_the_memory_of_them() -> None:
-    assert node_patch(node(), {"nvidia.com/vf": 16}, driver_ready=False) == {
-        "status": {"capacity": {"nvidia.com/vf": "16"}, "allocatable": {"nvidia.com/vf": "16"}},
-        "metadata": {"annotations": {ADVERTISED_ANNOTATION: '["nvidia.com/vf"]'}},
-    }
-
-
-def test_a_node_that_offers_the_right_thing_is_left_alone() -> None:
-    settled = node(labels={NIC_LABEL: "true", DRIVER_WAIT_LABEL: "false"}, capacity={"nvidia.com/vf": "16"})
-    settled["metadata"]["annotations"][ADVERTISED_ANNOTATION] = '["nvidia.com/vf"]'
-    assert node_patch(settled, {"nvidia.com/vf": 16}, driver_ready=True) == {}
-
-
-def test_what_is_no_longer_offered_is_withdrawn_and_other_resources_stay() -> None:
-    before = node(capacity={"nvidia.com/old": "16", "nvidia.com/gpu": "8"})
-    before["metadata"]["annotations"][ADVERTISED_ANNOTATION] = '["nvidia.com/old"]'
-    assert node_patch(before, {}, driver_ready=False) == {
-        "status": {"capacity": {"nvidia.com/old": None}, "allocatable": {"nvidia.com/old": None}},
-        "metadata": {"annotations": {ADVERTISED_ANNOTATION: "[]"}},
-    }
-
-
-def test_a_resource_that_somebody_dropped_from_the_status_is_put_back() -> None:
-    dropped = node()
-    dropped["metadata"]["annotations"][ADVERTISED_ANNOTATION] = '["nvidia.com/vf"]'
-    assert node_patch(dropped, {"nvidia.com/vf": 16}, driver_ready=False) == {
-        "status": {"capacity": {"nvidia.com/vf": "16"}, "allocatable": {"nvidia.com/vf": "16"}}
-    }
-
-
-def test_the_driver_label_is_set_only_on_nodes_with_the_nic_and_under_a_policy() -> None:
-    assert node_patch(node(), {}, driver_ready=True) == {"metadata": {"labels": {DRIVER_WAIT_LABEL: "false"}}}
-    assert node_patch(node(labels={}), {}, driver_ready=True) == {}
+def test_a_front_end_nic_is_shared_too_if_it_matches() -> None:
+    devices = [device.model_copy(update={"is_rdma": True}) for device in inventory(H100)]
+    assert share(devices, ifNames=["eth0"]) == 63

@@ -46,7 +46,7 @@ def test_a_resource_name_that_the_plugin_or_the_api_server_refuses_is_refused(na
         ({"rdmaHcaMax": 0}, "greater than or equal to 1"),
         ({"resourcePrefix": "Spider_net"}, "resourcePrefix"),
         ({"selectors": {}}, "give vendors, deviceIDs, drivers, ifNames or linkTypes"),
-        ({"selectors": {"ifNames": []}}, "at least 1 item"),
+        ({"selectors": {"ifNames": [], "vendors": []}}, "give vendors, deviceIDs, drivers, ifNames or linkTypes"),
         ({"selectors": {"ifNames": ["a/b"]}}, "is not an interface name"),
         ({"selectors": {"drivers": [""]}}, "at least 1 character"),
         ({"selectors": {"linkTypes": ["IB"]}}, "'ether' or 'infiniband'"),

@@ -14,6 +14,10 @@ from fabric.plan.values import merged
 PlanWith = Callable[[Any], Plan]
 StackPlans = tuple[Any, ...]
 
+GPU = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+# What Node Feature Discovery's worker tolerates by itself; a list of ours takes the place of all of it.
+LABELLED = [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"}, GPU]
+
 
 def policy(plan: Plan) -> dict[str, Any]:
     spec: dict[str, Any] = plan.policy.object.manifest()["spec"]
@@ -34,7 +38,7 @@ def test_releases_have_fixed_names_namespaces_and_exact_versions(dev_plan: Plan)
     ("charts", "repository", "path"),
     [
         ("upstream", "https://helm.ngc.nvidia.com/nvidia", None),
-        ("bundled", None, "sandbox/charts/gpu-operator"),
+        ("bundled", None, "sandbox/charts/26.4/gpu-operator"),
         ("oci://registry.example/charts", "oci://registry.example/charts", None),
         ("https://mirror.example/helm", "https://mirror.example/helm", None),
     ],
@@ -56,42 +60,29 @@ def test_where_the_gpus_are_not_nvidias_the_network_operator_alone_labels_the_no
     plan_with: PlanWith,
 ) -> None:
     plan = plan_with({"cluster.pools[0].shape": "BM.GPU.MI300X.8"})
-    wanted = [{"key": "amd.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    own = {"key": "amd.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 
     assert [release.name for release in plan.releases] == ["network-operator"]
     assert plan.network_operator is not None
     assert plan.network_operator.values["nfd"] == {"enabled": True, "deployNodeFeatureRules": True}
-    assert plan.network_operator.values["node-feature-discovery"] == {"worker": {"tolerations": wanted}}
-    assert policy(plan)["tolerations"] == wanted
-
-
-def test_a_cluster_that_has_node_feature_discovery_gets_no_second_one(plan_with: PlanWith) -> None:
-    own = {"cluster.installed": ["nfd"], "software.gpuOperator.featureDiscovery": False}
-    for shape, values in (
-        ("BM.GPU.H100.8", lambda plan: plan.gpu_operator.values),
-        ("BM.GPU.MI300X.8", lambda plan: plan.network_operator.values),
-    ):
-        assert values(plan_with({**own, "cluster.pools[0].shape": shape}))["nfd"]["enabled"] is False
+    assert plan.network_operator.values["node-feature-discovery"] == {"worker": {"tolerations": [*LABELLED, own]}}
+    assert policy(plan)["tolerations"] == [own]
 
 
 @pytest.mark.parametrize(
-    ("model", "config", "operands"),
+    ("shape", "switch", "chart"),
     [
-        ("sriov", "sriovDevicePlugin", {"multus", "cniPlugins"}),
-        ("host-device", "sriovDevicePlugin", {"multus", "cniPlugins"}),
-        ("macvlan", "rdmaSharedDevicePlugin", {"multus", "cniPlugins"}),
-        ("ib-sriov", "sriovDevicePlugin", {"multus", "cniPlugins"}),
-        ("ipoib", "rdmaSharedDevicePlugin", {"multus", "cniPlugins", "ipoib"}),
+        ("BM.GPU.H100.8", {"software.gpuOperator.featureDiscovery": False}, "gpu-operator"),
+        ("BM.GPU.MI300X.8", {}, "network-operator"),
     ],
 )
-def test_the_policy_brings_the_device_plugin_of_the_model_and_the_plugins_it_needs(
-    stack_plans: StackPlans, model: str, config: str, operands: set[str]
+def test_a_cluster_that_has_node_feature_discovery_gets_no_second_one(
+    plan_with: PlanWith, shape: str, switch: dict[str, Any], chart: str
 ) -> None:
-    plan = next(p for p in stack_plans if (p.choices.manager, p.choices.model) == ("network-operator", model))
-    spec = policy(plan)
+    plan = plan_with({"cluster.installed": ["nfd"], "cluster.pools[0].shape": shape, **switch})
+    (values,) = [release.values for release in plan.releases if release.name == chart]
 
-    assert {"sriovDevicePlugin", "rdmaSharedDevicePlugin"} & set(spec) == {config}
-    assert set(spec["secondaryNetwork"]) == operands
+    assert values["nfd"]["enabled"] is False
 
 
 def test_on_the_hosts_network_there_is_nothing_for_the_network_operator(stack_plans: StackPlans) -> None:
@@ -124,6 +115,7 @@ def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_al
 
     assert brought == {
         ("network-operator", "gpu-operator", "network-operator"),
+        ("network-operator", "gpu-operator", "network-operator", "whereabouts"),
         ("network-operator", "gpu-operator"),
         ("spiderpool", "gpu-operator", "spiderpool"),
         ("doks",),
@@ -179,7 +171,7 @@ def test_a_users_values_win_and_leave_the_rest(plan_with: PlanWith) -> None:
     ).gpu_operator
 
     assert release.values["driver"] == {"enabled": True}
-    assert release.values["toolkit"] == {"enabled": True, "version": "v1"}
+    assert release.values["toolkit"] == {"version": "v1"}
     assert release.values["nfd"] == {"enabled": False}
 
 
@@ -193,14 +185,12 @@ def test_operands_and_jobs_tolerate_every_taint_of_the_pools_once(plan_with: Pla
             ]
         }
     )
-    wanted = [
-        {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},
-        {"key": "team", "operator": "Exists", "effect": "NoSchedule"},
-    ]
+    team = {"key": "team", "operator": "Exists", "effect": "NoSchedule"}
+    wanted = [GPU, team]
 
     assert policy(plan)["tolerations"] == wanted
     assert plan.gpu_operator.values["daemonsets"] == {"tolerations": wanted}
-    assert plan.gpu_operator.values["node-feature-discovery"] == {"worker": {"tolerations": wanted}}
+    assert plan.gpu_operator.values["node-feature-discovery"] == {"worker": {"tolerations": [*LABELLED, team]}}
     assert [entry.to_dict() for entry in plan.workload.tolerations] == wanted
 
 

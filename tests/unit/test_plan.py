@@ -70,7 +70,7 @@ def test_no_object_is_planned_twice(plan_with: PlanWith) -> None:
 def test_objects_come_in_the_order_in_which_they_are_applied(dev_plan: Plan) -> None:
     kinds = list(dict.fromkeys(entry.object.kind for entry in dev_plan.objects))
 
-    assert kinds == ["Namespace", "NicClusterPolicy", "IPPool", "NetworkAttachmentDefinition", "ConfigMap"]
+    assert kinds == ["Namespace", "DaemonSet", "NicClusterPolicy", "IPPool", "NetworkAttachmentDefinition", "ConfigMap"]
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,10 @@ def test_an_error_never_leaves_in_a_plan(spec_with: SpecWith, changes: dict[str,
 
 
 def test_a_plan_keeps_what_is_no_error(dev_plan: Plan, flat_plan: Plan, plan_with: PlanWith) -> None:
-    assert [entry.id for entry in dev_plan.findings] == ["NET002", "NET003"]
-    assert [entry.id for entry in flat_plan.findings] == ["DEV001", "NET002", "NET003"]
+    assert [entry.id for entry in dev_plan.findings] == ["NET003"]
+    assert [entry.id for entry in flat_plan.findings] == ["DEV001", "NET003"]
     unstated = plan_with({"cluster.ranges": {}})
-    assert [entry.id for entry in unstated.findings] == ["ADR003", "NET002", "NET003"]
+    assert [entry.id for entry in unstated.findings] == ["ADR003", "NET003"]
     assert not any(entry.severity is Severity.ERROR for entry in unstated.findings)
 
 

@@ -7,26 +7,47 @@ import json
 import pytest
 from planned_fabrics import STACKS, PlannedFabric, fabric_of
 
+from fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork
 from fabric.plan.devices import shared_plugin_config, sriov_plugin_config
 from fabric.plan.ipam import pool_objects
+from fabric.plan.rails import group_rails
 
 NAMES = sorted(path.name.split(".")[1] for path in STACKS.glob("Pulumi.*.yaml") if "large" not in path.name)
 
 
 def resources_in(fabric: PlannedFabric) -> set[str]:
-    """Every resource that a network names, in an annotation or in Spiderpool's section."""
+    """Every resource that a network names: in an annotation, in Spiderpool's section, to the SR-IOV operator."""
     texts = [json.dumps(entry.object.manifest()) for entry in fabric.networks]
     resources = {rail.resource_name for rail in fabric.rails if rail.resource_name}
-    return {resource for resource in resources for text in texts if f'"{resource}"' in text}
+    # The SR-IOV operator puts its prefix before the name that a network of its own has.
+    operators = {
+        f"nvidia.com/{entry.object.spec.resource_name}"
+        for entry in fabric.networks
+        if isinstance(entry.object, SriovNetwork | SriovIBNetwork)
+    }
+    return operators | {resource for resource in resources for text in texts if f'"{resource}"' in text}
 
 
-@pytest.mark.parametrize("stack", NAMES)
+@pytest.mark.parametrize("stack", [name for name in NAMES if name != "node-kinds"])
 def test_a_rail_is_the_nic_of_its_number(stack: str) -> None:
     fabric = fabric_of(stack)
 
     assert [(rail.index, rail.pci, rail.rdma_device, rail.interface, rail.nearest_gpu) for rail in fabric.rails] == [
         (index, nic.pci, nic.rdma_device, nic.interface, nic.nearest_gpu)
         for index, nic in enumerate(fabric.case.shape.nics)
+    ]
+
+
+def test_a_rail_names_no_place_of_its_nic_where_kinds_of_nodes_have_it_elsewhere() -> None:
+    fabric = fabric_of("node-kinds")
+
+    assert [(rail.index, rail.pci, rail.network, rail.resource) for rail in fabric.rails] == [
+        (0, None, "rail-00", "rail_00"),
+        (1, None, "rail-01", "rail_01"),
+    ]
+    assert [[rail.pci for rail in group_rails(fabric.case, group)] for group in fabric.case.groups] == [
+        ["0000:18:00.0", "0000:3a:00.0"],
+        ["0000:0c:00.0", "0000:2a:00.0"],
     ]
 
 
@@ -63,7 +84,7 @@ def test_the_resources_that_networks_name_are_those_that_pods_request(stack: str
 @pytest.mark.parametrize("stack", ["oke-h100", "host-device", "ib-sriov", "sriov-ipv6", "sriov-per-node"])
 def test_the_sriov_plug_in_advertises_what_pods_request_each_on_its_own_nic(stack: str) -> None:
     fabric = fabric_of(stack)
-    advertised = sriov_plugin_config(fabric.case, fabric.rails).resource_list
+    advertised = sriov_plugin_config(fabric.case, fabric.case.shape, fabric.rails).resource_list
 
     assert [f"{entry.resource_prefix}/{entry.resource_name}" for entry in advertised] == [
         rail.resource_name for rail in fabric.rails
@@ -119,7 +140,7 @@ def test_front_end_nics_are_never_a_rail() -> None:
 )
 def test_a_flat_fabric_has_one_network_and_one_resource_over_all_nics(stack: str, resource: str) -> None:
     fabric = fabric_of(stack, {"fabric.addressing.layout": "flat"})
-    (advertised,) = sriov_plugin_config(fabric.case, fabric.rails).resource_list
+    (advertised,) = sriov_plugin_config(fabric.case, fabric.case.shape, fabric.rails).resource_list
 
     assert {(rail.network, rail.resource_name, rail.pool) for rail in fabric.rails} == {
         ("rdma-fabric", resource, "rdma-fabric")
@@ -185,7 +206,7 @@ def test_rails_that_share_masters_keep_a_network_and_resource_each_in_a_flat_fab
 def test_where_no_pci_address_is_known_the_sriov_plug_in_selects_by_interface() -> None:
     changes = {"fabric.manager": "network-operator", "fabric.addressing": {"supernet": "172.17.0.0/16"}}
     fabric = fabric_of("spiderpool-sriov-per-node", changes)
-    selectors = sriov_plugin_config(fabric.case, fabric.rails).resource_list[1].selectors
+    selectors = sriov_plugin_config(fabric.case, fabric.case.shape, fabric.rails).resource_list[1].selectors
 
     assert (selectors.pf_names, selectors.root_devices) == (("enp12s0f0np0",), None)
 
@@ -193,7 +214,7 @@ def test_where_no_pci_address_is_known_the_sriov_plug_in_selects_by_interface() 
 def test_a_nic_that_can_be_both_is_selected_as_infiniband_only_where_the_stack_runs_it_so() -> None:
     for changes, wanted in (({}, ("infiniband",)), ({"fabric.linkType": "ether", "fabric.pkey": None}, None)):
         fabric = fabric_of("ib-sriov", changes)
-        advertised = sriov_plugin_config(fabric.case, fabric.rails).resource_list
+        advertised = sriov_plugin_config(fabric.case, fabric.case.shape, fabric.rails).resource_list
         assert {entry.selectors.link_types for entry in advertised} == {wanted}
 
 

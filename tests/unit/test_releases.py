@@ -31,6 +31,7 @@ def test_a_line_pins_exact_versions_each_in_its_namespace() -> None:
             "gpu-operator": ("v26.3.3", "gpu-operator"),
             "network-operator": ("26.4.1", "nvidia-network-operator"),
             "spiderpool": ("1.2.2", "spiderpool"),
+            "whereabouts": ("0.9.4", "whereabouts"),
         },
         "23.10": {
             "gpu-operator": ("v23.9.1", "gpu-operator"),
@@ -40,17 +41,40 @@ def test_a_line_pins_exact_versions_each_in_its_namespace() -> None:
 
 
 @pytest.mark.parametrize("found", LINES, ids=lambda found: found.name)
-def test_the_gpu_operator_alone_brings_node_feature_discovery(found: ReleaseLine) -> None:
-    assert found.charts["gpu-operator"].values["nfd"] == {"enabled": True}
-    assert found.charts["network-operator"].values["nfd"] == {"enabled": False, "deployNodeFeatureRules": False}
+def test_the_network_operators_chart_brings_no_second_node_feature_discovery(found: ReleaseLine) -> None:
+    # The GPU Operator's chart has one by default.
+    assert found.charts["gpu-operator"].values.get("nfd", {"enabled": True}) == {"enabled": True}
+    nfd = found.charts["network-operator"].values["nfd"]
+    assert isinstance(nfd, dict)
+    assert nfd["enabled"] is False
 
 
-def test_a_line_whose_chart_makes_the_policy_itself_is_not_planned_and_says_so() -> None:
+def test_a_line_whose_chart_makes_the_policy_itself_says_so() -> None:
     old = line("23.10")
 
-    assert (old.planned, old.charts["network-operator"].values["deployCR"]) == (False, True)
+    assert (old.policy_by, old.charts["network-operator"].values["deployCR"]) == ("chart", True)
     assert "creates the NicClusterPolicy itself" in old.notes[0]
-    assert line("26.4").planned
+    assert line("26.4").policy_by == "stack"
+
+
+def test_only_the_newest_line_has_node_policies_and_an_sriov_operator_that_its_chart_sets_up() -> None:
+    assert {row.name: (row.nic_node_policies, row.sriov_operator) for row in LINES} == {
+        "26.4": (True, True),
+        "23.10": (False, False),
+    }
+
+
+def test_gpus_are_reached_by_dma_buf_in_the_newest_line_and_by_the_guides_module_in_the_old_one() -> None:
+    assert {row.name: row.gpu_direct.default for row in LINES} == {"26.4": "dma-buf", "23.10": "peermem"}
+    assert all(row.gpu_direct.why and row.gpu_direct.source for row in LINES)
+
+
+@pytest.mark.parametrize("found", LINES, ids=lambda found: found.name)
+def test_every_plug_in_that_no_operator_brings_has_an_image_in_every_line(found: ReleaseLine) -> None:
+    plugins: tuple[Component, ...] = ("sriovCni", "ibSriovCni", "rdmaCni")
+
+    assert [found.images.image(plugin).image for plugin in plugins] == ["sriov-cni", "ib-sriov-cni", "rdma-cni"]
+    assert found.standalone["hostPreparation"].image is not None
 
 
 @pytest.mark.parametrize(
@@ -78,10 +102,12 @@ def test_multus_for_clusters_without_an_operator_is_a_pinned_thick_image() -> No
     assert multus.image.reference == "ghcr.io/k8snetworkplumbingwg/multus-cni:v4.3.0-thick"
 
 
-def test_whereabouts_is_the_version_of_its_time() -> None:
-    versions = {found.name: found.standalone["whereabouts"].version for found in LINES}
+def test_whereabouts_has_a_chart_of_its_own_where_the_policy_no_longer_brings_it() -> None:
+    assert [found.name for found in LINES if "whereabouts" in found.charts] == ["26.4"]
 
-    assert versions == {"26.4": "v0.9.4", "23.10": "v0.6.1-amd64"}
+    chart = line("26.4").charts["whereabouts"]
+    # By itself the chart would put everything into kube-system.
+    assert (chart.chart, chart.values["namespaceOverride"]) == ("whereabouts-chart", chart.namespace)
 
 
 def test_the_vendors_test_images_are_known_by_their_versions() -> None:

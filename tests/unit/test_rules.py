@@ -120,3 +120,21 @@ def test_an_error_lists_file_place_problem_rule_and_remedy() -> None:
         "  stack: is odd [SPC001]",
         "      -> even it",
     ]
+
+
+def test_the_page_of_the_operators_rules_names_only_rules_and_models_that_exist(root: Path) -> None:
+    page = (root / "docs" / "operator-rules.md").read_text(encoding="utf-8")
+    cells = [cell for line in page.splitlines() if line.startswith("| ") for cell in line.split("|")[2:3]]
+    named = {name for cell in cells for name in re.findall(r"\b[A-Z]{3}\d{3}\b", cell)}
+    models = {
+        name
+        for cell in cells
+        for words in re.findall(r"\bmodels? ([A-Z]\w+(?:(?:, | and )[A-Z]\w+)*)", cell)
+        for name in re.split(r", | and ", words)
+    }
+    sources = "".join(path.read_text(encoding="utf-8") for path in (root / "fabric" / "k8s").glob("*.py"))
+
+    assert named
+    assert named <= set(rules())
+    assert models
+    assert all(f"class {name}(" in sources for name in models), models

@@ -13,7 +13,7 @@ from fabric.catalog import catalog
 from fabric.spec import StackSpec, load_stack
 from sandbox.inventory import devices_of
 from sandbox.kubernetes_api import Api, ApiError
-from sandbox.nodes import desired_nodes, reconcile_nodes
+from sandbox.nodes import RDMA_MODE_ANNOTATION, desired_nodes, reconcile_nodes
 
 POOL = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2, "labels": {"team": "a"}}
 
@@ -44,11 +44,13 @@ class FakeApi(Api):
         return target
 
 
-def _spec(tmp_path: Path, *pools: dict[str, Any], shapes: dict[str, Any] | None = None) -> StackSpec:
+def _spec(
+    tmp_path: Path, *pools: dict[str, Any], shapes: dict[str, Any] | None = None, fabric: dict[str, Any] | None = None
+) -> StackSpec:
     cluster = {"provider": "existing", "kubeconfig": "k", "shapes": shapes or {}, "pools": list(pools)}
     config: dict[str, dict[str, Any]] = {
         "gpu-fabric:cluster": cluster,
-        "gpu-fabric:fabric": {"model": "sriov", "manager": "network-operator"},
+        "gpu-fabric:fabric": {"model": "sriov", "manager": "network-operator", **(fabric or {})},
         "gpu-fabric:software": {"releaseLine": "26.4"},
     }
     config["gpu-fabric:fabric"]["addressing"] = {"layout": "per-rail", "supernet": "192.168.0.0/16"}
@@ -110,7 +112,42 @@ def test_a_shape_of_ones_own_is_simulated_as_it_is_written(tmp_path: Path) -> No
 def test_a_node_offers_no_fabric_resource_by_itself(tmp_path: Path) -> None:
     capacity = desired_nodes(_spec(tmp_path, POOL))[1]["status"]["capacity"]
 
-    assert set(capacity) == {"cpu", "memory", "ephemeral-storage", "pods", "nvidia.com/gpu"}
+    assert {name for name in capacity if "/" in name} == {"nvidia.com/gpu"}
+
+
+def test_a_gpu_node_has_huge_pages_of_both_sizes_for_dpdk_pods(tmp_path: Path) -> None:
+    capacity = desired_nodes(_spec(tmp_path, POOL))[1]["status"]["capacity"]
+
+    assert {"hugepages-1Gi", "hugepages-2Mi"} <= set(capacity)
+
+
+@pytest.mark.parametrize(
+    ("made_by", "at_start"),
+    [
+        ("node-image", (16, "exclusive")),
+        ("externally-managed", (16, "exclusive")),
+        ("sriov-operator", (0, "shared")),
+        ("daemon-set", (0, "shared")),
+    ],
+)
+def test_a_node_joins_with_what_its_image_makes_and_nothing_that_the_stack_makes(
+    tmp_path: Path, made_by: str, at_start: tuple[int, str]
+) -> None:
+    fabric = {"virtualFunctions": made_by, "rdmaMode": "exclusive"}
+
+    annotations = desired_nodes(_spec(tmp_path, POOL, fabric=fabric))[1]["metadata"]["annotations"]
+
+    virtual = [device for device in devices_of(annotations) if device.is_vf]
+    assert (len(virtual), annotations[RDMA_MODE_ANNOTATION]) == at_start
+
+
+def test_a_node_that_another_stack_has_configured_starts_anew(tmp_path: Path) -> None:
+    first, second = (
+        desired_nodes(_spec(tmp_path, POOL, fabric={"virtualFunctions": made_by}))[1]["metadata"]["annotations"]
+        for made_by in ("daemon-set", "sriov-operator")
+    )
+
+    assert first["sandbox.gpu-fabric/definition"] != second["sandbox.gpu-fabric/definition"]
 
 
 def test_node_addresses_differ(tmp_path: Path) -> None:

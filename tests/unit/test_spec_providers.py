@@ -203,7 +203,6 @@ def test_everything_wrong_with_a_doks_stack_comes_at_once(doks_with: DocumentWit
         ("SPC003", "cluster.singleSignOn.clientId"),
         ("SPC003", "cluster.singleSignOn.issuerUrl"),
         ("SUP001", "fabric.model"),
-        ("SUP008", "software.releaseLine"),
     ]
 
 

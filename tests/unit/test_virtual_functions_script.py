@@ -170,11 +170,14 @@ def test_functions_that_never_come_stop_the_run_before_the_next_nic(node: FakeNo
     assert node.happened("write") == [f"write {FIRST} 1"]
 
 
-def test_infiniband_functions_get_no_mac_address(bare: FakeNode) -> None:
+def test_infiniband_functions_get_no_mac_address_but_the_device_plug_in_looks_again(bare: FakeNode) -> None:
     bare.add_nic(FIRST, "ib0", kind=32)
 
-    assert bare.run("once", FIRST).returncode == 0
-    assert bare.happened("write", "ip link set", "unbind") == [f"write {FIRST} 1"]
+    assert bare.run("once", FIRST, PLUGIN_POD=PLUGIN).returncode == 0
+    assert bare.happened("write", "ip link set", "unbind", "crictl --timeout 20s rmp") == [
+        f"write {FIRST} 1",
+        "crictl --timeout 20s rmp --force 5a0d",
+    ]
 
 
 def test_a_refused_mtu_is_told_in_the_words_of_ip(node: FakeNode) -> None:
@@ -343,3 +346,4 @@ def test_configure_tries_again_until_the_nic_appears_then_sleeps_until_ended(bar
         process.wait(timeout=5)
 
     assert time.monotonic() - ended < 1
+    assert process.returncode == 143

@@ -231,7 +231,8 @@ def test_ipoib_by_spiderpool_attaches_every_rail_and_asks_for_no_device_that_nob
 
 
 def test_only_clouds_label_their_machine_types(stack_plans: StackPlans) -> None:
-    labelled = {plan.workload.shape for plan in stack_plans if plan.workload.node_selector}
+    label = "node.kubernetes.io/instance-type"
+    labelled = {plan.workload.shape for plan in stack_plans if label in plan.workload.node_selector}
 
     assert labelled == {
         plan.workload.shape for plan in stack_plans if plan.workload.shape.startswith(("BM.GPU", "gpu-"))

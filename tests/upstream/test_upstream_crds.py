@@ -167,8 +167,13 @@ def test_the_committed_stacks_have_objects_of_every_kind_that_is_planned_today()
         "IPPool",
         "NetworkAttachmentDefinition",
         "NicClusterPolicy",
+        "NicNodePolicy",
         "SpiderIPPool",
         "SpiderMultusConfig",
+        "SriovIBNetwork",
+        "SriovNetwork",
+        "SriovNetworkNodePolicy",
+        "SriovNetworkPoolConfig",
     }
 
 

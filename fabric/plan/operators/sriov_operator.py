@@ -6,6 +6,7 @@ from fabric.k8s.base import ObjectMeta
 from fabric.k8s.mellanox import NIC_LABEL
 from fabric.k8s.scheduling import LabelSelector
 from fabric.k8s.sriov_operator import (
+    RESOURCE_PREFIX,
     NicSelector,
     SriovNetworkNodePolicy,
     SriovNetworkNodePolicySpec,
@@ -15,7 +16,7 @@ from fabric.k8s.sriov_operator import (
 from fabric.k8s.sriov_state import SriovNetworkNodeState
 from fabric.plan.case import Case, NodeGroup
 from fabric.plan.devices import rails_by_resource
-from fabric.plan.rails import Rail, group_rails
+from fabric.plan.rails import Rail, group_rails, plan_rails
 from fabric.plan.records import PlannedObject, PlannedWait
 
 _NAME = "gpu-fabric"
@@ -45,6 +46,11 @@ def sriov_synced(case: Case) -> PlannedWait:
         plural=SriovNetworkNodeState.plural,
         namespace=_namespace(case),
         nodes=case.node_labels or {NIC_LABEL: "true"},
+        having=case.shape.gpus.resource,
+        resources={
+            f"{RESOURCE_PREFIX}/{resource}": len(rails) * max(1, case.shape.vfs_per_nic)
+            for resource, rails in rails_by_resource(plan_rails(case)).items()
+        },
         field="status.syncStatus",
         value="Succeeded",
         failed="Failed",

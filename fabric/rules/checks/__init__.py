@@ -7,9 +7,13 @@ from fabric.rules.checks import (
     doks,
     doks_pools,
     doks_ranges,
+    dpdk,
+    gpu_operator,
     ipam,
+    kinds,
     modes,
     nccl,
+    network_operator,
     networks,
     objects,
     oke,
@@ -21,6 +25,7 @@ from fabric.rules.checks import (
     spiderpool,
     support,
     taints,
+    virtual_functions,
 )
 
 __all__ = [
@@ -30,9 +35,13 @@ __all__ = [
     "doks",
     "doks_pools",
     "doks_ranges",
+    "dpdk",
+    "gpu_operator",
     "ipam",
+    "kinds",
     "modes",
     "nccl",
+    "network_operator",
     "networks",
     "objects",
     "oke",
@@ -44,4 +53,5 @@ __all__ = [
     "spiderpool",
     "support",
     "taints",
+    "virtual_functions",
 ]

@@ -10,19 +10,6 @@ from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
 
 
-@check("CLU002")
-def pools_have_one_shape(case: Case) -> Iterator[Problem]:
-    """All pools of a stack have the same shape."""
-    first, *others = case.spec.cluster.pools
-    for place, pool in enumerate(others, start=1):
-        if pool.shape != first.shape:
-            yield Problem(
-                dotted(("cluster", "pools", place, "shape")),
-                f"pool {pool.name} has shape {pool.shape}, pool {first.name} has {first.shape}",
-                f"write {first.shape}, or move the pool to a stack of its own",
-            )
-
-
 @check("CLU004")
 def shape_has_rdma_nics(case: Case) -> Iterator[Problem]:
     """Every pool's machines have RDMA NICs."""

@@ -6,16 +6,25 @@ import re
 from collections.abc import Iterator
 
 from fabric.plan.case import Case
-from fabric.plan.rails import one_resource, plan_rails
+from fabric.plan.rails import group_rails, one_resource
 from fabric.rules.clashes import Stated, clashes
 from fabric.rules.registry import Problem, check
 from fabric.spec import RailOverride
+from fabric.spec.fabric import VirtualFunctions
 from fabric.spec.places import Location, dotted
 
 _RESOURCE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
 _MOST_VFS = 127
 _MOST_RAILS = 32
 _USUAL_VFS_ON_INFINIBAND = 16
+# What the number of virtual functions is, by who makes them; None stands for Spiderpool's SR-IOV operator.
+_MADE_BY: dict[VirtualFunctions | None, str] = {
+    "node-image": "what the node image makes",
+    "externally-managed": "what is there",
+    "daemon-set": "how many the DaemonSet is to make",
+    "sriov-operator": "how many the SR-IOV operator is to make",
+    None: "how many the SR-IOV operator is to make",
+}
 
 
 @check("DEV001")
@@ -36,15 +45,16 @@ def nics_can_be_named(case: Case) -> Iterator[Problem]:
     if row is None or case.choices.manager == "doks" or case.choices.model == "host-network":
         return
     by_interface = row.access == "shared"
-    lacking = [
-        rail for rail, nic in enumerate(case.shape.nics) if nic.interface is None and (by_interface or nic.pci is None)
-    ]
-    if lacking:
+    for group in case.groups:
+        nics = enumerate(group.shape.nics)
+        lacking = [rail for rail, nic in nics if nic.interface is None and (by_interface or nic.pci is None)]
+        if not lacking:
+            continue
         what = "the interface on the host" if by_interface else "neither PCI address nor interface"
         keys = "interface" if by_interface else "pci"
         yield Problem(
             dotted(("fabric", "rails")),
-            f"{case.shape.name} states {'not ' if by_interface else ''}{what} of rail"
+            f"{group.shape.name} states {'not ' if by_interface else ''}{what} of rail"
             f"{'s' if len(lacking) > 1 else ''} {_numbers(lacking)}",
             f"add rails: one entry {{rail: <number>, {keys}: <as on the nodes>}} for each",
         )
@@ -58,7 +68,8 @@ def nodes_have_virtual_functions(case: Case) -> Iterator[Problem]:
         yield Problem(
             dotted(("fabric", "vfsPerNic")),
             f"{case.shape.name} has no virtual functions that the catalog knows of",
-            "add vfsPerNic: what the node image makes per RDMA NIC, or choose a model without virtual functions",
+            f"add vfsPerNic: {_MADE_BY[case.choices.virtual_functions]} per RDMA NIC, or choose a model without "
+            "virtual functions",
         )
 
 
@@ -120,7 +131,7 @@ def resources_differ(case: Case) -> Iterator[Problem]:
     """Every rail has a resource of its own name, unless all rails share one on purpose."""
     if one_resource(case) or case.choices.model == "host-network":
         return
-    rails = plan_rails(case)
+    rails = group_rails(case, case.groups[0])
     networks = [rail.network for rail in rails]
     named = {entry.rail: place for place, entry in _entries(case) if entry.resource or entry.network}
     stated = [
@@ -216,7 +227,9 @@ def whole_nics_have_no_virtual_functions(case: Case) -> Iterator[Problem]:
 @check("DEV014")
 def nearest_gpus_are_known(case: Case) -> Iterator[Problem]:
     """For every NIC it is known which GPU is nearest."""
-    unknown = [rail for rail, nic in enumerate(case.shape.nics) if nic.nearest_gpu is None]
+    unknown = sorted(
+        {rail for group in case.groups for rail, nic in enumerate(group.shape.nics) if nic.nearest_gpu is None}
+    )
     if unknown:
         yield Problem(
             dotted(("fabric", "rails")),

@@ -73,6 +73,27 @@ def pools_have_the_gateway_they_need(case: Case) -> Iterator[Problem]:
         )
 
 
+@check("IPM005")
+def exclusions_are_known(case: Case) -> Iterator[Problem]:
+    """Addresses are kept free only where the release line's nv-ipam can keep them."""
+    addressing = case.spec.fabric.addressing
+    # Exclusions and the kind CIDRPool came with one release.
+    if case.choices.ipam != "nv-ipam" or case.choices.layout == "none" or case.line.nv_ipam_cidr_pools:
+        return
+    kept = (
+        ("exclude", addressing.exclude),
+        ("reservedFirst", addressing.reserved_first),
+        ("reservedLast", addressing.reserved_last),
+    )
+    for key, stated in kept:
+        if stated:
+            yield Problem(
+                _at(key),
+                f"nv-ipam of release line {case.line.name} knows no exclusions and would hand these addresses out",
+                "leave it out and choose a supernet without them, or write a newer release line",
+            )
+
+
 @check("IPM004")
 def networks_find_their_pools(case: Case) -> Iterator[Problem]:
     """Every pool that a network names exists, where its IPAM looks for it and in the network's address family."""
@@ -99,6 +120,13 @@ def _brings_nv_ipam(plan: Plan) -> bool:
     return isinstance(policy, NicClusterPolicy) and policy.spec.nv_ipam is not None
 
 
+def _brings_whereabouts(plan: Plan) -> bool:
+    """Whether Whereabouts comes: by its own chart, or in older lines by the policy that the operator's chart makes."""
+    chart = plan.network_operator
+    by_policy = chart is not None and value_at(chart.values, "secondaryNetwork", "ipamPlugin", "deploy") is True
+    return plan.whereabouts is not None or by_policy
+
+
 def _exists(case: Case, plan: Plan, pool: PoolReference) -> bool:
     if pool.kind == "SpiderIPPool":
         matches = re.compile(translate(pool.name)).match
@@ -116,4 +144,4 @@ def _exists(case: Case, plan: Plan, pool: PoolReference) -> bool:
             (entry.object.kind, entry.name, entry.object.metadata.namespace) == (pool.kind, pool.name, home)
             for entry in plan.ip_pools
         )
-    return pool.name in {str(known.subnet) for known in plan.addresses.pools}
+    return _brings_whereabouts(plan) and pool.name in {str(known.subnet) for known in plan.addresses.pools}

@@ -130,7 +130,7 @@ def _later_pools(case: Case) -> Iterator[tuple[NodeGroup, Pool, Location]]:
 def _differences(case: Case, first: NodeGroup, other: NodeGroup) -> list[str]:
     """What of two kinds of nodes would have to be the same."""
     ours, theirs = _seen(case, first), _seen(case, other)
-    return [what for what, value in ours.items() if value != theirs[what]]
+    return [what for what, value in ours.items() if value != theirs.get(what)]
 
 
 def _seen(case: Case, group: NodeGroup) -> dict[str, Any]:

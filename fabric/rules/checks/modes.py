@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabric.k8s.mellanox import NicClusterPolicy
+from fabric.k8s.nic_node_policy import NicNodePolicy
 from fabric.plan.case import Case
+from fabric.rules.chart_values import value_at
 from fabric.rules.planned_network import read_network
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
@@ -42,9 +44,15 @@ def shared_plugin_runs_in_shared_mode(case: Case) -> Iterator[Problem]:
     plan = case.plan
     if plan is None or plan.choices.rdma_mode == "shared":
         return
-    policy = plan.policy.object if plan.policy else None
-    by_policy = isinstance(policy, NicClusterPolicy) and policy.spec.rdma_shared_device_plugin is not None
-    if plan.shared_plugin is not None or by_policy:
+    policies = [entry.object for entry in (plan.policy, *plan.node_policies) if entry is not None]
+    by_policy = any(
+        isinstance(policy, (NicClusterPolicy, NicNodePolicy)) and policy.spec.rdma_shared_device_plugin is not None
+        for policy in policies
+    )
+    # Older lines make the policy from the chart's values, which the stack file may change.
+    chart = plan.network_operator
+    by_chart = chart is not None and value_at(chart.values, "rdmaSharedDevicePlugin", "deploy") is True
+    if plan.shared_plugin is not None or by_policy or by_chart:
         yield Problem(
             dotted(("fabric", "rdmaMode")),
             f"the model {plan.choices.model} needs the RDMA shared device plug-in, which exits in mode exclusive",

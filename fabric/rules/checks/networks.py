@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabric.plan.case import Case
-from fabric.plan.rails import one_resource, plan_rails
+from fabric.plan.cni_plugins import lacking_plugins
+from fabric.plan.rails import group_rails, one_resource
 from fabric.rules.clashes import Stated, clashes
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
 
-# Interface plug-ins that are in no image of the Network Operator; Spiderpool's chart installs its own.
-_NOT_INSTALLED = {"sriov": "sriov", "ib-sriov": "ib-sriov"}
 # Bytes at which both clouds run their fabrics: 4096 for the RDMA packet, and its headers.
 _MTU_OF_RDMA_4096 = 4200
+_CNI_PLUGINS = dotted(("software", "cniPlugins"))
 
 
 @check("NET001")
@@ -31,27 +31,24 @@ def mtu_fits_the_host(case: Case) -> Iterator[Problem]:
 @check("NET002")
 def nodes_bring_the_plugins(case: Case) -> Iterator[Problem]:
     """Every CNI plug-in that the networks call is installed by somebody."""
-    choices = case.choices
-    if choices.manager != "network-operator" or choices.model == "host-network":
-        return
-    called = [_NOT_INSTALLED[choices.model]] if choices.model in _NOT_INSTALLED else []
-    if choices.rdma_mode == "exclusive":
-        called.append("rdma")
-    if called:
+    if case.spec.software.cni_plugins == "node-image" and (called := lacking_plugins(case)):
         several = len(called) > 1
         yield Problem(
-            dotted(("fabric", "model")),
+            _CNI_PLUGINS,
             f"the networks call the CNI plug-in{'s' if several else ''} {' and '.join(called)}, which the node image "
             "must bring",
-            f"check for {' and '.join(f'/opt/cni/bin/{name}' for name in called)} on a GPU node before the first job",
+            f"check for {' and '.join(f'/opt/cni/bin/{name}' for name in called)} on a GPU node before the first job, "
+            "or leave it out",
         )
 
 
 @check("NET003")
 def nodes_run_in_the_mode(case: Case) -> Iterator[Problem]:
     """The reader knows which RDMA mode the nodes must run in."""
-    if case.choices.manager != "doks" and case.choices.model != "host-network":
-        mode = case.choices.rdma_mode
+    mode, maker = case.choices.rdma_mode, case.choices.virtual_functions
+    # Both write the mode down for the node's next start; the operator leaves shared alone, which nodes start in.
+    switched = maker == "daemon-set" or (maker == "sriov-operator" and mode == "exclusive")
+    if case.choices.manager != "doks" and case.choices.model != "host-network" and not switched:
         yield Problem(
             dotted(("fabric", "rdmaMode")),
             f"the nodes must run in RDMA mode {mode}",
@@ -150,7 +147,7 @@ def networks_differ(case: Case) -> Iterator[Problem]:
     """Every rail has a network of its own name, unless all rails share one on purpose."""
     if one_resource(case) or case.choices.model == "host-network":
         return
-    rails = plan_rails(case)
+    rails = group_rails(case, case.groups[0])
     named = {
         entry.rail: ("fabric", "rails", place, "network")
         for place, entry in enumerate(case.spec.fabric.rails)
@@ -169,12 +166,22 @@ def networks_differ(case: Case) -> Iterator[Problem]:
 @check("NET012")
 def partition_keys_are_read(case: Case) -> Iterator[Problem]:
     """A partition key is given only where something puts virtual functions into partitions."""
-    if case.spec.fabric.pkey is not None and case.choices.model == "ib-sriov":
+    asks = case.choices.manager == "network-operator" and case.spec.software.network_operator.partition_keys
+    if case.spec.fabric.pkey is not None and case.choices.model == "ib-sriov" and not asks:
         yield Problem(
             dotted(("fabric", "pkey")),
             "it takes effect only with ib-kubernetes and UFM, which this stack does not bring",
-            "run ib-kubernetes in the cluster, or leave it out and let the subnet manager assign partitions",
+            "add software.networkOperator.partitionKeys, run ib-kubernetes in the cluster, or leave it out and let the "
+            "subnet manager assign partitions",
         )
+
+
+@check("NET013")
+def node_images_plugins_are_called(case: Case) -> Iterator[Problem]:
+    """CNI plug-ins are left to the node image only where the networks call some that no operator brings."""
+    if case.spec.software.cni_plugins == "node-image" and not lacking_plugins(case):
+        reason = "the networks call no plug-in that the node image must bring"
+        yield Problem(_CNI_PLUGINS, f"it has no effect: {reason}", "leave it out")
 
 
 def _sets_mtu(case: Case) -> bool:

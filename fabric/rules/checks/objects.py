@@ -8,6 +8,9 @@ from collections.abc import Iterator
 
 from fabric.k8s.core import ConfigMap
 from fabric.k8s.mellanox import NicClusterPolicy
+from fabric.k8s.nic_node_policy import NicNodePolicy
+from fabric.k8s.nv_ipam import IPPool
+from fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from fabric.plan.case import Case
 from fabric.plan.ipam.spiderpool import pool_pattern
 from fabric.plan.plan import Plan
@@ -22,6 +25,8 @@ _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _LONGEST_NAME = 253
 _MOST_IN_CONFIG_MAP = 1 << 20
 _MOST_IN_ANNOTATIONS = 256 << 10
+# Kinds of nv-ipam and of the SR-IOV operator.
+_HOME_ONLY = (IPPool.api_version, SriovNetworkNodePolicy.api_version)
 _OURS = "leave the names of rails out; if that does not help, this program is wrong"
 
 
@@ -111,14 +116,14 @@ def objects_are_small_enough(case: Case) -> Iterator[Problem]:
         size = _config_map_size(planned)
         if size > _MOST_IN_CONFIG_MAP:
             yield Problem(shape, f"the ConfigMap {planned.name} has {size} bytes, above {_MOST_IN_CONFIG_MAP}", _OURS)
-    policy = plan.policy.object if plan.policy else None
-    if isinstance(policy, NicClusterPolicy):
-        spec = policy.spec
-        plugins = (spec.sriov_device_plugin, spec.rdma_shared_device_plugin)
+    for policy in (entry.object for entry in (plan.policy, *plan.node_policies) if entry is not None):
+        if not isinstance(policy, (NicClusterPolicy, NicNodePolicy)):
+            continue
+        plugins = (policy.spec.sriov_device_plugin, policy.spec.rdma_shared_device_plugin)
         size = sum(len(plugin.config or "") for plugin in plugins if plugin is not None)
         # Both become ConfigMaps of the operator.
         if size > _MOST_IN_CONFIG_MAP:
-            yield Problem(shape, f"the device plug-ins' configuration has {size} bytes", _OURS)
+            yield Problem(shape, f"the device plug-ins' configuration in {policy.kind} has {size} bytes", _OURS)
     annotations = [(planned.name, planned.object.metadata.annotations or {}) for planned in plan.objects]
     for name, texts in (*annotations, ("the jobs' pods", plan.workload.annotations)):
         size = sum(len(key) + len(text.encode()) for key, text in texts.items())
@@ -153,6 +158,19 @@ def nodes_are_in_one_pool(case: Case) -> Iterator[Problem]:
             f"{clash.other} lists the node {clash.stated.value} as well",
             "list it in the pool that it belongs to",
         )
+
+
+@check("OBJ008")
+def operators_see_their_objects(case: Case) -> Iterator[Problem]:
+    """Objects that the Network Operator's parts honour in their own namespace only lie there."""
+    if case.plan is None:
+        return
+    home = case.line.charts["network-operator"].namespace
+    for planned in case.plan.objects:
+        namespace = planned.object.metadata.namespace
+        if planned.object.api_version in _HOME_ONLY and namespace != home:
+            what = f"the {planned.object.kind} {planned.name} lies in {namespace or 'no namespace'}"
+            yield Problem(dotted(("fabric", "rails")), f"{what}, and its controller looks in {home} only", _OURS)
 
 
 def _strangers(plan: Plan, network: PlannedNetwork, rails: list[Rail]) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from fabric.plan.case import Case
-from fabric.rules.chart_values import SECTIONS, Charts, ChartValues, charts_in_use, value_at
+from fabric.rules.chart_values import Charts, ChartValues, charts_in_use, value_at
 from fabric.rules.registry import Problem, check
 from fabric.spec import DoksCluster
 from fabric.spec.cluster import Component
@@ -27,18 +27,11 @@ def _installed(case: Case, component: Component) -> list[_Owner]:
     return [_Owner("the cluster", dotted(("cluster", "installed", installed.index(component))))]
 
 
-def _switch(chart: ChartValues, switch: str, *keys: str) -> str:
-    """The place that decides a value: the value itself where the user wrote it, else the section's switch."""
-    if value_at(chart.written, *keys) is not None:
-        return chart.place(*keys)
-    return dotted(("software", SECTIONS[chart.name], switch))
-
-
 def _discoveries(case: Case, charts: Charts) -> list[_Owner]:
     owners = _installed(case, "nfd")
     gpu, network = charts.get("gpu-operator"), charts.get("network-operator")
     if gpu and value_at(gpu.values, "nfd", "enabled") is not False:
-        owners.append(_Owner("the GPU Operator's chart", _switch(gpu, "featureDiscovery", "nfd", "enabled")))
+        owners.append(_Owner("the GPU Operator's chart", gpu.decided_at("featureDiscovery", "nfd", "enabled")))
     if network and value_at(network.values, "nfd", "enabled") is not False:
         owners.append(_Owner("the Network Operator's chart", network.place("nfd", "enabled")))
     return owners
@@ -59,7 +52,7 @@ def node_features_are_found(case: Case) -> Iterator[Problem]:
     gpu, network = charts.get("gpu-operator"), charts.get("network-operator")
     if (gpu or network) and not _discoveries(case, charts):
         yield Problem(
-            _switch(gpu, "featureDiscovery", "nfd", "enabled")
+            gpu.decided_at("featureDiscovery", "nfd", "enabled")
             if gpu
             else dotted(("software", "networkOperator", "values", "nfd", "enabled")),
             "neither a chart of the stack nor the cluster brings Node Feature Discovery",
@@ -70,12 +63,21 @@ def node_features_are_found(case: Case) -> Iterator[Problem]:
 def _multuses(case: Case, charts: Charts) -> list[_Owner]:
     owners = _installed(case, "multus")
     on_host = case.choices.model == "host-network"
-    if "network-operator" in charts and case.spec.software.network_operator.multus and not on_host:
-        owners.append(_Owner("the Network Operator's policy", dotted(("software", "networkOperator", "multus"))))
+    network, by_chart = charts.get("network-operator"), ("secondaryNetwork", "multus", "deploy")
+    if network and not on_host and _policy_has_multus(case, network, by_chart):
+        place = network.decided_at("multus", *by_chart)
+        owners.append(_Owner("the Network Operator's policy", place))
     spiderpool, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
     if spiderpool and value_at(spiderpool.values, *keys) is not False:
-        owners.append(_Owner("Spiderpool's chart", _switch(spiderpool, "multus", *keys)))
+        owners.append(_Owner("Spiderpool's chart", spiderpool.decided_at("multus", *keys)))
     return owners
+
+
+def _policy_has_multus(case: Case, network: ChartValues, by_chart: tuple[str, ...]) -> bool:
+    """Whether the policy brings Multus; in older lines the chart makes the policy from its values."""
+    if case.line.policy_by == "chart":
+        return value_at(network.values, *by_chart) is not False
+    return case.spec.software.network_operator.multus
 
 
 @check("OWN003")
@@ -95,7 +97,7 @@ def pods_get_networks(case: Case) -> Iterator[Problem]:
     section = "spiderpool" if case.choices.manager == "spiderpool" else "networkOperator"
     chart, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
     yield Problem(
-        _switch(chart, "multus", *keys) if chart else dotted(("software", section, "multus")),
+        chart.decided_at("multus", *keys) if chart else dotted(("software", section, "multus")),
         "neither the stack nor the cluster brings Multus",
         "write true, or add multus to cluster.installed if the cluster has it",
     )
@@ -143,7 +145,7 @@ def nodes_of_digitalocean_keep_their_own(case: Case) -> Iterator[Problem]:
     for part, switch in parts:
         if value_at(chart.values, part, "enabled") is not False:
             yield Problem(
-                _switch(chart, switch, part, "enabled") if switch else chart.place(part, "enabled"),
+                chart.decided_at(switch, part, "enabled") if switch else chart.place(part, "enabled"),
                 f"DigitalOcean's nodes have the {part} already",
                 "write false",
             )

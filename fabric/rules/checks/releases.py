@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from fabric.catalog.chart_key import ProblemSeverity
+from fabric.catalog.chart_key import KeyProblem, ProblemSeverity
 from fabric.catalog.release import Needed
 from fabric.catalog.version import Version
 from fabric.plan.case import Case
-from fabric.rules.chart_values import SECTIONS, ChartValues, charts_in_use, value_at, written_values
+from fabric.rules.chart_values import (
+    SECTIONS,
+    Charts,
+    ChartValues,
+    charts_in_use,
+    driver_comes,
+    value_at,
+    written_switches,
+)
 from fabric.rules.registry import Problem, check
 from fabric.spec import ExistingCluster
 from fabric.spec.places import Location, dotted
@@ -16,6 +25,8 @@ from fabric.spec.places import Location, dotted
 _KINDS = {"removed": "it is gone since", "ignored": "it does nothing since", "too-new": "it comes with"}
 # From these versions on the toolkit's tags name no distribution any more.
 _OPERATOR_WITH_PLAIN_TAGS, _TOOLKIT_WITH_PLAIN_TAGS = Version.parse("25.10"), Version.parse("1.18.0")
+# Which switch sets a key of the GPU Operator's chart.
+_SWITCHES = {"gdrcopy": "gdrcopy", "cdi": "cdi", "mig": "mig", "dcgmExporter": "serviceMonitor"}
 _DISTRIBUTIONS = ("-ubuntu", "-ubi", "-centos", "-rhel")
 
 
@@ -77,15 +88,17 @@ def values_are_heeded(case: Case) -> Iterator[Problem]:
 
 
 @check("REL005")
-def values_have_a_chart(case: Case) -> Iterator[Problem]:
-    """Values are written only for charts that the stack brings."""
+def sections_have_a_chart(case: Case) -> Iterator[Problem]:
+    """Switches and values are written only for charts that the stack brings."""
     charts = charts_in_use(case)
-    for name, values in written_values(case).items():
-        if values and name not in charts:
+    for name, section in SECTIONS.items():
+        if name in charts:
+            continue
+        for key in written_switches(case, name):
             yield Problem(
-                dotted(("software", SECTIONS[name], "values")),
+                dotted(("software", section, key)),
                 f"the stack brings {' and '.join(charts) or 'no chart'}, and not {name}",
-                "leave them out",
+                "leave it out",
             )
 
 
@@ -112,26 +125,27 @@ def service_monitors_have_an_operator(case: Case) -> Iterator[Problem]:
     keys = ("dcgmExporter", "serviceMonitor", "enabled")
     if chart and value_at(chart.values, *keys) is True and "prometheus-operator" not in case.spec.cluster.installed:
         yield Problem(
-            chart.place(*keys),
+            chart.decided_at("serviceMonitor", *keys),
             "the cluster is not known to have the Prometheus operator",
             "write false, or add prometheus-operator to cluster.installed if the cluster has it",
         )
-
-
-def _driver_is_on(chart: ChartValues | None) -> bool | None:
-    return None if chart is None else value_at(chart.values, "driver", "enabled") is not False
 
 
 @check("REL008")
 def driver_settings_have_a_driver(case: Case) -> Iterator[Problem]:
     """Settings that only the driver's pods read come with the driver."""
     chart = charts_in_use(case).get("gpu-operator")
-    if chart is None or _driver_is_on(chart):
+    if chart is None or driver_comes(chart):
         return
-    for keys in (("driver", "rdma", "enabled"), ("gdrcopy", "enabled"), ("gds", "enabled")):
-        if value_at(chart.written, *keys) is True:
+    for switch, keys in (
+        (None, ("driver", "rdma", "enabled")),
+        ("gdrcopy", ("gdrcopy", "enabled")),
+        (None, ("gds", "enabled")),
+    ):
+        # How NICs reach GPU memory is a choice of its own, and another rule tells what it asks of the node image.
+        if value_at(chart.values if switch else chart.written, *keys) is True:
             yield Problem(
-                chart.place(*keys),
+                chart.decided_at(switch, *keys) if switch else chart.place(*keys),
                 "the node image brings the driver (software.gpuOperator.driver is false), so nothing reads it",
                 "leave it out, or write software.gpuOperator.driver: true",
             )
@@ -141,7 +155,7 @@ def driver_settings_have_a_driver(case: Case) -> Iterator[Problem]:
 def storage_has_the_open_module(case: Case) -> Iterator[Problem]:
     """GPUDirect Storage comes with a kernel module that it can use."""
     chart = charts_in_use(case).get("gpu-operator")
-    if chart is None or not _driver_is_on(chart):
+    if chart is None or not driver_comes(chart):
         return
     proprietary = value_at(chart.values, "driver", "kernelModuleType") == "proprietary"
     if proprietary and value_at(chart.values, "gds", "enabled") is True:
@@ -154,14 +168,78 @@ def storage_has_the_open_module(case: Case) -> Iterator[Problem]:
 
 @check("REL010")
 def driver_finds_network_drivers(case: Case) -> Iterator[Problem]:
-    """A driver with RDMA looks for the network drivers where they are: on the host."""
-    chart = charts_in_use(case).get("gpu-operator")
-    if chart is None or not _driver_is_on(chart):
+    """A driver with RDMA looks for the network drivers where they are: in their container, or on the host."""
+    charts = charts_in_use(case)
+    chart = charts.get("gpu-operator")
+    if chart is None or not driver_comes(chart):
         return
     rdma, host = (value_at(chart.values, "driver", "rdma", key) is True for key in ("enabled", "useHostMofed"))
-    if rdma and not host:
+    container = _network_drivers_come(case, charts)
+    if rdma and host == container:
         yield Problem(
             chart.place("driver", "rdma", "useHostMofed"),
-            "driver.rdma is on, and the stack installs no network drivers",
-            "write useHostMofed: true, or leave driver.rdma out where DMA-BUF is used",
+            "driver.rdma looks for network drivers on the host, and the Network Operator installs them in a container"
+            if host
+            else "driver.rdma is on, and the stack installs no network drivers",
+            "write useHostMofed: false, or leave it out"
+            if host
+            else "write useHostMofed: true, or leave driver.rdma out where DMA-BUF is used",
         )
+
+
+def _network_drivers_come(case: Case, charts: Charts) -> bool:
+    """Whether the Network Operator's policy brings the driver container; older lines make the policy from values."""
+    network = charts.get("network-operator")
+    if network is None or case.line.policy_by == "stack":
+        return network is not None and case.spec.software.network_operator.ofed_driver
+    return value_at(network.values, "ofedDriver", "deploy") is True
+
+
+@check("REL011")
+def charts_can_do_what_switches_ask(case: Case) -> Iterator[Problem]:
+    """The chart knows every value that a switch of the stack file sets."""
+    for chart, found in _planned_but_unheeded(case, charts_in_use(case)):
+        switch = _SWITCHES.get(found.path.partition(".")[0])
+        if switch is not None and switch in written_switches(case, chart.name):
+            yield Problem(
+                dotted(("software", SECTIONS[chart.name], switch)),
+                f"{chart.name} {chart.version} does nothing with {found.path}, {_KINDS[found.kind]} {found.version}: "
+                f"{found.why}",
+                f"{found.remedy}, and leave it out here; or write another release line",
+            )
+
+
+@check("REL012")
+def values_of_the_line_do_something(case: Case) -> Iterator[Problem]:
+    """The reader knows which values of the release line the chart does not heed."""
+    if case.plan is None:
+        return
+    planned = {release.name: release.values for release in case.plan.releases}
+    charts = {name: chart._replace(values=planned[name]) for name, chart in charts_in_use(case).items()}
+    said: set[str] = set()
+    for chart, found in _planned_but_unheeded(case, charts):
+        if found.path.partition(".")[0] in _SWITCHES or (key := _any_entry(found.path)) in said:
+            continue
+        said.add(key)
+        when = f"{_KINDS[found.kind]} {found.version}"
+        yield Problem(
+            dotted(("software", "releaseLine")),
+            f"{chart.name} is given {key}, as in the line's guide, and {when}: {found.why}",
+            "nothing to do; the value is carried so that the release is the guide's own",
+        )
+
+
+def _planned_but_unheeded(case: Case, charts: Charts) -> Iterator[tuple[ChartValues, KeyProblem]]:
+    """Values that the plan sets, not the user, and that the chart's own history says it does not heed."""
+    for chart in charts.values():
+        known, written = case.known.chart_keys, {}
+        if chart.written:
+            written = {entry.path: entry for entry in known.key_findings(chart.name, chart.version, chart.written)}
+        for found in known.key_findings(chart.name, chart.version, chart.values):
+            if found.version is not None and found.path not in written:
+                yield chart, found
+
+
+def _any_entry(path: str) -> str:
+    """A path with every place in a list left open."""
+    return re.sub(r"\[\d+\]", "[]", path)

@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
+from fabric.k8s.apps import DaemonSet
 from fabric.k8s.mellanox import NicClusterPolicy
+from fabric.k8s.nic_node_policy import NicNodePolicy
+from fabric.k8s.scheduling import Toleration
 from fabric.plan.case import Case
 from fabric.plan.plan import Plan
 from fabric.rules.chart_values import value_at
@@ -19,6 +22,7 @@ from fabric.spec import Taint
 from fabric.spec.places import Location, dotted
 
 _EVERY: JsonValue = [{"operator": "Exists"}]
+_EVERY_PLACEMENT: JsonValue = [{"operator": "Exists", "effect": "NoSchedule"}]
 _NVIDIA: JsonValue = [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
 
 
@@ -84,16 +88,28 @@ def _software(plan: Plan) -> Iterator[_Software]:
         values, where = plan.network_operator.values, ("software", "networkOperator", "values")
         if value_at(values, "nfd", "enabled") is True:
             yield _labelling(values, where)
-    policy = plan.policy.object if plan.policy else None
-    if isinstance(policy, NicClusterPolicy):
-        accepted: JsonValue = [entry.to_dict() for entry in policy.spec.tolerations or ()]
-        yield _Software("the Network Operator's operands", ("cluster", "pools"), accepted)
+        # Older lines make the policy from the chart's values.
+        if plan.policy is None:
+            yield _of(values, where, "the Network Operator's operands", ("tolerations",), _NVIDIA)
+    for policy in (entry.object for entry in (plan.policy, *plan.node_policies) if entry is not None):
+        if isinstance(policy, (NicClusterPolicy, NicNodePolicy)):
+            yield _ours(f"the operands of {policy.kind} {policy.metadata.name}", policy.spec.tolerations)
+    for made in (entry.object for entry in (*plan.cni_plugins, *plan.virtual_functions)):
+        if isinstance(made, DaemonSet):
+            yield _ours(f"the pods of the DaemonSet {made.metadata.name}", made.spec.template.spec.tolerations)
+    if plan.whereabouts is not None:
+        values, where = plan.whereabouts.values, ("software", "whereabouts", "values")
+        yield _of(values, where, "Whereabouts' pods", ("tolerations",), _EVERY_PLACEMENT)
     if plan.spiderpool is not None:
         values, where = plan.spiderpool.values, ("software", "spiderpool", "values")
         yield _of(values, where, "Spiderpool's agents", ("spiderpoolAgent", "tolerations"), _EVERY)
         if plan.shared_plugin is not None:
             key = ("rdma", "rdmaSharedDevicePlugin", "tolerations")
             yield _of(values, where, "Spiderpool's device plug-ins", key, _EVERY)
+
+
+def _ours(what: str, tolerations: Sequence[Toleration] | None) -> _Software:
+    return _Software(what, ("cluster", "pools"), [entry.to_dict() for entry in tolerations or ()])
 
 
 def _labelling(values: JsonValue, where: Location) -> _Software:

@@ -131,6 +131,20 @@ def policies_share_no_nic(case: Case) -> Iterator[Problem]:
             )
 
 
+@check("VFN010")
+def resources_name_their_policies(case: Case) -> Iterator[Problem]:
+    """With the SR-IOV operator a resource's name can also be the name of the node policy that makes it."""
+    if not case.choices.by_sriov_operator:
+        return
+    for place, entry in enumerate(case.spec.fabric.rails):
+        if entry.resource is not None and entry.resource != entry.resource.lower():
+            yield Problem(
+                dotted(("fabric", "rails", place, "resource")),
+                f"a node policy is named after {entry.resource}, and no object's name has capital letters",
+                f"write {entry.resource.lower()}",
+            )
+
+
 def _nics(policy: SriovNetworkNodePolicy) -> set[str]:
     """The NICs that a policy names; of a range of virtual functions the whole NIC, since none is planned."""
     selector = policy.spec.nic_selector

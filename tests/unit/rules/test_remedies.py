@@ -127,6 +127,33 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
             "write v1.18.1",
         ),
         (
+            "VFN002",
+            "guide-23-10",
+            {"fabric.virtualFunctions": "sriov-operator"},
+            "write daemon-set, or the release line 26.4",
+        ),
+        (
+            "VFN004",
+            "externally-managed",
+            {"fabric.vfsPerNic": 2},
+            "write 1 or leave it out, or write virtualFunctions: sriov-operator",
+        ),
+        ("DPK002", "sriov-dpdk", {"fabric.dpdk.hugePages": "513Mi"}, "write 512Mi or 514Mi"),
+        ("DPK002", "sriov-dpdk", {"fabric.dpdk.hugePages": "1Mi"}, "write 2Mi"),
+        (
+            "REL010",
+            "ib-sriov",
+            {
+                "software.networkOperator.ofedDriver": True,
+                "software.gpuOperator": {
+                    "driver": True,
+                    "gpuDirect": "peermem",
+                    "values": {"driver": {"rdma": {"useHostMofed": True}}},
+                },
+            },
+            "write useHostMofed: false, or leave it out",
+        ),
+        (
             "SUP001",
             "spiderpool-macvlan",
             {"fabric.model": "host-device"},
@@ -145,7 +172,7 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
             {"fabric.manager": "doks", "fabric.model": "host-device"},
             "allowed on oke: network-operator or spiderpool",
         ),
-        ("SUP008", "host-device", {"software.releaseLine": "23.10"}, "allowed: 26.4"),
+        ("SUP008", "spiderpool-macvlan", {"software.releaseLine": "23.10"}, "allowed: 26.4"),
     ],
 )
 def test_a_remedy_names_what_this_stack_may_have(rule: str, stack: str, changes: Changes, remedy: str) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from rules.alterations import (
+from rules.alterations.devices import without_nv_ipam
+from rules.alterations.objects import (
     with_another_range_of_rail_0,
     with_pools_of_rail_0_as_ipv6,
     with_the_pool_of_rail_0_in_namespace_default,
     without_ipam_of_rail_0,
-    without_nv_ipam,
     without_the_pool_of_rail_0,
 )
 from rules.tables import bad, broken, good, irrelevant
@@ -45,6 +45,22 @@ CASES = (
     broken("IPM004", "spiderpool-macvlan", with_pools_of_rail_0_as_ipv6, "fabric.addressing.ipam"),
     broken("IPM004", "sriov-per-node", without_ipam_of_rail_0, "fabric.addressing.ipam"),
     broken("IPM004", "sriov-whereabouts", with_another_range_of_rail_0, "fabric.addressing.ipam"),
+    good("IPM004", "guide-23-10"),
+    bad("IPM004", "guide-23-10", {"software.networkOperator.values": {"nvIpam": {"deploy": False}}},
+        "fabric.addressing.ipam"),
+    good("IPM004", "sriov-operator"),
+    good("IPM004", "externally-managed"),
+    good("IPM004", "sriov-whereabouts", {"software.releaseLine": "23.10"}),
+    bad("IPM004", "sriov-whereabouts", {
+        "software.releaseLine": "23.10",
+        "software.networkOperator.values": {"secondaryNetwork": {"ipamPlugin": {"deploy": False}}},
+    }, "fabric.addressing.ipam"),
     irrelevant("IPM004", "host-network"),
     irrelevant("IPM004", "doks-b300"),
+    good("IPM005", "guide-23-10"),
+    good("IPM005", "oke-h100", {"fabric.addressing.reservedFirst": 2}),
+    bad("IPM005", "guide-23-10", {"fabric.addressing.reservedFirst": 4, "fabric.addressing.reservedLast": 1},
+        "fabric.addressing.reservedFirst", "fabric.addressing.reservedLast"),
+    bad("IPM005", "guide-23-10", {"fabric.addressing.exclude": ["192.168.9.0/24"]}, "fabric.addressing.exclude"),
+    irrelevant("IPM005", "sriov-whereabouts", {"software.releaseLine": "23.10"}),
 )  # fmt: skip

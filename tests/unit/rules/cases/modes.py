@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from rules.alterations import in_rdma_mode, with_one_network_that_keeps_the_device_on_the_host
-from rules.tables import broken, good, irrelevant
+from rules.alterations.devices import in_rdma_mode, with_the_shared_plugin_in_a_node_policy
+from rules.alterations.objects import (
+    with_one_network_that_keeps_the_device_on_the_host,
+    with_rail_0_of_the_operator_keeping_its_device_on_the_host,
+)
+from rules.tables import bad, broken, good, irrelevant
 
 CASES = (
     good("RDM001", "oke-h100"),
@@ -15,9 +19,18 @@ CASES = (
     broken("RDM001", "oke-h100", with_one_network_that_keeps_the_device_on_the_host, "fabric.rdmaMode"),
     broken("RDM001", "spiderpool-ib", in_rdma_mode("shared"), "fabric.rdmaMode"),
     broken("RDM001", "roce-macvlan", in_rdma_mode("exclusive"), "fabric.rdmaMode"),
+    good("RDM001", "externally-managed"),
+    broken("RDM001", "externally-managed", in_rdma_mode("shared"), "fabric.rdmaMode"),
+    broken("RDM001", "externally-managed", with_rail_0_of_the_operator_keeping_its_device_on_the_host,
+           "fabric.rdmaMode"),
     irrelevant("RDM001", "host-network"),
     good("RDM002", "roce-macvlan"),
     broken("RDM002", "roce-macvlan", in_rdma_mode("exclusive"), "fabric.rdmaMode"),
     broken("RDM002", "spiderpool-macvlan", in_rdma_mode("exclusive"), "fabric.rdmaMode"),
+    good("RDM002", "node-kinds"),
+    good("RDM002", "guide-23-10"),
+    broken("RDM002", "node-kinds", with_the_shared_plugin_in_a_node_policy, "fabric.rdmaMode"),
+    bad("RDM002", "guide-23-10", {"software.networkOperator.values": {"rdmaSharedDevicePlugin": {"deploy": True}}},
+        "fabric.rdmaMode"),
     irrelevant("RDM002", "oke-h100"),
-)
+)  # fmt: skip

@@ -5,19 +5,24 @@ from __future__ import annotations
 from rules.tables import bad, good, irrelevant
 
 _NO_MTU = {"cluster.pools[0].shape": "server.hgx-h100.8", "fabric.vfsPerNic": 1}
+_FROM_IMAGE = {"software.cniPlugins": "node-image"}
 
 CASES = (
     good("NET001", "sriov-per-node", {"fabric.mtu": 4220}),
     bad("NET001", "sriov-per-node", {"fabric.mtu": 4221}, "fabric.mtu"),
     irrelevant("NET001", "sriov-per-node"),
-    good("NET002", "roce-macvlan"),
-    bad("NET002", "sriov-per-node", {}, "fabric.model"),
-    bad("NET002", "ib-sriov", {"fabric.rdmaMode": "shared"}, "fabric.model"),
-    bad("NET002", "host-device", {"fabric.rdmaMode": "exclusive"}, "fabric.model"),
+    good("NET002", "sriov-per-node"),
+    bad("NET002", "sriov-per-node", _FROM_IMAGE, "software.cniPlugins"),
+    bad("NET002", "ib-sriov", {"fabric.rdmaMode": "shared", **_FROM_IMAGE}, "software.cniPlugins"),
+    bad("NET002", "host-device", {"fabric.rdmaMode": "exclusive", **_FROM_IMAGE}, "software.cniPlugins"),
     irrelevant("NET002", "spiderpool-ib"),
-    irrelevant("NET002", "host-network"),
+    irrelevant("NET002", "sriov-operator", _FROM_IMAGE),
     good("NET003", "host-network"),
+    good("NET003", "guide-23-10"),
+    good("NET003", "sriov-operator"),
     bad("NET003", "sriov-per-node", {}, "fabric.rdmaMode"),
+    bad("NET003", "sriov-dpdk", {}, "fabric.rdmaMode"),
+    bad("NET003", "externally-managed", {}, "fabric.rdmaMode"),
     irrelevant("NET003", "doks-h200"),
     good("NET004", "sriov-per-node", {"fabric.linkType": "ether"}),
     good("NET004", "ib-sriov"),
@@ -63,5 +68,11 @@ CASES = (
     good("NET012", "ib-sriov", {"fabric.pkey": None}),
     bad("NET012", "ib-sriov", {}, "fabric.pkey"),
     bad("NET012", "spiderpool-ib", {"fabric.pkey": "0x1"}, "fabric.pkey"),
+    good("NET012", "ib-sriov-pkey"),
     irrelevant("NET012", "ipoib"),
+    good("NET013", "sriov-per-node", _FROM_IMAGE),
+    bad("NET013", "roce-macvlan", _FROM_IMAGE, "software.cniPlugins"),
+    bad("NET013", "sriov-operator", _FROM_IMAGE, "software.cniPlugins"),
+    bad("NET013", "spiderpool-ib", _FROM_IMAGE, "software.cniPlugins"),
+    irrelevant("NET013", "roce-macvlan"),
 )  # fmt: skip

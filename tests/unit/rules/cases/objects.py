@@ -4,23 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.alterations import (
-    with_a_device_plugin_configuration_of_two_mebibytes,
-    with_a_file_of_two_mebibytes,
+from rules.alterations.contracts import (
     with_an_annotation_of_300_kibibytes,
+    with_rail_0_attached,
+    without_namespaces_in_the_contract,
+)
+from rules.alterations.devices import (
+    with_a_device_plugin_configuration_of_two_mebibytes,
+    with_a_node_policy_in_namespace_default,
+    with_a_node_policy_of_two_mebibytes,
+    with_rail_0_of_no_pool,
+)
+from rules.alterations.objects import (
+    with_a_file_of_two_mebibytes,
     with_an_object_of_300_kibibytes_of_annotations,
     with_every_network_and_the_contract_of_mtu,
     with_one_network_of_mtu,
     with_one_object_twice,
     with_one_spiderpool_network_of_mtu,
-    with_rail_0_attached,
     with_rail_0_in_the_pool_of_rail_1,
-    with_rail_0_of_no_pool,
+    with_rail_0_of_the_operator_in_the_pool_of_rail_1,
     with_rail_0_of_the_resource_of_rail_1,
     with_rail_0_on_the_device_of_rail_1,
     with_rail_0_on_the_interface_of_rail_1,
     with_the_first_network_under_another_name,
-    without_namespaces_in_the_contract,
+    with_the_pool_of_rail_0_in_namespace_default,
     without_nccl_files,
     without_the_last_network,
 )
@@ -38,6 +46,9 @@ CASES = (
     broken("OBJ001", "spiderpool-ib", without_the_last_network, "fabric.namespaces[0]"),
     broken("OBJ001", "oke-h100", without_nccl_files, "fabric.namespaces[0]"),
     broken("OBJ001", "oke-h100", without_namespaces_in_the_contract, "fabric.namespaces[0]"),
+    good("OBJ001", "externally-managed", {"fabric.namespaces": ["training"]}),
+    good("OBJ001", "externally-managed", {"fabric.namespaces": ["default", "training"]}),
+    broken("OBJ001", "externally-managed", without_the_last_network, "fabric.namespaces[0]"),
     irrelevant("OBJ001", "host-network"),
     good("OBJ002", "oke-h100", {"fabric.mtu": 4200}),
     good("OBJ002", "spiderpool-macvlan"),
@@ -58,6 +69,9 @@ CASES = (
     broken("OBJ003", "oke-h100", with_rail_0_attached(rail=1), "fabric.rails"),
     broken("OBJ003", "oke-h100", with_the_first_network_under_another_name, "fabric.rails"),
     broken("OBJ003", "doks-b300", with_rail_0_on_the_device_of_rail_1, "fabric.rails"),
+    good("OBJ003", "externally-managed"),
+    good("OBJ003", "node-kinds"),
+    broken("OBJ003", "externally-managed", with_rail_0_of_the_operator_in_the_pool_of_rail_1, "fabric.rails"),
     irrelevant("OBJ003", "host-network"),
     good("OBJ004", "oke-h100", {"fabric.namespaces": ["default", "training"]}),
     broken("OBJ004", "oke-h100", with_one_object_twice, "fabric.rails"),
@@ -67,6 +81,8 @@ CASES = (
     broken("OBJ005", "oke-h100", with_an_annotation_of_300_kibibytes, "cluster.pools[0].shape"),
     broken("OBJ005", "oke-h100", with_an_object_of_300_kibibytes_of_annotations, "cluster.pools[0].shape"),
     broken("OBJ005", "oke-h100", with_a_device_plugin_configuration_of_two_mebibytes, "cluster.pools[0].shape"),
+    good("OBJ005", "node-kinds"),
+    broken("OBJ005", "node-kinds", with_a_node_policy_of_two_mebibytes, "cluster.pools[0].shape"),
     irrelevant("OBJ005", "host-network"),
     good("OBJ006", "spiderpool-macvlan", {"cluster.pools[0].nodeNames": ["gpu-1.rack-7", "10.0.0.12"]}),
     bad("OBJ006", "spiderpool-macvlan", {"cluster.pools[0].nodeNames": ["gpu-1", "GPU_2"]},
@@ -79,4 +95,9 @@ CASES = (
     bad("OBJ007", "ib-sriov", {"cluster.pools": [_pool("a", "gpu-1"), _pool("b", "gpu-1")]},
         "cluster.pools[1].nodeNames[0]"),
     irrelevant("OBJ007", "ib-sriov"),
+    good("OBJ008", "sriov-operator"),
+    good("OBJ008", "oke-h100"),
+    broken("OBJ008", "sriov-operator", with_a_node_policy_in_namespace_default, "fabric.rails"),
+    broken("OBJ008", "oke-h100", with_the_pool_of_rail_0_in_namespace_default, "fabric.rails"),
+    irrelevant("OBJ008", "spiderpool-ib"),
 )  # fmt: skip

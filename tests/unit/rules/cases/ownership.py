@@ -60,6 +60,18 @@ CASES = (
         },
         f"{_SPIDERPOOL}.values.multus.multusCNI.install",
     ),
+    bad("OWN003", "guide-23-10", {"cluster.installed": ["multus"]}, f"{_NETWORK}.multus"),
+    good("OWN003", "guide-23-10", {"cluster.installed": ["multus"], f"{_NETWORK}.multus": False}),
+    bad(
+        "OWN003",
+        "guide-23-10",
+        {
+            "cluster.installed": ["multus"],
+            f"{_NETWORK}.multus": False,
+            f"{_NETWORK}.values": {"secondaryNetwork": {"multus": {"deploy": True}}},
+        },
+        f"{_NETWORK}.values.secondaryNetwork.multus.deploy",
+    ),
     irrelevant("OWN003", "host-network", {"cluster.installed": ["multus"]}),
     good("OWN004", "spiderpool-macvlan", {"cluster.installed": ["multus"], f"{_SPIDERPOOL}.multus": False}),
     bad("OWN004", "host-device", {f"{_NETWORK}.multus": False}, f"{_NETWORK}.multus"),
@@ -87,6 +99,8 @@ CASES = (
     ),
     bad("OWN005", "spiderpool-ib", {"cluster.installed": ["sriov-operator"]}, "cluster.installed[0]"),
     good("OWN005", "spiderpool-macvlan", {"cluster.installed": ["sriov-operator"]}),
+    bad("OWN005", "externally-managed", {"cluster.installed": ["sriov-operator"]}, "cluster.installed[0]"),
+    good("OWN005", "sriov-per-node", {"cluster.installed": ["sriov-operator"]}),
     irrelevant("OWN005", "doks-mi325x", {"cluster.installed": ["gpu-operator", "network-operator"]}),
     good(
         "OWN006",

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from rules.alterations import without_tolerations_of_jobs, without_tolerations_of_operands
+from rules.alterations.contracts import without_tolerations_of_jobs
+from rules.alterations.devices import (
+    without_tolerations_of_a_node_policy,
+    without_tolerations_of_cni_plugins,
+    without_tolerations_of_operands,
+    without_tolerations_of_virtual_functions,
+)
 from rules.tables import bad, broken, good, irrelevant
 
 _OWN_TAINT = {"cluster.pools[0].taints": [{"key": "dedicated", "value": "training", "effect": "NoExecute"}]}
@@ -60,6 +66,19 @@ CASES = (
         },
     }),
     broken("TNT002", "ib-sriov", without_tolerations_of_operands, "cluster.pools"),
+    good("TNT002", "node-kinds", _OWN_TAINT),
+    good("TNT002", "sriov-operator", _OWN_TAINT),
+    good("TNT002", "guide-23-10", _OWN_TAINT),
+    broken("TNT002", "node-kinds", without_tolerations_of_a_node_policy, "cluster.pools"),
+    broken("TNT002", "ib-sriov", without_tolerations_of_cni_plugins, "cluster.pools"),
+    broken("TNT002", "guide-23-10", without_tolerations_of_virtual_functions, "cluster.pools"),
+    bad("TNT002", "guide-23-10", {"software.networkOperator.values": {"tolerations": [{"key": "dedicated"}]}},
+        "software.networkOperator.values.tolerations"),
+    good("TNT002", "sriov-whereabouts"),
+    bad("TNT002", "sriov-whereabouts", _OWN_TAINT, "software.whereabouts.values.tolerations"),
+    good("TNT002", "sriov-whereabouts", {
+        **_OWN_TAINT, "software.whereabouts.values": {"tolerations": [{"operator": "Exists"}]},
+    }),
     irrelevant("TNT002", "ib-sriov", {
         "cluster.pools[0].taints": [{"key": "busy", "effect": "PreferNoSchedule"}],
         "software.gpuOperator.values": {"daemonsets": {"tolerations": []}},

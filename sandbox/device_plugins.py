@@ -1,0 +1,128 @@
+"""What the two device plug-ins do when their pod starts on a node: pure functions.
+
+A plug-in reads its configuration once, when it starts, and offers from then on what that matched on the node's
+devices. What it loaded is written to its pod, so that nothing later changes it, not even a restart of the sandbox.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from fabric.k8s.base import KubernetesModel, compact_json
+from fabric.k8s.device_plugin import SriovDevicePluginConfig
+from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
+from sandbox.advertise import advertised, shared
+from sandbox.inventory import INVENTORY_ANNOTATION, devices_of
+from sandbox.nodes import RDMA_MODE_ANNOTATION
+from sandbox.operands import OPERAND_LABEL, RDMA_PLUGIN, SRIOV_PLUGIN
+
+Object = dict[str, Any]
+_Config = TypeVar("_Config", bound=KubernetesModel)
+
+LOADED_ANNOTATION = "sandbox.gpu-fabric/loaded"
+"""On a device plug-in's pod: extended resource -> number of devices, as JSON, since the plug-in has started."""
+
+
+class PluginFailureError(ValueError):
+    """The plug-in ends as soon as it starts, and will go on doing so until what it met has changed."""
+
+
+def is_plugin(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod is a device plug-in of the Network Operator."""
+    return labels_of(pod).get(OPERAND_LABEL) in (SRIOV_PLUGIN, RDMA_PLUGIN)
+
+
+def runs(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod's containers run: the kubelet has started them, and nobody has deleted the pod."""
+    return "deletionTimestamp" not in pod["metadata"] and (pod.get("status") or {}).get("phase") == "Running"
+
+
+def labels_of(item: Mapping[str, Any]) -> Mapping[str, str]:
+    """An object's labels."""
+    return item["metadata"].get("labels") or {}
+
+
+def annotations_of(item: Mapping[str, Any]) -> Mapping[str, str]:
+    """An object's annotations."""
+    return item["metadata"].get("annotations") or {}
+
+
+def loaded(pod: Mapping[str, Any]) -> dict[str, int] | None:
+    """What a plug-in offers since it started; None while it has not."""
+    text = annotations_of(pod).get(LOADED_ANNOTATION)
+    return None if text is None else json.loads(text)
+
+
+def started(resources: Mapping[str, int]) -> Object:
+    """The metadata patch of a plug-in's pod that has loaded its configuration."""
+    return {"metadata": {"annotations": {LOADED_ANNOTATION: compact_json(dict(resources))}}}
+
+
+def configuration(pod: Mapping[str, Any], config_maps: Mapping[str, Object]) -> str:
+    """The configuration text that a plug-in's pod finds in the volume it mounts.
+
+    Raises PluginFailureError where there is none.
+    """
+    for volume in pod["spec"].get("volumes") or ():
+        name = (volume.get("configMap") or {}).get("name")
+        data = config_maps.get(f"{pod['metadata']['namespace']}/{name}", {}).get("data") if name else None
+        if data and "config.json" in data:
+            return str(data["config.json"])
+    raise PluginFailureError("there is no configuration")
+
+
+def matched(plugin: str, config: str, node: Mapping[str, Any]) -> Mapping[str, int]:
+    """Extended resource -> number of devices of a node for a plug-in (SRIOV_PLUGIN, RDMA_PLUGIN) that starts there.
+
+    Raises PluginFailureError for a configuration that breaks the plug-in's rules, and where the RDMA one meets the
+    mode `exclusive`; pydantic.ValidationError (a ValueError, too) for a node whose inventory cannot be read.
+    """
+    annotations = annotations_of(node)
+    if plugin == RDMA_PLUGIN and annotations.get(RDMA_MODE_ANNOTATION) == "exclusive":
+        raise PluginFailureError("the RDMA shared device plug-in does not start in RDMA mode exclusive")
+    return _matched(plugin, config, annotations.get(INVENTORY_ANNOTATION, "[]"))
+
+
+# Nodes of one shape share their inventory's text and all share the configuration's: a few results serve any cluster.
+@lru_cache(maxsize=64)
+def _matched(plugin: str, config: str, inventory: str) -> Mapping[str, int]:
+    devices = devices_of({INVENTORY_ANNOTATION: inventory})
+    if plugin == SRIOV_PLUGIN:
+        return advertised(_parsed(SriovDevicePluginConfig, config), devices)
+    return shared(_parsed(RdmaSharedDevicePluginConfig, config), devices)
+
+
+def _parsed(model: type[_Config], text: str) -> _Config:
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        reasons = "; ".join(f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors())
+        raise PluginFailureError(f"the configuration: {reasons}") from None
+
+
+def offered(pods: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """What the plug-ins that run on one node offer together."""
+    together: dict[str, int] = {}
+    for pod in pods:
+        if runs(pod):
+            together |= loaded(pod) or {}
+    return together
+
+
+def readiness_patch(pod: Mapping[str, Any], now: str) -> Object:
+    """The strategic merge patch of a pod's status that makes it ready; empty when it is. `now` is an RFC 3339 time."""
+    status = pod.get("status") or {}
+    conditions = [
+        {"type": condition["type"], "status": "True", "lastTransitionTime": now}
+        for condition in status.get("conditions", ())
+        if condition["status"] != "True"
+    ]
+    if not conditions:
+        return {}
+    containers = [{**item, "ready": True} for item in status.get("containerStatuses", ())]
+    return {"status": {"conditions": conditions, "containerStatuses": containers}}

@@ -1,0 +1,285 @@
+"""What the Network Operator runs for a policy: pure functions from a policy to DaemonSets, ConfigMaps and Deployments.
+
+Names, labels, node selectors and tolerations are those of the operator's own manifests, so that whoever looks for a
+device plug-in's DaemonSet finds here what a real cluster has. The containers carry images and settings that count for
+Kubernetes (privileges, volumes of configuration, resources); what would only matter to a running process is left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from fabric.catalog import catalog
+from fabric.k8s.base import compact_json
+from fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
+
+Object = dict[str, Any]
+
+DRIVER_WAIT_LABEL = "network.nvidia.com/operator.mofed.wait"
+PLAYED_LABEL = "sandbox.gpu-fabric/played-by"
+"""On every object that is made here in an operator's place: which operator's."""
+
+OPERAND_LABEL = "sandbox.gpu-fabric/operand"
+"""On pods whose start has effects on their node: what they are. A device plug-in's pod is not ready by itself."""
+
+STATE_LABEL = "sandbox.gpu-fabric/state"
+POLICY_LABEL = "sandbox.gpu-fabric/policy"
+REVISION_ANNOTATION = "sandbox.gpu-fabric/revision"
+"""A hash of what was asked for: an object that others changed since is left as they made it, as the operator does."""
+
+NETWORK_OPERATOR = "network-operator"
+SRIOV_PLUGIN, RDMA_PLUGIN, DRIVER = "sriov-device-plugin", "rdma-device-plugin", "nic-driver"
+
+# Only nodes with the NIC have a driver; the plug-ins wait there until it is in place.
+_WITH_NIC = {NIC_LABEL: "true"}
+_WITH_DRIVER = {**_WITH_NIC, DRIVER_WAIT_LABEL: "false"}
+_GPU_TOLERATION = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One workload of a policy's section, with the facts of the operator's manifest.
+
+    `nodes` are labels that nodes must have, `plays` is the value of OPERAND_LABEL, and `config_map` the name of the
+    ConfigMap with the section's `config`.
+    """
+
+    state: str
+    section: tuple[str, ...]
+    name: str
+    labels: tuple[tuple[str, str], ...]
+    kind: Literal["DaemonSet", "Deployment"] = "DaemonSet"
+    nodes: tuple[tuple[str, str], ...] = ()
+    plays: str | None = None
+    config_map: str | None = None
+    replicas: int = 1
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An operator that is there: its namespace, and what its release calls the plug-ins' DaemonSets, by section."""
+
+    namespace: str
+    plugins: Mapping[str, str] = field(default_factory=dict)
+
+
+def installed(operator: Mapping[str, Any]) -> Installed:
+    """What an operator's Deployment says about itself; the release line is known by the tag of its image."""
+    version = operator["spec"]["template"]["spec"]["containers"][0]["image"].rpartition(":")[2].removeprefix("v")
+    names = (
+        line.plugin_daemon_sets
+        for line in catalog().releases.values()
+        if "network-operator" in line.charts and line.charts["network-operator"].version == version
+    )
+    return Installed(operator["metadata"]["namespace"], {str(key): name for key, name in next(names, {}).items()})
+
+
+OPERANDS = (
+    Operand("state-multus-cni", ("secondaryNetwork", "multus"), "kube-multus-ds", (("name", "multus"),)),
+    Operand(
+        "state-container-networking-plugins",
+        ("secondaryNetwork", "cniPlugins"),
+        "cni-plugins-ds",
+        (("name", "cni-plugins"),),
+    ),
+    Operand("state-ipoib-cni", ("secondaryNetwork", "ipoib"), "ipoib-cni-ds", (("name", "ipoib-cni"),)),
+    Operand("state-whereabouts-cni", ("secondaryNetwork", "ipamPlugin"), "whereabouts", (("name", "whereabouts"),)),
+    Operand(
+        "state-OFED",
+        ("ofedDriver",),
+        "mofed-simulated-ds",
+        (("app", "mofed-simulated"), ("nvidia.com/ofed-driver", "")),
+        nodes=tuple(_WITH_NIC.items()),
+        plays=DRIVER,
+    ),
+    Operand(
+        "state-SRIOV-device-plugin",
+        ("sriovDevicePlugin",),
+        "network-operator-sriov-device-plugin",
+        (("app", "sriovdp"), ("name", "network-operator-sriov-device-plugin")),
+        nodes=tuple(_WITH_DRIVER.items()),
+        plays=SRIOV_PLUGIN,
+        config_map="network-operator-sriovdp-config",
+    ),
+    Operand(
+        "state-RDMA-shared-device-plugin",
+        ("rdmaSharedDevicePlugin",),
+        "rdma-shared-dp-ds",
+        (("app", "rdma-shared-dp"),),
+        nodes=tuple(_WITH_DRIVER.items()),
+        plays=RDMA_PLUGIN,
+        config_map="rdma-devices",
+    ),
+    Operand("state-ib-kubernetes", ("ibKubernetes",), "ib-kubernetes", (("name", "ib-kubernetes"),), "Deployment"),
+    Operand("state-nv-ipam-cni", ("nvIpam",), "nv-ipam-node", (("name", "nv-ipam-node"),)),
+    Operand(
+        "state-nv-ipam-cni",
+        ("nvIpam",),
+        "nv-ipam-controller",
+        (("name", "nv-ipam-controller"),),
+        "Deployment",
+        replicas=2,
+    ),
+    Operand(
+        "state-nic-feature-discovery",
+        ("nicFeatureDiscovery",),
+        "nic-feature-discovery-ds",
+        (("name", "nic-feature-discovery"),),
+        nodes=tuple(_WITH_NIC.items()),
+    ),
+    Operand(
+        "state-doca-telemetry-service",
+        ("docaTelemetryService",),
+        "doca-telemetry-service",
+        (("name", "doca-telemetry-service"),),
+        nodes=tuple(_WITH_NIC.items()),
+    ),
+)
+
+# Sections that a NicNodePolicy may have; and one that only old release lines know.
+NODE_POLICY_STATES = ("state-OFED", "state-SRIOV-device-plugin", "state-RDMA-shared-device-plugin")
+_OLD_STATES = ("state-whereabouts-cni",)
+
+
+def states_of(policy: Mapping[str, Any]) -> dict[str, bool]:
+    """The operator's states for a policy, in its order, each with whether the policy asks for it."""
+    asked: dict[str, bool] = {}
+    for operand in OPERANDS:
+        has_section = section_of(policy, operand) is not None
+        known = operand.state in NODE_POLICY_STATES if _of_nodes(policy) else operand.state not in _OLD_STATES
+        if known or has_section:
+            asked[operand.state] = has_section
+    return asked
+
+
+def section_of(policy: Mapping[str, Any], operand: Operand) -> Mapping[str, Any] | None:
+    """A policy's section for an operand, None when it has none; an empty one counts."""
+    found: Mapping[str, Any] | None = policy["spec"]
+    for key in operand.section:
+        found = (found or {}).get(key)
+    return found
+
+
+def operands_of(policy: Mapping[str, Any], operator: Installed) -> list[Object]:
+    """Every object that the operator makes for a policy."""
+    objects = []
+    for operand in OPERANDS:
+        section = section_of(policy, operand)
+        if section is None:
+            continue
+        if operand.config_map is not None:
+            objects.append(_config_map(policy, operand, section, operator.namespace))
+        objects.append(_workload(policy, operand, section, operator))
+    return [with_revision(item) for item in objects]
+
+
+def with_revision(item: Object) -> Object:
+    """The object with a hash of itself, by which a later wish is told from this one."""
+    digest = hashlib.sha256(compact_json(item).encode()).hexdigest()[:16]
+    metadata = item["metadata"]
+    annotations = {**metadata.get("annotations", {}), REVISION_ANNOTATION: digest}
+    return {**item, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _of_nodes(policy: Mapping[str, Any]) -> bool:
+    """Whether it is a NicNodePolicy; objects of a watch carry their kind."""
+    return bool(policy["kind"] == "NicNodePolicy")
+
+
+def _config_map(policy: Mapping[str, Any], operand: Operand, section: Mapping[str, Any], namespace: str) -> Object:
+    text = section.get("config")
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": _metadata(policy, operand, _config_map_name(policy, operand), namespace),
+        "data": {"config.json": text} if text else {},
+    }
+
+
+def _workload(policy: Mapping[str, Any], operand: Operand, section: Mapping[str, Any], operator: Installed) -> Object:
+    spec = policy["spec"]
+    suffix = f"-{hashlib.sha256(policy['metadata']['name'].encode()).hexdigest()[:8]}" if _of_nodes(policy) else ""
+    owner = f"NicNodePolicy-{policy['metadata']['name']}" if _of_nodes(policy) else "NicClusterPolicy"
+    name = operator.plugins.get(operand.section[-1], operand.name)
+    labels = {**dict(operand.labels), "ds-owner": owner}
+    if operand.name in labels.values():
+        labels["name"] = name
+    pod_labels = {**spec.get("labels", {}), **labels}
+    if operand.plays is not None:
+        pod_labels[OPERAND_LABEL] = operand.plays
+    metadata = _metadata(policy, operand, name + suffix, operator.namespace)
+    metadata["labels"] = {**pod_labels, **metadata["labels"]}
+    annotations = dict(spec.get("annotations", {}))
+    if annotations:
+        metadata["annotations"] = annotations
+    template = {
+        "metadata": {"labels": pod_labels, "annotations": annotations},
+        "spec": _pod_spec(policy, operand, section),
+    }
+    body: Object = {"selector": {"matchLabels": labels}, "template": template}
+    if operand.kind == "Deployment":
+        body["replicas"] = operand.replicas
+    return {"apiVersion": "apps/v1", "kind": operand.kind, "metadata": metadata, "spec": body}
+
+
+def _pod_spec(policy: Mapping[str, Any], operand: Operand, section: Mapping[str, Any]) -> Object:
+    spec = policy["spec"]
+    central = operand.kind == "Deployment"
+    affinity = spec.get("deploymentNodeAffinity" if central else "nodeAffinity")
+    tolerations = spec.get("deploymentTolerations" if central else "tolerations") or []
+    container: Object = {"name": operand.name, "image": _image(section, spec.get("global") or {})}
+    resources = (section.get("containerResources") or [{}])[0]
+    container["resources"] = {key: resources[key] for key in ("requests", "limits") if key in resources}
+    pod: Object = {
+        "nodeSelector": {**dict(operand.nodes), **({} if central else spec.get("nodeSelector", {}))},
+        "tolerations": [*([] if central else [_GPU_TOLERATION]), *tolerations],
+        "containers": [container],
+    }
+    secrets = section.get("imagePullSecrets") or (spec.get("global") or {}).get("imagePullSecrets")
+    if secrets:
+        pod["imagePullSecrets"] = [{"name": name} for name in secrets]
+    if affinity:
+        pod["affinity"] = {"nodeAffinity": affinity}
+    if not central:
+        # each of them writes into the host: binaries, sockets of the kubelet, kernel modules
+        container["securityContext"] = {"privileged": True}
+        pod["hostNetwork"] = True
+    if operand.config_map is not None:
+        container["volumeMounts"] = [{"name": "config", "mountPath": "/config"}]
+        pod["volumes"] = [{"name": "config", "configMap": {"name": _config_map_name(policy, operand)}}]
+    return pod
+
+
+def _image(section: Mapping[str, Any], fallback: Mapping[str, Any]) -> str:
+    repository, version = (section.get(part) or fallback.get(part, "") for part in ("repository", "version"))
+    return f"{repository}/{section.get('image', '')}{'@' if version.startswith('sha256:') else ':'}{version}"
+
+
+def _config_map_name(policy: Mapping[str, Any], operand: Operand) -> str:
+    return f"{operand.config_map}-{policy['metadata']['name']}" if _of_nodes(policy) else str(operand.config_map)
+
+
+def _metadata(policy: Mapping[str, Any], operand: Operand, name: str, namespace: str) -> Object:
+    labels = {PLAYED_LABEL: NETWORK_OPERATOR, STATE_LABEL: operand.state, POLICY_LABEL: policy["metadata"]["uid"]}
+    return {"name": name, "namespace": namespace, "labels": labels, "ownerReferences": [owner_reference(policy)]}
+
+
+def owner_reference(owner: Mapping[str, Any]) -> Object:
+    """What makes Kubernetes delete an object together with its owner."""
+    metadata = owner["metadata"]
+    return {
+        "apiVersion": owner["apiVersion"],
+        "kind": owner["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def is_reconciled(policy: Mapping[str, Any]) -> bool:
+    """Whether the operator looks at a policy at all: every NicNodePolicy, and the NicClusterPolicy of the one name."""
+    return _of_nodes(policy) or policy["metadata"]["name"] == NIC_CLUSTER_POLICY_NAME

@@ -1,0 +1,219 @@
+"""The two operators at work: what they make of their custom resources, written as soon as something has changed."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping
+
+from fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
+from sandbox.device_plugins import labels_of
+from sandbox.kubernetes_api import Object
+from sandbox.node_agent import SriovWorld, World
+from sandbox.node_state import state_of_node
+from sandbox.operands import DRIVER_WAIT_LABEL, NETWORK_OPERATOR, PLAYED_LABEL, POLICY_LABEL, installed, operands_of
+from sandbox.policy_status import refusal, status_of, status_patch
+from sandbox.sriov_networks import UnusableNetworkError, definition_of
+from sandbox.sriov_operator import CONFIG_NAME, SRIOV_OPERATOR, daemon_sets, resource_prefix
+from sandbox.views import Views
+from sandbox.watching import Watched, key_of
+from sandbox.writing import Writer
+
+# After a change of an operand or of a node's label its DaemonSet looks ready until Kubernetes has seen the change.
+SETTLE_S = 0.5
+
+log = logging.getLogger(__name__)
+
+
+class Operators:
+    """Reconciles the policies and networks of one cluster; an operator that is not installed does nothing."""
+
+    def __init__(self, views: Views, writer: Writer) -> None:
+        self._views = views
+        self._writer = writer
+        self._written: dict[str, float] = {}
+        self._labelled = -math.inf
+        self._unusable: dict[str, str] = {}
+
+    def version(self) -> tuple[int, ...]:
+        """Changes whenever `world` may give something else."""
+        views = self._views
+        return tuple(
+            collection.version()
+            for collection in (
+                views.operators,
+                views.cluster_policies,
+                views.node_policies,
+                views.config_maps,
+                views.sriov_policies,
+                views.sriov_pools,
+            )
+        )
+
+    def world(self) -> World:
+        """What counts for all nodes."""
+        views = self._views
+        obeyed = [policy for policy, refused in self._policies() if refused is None]
+        sriov = self._operator(SRIOV_OPERATOR)
+        in_cluster = any(policy["metadata"]["name"] == NIC_CLUSTER_POLICY_NAME for policy in obeyed)
+        drivers = (policy["spec"].get("nodeSelector", {}) for policy in obeyed if "ofedDriver" in policy["spec"])
+        return World(
+            drivers=tuple(drivers) if in_cluster else None,
+            config_maps=views.config_maps.objects(),
+            sriov=SriovWorld(
+                prefix=resource_prefix(sriov) if sriov else "",
+                policies=_in_namespace_of(sriov, views.sriov_policies),
+                pools=_in_namespace_of(sriov, views.sriov_pools),
+            ),
+        )
+
+    def reconcile(self, now: float) -> float:
+        """Write what is missing; gives the time (monotonic clock) at which to look again, infinite for none."""
+        self._sriov()
+        self._operands(now)
+        return self._statuses(now)
+
+    def nodes_changed(self, now: float) -> None:
+        """Take note that a node has become one on which operands may run, or no longer."""
+        self._labelled = now
+
+    def ask_node(self, node: Object, state: Object | None, spec: Object) -> Object | None:
+        """Write what is asked of a node; gives its state with it, None where that did not work."""
+        states = self._views.node_states
+        config = self._config(self._operator(SRIOV_OPERATOR))
+        if config is None:
+            return None
+        wanted = state_of_node(node["metadata"]["name"], config, spec)
+        if state is None:
+            self._writer.ensure(states, wanted, None)
+        else:
+            self._writer.patch(states, state, wanted)
+        return states.objects().get(key_of(wanted))
+
+    def _operator(self, name: str) -> Object | None:
+        found = self._views.operators.objects().values()
+        return next((item for item in found if labels_of(item)["app.kubernetes.io/name"] == name), None)
+
+    def _config(self, operator: Object | None) -> Object | None:
+        if operator is None:
+            return None
+        return self._views.sriov_configs.objects().get(f"{operator['metadata']['namespace']}/{CONFIG_NAME}")
+
+    def _policies(self) -> list[tuple[Object, Object | None]]:
+        """Every policy, with the status of one that is refused; none without the operator."""
+        if self._operator(NETWORK_OPERATOR) is None:
+            return []
+        cluster = self._views.cluster_policies.objects()
+        main = cluster.get(NIC_CLUSTER_POLICY_NAME)
+        every = (*cluster.values(), *self._views.node_policies.objects().values())
+        return [(policy, refusal(policy, main)) for policy in every if "deletionTimestamp" not in policy["metadata"]]
+
+    def _operands(self, now: float) -> None:
+        views, operator = self._views, self._operator(NETWORK_OPERATOR)
+        wanted: dict[str, Object] = {}
+        for policy, refused in self._policies() if operator else ():
+            if operator and refused is None:
+                for item in operands_of(policy, installed(operator)):
+                    wanted[_identity(item)] = item
+        policies = (*views.cluster_policies.objects().values(), *views.node_policies.objects().values())
+        known = {policy["metadata"]["uid"] for policy in policies}
+        for item in self._keep(
+            wanted,
+            NETWORK_OPERATOR,
+            {"ConfigMap": views.config_maps, "DaemonSet": views.daemon_sets, "Deployment": views.deployments},
+            # without the operator only that goes whose policy is gone: Kubernetes itself would collect it
+            lambda item: operator is not None or labels_of(item)[POLICY_LABEL] not in known,
+        ):
+            self._written[labels_of(item)[POLICY_LABEL]] = now
+
+    def _statuses(self, now: float) -> float:
+        views, again = self._views, math.inf
+        operator = self._operator(NETWORK_OPERATOR)
+        if operator is None:
+            return again
+        workloads = [*views.daemon_sets.objects().values(), *views.deployments.objects().values()]
+        ours = [item for item in workloads if labels_of(item)[PLAYED_LABEL] == NETWORK_OPERATOR]
+        have_drivers = all(
+            labels_of(node).get(DRIVER_WAIT_LABEL) == "false"
+            for node in views.nodes.objects().values()
+            if labels_of(node).get(NIC_LABEL) == "true"
+        )
+        for policy, status in self._policies():
+            if status is None:
+                settles = max(self._written.get(policy["metadata"]["uid"], -math.inf), self._labelled) + SETTLE_S
+                settled = have_drivers and now >= settles
+                status = status_of(policy, installed(operator), ours, settled=settled)
+                again = min(again, settles if now < settles else math.inf)
+            if patch := status_patch(policy, status):
+                collection = views.node_policies if policy["kind"] == "NicNodePolicy" else views.cluster_policies
+                self._writer.patch(collection, policy, patch, status=True)
+                log.info("%s %s is %s", policy["kind"], policy["metadata"]["name"], status["state"])
+        return again
+
+    def _sriov(self) -> None:
+        views, operator = self._views, self._operator(SRIOV_OPERATOR)
+        config = self._config(operator)
+        wanted = {_identity(item): item for item in (daemon_sets(operator, config) if operator and config else ())}
+        self._keep(wanted, SRIOV_OPERATOR, {"DaemonSet": views.daemon_sets}, lambda item: True)
+        nodes = views.nodes.objects()
+        for state in views.node_states.objects().values():
+            if config is None or state["metadata"]["name"] not in nodes:
+                self._writer.delete(state)
+        every = (*views.sriov_networks.objects().values(), *views.sriov_ib_networks.objects().values())
+        if operator is None and every:
+            return
+        definitions = {_identity(item): item for item in self._definitions(operator, every)}
+        collections = {"NetworkAttachmentDefinition": views.definitions_of_networks}
+        self._keep(definitions, SRIOV_OPERATOR, collections, lambda item: True)
+
+    def _definitions(self, operator: Object | None, networks: Iterable[Object]) -> Iterable[Object]:
+        if operator is None:
+            return
+        for network in networks:
+            # the operator looks at its own namespace only
+            if network["metadata"]["namespace"] != operator["metadata"]["namespace"]:
+                continue
+            problem, name = "", _identity(network)
+            try:
+                yield definition_of(network, resource_prefix(operator))
+            except UnusableNetworkError as error:
+                problem = str(error)
+            if problem and self._unusable.get(name) != problem:
+                log.error("%s: %s", name, problem)
+            self._unusable[name] = problem
+
+    def _keep(
+        self,
+        wanted: Mapping[str, Object],
+        operator: str,
+        collections: Mapping[str, Watched],
+        goes: Callable[[Object], bool],
+    ) -> list[Object]:
+        """Make an operator's objects those that are wanted, and gives the ones that were written.
+
+        Others of its objects are deleted if `goes` says so.
+        """
+        present = {
+            _identity(item): item for collection in collections.values() for item in collection.objects().values()
+        }
+        written = [
+            item
+            for identity, item in wanted.items()
+            if self._writer.ensure(collections[item["kind"]], item, present.get(identity))
+        ]
+        for identity, item in present.items():
+            if identity not in wanted and labels_of(item)[PLAYED_LABEL] == operator and goes(item):
+                self._writer.delete(item)
+        return written
+
+
+def _in_namespace_of(operator: Object | None, collection: Watched) -> tuple[Object, ...]:
+    """Objects of the operator's namespace; all of them where the operator is not there."""
+    found = collection.objects().values()
+    if operator is None:
+        return tuple(found)
+    return tuple(item for item in found if item["metadata"]["namespace"] == operator["metadata"]["namespace"])
+
+
+def _identity(item: Mapping[str, object]) -> str:
+    return f"{item['kind']} {key_of(item)}"

@@ -1,0 +1,105 @@
+"""How the controller writes: every object by its kind's path, and a failed write is logged and tried again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sandbox.kubernetes_api import MERGE_PATCH, Api, ApiError, Object
+from sandbox.policy_status import is_current
+from sandbox.watching import Watched, key_of
+
+_PLURALS = {
+    "ConfigMap": "configmaps",
+    "DaemonSet": "daemonsets",
+    "Deployment": "deployments",
+    "NetworkAttachmentDefinition": "network-attachment-definitions",
+    "NicClusterPolicy": "nicclusterpolicies",
+    "NicNodePolicy": "nicnodepolicies",
+    "Node": "nodes",
+    "Pod": "pods",
+    "SriovNetworkNodeState": "sriovnetworknodestates",
+}
+
+log = logging.getLogger(__name__)
+
+
+class Writer:
+    """Writes objects and keeps what the API server answers in the collection that they belong to.
+
+    `failed` is called when a write did not work, so that it is tried again.
+    """
+
+    def __init__(self, kubeconfig: Path, failed: Callable[[], None]) -> None:
+        self._api = Api(kubeconfig)
+        self._failed = failed
+
+    def ensure(self, collection: Watched, wanted: Object, present: Object | None) -> bool:
+        """Make an object what is wanted, unless it is; gives whether it was written."""
+        if present is not None and is_current(present, wanted):
+            return False
+        path = path_of(wanted)
+        try:
+            if present is None:
+                collection.keep(self._created(path, wanted))
+            else:
+                collection.keep(self._replaced(path, wanted, present))
+            log.info("%s %s is as its operator wants it", wanted["kind"], key_of(wanted))
+        except ApiError as error:
+            self._again(path, error)
+        return True
+
+    def delete(self, item: Mapping[str, Any]) -> None:
+        """Delete an object and what belongs to it."""
+        path = path_of(item)
+        try:
+            self._api.delete(f"{path}?propagationPolicy=Background")
+            log.info("%s %s is deleted", item["kind"], key_of(item))
+        except ApiError as error:
+            if error.status != 404:
+                self._again(path, error)
+
+    def patch(
+        self,
+        collection: Watched,
+        item: Mapping[str, Any],
+        body: Object,
+        kind: str = MERGE_PATCH,
+        *,
+        status: bool = False,
+    ) -> bool:
+        """Patch an object or its status; gives whether that worked. An object that is gone needs no patch."""
+        path = path_of(item) + ("/status" if status else "")
+        try:
+            collection.keep(self._api.patch(path, body, kind))
+        except ApiError as error:
+            if error.status != 404:
+                self._again(path, error)
+            return False
+        return True
+
+    def _created(self, path: str, wanted: Object) -> Object:
+        try:
+            return self._api.post(path.rpartition("/")[0], wanted)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+            return self._replaced(path, wanted, self._api.get(path))
+
+    def _replaced(self, path: str, wanted: Object, present: Object) -> Object:
+        version = {"resourceVersion": present["metadata"]["resourceVersion"]}
+        return self._api.request("PUT", path, {**wanted, "metadata": {**wanted["metadata"], **version}})
+
+    def _again(self, path: str, error: ApiError) -> None:
+        log.warning("%s: %s; again soon", path, error)
+        self._failed()
+
+
+def path_of(item: Mapping[str, Any]) -> str:
+    """The path of an object that says its kind."""
+    version, metadata = item["apiVersion"], item["metadata"]
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    namespace = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""
+    return f"{root}{namespace}/{_PLURALS[item['kind']]}/{metadata['name']}"

@@ -1,0 +1,182 @@
+"""Waiting for what the SR-IOV operator reports of each node: when it ends, and what it says when it does not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from programs import ROOT, STACKS, as_engine_config, stack_config
+from recording import Recording, record
+
+from components import node_states
+from components.node_states import Look, Seen, wait_until_synced
+from fabric.plan import PlannedWait
+
+pytestmark = pytest.mark.components
+
+VFS = "nvidia.com/rail_00"
+READY = {"nvidia.com/gpu": "8", VFS: "8"}
+States = Mapping[str, Mapping[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_states, "_PAUSE", 0.01)
+    monkeypatch.setattr(node_states, "_PATIENCE", 0.1)
+
+
+def wait(seconds: int = 30) -> PlannedWait:
+    return PlannedWait(
+        api_version="sriovnetwork.openshift.io/v1",
+        plural="sriovnetworknodestates",
+        namespace="nvidia-network-operator",
+        nodes={"pool": "gpu"},
+        having="nvidia.com/gpu",
+        field="status.syncStatus",
+        value="Succeeded",
+        failed="Failed",
+        reason="status.lastSyncError",
+        resources={VFS: 8},
+        timeout=seconds,
+    )
+
+
+def states(first: str, second: str, reason: str = "") -> States:
+    return {
+        "gpu-0": {"status": {"syncStatus": first}},
+        "gpu-1": {"status": {"syncStatus": second, "lastSyncError": reason}},
+    }
+
+
+def seen(found: States, second: Mapping[str, str] = READY) -> Seen:
+    """Two nodes, of which the first offers all that it should."""
+    return Seen({"gpu-0": READY, "gpu-1": second}, found)
+
+
+DONE = seen(states("Succeeded", "Succeeded"))
+
+
+def looks(*answers: Seen) -> Look:
+    """A cluster that gives these answers one after another, and the last one for ever."""
+    rest: Iterator[Seen] = iter(answers)
+    now = [answers[0]]
+
+    def look() -> Seen:
+        now[0] = next(rest, now[0])
+        return now[0]
+
+    return look
+
+
+def waited(look: Look, seconds: int = 30) -> list[str]:
+    """What was said until the wait ended."""
+    said: list[str] = []
+    asyncio.run(wait_until_synced(wait(seconds), look, said.append))
+    return said
+
+
+def complaint(look: Look, seconds: int = 30) -> str:
+    with pytest.raises(RuntimeError) as raised:
+        waited(look, seconds)
+    return str(raised.value)
+
+
+def test_nodes_that_are_all_in_sync_are_not_waited_for() -> None:
+    assert waited(looks(DONE)) == []
+
+
+def test_it_goes_on_looking_and_says_only_what_is_new() -> None:
+    nothing, busy, half = seen({}), seen(states("", "InProgress")), seen(states("Succeeded", ""))
+
+    assert waited(looks(nothing, busy, busy, half, half, DONE)) == [
+        "0 of 2 nodes have their virtual functions",
+        "1 of 2 nodes have their virtual functions",
+    ]
+
+
+def test_a_state_of_an_earlier_wish_is_not_taken_for_done_while_functions_lack() -> None:
+    early = seen(states("Succeeded", "Succeeded"), {"nvidia.com/gpu": "8", VFS: "1"})
+
+    assert waited(looks(early, early, DONE)) == ["1 of 2 nodes have their virtual functions"]
+
+
+def test_functions_that_never_come_are_counted_for_each_node() -> None:
+    message = complaint(looks(seen(states("Succeeded", "Succeeded"), {"nvidia.com/gpu": "8"})), seconds=1)
+
+    assert "gpu-1: no of 8 nvidia.com/rail_00" in message
+    assert "gpu-0" not in message
+
+
+def test_a_node_that_keeps_failing_ends_the_wait_with_the_operators_reason() -> None:
+    message = complaint(looks(seen(states("InProgress", "Failed", "the firmware allows 4 functions"))))
+
+    assert "keep failing" in message
+    assert "gpu-1: status.syncStatus is Failed the firmware allows 4 functions" in message
+    assert "gpu-0" not in message
+
+
+def test_a_failure_that_the_operator_gets_over_by_itself_is_no_failure() -> None:
+    failed, again = seen(states("Succeeded", "Failed", "busy")), seen(states("Succeeded", "InProgress"))
+
+    assert waited(looks(failed, failed, again, failed, DONE)) == ["1 of 2 nodes have their virtual functions"]
+
+
+def test_when_the_time_is_over_the_nodes_without_a_state_are_named() -> None:
+    message = complaint(looks(seen({"gpu-0": {"status": {"syncStatus": "InProgress"}}})), seconds=1)
+
+    assert "after 1 s" in message
+    assert "gpu-0: status.syncStatus is InProgress" in message
+    assert "gpu-1: the operator has no sriovnetworknodestates for it" in message
+
+
+def test_a_node_whose_state_says_nothing_yet_is_named_too() -> None:
+    assert "gpu-0: status.syncStatus is not set" in complaint(looks(seen({"gpu-0": {}, "gpu-1": {}})), seconds=1)
+
+
+def test_labels_that_no_gpu_node_carries_are_named_instead_of_taken_for_done() -> None:
+    message = complaint(looks(Seen({}, DONE.states)), seconds=1)
+
+    assert "there is no node with nvidia.com/gpu and the labels {'pool': 'gpu'}" in message
+
+
+def policies_and_a_network() -> None:
+    """The program's part that waits, with one resource behind it."""
+    from components.cluster.existing import ExistingCluster
+    from components.operators.sriov import SriovPolicies
+    from components.rdma.networks import FabricNetworks
+    from stacks.configuration import program_plan
+
+    plan = program_plan(ROOT)
+    assert plan.sriov_synced is not None
+    cluster = ExistingCluster("cluster", plan.cluster, ROOT).handle
+    policies = SriovPolicies("sriov", plan.sriov_policies, plan.sriov_synced, cluster, ())
+    FabricNetworks("networks", plan.networks[:1], cluster.provider, policies.ready)
+
+
+def run(kubeconfig: Path) -> Recording:
+    config = as_engine_config(stack_config(STACKS["sriov-operator"], kubeconfig))
+    return record(policies_and_a_network, stack="sriov-operator", config=config)
+
+
+def test_a_preview_waits_for_nothing_and_asks_no_cluster(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(*_: object) -> Look:
+        raise AssertionError("a preview asked the cluster")
+
+    monkeypatch.setattr(node_states, "looking", asked)
+    monkeypatch.setattr(pulumi.runtime, "is_dry_run", lambda: True)
+
+    assert len(run(kubeconfig).of_type("v1:SriovNetwork")) == 1
+
+
+def test_a_run_ends_with_the_node_and_its_reason_where_it_does_not_get_in_sync(
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing = looks(seen(states("Failed", "Failed", "no such NIC")))
+    monkeypatch.setattr(node_states, "looking", lambda *_: failing)
+
+    with pytest.raises(Exception, match=r"gpu-1: status\.syncStatus is Failed no such NIC"):
+        run(kubeconfig)

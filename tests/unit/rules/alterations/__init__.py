@@ -1,0 +1,1 @@
+"""Finished plans with one thing wrong: what only a fault of this program can bring about."""

@@ -1,0 +1,154 @@
+"""Finished plans in which one thing about networks, pools or files is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from fabric.k8s.core import ConfigMap
+from fabric.k8s.spider_networks import SpiderPools
+from fabric.k8s.spiderpool import SpiderMultusConfig
+from fabric.k8s.sriov_operator import SriovNetwork
+from fabric.plan import Plan
+from rules.alterations.parts import (
+    setting_mtu,
+    with_annotations,
+    with_config,
+    with_contract,
+    with_first_network,
+    with_spec,
+)
+
+
+def with_one_network_that_keeps_the_device_on_the_host(plan: Plan) -> Plan:
+    def without_rdma(config: dict[str, Any]) -> None:
+        config["plugins"] = [plugin for plugin in config["plugins"] if plugin["type"] != "rdma"]
+
+    return with_first_network(plan, without_rdma)
+
+
+def without_the_last_network(plan: Plan) -> Plan:
+    return plan.model_copy(update={"networks": plan.networks[:-1]})
+
+
+def with_one_network_of_mtu(mtu: int) -> Callable[[Plan], Plan]:
+    return lambda plan: with_first_network(plan, setting_mtu(mtu))
+
+
+def with_every_network_and_the_contract_of_mtu(mtu: int) -> Callable[[Plan], Plan]:
+    def alter(plan: Plan) -> Plan:
+        attached = tuple(entry.model_copy(update={"mtu": mtu}) for entry in plan.workload.networks)
+        networks = tuple(with_config(network, setting_mtu(mtu)) for network in plan.networks)
+        return with_contract(plan.model_copy(update={"networks": networks}), networks=attached)
+
+    return alter
+
+
+def with_rail_0_of_the_resource_of_rail_1(plan: Plan) -> Plan:
+    first, *others = plan.networks
+    return plan.model_copy(
+        update={"networks": (with_annotations(first, plan.networks[1].object.metadata.annotations or {}), *others)}
+    )
+
+
+def with_the_first_network_under_another_name(plan: Plan) -> Plan:
+    first, *others = plan.networks
+    metadata = first.object.metadata.model_copy(update={"name": "stranger"})
+    renamed = first.model_copy(update={"object": first.object.model_copy(update={"metadata": metadata})})
+    return plan.model_copy(update={"networks": (renamed, *others)})
+
+
+def without_nccl_files(plan: Plan) -> Plan:
+    return plan.model_copy(update={"nccl_config_maps": ()})
+
+
+def with_an_object_of_300_kibibytes_of_annotations(plan: Plan) -> Plan:
+    first, *others = plan.networks
+    return plan.model_copy(update={"networks": (with_annotations(first, {"note": "x" * (300 << 10)}), *others)})
+
+
+def with_rail_0_in_the_pool_of_rail_1(plan: Plan) -> Plan:
+    def other_pool(config: dict[str, Any]) -> None:
+        config["plugins"][0]["ipam"]["poolName"] = plan.rails[1].pool
+
+    return with_first_network(plan, other_pool)
+
+
+def with_rail_0_on_the_device_of_rail_1(plan: Plan) -> Plan:
+    return with_first_network(plan, lambda config: config.update(device=plan.rails[1].resource))
+
+
+def with_one_spiderpool_network_of_mtu(mtu: int) -> Callable[[Plan], Plan]:
+    def alter(plan: Plan) -> Plan:
+        first, *others = plan.networks
+        assert isinstance(first.object, SpiderMultusConfig)
+        spec = first.object.spec
+        assert spec.macvlan is not None
+        altered = with_spec(first, spec.model_copy(update={"macvlan": spec.macvlan.model_copy(update={"mtu": mtu})}))
+        return plan.model_copy(update={"networks": (altered, *others)})
+
+    return alter
+
+
+def with_rail_0_on_the_interface_of_rail_1(plan: Plan) -> Plan:
+    def other_master(config: dict[str, Any]) -> None:
+        config["plugins"][0]["master"] = plan.rails[1].interface
+
+    return with_first_network(plan, other_master)
+
+
+def with_one_object_twice(plan: Plan) -> Plan:
+    return plan.model_copy(update={"networks": (*plan.networks, plan.networks[0])})
+
+
+def with_a_file_of_two_mebibytes(plan: Plan) -> Plan:
+    first, *others = plan.nccl_config_maps
+    assert isinstance(first.object, ConfigMap)
+    data = dict.fromkeys(first.object.data, "x" * (2 << 20))
+    large = first.model_copy(update={"object": first.object.model_copy(update={"data": data})})
+    return plan.model_copy(update={"nccl_config_maps": (large, *others)})
+
+
+def without_the_pool_of_rail_0(plan: Plan) -> Plan:
+    return plan.model_copy(update={"ip_pools": plan.ip_pools[1:]})
+
+
+def with_the_pool_of_rail_0_in_namespace_default(plan: Plan) -> Plan:
+    first, *others = plan.ip_pools
+    metadata = first.object.metadata.model_copy(update={"namespace": "default"})
+    moved = first.model_copy(update={"object": first.object.model_copy(update={"metadata": metadata})})
+    return plan.model_copy(update={"ip_pools": (moved, *others)})
+
+
+def with_pools_of_rail_0_as_ipv6(plan: Plan) -> Plan:
+    first, *others = plan.networks
+    assert isinstance(first.object, SpiderMultusConfig)
+    spec = first.object.spec
+    assert spec.macvlan is not None
+    section = spec.macvlan.model_copy(update={"ippools": SpiderPools(ipv6=spec.pools.ipv4)})
+    altered = with_spec(first, spec.model_copy(update={"macvlan": section}))
+    return plan.model_copy(update={"networks": (altered, *others)})
+
+
+def without_ipam_of_rail_0(plan: Plan) -> Plan:
+    return with_first_network(plan, lambda config: config["plugins"][0].pop("ipam"))
+
+
+def with_another_range_of_rail_0(plan: Plan) -> Plan:
+    return with_first_network(plan, lambda config: config["plugins"][0]["ipam"].update(range="203.0.113.0/24"))
+
+
+def with_rail_0_of_the_operator_in_the_pool_of_rail_1(plan: Plan) -> Plan:
+    first, *others = plan.networks
+    assert isinstance(first.object, SriovNetwork)
+    ipam = json.dumps({**json.loads(first.object.spec.ipam or "{}"), "poolName": plan.rails[1].pool})
+    altered = with_spec(first, first.object.spec.model_copy(update={"ipam": ipam}))
+    return plan.model_copy(update={"networks": (altered, *others)})
+
+
+def with_rail_0_of_the_operator_keeping_its_device_on_the_host(plan: Plan) -> Plan:
+    first, *others = plan.networks
+    assert isinstance(first.object, SriovNetwork)
+    altered = with_spec(first, first.object.spec.model_copy(update={"meta_plugins": None}))
+    return plan.model_copy(update={"networks": (altered, *others)})

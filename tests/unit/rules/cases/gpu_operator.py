@@ -1,0 +1,47 @@
+"""Cases of the group `gpu_operator`."""
+
+from __future__ import annotations
+
+from rules.tables import bad, good, irrelevant
+
+_GPU = "software.gpuOperator"
+_DRIVER = {f"{_GPU}.driver": True}
+_PEERMEM = {f"{_GPU}.gpuDirect": "peermem"}
+_DMA_BUF = {f"{_GPU}.gpuDirect": "dma-buf"}
+_LABELS = "cluster.pools[0].labels"
+_HALVES = {_LABELS: {"nvidia.com/mig.config": "all-3g.40gb"}}
+
+CASES = (
+    good("GPU001", "host-device"),
+    good("GPU001", "host-device", {**_DRIVER, **_PEERMEM}),
+    bad("GPU001", "host-device", _PEERMEM, f"{_GPU}.gpuDirect"),
+    bad("GPU001", "guide-23-10", {}, "software.releaseLine"),
+    good("GPU001", "guide-23-10", _DMA_BUF),
+    irrelevant("GPU001", "doks-mi325x", _PEERMEM),
+    good("GPU002", "host-device", _DRIVER),
+    good("GPU002", "host-device", {**_DRIVER, f"{_GPU}.values": {"driver": {"kernelModuleType": "open"}}}),
+    good("GPU002", "host-device",
+         {**_DRIVER, **_PEERMEM, f"{_GPU}.values": {"driver": {"kernelModuleType": "proprietary"}}}),
+    bad("GPU002", "host-device", {**_DRIVER, f"{_GPU}.values": {"driver": {"kernelModuleType": "proprietary"}}},
+        f"{_GPU}.values.driver.kernelModuleType"),
+    bad("GPU002", "guide-23-10", {**_DRIVER, **_DMA_BUF}, f"{_GPU}.gpuDirect"),
+    good("GPU002", "guide-23-10",
+         {**_DRIVER, **_DMA_BUF, f"{_GPU}.values": {"driver": {"useOpenKernelModules": True}}}),
+    irrelevant("GPU002", "host-device", {f"{_GPU}.values": {"driver": {"kernelModuleType": "proprietary"}}}),
+    good("GPU003", "host-device", {f"{_GPU}.mig": "none"}),
+    good("GPU003", "host-device", {f"{_GPU}.mig": "none", _LABELS: {"nvidia.com/mig.config": "all-disabled"}}),
+    good("GPU003", "host-device", {f"{_GPU}.mig": "mixed", **_HALVES}),
+    bad("GPU003", "host-device", {f"{_GPU}.mig": "none", **_HALVES}, _LABELS),
+    irrelevant("GPU003", "host-device"),
+    good("GPU004", "host-device", {f"{_GPU}.mig": "single"}),
+    bad("GPU004", "host-device", {f"{_GPU}.mig": "mixed"}, f"{_GPU}.mig"),
+    bad("GPU004", "host-device", {f"{_GPU}.mig": "single", **_HALVES}, _LABELS),
+    bad("GPU004", "host-device", _HALVES, _LABELS),
+    irrelevant("GPU004", "doks-h200", _HALVES),
+    irrelevant("GPU004", "host-device"),
+    good("GPU005", "host-device", {f"{_GPU}.serviceMonitor": True}),
+    good("GPU005", "host-device", {f"{_GPU}.dcgmExporter": False}),
+    bad("GPU005", "host-device", {f"{_GPU}.serviceMonitor": True, f"{_GPU}.dcgmExporter": False},
+        f"{_GPU}.serviceMonitor"),
+    irrelevant("GPU005", "doks-mi325x", {f"{_GPU}.serviceMonitor": True, f"{_GPU}.dcgmExporter": False}),
+)  # fmt: skip

@@ -1,0 +1,99 @@
+"""Cases of the group `network_operator`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rules.tables import bad, good, irrelevant
+
+_OPERATOR = "software.networkOperator"
+_OFED = {f"{_OPERATOR}.ofedDriver": True}
+_RKE2 = "/var/lib/rancher/rke2/data/bin"
+_KEYS = f"{_OPERATOR}.partitionKeys"
+_UFM: dict[str, Any] = {
+    _KEYS: {
+        "ufmSecret": "ufm-login",
+        "guidRangeStart": "02:00:00:00:00:00:00:00",
+        "guidRangeEnd": "02:FF:FF:FF:FF:FF:FF:FF",
+    }
+}
+
+
+def _values(**values: Any) -> dict[str, Any]:
+    return {f"{_OPERATOR}.values": values}
+
+
+CASES = (
+    good("NOP001", "ib-sriov", _OFED),
+    bad("NOP001", "host-device", _OFED, f"{_OPERATOR}.ofedDriver"),
+    bad("NOP001", "guide-23-10", _OFED, f"{_OPERATOR}.ofedDriver"),
+    bad("NOP001", "host-device", {**_OFED, "cluster.pools[0].shape": "gpu-h200x8-1128gb-fabric-contracted"},
+        f"{_OPERATOR}.ofedDriver"),
+    irrelevant("NOP001", "host-device"),
+    irrelevant("NOP001", "host-network", _OFED),
+    good("NOP002", "ib-sriov-pkey"),
+    good("NOP002", "ib-sriov", _UFM),
+    bad("NOP002", "ib-sriov", {**_UFM, "fabric.pkey": None}, _KEYS),
+    bad("NOP002", "ipoib", _UFM, _KEYS),
+    irrelevant("NOP002", "ib-sriov"),
+    irrelevant("NOP002", "spiderpool-ib", _UFM),
+    good("NOP003", "ib-sriov"),
+    bad("NOP003", "ib-sriov-pkey", {}, f"{_KEYS}.ufmSecret"),
+    irrelevant("NOP003", "spiderpool-ib", _UFM),
+    good("NOP004", "guide-23-10"),
+    good("NOP004", "guide-23-10", _values(nvIpam={"deploy": True}, nicFeatureDiscovery={"deploy": True})),
+    good("NOP004", "sriov-operator"),
+    bad("NOP004", "guide-23-10", _values(sriovDevicePlugin={"deploy": False}),
+        f"{_OPERATOR}.values.sriovDevicePlugin.deploy"),
+    bad("NOP004", "guide-23-10", _values(sriovDevicePlugin={"resources": []}),
+        f"{_OPERATOR}.values.sriovDevicePlugin.resources"),
+    bad("NOP004", "guide-23-10", _values(deployCR=False), f"{_OPERATOR}.values.deployCR"),
+    bad("NOP004", "ipoib", {
+        "software.releaseLine": "23.10", "fabric.addressing.gateway": "first",
+        **_values(secondaryNetwork={"ipoib": {"deploy": False}}),
+    }, f"{_OPERATOR}.values.secondaryNetwork.ipoib.deploy"),
+    bad("NOP004", "sriov-operator", _values(sriovNetworkOperator={"enabled": False}),
+        f"{_OPERATOR}.values.sriovNetworkOperator.enabled"),
+    bad("NOP004", "externally-managed",
+        _values(**{
+            "sriov-network-operator": {
+                "sriovOperatorConfig": {"deploy": False}, "operator": {"resourcePrefix": "openshift.io"},
+            }
+        }),
+        f"{_OPERATOR}.values.sriov-network-operator.sriovOperatorConfig.deploy",
+        f"{_OPERATOR}.values.sriov-network-operator.operator.resourcePrefix"),
+    irrelevant("NOP004", "host-device", _values(sriovNetworkOperator={"enabled": False})),
+    bad("NOP004", "sriov-operator", _values(**{
+        "sriov-network-operator": {
+            "sriovOperatorConfig": {"featureGates": {"dynamicResourceAllocation": True}},
+        },
+    }), f"{_OPERATOR}.values.sriov-network-operator.sriovOperatorConfig.featureGates.dynamicResourceAllocation"),
+    irrelevant("NOP004", "spiderpool-ib"),
+    good("NOP005", "sriov-operator", _values(**{
+        "operator": {"cniBinDirectory": _RKE2}, "sriov-network-operator": {"operator": {"cniBinPath": _RKE2}},
+    })),
+    good("NOP005", "roce-macvlan", _values(operator={"cniBinDirectory": _RKE2})),
+    good("NOP005", "ib-sriov", {**_values(operator={"cniBinDirectory": _RKE2}), "software.cniPlugins": "node-image"}),
+    bad("NOP005", "ib-sriov", _values(operator={"cniBinDirectory": _RKE2}),
+        f"{_OPERATOR}.values.operator.cniBinDirectory"),
+    bad("NOP005", "sriov-operator", _values(operator={"cniBinDirectory": _RKE2}),
+        f"{_OPERATOR}.values.operator.cniBinDirectory"),
+    bad("NOP005", "sriov-operator", _values(**{"sriov-network-operator": {"operator": {"cniBinPath": _RKE2}}}),
+        f"{_OPERATOR}.values.sriov-network-operator.operator.cniBinPath"),
+    irrelevant("NOP005", "spiderpool-ib"),
+    good("NOP006", "ib-sriov", _values(
+        operator={"maintenanceOperator": {"useRequestor": True}}, maintenanceOperator={"enabled": True},
+    )),
+    good("NOP006", "sriov-operator", _values(**{
+        "operator": {"maintenanceOperator": {"useDrainControllerRequestor": True}},
+        "sriov-network-operator": {"operator": {"externalDrainer": {"enabled": True}}},
+    })),
+    bad("NOP006", "ib-sriov", _values(operator={"maintenanceOperator": {"useRequestor": True}}),
+        f"{_OPERATOR}.values.operator.maintenanceOperator.useRequestor"),
+    bad("NOP006", "sriov-operator", _values(operator={"maintenanceOperator": {"useDrainControllerRequestor": True}}),
+        f"{_OPERATOR}.values.operator.maintenanceOperator.useDrainControllerRequestor"),
+    bad("NOP006", "sriov-operator",
+        _values(**{"sriov-network-operator": {"operator": {"externalDrainer": {"enabled": True}}}}),
+        f"{_OPERATOR}.values.sriov-network-operator.operator.externalDrainer.enabled"),
+    irrelevant("NOP006", "spiderpool-ib"),
+)  # fmt: skip

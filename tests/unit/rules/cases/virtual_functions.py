@@ -1,0 +1,65 @@
+"""Cases of the group `virtual_functions`."""
+
+from __future__ import annotations
+
+from rules.alterations.devices import with_two_node_policies_for_one_nic
+from rules.tables import bad, broken, good, irrelevant
+
+_MAKER = "fabric.virtualFunctions"
+_DAEMON_SET = {_MAKER: "daemon-set"}
+_OPERATOR = {_MAKER: "sriov-operator"}
+_SHARED = {"fabric.rdmaMode": "shared"}
+_PCI = [{"rail": rail, "pci": f"0000:{rail + 16:02x}:00.0"} for rail in range(2)]
+
+CASES = (
+    good("VFN001", "sriov-per-node", {_MAKER: "node-image"}),
+    good("VFN001", "ib-sriov", _OPERATOR),
+    bad("VFN001", "host-device", {_MAKER: "node-image"}, _MAKER),
+    bad("VFN001", "roce-macvlan", _DAEMON_SET, _MAKER),
+    bad("VFN001", "spiderpool-ib", _OPERATOR, _MAKER),
+    bad("VFN001", "host-network", _OPERATOR, _MAKER),
+    irrelevant("VFN001", "host-device"),
+    irrelevant("VFN001", "doks-h200", {"fabric.model": "sriov", **_DAEMON_SET}),
+    good("VFN002", "sriov-operator"),
+    good("VFN002", "guide-23-10"),
+    bad("VFN002", "guide-23-10", _OPERATOR, _MAKER),
+    bad("VFN002", "guide-23-10", {_MAKER: "externally-managed"}, _MAKER),
+    irrelevant("VFN002", "host-device", {"software.releaseLine": "23.10"}),
+    good("VFN003", "guide-23-10"),
+    good("VFN003", "node-kinds", _DAEMON_SET),
+    good("VFN003", "sriov-operator", {**_DAEMON_SET, "fabric.rails": _PCI}),
+    bad("VFN003", "sriov-operator", _DAEMON_SET, "fabric.rails"),
+    bad("VFN003", "node-kinds", {
+        **_DAEMON_SET, "cluster.shapes.new-machine.nics": [{"interface": "ens1"}, {"interface": "ens2"}],
+    }, "fabric.rails"),
+    irrelevant("VFN003", "sriov-operator"),
+    good("VFN004", "externally-managed", {"fabric.vfsPerNic": 1}),
+    good("VFN004", "sriov-operator", {_MAKER: "externally-managed"}),
+    bad("VFN004", "externally-managed", {"fabric.vfsPerNic": 2}, "fabric.vfsPerNic"),
+    irrelevant("VFN004", "externally-managed", {_MAKER: "sriov-operator", "fabric.vfsPerNic": 2}),
+    good("VFN005", "sriov-operator", _SHARED),
+    bad("VFN005", "sriov-operator", {}, _MAKER),
+    irrelevant("VFN005", "externally-managed"),
+    irrelevant("VFN005", "guide-23-10"),
+    good("VFN006", "externally-managed"),
+    bad("VFN006", "sriov-dpdk", {}, _MAKER),
+    bad("VFN006", "sriov-operator", {}, _MAKER),
+    irrelevant("VFN006", "sriov-per-node"),
+    good("VFN007", "guide-23-10", _SHARED),
+    bad("VFN007", "guide-23-10", {}, "fabric.rdmaMode"),
+    irrelevant("VFN007", "sriov-operator"),
+    good("VFN008", "guide-23-10", {"software.hostImage": "mirror.example.com/busybox:1"}),
+    bad("VFN008", "sriov-operator", {"software.hostImage": "mirror.example.com/busybox:1"}, "software.hostImage"),
+    bad("VFN008", "roce-macvlan", {"software.hostImage": "mirror.example.com/busybox:1"}, "software.hostImage"),
+    irrelevant("VFN008", "sriov-operator"),
+    good("VFN009", "sriov-operator"),
+    good("VFN009", "node-kinds", _OPERATOR),
+    good("VFN009", "node-kinds", {
+        **_OPERATOR, "cluster.shapes.new-machine.nics": [{"pci": "0000:18:00.0"}, {"pci": "0000:3a:00.0"}],
+    }),
+    broken("VFN009", "sriov-operator", with_two_node_policies_for_one_nic, "fabric.rails"),
+    irrelevant("VFN009", "guide-23-10"),
+    good("VFN010", "sriov-operator", {"fabric.rails": [{"rail": 0, "resource": "left_0"}]}),
+    bad("VFN010", "sriov-operator", {"fabric.rails": [{"rail": 0, "resource": "Left_0"}]}, "fabric.rails[0].resource"),
+    irrelevant("VFN010", "ib-sriov", {"fabric.rails": [{"rail": 0, "resource": "Left_0"}]}),
+)  # fmt: skip

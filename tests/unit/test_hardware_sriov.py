@@ -1,0 +1,187 @@
+"""The SR-IOV operator on a simulated node: which NICs a policy means, what it does to them, what it then offers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from played_objects import H100, Object, node, operand_pod
+
+from sandbox.inventory import SimulatedDevice, devices_of, inventory, virtual_function_counts
+from sandbox.node_agent import MADE_ANNOTATION, Outcome, SriovWorld, World, play
+from sandbox.node_state import asked_of
+from sandbox.nodes import RDMA_MODE_ANNOTATION
+from sandbox.sriov import SyncError, observed_interfaces, offered_resources, rdma_mode, synced, wanted_interfaces
+from sandbox.sriov_operator import CONFIG_DAEMON, OPERATOR_PLUGIN, PLUGIN_LABEL
+
+BARE = inventory(H100.model_copy(update={"vfs_per_nic": 0}))
+FIRST, SECOND = "0000:0c:00.0", "0000:0c:00.1"
+
+
+def policy(name: str = "rail", nics: Object | None = None, **spec: Any) -> Object:
+    asked = {"nodeSelector": {}, "numVfs": 1, "resourceName": name, "isRdma": True}
+    return {"metadata": {"name": name}, "spec": {**asked, "nicSelector": nics or {"rootDevices": [FIRST]}, **spec}}
+
+
+def wanted(*policies: Object, devices: tuple[SimulatedDevice, ...] = BARE) -> dict[str, int]:
+    return {item["pciAddress"]: item["numVfs"] for item in wanted_interfaces(policies, {}, devices)}
+
+
+def after(*policies: Object, devices: tuple[SimulatedDevice, ...] = BARE) -> tuple[SimulatedDevice, ...]:
+    return synced(wanted_interfaces(policies, {}, devices), (), devices)
+
+
+def offer(*policies: Object) -> dict[str, int]:
+    return offered_resources(wanted_interfaces(policies, {}, BARE), after(*policies), "nvidia.com")
+
+
+def node_with(*policies: Object, state: Object | None = None, over: bool = True, **world: Any) -> Outcome:
+    machine, pods = world.pop("machine", node(0)), world.pop("pods", {"daemon": operand_pod(CONFIG_DAEMON)})
+    sriov = SriovWorld(prefix="nvidia.com", policies=policies, **world)
+    return play(machine, pods, state, World(sriov=sriov), sync_is_over=over)
+
+
+def state_after(outcome: Outcome, state: Object | None = None) -> Object:
+    asked = outcome.state_spec if outcome.state_spec is not None else asked_of(state)
+    status = {**((state or {}).get("status") or {}), **(outcome.state_status or {})}
+    return {"metadata": {"annotations": {"sandbox.gpu-fabric/asked": json.dumps(asked)}}, "status": status}
+
+
+@pytest.mark.parametrize(
+    "nics",
+    [
+        {"rootDevices": [FIRST, SECOND]},
+        {"pfNames": ["rdma0", "rdma1"]},
+        {"vendor": "15b3", "deviceID": "1021", "pfNames": ["rdma0", "rdma1", "eth0"]},
+    ],
+)
+def test_a_policy_means_the_nics_that_meet_all_of_its_selectors(nics: Object) -> None:
+    assert wanted(policy(nics=nics)) == {FIRST: 1, SECOND: 1}
+
+
+def test_a_policy_whose_nics_are_not_there_asks_for_nothing() -> None:
+    assert wanted(policy(nics={"rootDevices": ["0000:77:00.0"]}), policy(nics={"deviceID": "101b"})) == {}
+
+
+def test_the_nics_of_the_nodes_own_network_are_never_meant() -> None:
+    assert len(wanted(policy(nics={"vendor": "15b3"}))) == H100.rails
+
+
+def test_a_policy_means_nodes_with_its_labels() -> None:
+    only = policy(nodeSelector={"pool": "a"})
+    assert wanted_interfaces([only], {"pool": "b"}, BARE) == []
+    assert len(wanted_interfaces([only], {"pool": "a", "more": "x"}, BARE)) == 1
+
+
+def test_virtual_functions_come_and_are_offered_under_the_policys_resource() -> None:
+    assert virtual_function_counts(after(policy(numVfs=4))) == {FIRST: 4}
+    assert offer(policy(numVfs=4)) == {"nvidia.com/rail": 4}
+
+
+def test_a_range_offers_a_part_and_another_policy_the_rest() -> None:
+    first = policy("first", {"pfNames": ["rdma0#0-2"]}, numVfs=4)
+    rest = policy("rest", {"pfNames": ["rdma0#3"]}, numVfs=4)
+    assert offer(first, rest) == {"nvidia.com/first": 3, "nvidia.com/rest": 1}
+
+
+def test_where_two_policies_overlap_the_lower_priority_number_wins() -> None:
+    assert offer(policy("low", priority=90), policy("high", priority=10)) == {"nvidia.com/high": 1}
+
+
+def test_more_virtual_functions_than_the_nic_can_have_fail() -> None:
+    with pytest.raises(SyncError, match=r"rdma0 .*: 128 virtual functions asked for, the NIC has at most 127"):
+        after(policy(numVfs=128))
+
+
+def test_a_nic_that_is_no_longer_asked_for_loses_its_virtual_functions() -> None:
+    made = after(policy(numVfs=2))
+    assert virtual_function_counts(synced((), [{"pciAddress": FIRST}], made)) == {}
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    [
+        ({"numVfs": 2}, "2 virtual functions asked for, and whoever manages the NIC made 1"),
+        ({"mtu": 9000}, "MTU 9000 asked for"),
+        ({"linkType": "ib"}, "link type IB asked for, the NIC's is ETH"),
+    ],
+)
+def test_on_nics_that_others_manage_nothing_more_is_possible_than_they_did(spec: Object, problem: str) -> None:
+    with pytest.raises(SyncError, match=problem):
+        after(policy(externallyManaged=True, **spec), devices=inventory(H100))
+
+
+def test_on_nics_that_others_manage_nothing_is_changed() -> None:
+    assert after(policy(externallyManaged=True), devices=inventory(H100)) == inventory(H100)
+
+
+def test_a_nodes_state_shows_its_nics_and_their_virtual_functions() -> None:
+    shown = {item["name"]: item for item in observed_interfaces(after(policy(numVfs=2)))}
+    assert [entry["pciAddress"] for entry in shown["rdma0"]["Vfs"]] == ["0000:0c:00.2", "0000:0c:00.4"]
+    assert (shown["rdma0"]["numVfs"], shown["rdma0"]["totalvfs"]) == (2, 127)
+    assert "numVfs" not in shown["rdma1"]
+
+
+def test_one_pool_configuration_sets_a_nodes_mode_and_two_leave_it_alone() -> None:
+    pool = {"spec": {"nodeSelector": {"matchLabels": {"pool": "a"}}, "rdmaMode": "exclusive"}}
+    assert rdma_mode([pool], {"pool": "a"}) == "exclusive"
+    assert rdma_mode([pool], {"pool": "b"}) is None
+    assert rdma_mode([pool, pool], {"pool": "a"}) is None
+
+
+def test_a_sync_is_in_progress_before_it_succeeds_and_only_then_are_the_virtual_functions_there() -> None:
+    begun = node_with(policy(numVfs=2))
+    assert (begun.state_status, begun.annotations, begun.waits) == ({"syncStatus": "InProgress"}, {}, True)
+    state = state_after(begun)
+
+    assert node_with(policy(numVfs=2), state=state, over=False).annotations == {}
+    done = node_with(policy(numVfs=2), state=state)
+    assert (done.state_status or {})["syncStatus"] == "Succeeded"
+    assert virtual_function_counts(devices_of({k: v or "" for k, v in done.annotations.items()})) == {FIRST: 2}
+    assert json.loads(done.annotations[MADE_ANNOTATION] or "") == {"nics": [FIRST]}
+    assert done.labels[PLUGIN_LABEL] == "Enabled"
+
+
+def test_what_is_impossible_fails_with_its_reason_and_changes_nothing() -> None:
+    impossible = policy(numVfs=128)
+    failed = node_with(impossible, state=state_after(node_with(impossible)))
+    assert (failed.state_status or {})["syncStatus"] == "Failed"
+    assert "at most 127" in (failed.state_status or {})["lastSyncError"]
+    assert failed.annotations == {}
+
+
+def test_a_node_that_is_as_its_policies_ask_is_left_alone() -> None:
+    begun = node_with()
+    state = state_after(begun)
+    assert (begun.state_status or {})["syncStatus"] == "Succeeded"
+    again = node_with(state=state, machine=node(0, labels={PLUGIN_LABEL: "Disabled"}))
+    assert again == Outcome()
+
+
+def test_without_the_config_daemon_on_a_node_nothing_happens_there() -> None:
+    assert node_with(policy(), pods={}) == Outcome()
+
+
+def test_when_the_policies_are_gone_the_node_is_as_before_even_if_the_operator_is_gone_too() -> None:
+    machine = node(1, rdma_mode="exclusive", made_by_sriov_operator=f'{{"nics":["{FIRST}"],"rdmaMode":"exclusive"}}')
+    outcome = node_with(machine=machine, pods={})
+    left = virtual_function_counts(devices_of({k: v or "" for k, v in outcome.annotations.items()}))
+    assert FIRST not in left
+    assert len(left) == H100.rails - 1
+    assert outcome.annotations[RDMA_MODE_ANNOTATION] == "shared"
+    assert outcome.annotations[MADE_ANNOTATION] is None
+
+
+def test_the_operators_plugin_waits_for_the_sync_and_is_restarted_when_its_resources_change() -> None:
+    pods = {"daemon": operand_pod(CONFIG_DAEMON), "plugin": operand_pod(OPERATOR_PLUGIN)}
+    machine = node(1, labels={PLUGIN_LABEL: "Enabled"})
+    state = state_after(node_with(policy(), machine=machine))
+    synced_state = state_after(node_with(policy(), machine=machine, state=state), state)
+
+    assert node_with(policy(), machine=machine, state=state, pods=pods).ready == []
+    assert node_with(policy(), machine=machine, state=synced_state, pods=pods).loads == {
+        "plugin": {"nvidia.com/rail": 1}
+    }
+    pods["plugin"] = operand_pod(OPERATOR_PLUGIN, loaded='{"nvidia.com/other":1}')
+    assert node_with(policy(), machine=machine, state=synced_state, pods=pods).restarts == ["plugin"]
