@@ -43,23 +43,16 @@ def beyond_this_version(plan: Plan) -> tuple[Finding, ...]:
     """Why this version cannot bring the stack up, by the support matrix; empty where it can."""
     row = plan.choices.row
     choices = plan.choices
-    has_ipam = row is not None and (choices.ipam is None or choices.ipam in row.up_ipams)
-    if row is not None and choices.provider in row.up_providers and has_ipam:
+    if row is not None and choices.provider in row.up_providers:
         return ()
-    ways = (
-        f"{row.model} by {row.manager} on {' or '.join(row.up_providers)}"
-        + (f" with addresses from {' or '.join(row.up_ipams)}" if row.up_ipams else "")
-        for row in catalog().support
-        if row.up_providers
-    )
-    by_ipam = row is not None and choices.provider in row.up_providers
-    source = f" with addresses from {choices.ipam}" if by_ipam else ""
+    up = (row for row in catalog().support if row.up_providers)
+    ways = (f"{row.model} by {row.manager} on {' or '.join(row.up_providers)}" for row in up)
     return (
         finding(
             "SUP007",
             dotted(("fabric", "model")),
-            f"{choices.model} by {choices.manager} on a cluster of provider {choices.provider}{source} can be planned, "
-            "but this version cannot bring it up yet",
+            f"{choices.model} by {choices.manager} on a cluster of provider {choices.provider} can be planned, but "
+            "this version cannot bring it up yet",
             f"`python -m fabric plan` works; brought up can be: {'; '.join(ways)}",
         ),
     )

@@ -32,8 +32,7 @@ def support_reference() -> str:
 
 
 def _cells(row: Support) -> tuple[str, ...]:
-    ipams = f" with {', '.join(row.up_ipams)}" if row.up_ipams else ""
-    up = f"{', '.join(row.up_providers)}{ipams}" if row.up_providers else "planned only"
+    up = ", ".join(row.up_providers) or "planned only"
     return (
         f"`{row.manager}`",
         f"`{row.model}`",

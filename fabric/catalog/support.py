@@ -14,8 +14,8 @@ from fabric.model import FrozenModel
 class Support(FrozenModel):
     """A manager with a model, and what each works with; the first entry of a list is the default.
 
-    `access` is what a pod holds: a virtual function, a physical one, or a share of one. `up_providers` and `up_ipams`
-    say with what this version can bring the row up; elsewhere it plans and proves only.
+    `access` is what a pod holds: a virtual function, a physical one, or a share of one. `up_providers`
+    says on whose clusters this version can bring the row up; elsewhere it plans and proves only.
     """
 
     manager: Literal["doks", "network-operator", "spiderpool"]
@@ -27,6 +27,5 @@ class Support(FrozenModel):
     ipams: tuple[Literal["nv-ipam", "whereabouts", "spiderpool", "host"], ...]
     providers: tuple[Literal["existing", "doks", "oke"], ...] = Field(min_length=1)
     up_providers: tuple[Literal["existing", "doks", "oke"], ...] = ()
-    up_ipams: tuple[Literal["nv-ipam", "whereabouts", "spiderpool", "host"], ...] = ()
     why: str
     source: str

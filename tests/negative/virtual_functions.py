@@ -9,6 +9,7 @@ from negative.mistake import Kind, Mistake, together, written, written_below
 
 _MAKER = "fabric.virtualFunctions"
 _VFS = "fabric.vfsPerNic"
+_PARTITION_KEYS = "software.networkOperator.partitionKeys"
 _BY_OPERATOR = ("sriov-operator", "externally-managed")
 
 
@@ -34,6 +35,10 @@ def _none_to_make(base: Base) -> Iterator[Mistake]:
     if base.maker is not None and base.line != "23.10":
         for maker in ("sriov-operator", "daemon-set", "externally-managed"):
             yield Mistake({_MAKER: maker, _VFS: 0}, _VFS)
+
+
+def _without_guids(base: Base) -> bool:
+    return base.maker is not None and base.model == "ib-sriov" and not base.at(_PARTITION_KEYS, None)
 
 
 def _image_nobody_takes(base: Base) -> bool:
@@ -69,6 +74,7 @@ KINDS = (
             where=lambda base: base.maker in _BY_OPERATOR,
         ),
     ),
+    Kind("InfiniBand functions get no GUIDs", "VFN011", written(_MAKER, "daemon-set", where=_without_guids)),
     Kind("no virtual functions are to be made", "DEV003", _none_to_make),
     Kind(
         "an image is named for a script that does not run",

@@ -54,7 +54,7 @@ def nics_can_be_named(case: Case) -> Iterator[Problem]:
         keys = "interface" if by_interface else "pci"
         yield Problem(
             dotted(("fabric", "rails")),
-            f"{group.shape.name} states {'not ' if by_interface else ''}{what} of rail"
+            f"{group.shape.name} {'does not state' if by_interface else 'states'} {what} of rail"
             f"{'s' if len(lacking) > 1 else ''} {_numbers(lacking)}",
             f"add rails: one entry {{rail: <number>, {keys}: <as on the nodes>}} for each",
         )

@@ -77,7 +77,8 @@ def nodes_are_rebooted(case: Case) -> Iterator[Problem]:
         yield Problem(
             _MAKER,
             "for RDMA mode exclusive the SR-IOV operator writes a kernel argument and reboots the nodes, one at a time",
-            "bring the stack up before jobs run, or write daemon-set, which switches the mode without a reboot",
+            "bring the stack up before jobs run, start the nodes in mode exclusive (kernel argument "
+            "ib_core.netns_mode=0), or write rdmaMode: shared",
         )
 
 
@@ -101,6 +102,18 @@ def mode_is_switched_on_an_idle_node(case: Case) -> Iterator[Problem]:
             "the kernel refuses the switch to exclusive while any pod has a network namespace of its own",
             "start the nodes in mode exclusive (kernel argument ib_core.netns_mode=0); a node that runs pods already "
             "needs one reboot",
+        )
+
+
+@check("VFN011")
+def infiniband_functions_get_guids(case: Case) -> Iterator[Problem]:
+    """Somebody gives the virtual functions of InfiniBand NICs their GUIDs."""
+    keys = case.spec.software.network_operator.partition_keys
+    if case.choices.virtual_functions == "daemon-set" and case.choices.link_type == "infiniband" and keys is None:
+        yield Problem(
+            _MAKER,
+            "the DaemonSet gives InfiniBand functions no GUIDs, and pods with one of zeros do not start",
+            "write sriov-operator, which gives them random ones, or add software.networkOperator.partitionKeys",
         )
 
 

@@ -9,6 +9,7 @@ _MAKER = "fabric.virtualFunctions"
 _DAEMON_SET = {_MAKER: "daemon-set"}
 _OPERATOR = {_MAKER: "sriov-operator"}
 _SHARED = {"fabric.rdmaMode": "shared"}
+_ALL_PCI = {"fabric.rails": [{"rail": rail, "pci": f"0000:{rail + 16:02x}:00.0"} for rail in range(8)]}
 _PCI = [{"rail": rail, "pci": f"0000:{rail + 16:02x}:00.0"} for rail in range(2)]
 
 CASES = (
@@ -52,6 +53,10 @@ CASES = (
     bad("VFN008", "sriov-operator", {"software.hostImage": "mirror.example.com/busybox:1"}, "software.hostImage"),
     bad("VFN008", "roce-macvlan", {"software.hostImage": "mirror.example.com/busybox:1"}, "software.hostImage"),
     irrelevant("VFN008", "sriov-operator"),
+    good("VFN011", "ib-sriov-pkey", _DAEMON_SET | _ALL_PCI),
+    bad("VFN011", "ib-sriov", _DAEMON_SET | _ALL_PCI, _MAKER),
+    irrelevant("VFN011", "guide-23-10"),
+    irrelevant("VFN011", "ib-sriov", _OPERATOR),
     good("VFN009", "sriov-operator"),
     good("VFN009", "node-kinds", _OPERATOR),
     good("VFN009", "node-kinds", {
