@@ -17,6 +17,10 @@ from fabric.plan import PlannedWait
 _PAUSE, _PATIENCE = 3.0, 60.0
 
 
+class NodeStatesError(pulumi.RunError):
+    """Nodes are not as wanted; the engine prints the message alone."""
+
+
 class Seen(NamedTuple):
     """The cluster at one moment: what each node that counts offers, and the operator's objects, by node."""
 
@@ -52,7 +56,7 @@ async def wait_until_synced(wait: PlannedWait, look: Look, say: Callable[[str], 
     """Look again and again until every node is as wanted.
 
     Raises:
-        RuntimeError: naming each node that is not, with the operator's own reason.
+        NodeStatesError: naming each node that is not, with the operator's own reason.
     """
     end = time.monotonic() + wait.timeout
     failing_since: dict[str, float] = {}
@@ -66,7 +70,7 @@ async def wait_until_synced(wait: PlannedWait, look: Look, say: Callable[[str], 
         failing_since = {node: failing_since.get(node, now) for node in lacks if _failed(wait, seen, node)}
         failed = [node for node, since in failing_since.items() if now - since > _PATIENCE]
         if failed or now > end:
-            raise RuntimeError(_complaint(wait, {node: lacks[node] for node in failed or lacks}, bool(failed)))
+            raise NodeStatesError(_complaint(wait, {node: lacks[node] for node in failed or lacks}, bool(failed)))
         text = f"{len(seen.nodes) - len(lacks)} of {len(seen.nodes)} nodes have their virtual functions"
         if text != said:
             say(text)
@@ -110,7 +114,7 @@ def _lack(wait: PlannedWait, seen: Seen, node: str) -> str:
         return f"{wait.field} is {value or 'not set'} {_at(state, wait.reason)}".rstrip()
     offered = seen.nodes[node]
     few = [name for name, least in wait.resources.items() if int(offered.get(name, "0")) < least]
-    return ", ".join(f"{offered.get(name, 'no')} of {wait.resources[name]} {name}" for name in few)
+    return ", ".join(f"{offered.get(name, '0')} of {wait.resources[name]} {name}" for name in few)
 
 
 def _failed(wait: PlannedWait, seen: Seen, node: str) -> bool:
@@ -120,8 +124,8 @@ def _failed(wait: PlannedWait, seen: Seen, node: str) -> bool:
 def _complaint(wait: PlannedWait, lacks: Mapping[str, str], failed: bool) -> str:
     if not lacks:
         return f"after {wait.timeout} s there is no node with {wait.having} and the labels {wait.nodes}"
-    when = "keep failing" if failed else f"have no virtual functions as planned after {wait.timeout} s"
-    return "\n".join([f"{len(lacks)} nodes {when}:", *(f"  {node}: {lack}" for node, lack in lacks.items())])
+    which = "kept failing" if failed else f"had no virtual functions as planned after {wait.timeout} s"
+    return "\n".join([f"nodes that {which}:", *(f"  {node}: {lack}" for node, lack in lacks.items())])
 
 
 def _at(item: Mapping[str, Any], path: str) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pulumi
+
 from components.cluster.existing import ExistingCluster
 from components.cluster.handle import ClusterHandle
 from components.namespaces import Namespaces
 from components.operators.gpu_operator import GpuOperator
-from components.operators.network_operator import NetworkOperator
+from components.operators.network_operator import NetworkOperator, NicPolicies
 from components.operators.sriov import SriovPolicies
 from components.operators.whereabouts import Whereabouts
 from components.rdma.host_preparation import CniPlugins, HostVirtualFunctions
@@ -16,7 +18,7 @@ from components.rdma.ip_pools import IpPools
 from components.rdma.nccl import NcclFiles
 from components.rdma.networks import FabricNetworks
 from components.resources import After
-from fabric.plan import Plan
+from fabric.plan import HelmRelease, Plan
 from stacks.outputs import StackOutputs, stack_outputs
 
 
@@ -33,41 +35,55 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
         if plan.gpu_operator is not None and plan.gpu_operator_ready is not None
         else None
     )
-    fabric = namespaces if plan.network_operator is None else _fabric(plan, cluster, namespaces, gpu)
+    fabric = (
+        namespaces if plan.network_operator is None else _fabric(plan, plan.network_operator, cluster, namespaces, gpu)
+    )
     NcclFiles("nccl", plan.nccl_config_maps, provider, (*namespaces, *fabric))
     return stack_outputs(plan, cluster)
 
 
-def _fabric(plan: Plan, cluster: ClusterHandle, namespaces: After, gpu: GpuOperator | None) -> After:
+def _fabric(
+    plan: Plan, chart: HelmRelease, cluster: ClusterHandle, namespaces: After, gpu: GpuOperator | None
+) -> After:
     """The Network Operator and everything that its networks need; gives the networks.
 
     The policy waits for the GPU operands, because it needs their node labels and because the container toolkit restarts
     the runtime under every pod. The chart needs neither and is installed at the same time as the GPU Operator's, unless
-    it holds a NodeFeatureRule (docs/decisions/0002). Virtual functions come before the device plug-in, which looks for
-    them when it starts.
+    it holds a NodeFeatureRule (docs/decisions/0002). Without a GPU Operator it is this chart that has nodes labelled.
     """
     provider = cluster.provider
     installed: After = namespaces if gpu is None else (*namespaces, gpu.installed)
-    # A DaemonSet whose nodes carry no labels yet counts as ready, with no pod anywhere.
-    labelled: After = namespaces if gpu is None else (*namespaces, gpu.ready)
-    plugins = CniPlugins("cni-plugins", plan.cni_plugins, provider, labelled).resources if plan.cni_plugins else ()
-    functions = (
-        HostVirtualFunctions("virtual-functions", plan.virtual_functions, provider, labelled).resources
-        if plan.virtual_functions
-        else ()
-    )
-    operator = NetworkOperator(
-        "network-operator",
-        plan,
-        provider,
-        after=installed if plan.network_operator_needs_nfd else namespaces,
-        policy_after=(*labelled, *functions),
-    )
-    ready: After = (*operator.ready, *plugins)
+    before: After = installed if plan.network_operator_needs_nfd else namespaces
+    if plan.policy_ready is not None:
+        # This chart makes the policy, so its operands start with it.
+        labelled: After = installed if gpu is None else (*installed, gpu.ready)
+        prepared = _on_nodes(plan, provider, labelled)
+        operator = NetworkOperator("network-operator", chart, provider, (*labelled, *prepared)).installed
+    else:
+        operator = NetworkOperator("network-operator", chart, provider, before).installed
+        # A DaemonSet whose nodes carry no labels yet counts as ready, with no pod anywhere.
+        labelled = (*namespaces, operator if gpu is None else gpu.ready)
+        prepared = _on_nodes(plan, provider, labelled)
+    policies = NicPolicies("nic-policies", plan, provider, (*labelled, operator, *prepared)).ready
+    ready: After = (operator, *prepared, *policies)
     if plan.sriov_synced is not None:
-        policies = SriovPolicies("sriov", plan.sriov_policies, plan.sriov_synced, cluster, ready)
-        ready = (*ready, *policies.ready)
+        made = SriovPolicies("sriov", plan.sriov_policies, plan.sriov_synced, cluster, (*labelled, operator, *policies))
+        ready = (*ready, *made.ready)
     if plan.whereabouts is not None:
         ready = (*ready, Whereabouts("whereabouts", plan.whereabouts, provider, namespaces).installed)
     pools = IpPools("ip-pools", plan.ip_pools, provider, ready).resources if plan.ip_pools else ()
     return FabricNetworks("networks", plan.networks, provider, (*namespaces, *ready, *pools)).resources
+
+
+def _on_nodes(plan: Plan, provider: pulumi.ProviderResource, labelled: After) -> After:
+    """What the stack puts on the nodes itself, before device plug-ins look at them."""
+    groups = (
+        (CniPlugins, "cni-plugins", plan.cni_plugins),
+        (HostVirtualFunctions, "virtual-functions", plan.virtual_functions),
+    )
+    return [
+        resource
+        for component, name, planned in groups
+        if planned
+        for resource in component(name, planned, provider, labelled).resources
+    ]

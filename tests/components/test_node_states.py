@@ -13,7 +13,7 @@ from programs import ROOT, STACKS, as_engine_config, stack_config
 from recording import Recording, record
 
 from components import node_states
-from components.node_states import Look, Seen, wait_until_synced
+from components.node_states import Look, NodeStatesError, Seen, wait_until_synced
 from fabric.plan import PlannedWait
 
 pytestmark = pytest.mark.components
@@ -80,7 +80,7 @@ def waited(look: Look, seconds: int = 30) -> list[str]:
 
 
 def complaint(look: Look, seconds: int = 30) -> str:
-    with pytest.raises(RuntimeError) as raised:
+    with pytest.raises(NodeStatesError) as raised:
         waited(look, seconds)
     return str(raised.value)
 
@@ -107,14 +107,14 @@ def test_a_state_of_an_earlier_wish_is_not_taken_for_done_while_functions_lack()
 def test_functions_that_never_come_are_counted_for_each_node() -> None:
     message = complaint(looks(seen(states("Succeeded", "Succeeded"), {"nvidia.com/gpu": "8"})), seconds=1)
 
-    assert "gpu-1: no of 8 nvidia.com/rail_00" in message
+    assert "gpu-1: 0 of 8 nvidia.com/rail_00" in message
     assert "gpu-0" not in message
 
 
 def test_a_node_that_keeps_failing_ends_the_wait_with_the_operators_reason() -> None:
     message = complaint(looks(seen(states("InProgress", "Failed", "the firmware allows 4 functions"))))
 
-    assert "keep failing" in message
+    assert "kept failing" in message
     assert "gpu-1: status.syncStatus is Failed the firmware allows 4 functions" in message
     assert "gpu-0" not in message
 

@@ -72,7 +72,7 @@ def test_virtual_functions_are_there_before_a_device_plug_in_looks_for_them(kube
     config = stack_config(STACKS["dev"], kubeconfig)
     config["gpu-fabric:fabric"]["virtualFunctions"] = "daemon-set"
     recording = run_program("dev", config)
-    policy, operator = "network-operator-nic-cluster-policy", "network-operator-network-operator"
+    policy, operator = "nic-policies-nic-cluster-policy", "network-operator-network-operator"
     functions = "virtual-functions-virtual-functions-nvidia-network-operator"
     assert recording.comes_after(policy, functions)
     assert not recording.comes_after(operator, functions)
@@ -85,13 +85,13 @@ def test_a_chart_that_makes_the_policy_itself_waits_for_all_that_the_policy_wait
     operator = "network-operator-network-operator"
     assert guide.comes_after(operator, "virtual-functions-virtual-functions-network-operator")
     assert guide.comes_after(operator, "gpu-operator-cluster-policy-ready")
-    assert guide.comes_after("network-operator-nic-cluster-policy-ready", operator)
+    assert guide.comes_after("nic-policies-nic-cluster-policy-ready", operator)
 
 
 def test_whereabouts_needs_its_namespace_alone(recorded: Callable[[str], Recording]) -> None:
     recording = recorded("whereabouts")
     assert not recording.comes_after("whereabouts-whereabouts", "gpu-operator-gpu-operator")
-    assert not recording.comes_after("whereabouts-whereabouts", "network-operator-nic-cluster-policy")
+    assert not recording.comes_after("whereabouts-whereabouts", "nic-policies-nic-cluster-policy")
 
 
 def test_a_chart_with_a_node_feature_rule_waits_for_the_chart_that_brings_its_definition(kubeconfig: Path) -> None:

@@ -45,6 +45,7 @@ ALWAYS = {
     "gpu-fabric:cluster:Namespaces",
     "gpu-fabric:operators:GpuOperator",
     "gpu-fabric:operators:NetworkOperator",
+    "gpu-fabric:operators:NicPolicies",
     "gpu-fabric:rdma:FabricNetworks",
     "gpu-fabric:rdma:NcclFiles",
 }
