@@ -22,8 +22,14 @@ DEV = project_root() / "Pulumi.dev.yaml"
 
 
 def planned_names(plan: Plan) -> set[str]:
-    """Names under which the cluster knows what the plan holds."""
-    return {release.name for release in plan.releases} | {entry.name for entry in plan.objects}
+    """Names under which the cluster knows what the plan makes, waits for and rolls."""
+    waited = (plan.gpu_operator_ready, plan.policy_ready)
+    return {
+        *(release.name for release in plan.releases),
+        *(entry.name for entry in plan.objects),
+        *(readiness.name for readiness in waited if readiness is not None),
+        *(rollout.daemon_set for rollout in plan.plugin_rollouts),
+    }
 
 
 @pytest.mark.parametrize("file", FILES, ids=[file.name for file in FILES])
@@ -38,7 +44,7 @@ def test_every_committed_stack_previews_and_creates_just_what_its_plan_holds(eng
         for state in kubernetes
         if not state["type"].startswith("pulumi:providers")
     }
-    assert names - {plan.gpu_operator_ready.name} == planned_names(plan)
+    assert names == planned_names(plan)
 
 
 def test_no_secret_shows_in_a_preview(engine: Engine) -> None:

@@ -11,9 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fabric.prepare import prepare
+from fabric.spec import read_document, stack_file, validate
+from sandbox.engine.commands import SandboxEngine, Stack
+from sandbox.engine.simulated import on_the_sandbox
 from sandbox.engine.workspace import StackState, Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
 from sandbox.kubernetes_api import Api, ApiError
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
 
 STACK = "dev"
 PODS = "/api/v1/namespaces/default/pods"
@@ -76,6 +82,19 @@ class Sandbox:
     def up(self) -> str:
         """What `make up` runs."""
         return self.run("up", *self.options) + self.run("pulumi", "up", *self.options)
+
+    def up_with(self, fabric: dict[str, Any]) -> None:
+        """Bring the stack up as if its file's section `fabric` said something more."""
+        document = on_the_sandbox(read_document(self.stack, project_root()), self.home)
+        sections = {**document.sections, "fabric": {**document.sections["fabric"], **fabric}}
+        document = document.model_copy(update={"sections": sections})
+        spec, problems = validate(document)
+        assert spec is not None, problems
+        stack = Stack(
+            self.stack, stack_file(self.stack, project_root()), spec, prepare(document, for_up=True), sections
+        )
+        engine = SandboxEngine(self.home, ensure(["core"], Progress(None)), lambda line: None)
+        assert engine.up(stack, as_json=False) == 0
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets masked."""

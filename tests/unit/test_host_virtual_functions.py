@@ -57,7 +57,7 @@ def test_counts_and_modes_of_the_stack_reach_the_nodes() -> None:
 
 def test_an_mtu_that_nobody_states_or_that_infiniband_ignores_is_left_alone() -> None:
     ethernet = plan_of("sriov-dpdk", BY_DAEMON_SET)
-    infiniband = plan_of("ib-sriov", BY_DAEMON_SET)
+    infiniband = plan_of("ib-sriov-pkey", BY_DAEMON_SET)
 
     assert [environment(only(plan))["MTU"] for plan in (ethernet, infiniband)] == ["", ""]
 

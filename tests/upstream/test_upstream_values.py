@@ -97,6 +97,10 @@ def test_a_misspelt_key_would_be_seen(upstream_values: UpstreamValues) -> None:
     assert list(unknown_keys(misspelt, upstream_values("gpu-operator", "v26.3.3"))) == ["driver.enable"]
 
 
+# Keys that a chart's templates read, and that its values hold in a comment only.
+COMMENTED_OUT = {("network-operator", "23.10.0"): {"nodeAffinity": (), "tolerations": ()}}
+
+
 def upstream_version(chart: str, version: str) -> str:
     return LAST_PUBLIC_CANDIDATE.get((chart, version), version)
 
@@ -107,7 +111,7 @@ def test_the_known_keys_are_those_of_the_real_chart_two_levels_deep(
 ) -> None:
     theirs = upstream_values(chart, upstream_version(chart, version))
     below = {key: tuple(value) if isinstance(value, Mapping) else () for key, value in theirs.items()}
-    assert catalog().chart_keys.known_keys[chart][version] == below
+    assert catalog().chart_keys.known_keys[chart][version] == below | COMMENTED_OUT.get((chart, version), {})
 
 
 @pytest.mark.parametrize(("chart", "version"), KNOWN)
