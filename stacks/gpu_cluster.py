@@ -53,37 +53,32 @@ def _fabric(
     """
     provider = cluster.provider
     installed: After = namespaces if gpu is None else (*namespaces, gpu.installed)
-    before: After = installed if plan.network_operator_needs_nfd else namespaces
-    if plan.policy_ready is not None:
-        # This chart makes the policy, so its operands start with it.
-        labelled: After = installed if gpu is None else (*installed, gpu.ready)
-        prepared = _on_nodes(plan, provider, labelled)
-        operator = NetworkOperator("network-operator", chart, provider, (*labelled, *prepared)).installed
-    else:
+    if plan.policy_ready is None:
+        before = installed if plan.network_operator_needs_nfd else namespaces
         operator = NetworkOperator("network-operator", chart, provider, before).installed
         # A DaemonSet whose nodes carry no labels yet counts as ready, with no pod anywhere.
-        labelled = (*namespaces, operator if gpu is None else gpu.ready)
-        prepared = _on_nodes(plan, provider, labelled)
-    policies = NicPolicies("nic-policies", plan, provider, (*labelled, operator, *prepared)).ready
-    ready: After = (operator, *prepared, *policies)
+        labelled: After = (*namespaces, operator if gpu is None else gpu.ready)
+        functions = _virtual_functions(plan, provider, labelled)
+    else:
+        # This chart makes the policy, so its operands start with it.
+        labelled = installed if gpu is None else (*installed, gpu.ready)
+        functions = _virtual_functions(plan, provider, labelled)
+        operator = NetworkOperator("network-operator", chart, provider, (*labelled, *functions)).installed
+    policies: After = (operator, *NicPolicies("nic-policies", plan, provider, (*labelled, operator, *functions)).ready)
     if plan.sriov_synced is not None:
-        made = SriovPolicies("sriov", plan.sriov_policies, plan.sriov_synced, cluster, (*labelled, operator, *policies))
-        ready = (*ready, *made.ready)
-    if plan.whereabouts is not None:
-        ready = (*ready, Whereabouts("whereabouts", plan.whereabouts, provider, namespaces).installed)
-    pools = IpPools("ip-pools", plan.ip_pools, provider, ready).resources if plan.ip_pools else ()
-    return FabricNetworks("networks", plan.networks, provider, (*namespaces, *ready, *pools)).resources
-
-
-def _on_nodes(plan: Plan, provider: pulumi.ProviderResource, labelled: After) -> After:
-    """What the stack puts on the nodes itself, before device plug-ins look at them."""
-    groups = (
-        (CniPlugins, "cni-plugins", plan.cni_plugins),
-        (HostVirtualFunctions, "virtual-functions", plan.virtual_functions),
+        policies = SriovPolicies("sriov", plan.sriov_policies, plan.sriov_synced, cluster, (*labelled, *policies)).ready
+    pools = IpPools("ip-pools", plan.ip_pools, provider, policies).resources if plan.ip_pools else ()
+    plugins: After = (
+        CniPlugins("cni-plugins", plan.cni_plugins, provider, labelled).resources if plan.cni_plugins else ()
     )
-    return [
-        resource
-        for component, name, planned in groups
-        if planned
-        for resource in component(name, planned, provider, labelled).resources
-    ]
+    if plan.whereabouts is not None:
+        plugins = (*plugins, Whereabouts("whereabouts", plan.whereabouts, provider, namespaces).installed)
+    before_networks = (*namespaces, *policies, *pools, *plugins)
+    return FabricNetworks("networks", plan.networks, provider, before_networks).resources
+
+
+def _virtual_functions(plan: Plan, provider: pulumi.ProviderResource, labelled: After) -> After:
+    """The functions that the stack makes itself, before device plug-ins look for them."""
+    if not plan.virtual_functions:
+        return ()
+    return HostVirtualFunctions("virtual-functions", plan.virtual_functions, provider, labelled).resources

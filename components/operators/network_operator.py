@@ -35,9 +35,9 @@ class NicPolicies(pulumi.ComponentResource):
     """Applies the policies and waits until the operator says that they are ready, everywhere.
 
     Where the line's chart makes the policy, that one is waited for. Must exist before: the operator, node labels, and
-    what device plug-ins look for when they start; their pods are made anew when their configuration changes. Address
-    pools come after `ready`, for only then does the operator bring their definitions. Torn down while the operator
-    runs.
+    what device plug-ins look for when they start. Address pools come after `ready`, for only then does the operator
+    bring their definitions; nothing waits for device plug-ins to be made anew, which their changed configuration takes,
+    but the end of the run. Torn down while the operator runs.
     """
 
     ready: tuple[pulumi.Resource, ...]
@@ -61,5 +61,7 @@ class NicPolicies(pulumi.ComponentResource):
         options = child_options(self, provider, (*after, *first))
         policies = [*first, *(custom_resource(name, planned, options) for planned in plan.node_policies)]
         options = child_options(self, provider, (*after, *policies))
-        self.ready = (*policies, *(roll_out(name, planned, options) for planned in plan.plugin_rollouts))
+        for planned in plan.plugin_rollouts:
+            roll_out(name, planned, options)
+        self.ready = tuple(policies)
         self.register_outputs({"policies": len(policies)})

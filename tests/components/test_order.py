@@ -37,7 +37,6 @@ CHAIN: list[tuple[str | tuple[str, ...], str | tuple[str, ...]]] = [
     (CHART, NETWORK),
     (ON_NODES, NETWORK),
     (NODE_POLICY, NETWORK),
-    (ROLL_OUT, NETWORK),
     (SRIOV_POLICY, NETWORK),
     (POOL, NETWORK),
 ]
