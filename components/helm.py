@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
+from components.resources import After, child_options
 from fabric.plan import ChartReference, HelmRelease
 
 
@@ -50,3 +53,22 @@ def _repository(chart: ChartReference) -> RepositoryOptsArgs | None:
     if chart.repository is None or chart.repository.startswith("oci://"):
         return None
     return RepositoryOptsArgs(repo=chart.repository)
+
+
+class ChartOperator(pulumi.ComponentResource):
+    """An operator that is its chart and nothing more; subclasses say which. What needs it comes after `installed`."""
+
+    type_token: ClassVar[str]
+    installed: pulumi.Resource
+
+    def __init__(
+        self,
+        name: str,
+        planned: HelmRelease,
+        provider: pulumi.ProviderResource,
+        after: After,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(self.type_token, name, None, opts)
+        self.installed = release(name, planned, child_options(self, provider, after))
+        self.register_outputs({"version": planned.chart.version})

@@ -86,7 +86,7 @@ def _as_it_joins(spec: StackSpec, shape: Shape) -> dict[str, str]:
     Where the stack's own software makes the virtual functions and sets the mode, a node has neither when it joins.
     """
     from fabric.plan.choices import choices_of
-    from sandbox.inventory import inventory_annotation
+    from sandbox.hardware.inventory import inventory_annotation
 
     choices = choices_of(spec, shape, spec.catalog)
     # part of a node's definition, so that one that another stack has configured starts anew

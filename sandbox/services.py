@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -110,13 +109,9 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
             environment=(("KWOK_WORKDIR", str(home.root / "kwok")),),
         ),
     ]
-    hardware = importlib.util.find_spec("sandbox.hardware")
-    if hardware and hardware.origin:
-        package = Path(hardware.origin).parent
-        own = sorted(package.glob("*.py"))
-        command = (sys.executable, "-m", "sandbox.hardware", "--kubeconfig", str(home.kubeconfig))
-        found.append(Service("hardware", command, needs=("kube-apiserver",), sources=tuple(own)))
-    return found
+    own = tuple(sorted((Path(__file__).parent / "hardware").glob("*.py")))
+    command = (sys.executable, "-m", "sandbox.hardware", "--kubeconfig", str(home.kubeconfig))
+    return [*found, Service("hardware", command, needs=("kube-apiserver",), sources=own)]
 
 
 def to_restart(all_services: list[Service], is_current: Callable[[Service], bool]) -> list[Service]:

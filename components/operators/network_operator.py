@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pulumi
 
-from components.helm import release
+from components.helm import ChartOperator
 from components.resources import After, await_readiness, child_options, custom_resource, roll_out
-from fabric.plan import HelmRelease, Plan
+from fabric.plan import Plan
 
 
-class NetworkOperator(pulumi.ComponentResource):
+class NetworkOperator(ChartOperator):
     """Installs the chart.
 
     Must exist before: its namespace, and Node Feature Discovery's definitions where the chart holds a rule of it. A
     chart that makes the policy itself starts the operands at once, so what those need comes before it, too.
     """
 
-    installed: pulumi.Resource
-
-    def __init__(
-        self,
-        name: str,
-        planned: HelmRelease,
-        provider: pulumi.ProviderResource,
-        after: After,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        super().__init__("gpu-fabric:operators:NetworkOperator", name, None, opts)
-        self.installed = release(name, planned, child_options(self, provider, after))
-        self.register_outputs({"version": planned.chart.version})
+    type_token: ClassVar[str] = "gpu-fabric:operators:NetworkOperator"
 
 
 class NicPolicies(pulumi.ComponentResource):

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import pulumi
+from typing import ClassVar
 
-from components.helm import release
-from components.resources import After, child_options
-from fabric.plan import HelmRelease
+from components.helm import ChartOperator
 
 
-class Whereabouts(pulumi.ComponentResource):
+class Whereabouts(ChartOperator):
     """Installs the chart, which lays the plug-in into the nodes.
 
-    Must exist before: its namespace. Networks that name it come after `installed`.
+    Must exist before: its namespace. Networks that name it come after.
     """
 
-    installed: pulumi.Resource
-
-    def __init__(
-        self,
-        name: str,
-        planned: HelmRelease,
-        provider: pulumi.ProviderResource,
-        after: After,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        super().__init__("gpu-fabric:operators:Whereabouts", name, None, opts)
-        self.installed = release(name, planned, child_options(self, provider, after))
-        self.register_outputs({"version": planned.chart.version})
+    type_token: ClassVar[str] = "gpu-fabric:operators:Whereabouts"

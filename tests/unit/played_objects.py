@@ -8,8 +8,8 @@ from typing import Any
 
 from fabric.catalog import catalog
 from fabric.k8s.mellanox import NIC_LABEL
-from sandbox.inventory import inventory_annotation
-from sandbox.operands import OPERAND_LABEL
+from sandbox.hardware.inventory import inventory_annotation
+from sandbox.hardware.operands import OPERAND_LABEL
 
 Object = dict[str, Any]
 

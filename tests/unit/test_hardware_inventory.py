@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from fabric.catalog import FrontEndNic, Nic, Shape, catalog
-from sandbox.inventory import (
+from sandbox.hardware.inventory import (
     FRONT_END_DOMAIN,
     INVENTORY_ANNOTATION,
     MADE_UP_ID,

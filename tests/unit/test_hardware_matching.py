@@ -8,8 +8,8 @@ import pytest
 from fabric.catalog import catalog
 from fabric.k8s.device_plugin import SriovDevicePluginConfig
 from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
-from sandbox.advertise import advertised, shared
-from sandbox.inventory import SimulatedDevice, inventory
+from sandbox.hardware.advertise import advertised, shared
+from sandbox.hardware.inventory import SimulatedDevice, inventory
 
 H100 = catalog().shapes["BM.GPU.H100.8"]
 A100 = catalog().shapes["BM.GPU.A100-v2.8"]

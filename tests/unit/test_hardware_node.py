@@ -10,12 +10,12 @@ import pytest
 from played_objects import IMAGE, Object, config_maps, node, operand_pod, shared_config, sriov_config
 
 from fabric.prepare import prepare_stack
-from sandbox.device_plugins import LOADED_ANNOTATION, readiness_patch, started
-from sandbox.inventory import devices_of, virtual_function_counts
-from sandbox.node_agent import ADVERTISED_ANNOTATION, Outcome, World, node_patch, play
+from sandbox.hardware.device_plugins import LOADED_ANNOTATION, readiness_patch, started
+from sandbox.hardware.inventory import devices_of, virtual_function_counts
+from sandbox.hardware.node_agent import ADVERTISED_ANNOTATION, Outcome, World, node_patch, play
+from sandbox.hardware.operands import DRIVER, DRIVER_WAIT_LABEL, RDMA_PLUGIN, SRIOV_PLUGIN
+from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL, setup_of
 from sandbox.nodes import RDMA_MODE_ANNOTATION
-from sandbox.operands import DRIVER, DRIVER_WAIT_LABEL, RDMA_PLUGIN, SRIOV_PLUGIN
-from sandbox.virtual_functions import COMPONENT, COMPONENT_LABEL, setup_of
 
 STACKS = Path(__file__).resolve().parents[1] / "stacks"
 SETTLED = {DRIVER_WAIT_LABEL: "false"}

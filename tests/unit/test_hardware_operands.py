@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from played_objects import IMAGE, NAMESPACE, Object, cluster_policy, node_policy, shared_config, sriov_config
 
-from sandbox.operands import Installed, installed, operands_of
-from sandbox.policy_status import refusal, status_of, status_patch
+from sandbox.hardware.operands import Installed, installed, operands_of
+from sandbox.hardware.policy_status import refusal, status_of, status_patch
 
 HERE = Installed(NAMESPACE)
 NETWORK = {"multus": IMAGE, "cniPlugins": IMAGE}

@@ -8,12 +8,19 @@ from typing import Any
 import pytest
 from played_objects import H100, Object, node, operand_pod
 
-from sandbox.inventory import SimulatedDevice, devices_of, inventory, virtual_function_counts
-from sandbox.node_agent import MADE_ANNOTATION, Outcome, SriovWorld, World, play
-from sandbox.node_state import asked_of
+from sandbox.hardware.inventory import SimulatedDevice, devices_of, inventory, virtual_function_counts
+from sandbox.hardware.node_agent import MADE_ANNOTATION, Outcome, SriovWorld, World, play
+from sandbox.hardware.node_state import asked_of
+from sandbox.hardware.sriov import (
+    SyncError,
+    observed_interfaces,
+    offered_resources,
+    rdma_mode,
+    synced,
+    wanted_interfaces,
+)
+from sandbox.hardware.sriov_operator import CONFIG_DAEMON, OPERATOR_PLUGIN, PLUGIN_LABEL
 from sandbox.nodes import RDMA_MODE_ANNOTATION
-from sandbox.sriov import SyncError, observed_interfaces, offered_resources, rdma_mode, synced, wanted_interfaces
-from sandbox.sriov_operator import CONFIG_DAEMON, OPERATOR_PLUGIN, PLUGIN_LABEL
 
 BARE = inventory(H100.model_copy(update={"vfs_per_nic": 0}))
 FIRST, SECOND = "0000:0c:00.0", "0000:0c:00.1"

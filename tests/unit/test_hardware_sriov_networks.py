@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sandbox.sriov_networks import UnusableNetworkError, definition_of
-from sandbox.sriov_operator import daemon_sets, resource_prefix
+from sandbox.hardware.sriov_networks import UnusableNetworkError, definition_of
+from sandbox.hardware.sriov_operator import daemon_sets, resource_prefix
 
 
 def network(kind: str = "SriovNetwork", **spec: Any) -> dict[str, Any]:

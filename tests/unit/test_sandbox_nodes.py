@@ -11,7 +11,7 @@ import yaml
 
 from fabric.catalog import catalog
 from fabric.spec import StackSpec, load_stack
-from sandbox.inventory import devices_of
+from sandbox.hardware.inventory import devices_of
 from sandbox.kubernetes_api import Api, ApiError
 from sandbox.nodes import RDMA_MODE_ANNOTATION, desired_nodes, reconcile_nodes
 

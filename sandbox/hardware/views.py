@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from sandbox.operands import NETWORK_OPERATOR, OPERAND_LABEL, PLAYED_LABEL
-from sandbox.sriov_operator import SRIOV_OPERATOR
-from sandbox.virtual_functions import COMPONENT, COMPONENT_LABEL
-from sandbox.watching import Definitions, Watched, WatchedDefinitions
+from sandbox.hardware.operands import NETWORK_OPERATOR, OPERAND_LABEL, PLAYED_LABEL
+from sandbox.hardware.sriov_operator import SRIOV_OPERATOR
+from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL
+from sandbox.hardware.watching import Definitions, Watched, WatchedDefinitions
 
 _SRIOV_GROUP = "sriovnetwork.openshift.io/v1"
 _OPERATOR_NAMES = f"app.kubernetes.io/name in ({NETWORK_OPERATOR},{SRIOV_OPERATOR})"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME
-from sandbox.operands import (
+from sandbox.hardware.operands import (
     POLICY_LABEL,
     REVISION_ANNOTATION,
     STATE_LABEL,

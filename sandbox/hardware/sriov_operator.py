@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sandbox.operands import OPERAND_LABEL, PLAYED_LABEL, owner_reference, with_revision
+from sandbox.hardware.operands import OPERAND_LABEL, PLAYED_LABEL, owner_reference, with_revision
 
 Object = dict[str, Any]
 

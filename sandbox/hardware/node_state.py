@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fabric.k8s.base import compact_json
-from sandbox.device_plugins import annotations_of
-from sandbox.operands import owner_reference
+from sandbox.hardware.device_plugins import annotations_of
+from sandbox.hardware.operands import owner_reference
 
 Object = dict[str, Any]
 

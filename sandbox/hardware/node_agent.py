@@ -15,7 +15,7 @@ from typing import Any
 
 from fabric.k8s.base import compact_json
 from fabric.k8s.mellanox import NIC_LABEL
-from sandbox.device_plugins import (
+from sandbox.hardware.device_plugins import (
     annotations_of,
     configuration,
     is_plugin,
@@ -24,13 +24,20 @@ from sandbox.device_plugins import (
     matched,
     runs,
 )
-from sandbox.inventory import INVENTORY_ANNOTATION, SimulatedDevice, annotation_of, devices_of
-from sandbox.node_state import asked_of, status_of_sync
+from sandbox.hardware.inventory import INVENTORY_ANNOTATION, SimulatedDevice, annotation_of, devices_of
+from sandbox.hardware.node_state import asked_of, status_of_sync
+from sandbox.hardware.operands import DRIVER, DRIVER_WAIT_LABEL, OPERAND_LABEL
+from sandbox.hardware.sriov import (
+    SyncError,
+    observed_interfaces,
+    offered_resources,
+    rdma_mode,
+    synced,
+    wanted_interfaces,
+)
+from sandbox.hardware.sriov_operator import CONFIG_DAEMON, OPERATOR_PLUGIN, PLUGIN_LABEL
+from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL, setup_of
 from sandbox.nodes import RDMA_MODE_ANNOTATION
-from sandbox.operands import DRIVER, DRIVER_WAIT_LABEL, OPERAND_LABEL
-from sandbox.sriov import SyncError, observed_interfaces, offered_resources, rdma_mode, synced, wanted_interfaces
-from sandbox.sriov_operator import CONFIG_DAEMON, OPERATOR_PLUGIN, PLUGIN_LABEL
-from sandbox.virtual_functions import COMPONENT, COMPONENT_LABEL, setup_of
 
 Object = dict[str, Any]
 

@@ -7,17 +7,24 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 
 from fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
-from sandbox.device_plugins import labels_of
+from sandbox.hardware.device_plugins import labels_of
+from sandbox.hardware.node_agent import SriovWorld, World
+from sandbox.hardware.node_state import state_of_node
+from sandbox.hardware.operands import (
+    DRIVER_WAIT_LABEL,
+    NETWORK_OPERATOR,
+    PLAYED_LABEL,
+    POLICY_LABEL,
+    installed,
+    operands_of,
+)
+from sandbox.hardware.policy_status import refusal, status_of, status_patch
+from sandbox.hardware.sriov_networks import UnusableNetworkError, definition_of
+from sandbox.hardware.sriov_operator import CONFIG_NAME, SRIOV_OPERATOR, daemon_sets, resource_prefix
+from sandbox.hardware.views import Views
+from sandbox.hardware.watching import Watched, key_of
+from sandbox.hardware.writing import Writer
 from sandbox.kubernetes_api import Object
-from sandbox.node_agent import SriovWorld, World
-from sandbox.node_state import state_of_node
-from sandbox.operands import DRIVER_WAIT_LABEL, NETWORK_OPERATOR, PLAYED_LABEL, POLICY_LABEL, installed, operands_of
-from sandbox.policy_status import refusal, status_of, status_patch
-from sandbox.sriov_networks import UnusableNetworkError, definition_of
-from sandbox.sriov_operator import CONFIG_NAME, SRIOV_OPERATOR, daemon_sets, resource_prefix
-from sandbox.views import Views
-from sandbox.watching import Watched, key_of
-from sandbox.writing import Writer
 
 # After a change of an operand or of a node's label its DaemonSet looks ready until Kubernetes has seen the change.
 SETTLE_S = 0.5

@@ -8,8 +8,8 @@ from typing import Any
 
 from fabric.k8s.base import compact_json
 from fabric.k8s.cni import RESOURCE_NAME_ANNOTATION
-from sandbox.operands import PLAYED_LABEL, with_revision
-from sandbox.sriov_operator import SRIOV_OPERATOR
+from sandbox.hardware.operands import PLAYED_LABEL, with_revision
+from sandbox.hardware.sriov_operator import SRIOV_OPERATOR
 
 Object = dict[str, Any]
 

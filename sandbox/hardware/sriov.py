@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sandbox.advertise import numbers
-from sandbox.inventory import SimulatedDevice, virtual_function_counts, with_virtual_functions
+from sandbox.hardware.advertise import numbers
+from sandbox.hardware.inventory import SimulatedDevice, virtual_function_counts, with_virtual_functions
 
 Object = dict[str, Any]
 

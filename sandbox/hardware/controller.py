@@ -1,36 +1,26 @@
-"""Plays the operators and the hardware of simulated nodes: `python -m sandbox.hardware --kubeconfig FILE`.
-
-It does what NVIDIA's Network Operator, the SR-IOV operator, their daemons and the kubelets' device plug-ins do, as far
-as the cluster shows it: operands come from the policies that are really installed, a node offers what the plug-in pods
-on it have loaded, virtual functions are there when somebody has made them. What each of them decides is in modules of
-its own, without a cluster; here is only when they are asked, and how their answers get written.
-
-All state is in the cluster, so a restart goes on where it stopped.
-"""
+"""The loop: when whom is asked what follows from the cluster as it is, and how the answers get written."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import math
-import signal
 import threading
 import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from sandbox.device_plugins import readiness_patch, runs, started
-from sandbox.inventory import INVENTORY_ANNOTATION
+from sandbox.hardware.device_plugins import readiness_patch, runs, started
+from sandbox.hardware.inventory import INVENTORY_ANNOTATION
+from sandbox.hardware.node_agent import Outcome, World, node_patch, play
+from sandbox.hardware.node_state import status_body
+from sandbox.hardware.operands import DRIVER_WAIT_LABEL
+from sandbox.hardware.operators import Operators
+from sandbox.hardware.views import Views
+from sandbox.hardware.watching import RETRY_S
+from sandbox.hardware.writing import Writer
 from sandbox.kubernetes_api import STRATEGIC_PATCH, Object
-from sandbox.node_agent import Outcome, World, node_patch, play
-from sandbox.node_state import status_body
-from sandbox.operands import DRIVER_WAIT_LABEL
-from sandbox.operators import Operators
-from sandbox.views import Views
-from sandbox.watching import RETRY_S
-from sandbox.writing import Writer
 
 # What a sync of the SR-IOV operator takes here; a real one takes seconds to minutes, with a reboot more.
 SYNC_S = 1.0
@@ -150,21 +140,3 @@ class Controller:
         if problem and problem != self._complaints.get(about):
             log.error("%s: %s", about, problem)
         self._complaints[about] = problem
-
-
-def main() -> None:
-    """Runs until SIGTERM or SIGINT."""
-    parser = argparse.ArgumentParser(
-        prog="python -m sandbox.hardware", description="Plays the operators and the hardware of simulated nodes."
-    )
-    parser.add_argument("--kubeconfig", type=Path, required=True)
-    arguments = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-    Controller(arguments.kubeconfig).run(stopped)
-
-
-if __name__ == "__main__":
-    main()

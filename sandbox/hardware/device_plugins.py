@@ -16,10 +16,10 @@ from pydantic import ValidationError
 from fabric.k8s.base import KubernetesModel, compact_json
 from fabric.k8s.device_plugin import SriovDevicePluginConfig
 from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
-from sandbox.advertise import advertised, shared
-from sandbox.inventory import INVENTORY_ANNOTATION, devices_of
+from sandbox.hardware.advertise import advertised, shared
+from sandbox.hardware.inventory import INVENTORY_ANNOTATION, devices_of
+from sandbox.hardware.operands import OPERAND_LABEL, RDMA_PLUGIN, SRIOV_PLUGIN
 from sandbox.nodes import RDMA_MODE_ANNOTATION
-from sandbox.operands import OPERAND_LABEL, RDMA_PLUGIN, SRIOV_PLUGIN
 
 Object = dict[str, Any]
 _Config = TypeVar("_Config", bound=KubernetesModel)

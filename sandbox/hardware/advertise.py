@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from fabric.k8s.device_plugin import DeviceSelectors, SriovDevicePluginConfig, SriovResource
 from fabric.k8s.rdma_device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig
-from sandbox.inventory import SimulatedDevice
+from sandbox.hardware.inventory import SimulatedDevice
 
 
 def advertised(config: SriovDevicePluginConfig, devices: Sequence[SimulatedDevice]) -> dict[str, int]:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sandbox.hardware.policy_status import is_current
+from sandbox.hardware.watching import Watched, key_of
 from sandbox.kubernetes_api import MERGE_PATCH, Api, ApiError, Object
-from sandbox.policy_status import is_current
-from sandbox.watching import Watched, key_of
 
 _PLURALS = {
     "ConfigMap": "configmaps",

@@ -1,0 +1,29 @@
+"""Plays the operators and the hardware of simulated nodes until it is told to stop."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import threading
+from pathlib import Path
+
+from sandbox.hardware.controller import Controller
+
+
+def main() -> None:
+    """Runs until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(
+        prog="python -m sandbox.hardware", description="Plays the operators and the hardware of simulated nodes."
+    )
+    parser.add_argument("--kubeconfig", type=Path, required=True)
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    Controller(arguments.kubeconfig).run(stopped)
+
+
+if __name__ == "__main__":
+    main()
