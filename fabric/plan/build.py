@@ -10,9 +10,8 @@ from fabric.k8s.mellanox import NIC_LABEL
 from fabric.plan import operators
 from fabric.plan.addresses import AddressPlan
 from fabric.plan.case import Case, NodeGroup, case_of
-from fabric.plan.cni_plugins import cni_plugins
 from fabric.plan.devices import shared_plugin_config, sriov_plugin_config
-from fabric.plan.host import virtual_functions
+from fabric.plan.host import cni_plugins, virtual_functions
 from fabric.plan.ipam import pool_objects
 from fabric.plan.nccl_files import nccl_config_maps, plan_nccl_files
 from fabric.plan.networks import networks

@@ -19,6 +19,14 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         sandbox.run("down")
 
 
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """A sandbox of the module's own, in which nothing was ever installed; stacks are tried on it."""
+    sandbox = Sandbox(tmp_path_factory.mktemp("cluster"))
+    yield sandbox
+    sandbox.run("down")
+
+
 @pytest.fixture
 def stack_up(sandbox: Sandbox) -> Sandbox:
     """The sandbox with the dev stack up; whoever took it down is put right first."""

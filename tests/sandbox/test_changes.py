@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,13 +10,6 @@ from driver import Sandbox, until
 pytestmark = pytest.mark.sandbox
 
 GPU = "nvidia.com/gpu"
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    sandbox = Sandbox(tmp_path_factory.mktemp("changes"))
-    yield sandbox
-    sandbox.run("down")
 
 
 def everywhere(sandbox: Sandbox, resource: str, devices: int) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 from driver import PODS, Sandbox, until
@@ -27,13 +26,6 @@ MODELS = {
     "node-kinds": ("nvidia.com/rail_00", 1),
     "whereabouts": ("rdma/rail_00", 4),
 }
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    sandbox = Sandbox(tmp_path_factory.mktemp("models"))
-    yield sandbox
-    sandbox.run("down")
 
 
 def job_of(sandbox: Sandbox) -> Object:

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from driver import Sandbox
 from test_models import assert_whole_life
 
 pytestmark = pytest.mark.sandbox
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    sandbox = Sandbox(tmp_path_factory.mktemp("old-line"))
-    yield sandbox
-    sandbox.run("down")
 
 
 def test_the_oke_guides_stack_comes_up_runs_a_job_stays_as_it_is_and_goes(cluster: Sandbox) -> None:

@@ -9,26 +9,18 @@ from fabric.k8s.apps import (
     ConfigMapFiles,
     Container,
     DaemonSet,
-    DaemonSetSpec,
     ExecAction,
     HostPath,
-    PodSpec,
-    PodTemplate,
-    PodTemplateMetadata,
     ReadinessProbe,
-    RollingUpdate,
     SecurityContext,
-    UpdateStrategy,
     Volume,
     VolumeMount,
 )
 from fabric.k8s.base import ObjectMeta
 from fabric.k8s.core import ConfigMap
-from fabric.k8s.mellanox import NIC_LABEL
-from fabric.k8s.scheduling import EnvVar, LabelSelector
+from fabric.k8s.scheduling import EnvVar
 from fabric.plan.case import Case, NodeGroup
-from fabric.plan.cni_plugins import COMPONENT_LABEL
-from fabric.plan.operators import tolerations
+from fabric.plan.host.daemon import COMPONENT_LABEL, namespace_of, node_daemon
 from fabric.plan.rails import group_rails
 from fabric.plan.records import PlannedObject
 
@@ -50,7 +42,7 @@ def virtual_functions(case: Case) -> tuple[PlannedObject, ...]:
     """The script and a DaemonSet per kind of nodes, ready where every NIC has its functions; none by other makers."""
     if case.choices.virtual_functions != "daemon-set":
         return ()
-    namespace, script = case.line.charts["network-operator"].namespace, virtual_functions_script()
+    namespace, script = namespace_of(case), virtual_functions_script()
     files = ConfigMap(
         metadata=ObjectMeta(name=_config_map(script), namespace=namespace), immutable=True, data={_SCRIPT: script}
     )
@@ -82,33 +74,20 @@ def _daemon_set(case: Case, group: NodeGroup, namespace: str, script: str) -> Da
             VolumeMount(name="script", mount_path="/script", read_only=True),
         ),
     )
-    template = PodTemplate(
-        metadata=PodTemplateMetadata(labels=labels),
-        spec=PodSpec(
-            automount_service_account_token=False,
-            # The host's interfaces and processes are what it works on.
-            host_network=True,
-            host_pid=True,
-            priority_class_name="system-node-critical",
-            termination_grace_period_seconds=10,
-            node_selector=group.labels or {NIC_LABEL: "true"},
-            tolerations=tolerations(case) or None,
-            containers=(container,),
-            volumes=(
-                Volume(name="host", host_path=HostPath(path="/", type="Directory")),
-                Volume(name="script", config_map=ConfigMapFiles(name=script)),
-            ),
-        ),
-    )
     suffix = f"-{group.name}" if len(case.groups) > 1 else ""
-    return DaemonSet(
-        metadata=ObjectMeta(name=f"{VIRTUAL_FUNCTIONS}{suffix}", namespace=namespace, labels=labels),
-        spec=DaemonSetSpec(
-            selector=LabelSelector(match_labels=labels),
-            template=template,
-            # Nodes are set up independently, and what is right already is kept.
-            update_strategy=UpdateStrategy(rolling_update=RollingUpdate(max_unavailable="100%")),
+    return node_daemon(
+        case,
+        f"{VIRTUAL_FUNCTIONS}{suffix}",
+        labels,
+        group.labels,
+        (container,),
+        (
+            Volume(name="host", host_path=HostPath(path="/", type="Directory")),
+            Volume(name="script", config_map=ConfigMapFiles(name=script)),
         ),
+        grace_seconds=10,
+        # The host's interfaces and processes are what it works on.
+        sees_processes=True,
     )
 
 

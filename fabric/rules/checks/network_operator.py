@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from fabric.k8s.sriov_operator import RESOURCE_PREFIX
 from fabric.plan import operators
 from fabric.plan.case import Case
-from fabric.plan.cni_plugins import lacking_plugins
+from fabric.plan.host import lacking_plugins
 from fabric.rules.chart_values import charts_in_use, value_at
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted

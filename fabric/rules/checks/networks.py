@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabric.plan.case import Case
-from fabric.plan.cni_plugins import lacking_plugins
+from fabric.plan.host import lacking_plugins
 from fabric.plan.rails import group_rails, one_resource
 from fabric.rules.clashes import Stated, clashes
 from fabric.rules.registry import Problem, check

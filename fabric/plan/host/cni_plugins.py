@@ -3,27 +3,10 @@
 from __future__ import annotations
 
 from fabric.catalog import Component
-from fabric.k8s.apps import (
-    Container,
-    DaemonSet,
-    DaemonSetSpec,
-    HostPath,
-    PodSpec,
-    PodTemplate,
-    PodTemplateMetadata,
-    SecurityContext,
-    Volume,
-    VolumeMount,
-)
-from fabric.k8s.base import ObjectMeta
-from fabric.k8s.mellanox import NIC_LABEL
-from fabric.k8s.scheduling import LabelSelector
+from fabric.k8s.apps import Container, HostPath, SecurityContext, Volume, VolumeMount
 from fabric.plan.case import Case
-from fabric.plan.operators import tolerations
+from fabric.plan.host.daemon import COMPONENT_LABEL, node_daemon
 from fabric.plan.records import PlannedObject
-
-COMPONENT_LABEL = "gpu-fabric/component"
-"""On what this project runs on the nodes itself: which part of it."""
 
 _NAME = "fabric-cni-plugins"
 _INTERFACE_PLUGINS: dict[str, Component] = {"sriov": "sriovCni", "ib-sriov": "ibSriovCni"}
@@ -46,28 +29,20 @@ def cni_plugins(case: Case) -> tuple[PlannedObject, ...]:
     plugins = lacking_plugins(case)
     if not plugins or case.spec.software.cni_plugins == "node-image":
         return ()
-    labels = {COMPONENT_LABEL: "cni-plugins"}
-    template = PodTemplate(
-        metadata=PodTemplateMetadata(labels=labels),
-        spec=PodSpec(
-            automount_service_account_token=False,
-            # The pod network may be what is waited for.
-            host_network=True,
-            priority_class_name="system-node-critical",
-            # The images' program sleeps for ever once it has copied its plug-in, and does not listen.
-            termination_grace_period_seconds=1,
-            node_selector=case.node_labels or {NIC_LABEL: "true"},
-            tolerations=tolerations(case) or None,
-            containers=tuple(_container(case, name) for name in plugins),
-            volumes=(
-                Volume(name="cni-bin", host_path=HostPath(path="/opt/cni/bin", type="DirectoryOrCreate")),
-                Volume(name="os-release", host_path=HostPath(path="/etc/os-release", type="File")),
-            ),
+    daemon = node_daemon(
+        case,
+        _NAME,
+        {COMPONENT_LABEL: "cni-plugins"},
+        case.node_labels,
+        tuple(_container(case, name) for name in plugins),
+        (
+            Volume(name="cni-bin", host_path=HostPath(path="/opt/cni/bin", type="DirectoryOrCreate")),
+            Volume(name="os-release", host_path=HostPath(path="/etc/os-release", type="File")),
         ),
+        # The images' program sleeps for ever once it has copied its plug-in, and does not listen.
+        grace_seconds=1,
     )
-    metadata = ObjectMeta(name=_NAME, namespace=case.line.charts["network-operator"].namespace, labels=labels)
-    spec = DaemonSetSpec(selector=LabelSelector(match_labels=labels), template=template)
-    return (PlannedObject(object=DaemonSet(metadata=metadata, spec=spec), timeout=900),)
+    return (PlannedObject(object=daemon, timeout=900),)
 
 
 def _container(case: Case, plugin: str) -> Container:
