@@ -36,20 +36,30 @@ def job_of(sandbox: Sandbox) -> Object:
     return pod
 
 
+def networks(sandbox: Sandbox) -> dict[str, dict[str, str]]:
+    """The annotations of every network that pods can name, whoever has made it."""
+    return {entry["metadata"]["name"]: entry["metadata"].get("annotations", {}) for entry in sandbox.items(NETWORKS)}
+
+
 def assert_a_job_runs(sandbox: Sandbox, resource: str, devices: int) -> None:
     """A pod of the contract is scheduled; every network that it names exists, with the resource that it asks for."""
-    gpu_nodes = len(sandbox.allocatable("nvidia.com/gpu"))
+    nodes = sandbox.allocatable("nvidia.com/gpu").keys()
+    assert nodes
     until(
-        lambda: list(sandbox.allocatable(resource).values()) == [str(devices)] * gpu_nodes,
+        lambda: sandbox.allocatable(resource) == dict.fromkeys(nodes, str(devices)),
         f"every GPU node offers {devices} of {resource}",
     )
     job = job_of(sandbox)
-    made = {entry["metadata"]["name"]: entry["metadata"].get("annotations", {}) for entry in sandbox.items(NETWORKS)}
-    named = json.loads(job["metadata"]["annotations"][NETWORKS_ANNOTATION])
+    named = {entry["name"] for entry in json.loads(job["metadata"]["annotations"][NETWORKS_ANNOTATION])}
     asked = job["spec"]["containers"][0]["resources"]["limits"]
     assert named
-    for network in named:
-        assert made[network["name"]].get(RESOURCE_NAME_ANNOTATION, resource) in asked
+    made = until(lambda: named <= networks(sandbox).keys() and networks(sandbox), f"there are networks {named}")
+    assert {made[name].get(RESOURCE_NAME_ANNOTATION, resource) for name in named} <= asked.keys()
+    assert_it_is_scheduled(sandbox, job)
+
+
+def assert_it_is_scheduled(sandbox: Sandbox, job: Object) -> None:
+    """The pod runs on a node; it is gone afterwards."""
     sandbox.api.post(PODS, job)
     until(lambda: sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Running", "the job runs")
     sandbox.api.delete(f"{PODS}/job?gracePeriodSeconds=0")
@@ -60,14 +70,28 @@ def assert_whole_life(sandbox: Sandbox, resource: str, devices: int) -> None:
     """Up, a job, a second `up` that changes nothing, and a `destroy` that leaves nothing."""
     sandbox.up()
     assert_a_job_runs(sandbox, resource, devices)
+    assert_it_stays_and_goes(sandbox)
+    until(lambda: sandbox.allocatable(resource) == {}, f"no node offers {resource} any more")
+
+
+def assert_it_stays_and_goes(sandbox: Sandbox) -> None:
     assert f"{len(sandbox.state().resources)} unchanged" in sandbox.up()
     sandbox.run("pulumi", "destroy", *sandbox.options)
     left = {entry["metadata"]["name"] for entry in sandbox.items("/api/v1/namespaces")}
     assert left == {"default", "kube-node-lease", "kube-public", "kube-system"}
-    assert sandbox.items(NETWORKS) == []
-    until(lambda: sandbox.allocatable(resource) == {}, f"no node offers {resource} any more")
+    until(lambda: networks(sandbox) == {}, "every network is gone")
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_model_comes_up_runs_a_job_stays_as_it_is_and_goes(cluster: Sandbox, model: str) -> None:
     assert_whole_life(cluster.trying(model), *MODELS[model])
+
+
+def test_a_stack_on_the_hosts_network_brings_no_networks_and_runs_a_job(cluster: Sandbox) -> None:
+    sandbox = cluster.trying("host-network")
+    sandbox.up()
+    job = job_of(sandbox)
+    assert job["spec"]["hostNetwork"] is True
+    assert sandbox.items(NETWORKS) == []
+    assert_it_is_scheduled(sandbox, job)
+    assert_it_stays_and_goes(sandbox)
