@@ -149,7 +149,7 @@ def test_a_lines_own_charts_meet_each_others_needs(found: ReleaseLine) -> None:
         ("1.31.0", []),
         ("v1.35.6-do.0", []),
         ("1.36.1-do.0", ["network-operator"]),
-        ("1.20.1", ["network-operator", "spiderpool"]),
+        ("1.20.1", ["network-operator", "network-operator", "spiderpool"]),
     ],
 )
 def test_a_kubernetes_outside_the_range_is_named_with_the_chart_it_does_not_suit(
