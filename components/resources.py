@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResourcePatch
 
 from fabric.plan import PlannedObject, PlannedReadiness, PlannedRollout
+
+_AWAITED = "gpu-fabric/awaited"
+# What is patched into others' objects are annotations of ours alone; a run that failed may have left older ones.
+_FORCED = {"pulumi.com/patchForce": "true"}
 
 # Resources that a component's children must wait for.
 After = Sequence[pulumi.Input[pulumi.Resource]]
@@ -30,7 +36,7 @@ def custom_resource(name: str, planned: PlannedObject, options: pulumi.ResourceO
     place = f"-{metadata['namespace']}" if "namespace" in metadata else ""
     resource = f"{name}-{metadata['name']}{place}"
     if planned.wait_for is not None:
-        wait = _wait(planned.wait_for, planned.timeout)
+        wait = _wait(manifest, planned.wait_for, planned.timeout)
         manifest["metadata"] = metadata | {"annotations": metadata.get("annotations", {}) | wait}
     # The SDK's class per kind sends just this, but importing its core/v1 module alone takes half a second.
     group = planned.object.group() or "core"
@@ -45,23 +51,28 @@ def await_readiness(name: str, readiness: PlannedReadiness, options: pulumi.Reso
         f"{name}-{readiness.name}-ready",
         api_version=readiness.api_version,
         kind=readiness.kind,
-        metadata={"name": readiness.name, "annotations": _wait(readiness.wait_for, readiness.timeout)},
+        metadata={
+            "name": readiness.name,
+            "annotations": _FORCED | _wait(readiness.model_dump(), readiness.wait_for, readiness.timeout),
+        },
         opts=options,
     )
 
 
 def roll_out(name: str, planned: PlannedRollout, options: pulumi.ResourceOptions) -> pulumi.CustomResource:
-    """Make the pods of an operator's DaemonSet anew when an annotation changes, and wait until all of them run.
+    """Make the pods of an operator's DaemonSet anew when an annotation in their template changes.
 
-    Nothing but that annotation is written.
+    Nothing but that annotation is written. Waits until Kubernetes has taken the new template up, not for the last pod.
     """
+    written = planned.annotations.items()
+    taken_up = [f"jsonpath={{.spec.template.metadata.annotations['{key}']}}={value}" for key, value in written]
     arguments = {
         "apiVersion": "apps/v1",
         "kind": "DaemonSet",
         "metadata": {
             "name": planned.daemon_set,
             "namespace": planned.namespace,
-            "annotations": {"pulumi.com/timeoutSeconds": str(planned.timeout)},
+            "annotations": _FORCED | _conditions(taken_up, planned.timeout),
         },
         "spec": {"template": {"metadata": {"annotations": planned.annotations}}},
     }
@@ -69,8 +80,19 @@ def roll_out(name: str, planned: PlannedRollout, options: pulumi.ResourceOptions
     return pulumi.CustomResource(token, f"{name}-{planned.daemon_set}-configuration", arguments, options)
 
 
-def _wait(condition: str, seconds: int) -> dict[str, str]:
-    return {"pulumi.com/waitFor": condition, "pulumi.com/timeoutSeconds": str(seconds)}
+def _wait(content: dict[str, Any], condition: str, seconds: int) -> dict[str, str]:
+    """Annotations that make the plug-in wait for a condition of an object as it is now.
+
+    The plug-in may still see the object as it was before it wrote it, take an old `ready` for the new one, and find a
+    difference in every later run; so it is told to wait for its own words, too.
+    """
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+    own = f"jsonpath={{.metadata.annotations['{_AWAITED}']}}={digest}"
+    return {_AWAITED: digest, **_conditions([own, condition], seconds)}
+
+
+def _conditions(conditions: list[str], seconds: int) -> dict[str, str]:
+    return {"pulumi.com/waitFor": json.dumps(conditions), "pulumi.com/timeoutSeconds": str(seconds)}
 
 
 class ObjectGroup(pulumi.ComponentResource):

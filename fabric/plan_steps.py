@@ -68,7 +68,7 @@ def _policies(plan: Plan) -> Iterator[Step]:
     for entry in (*((plan.policy,) if plan.policy else ()), *plan.node_policies):
         yield Step("policy", f"{entry.object.kind} {entry.name}", _condition(entry.wait_for))
     for rollout in plan.plugin_rollouts:
-        yield Step("device plug-in", f"DaemonSet {rollout.daemon_set}", "its pods, anew when configured otherwise")
+        yield Step("device plug-in", f"DaemonSet {rollout.daemon_set}, rolled when configured otherwise")
     if plan.sriov_synced is not None:
         what = f"{len(plan.sriov_policies) - 1} SriovNetworkNodePolicy, SriovNetworkPoolConfig"
         yield Step("SR-IOV", what, f"{plan.sriov_synced.field} {plan.sriov_synced.value} on every GPU node")

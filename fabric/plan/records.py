@@ -63,7 +63,7 @@ class PlannedReadiness(FrozenModel):
 class PlannedRollout(FrozenModel):
     """A DaemonSet of an operator's whose pods are made anew when an annotation of ours in their template changes.
 
-    `timeout` is in seconds and covers the roll-out.
+    `timeout` is in seconds, until Kubernetes has taken the change up.
     """
 
     namespace: str
