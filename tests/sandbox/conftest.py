@@ -28,6 +28,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 
 @pytest.fixture
+def trying(cluster: Sandbox) -> Iterator[Callable[[str], Sandbox]]:
+    """Gives the module's sandbox for a stack; what a test leaves up is taken down, so that the next finds nothing."""
+    tried: list[Sandbox] = []
+
+    def use(stack: str) -> Sandbox:
+        tried.append(cluster.trying(stack))
+        return tried[-1]
+
+    yield use
+    for sandbox in tried:
+        if sandbox.workspace.state(sandbox.stack) is not None:
+            sandbox.run("pulumi", "destroy", *sandbox.options)
+
+
+@pytest.fixture
 def stack_up(sandbox: Sandbox) -> Sandbox:
     """The sandbox with the dev stack up; whoever took it down is put right first."""
     if sandbox.workspace.state(STACK) is None:

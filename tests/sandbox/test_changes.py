@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -39,12 +40,15 @@ def everywhere(sandbox: Sandbox, resource: str, devices: int) -> bool:
     ids=["a resource's name", "pods per NIC", "of kinds of nodes", "virtual functions"],
 )
 def test_a_changed_stack_file_changes_what_the_nodes_offer(
-    cluster: Sandbox, stack: str, change: dict[str, Any], before: tuple[str, int], after: tuple[str, int]
+    trying: Callable[[str], Sandbox],
+    stack: str,
+    change: dict[str, Any],
+    before: tuple[str, int],
+    after: tuple[str, int],
 ) -> None:
-    sandbox = cluster.trying(stack)
+    sandbox = trying(stack)
     sandbox.up()
     until(lambda: everywhere(sandbox, *before), f"every node offers {before}")
     sandbox.up_with(change)
     until(lambda: everywhere(sandbox, *after), f"every node offers {after}")
     assert before[0] == after[0] or sandbox.allocatable(before[0]) == {}
-    sandbox.run("pulumi", "destroy", *sandbox.options)

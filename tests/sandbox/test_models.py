@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import pytest
 from driver import PODS, Sandbox, until
@@ -83,12 +84,12 @@ def assert_it_stays_and_goes(sandbox: Sandbox) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_model_comes_up_runs_a_job_stays_as_it_is_and_goes(cluster: Sandbox, model: str) -> None:
-    assert_whole_life(cluster.trying(model), *MODELS[model])
+def test_a_model_comes_up_runs_a_job_stays_as_it_is_and_goes(trying: Callable[[str], Sandbox], model: str) -> None:
+    assert_whole_life(trying(model), *MODELS[model])
 
 
-def test_a_stack_on_the_hosts_network_brings_no_networks_and_runs_a_job(cluster: Sandbox) -> None:
-    sandbox = cluster.trying("host-network")
+def test_a_stack_on_the_hosts_network_brings_no_networks_and_runs_a_job(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("host-network")
     sandbox.up()
     job = job_of(sandbox)
     assert job["spec"]["hostNetwork"] is True

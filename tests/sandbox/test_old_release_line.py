@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from driver import Sandbox
 from test_models import assert_whole_life
@@ -9,5 +11,5 @@ from test_models import assert_whole_life
 pytestmark = pytest.mark.sandbox
 
 
-def test_the_oke_guides_stack_comes_up_runs_a_job_stays_as_it_is_and_goes(cluster: Sandbox) -> None:
-    assert_whole_life(cluster.trying("oke-guide"), "nvidia.com/sriov_rdma_vf", 16)
+def test_the_oke_guides_stack_comes_up_runs_a_job_stays_as_it_is_and_goes(trying: Callable[[str], Sandbox]) -> None:
+    assert_whole_life(trying("oke-guide"), "nvidia.com/sriov_rdma_vf", 16)
