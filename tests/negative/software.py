@@ -15,6 +15,10 @@ def _with_gpu_operator(base: Base) -> bool:
     return base.manager != "doks"
 
 
+def _by_dma_buf(base: Base) -> bool:
+    return _with_gpu_operator(base) and base.line != "23.10"
+
+
 def _with_network_operator(base: Base) -> bool:
     return base.manager == "network-operator" and base.model != "host-network"
 
@@ -210,9 +214,10 @@ KINDS = (
                     "software.gpuOperator",
                     {"driver": True, "values": {"driver": {"rdma": {"enabled": True, **more}}}},
                     f"{_GPU}.driver.rdma.useHostMofed",
-                    _with_gpu_operator,
+                    where,
                 )
-                for more in ({}, {"useHostMofed": False})
+                # In line 23.10 the default is nvidia-peermem, which looks for the host's drivers unless told otherwise.
+                for more, where in (({}, _by_dma_buf), ({"useHostMofed": False}, _with_gpu_operator))
             )
         ),
     ),
