@@ -47,13 +47,13 @@ class Bench:
 
     def __init__(self, home: Path) -> None:
         self.home = SandboxHome(home)
-        toolchain = ensure(["core", "helm"], Progress(Console(stderr=True)))
-        self.helm = str(toolchain.folder("helm") / "helm")
-        self.control_plane = str(toolchain.folder("control-plane") / "control-plane")
+        self._toolchain = ensure(["core", "helm"], Progress(Console(stderr=True)))
+        self.helm = str(self._toolchain.folder("helm") / "helm")
+        self.control_plane = str(self._toolchain.folder("control-plane") / "control-plane")
         self.environment = {**os.environ, HOME_VARIABLE: str(home)}
         self.plan = prepare_stack(STACK, project_root())
         self.workspace = Workspace(self.home)
-        self.workspace.prepare(toolchain)
+        self.workspace.prepare(self._toolchain)
 
     def sandbox(self, *arguments: str) -> None:
         """A command of the sandbox, quiet unless it fails."""
@@ -70,25 +70,17 @@ class Bench:
         command = [self.workspace.command, "stack", "init", "--non-interactive", "--stack", STACK]
         self._run(command, self.workspace.environment(), cwd=self.workspace.stacks)
 
-    def remake_stack(self) -> None:
-        """Take the stack down as the sandbox does it, which goes on after a crash of a plug-in, and begin anew."""
-        self.sandbox("pulumi", "destroy", "-s", STACK)
-        self.make_stack()
-
-    def forget_definitions(self) -> None:
-        """Make the cluster as new: Helm leaves definitions behind, and with them an installation is much shorter."""
-        groups = {entry.object.group() for entry in self.plan.objects} - {""} | {"nvidia.com", "nfd.k8s-sigs.io"}
-        listing = self._run(self._kubectl("get", "crd", "-o", "name"), self.environment)
-        stale = [name for name in listing.split() if name.partition(".k8s.io/")[2].partition(".")[2] in groups]
-        if stale:
-            self.kubectl("delete", *stale)
+    def new_cluster(self) -> None:
+        """A cluster and an engine that have seen nothing yet: what an installation leaves behind shortens the next."""
+        self.sandbox("down")
+        self.sandbox("reset")
+        self.workspace.prepare(self._toolchain)
+        self.sandbox("up", "-s", STACK)
 
     def kubectl(self, *arguments: str, document: str | None = None) -> None:
         """A kubectl command on the bench's cluster."""
-        self._run(self._kubectl(*arguments), self.environment, document)
-
-    def _kubectl(self, *arguments: str) -> list[str]:
-        return [self.control_plane, "kubectl", "--kubeconfig", str(self.home.kubeconfig), *arguments]
+        command = [self.control_plane, "kubectl", "--kubeconfig", str(self.home.kubeconfig), *arguments]
+        self._run(command, self.environment, document)
 
     def release(self, planned: HelmRelease) -> None:
         """`helm install --wait` of a planned release."""
@@ -129,17 +121,6 @@ class Bench:
         self.apply(plan.networks)
         self.apply(plan.nccl_config_maps)
 
-    def undo_by_hand(self) -> None:
-        """The reverse of `by_hand`."""
-        plan = self.plan
-        for entry in reversed(plan.objects[len(plan.namespaces) :]):
-            place = ["--namespace", entry.object.metadata.namespace] if entry.object.metadata.namespace else []
-            self.kubectl("delete", f"{entry.object.plural}.{entry.object.group()}".rstrip("."), entry.name, *place)
-        for release in reversed(plan.releases):
-            where = ["--namespace", release.namespace, "--kubeconfig", str(self.home.kubeconfig)]
-            self._run([self.helm, "uninstall", release.name, *where, "--wait"], self.environment)
-        self.kubectl("delete", "namespace", *(entry.name for entry in plan.namespaces))
-
     def preview_of_nothing(self, project: Path) -> None:
         """A preview of a program that only makes the Kubernetes provider."""
         command = [self.workspace.command, "preview", "--non-interactive", "--stack", "empty"]
@@ -160,12 +141,11 @@ def installing(bench: Bench) -> Budget:
     """`up` on a new cluster against the same charts and objects by hand; one unmeasured round warms the caches."""
     up, hand = [], []
     for round_number in range(ROUNDS + 1):
-        bench.forget_definitions()
+        bench.new_cluster()
         hand.append(_seconds(bench.by_hand))
-        bench.undo_by_hand()
-        bench.forget_definitions()
+        bench.new_cluster()
+        bench.make_stack()
         up.append(_seconds(lambda: bench.engine("up", "--yes", "--skip-preview")))
-        bench.remake_stack()
         _say(f"  round {round_number or 'to warm up'}: up {up[-1]:.1f} s, by hand {hand[-1]:.1f} s")
     return Budget("up : helm and kubectl by hand", _median(up[1:]), _median(hand[1:]), "s", 1.2)
 
