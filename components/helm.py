@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from components.resources import After, child_options
-from fabric.plan import ChartReference, HelmRelease
+from fabric.plan import ChartReference, HelmRelease, SecretValue
+from fabric.plan.values import merged
 
 
-def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) -> Release:
+def release(
+    name: str, planned: HelmRelease, options: pulumi.ResourceOptions, *, resource: str | None = None
+) -> Release:
     """A release exactly as planned; ready when every object of the chart is.
+
+    `resource` is its name in the stack, where the release's own may change and one then replaces the other.
 
     Decisions made here once: a fixed name (so that names inside the chart stay), an own Namespace resource (so that
     Pod Security labels are there), all values from this run alone, failed upgrades cleaned up but kept for a look.
     """
     chart = planned.chart
     return Release(
-        f"{name}-{planned.name}",
+        resource or f"{name}-{planned.name}",
         name=planned.name,
         namespace=planned.namespace,
         chart=_location(chart),
         version=chart.version,
         repository_opts=_repository(chart),
-        values=planned.values,
+        values=_values(planned),
         timeout=planned.timeout,
         create_namespace=False,
         # Each revision keeps a secret with all values in the cluster; unlimited by default.
@@ -39,6 +47,38 @@ def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) ->
         # The name is fixed, so the old release must be gone before a replacement can be made.
         opts=pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(delete_before_replace=True)),
     )
+
+
+def _values(planned: HelmRelease) -> pulumi.Input[dict[str, Any]]:
+    """The planned values, and those that come from secrets of the stack's configuration."""
+    keys = sorted({entry.key for entry in planned.secret_values})
+    if not keys:
+        return planned.values
+    secrets: pulumi.Output[list[Any]] = pulumi.Output.all(*(pulumi.Config().require_secret(key) for key in keys))
+    return secrets.apply(lambda texts: _with_secrets(planned, dict(zip(keys, texts, strict=True))))
+
+
+def _with_secrets(planned: HelmRelease, texts: Mapping[str, str]) -> dict[str, Any]:
+    values: dict[str, Any] = dict(planned.values)
+    for entry in planned.secret_values:
+        here = nested = {}  # type: dict[str, Any]
+        *folders, last = entry.path.split(".")
+        for key in folders:
+            here = here.setdefault(key, {})
+        here[last] = base64.b64encode(_entry(texts[entry.key], entry).encode()).decode()
+        values = merged(values, nested)
+    return values
+
+
+def _entry(text: str, wanted: SecretValue) -> str:
+    """An entry of a secret that holds JSON; its content is never repeated."""
+    try:
+        found = json.loads(text)[wanted.entry]
+    except (ValueError, TypeError, KeyError):
+        found = None
+    if not isinstance(found, str):
+        raise pulumi.RunError(f"the secret {wanted.key} is no JSON with the text {wanted.entry!r}")
+    return found
 
 
 def _location(chart: ChartReference) -> str:

@@ -10,11 +10,13 @@ from typing import Any, ClassVar
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResourcePatch
 
-from fabric.plan import PlannedObject, PlannedReadiness, PlannedRollout
+from fabric.plan import PlannedObject, PlannedPatch, PlannedReadiness, PlannedRollout
 
 _AWAITED = "gpu-fabric/awaited"
 # What is patched into others' objects are annotations of ours alone; a run that failed may have left older ones.
 _FORCED = {"pulumi.com/patchForce": "true"}
+
+_NOT_AWAITED = {"pulumi.com/skipAwait": "true"}
 
 # Resources that a component's children must wait for.
 After = Sequence[pulumi.Input[pulumi.Resource]]
@@ -33,11 +35,17 @@ def custom_resource(name: str, planned: PlannedObject, options: pulumi.ResourceO
     """
     manifest = planned.object.manifest()
     metadata = manifest["metadata"]
+    if planned.replaced_on:
+        # Two objects of one name cannot exist at a time, nor two that claim the same addresses.
+        anew = pulumi.ResourceOptions(replace_on_changes=list(planned.replaced_on), delete_before_replace=True)
+        options = pulumi.ResourceOptions.merge(options, anew)
     place = f"-{metadata['namespace']}" if "namespace" in metadata else ""
     resource = f"{name}-{metadata['name']}{place}"
     if planned.wait_for is not None:
         wait = _wait(manifest, planned.wait_for, planned.timeout)
         manifest["metadata"] = metadata | {"annotations": metadata.get("annotations", {}) | wait}
+    elif not planned.awaited:
+        manifest["metadata"] = metadata | {"annotations": metadata.get("annotations", {}) | _NOT_AWAITED}
     # The SDK's class per kind sends just this, but importing its core/v1 module alone takes half a second.
     group = planned.object.group() or "core"
     version = planned.object.api_version.rpartition("/")[2]
@@ -57,6 +65,19 @@ def await_readiness(name: str, readiness: PlannedReadiness, options: pulumi.Reso
         },
         opts=options,
     )
+
+
+def patch(name: str, planned: PlannedPatch, options: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    """Set fields of an object that something else created and deletes; what is not stated stays as it is."""
+    arguments = {
+        "apiVersion": planned.api_version,
+        "kind": planned.kind,
+        "metadata": {"name": planned.name, "annotations": _FORCED},
+        "spec": planned.spec,
+    }
+    options = pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(retain_on_delete=True))
+    token = f"kubernetes:{planned.api_version}:{planned.kind}Patch"
+    return pulumi.CustomResource(token, f"{name}-{planned.name}-settings", arguments, options)
 
 
 def roll_out(name: str, planned: PlannedRollout, options: pulumi.ResourceOptions) -> pulumi.CustomResource:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from fabric.plan import HelmRelease, Plan
+from fabric.plan import HelmRelease, Plan, PlannedObject
 
 _TITLES = {
     "gpu-operator": "GPU Operator",
     "network-operator": "Network Operator",
+    "ofed-driver": "network drivers",
     "spiderpool": "Spiderpool",
     "whereabouts": "Whereabouts",
 }
@@ -27,20 +29,20 @@ def steps(plan: Plan) -> Iterator[Step]:
     """The steps in order; some run at the same time, and say so."""
     if plan.namespaces:
         yield Step("namespaces", ", ".join(entry.name for entry in plan.namespaces))
-    # A chart that makes the policy starts the device plug-ins, so what the nodes need comes before it.
-    nodes_come_first = plan.policy_ready is not None
+    # A chart that starts the device plug-ins comes after what the nodes need.
+    after_nodes = plan.network_operator if plan.policy_ready is not None else plan.spiderpool
     for release in plan.releases:
-        if release is plan.network_operator and nodes_come_first:
+        if release is after_nodes:
             yield from _on_nodes(plan)
         yield _release(plan, release)
-    if not nodes_come_first:
+    if after_nodes is None:
         yield from _on_nodes(plan)
     yield from _policies(plan)
-    for title, objects in (("IP pools", plan.ip_pools), ("networks", plan.networks)):
-        if objects:
-            yield Step(title, f"{len(objects)} {objects[0].object.kind}")
+    yield from _fabric(plan)
     files = len(plan.nccl_config_maps)
     yield Step("NCCL files", f"{files} ConfigMap{'s' if files > 1 else ''}")
+    if plan.fabric_check:
+        yield Step("check", f"DaemonSet {_daemons(plan.fabric_check)}", "every rail of every node")
 
 
 def _release(plan: Plan, release: HelmRelease) -> Step:
@@ -48,21 +50,25 @@ def _release(plan: Plan, release: HelmRelease) -> Step:
     waits = "its pods"
     if release is plan.gpu_operator and plan.gpu_operator_ready is not None:
         waits += f", and {plan.gpu_operator_ready.name} {_condition(plan.gpu_operator_ready.wait_for)}"
-    elif plan.gpu_operator is not None and not plan.network_operator_needs_nfd:
+    elif release is plan.network_operator and plan.gpu_operator is not None and not plan.network_operator_needs_nfd:
         what += ", at the same time"
     return Step(_TITLES[release.name], what, waits)
 
 
 def _on_nodes(plan: Plan) -> Iterator[Step]:
     """What the stack puts on the nodes itself."""
-    for title, planned in (("CNI plug-ins", plan.cni_plugins), ("virtual functions", plan.virtual_functions)):
-        daemons = [entry.name for entry in planned if entry.object.kind == "DaemonSet"]
-        if daemons:
-            several = "s" if len(daemons) > 1 else ""
-            yield Step(title, f"DaemonSet{several} {', '.join(daemons)}", "its pods on every node")
+    for title, planned, waits in (
+        ("host preparation", plan.host_preparation, "its pods: every node as specified"),
+        ("virtual functions", plan.virtual_functions, "its pods on every node"),
+        ("CNI plug-ins", plan.cni_plugins, "its pods on every node"),
+    ):
+        if daemons := _daemons(planned):
+            yield Step(title, f"DaemonSet{'s' if ',' in daemons else ''} {daemons}", _awaited(planned, waits))
 
 
 def _policies(plan: Plan) -> Iterator[Step]:
+    if plan.coordinator is not None:
+        yield Step("coordinator", f"{', '.join(plan.coordinator.spec)} of {plan.coordinator.kind}")
     if plan.policy_ready is not None:
         yield Step("policy", "by the chart", f"{plan.policy_ready.name} {_condition(plan.policy_ready.wait_for)}")
     for entry in (*((plan.policy,) if plan.policy else ()), *plan.node_policies):
@@ -70,8 +76,34 @@ def _policies(plan: Plan) -> Iterator[Step]:
     for rollout in plan.plugin_rollouts:
         yield Step("device plug-in", f"DaemonSet {rollout.daemon_set}, rolled when configured otherwise")
     if plan.sriov_synced is not None:
-        what = f"{len(plan.sriov_policies) - 1} SriovNetworkNodePolicy, SriovNetworkPoolConfig"
-        yield Step("SR-IOV", what, f"{plan.sriov_synced.field} {plan.sriov_synced.value} on every GPU node")
+        waits = f"{plan.sriov_synced.field} {plan.sriov_synced.value} on every GPU node"
+        yield Step("SR-IOV", _kinds(plan.sriov_policies), waits)
+
+
+def _fabric(plan: Plan) -> Iterator[Step]:
+    for title, objects in (("reserved addresses", plan.reserved_ips), ("IP pools", plan.ip_pools)):
+        if objects:
+            yield Step(title, _kinds(objects))
+    if plan.node_pools:
+        yield Step("IP pools", f"{len(plan.node_pools)} releases, one a rail, with {_kinds(plan.pools)}")
+    if daemons := _daemons(plan.nic_addresses):
+        waits = _awaited(plan.nic_addresses, "its pods: every rail's NIC has its address")
+        yield Step("NIC addresses", f"DaemonSet {daemons}", waits)
+    if plan.networks:
+        yield Step("networks", _kinds(plan.networks))
+
+
+def _kinds(planned: Iterable[PlannedObject]) -> str:
+    counts = Counter(entry.object.kind for entry in planned)
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items())
+
+
+def _daemons(planned: Iterable[PlannedObject]) -> str:
+    return ", ".join(entry.name for entry in planned if entry.object.kind == "DaemonSet")
+
+
+def _awaited(planned: Iterable[PlannedObject], waits: str) -> str:
+    return waits if all(entry.awaited for entry in planned) else "nothing: a dry run, which only reports"
 
 
 def _condition(wait_for: str | None) -> str:

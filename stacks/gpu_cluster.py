@@ -11,10 +11,13 @@ from components.cluster.handle import ClusterHandle
 from components.namespaces import Namespaces
 from components.operators.gpu_operator import GpuOperator
 from components.operators.network_operator import NetworkOperator, NicPolicies
+from components.operators.ofed_driver import OfedDriver
+from components.operators.spiderpool import Spiderpool
 from components.operators.sriov import SriovPolicies
 from components.operators.whereabouts import Whereabouts
-from components.rdma.host_preparation import CniPlugins, HostVirtualFunctions
-from components.rdma.ip_pools import IpPools
+from components.rdma.check import FabricCheck
+from components.rdma.host_preparation import CniPlugins, HostPreparation, HostVirtualFunctions, NicAddresses
+from components.rdma.ip_pools import IpPools, NodePools, ReservedIps
 from components.rdma.nccl import NcclFiles
 from components.rdma.networks import FabricNetworks
 from components.resources import After
@@ -25,7 +28,8 @@ from stacks.outputs import StackOutputs, stack_outputs
 def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
     """Register every resource of the plan; `root` is the project's folder.
 
-    Order: namespaces, GPU Operator, what the nodes need, the Network Operator's policies, pools, networks, NCCL files.
+    Order: namespaces, GPU Operator, what the nodes need, the manager and its policies, pools, the hosts' addresses,
+    networks, NCCL files, the check of the rails.
     """
     cluster = ExistingCluster("cluster", plan.cluster, root).handle
     provider = cluster.provider
@@ -35,17 +39,44 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
         if plan.gpu_operator is not None and plan.gpu_operator_ready is not None
         else None
     )
-    fabric = (
-        namespaces if plan.network_operator is None else _fabric(plan, plan.network_operator, cluster, namespaces, gpu)
-    )
+    fabric = _fabric(plan, cluster, namespaces, gpu)
     NcclFiles("nccl", plan.nccl_config_maps, provider, (*namespaces, *fabric))
+    if plan.fabric_check:
+        FabricCheck("check", plan.fabric_check, provider, (*namespaces, *fabric))
     return stack_outputs(plan, cluster)
 
 
-def _fabric(
+def _fabric(plan: Plan, cluster: ClusterHandle, namespaces: After, gpu: GpuOperator | None) -> After:
+    """The manager and everything that its networks need; gives the networks, or what jobs need without any."""
+    provider = cluster.provider
+    labelled: After = namespaces if gpu is None else (*namespaces, gpu.installed, gpu.ready)
+    if plan.network_operator is not None:
+        ready = _network_operator(plan, plan.network_operator, cluster, namespaces, gpu)
+    elif plan.spiderpool is not None:
+        ready = _spiderpool(plan, plan.spiderpool, cluster, labelled)
+    else:
+        return (*namespaces, *_host_preparation(plan, provider, labelled))
+    if plan.reserved_ips:
+        ready = (*ready, *ReservedIps("reserved-ips", plan.reserved_ips, provider, ready).resources)
+    pools: After = IpPools("ip-pools", plan.ip_pools, provider, ready).resources if plan.ip_pools else ()
+    if plan.node_pools:
+        pools = NodePools("node-pools", plan.node_pools, provider, ready).resources
+    if plan.nic_addresses:
+        addressed = NicAddresses("nic-addresses", plan.nic_addresses, provider, (*labelled, *ready, *pools)).resources
+        pools = (*pools, *addressed)
+    plugins: After = (
+        CniPlugins("cni-plugins", plan.cni_plugins, provider, labelled).resources if plan.cni_plugins else ()
+    )
+    if plan.whereabouts is not None:
+        plugins = (*plugins, Whereabouts("whereabouts", plan.whereabouts, provider, namespaces).installed)
+    before_networks = (*namespaces, *ready, *pools, *plugins)
+    return FabricNetworks("networks", plan.networks, provider, before_networks).resources
+
+
+def _network_operator(
     plan: Plan, chart: HelmRelease, cluster: ClusterHandle, namespaces: After, gpu: GpuOperator | None
 ) -> After:
-    """The Network Operator and everything that its networks need; gives the networks.
+    """The Network Operator with its policies; gives what pools and networks come after.
 
     The policy waits for the GPU operands, because it needs their node labels and because the container toolkit restarts
     the runtime under every pod. The chart needs neither and is installed at the same time as the GPU Operator's, unless
@@ -58,27 +89,48 @@ def _fabric(
         operator = NetworkOperator("network-operator", chart, provider, before).installed
         # A DaemonSet whose nodes carry no labels yet counts as ready, with no pod anywhere.
         labelled: After = (*namespaces, operator if gpu is None else gpu.ready)
-        functions = _virtual_functions(plan, provider, labelled)
+        prepared = _on_nodes(plan, provider, labelled)
     else:
         # This chart makes the policy, so its operands start with it.
         labelled = installed if gpu is None else (*installed, gpu.ready)
-        functions = _virtual_functions(plan, provider, labelled)
-        operator = NetworkOperator("network-operator", chart, provider, (*labelled, *functions)).installed
-    policies: After = (operator, *NicPolicies("nic-policies", plan, provider, (*labelled, operator, *functions)).ready)
-    if plan.sriov_synced is not None:
-        policies = SriovPolicies("sriov", plan.sriov_policies, plan.sriov_synced, cluster, (*labelled, *policies)).ready
-    pools = IpPools("ip-pools", plan.ip_pools, provider, policies).resources if plan.ip_pools else ()
-    plugins: After = (
-        CniPlugins("cni-plugins", plan.cni_plugins, provider, labelled).resources if plan.cni_plugins else ()
-    )
-    if plan.whereabouts is not None:
-        plugins = (*plugins, Whereabouts("whereabouts", plan.whereabouts, provider, namespaces).installed)
-    before_networks = (*namespaces, *policies, *pools, *plugins)
-    return FabricNetworks("networks", plan.networks, provider, before_networks).resources
+        prepared = _on_nodes(plan, provider, labelled)
+        operator = NetworkOperator("network-operator", chart, provider, (*labelled, *prepared)).installed
+    policies: After = (operator, *NicPolicies("nic-policies", plan, provider, (*labelled, operator, *prepared)).ready)
+    return _sriov(plan, cluster, (*labelled, *policies)) or policies
 
 
-def _virtual_functions(plan: Plan, provider: pulumi.ProviderResource, labelled: After) -> After:
-    """The functions that the stack makes itself, before device plug-ins look for them."""
-    if not plan.virtual_functions:
+def _spiderpool(plan: Plan, chart: HelmRelease, cluster: ClusterHandle, labelled: After) -> After:
+    """Spiderpool on prepared nodes; gives what pools and networks come after.
+
+    Its device plug-ins look for NICs when they start, so drivers, RDMA mode and link layer come first.
+    """
+    provider = cluster.provider
+    before = labelled
+    if plan.ofed_driver is not None:
+        before = (*before, OfedDriver("ofed-driver", plan.ofed_driver, provider, before).installed)
+    before = (*before, *_on_nodes(plan, provider, before))
+    ready = Spiderpool("spiderpool", chart, plan.coordinator, provider, before).ready
+    return _sriov(plan, cluster, (*labelled, *ready)) or ready
+
+
+def _sriov(plan: Plan, cluster: ClusterHandle, after: After) -> After:
+    """The SR-IOV operator's policies, known once all nodes have their functions; empty without that operator."""
+    if plan.sriov_synced is None:
         return ()
-    return HostVirtualFunctions("virtual-functions", plan.virtual_functions, provider, labelled).resources
+    return SriovPolicies("sriov", plan.sriov_policies, plan.sriov_discovered, plan.sriov_synced, cluster, after).ready
+
+
+def _on_nodes(plan: Plan, provider: pulumi.ProviderResource, labelled: After) -> After:
+    """What the stack sets up on the nodes itself, before device plug-ins look at them."""
+    prepared = _host_preparation(plan, provider, labelled)
+    if not plan.virtual_functions:
+        return prepared
+    after = (*labelled, *prepared)
+    functions = HostVirtualFunctions("virtual-functions", plan.virtual_functions, provider, after).resources
+    return (*prepared, *functions)
+
+
+def _host_preparation(plan: Plan, provider: pulumi.ProviderResource, labelled: After) -> After:
+    if not plan.host_preparation:
+        return ()
+    return HostPreparation("host-preparation", plan.host_preparation, provider, labelled).resources

@@ -17,6 +17,26 @@ class HostVirtualFunctions(ObjectGroup):
     type_token: ClassVar[str] = "gpu-fabric:rdma:HostVirtualFunctions"
 
 
+class HostPreparation(ObjectGroup):
+    """The DaemonSets that set up the nodes themselves, one a job and kind of nodes, with their scripts.
+
+    Must exist before: the namespace, and the labels that they select nodes by. Ready when every node is as specified;
+    a dry run is ready at once. Torn down without undoing anything on the nodes.
+    """
+
+    type_token: ClassVar[str] = "gpu-fabric:rdma:HostPreparation"
+
+
+class NicAddresses(ObjectGroup):
+    """The DaemonSet that gives the rails' NICs their addresses on the hosts, with its script.
+
+    Must exist before: the tables of addresses, which come with the nodes' pools where those are grouped. Ready and torn
+    down as the other host preparation.
+    """
+
+    type_token: ClassVar[str] = "gpu-fabric:rdma:NicAddresses"
+
+
 class CniPlugins(ObjectGroup):
     """The DaemonSet that lays CNI plug-ins into the nodes.
 

@@ -13,7 +13,7 @@ from fabric.catalog.shape import ShapeProvider, Vendor
 from fabric.catalog.version import RangeText, VersionRange, VersionText
 from fabric.model import FrozenModel
 
-ChartName = Literal["gpu-operator", "network-operator", "spiderpool", "whereabouts"]
+ChartName = Literal["gpu-operator", "network-operator", "spiderpool", "whereabouts", "ofed-driver"]
 Component = Literal[
     "ofedDriver",
     "sriovDevicePlugin",
@@ -27,7 +27,7 @@ Component = Literal[
     "ibSriovCni",
     "rdmaCni",
 ]
-StandaloneName = Literal["multus", "hostPreparation"]
+StandaloneName = Literal["multus", "hostPreparation", "rdmaTools"]
 Needed = Literal["kubernetes", "gpu-operator", "network-operator", "nfd", "spiderpool-crds"]
 
 

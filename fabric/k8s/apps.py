@@ -52,6 +52,30 @@ class VolumeMount(KubernetesModel):
     mount_propagation: Literal["None", "HostToContainer", "Bidirectional"] | None = None
 
 
+class FieldReference(KubernetesModel):
+    """A field of the pod itself."""
+
+    field_path: Literal["spec.nodeName", "metadata.name", "metadata.namespace"]
+
+
+class ValueSource(KubernetesModel):
+    """Where a variable's value comes from."""
+
+    field_ref: FieldReference
+
+
+class ContainerVariable(EnvVar):
+    """An environment variable: a plain value, or a field of the pod."""
+
+    value_from: ValueSource | None = None
+
+
+NODE_NAME = ContainerVariable(
+    name="NODE_NAME", value_from=ValueSource(field_ref=FieldReference(field_path="spec.nodeName"))
+)
+"""The name of the node that a pod runs on."""
+
+
 class Container(KubernetesModel):
     """One container; `command` replaces the image's entry point, `args` its arguments."""
 
@@ -59,7 +83,7 @@ class Container(KubernetesModel):
     image: str = Field(min_length=1)
     command: tuple[str, ...] | None = None
     args: tuple[str, ...] | None = None
-    env: tuple[EnvVar, ...] | None = None
+    env: tuple[ContainerVariable, ...] | None = None
     resources: Resources | None = None
     volume_mounts: tuple[VolumeMount, ...] | None = None
     readiness_probe: ReadinessProbe | None = None

@@ -10,6 +10,9 @@ from fabric.k8s.base import KubernetesModel, KubernetesObject
 RESOURCE_NAME_ANNOTATION = "k8s.v1.cni.cncf.io/resourceName"
 """On a NetworkAttachmentDefinition: the extended resource that feeds the device id to the CNI plug-in."""
 
+DEFAULT_NETWORK_ANNOTATION = "v1.multus-cni.io/default-network"
+"""On a pod: the network of its own first interface, as namespace/name."""
+
 NETWORKS_ANNOTATION = "k8s.v1.cni.cncf.io/networks"
 """On a pod: the networks to attach."""
 

@@ -6,10 +6,13 @@ from fabric.plan.rails import Rail
 from fabric.plan.records import (
     ChartReference,
     HelmRelease,
+    PlannedGroup,
     PlannedObject,
+    PlannedPatch,
     PlannedReadiness,
     PlannedRollout,
     PlannedWait,
+    SecretValue,
 )
 from fabric.plan.workload import FabricContract
 
@@ -19,11 +22,14 @@ __all__ = [
     "HelmRelease",
     "Plan",
     "PlannedCluster",
+    "PlannedGroup",
     "PlannedObject",
+    "PlannedPatch",
     "PlannedPool",
     "PlannedReadiness",
     "PlannedRollout",
     "PlannedWait",
     "Rail",
+    "SecretValue",
     "build",
 ]

@@ -11,13 +11,21 @@ from fabric.plan import operators
 from fabric.plan.addresses import AddressPlan
 from fabric.plan.case import Case, NodeGroup, case_of
 from fabric.plan.devices import shared_plugin_config, sriov_plugin_config
-from fabric.plan.host import cni_plugins, virtual_functions
-from fabric.plan.ipam import pool_objects
+from fabric.plan.fabric_check import fabric_check
+from fabric.plan.host import (
+    address_table,
+    address_tables,
+    cni_plugins,
+    host_preparation,
+    nic_addresses,
+    virtual_functions,
+)
+from fabric.plan.ipam import node_pools, pool_objects, reserved_objects
 from fabric.plan.nccl_files import nccl_config_maps, plan_nccl_files
 from fabric.plan.networks import networks
 from fabric.plan.plan import Plan, PlannedCluster, PlannedNodes, PlannedPool
 from fabric.plan.rails import group_rails, plan_rails
-from fabric.plan.records import PlannedObject
+from fabric.plan.records import PlannedGroup, PlannedObject
 from fabric.plan.workload import plan_workload
 from fabric.rules import ConfigurationError, errors, findings
 from fabric.spec import ExistingCluster, StackSpec
@@ -52,6 +60,9 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
     virtual, shared = configurations.pop() if len(configurations) == 1 else (None, None)
     nccl = plan_nccl_files(case.shape, case.known, devices=row.access)
     offered = tuple(entry.name for entry in spec.fabric.namespaces)
+    tolerations = operators.tolerations(case)
+    contract = plan_workload(case, rails, nccl, offered, tolerations)
+    of_nodes = _node_pools(case, addresses)
     release = operators.network_operator(case, virtual, shared) if "network-operator" in installed else None
     by_stack = release is not None and case.line.policy_by == "stack"
     has_gpu_operator = "gpu-operator" in installed
@@ -73,9 +84,12 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         network_operator=release,
         network_operator_needs_nfd=release is not None and operators.needs_feature_discovery(release),
         whereabouts=operators.whereabouts(case) if "whereabouts" in installed else None,
+        ofed_driver=operators.ofed_driver(case) if "ofed-driver" in installed else None,
         spiderpool=operators.spiderpool(case, shared) if "spiderpool" in installed else None,
+        coordinator=operators.coordinator_patch(case) if "spiderpool" in installed else None,
         cni_plugins=cni_plugins(case),
         virtual_functions=virtual_functions(case),
+        host_preparation=host_preparation(case),
         policy=operators.nic_cluster_policy(case, virtual, shared) if by_stack else None,
         policy_ready=operators.policy_ready() if release is not None and not by_stack else None,
         node_policies=tuple(
@@ -83,16 +97,23 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
             for group, nodes in zip(case.groups, separate, strict=False)
         ),
         plugin_rollouts=operators.rollouts(case, virtual, shared) if release is not None else (),
+        sriov_discovered=operators.sriov_discovered(case) if case.choices.by_sriov_operator else None,
         sriov_policies=operators.sriov_policies(case) if case.choices.by_sriov_operator else (),
         sriov_synced=operators.sriov_synced(case) if case.choices.by_sriov_operator else None,
+        reserved_ips=reserved_objects(addresses),
         # nv-ipam gives every node of the cluster a share, CPU nodes too, unless it is told which nodes are meant; where
         # no label tells them, by the one that the operator itself selects nodes with its NICs by.
-        ip_pools=pool_objects(
-            addresses, case.line.charts["network-operator"].namespace, case.node_labels or {NIC_LABEL: "true"}
+        ip_pools=pool_objects(addresses, operators.namespace_of(case), case.node_labels or {NIC_LABEL: "true"}),
+        node_pools=of_nodes,
+        nic_addresses=(
+            # Where nodes have pools of their own the tables come with those.
+            *(() if of_nodes else address_tables(case, addresses)),
+            *nic_addresses(case, addresses),
         ),
         networks=networks(case, rails, addresses),
         nccl_config_maps=nccl_config_maps(nccl, offered),
-        workload=plan_workload(case, rails, nccl, offered, operators.tolerations(case)),
+        fabric_check=fabric_check(case, addresses, contract),
+        workload=contract,
         findings=(),
     )
 
@@ -112,6 +133,20 @@ def _nodes(case: Case, group: NodeGroup) -> PlannedNodes:
         if by_policy and row.access in ("virtual", "physical")
         else None,
         shared_plugin=shared_plugin_config(case, rails) if advertised else None,
+    )
+
+
+def _node_pools(case: Case, addresses: AddressPlan) -> tuple[PlannedGroup, ...]:
+    """A group a rail with the pools of all nodes, and the addresses of their NICs; one node more is one entry more."""
+    with_table = case.spec.fabric.host_preparation.addresses and bool(addresses.node_names)
+    return tuple(
+        PlannedGroup(
+            name=f"rail-{pool.rails[0]:02d}",
+            namespace=operators.namespace_of(case),
+            fixed=f"{pool.space} /{pool.node_prefix_length}",
+            objects=(*pools, *((address_table(case, addresses, pool),) if with_table else ())),
+        )
+        for pool, pools in node_pools(addresses)
     )
 
 

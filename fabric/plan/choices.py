@@ -13,8 +13,8 @@ from fabric.spec.fabric import Manager, Model, RdmaMode, VirtualFunctions
 class Choices(FrozenModel):
     """Every choice made.
 
-    `virtual_functions` is None where no pod gets one, or where their manager makes them its own way. `row` is the
-    matrix' row for manager and model; None where the two do not go together.
+    `virtual_functions` is None where no pod gets one. `row` is the matrix' row for manager and model; None where the
+    two do not go together.
     """
 
     provider: str
@@ -29,7 +29,7 @@ class Choices(FrozenModel):
 
     @property
     def by_sriov_operator(self) -> bool:
-        """Whether the SR-IOV operator advertises the virtual functions and makes the networks."""
+        """Whether an SR-IOV operator, the one that comes with the manager, advertises the virtual functions."""
         return self.virtual_functions in ("sriov-operator", "externally-managed")
 
 
@@ -44,7 +44,8 @@ def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
     row = next((row for row in rows if row.model == model), None)
     # Without a row nothing is known to need a supernet, so none is asked for.
     layout = addressing.layout or (row.layouts[0] if row else "per-rail" if addressing.supernet else "none")
-    has_vfs = manager == "network-operator" and row is not None and row.access == "virtual"
+    has_vfs = row is not None and row.access == "virtual"
+    usual_maker: VirtualFunctions = "sriov-operator" if manager == "spiderpool" else "node-image"
     return Choices(
         provider=spec.cluster.provider,
         manager=manager,
@@ -53,7 +54,7 @@ def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
         link_type=link_type,
         layout=layout,
         ipam=addressing.ipam or next(iter(row.ipams if row else ()), None),
-        virtual_functions=(fabric.virtual_functions or "node-image") if has_vfs else None,
+        virtual_functions=(fabric.virtual_functions or usual_maker) if has_vfs else None,
         row=row,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabric.k8s.base import KubernetesObject, ObjectMeta
+from fabric.k8s.base import ObjectMeta
 from fabric.k8s.cni import RESOURCE_NAME_ANNOTATION, NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
 from fabric.k8s.cni_config import (
     ChainedPlugin,
@@ -22,12 +22,13 @@ from fabric.k8s.cni_config import (
 )
 from fabric.k8s.cni_text import ipam_text, meta_plugins_text
 from fabric.k8s.spider_networks import SpiderIbSriov, SpiderIpoib, SpiderMacvlan, SpiderPools, SpiderSriov
-from fabric.k8s.spiderpool import SpiderMultusConfig, SpiderMultusConfigSpec
+from fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION, SpiderMultusConfig, SpiderMultusConfigSpec
 from fabric.k8s.sriov_operator import NetworkSpec, SriovIBNetwork, SriovNetwork, SriovNetworkSpec
 from fabric.plan.addresses import AddressPlan
 from fabric.plan.case import Case
 from fabric.plan.ipam import cni_ipam
 from fabric.plan.ipam.spiderpool import pool_pattern
+from fabric.plan.operators import namespace_of
 from fabric.plan.rails import Rail
 from fabric.plan.records import PlannedObject
 
@@ -38,10 +39,25 @@ def networks(case: Case, rails: tuple[Rail, ...], addresses: AddressPlan) -> tup
     if by_operator(case):
         return tuple(PlannedObject(object=_operator_network(case, rail, addresses)) for rail in by_network.values())
     return tuple(
-        PlannedObject(object=_network(case, rail, name, entry.name, addresses))
-        for entry in case.spec.fabric.namespaces
+        _network(case, rail, name, namespace, addresses)
+        for namespace in network_namespaces(case)
         for name, rail in by_network.items()
     )
+
+
+def network_namespaces(case: Case) -> tuple[str, ...]:
+    """Where the networks lie: in every namespace that may use them.
+
+    Injected ones lie once, in Spiderpool's own: its webhook looks for them in all namespaces, and adds all it finds.
+    """
+    if injection(case) is not None:
+        return (namespace_of(case),)
+    return tuple(entry.name for entry in case.spec.fabric.namespaces)
+
+
+def injection(case: Case) -> str | None:
+    """The word by which pods ask for all networks at once; None where they name them."""
+    return case.spec.software.spiderpool.injection if case.choices.manager == "spiderpool" else None
 
 
 def by_operator(case: Case) -> bool:
@@ -51,7 +67,8 @@ def by_operator(case: Case) -> bool:
     InfiniBand form has no partition key.
     """
     offered = case.spec.fabric.namespaces
-    return case.choices.by_sriov_operator and len(offered) == 1 and case.spec.fabric.pkey is None
+    from_operator = case.choices.manager == "network-operator" and case.choices.by_sriov_operator
+    return from_operator and len(offered) == 1 and case.spec.fabric.pkey is None
 
 
 def _operator_network(case: Case, rail: Rail, addresses: AddressPlan) -> SriovNetwork | SriovIBNetwork:
@@ -70,9 +87,17 @@ def _operator_network(case: Case, rail: Rail, addresses: AddressPlan) -> SriovNe
     return SriovNetwork(metadata=metadata, spec=SriovNetworkSpec.model_validate({**common, "spoof_chk": "off"}))
 
 
-def _network(case: Case, rail: Rail, name: str, namespace: str, addresses: AddressPlan) -> KubernetesObject:
+def _network(case: Case, rail: Rail, name: str, namespace: str, addresses: AddressPlan) -> PlannedObject:
     if case.choices.manager == "spiderpool":
-        return _spider_network(case, rail, name, namespace, addresses)
+        made = _spider_network(case, rail, name, namespace, addresses)
+        # The section of the old kind would stay beside that of the new one, and the API refuses two.
+        return PlannedObject(object=made, replaced_on=("spec.cniType",))
+    return PlannedObject(object=_definition(case, rail, name, namespace, addresses))
+
+
+def _definition(
+    case: Case, rail: Rail, name: str, namespace: str, addresses: AddressPlan
+) -> NetworkAttachmentDefinition:
     if case.choices.manager == "doks":
         config = SingleCni(plugin=_doks_plugin(case, rail)).to_json()
     else:
@@ -139,8 +164,11 @@ def _spider_network(case: Case, rail: Rail, name: str, namespace: str, addresses
             ipv6=names if pool.space.version == 6 else None,
             match_master_subnet=True if by_master else None,
         )
+    group = injection(case)
+    annotations = None if group is None else {RDMA_RESOURCE_INJECT_ANNOTATION: group}
     return SpiderMultusConfig(
-        metadata=ObjectMeta(name=name, namespace=namespace), spec=_spider_section(case, rail, pools)
+        metadata=ObjectMeta(name=name, namespace=namespace, annotations=annotations),
+        spec=_spider_section(case, rail, pools),
     )
 
 
@@ -154,7 +182,10 @@ def _spider_section(case: Case, rail: Rail, pools: SpiderPools | None) -> Spider
             virtual = SpiderSriov(resource_name=resource, mtu=case.mtu, rdma_isolation=True, ippools=pools)
             return SpiderMultusConfigSpec(cni_type="sriov", sriov=virtual)
         case "ib-sriov":
-            infiniband = SpiderIbSriov(resource_name=resource, pkey=case.spec.fabric.pkey, ippools=pools)
+            asks = True if case.spec.software.spiderpool.ib_kubernetes else None
+            infiniband = SpiderIbSriov(
+                resource_name=resource, pkey=case.spec.fabric.pkey, enable_ib_kubernetes=asks, ippools=pools
+            )
             return SpiderMultusConfigSpec(cni_type="ib-sriov", ibsriov=infiniband)
         case _:
             return SpiderMultusConfigSpec(cni_type="ipoib", ipoib=SpiderIpoib(master=master, ippools=pools))

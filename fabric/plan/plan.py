@@ -11,7 +11,15 @@ from fabric.plan.addresses import AddressPlan
 from fabric.plan.choices import Choices
 from fabric.plan.nccl_files import NcclFiles
 from fabric.plan.rails import Rail
-from fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness, PlannedRollout, PlannedWait
+from fabric.plan.records import (
+    HelmRelease,
+    PlannedGroup,
+    PlannedObject,
+    PlannedPatch,
+    PlannedReadiness,
+    PlannedRollout,
+    PlannedWait,
+)
 from fabric.plan.workload import FabricContract
 from fabric.rules import Finding
 
@@ -54,10 +62,11 @@ class PlannedNodes(FrozenModel):
 class Plan(FrozenModel):
     """A frozen plan; the same spec and catalog give the same bytes. Never holds a finding of severity error.
 
-    The fields from `namespaces` to `nccl_config_maps` are what is applied, in that order; None where the stack has no
-    part for it. `sriov_plugin` and `shared_plugin` are the configurations of the two device plug-ins; both are None
-    where kinds of nodes need their own, which are in `node_groups` then. `policy_ready` is waited for where the Network
-    Operator's chart makes its policy.
+    The fields from `namespaces` to `fabric_check` are what is applied, in that order; None where the stack has no part
+    for it. Pools are objects of their own, or where every node has some, of a group per rail. `sriov_plugin` and
+    `shared_plugin` are the configurations of the two device plug-ins; both are None where kinds of nodes need their
+    own, which are in `node_groups` then. `policy_ready` is waited for where the Network Operator's chart makes its
+    policy, `sriov_discovered` before node policies are applied.
     """
 
     schema_version: Literal["v1"] = "v1"
@@ -77,18 +86,26 @@ class Plan(FrozenModel):
     network_operator: HelmRelease | None
     network_operator_needs_nfd: bool
     whereabouts: HelmRelease | None
+    ofed_driver: HelmRelease | None
     spiderpool: HelmRelease | None
+    coordinator: PlannedPatch | None
     cni_plugins: tuple[PlannedObject, ...]
     virtual_functions: tuple[PlannedObject, ...]
+    host_preparation: tuple[PlannedObject, ...]
     policy: PlannedObject | None
     policy_ready: PlannedReadiness | None
     node_policies: tuple[PlannedObject, ...]
     plugin_rollouts: tuple[PlannedRollout, ...]
+    sriov_discovered: PlannedWait | None
     sriov_policies: tuple[PlannedObject, ...]
     sriov_synced: PlannedWait | None
+    reserved_ips: tuple[PlannedObject, ...]
     ip_pools: tuple[PlannedObject, ...]
+    node_pools: tuple[PlannedGroup, ...]
+    nic_addresses: tuple[PlannedObject, ...]
     networks: tuple[PlannedObject, ...]
     nccl_config_maps: tuple[PlannedObject, ...]
+    fabric_check: tuple[PlannedObject, ...]
     workload: FabricContract
     findings: tuple[Finding, ...]
 
@@ -100,13 +117,22 @@ class Plan(FrozenModel):
             *self.namespaces,
             *self.cni_plugins,
             *self.virtual_functions,
+            *self.host_preparation,
             *policy,
             *self.node_policies,
             *self.sriov_policies,
-            *self.ip_pools,
+            *self.reserved_ips,
+            *self.pools,
+            *self.nic_addresses,
             *self.networks,
             *self.nccl_config_maps,
+            *self.fabric_check,
         )
+
+    @property
+    def pools(self) -> tuple[PlannedObject, ...]:
+        """Every pool object, and what is applied together with a group of them."""
+        return (*self.ip_pools, *(entry for group in self.node_pools for entry in group.objects))
 
     def with_shares(self) -> Plan:
         """The plan with every node's share of every pool listed; see `AddressPlan.with_shares`."""
@@ -114,9 +140,15 @@ class Plan(FrozenModel):
 
     @property
     def releases(self) -> tuple[HelmRelease, ...]:
-        """Every chart that is installed, in order."""
+        """Every operator's chart that is installed, in order."""
         return tuple(
             release
-            for release in (self.gpu_operator, self.network_operator, self.whereabouts, self.spiderpool)
+            for release in (
+                self.gpu_operator,
+                self.network_operator,
+                self.whereabouts,
+                self.ofed_driver,
+                self.spiderpool,
+            )
             if release is not None
         )

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from pydantic import Field, JsonValue, SerializeAsAny, field_serializer
 
 from fabric.k8s.base import KubernetesObject
 from fabric.model import FrozenModel
+
+OBJECTS_CHART_VERSION = "1.0.0"
+"""Of charts/objects, this project's own."""
 
 
 class ChartReference(FrozenModel):
@@ -17,25 +22,43 @@ class ChartReference(FrozenModel):
     path: str | None = None
 
 
+class SecretValue(FrozenModel):
+    """A chart value from a secret: its dotted `path`, and the `entry` of the JSON that the configuration key holds.
+
+    The chart takes it in Base64.
+    """
+
+    path: str
+    key: str
+    entry: str
+
+
 class HelmRelease(FrozenModel):
-    """A release with a fixed name. `timeout` is in seconds and covers the wait for every object of the chart."""
+    """A release with a fixed name. `timeout` is in seconds and covers the wait for every object of the chart.
+
+    `secret_values` are not in `values`: the plan never holds them.
+    """
 
     name: str
     namespace: str
     chart: ChartReference
     values: dict[str, JsonValue]
+    secret_values: tuple[SecretValue, ...] = ()
     timeout: int = Field(ge=60)
 
 
 class PlannedObject(FrozenModel):
     """An object to apply. `wait_for` is a `pulumi.com/waitFor` condition; None says that it is ready when created.
 
-    `timeout` is in seconds.
+    `timeout` is in seconds. An object that changes in one of the paths `replaced_on` is deleted and made anew, since
+    the API refuses that change. One that is not `awaited` counts as there once it is created, whatever its kind.
     """
 
     object: SerializeAsAny[KubernetesObject]
     wait_for: str | None = None
     timeout: int = Field(default=300, ge=1)
+    replaced_on: tuple[str, ...] = ()
+    awaited: bool = True
 
     @field_serializer("object")
     def _as_manifest(self, value: KubernetesObject) -> dict[str, JsonValue]:
@@ -45,6 +68,45 @@ class PlannedObject(FrozenModel):
     def name(self) -> str:
         """The object's own name."""
         return self.object.metadata.name
+
+
+class PlannedGroup(FrozenModel):
+    """Objects, one or more a node, that are applied together by a release of this project's own chart.
+
+    So their number is no number of resources of the stack, and one node more changes one value of the release. `fixed`
+    is what no object can change later: in its digest, which ends the release's name, so that another one replaces it.
+    """
+
+    name: str
+    namespace: str
+    fixed: str
+    objects: tuple[PlannedObject, ...]
+    timeout: int = Field(default=900, ge=60)
+
+    @property
+    def release(self) -> HelmRelease:
+        """The release, whose values are the objects by kind and name."""
+        by_kind: dict[str, JsonValue] = {}
+        for entry in self.objects:
+            of_kind = by_kind.setdefault(entry.object.kind, {})
+            assert isinstance(of_kind, dict)
+            of_kind[entry.name] = entry.object.manifest()
+        return HelmRelease(
+            name=f"pools-{self.name}-{hashlib.sha256(self.fixed.encode()).hexdigest()[:8]}",
+            namespace=self.namespace,
+            chart=ChartReference(name="objects", version=OBJECTS_CHART_VERSION, path="charts/objects"),
+            values={"objects": by_kind},
+            timeout=self.timeout,
+        )
+
+
+class PlannedPatch(FrozenModel):
+    """Settings in an object of somebody else's, which stays his: it is never created, and never deleted."""
+
+    api_version: str
+    kind: str
+    name: str
+    spec: dict[str, JsonValue]
 
 
 class PlannedReadiness(FrozenModel):

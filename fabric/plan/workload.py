@@ -8,11 +8,14 @@ from typing import Literal
 
 from pydantic import Field, JsonValue
 
-from fabric.k8s.cni import NETWORKS_ANNOTATION
+from fabric.k8s.cni import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
 from fabric.k8s.scheduling import Toleration
+from fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION
 from fabric.model import FrozenModel
 from fabric.plan.case import Case
 from fabric.plan.nccl_files import NcclFiles
+from fabric.plan.networks import injection
+from fabric.plan.operators import namespace_of
 from fabric.plan.rails import Rail
 
 
@@ -24,6 +27,9 @@ class AttachedNetwork(FrozenModel):
         description="number of the rail, from 0; none where all rails share a resource and any device may come",
     )
     network: str = Field(description="name of the NetworkAttachmentDefinition")
+    namespace: str | None = Field(
+        default=None, description="its namespace; none where it lies in every namespace that may use it"
+    )
     resource: str | None = Field(
         default=None, description="extended resource that provides the device; none where the network needs none"
     )
@@ -113,6 +119,7 @@ def plan_workload(
         AttachedNetwork(
             rail=rail.index if shared[rail.network] == 1 else None,
             network=rail.network,
+            namespace=namespace_of(case) if injection(case) is not None else None,
             resource=rail.resource_name,
             interface=rail.pod_interface,
             mtu=case.mtu,
@@ -145,7 +152,7 @@ def plan_workload(
         namespaces=namespaces,
         host_network=case.choices.model == "host-network",
         networks=attached,
-        annotations={NETWORKS_ANNOTATION: _networks_annotation(case, attached)} if attached else {},
+        annotations=_annotations(case, attached),
         resources=resources,
         environment=environment,
         files=files,
@@ -161,6 +168,17 @@ def plan_workload(
         pod_template_patch={},
     )
     return contract.model_copy(update={"pod_template_patch": _pod_template_patch(contract)})
+
+
+def _annotations(case: Case, attached: tuple[AttachedNetwork, ...]) -> dict[str, str]:
+    """What makes the pod's networks: each by name, or all of them by Spiderpool's webhook, which takes no others."""
+    if not attached:
+        return {}
+    default = case.spec.fabric.default_network
+    annotations = {} if default is None else {DEFAULT_NETWORK_ANNOTATION: default}
+    if (word := injection(case)) is not None:
+        return {**annotations, RDMA_RESOURCE_INJECT_ANNOTATION: word}
+    return {**annotations, NETWORKS_ANNOTATION: _networks_annotation(case, attached)}
 
 
 def _networks_annotation(case: Case, attached: tuple[AttachedNetwork, ...]) -> str:

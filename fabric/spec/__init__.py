@@ -7,7 +7,8 @@ from fabric.spec.existing import ExistingCluster
 from fabric.spec.fabric import Fabric, OfferedNamespace, RailOverride
 from fabric.spec.load import StackDocument, load_stack, read_document, stack_file, validate
 from fabric.spec.oke import OkeCluster, OkePool
-from fabric.spec.software import GpuOperator, NetworkOperator, Software, Spiderpool
+from fabric.spec.software import GpuOperator, NetworkOperator, Software
+from fabric.spec.spiderpool import Spiderpool
 from fabric.spec.stack import Cluster, StackSpec
 
 __all__ = [

@@ -38,6 +38,13 @@ class Addressing(FrozenModel):
         description="parts the supernet is cut into without prefixLength, one a rail, and fixed: more rails move none; "
         "layout `flat`: rails that a node's share has room for",
     )
+    first_rail_slot: int = Field(
+        default=0,
+        ge=0,
+        le=4095,
+        description="number of the part that rail 0 gets; 172.16.0.0/16 with prefixLength 24 begins with "
+        "172.16.11.0/24 where this is 11",
+    )
     prefix_length: int | None = Field(
         default=None, ge=1, le=127, description="prefix length of each rail's subnet; by default that of one rail slot"
     )

@@ -17,7 +17,14 @@ DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[
 KubernetesVersion = Annotated[str, StringConstraints(pattern=r"^1\.\d{1,2}(\.\d{1,3})?$")]
 
 Component = Literal[
-    "nfd", "multus", "gpu-operator", "network-operator", "sriov-operator", "cert-manager", "prometheus-operator"
+    "nfd",
+    "multus",
+    "gpu-operator",
+    "network-operator",
+    "sriov-operator",
+    "cert-manager",
+    "prometheus-operator",
+    "grafana-operator",
 ]
 
 _LABEL_VALUE = re.compile(r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$")

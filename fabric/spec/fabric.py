@@ -10,11 +10,16 @@ from fabric.catalog.shape import InterfaceName, LinkType, PciAddress
 from fabric.model import FrozenModel
 from fabric.spec.addressing import Addressing
 from fabric.spec.cluster import DnsLabel
+from fabric.spec.host_preparation import FabricCheck, HostPreparation
 
 Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
 Manager = Literal["doks", "network-operator", "spiderpool"]
 RdmaMode = Literal["shared", "exclusive"]
 VirtualFunctions = Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"]
+NetworkReference = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"),
+]
 Quantity = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(Mi|Gi)$")]
 
 
@@ -94,6 +99,14 @@ class Fabric(FrozenModel):
     )
     rails: tuple[RailOverride, ...] = Field(default=(), description="what differs on single rails from the shape")
     addressing: Addressing = Addressing()
+    default_network: NetworkReference | None = Field(
+        default=None,
+        description="network of the pods' own first interface, as namespace/name; by default the cluster's default",
+    )
+    host_preparation: HostPreparation = HostPreparation()
+    check: FabricCheck | None = Field(
+        default=None, description="a DaemonSet that is attached to all rails and checks each; `{}` for its defaults"
+    )
     namespaces: tuple[NamespaceEntry, ...] = Field(
         default=(OfferedNamespace(name="default"),),
         min_length=1,

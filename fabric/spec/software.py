@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationInfo, field_
 
 from fabric.catalog import Catalog
 from fabric.model import FrozenModel
+from fabric.spec.spiderpool import ContainerOfedDriver, Spiderpool
 from fabric.spec.suggestion import nearest
 
 GpuDirect = Literal["dma-buf", "peermem"]
@@ -79,13 +80,6 @@ class NetworkOperator(FrozenModel):
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
-class Spiderpool(FrozenModel):
-    """Switches of Spiderpool."""
-
-    multus: bool = Field(default=True, description="whether its chart brings Multus; false where the cluster has one")
-    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
-
-
 class Whereabouts(FrozenModel):
     """Switches of Whereabouts, which comes where `addressing.ipam` names it."""
 
@@ -104,16 +98,20 @@ class Software(FrozenModel):
     network_operator: NetworkOperator = NetworkOperator()
     spiderpool: Spiderpool = Spiderpool()
     whereabouts: Whereabouts = Whereabouts()
+    ofed_driver: ContainerOfedDriver | None = Field(
+        default=None,
+        description="the vendor's network drivers in a container, beside Spiderpool; by default the nodes have them",
+    )
     cni_plugins: CniPlugins = Field(
         default="install",
-        description="CNI plug-ins that a network needs and no operator brings (sriov, ib-sriov, rdma): `install`, or "
-        "`node-image` where the nodes have them",
+        description="CNI plug-ins that a network needs and no operator brings (sriov, ib-sriov, rdma), and those of "
+        "Spiderpool's chart: `install`, or `node-image` where the nodes have them",
     )
     host_image: str | None = Field(
         default=None,
         min_length=1,
-        description="image of the DaemonSet that makes virtual functions, which takes only chroot from it; by default "
-        "the release line's",
+        description="image of the DaemonSets that prepare nodes, which take only chroot from it; by default the "
+        "release line's",
     )
 
     @field_validator("release_line")

@@ -50,7 +50,8 @@ def shares_in(pool: AddressPool) -> int:
 
 
 def _cut_refusal(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> Refusal | None:
-    part, parts = part_prefix(addressing, supernet, demand), len(demand.serving)
+    part, rails = part_prefix(addressing, supernet, demand), len(demand.serving)
+    first = 0 if demand.one_pool else addressing.first_rail_slot
     cut_by = "supernet" if addressing.prefix_length is None else "prefixLength"
     if demand.one_pool and addressing.addresses_per_node is None and demand.rails > addressing.rail_slots:
         message = f"a node's share has room for {addressing.rail_slots} rails, but there are {demand.rails}"
@@ -60,8 +61,9 @@ def _cut_refusal(addressing: Addressing, supernet: IPNetwork, demand: AddressDem
     # A shared subnet of two addresses is handled differently by different versions of nv-ipam; a node's own is not.
     if part > supernet.max_prefixlen - (1 if demand.layout == "per-node" else 2):
         return Refusal(kind="cut", key=cut_by, message=f"{supernet} cut into /{part} leaves no room for nodes")
-    if (room := 1 << (part - supernet.prefixlen)) < parts:
-        message = f"{supernet} holds {room} subnet{_s(room)} of /{part}, but there are {parts} rails"
+    if (room := 1 << (part - supernet.prefixlen)) < first + rails:
+        begin = f", of which the first {first} are passed over" if first else ""
+        message = f"{supernet} holds {room} subnet{_s(room)} of /{part}{begin}, but there are {rails} rails"
         return Refusal(kind="cut", key="railSlots" if cut_by == "supernet" else cut_by, message=message)
     return None
 

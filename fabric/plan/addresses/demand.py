@@ -90,7 +90,8 @@ def empty_pool(addressing: Addressing, supernet: IPNetwork, demand: AddressDeman
     """The pool at a place of `demand.serving`, not yet counted."""
     part = part_prefix(addressing, supernet, demand)
     name, rails = demand.serving[place]
-    start = int(supernet.network_address) + place * (1 << (supernet.max_prefixlen - part))
+    slot = place + (0 if demand.one_pool else addressing.first_rail_slot)
+    start = int(supernet.network_address) + slot * (1 << (supernet.max_prefixlen - part))
     space: IPNetwork = type(supernet)((start, part))
     return AddressPool(
         name=name,

@@ -61,7 +61,7 @@ def growth_of(
 
 def _next_sizes(addressing: Addressing, demand: AddressDemand, pool: AddressPool) -> tuple[str, str]:
     """The pool size that serves one node more than this one can, and the supernet that holds one per rail slot."""
-    rails = (demand.rails - 1).bit_length()
+    rails = (addressing.first_rail_slot + demand.rails - 1).bit_length()
     chosen = rails if addressing.prefix_length is not None else max(slot_bits(addressing), rails)
     slots = 0 if demand.one_pool else chosen
     for prefix in range(pool.space.prefixlen - 1, LARGEST_SUPERNET - 1, -1):

@@ -97,6 +97,21 @@ class AddressPool(FrozenModel):
         first = int(self.space.network_address) + 1 + node * self.addresses_per_node
         return self.available.clipped(first, first + self.addresses_per_node - 1)
 
+    def host_address(self, node: int) -> IPAddress | None:
+        """The address of the host's own NIC on a node; None where the plan reserves none for it.
+
+        Hosts hold the reserved addresses: those at the start, after a router there, else those at the end, before one.
+        Where nodes have prefixes of their own it is the first of them, else the n-th node's is the n-th.
+        """
+        first, last = self._hosts(self._bounds(node))
+        routers = {position: self.gateway_position == position for position in ("first", "last")}
+        if self.reserved_first > routers["first"]:
+            begin, end = first + routers["first"], first + self.reserved_first - 1
+        else:
+            begin, end = last - self.reserved_last + 1, last - routers["last"]
+        place = begin + (0 if self.division == "prefixes" else node)
+        return address(self.space.version, place) if begin <= place <= end else None
+
     def share_text(self, node: int) -> str:
         """A node's prefix, or the addresses its pods may hold, as text."""
         prefix = self.node_prefix(node)

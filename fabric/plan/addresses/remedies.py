@@ -69,8 +69,13 @@ def _other_slots(addressing: Addressing, _supernet: IPNetwork, demand: AddressDe
     if addressing.prefix_length is not None and not demand.one_pool:
         return
     for slots in (1, 2, 4, 8, 16, 32, 64):
-        if slots >= demand.rails and slots != addressing.rail_slots:
+        if slots >= addressing.first_rail_slot + demand.rails and slots != addressing.rail_slots:
             yield {"rail_slots": slots}, f"write railSlots: {slots} (it cuts anew, which moves addresses)"
+
+
+def _earlier_first_slot(addressing: Addressing, _supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
+    for slot in range(addressing.first_rail_slot - 1, -1, -1):
+        yield {"first_rail_slot": slot}, f"write firstRailSlot: {slot}"
 
 
 def _wider_supernet(addressing: Addressing, supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
@@ -147,5 +152,5 @@ _SEARCHES: dict[str, tuple[_Search, ...]] = {
     "share": (_other_node_prefix, _larger_share, _automatic_share, _wider_supernet),
     "gateway": (_larger_share, _without_gateway),
     "exclusion": (_larger_share, _other_node_prefix, _without_exclusions),
-    "cut": (_larger_subnets, _automatic_subnets, _other_slots, _wider_supernet),
+    "cut": (_earlier_first_slot, _larger_subnets, _automatic_subnets, _other_slots, _wider_supernet),
 }

@@ -2,13 +2,18 @@
 
 from fabric.plan.host.cni_plugins import cni_plugins, lacking_plugins
 from fabric.plan.host.daemon import COMPONENT_LABEL
+from fabric.plan.host.preparation import address_table, address_tables, host_preparation, nic_addresses
 from fabric.plan.host.virtual_functions import VIRTUAL_FUNCTIONS, virtual_functions, virtual_functions_script
 
 __all__ = [
     "COMPONENT_LABEL",
     "VIRTUAL_FUNCTIONS",
+    "address_table",
+    "address_tables",
     "cni_plugins",
+    "host_preparation",
     "lacking_plugins",
+    "nic_addresses",
     "virtual_functions",
     "virtual_functions_script",
 ]

@@ -17,15 +17,10 @@ from fabric.k8s.base import ObjectMeta
 from fabric.k8s.mellanox import NIC_LABEL
 from fabric.k8s.scheduling import LabelSelector
 from fabric.plan.case import Case
-from fabric.plan.operators import tolerations
+from fabric.plan.operators import namespace_of, tolerations
 
 COMPONENT_LABEL = "gpu-fabric/component"
 """On what this project runs on the nodes itself: which part of it."""
-
-
-def namespace_of(case: Case) -> str:
-    """Where this project's DaemonSets run: beside the Network Operator's operands, in a privileged namespace."""
-    return case.line.charts["network-operator"].namespace
 
 
 def node_daemon(

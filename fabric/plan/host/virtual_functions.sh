@@ -1,80 +1,17 @@
-#!/bin/bash
-# Makes the SR-IOV virtual functions of a GPU node's RDMA NICs, and says whether they are there.
+# Makes the SR-IOV virtual functions of a GPU node's RDMA NICs, and says whether they are there. Once they are, it
+# looks no more: the kernel keeps them until the node's next start. It uses the node's own ip, rdma, crictl and /sys.
+# From the environment it reads, beside PCI_ADDRESSES and RDMA_MODE:
 #
-#   bash -s -- configure < virtual_functions.sh   make them, retry after a pause while something lacks, then sleep
-#   bash -s -- once      < virtual_functions.sh   make them; exit status 1 where something lacks
-#   bash -s -- check     < virtual_functions.sh   exit status 0 if all is as wanted, else 1 and a line for each NIC
-#
-# A privileged pod runs it in the root file system, network and process namespace of the node, so it uses the node's
-# own ip, rdma, crictl and /sys. From the environment it reads:
-#
-#   PCI_ADDRESSES   the NICs in rail order, separated by spaces, each with its domain: 0000:0c:00.0
-#   VFS_PER_NIC     virtual functions wanted on each of them
-#   MTU             bytes, for the NICs; empty leaves it as it is
-#   RDMA_MODE       shared or exclusive: the RDMA subsystem's network-namespace mode
-#   WAIT_SECONDS    the longest that any one wait or command may take
-#   RETRY_SECONDS   `configure`: the first pause before another try; each pause is twice the last, 300 at most
-#   PLUGIN_POD      the device plug-in that has to look again, NAMESPACE/BEGINNING-OF-ITS-POD-NAME; may be empty
-#   SYS             where sysfs is mounted
-#   MODPROBE_DIR    the folder of the node's module options
+#   VFS_PER_NIC   virtual functions wanted on each NIC
+#   MTU           bytes, for the NICs; empty leaves it as it is
+#   PLUGIN_POD    the device plug-in that has to look again, NAMESPACE/BEGINNING-OF-ITS-POD-NAME; may be empty
 
-# shellcheck disable=SC2329 # conditions are called by name, through `within`
-set -u -o pipefail
-export LC_ALL=C
-# A container's PATH often lacks the folders in which nodes keep ip, rdma and crictl.
-export PATH="${PATH:+$PATH:}/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/opt/bin"
-
-SYS=${SYS:-/sys}
-MODPROBE_DIR=${MODPROBE_DIR:-/etc/modprobe.d}
-RDMA_MODE=${RDMA_MODE:-}
 VFS_PER_NIC=${VFS_PER_NIC:-}
 MTU=${MTU:-}
-WAIT_SECONDS=${WAIT_SECONDS:-300}
-RETRY_SECONDS=${RETRY_SECONDS:-10}
 PLUGIN_POD=${PLUGIN_POD:-}
-read -r -d '' -a NICS <<<"${PCI_ADDRESSES:-}"
-DEVICES=$SYS/bus/pci/devices
+LOOK_AGAIN_SECONDS=infinity
 LOOK="look for mlx5_core in this node's dmesg"
 PLUGIN_IS_STALE=false # stays true over failed tries, until the device plug-in was made to look again
-
-say() { printf '%s\n' "$*"; }
-
-failed() {
-    local words="$*"
-    printf 'FAILED %s\n' "${words//$'\n'/ }" >&2
-    return 1
-}
-
-# A sleep in the foreground would hold TERM back until it ends.
-pause() {
-    sleep "$1" &
-    wait "$!"
-}
-
-end() {
-    local job
-    for job in $(jobs -p); do kill "$job"; done
-    exit 143
-}
-
-bounded() { timeout "$WAIT_SECONDS" "$@"; }
-
-# within END COMMAND...: asks again and again until COMMAND succeeds; status 1 once the second END is over.
-within() {
-    local last=$1
-    shift
-    until "$@"; do
-        ((SECONDS > last)) && return 1
-        pause 0.05
-    done
-}
-
-soon() { within $((SECONDS + WAIT_SECONDS)) "$@"; }
-
-# store VALUE FILE: status 1 and the kernel's words in $said where the file does not take the value.
-store() { said=$({ printf '%s\n' "$1" >"$2"; } 2>&1); }
-
-value() { cat "$1" 2>/dev/null; }
 
 # The network interface of a PCI function. None is seen while it is in the network namespace of a pod.
 interface_of() {
@@ -111,45 +48,6 @@ has_usable_functions() {
         count=$((count + 1))
     done
     ((count == VFS_PER_NIC))
-}
-
-rail() { printf 'rail %s, NIC %s' "$1" "${NICS[$1]}"; }
-
-rdma_mode() {
-    local answer
-    answer=$(bounded rdma system show 2>&1) && [[ $answer =~ netns\ ([a-z]+) ]] ||
-        failed "RDMA mode: \`rdma system show\` says '$answer'; this node needs iproute2's rdma, and ib_core" ||
-        return 1
-    printf '%s\n' "${BASH_REMATCH[1]}"
-}
-
-# Has the node's next start begin in the wanted mode, which ib_core knows as 1 (shared) or 0 (exclusive).
-keep_rdma_mode() {
-    local file=$MODPROBE_DIR/gpu-fabric-rdma.conf shared=1
-    [[ $RDMA_MODE == exclusive ]] && shared=0
-    local option="options ib_core netns_mode=$shared"
-    [[ $(value "$file") == "$option" ]] && return 0
-    store "$option" "$file" || failed "RDMA mode: cannot write $file: $said; make it writable on this node" || return 1
-    say "RDMA mode: wrote '$option' to $file"
-}
-
-set_rdma_mode() {
-    local mode words
-    mode=$(rdma_mode) || return 1
-    if [[ $mode == "$RDMA_MODE" ]]; then
-        # Only a file of an earlier wish is put right: without one, something else already sees to the mode.
-        [[ ! -e $MODPROBE_DIR/gpu-fabric-rdma.conf ]] || keep_rdma_mode
-        return
-    fi
-    # The kernel refuses as soon as there is a second network namespace, which is the rule where pods run.
-    if words=$(bounded rdma system set netns "$RDMA_MODE" 2>&1); then
-        say "RDMA mode: changed from $mode to $RDMA_MODE"
-        keep_rdma_mode
-        return
-    fi
-    keep_rdma_mode || return 1
-    failed "RDMA mode: $mode, and the kernel refuses $RDMA_MODE while pods run ($words);" \
-        "reboot this node (if its initramfs loads ib_core, rebuild that first)"
 }
 
 # Looks at every NIC before anything is changed, so that a node with a broken NIC keeps what it has.
@@ -339,49 +237,13 @@ check() {
     return "$status"
 }
 
-configure() {
-    local delay=$RETRY_SECONDS
-    until set_up; do
-        say "trying again in $delay s"
-        pause "$delay"
-        delay=$((delay * 2 < 300 ? delay * 2 : 300))
-    done
-    while :; do
-        pause infinity
-    done
+wants_settings() {
+    wants VFS_PER_NIC "$NUMBER" "a whole number from 1"
+    wants MTU "($NUMBER)?" "bytes, or nothing"
+    wants PLUGIN_POD "([^/]+/[^/]+)?" "NAMESPACE/NAME, or nothing"
+    wants_rdma_mode
+    wants_nics
 }
 
-# wants NAME PATTERN ADVICE: whether the variable NAME is as the pattern says.
-wants() { [[ ${!1} =~ ^($2)$ ]] || failed "$1 is '${!1}'; give $3"; }
-
-is_well_configured() {
-    local nic number='[1-9][0-9]*'
-    wants VFS_PER_NIC "$number" "a whole number from 1" &&
-        wants MTU "($number)?" "bytes, or nothing" &&
-        wants RDMA_MODE "shared|exclusive" "shared or exclusive" &&
-        wants WAIT_SECONDS "$number" "whole seconds from 1" &&
-        wants RETRY_SECONDS "$number" "whole seconds from 1" &&
-        wants PLUGIN_POD "([^/]+/[^/]+)?" "NAMESPACE/NAME, or nothing" || return 1
-    ((${#NICS[@]})) || failed "PCI_ADDRESSES names no NIC; give one such as 0000:0c:00.0" || return 1
-    for nic in "${NICS[@]}"; do
-        wants nic '[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]' "PCI_ADDRESSES as in 0000:0c:00.0" || return 1
-    done
-}
-
-main() {
-    trap end TERM INT
-    is_well_configured || return 2
-    case ${1:-} in
-        configure) configure ;;
-        once) set_up ;;
-        check) check ;;
-        *)
-            failed "mode is '${1:-}'; give configure, once or check"
-            return 2
-            ;;
-    esac
-}
-
-# The script itself comes in on standard input, which no command may swallow.
 main "$@" </dev/null
 exit $?

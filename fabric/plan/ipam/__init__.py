@@ -9,7 +9,7 @@ from fabric.plan.addresses import AddressPlan, AddressPool
 from fabric.plan.ipam import nv_ipam, spiderpool, whereabouts
 from fabric.plan.records import PlannedObject
 
-__all__ = ["cni_ipam", "pool_objects"]
+__all__ = ["cni_ipam", "node_pools", "pool_objects", "reserved_objects"]
 
 
 def pool_objects(
@@ -17,14 +17,28 @@ def pool_objects(
 ) -> tuple[PlannedObject, ...]:
     """The pools as objects, in rail order; none where the networks or the hosts carry the addresses.
 
+    Pools of which every node has one are not among them but in `node_pools`.
+
     `namespace` is the one in which nv-ipam looks for pools; Spiderpool's belong to the cluster. `node_labels` tell the
     nodes that nv-ipam gives shares to; without, every node of the cluster gets one.
     """
     if addresses.ipam == "nv-ipam":
         return nv_ipam.pool_objects(addresses, namespace, node_labels or {})
-    if addresses.ipam == "spiderpool":
-        return spiderpool.pool_objects(addresses)
+    if addresses.ipam == "spiderpool" and addresses.layout != "per-node":
+        return tuple(entry for pool in addresses.pools for entry in spiderpool.pool_objects(addresses, pool))
     return ()
+
+
+def node_pools(addresses: AddressPlan) -> tuple[tuple[AddressPool, tuple[PlannedObject, ...]], ...]:
+    """Every rail with its pools where each node has one of its own; empty where pools are not per node."""
+    if addresses.ipam != "spiderpool" or addresses.layout != "per-node":
+        return ()
+    return tuple((pool, spiderpool.pool_objects(addresses, pool)) for pool in addresses.pools)
+
+
+def reserved_objects(addresses: AddressPlan) -> tuple[PlannedObject, ...]:
+    """Addresses that an IPAM is told never to give, beside its pools."""
+    return spiderpool.reserved_objects(addresses) if addresses.ipam == "spiderpool" else ()
 
 
 def cni_ipam(addresses: AddressPlan, pool: AddressPool | None) -> Ipam | None:

@@ -2,25 +2,31 @@
 
 from fabric.plan.operators.gpu_operator import gpu_direct, gpu_operator, gpu_operator_ready
 from fabric.plan.operators.network_operator import needs_feature_discovery, network_operator, policy_ready
+from fabric.plan.operators.ofed_driver import ofed_driver
 from fabric.plan.operators.policy import nic_cluster_policy, nic_node_policy, rollouts
-from fabric.plan.operators.releases import charts, operator_namespaces, tolerations, wanted_charts
-from fabric.plan.operators.spiderpool import spiderpool
-from fabric.plan.operators.sriov_operator import sriov_policies, sriov_synced
+from fabric.plan.operators.releases import charts, namespace_of, operator_namespaces, tolerations, wanted_charts
+from fabric.plan.operators.spiderpool import cleans_up, coordinator_patch, spiderpool
+from fabric.plan.operators.sriov_operator import sriov_discovered, sriov_policies, sriov_synced
 from fabric.plan.operators.whereabouts import whereabouts
 
 __all__ = [
     "charts",
+    "cleans_up",
+    "coordinator_patch",
     "gpu_direct",
     "gpu_operator",
     "gpu_operator_ready",
+    "namespace_of",
     "needs_feature_discovery",
     "network_operator",
     "nic_cluster_policy",
     "nic_node_policy",
+    "ofed_driver",
     "operator_namespaces",
     "policy_ready",
     "rollouts",
     "spiderpool",
+    "sriov_discovered",
     "sriov_policies",
     "sriov_synced",
     "tolerations",

@@ -41,8 +41,17 @@ def wanted_charts(case: Case) -> tuple[ChartName, ...]:
         if case.choices.ipam == "whereabouts" and case.line.policy_by == "stack":
             names.append("whereabouts")
     if case.choices.manager == "spiderpool":
+        if case.spec.software.ofed_driver is not None:
+            names.append("ofed-driver")
         names.append("spiderpool")
     return tuple(names)
+
+
+def namespace_of(case: Case) -> str:
+    """The namespace of the manager's operands, and of what this project runs on the nodes: a privileged one."""
+    manager = "spiderpool" if case.choices.manager == "spiderpool" else "network-operator"
+    # A line without the manager's chart is refused, and looked at all the same.
+    return case.line.charts[manager].namespace if manager in case.line.charts else manager
 
 
 def operator_namespaces(case: Case) -> tuple[PlannedObject, ...]:

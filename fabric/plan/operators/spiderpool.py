@@ -1,22 +1,87 @@
-"""Spiderpool: the values of its chart."""
+"""Spiderpool: the values of its chart, and what is patched of its coordinator."""
 
 from __future__ import annotations
 
 from pydantic import JsonValue
 
+from fabric.k8s.mellanox import NIC_LABEL
 from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
 from fabric.plan.case import Case
 from fabric.plan.operators.policy import configuration_digest
 from fabric.plan.operators.releases import release
-from fabric.plan.records import HelmRelease
+from fabric.plan.records import HelmRelease, PlannedPatch, SecretValue
+from fabric.plan.values import merged
+
+_COORDINATOR = "default"
+_CERTIFICATE = {"tlsCert": "certificate", "tlsKey": "key", "tlsCa": "authority"}
 
 
 def spiderpool(case: Case, shared: RdmaSharedDevicePluginConfig | None) -> HelmRelease:
     """Spiderpool with the device plug-in that the model needs, configured from the rails."""
     switches = case.spec.software.spiderpool
-    computed: dict[str, JsonValue] = {"multus": {"multusCNI": {"install": switches.multus}}}
-    if shared is not None:
-        computed["rdma"] = {
+    computed = merged(
+        {"multus": {"multusCNI": {"install": switches.multus}}, "plugins": _cni_plugins(case)},
+        {} if shared is None else _shared_plugin(shared),
+        _sriov(case) if case.choices.by_sriov_operator else {},
+        _controller(case),
+        _observed(case),
+        {"global": {"imageRegistryOverride": switches.image_registry}} if switches.image_registry else {},
+    )
+    planned = release(case, "spiderpool", computed, switches.values)
+    secret = switches.tls.secret
+    if secret is None:
+        return planned
+    values = tuple(
+        SecretValue(path=f"spiderpoolController.tls.provided.{value}", key=secret, entry=entry)
+        for value, entry in _CERTIFICATE.items()
+    )
+    return planned.model_copy(update={"secret_values": values})
+
+
+def coordinator_patch(case: Case) -> PlannedPatch | None:
+    """What the stack file says about the one SpiderCoordinator; None where it says nothing.
+
+    The chart's values for it have an effect when it is first installed only. The chart's job makes the object, and only
+    its other job can delete it.
+    """
+    spec = case.spec.software.spiderpool.coordinator.model_dump(mode="json", by_alias=True, exclude_none=True)
+    renamed = {"podCidrType": "podCIDRType", "hijackCidr": "hijackCIDR", "vethMtu": "vethMTU"}
+    renamed |= {"podMacPrefix": "podMACPrefix"}
+    if not spec:
+        return None
+    return PlannedPatch(
+        api_version="spiderpool.spidernet.io/v2beta1",
+        kind="SpiderCoordinator",
+        name=_COORDINATOR,
+        spec={renamed.get(key, key): value for key, value in spec.items()},
+    )
+
+
+def cleans_up(case: Case) -> bool:
+    """Whether uninstalling removes Spiderpool's definitions, and with them those of every SR-IOV operator."""
+    others = {"sriov-operator", "network-operator"} & set(case.spec.cluster.installed)
+    return case.spec.software.spiderpool.cleanup and not others
+
+
+def _cni_plugins(case: Case) -> dict[str, JsonValue]:
+    """The plug-ins that the model's networks call; the chart's own default is all but the ordinary ones."""
+    model, install = case.choices.model, case.spec.software.cni_plugins == "install"
+    called = {
+        # macvlan, and tuning, by which a virtual function gets its MTU
+        "installCNI": model in ("macvlan", "sriov"),
+        "installRdmaCNI": case.choices.rdma_mode == "exclusive",
+        "installSriovCNI": model == "sriov",
+        "installibSriovCNI": model == "ib-sriov",
+        "installIpoibCNI": model == "ipoib",
+        "installOvsCNI": False,
+        "installVlanCNI": False,
+    }
+    return {key: install and needed for key, needed in called.items()}
+
+
+def _shared_plugin(shared: RdmaSharedDevicePluginConfig) -> dict[str, JsonValue]:
+    return {
+        "rdma": {
             "rdmaSharedDevicePlugin": {
                 "install": True,
                 # The chart's template does not roll the plug-in when its configuration changes.
@@ -24,6 +89,54 @@ def spiderpool(case: Case, shared: RdmaSharedDevicePluginConfig | None) -> HelmR
                 "deviceConfig": shared.to_dict(),
             }
         }
-    elif case.choices.row is not None and case.choices.row.access == "virtual":
-        computed["sriov"] = {"install": True}
-    return release(case, "spiderpool", computed, switches.values)
+    }
+
+
+def _sriov(case: Case) -> dict[str, JsonValue]:
+    selector: dict[str, JsonValue] = dict(case.node_labels or {NIC_LABEL: "true"})
+    operator: dict[str, JsonValue] = {
+        # On NVIDIA NICs without a policy its daemon sets the firmware's number of functions to zero.
+        "configDaemonNodeSelector": selector,
+        # Without draining it also changes all nodes at once, and may reboot them.
+        "disableDrain": case.choices.virtual_functions == "externally-managed",
+    }
+    sriov: dict[str, JsonValue] = {"install": True, "operatorConfig": operator}
+    tls = case.spec.software.spiderpool.tls
+    if tls.method == "certmanager":
+        sriov["webhooktls"] = _certmanager(tls.issuer)
+    return {"sriov": sriov}
+
+
+def _controller(case: Case) -> dict[str, JsonValue]:
+    switches = case.spec.software.spiderpool
+    controller: dict[str, JsonValue] = {}
+    if switches.injection is not None:
+        # Its webhook fails closed, so it is kept to where jobs run.
+        namespaces: list[JsonValue] = [entry.name for entry in case.spec.fabric.namespaces]
+        controller["podResourceInject"] = {"enabled": True, "namespacesInclude": namespaces}
+    if switches.tls.method == "certmanager":
+        controller["tls"] = _certmanager(switches.tls.issuer)
+    elif switches.tls.method == "provided":
+        controller["tls"] = {"method": "provided"}
+    if not cleans_up(case):
+        controller["cleanup"] = {"enable": False}
+    return {"spiderpoolController": controller} if controller else {}
+
+
+def _certmanager(issuer: str | None) -> dict[str, JsonValue]:
+    own: dict[str, JsonValue] = {} if issuer is None else {"certmanager": {"issuerName": issuer}}
+    return {"method": "certmanager", **own}
+
+
+def _observed(case: Case) -> dict[str, JsonValue]:
+    switches = case.spec.software.spiderpool
+    values: dict[str, JsonValue] = {}
+    if switches.metrics:
+        monitor: dict[str, JsonValue] = {"serviceMonitor": {"install": True}} if switches.service_monitor else {}
+        values["spiderpoolAgent"] = {"prometheus": {"enabled": True, "enabledRdmaMetric": True, **monitor}}
+        values["spiderpoolController"] = {"prometheus": {"enabled": True, **monitor}}
+    if switches.grafana_dashboards:
+        labels: dict[str, JsonValue] = dict(switches.grafana_labels)
+        own: dict[str, JsonValue] = {"instanceSelector": {"matchLabels": labels}} if labels else {}
+        values["grafanaDashboard"] = {"install": True, **own}
+    return values

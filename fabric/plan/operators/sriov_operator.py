@@ -6,7 +6,6 @@ from fabric.k8s.base import ObjectMeta
 from fabric.k8s.mellanox import NIC_LABEL
 from fabric.k8s.scheduling import LabelSelector
 from fabric.k8s.sriov_operator import (
-    RESOURCE_PREFIX,
     NicSelector,
     SriovNetworkNodePolicy,
     SriovNetworkNodePolicySpec,
@@ -16,7 +15,8 @@ from fabric.k8s.sriov_operator import (
 from fabric.k8s.sriov_state import SriovNetworkNodeState
 from fabric.plan.case import Case, NodeGroup
 from fabric.plan.devices import rails_by_resource
-from fabric.plan.rails import Rail, group_rails, plan_rails
+from fabric.plan.operators.releases import namespace_of
+from fabric.plan.rails import Rail, group_rails, plan_rails, resource_prefix
 from fabric.plan.records import PlannedObject, PlannedWait
 
 _NAME = "gpu-fabric"
@@ -44,11 +44,11 @@ def sriov_synced(case: Case) -> PlannedWait:
     return PlannedWait(
         api_version=SriovNetworkNodeState.api_version,
         plural=SriovNetworkNodeState.plural,
-        namespace=_namespace(case),
+        namespace=namespace_of(case),
         nodes=case.node_labels or {NIC_LABEL: "true"},
         having=case.shape.gpus.resource,
         resources={
-            f"{RESOURCE_PREFIX}/{resource}": len(rails) * max(1, case.shape.vfs_per_nic)
+            f"{resource_prefix(case)}/{resource}": len(rails) * max(1, case.shape.vfs_per_nic)
             for resource, rails in rails_by_resource(plan_rails(case)).items()
         },
         field="status.syncStatus",
@@ -59,21 +59,28 @@ def sriov_synced(case: Case) -> PlannedWait:
     )
 
 
-def _namespace(case: Case) -> str:
-    return case.line.charts["network-operator"].namespace
+def sriov_discovered(case: Case) -> PlannedWait | None:
+    """The node states in which the daemon says that it knows a node's NICs; None where nothing has to wait for them.
+
+    Spiderpool's chart has the operator's webhook on, which refuses a policy that selects no NIC it knows of.
+    """
+    if case.choices.manager != "spiderpool":
+        return None
+    return sriov_synced(case).model_copy(update={"resources": {}, "timeout": _WAIT})
 
 
 def _pool(case: Case) -> SriovNetworkPoolConfig:
     external = case.choices.virtual_functions == "externally-managed"
-    exclusive = case.choices.rdma_mode == "exclusive" and not external
+    # Spiderpool's operator is an older one that knows no RDMA mode; there the nodes are prepared for it.
+    by_operator = case.choices.manager == "network-operator" and not external
     return SriovNetworkPoolConfig(
-        metadata=ObjectMeta(name=_NAME, namespace=_namespace(case)),
+        metadata=ObjectMeta(name=_NAME, namespace=namespace_of(case)),
         spec=SriovNetworkPoolConfigSpec(
             node_selector=LabelSelector(match_labels=case.node_labels or {NIC_LABEL: "true"}),
             # Nothing is drained where the functions are there already; else one node at a time.
             max_unavailable="100%" if external else 1,
             # Stated, it is a kernel argument and a reboot; shared is what nodes start in.
-            rdma_mode="exclusive" if exclusive else None,
+            rdma_mode="exclusive" if by_operator and case.choices.rdma_mode == "exclusive" else None,
         ),
     )
 
@@ -82,10 +89,10 @@ def _policy(case: Case, group: NodeGroup, resource: str, rails: list[Rail]) -> S
     nic = group.shape.nic_model
     addresses = tuple(rail.pci for rail in rails if rail.pci) or None
     interfaces = tuple(rail.interface for rail in rails if rail.interface) or None
-    name = resource.replace("_", "-") + (f"-{group.name}" if len(case.groups) > 1 else "")
+    name = resource.lower().replace("_", "-") + (f"-{group.name}" if len(case.groups) > 1 else "")
     ethernet = case.choices.link_type == "ether"
     return SriovNetworkNodePolicy(
-        metadata=ObjectMeta(name=name, namespace=_namespace(case)),
+        metadata=ObjectMeta(name=name, namespace=namespace_of(case)),
         spec=SriovNetworkNodePolicySpec(
             resource_name=resource,
             node_selector=group.labels or {NIC_LABEL: "true"},
