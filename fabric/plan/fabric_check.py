@@ -105,7 +105,9 @@ def _rail(case: Case, addresses: AddressPlan, place: int, network: AttachedNetwo
     pool = addresses.pool_of(place)
     shared_gateway = None if pool is None or pool.node_prefix_length is not None else pool.gateway
     access = "physical" if case.choices.row is None else case.choices.row.access
-    device = "-" if network.resource is None else "shared" if access == "shared" else "own"
+    # A shared port's table of addresses names its interfaces on Ethernet only.
+    unknown = network.resource is None or case.choices.model == "ipoib"
+    device = "-" if unknown else "shared" if access == "shared" else "own"
     words = (
         place,
         network.interface,

@@ -42,7 +42,6 @@ fault() { failed ", rail $rail ($interface, network $network): $1; $2"; }
 route_fault() { [ "$ROUTES" = no ] || fault "$@"; }
 
 value() { { read -r text <"$1" && lines "$text"; } 2>/dev/null; }
-family() { case $1 in *:*) echo 6 ;; *) echo 4 ;; esac }
 joined() (IFS=, && lines "$*")
 # With spaces around, so that a word can be looked for with a space on either side.
 spaced() { lines " $* "; }
@@ -101,9 +100,11 @@ bits() (
 
 # lies_in ADDRESS SUBNET: true if the subnet's first bits are the address's.
 lies_in() (
-    length=${2#*/}
-    [ "$(family "$1")" = "$(family "$2")" ] || return 1
-    [ "$(family "$1")" = 6 ] || length=$((length + 96))
+    case $1-$2 in
+        *:*-*:*) length=${2#*/} ;;
+        *:*) return 1 ;;
+        *) length=$((96 + ${2#*/})) ;;
+    esac
     [ "$(bits "$length" "$(expanded "$1")")" = "$(bits "$length" "$(expanded "${2%/*}")")" ]
 )
 
@@ -139,7 +140,7 @@ sources() {
 gids() (
     set +f
     for path in "$SYS"/class/infiniband/*/ports/*/gid_attrs/ndevs/*; do
-        # The kernel refuses to read an entry that no interface uses. There are thousands: no process for any of them.
+        # An entry that no interface uses may be unreadable. There can be thousands: no process for any of them.
         { read -r name <"$path"; } 2>/dev/null || continue
         case $interfaces in *" $name "*) ;; *) continue ;; esac
         port=${path%/gid_attrs/*}
@@ -208,7 +209,8 @@ look_at_routes() {
             continue
         fi
         tables="$tables $table"
-        routes=$(ip -o "-$(family "$address")" route show table "$table" 2>/dev/null)
+        case $address in *:*) family=-6 ;; *) family=-4 ;; esac
+        routes=$(ip -o "$family" route show table "$table" 2>/dev/null)
         look_at_table "$(spaced $routes)" "$(spaced $(of default "$routes"))"
     done
 }
@@ -232,7 +234,8 @@ look_at_table() {
     done
     [ "${by:-$interface}" = "$interface" ] ||
         route_fault "the default route in table $table of $address leaves by $by" "$ROUTE_MAKER"
-    [ "$gateway" != - ] && [ "$(family "$gateway")" = "$(family "$address")" ] || return 0
+    # A rail of both families has a gateway of one.
+    case $gateway-$address in *:*-*:*) ;; -* | *:*) return ;; esac
     [ "$(expanded "$via")" = "$(expanded "$gateway")" ] ||
         route_fault "route table $table of $address has no default route to $gateway${via:+, only one to $via}" \
             "look at the gateway of the network's pool"
@@ -255,7 +258,7 @@ look_at_port() {
         own)
             set -- $(own_port)
             [ $# -gt 0 ] || fault "the interface has no RDMA device" \
-                "look at the node's RDMA mode (rdma system): an exclusive one needs the plug-in rdma in the chain"
+                "look at the node's RDMA mode (rdma system): exclusive needs plug-in rdma (Spiderpool: rdmaIsolation)"
             ;;
         shared)
             set -- $(shared_port)

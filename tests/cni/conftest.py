@@ -54,6 +54,14 @@ def machine(namespaces_work: None, plugins: Path, tmp_path: Path) -> Iterator[Ma
     machine.end()
 
 
+@pytest.fixture
+def bare_machine(namespaces_work: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
+    """A machine without plug-ins, for what runs on the nodes themselves."""
+    machine = Machine(tmp_path_factory.mktemp("plugins"), tmp_path_factory.mktemp("networks"))
+    yield machine
+    machine.end()
+
+
 @pytest.fixture(scope="session")
 def plan_of(root: Path) -> Callable[..., Plan]:
     """The plan of a stack of tests/stacks, with values of its section `fabric` changed."""

@@ -97,8 +97,11 @@ class Machine:
     def cnitool(self, action: str, network: str, node: Namespace, pod: Namespace, interface: str) -> str:
         """CNI's own command-line runtime, in the node's network namespace and among the machine's mounts."""
         environment = ("CNI_PATH=/run/plugins", "NETCONFPATH=/run/networks", f"CNI_IFNAME={interface}")
-        program = ("env", *environment, "/run/plugins/cnitool", action, network, pod.path)
-        return _output([*self._owner, self._mounts, f"--net={node.path}", "--", *program])
+        return _output(self.on(node, "env", *environment, "/run/plugins/cnitool", action, network, pod.path))
+
+    def on(self, node: Namespace, *command: str) -> list[str]:
+        """A command line that runs in the node's network namespace and among the machine's mounts."""
+        return [*self._owner, self._mounts, f"--net={node.path}", "--", *command]
 
     def end(self) -> None:
         for namespace in reversed(self._namespaces):

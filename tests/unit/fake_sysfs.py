@@ -25,7 +25,7 @@ link/ether $(<"$file") brd ff:ff:ff:ff:ff:ff, spoof checking off"; done; exit 0 
 esac
 """
 
-_RDMA = """#!/bin/bash
+RDMA = """#!/bin/bash
 echo "rdma $*" >>"$NODE/events"
 if [[ $2 == show ]]; then echo "netns $(<"$NODE/mode") copy-on-fork on"; exit; fi
 if [[ -e $NODE/other-namespace ]]; then echo "error: Device or resource busy" >&2; exit 1; fi
@@ -63,7 +63,7 @@ class FakeNode:
         self.events.write_text("")
         self.mode = self.folder / "mode"
         self.mode.write_text("exclusive\n")
-        for name, text in (("ip", _IP), ("rdma", _RDMA), ("crictl", _CRICTL)):
+        for name, text in (("ip", _IP), ("rdma", RDMA), ("crictl", _CRICTL)):
             self._install(name, text)
 
     def _install(self, name: str, text: str) -> None:

@@ -1,7 +1,6 @@
 # Turns PCI Access Control Services off, so that NICs and GPUs reach each other below a switch or bridge instead of by
-# way of the CPU: the control word of every PCI function that has the capability becomes 0000. The next start of the node
-# brings it back, which is why a DaemonSet looks after it. A hypervisor's own machines must not have it: ACS is what
-# keeps guests apart.
+# way of the CPU: the control word of every PCI function that has the capability becomes 0000. The node's next start
+# brings it back, which is why a DaemonSet looks after it. Not for a host of virtual machines: ACS keeps them apart.
 
 DEVICES=$SYS/bus/pci/devices
 

@@ -7,14 +7,17 @@
 # `cannot` or `needs_reboot`; and `summary`, which says what holds when nothing lacks.
 
 MODES+=(report)
-DOING=check # or report, or change
+DOING=check # or report, change, or verify what was changed
 LACKING=0
 CHANGES=0
 
 # run COMMAND...: a program within the time limit, or `write VALUE FILE`.
 run() {
-    [[ $1 == write ]] || { bounded "$@" && return; }
-    store "$2" "$3" || { say "$said" && return 1; }
+    if [[ $1 == write ]]; then
+        store "$2" "$3" || { say "$said" && return 1; }
+    else
+        bounded "$@"
+    fi
 }
 
 named() {
@@ -26,12 +29,13 @@ named() {
     fi
 }
 
-# wrong SUBJECT LACK ADVICE COMMAND...: SUBJECT is not as wanted, which COMMAND puts right; ADVICE is for where it fails.
+# wrong SUBJECT LACK ADVICE COMMAND...: SUBJECT is not as wanted, which COMMAND puts right; ADVICE where that fails.
 wrong() {
     local subject=$1 lack=$2 advice=$3 words again=
     shift 3
     case $DOING in
         check) say "$subject: $lack" ;;
+        verify) say "$subject: $lack; $advice" ;;
         report) say "$subject: $lack; would be put right by $(named "$@")" ;;
         change)
             [[ $WAS_READY == false ]] || again="changed since the last look: "
@@ -53,7 +57,7 @@ cannot() {
     LACKING=$((LACKING + 1))
     case $DOING in
         check) say "$1: $2" ;;
-        report) say "$1: $2; $3" ;;
+        report | verify) say "$1: $2; $3" ;;
         change) failed "$1: $2; $3" || return 0 ;;
     esac
 }
@@ -65,20 +69,21 @@ needs_reboot() {
     [[ $DOING == check ]] || say "REBOOT NEEDED: $1: $3"
 }
 
-check() {
-    DOING=check LACKING=0
+# look DOING: whether nothing lacks.
+look() {
+    DOING=$1 LACKING=0
     visit
     ((LACKING == 0))
 }
 
+check() { look check; }
+
 set_up() {
     local lacks
-    DOING=change LACKING=0 CHANGES=0
-    visit
-    ((LACKING == 0)) || return 1
+    CHANGES=0
+    look change || return 1
     if ((CHANGES)); then
-        lacks=$(check 2>&1) ||
-            failed "put right, and yet not as wanted: ${lacks//$'\n'/; }; see what else sets it on this node" || return 1
+        lacks=$(look verify 2>&1) || failed "put right, and yet not as wanted: $lacks" || return 1
         say "ready: $(summary)"
     elif [[ $WAS_READY == false ]]; then
         say "ready: $(summary); nothing had to be changed"
@@ -86,12 +91,10 @@ set_up() {
 }
 
 would() {
-    DOING=report LACKING=0
-    visit 2>&1
-    if ((LACKING)); then
-        say "dry run: nothing was changed"
-    else
+    if look report 2>&1; then
         say "dry run: nothing would be changed: $(summary)"
+    else
+        say "dry run: nothing was changed"
     fi
 }
 

@@ -1,5 +1,5 @@
-# Keeps all traffic but the fabric's own off the rails: the policy rule `not to FABRIC_RANGE lookup main` sends it to the
-# main table before any table of a rail is asked, whatever address it has chosen to come from. There is one such rule:
+# Keeps all traffic but the fabric's own off the rails: the policy rule `not to FABRIC_RANGE lookup main` sends it to
+# table main before any table of a rail is asked, whatever address it has chosen to come from. There is one such rule:
 # one for another range, of an earlier wish, goes once the new one is there. Rules of other forms are left alone.
 # From the environment it reads, beside RULE_PRIORITY:
 #

@@ -13,17 +13,18 @@ summary() { printf 'all %s interfaces are InfiniBand' "${#RAILS[@]}"; }
 
 visit() {
     local i last
-    [[ -d $SYS/module/$MODULE ]] ||
-        wrong "module $MODULE" "not loaded" "install the driver of the NICs with it (DOCA-OFED)" modprobe "$MODULE" ||
-        return 0
     [[ $(value "$FILE") == "$MODULE" ]] ||
         wrong "module $MODULE" "not loaded at the next start" "make $MODULES_DIR writable on this node" \
             write "$MODULE" "$FILE"
+    if [[ ! -d $SYS/module/$MODULE ]]; then
+        wrong "module $MODULE" "not loaded" "install the driver of the NICs with it (DOCA-OFED)" modprobe "$MODULE" &&
+            [[ $DOING == change ]] || return 0
+    fi
     # Interfaces come a moment after the module; only a run that changes things waits for them.
     last=$((SECONDS + WAIT_SECONDS))
     for i in "${!RAILS[@]}"; do
         if [[ $DOING == change ]] && ! within "$last" has_interface "${RAILS[i]}" || ! has_interface "${RAILS[i]}"; then
-            lacks_interface "$i" "and whether the NIC's link type is InfiniBand"
+            lacks_interface "$i" "whether the NIC's link type is InfiniBand"
         elif ! is_infiniband "${RAILS[i]}"; then
             cannot "$(rail "$i")" "not InfiniBand" "correct the rail's interface, or set the NIC's link type"
         fi

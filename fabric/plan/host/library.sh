@@ -28,7 +28,7 @@ LOOK_AGAIN_SECONDS=${LOOK_AGAIN_SECONDS:-60}
 MODES=(configure once check)
 NUMBER='[1-9][0-9]{0,8}'
 WRONG_SETTINGS=0
-WAS_READY=false # whether a look has found, or left, everything as wanted
+WAS_READY=false # whether the last look found, or left, everything as wanted
 
 say() { printf '%s\n' "$*"; }
 
@@ -90,6 +90,7 @@ configure() {
             delay=$RETRY_SECONDS
             pause "$LOOK_AGAIN_SECONDS"
         else
+            WAS_READY=false
             say "trying again in $delay s"
             pause "$delay"
             delay=$((delay * 2 < 300 ? delay * 2 : 300))
@@ -107,7 +108,7 @@ main() {
     wants LOOK_AGAIN_SECONDS "$NUMBER|infinity" "whole seconds from 1"
     wants_settings
     ((WRONG_SETTINGS == 0)) || return 2
-    if [[ -z ${1:-} || " ${MODES[*]} " != *" $1 "* ]]; then
+    if [[ ! ${1:-} =~ ^[a-z]+$ || " ${MODES[*]} " != *" $1 "* ]]; then
         printf -v known '%s, ' "${MODES[@]:0:${#MODES[@]}-1}"
         failed "mode is '${1:-}'; give ${known%, } or ${MODES[-1]}"
         return 2

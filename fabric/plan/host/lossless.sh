@@ -81,8 +81,8 @@ set_flow_control() {
     read -r -a enabled <<<"${BASH_REMATCH[0]#enabled}"
     printf -v list '%s,' "${wanted[@]}"
     [[ ${enabled[*]} == "${wanted[*]}" ]] ||
-        wrong "$subject" "flow control on the priorities '${enabled[*]}', not '${wanted[*]}'" "see this NIC's firmware" \
-            mlnx_qos -i "$interface" --pfc "${list%,}"
+        wrong "$subject" "flow control on the priorities '${enabled[*]}', not '${wanted[*]}'" \
+            "see this NIC's firmware" mlnx_qos -i "$interface" --pfc "${list%,}"
 }
 
 set_congestion_control() {

@@ -6,25 +6,28 @@
 # What comes from the rail's address asks the rail's table, which holds the subnet and a default route by the gateway.
 # Table main never gets a default route: that would draw the node's other traffic into the fabric.
 #
-# Nothing is written for the node's next start, neither into netplan nor into NetworkManager: both would apply it to all
-# of the node's NICs, and a rail that the plan no longer has would come back. After a start the DaemonSet is there again.
+# Nothing is written for the node's next start, neither into netplan nor into NetworkManager: netplan would apply it to
+# all of the node's NICs, and a rail that the plan no longer has would come back. After each start the DaemonSet puts
+# it right.
 #
 # An address in the rail's subnet that is not of the plan is told with the command that removes it: who set it will set
 # it again. From the environment the script reads, beside RULE_PRIORITY:
 #
 #   NODE_NAME      this node's name
 #   ADDRESSES      the folder with a folder per rail, each of two digits or more
+#   RAILS          the folders that count, separated by spaces; empty for all: those of rails that a smaller plan no
+#                  longer has stay, empty, until the node's next start
 #   MTU            bytes, for the NICs; empty leaves it as it is
 #   FABRIC_RANGE   empty, or the network of all rails: the host's way there is by the first rail's gateway
 #   FIRST_TABLE    the table of rail 0; that of rail 3 is the third after it
 
 NODE_NAME=${NODE_NAME:-}
 ADDRESSES=${ADDRESSES:-}
+RAILS=${RAILS:-}
 MTU=${MTU:-}
 FABRIC_RANGE=${FABRIC_RANGE:-}
 FIRST_TABLE=${FIRST_TABLE:-}
 ROUTE='^([^ ]+)( via ([^ ]+))? dev ([^ ]+)'
-RESERVED="it stays clear of the tables 253 to 255 of the system"
 
 wants_settings() {
     wants NODE_NAME '[a-z0-9]([-.a-z0-9]*[a-z0-9])?' "this node's name"
@@ -34,7 +37,7 @@ wants_settings() {
         refuse FABRIC_RANGE "one network without host bits, such as 172.16.0.0/16, or nothing"
     wants_rule_priority
     [[ $FIRST_TABLE =~ ^$NUMBER$ ]] && ((FIRST_TABLE <= 153 || FIRST_TABLE > 255)) ||
-        refuse FIRST_TABLE "a whole number up to 153 or from 256, so that with 100 tables $RESERVED"
+        refuse FIRST_TABLE "a whole number up to 153 or from 256, so that 100 tables stay clear of 253 to 255, the system's"
 }
 
 summary() { printf 'all %s rails have the addresses of the plan' "$count"; }
@@ -46,6 +49,7 @@ visit() {
         rail=${folder%/}
         rail=${rail##*/}
         [[ $rail =~ ^[0-9]+$ && -d $folder ]] || continue
+        [[ -z $RAILS || " $RAILS " == *" $rail "* ]] || continue
         count=$((count + 1))
         file=$folder$NODE_NAME
         rail=$((10#$rail))
@@ -80,7 +84,7 @@ is_planned() {
 }
 
 set_link() {
-    local link flags mtu advice="see this node's dmesg for it"
+    local link flags mtu
     if ! link=$(bounded ip -o link show dev "$interface" 2>&1); then
         cannot "$subject" "no such interface on this node" "see \`ip link\`, and correct the rail's interface"
         return 1
@@ -90,7 +94,8 @@ set_link() {
     [[ -z $MTU || $mtu == "$MTU" ]] ||
         wrong "$subject" "MTU $mtu, not $MTU" "choose one that this NIC allows" \
             ip link set dev "$interface" mtu "$MTU" || return
-    [[ ,$flags, == *,UP,* ]] || wrong "$subject" "down" "$advice" ip link set dev "$interface" up
+    [[ ,$flags, == *,UP,* ]] || wrong "$subject" "down" "see this node's dmesg for it" \
+        ip link set dev "$interface" up
 }
 
 set_address() {
@@ -115,7 +120,7 @@ set_address() {
 
 # The routes of the rail's table. Only routes through the rail's own interface are taken for leftovers of an older plan.
 set_table() {
-    local line lines destination via dev text default="no default route" link="no route of its own subnet"
+    local line lines destination via dev text default="has no default route" link="has no route of its own subnet"
     text=$(text_of "$subnet")/$bits
     # A table without routes is an error to ip.
     mapfile -t lines < <(bounded ip -N "$family" route show table "$table" 2>/dev/null)
@@ -123,12 +128,12 @@ set_table() {
         if [[ $line =~ $ROUTE ]]; then
             destination=${BASH_REMATCH[1]} via=${BASH_REMATCH[3]} dev=${BASH_REMATCH[4]}
             if [[ -n $gateway && $destination == default ]]; then
-                default="default route by ${via:-no gateway} and $dev"
+                default="has the default route by ${via:-no gateway} and $dev"
                 is_by "$gateway" && default=
                 continue
             fi
             if [[ -n $gateway ]] && is_prefix "$destination" "$subnet" "$bits"; then
-                link="its own subnet is reached by $dev${via:+ and $via}"
+                link="reaches its own subnet by $dev${via:+ and $via}"
                 is_by "" && link=
                 continue
             fi
@@ -142,9 +147,9 @@ set_table() {
             "choose other tables, or remove it by \`ip $family route del ${line% } table $table\`"
     done
     [[ -n $gateway ]] || return 0
-    [[ -z $link ]] || wrong "$subject" "in table $table $link" "see \`ip route show table $table\`" \
+    [[ -z $link ]] || wrong "$subject" "table $table $link" "see \`ip route show table $table\`" \
         ip "$family" route replace "$text" dev "$interface" table "$table" || return
-    [[ -z $default ]] || wrong "$subject" "in table $table ${default}" "see whether $gateway is in the subnet" \
+    [[ -z $default ]] || wrong "$subject" "table $table $default" "see whether $gateway is in the subnet" \
         ip "$family" route replace default via "$gateway" dev "$interface" table "$table"
 }
 
@@ -183,7 +188,7 @@ set_rules() {
 }
 
 set_fabric_route() {
-    local line lines lack="no route to $FABRIC_RANGE in table main" range range_bits
+    local line lines destination via dev range range_bits lack="no route to $FABRIC_RANGE in table main"
     is_network "$FABRIC_RANGE" && range=$network range_bits=$length
     # The subnet's own route is there already, and must stay.
     [[ $range/$range_bits != "$subnet/$bits" ]] || return 0
@@ -194,7 +199,7 @@ set_fabric_route() {
     mapfile -t lines < <(bounded ip -N "$family" route show table main 2>/dev/null)
     for line in "${lines[@]}"; do
         [[ $line =~ $ROUTE ]] || continue
-        local destination=${BASH_REMATCH[1]} via=${BASH_REMATCH[3]} dev=${BASH_REMATCH[4]}
+        destination=${BASH_REMATCH[1]} via=${BASH_REMATCH[3]} dev=${BASH_REMATCH[4]}
         is_prefix "$destination" "$range" "$range_bits" || continue
         lack="$FABRIC_RANGE is reached by $dev${via:+ and $via} in table main"
         ! is_by "$gateway" || return 0

@@ -96,4 +96,6 @@ read_rules() {
     done <<<"$answer"
 }
 
-lacks_rules() { cannot "policy rules" "\`ip -N $1 rule show\` says '$answer'" "this node needs iproute2 4.20 or newer"; }
+lacks_rules() {
+    cannot "policy rules" "\`ip -N $1 rule show\` says '$answer'" "this node needs an \`ip\` that knows -N"
+}

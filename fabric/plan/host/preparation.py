@@ -58,15 +58,16 @@ def nic_addresses(case: Case, addresses: AddressPlan) -> tuple[PlannedObject, ..
         return ()
     component = "nic-addresses"
     files = script_files(case, component)
+    tables = {f"{rail:02d}": table_name(pool) for pool in addresses.pools for rail in pool.rails}
     environment = {
         "ADDRESSES": TABLES,
+        "RAILS": " ".join(tables),
         "MTU": "" if case.mtu is None else str(case.mtu),
         # With subnets of its own a node reaches the others' by a router, and the host by that of its first rail.
         "FABRIC_RANGE": str(addresses.supernet) if addresses.layout == "per-node" else "",
         "RULE_PRIORITY": str(_RAIL_RULE_PRIORITY),
         "FIRST_TABLE": str(FIRST_TABLE),
     }
-    tables = {f"{rail:02d}": table_name(pool) for pool in addresses.pools for rail in pool.rails}
     daemons = (
         script_daemon(
             case,

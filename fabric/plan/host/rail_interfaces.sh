@@ -19,4 +19,4 @@ wants_interfaces() {
     done
 }
 
-lacks_interface() { cannot "$(rail "$1")" "no such interface on this node" "see \`ip link\`; $2"; }
+lacks_interface() { cannot "$(rail "$1")" "no such interface on this node" "see \`ip link\`, and $2"; }
