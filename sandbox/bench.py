@@ -24,6 +24,7 @@ from fabric.plan import HelmRelease, PlannedObject
 from fabric.prepare import prepare_stack
 from fabric.spec import stack_file
 from sandbox.bench_planning import planning, planning_as_a_command
+from sandbox.bench_pools import exclusive_pools
 from sandbox.budget import Budget
 from sandbox.engine.workspace import Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
@@ -199,6 +200,8 @@ def main() -> int:
             budgets = [previewing(bench)]
             _say("up, against the same by hand")
             budgets.insert(0, installing(bench))
+            _say("up, 256 nodes with pools of their own against 32")
+            budgets.append(exclusive_pools(bench))
         finally:
             bench.sandbox("down")
         _say("planning, 128 to 2,048 nodes")

@@ -83,6 +83,11 @@ class Sandbox:
         """What `make up` runs."""
         return self.run("up", *self.options) + self.run("pulumi", "up", *self.options)
 
+    @property
+    def engine(self) -> SandboxEngine:
+        """The engine on this sandbox, for stacks that are in no file."""
+        return SandboxEngine(self.home, ensure(["core"], Progress(None)), lambda line: None)
+
     def up_with(self, fabric: dict[str, Any]) -> None:
         """Bring the stack up as if its file's section `fabric` said something more."""
         document = on_the_sandbox(read_document(self.stack, project_root()), self.home)
@@ -90,11 +95,9 @@ class Sandbox:
         document = document.model_copy(update={"sections": sections})
         spec, problems = validate(document)
         assert spec is not None, problems
-        stack = Stack(
-            self.stack, stack_file(self.stack, project_root()), spec, prepare(document, for_up=True), sections
-        )
-        engine = SandboxEngine(self.home, ensure(["core"], Progress(None)), lambda line: None)
-        assert engine.up(stack, as_json=False) == 0
+        file = stack_file(self.stack, project_root())
+        stack = Stack(self.stack, file, spec, prepare(document, for_up=True), sections)
+        assert self.engine.up(stack, as_json=False) == 0
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets masked."""

@@ -1,0 +1,68 @@
+"""The budget of exclusive subnets: a pool for every node and rail, on a cluster of 256 nodes against one of 32."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from sandbox.budget import Budget
+from sandbox.engine.commands import SandboxEngine, Stack
+from sandbox.engine.simulated import on_the_sandbox
+from sandbox.home import SandboxHome, project_root
+from sandbox.kubernetes_api import Api
+from sandbox.nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
+
+if TYPE_CHECKING:
+    from sandbox.bench import Bench
+
+STACK = "spiderpool-sriov"
+_FEW, _MANY = 32, 256
+
+
+def stack_of(nodes: int, home: SandboxHome) -> Stack:
+    """The stack of exclusive subnets, cut so that 256 nodes have room, with so many of them."""
+    from fabric.prepare import prepare
+    from fabric.spec import read_document, stack_file, validate
+
+    document = on_the_sandbox(read_document(STACK, project_root()), home)
+    names = [f"node{number}" for number in range(1, nodes + 1)]
+    pool = {**document.sections["cluster"]["pools"][0], "nodes": nodes, "nodeNames": names}
+    wide = {"supernet": "172.17.0.0/16", "prefixLength": 19}
+    fabric = document.sections["fabric"]
+    sections = {
+        **document.sections,
+        "cluster": {**document.sections["cluster"], "pools": [pool]},
+        "fabric": {**fabric, "addressing": {**fabric["addressing"], **wide}},
+    }
+    document = document.model_copy(update={"sections": sections})
+    spec, problems = validate(document)
+    if spec is None:
+        raise ValueError(f"the stack {STACK} cannot be widened: {problems}")
+    return Stack(STACK, stack_file(STACK, project_root()), spec, prepare(document, for_up=True), sections)
+
+
+def exclusive_pools(bench: Bench) -> Budget:
+    """`up` of 256 nodes with 2,048 pools against 32 nodes with 256, each on a cluster of its own.
+
+    The nodes are there before; what they take to join is no part of it.
+    """
+    seconds = []
+    for nodes in (_FEW, _MANY):
+        bench.new_cluster()
+        stack = stack_of(nodes, bench.home)
+        api = Api(bench.home.kubeconfig)
+        reconcile_nodes(api, desired_nodes(stack.spec))
+        wait_nodes_ready(api)
+        engine = SandboxEngine(bench.home, ensure(["core"], Progress(Console(stderr=True))), lambda line: None)
+        began = time.monotonic()
+        if engine.up(stack, as_json=True) != 0:
+            raise SystemExit(f"the stack of {nodes} nodes did not come up")
+        seconds.append(time.monotonic() - began)
+        print(f"  {nodes} nodes: {seconds[-1]:.1f} s", file=sys.stderr, flush=True)
+    few, many = seconds
+    return Budget(f"up of {_MANY} nodes with 2,048 pools : of {_FEW} with 256", many, few, "s", 3.0)

@@ -1,0 +1,161 @@
+"""Every mode of Spiderpool, whole: from its stack file to a pod that is scheduled, and back to nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from driver import PODS, Sandbox, until
+from test_models import assert_it_is_scheduled, assert_it_stays_and_goes, job_of, networks
+
+from fabric.k8s.cni import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
+from sandbox.bench_pools import stack_of
+from sandbox.kubernetes_api import Object
+from sandbox.nodes import NIC_ADDRESSES_ANNOTATION, RDMA_MODE_ANNOTATION, desired_nodes, reconcile_nodes
+
+pytestmark = pytest.mark.sandbox
+
+POOLS = "/apis/spiderpool.spidernet.io/v2beta1/spiderippools"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
+
+
+def assert_nothing_of_spiderpool_is_left(sandbox: Sandbox) -> None:
+    """No definition, so no object; no webhook that would refuse pods; the namespace went with the rest."""
+    kinds = [entry["spec"]["group"] for entry in sandbox.items(DEFINITIONS)]
+    assert "spiderpool.spidernet.io" not in kinds
+    for sort in ("mutating", "validating"):
+        assert sandbox.items(WEBHOOKS.format(sort)) == []
+
+
+def offered(sandbox: Sandbox, rails: list[str], each: int) -> None:
+    """Every GPU node offers so many of every rail's resource."""
+    nodes = sandbox.allocatable("nvidia.com/gpu").keys()
+    assert nodes
+    for rail in rails:
+        wanted = dict.fromkeys(nodes, str(each))
+        until(partial(_offers, sandbox, rail, wanted), f"every node offers {each} {rail}")
+
+
+def _offers(sandbox: Sandbox, resource: str, wanted: dict[str, str]) -> bool:
+    return sandbox.allocatable(resource) == wanted
+
+
+def resources_of(job: Object) -> dict[str, str]:
+    """The resources of a job's rails."""
+    limits: dict[str, str] = job["spec"]["containers"][0]["resources"]["limits"]
+    return {name: amount for name, amount in limits.items() if name.startswith("spidernet.io/")}
+
+
+def test_the_guides_shared_fabric_comes_up_with_its_names_and_addresses(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("spiderpool-macvlan")
+    sandbox.up()
+    rails = [f"spidernet.io/shared_cx5_gpu{gpu}" for gpu in range(1, 9)]
+    offered(sandbox, rails, 100)
+    pools = {entry["spec"]["subnet"]: entry["spec"] for entry in sandbox.items(POOLS)}
+    assert list(pools) == [f"172.16.{third}.0/24" for third in range(11, 19)]
+    for third in range(11, 19):
+        pool = pools[f"172.16.{third}.0/24"]
+        assert (pool["gateway"], pool["ips"]) == (f"172.16.{third}.254", [f"172.16.{third}.1-172.16.{third}.200"])
+    job = job_of(sandbox)
+    annotations = job["metadata"]["annotations"]
+    names = [entry["name"] for entry in json.loads(annotations[NETWORKS_ANNOTATION])]
+    # its own first interface, and one a rail
+    assert annotations[DEFAULT_NETWORK_ANNOTATION] == "kube-system/calico"
+    assert names == [f"gpu{gpu}-macvlan" for gpu in range(1, 9)]
+    assert set(names) <= networks(sandbox).keys()
+    assert resources_of(job) == dict.fromkeys(rails, "1")
+    nodes = {entry["metadata"]["name"]: entry["metadata"]["annotations"] for entry in sandbox.items("/api/v1/nodes")}
+    first = json.loads(nodes["worker1"][NIC_ADDRESSES_ANNOTATION])[0]
+    assert first == {"interface": "enp11s0f0np0", "address": "172.16.11.201/24", "gateway": "172.16.11.254"}
+    assert_it_is_scheduled(sandbox, job)
+    assert_it_stays_and_goes(sandbox)
+    assert_nothing_of_spiderpool_is_left(sandbox)
+
+
+def test_exclusive_subnets_come_up_with_a_pool_for_every_node_and_rail(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("spiderpool-sriov")
+    sandbox.up()
+    rails = [f"spidernet.io/rail_{rail:02d}" for rail in range(8)]
+    offered(sandbox, rails, 12)
+    pools = {entry["metadata"]["name"]: entry["spec"] for entry in sandbox.items(POOLS)}
+    assert len(pools) == 64
+    last = pools["rail-07-node-0007"]
+    assert (last["subnet"], last["gateway"], last["ips"], last["nodeName"]) == (
+        "172.17.7.224/27",
+        "172.17.7.225",
+        ["172.17.7.227-172.17.7.254"],
+        ["node8"],
+    )
+    modes = {
+        entry["metadata"]["annotations"].get(RDMA_MODE_ANNOTATION)
+        for entry in sandbox.items("/api/v1/nodes")
+        if entry["metadata"]["name"].startswith("node")
+    }
+    assert modes == {"exclusive"}
+    job = job_of(sandbox)
+    assert resources_of(job) == dict.fromkeys(rails, "1")
+    assert_it_is_scheduled(sandbox, job)
+    assert_it_stays_and_goes(sandbox)
+    assert_nothing_of_spiderpool_is_left(sandbox)
+
+
+def test_infiniband_pods_get_all_networks_by_one_annotation(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("spiderpool-ib")
+    sandbox.up()
+    rails = [f"spidernet.io/rail_{rail:02d}" for rail in range(8)]
+    offered(sandbox, rails, 8)
+    assert {entry["spec"]["subnet"] for entry in sandbox.items(POOLS)} == {"172.17.0.0/16"}
+    job = job_of(sandbox)
+    assert NETWORKS_ANNOTATION not in job["metadata"]["annotations"]
+    # a pod that only says the word: the webhook gives it what the contract's own template has, too
+    limits = job["spec"]["containers"][0]["resources"]
+    for kind in ("limits", "requests"):
+        limits[kind] = {name: amount for name, amount in limits[kind].items() if name not in rails}
+    made = sandbox.api.post(PODS, job)
+    assert made["metadata"]["annotations"][NETWORKS_ANNOTATION] == ",".join(
+        f"spiderpool/rail-{rail:02d}" for rail in range(8)
+    )
+    assert resources_of(made) == dict.fromkeys(rails, "1")
+    until(lambda: sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Running", "the job runs")
+    sandbox.api.delete(f"{PODS}/job?gracePeriodSeconds=0")
+    until(lambda: not sandbox.items(PODS), "the job is gone")
+    assert_it_is_scheduled(sandbox, job_of(sandbox))
+    assert_it_stays_and_goes(sandbox)
+    assert_nothing_of_spiderpool_is_left(sandbox)
+
+
+def test_ip_over_infiniband_comes_up_without_an_rdma_resource(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("spiderpool-ipoib")
+    sandbox.up()
+    job = job_of(sandbox)
+    assert resources_of(job) == {}
+    assert len(json.loads(job["metadata"]["annotations"][NETWORKS_ANNOTATION])) == 8
+    assert_it_is_scheduled(sandbox, job)
+    assert_it_stays_and_goes(sandbox)
+    assert_nothing_of_spiderpool_is_left(sandbox)
+
+
+def test_one_node_more_is_eight_pools_more_and_nothing_else(
+    trying: Callable[[str], Sandbox], capfd: pytest.CaptureFixture[str]
+) -> None:
+    sandbox = trying("spiderpool-sriov")
+    sandbox.run("up", *sandbox.options)
+    before = stack_of(32, sandbox.home)
+    reconcile_nodes(sandbox.api, desired_nodes(before.spec))
+    assert sandbox.engine.up(before, as_json=False) == 0
+    assert len(sandbox.items(POOLS)) == 256
+    capfd.readouterr()
+    assert sandbox.engine.preview(stack_of(33, sandbox.home), as_json=True) == 0
+    changed = [step for step in json.loads(capfd.readouterr().out)["steps"] if step["op"] != "same"]
+    assert [step["op"] for step in changed] == ["update"] * 8
+    differences = sorted(path for step in changed for path in step["detailedDiff"])
+    assert [
+        difference.partition(".SpiderIPPool.")[2] for difference in differences if "SpiderIPPool" in difference
+    ] == [f"rail-{rail:02d}-node-0032" for rail in range(8)]
+    # what else comes with a node is the address of each of its own NICs
+    others = [difference for difference in differences if "SpiderIPPool" not in difference]
+    assert others == [f"values.objects.ConfigMap.host-addresses-rail-{rail:02d}.data.node33" for rail in range(8)]
+    assert {kind["kind"] for step in changed for kind in step["detailedDiff"].values()} == {"add"}
