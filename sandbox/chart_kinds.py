@@ -117,3 +117,90 @@ class NodeSlicePool(KubernetesObject):
 
     spec: NodeSlicePoolSpec
     status: NodeSlicePoolStatus | None = None
+
+
+class SubnetRoute(KubernetesModel):
+    """A destination and the address that leads there."""
+
+    dst: str
+    gw: str
+
+
+class SpiderSubnetSpec(KubernetesModel):
+    """A range of addresses that Spiderpool cuts pools of, one for each application."""
+
+    subnet: str
+    ip_version: Literal[4, 6] | None = None
+    ips: tuple[str, ...] | None = None
+    exclude_ips: tuple[str, ...] | None = None
+    gateway: str | None = None
+    routes: tuple[SubnetRoute, ...] | None = None
+
+
+class SpiderSubnetStatus(KubernetesModel):
+    """What the controller counted; `controlled_ip_pools` is JSON text."""
+
+    controlled_ip_pools: str | None = Field(
+        default=None, validation_alias="controlledIPPools", serialization_alias="controlledIPPools"
+    )
+    total_ip_count: int | None = Field(default=None, ge=0)
+    allocated_ip_count: int | None = Field(default=None, ge=0)
+
+
+class SpiderSubnet(KubernetesObject):
+    """Addresses for pools that Spiderpool makes by itself; networks of rails have pools of their own instead."""
+
+    api_version: ClassVar[str] = "spiderpool.spidernet.io/v2beta1"
+    kind: ClassVar[str] = "SpiderSubnet"
+    plural: ClassVar[str] = "spidersubnets"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
+    short_names: ClassVar[tuple[str, ...]] = ("ss",)
+    categories: ClassVar[tuple[str, ...]] = ("spiderpool",)
+
+    spec: SpiderSubnetSpec
+    status: SpiderSubnetStatus | None = None
+
+
+class EndpointAddress(KubernetesModel):
+    """What one interface of a pod got."""
+
+    interface: str
+    ipv4: str | None = None
+    ipv4_pool: str | None = None
+    ipv4_gateway: str | None = None
+    ipv6: str | None = None
+    ipv6_pool: str | None = None
+    ipv6_gateway: str | None = None
+    clean_gateway: bool | None = None
+    routes: tuple[SubnetRoute, ...] | None = None
+    vlan: int | None = Field(default=None, ge=0, le=4094)
+    mac: str | None = None
+
+
+class EndpointAllocation(KubernetesModel):
+    """The addresses of the pod with this `uid`, on its node."""
+
+    uid: str
+    node: str
+    ips: tuple[EndpointAddress, ...]
+
+
+class SpiderEndpointStatus(KubernetesModel):
+    """Who owns the pod, and what it has now."""
+
+    current: EndpointAllocation
+    owner_controller_type: str
+    owner_controller_name: str
+
+
+class SpiderEndpoint(KubernetesObject):
+    """The addresses of the pod of the same name, kept by Spiderpool's agent."""
+
+    api_version: ClassVar[str] = "spiderpool.spidernet.io/v2beta1"
+    kind: ClassVar[str] = "SpiderEndpoint"
+    plural: ClassVar[str] = "spiderendpoints"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
+    short_names: ClassVar[tuple[str, ...]] = ("se",)
+    categories: ClassVar[tuple[str, ...]] = ("spiderpool",)
+
+    status: SpiderEndpointStatus | None = None

@@ -16,24 +16,45 @@ from fabric.k8s.nfd import NodeFeatureRule
 from fabric.k8s.nic_node_policy import NicNodePolicy
 from fabric.k8s.nv_ipam import CIDRPool, IPPool
 from fabric.k8s.nvidia import ClusterPolicy
+from fabric.k8s.spider_coordinator import SpiderCoordinator
+from fabric.k8s.spiderpool import SpiderIPPool, SpiderMultusConfig, SpiderReservedIP
 from fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork, SriovNetworkNodePolicy, SriovNetworkPoolConfig
 from fabric.k8s.sriov_state import SriovNetworkNodeState
-from sandbox.chart_kinds import NodeSlicePool, OverlappingRangeIPReservation, SriovOperatorConfig, WhereaboutsIPPool
+from sandbox.chart_kinds import (
+    NodeSlicePool,
+    OverlappingRangeIPReservation,
+    SpiderEndpoint,
+    SpiderSubnet,
+    SriovOperatorConfig,
+    WhereaboutsIPPool,
+)
 
 CHARTS = Path(__file__).parent / "charts"
+
+_SRIOV_OPERATOR: tuple[type[KubernetesObject], ...] = (
+    SriovNetworkNodePolicy,
+    SriovNetworkPoolConfig,
+    SriovNetwork,
+    SriovIBNetwork,
+    SriovNetworkNodeState,
+    SriovOperatorConfig,
+)
 
 # The kinds each chart brings. The real network-operator brings nv-ipam's only at run time, after its policy, and in
 # 23.10 so those of Whereabouts.
 _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
     "26.4/gpu-operator": (ClusterPolicy, NodeFeatureRule),
     "26.4/network-operator": (NicClusterPolicy, NicNodePolicy, NetworkAttachmentDefinition, IPPool, CIDRPool),
-    "26.4/network-operator/charts/sriov-network-operator": (
-        SriovNetworkNodePolicy,
-        SriovNetworkPoolConfig,
-        SriovNetwork,
-        SriovIBNetwork,
-        SriovNetworkNodeState,
-        SriovOperatorConfig,
+    "26.4/network-operator/charts/sriov-network-operator": _SRIOV_OPERATOR,
+    "26.4/spiderpool": (
+        SpiderIPPool,
+        SpiderSubnet,
+        SpiderReservedIP,
+        SpiderCoordinator,
+        SpiderEndpoint,
+        SpiderMultusConfig,
+        NetworkAttachmentDefinition,
+        *_SRIOV_OPERATOR,
     ),
     "26.4/whereabouts": (WhereaboutsIPPool, OverlappingRangeIPReservation, NodeSlicePool),
     "23.10/gpu-operator": (ClusterPolicy, NodeFeatureRule),
@@ -46,27 +67,36 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
     ),
 }
 
-_HEADER = "# Generated from {module}.{model} by `python -m sandbox.crds`; change the model, not this file.\n"
-_CHANGED = "# Generated from {module}.{model} and {changes} by `python -m sandbox.crds`; change those, not this file.\n"
+# A controller writes the status of such an object together with the rest of it.
+_WITHOUT_STATUS_SUBRESOURCE = (SpiderEndpoint,)
+
+_HEADER = "# Generated from {sources} by `python -m sandbox.crds`; change {what}.\n"
 
 
 def crd_files() -> Iterator[tuple[Path, str]]:
     """Every CRD file of the stand-in charts with the text that belongs in it."""
     for chart, models in _KINDS.items():
-        changes = CHARTS / chart.partition("/")[0] / "crds.yaml"
-        changed: dict[str, Any] = yaml.safe_load(changes.read_text())
+        changes = _changes(chart)
         for model in models:
             definition = custom_resource_definition(model)
-            name = definition["metadata"]["name"]
-            header = _HEADER.format(module=model.__module__, model=model.__name__)
-            if name in changed:
-                version = definition["spec"]["versions"][0]
-                version["schema"]["openAPIV3Schema"] = _patched(version["schema"]["openAPIV3Schema"], changed[name])
-                header = _CHANGED.format(
-                    module=model.__module__, model=model.__name__, changes=changes.relative_to(CHARTS)
-                )
+            version = definition["spec"]["versions"][0]
+            if model in _WITHOUT_STATUS_SUBRESOURCE:
+                del version["subresources"]
+            sources = [f"{model.__module__}.{model.__name__}"]
+            for path, patches in changes.items():
+                if patch := patches.get(definition["metadata"]["name"]):
+                    version["schema"]["openAPIV3Schema"] = _patched(version["schema"]["openAPIV3Schema"], patch)
+                    sources.append(str(path.relative_to(CHARTS)))
+            what = "those, not this file" if len(sources) > 1 else "the model, not this file"
+            header = _HEADER.format(sources=" and ".join(sources), what=what)
             text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
             yield CHARTS / chart / "crds" / f"{model.group()}_{model.plural}.yaml", header + text
+
+
+def _changes(chart: str) -> dict[Path, dict[str, Any]]:
+    """The patches of a chart's release line, then its own, by file; each by the name of a definition."""
+    files = (CHARTS / chart.partition("/")[0] / "crds.yaml", CHARTS / chart / "crds.yaml")
+    return {path: yaml.safe_load(path.read_text()) for path in files if path.is_file()}
 
 
 class _Plain(yaml.SafeDumper):

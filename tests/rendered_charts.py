@@ -22,13 +22,12 @@ Values = dict[str, Any]
 Objects = list[dict[str, Any]]
 
 PINNED = {
-    f"{line}/{name}": chart
-    for line, release in catalog().releases.items()
-    for name, chart in release.charts.items()
-    # The only one without a stand-in.
-    if name != "spiderpool"
+    f"{line}/{name}": chart for line, release in catalog().releases.items() for name, chart in release.charts.items()
 }
-"""The release lines' charts that have a stand-in, by `<line>/<chart>`."""
+"""The release lines' charts, by `<line>/<chart>`."""
+
+NODES_SYSTEM: Values = {"image": {"OSName": "ubuntu", "OSVer": "22.04", "Arch": "amd64"}}
+"""What a stack has to tell the chart ofed-driver, which knows no default of it."""
 
 # Values as stacks of each kind set them.
 TYPICAL: tuple[tuple[str, Values], ...] = (
@@ -48,6 +47,20 @@ TYPICAL: tuple[tuple[str, Values], ...] = (
     ("26.4/network-operator", {}),
     ("26.4/network-operator", {"sriovNetworkOperator": {"enabled": True}}),
     ("26.4/whereabouts", {"operator": {"enabled": False}}),
+    ("26.4/spiderpool", {}),
+    (
+        "26.4/spiderpool",
+        {
+            "sriov": {"install": True, "operatorConfig": {"disableDrain": False}},
+            "multus": {"multusCNI": {"install": False}},
+            "spiderpoolController": {
+                "podResourceInject": {"enabled": True, "namespacesInclude": ["ai"]},
+                "tls": {"method": "certmanager"},
+                "cleanup": {"enable": False},
+            },
+        },
+    ),
+    ("26.4/ofed-driver", NODES_SYSTEM),
     ("23.10/gpu-operator", {"operator": {"defaultRuntime": "crio"}, "toolkit": {"version": "v1.14.5-ubi8"}}),
     (
         "23.10/gpu-operator",
@@ -101,3 +114,14 @@ class Helm:
 def of_kind(objects: Objects, kind: str) -> Objects:
     """Those of one kind."""
     return [entry for entry in objects if entry["kind"] == kind]
+
+
+def only(objects: Objects, kind: str) -> dict[str, Any]:
+    """The one object of a kind."""
+    (found,) = of_kind(objects, kind)
+    return found
+
+
+def names(objects: Objects, kind: str) -> set[str]:
+    """The names of all objects of a kind."""
+    return {entry["metadata"]["name"] for entry in of_kind(objects, kind)}

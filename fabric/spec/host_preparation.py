@@ -74,6 +74,12 @@ class HostPreparation(FrozenModel):
     )
     ipoib: bool = Field(default=False, description="the module ib_ipoib, which gives InfiniBand NICs an interface")
 
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """The jobs that are asked for, by the names of their fields."""
+        fields = ("link_type", "rdma_mode", "ipoib", "disable_acs", "fabric_rule", "lossless", "addresses")
+        return tuple(name for name in fields if getattr(self, name) not in (None, False))
+
 
 class FabricCheck(FrozenModel):
     """A pod on every GPU node that is attached to all rails and checks each."""

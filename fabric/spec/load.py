@@ -23,6 +23,9 @@ from fabric.spec.suggestion import nearest
 
 SECTIONS = tuple(name for name in StackSpec.model_fields if name != "name")
 
+# Where a stack file names secret keys of its own.
+_SECRET_NAMES = (("cluster", "kubeconfigSecret"), ("software", "spiderpool", "tls", "secret"))
+
 
 class StackDocument(FrozenModel):
     """A stack's configuration as written, before validation. `root` is the folder relative paths start from."""
@@ -170,11 +173,17 @@ def _with_own_shapes(sections: Mapping[str, Any]) -> tuple[Catalog, tuple[Findin
     return catalog().with_shapes(shapes), tuple(clashes)
 
 
+def _value_at(sections: Mapping[str, Any], place: tuple[str, ...]) -> Any:
+    found: Any = sections
+    for key in place:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
 def _without_strangers(sections: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    cluster = sections.get("cluster")
-    secret = cluster.get("kubeconfigSecret") if isinstance(cluster, dict) else None
+    secrets = [_value_at(sections, place) for place in _SECRET_NAMES]
     known = {key: value for key, value in sections.items() if key in SECTIONS}
-    strangers = [key for key in sections if key not in SECTIONS and key != secret]
+    strangers = [key for key in sections if key not in SECTIONS and key not in secrets]
     return known, tuple(
         finding(
             "SPC001",

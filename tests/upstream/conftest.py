@@ -1,7 +1,7 @@
 """The vendors' own definitions, read where they are checked out; never copied into this repository."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,8 @@ import yaml
 
 UPSTREAM = Path(__file__).resolve().parents[3] / "shared" / "upstream"
 
+SPIDERPOOL = "spiderpool-1.2.2"
+
 # One folder per chart line that the kinds of `fabric.k8s` are written for.
 CRD_FOLDERS = (
     "gpu-operator-26.3.3",
@@ -17,11 +19,11 @@ CRD_FOLDERS = (
     "sriov-network-operator-in-26.4.1",
     "nv-ipam-0.3.7",
     "nfd-in-gpu-operator-26.3.3",
-    "spiderpool-1.2.2",
+    SPIDERPOOL,
 )
 
-# Spiderpool's chart carries an older SR-IOV operator; the program writes these kinds for the Network Operator's alone.
-OLDER_COPIES = {("spiderpool-1.2.2", "sriovnetwork.openshift.io")}
+# Spiderpool's chart carries an older SR-IOV operator. What is written for that one has a fixture of its own.
+OLDER_COPIES = {(SPIDERPOOL, "sriovnetwork.openshift.io")}
 
 Definitions = dict[str, tuple[dict[str, Any], ...]]
 """`<plural>.<group>` -> the `spec` of every vendor's CustomResourceDefinition of that name."""
@@ -42,11 +44,23 @@ def definitions() -> Definitions:
     """The vendors' definitions; two charts may bring one name, and then an object must suit both."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for folder in CRD_FOLDERS:
-        for path in sorted((UPSTREAM / "crds" / folder).glob("*.yaml")):
-            for document in filter(None, yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)):
-                if (folder, document["spec"]["group"]) not in OLDER_COPIES:
-                    found[document["metadata"]["name"]].append(document["spec"])
+        for name, spec in definitions_in(folder):
+            if (folder, spec["group"]) not in OLDER_COPIES:
+                found[name].append(spec)
     return {name: tuple(specs) for name, specs in found.items()}
+
+
+@pytest.fixture(scope="session")
+def spiderpool_definitions(definitions: Definitions) -> Definitions:
+    """Those of a cluster whose networks Spiderpool manages: of a name that two charts have, its chart's."""
+    return definitions | {name: (spec,) for name, spec in definitions_in(SPIDERPOOL)}
+
+
+def definitions_in(folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Name and `spec` of every definition of one chart."""
+    for path in sorted((UPSTREAM / "crds" / folder).glob("*.yaml")):
+        for document in filter(None, yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)):
+            yield document["metadata"]["name"], document["spec"]
 
 
 @pytest.fixture(scope="session")

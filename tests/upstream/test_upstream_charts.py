@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 import yaml
 from rendered_charts import TYPICAL, Helm, Values
 from structural_schema import refusals
+from test_upstream_crds import declared_fields, differences
 from test_upstream_values import other_defaults, unknown_keys
 
 from sandbox.crds import CHARTS
@@ -18,19 +19,26 @@ UPSTREAM_VALUES = {
     "26.4/gpu-operator": "gpu-operator-26.3.3",
     "26.4/network-operator": "network-operator-26.4.1",
     "26.4/network-operator/charts/sriov-network-operator": "sriov-network-operator-in-26.4.1",
+    "26.4/spiderpool": "spiderpool-1.2.2",
     "23.10/gpu-operator": "gpu-operator-23.9.1",
     # The public sources of this chart end at its last candidate; the release is in the vendor's repository only.
     "23.10/network-operator": "network-operator-23.10.0-rc.5",
 }
+# Of a kind that two folders have, the last one counts.
+_LINE = (
+    "gpu-operator-26.3.3",
+    "nfd-in-gpu-operator-26.3.3",
+    "network-operator-26.4.1",
+    "sriov-network-operator-in-26.4.1",
+)
 UPSTREAM_CRDS = {
-    "26.4": (
-        "gpu-operator-26.3.3",
-        "nfd-in-gpu-operator-26.3.3",
-        "network-operator-26.4.1",
-        "sriov-network-operator-in-26.4.1",
-    ),
-    "23.10": ("gpu-operator-23.9.1", "network-operator-23.10.0-rc.5"),
+    "26.4/gpu-operator": _LINE,
+    "26.4/network-operator": _LINE,
+    "26.4/spiderpool": (*_LINE, "spiderpool-1.2.2"),
+    "23.10/gpu-operator": ("gpu-operator-23.9.1", "network-operator-23.10.0-rc.5"),
+    "23.10/network-operator": ("gpu-operator-23.9.1", "network-operator-23.10.0-rc.5"),
 }
+SPIDERPOOL_CRDS = sorted((CHARTS / "26.4" / "spiderpool" / "crds").glob("*.yaml"))
 # A candidate's images lie in a staging repository.
 STAGING = "nvcr.io/nvstaging/mellanox"
 
@@ -54,11 +62,11 @@ def test_a_stand_in_has_only_values_of_the_real_chart_with_its_defaults(upstream
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize(("chart", "values"), [entry for entry in TYPICAL if not entry[0].endswith("/whereabouts")])
+@pytest.mark.parametrize(("chart", "values"), [entry for entry in TYPICAL if entry[0] in UPSTREAM_CRDS])
 def test_the_vendors_definitions_accept_what_a_stand_in_renders(
     upstream: Path, helm: Helm, chart: str, values: Values
 ) -> None:
-    known = schemas(upstream, chart.partition("/")[0])
+    known = schemas(upstream, UPSTREAM_CRDS[chart])
     custom = [
         (entry, known[group, entry["kind"]])
         for entry in helm.objects(chart, values)
@@ -67,10 +75,37 @@ def test_the_vendors_definitions_accept_what_a_stand_in_renders(
     assert [refusals(entry, schema) for entry, schema in custom] == [[] for _ in custom]
 
 
-def schemas(upstream: Path, line: str) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """The vendors' schemas of a release line, by group and kind."""
+@pytest.mark.parametrize("path", SPIDERPOOL_CRDS, ids=lambda path: path.stem)
+def test_a_definition_of_spiderpools_stand_in_keeps_nothing_that_the_real_one_drops(upstream: Path, path: Path) -> None:
+    spec = yaml.safe_load(path.read_text())["spec"]
+    theirs = schemas(upstream, ("spiderpool-1.2.2",))[spec["group"], spec["names"]["kind"]]
+    assert list(differences(spec["versions"][0]["schema"]["openAPIV3Schema"], theirs)) == []
+
+
+def filled_in(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """The fields that a schema gives a value by itself, with that value."""
+    for name, field in schema.get("properties", {}).items():
+        if "default" in field:
+            yield f"{path}.{name}", field["default"]
+        yield from filled_in(field, f"{path}.{name}")
+
+
+# What the SR-IOV operator's definitions fill in is played by none of them.
+@pytest.mark.parametrize(
+    "path", [path for path in SPIDERPOOL_CRDS if "spidernet" in path.stem], ids=lambda path: path.stem
+)
+def test_a_definition_of_spiderpools_stand_in_fills_in_what_the_real_one_does(upstream: Path, path: Path) -> None:
+    spec = yaml.safe_load(path.read_text())["spec"]
+    theirs = dict(filled_in(schemas(upstream, ("spiderpool-1.2.2",))[spec["group"], spec["names"]["kind"]]))
+    ours = spec["versions"][0]["schema"]["openAPIV3Schema"]
+    declared = set(declared_fields(ours))
+    assert dict(filled_in(ours)) == {field: value for field, value in theirs.items() if field in declared}
+
+
+def schemas(upstream: Path, folders: Iterable[str]) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """The vendors' schemas of some folders, by group and kind."""
     found = {}
-    for folder in UPSTREAM_CRDS[line]:
+    for folder in folders:
         for path in sorted((upstream / "crds" / folder).glob("*.yaml")):
             for document in filter(None, yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)):
                 spec = document["spec"]

@@ -55,8 +55,9 @@ def namespace_of(case: Case) -> str:
 
 
 def operator_namespaces(case: Case) -> tuple[PlannedObject, ...]:
-    """The charts' namespaces; their pods are privileged, so Pod Security must let them in."""
-    names = sorted({case.line.charts[name].namespace for name in charts(case)})
+    """The namespaces of charts and of host preparation; their pods are privileged, so Pod Security must let them in."""
+    prepared = {namespace_of(case)} if case.spec.fabric.host_preparation.jobs else set()
+    names = sorted({case.line.charts[name].namespace for name in charts(case)} | prepared)
     return tuple(PlannedObject(object=Namespace(metadata=ObjectMeta(name=name, labels=_PRIVILEGED))) for name in names)
 
 

@@ -6,13 +6,13 @@ from pydantic import JsonValue
 
 from fabric.k8s.mellanox import NIC_LABEL
 from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
+from fabric.k8s.spider_coordinator import COORDINATOR_NAME, SpiderCoordinator, SpiderCoordinatorSpec
 from fabric.plan.case import Case
 from fabric.plan.operators.policy import configuration_digest
 from fabric.plan.operators.releases import release
 from fabric.plan.records import HelmRelease, PlannedPatch, SecretValue
 from fabric.plan.values import merged
 
-_COORDINATOR = "default"
 _CERTIFICATE = {"tlsCert": "certificate", "tlsKey": "key", "tlsCa": "authority"}
 
 
@@ -44,17 +44,19 @@ def coordinator_patch(case: Case) -> PlannedPatch | None:
     The chart's values for it have an effect when it is first installed only. The chart's job makes the object, and only
     its other job can delete it.
     """
-    spec = case.spec.software.spiderpool.coordinator.model_dump(mode="json", by_alias=True, exclude_none=True)
-    renamed = {"podCidrType": "podCIDRType", "hijackCidr": "hijackCIDR", "vethMtu": "vethMTU"}
-    renamed |= {"podMacPrefix": "podMACPrefix"}
-    if not spec:
+    settings = case.spec.software.spiderpool.coordinator
+    wanted = SpiderCoordinatorSpec(
+        pod_cidr_type=settings.pod_cidr_type,
+        tune_pod_routes=settings.tune_pod_routes,
+        hijack_cidr=None if settings.hijack_cidr is None else tuple(map(str, settings.hijack_cidr)),
+        veth_mtu=settings.veth_mtu,
+        pod_mac_prefix=settings.pod_mac_prefix,
+        tx_queue_len=settings.tx_queue_len,
+    ).to_dict()
+    if not wanted:
         return None
-    return PlannedPatch(
-        api_version="spiderpool.spidernet.io/v2beta1",
-        kind="SpiderCoordinator",
-        name=_COORDINATOR,
-        spec={renamed.get(key, key): value for key, value in spec.items()},
-    )
+    kind = SpiderCoordinator
+    return PlannedPatch(api_version=kind.api_version, kind=kind.kind, name=COORDINATOR_NAME, spec=wanted)
 
 
 def cleans_up(case: Case) -> bool:
