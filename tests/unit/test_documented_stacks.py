@@ -4,20 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from fabric.catalog import catalog
 from fabric.plan import Plan
-from fabric.prepare import prepare, prepare_stack
+from fabric.prepare import prepare
 from fabric.spec import StackDocument
 from fabric.spec.places import NAMESPACE
 from fabric.spec.stack_text import parsed
 
 ROOT = Path(__file__).parents[2]
-MODELS = "docs/nvidia-operators.md"
-PAGES = (MODELS, "README.md", "docs/networks.md", "docs/releases.md", "docs/contract.md")
+# The pages of models: each section with a stack file has a drawing of it.
+MODELS = {"network-operator": "docs/nvidia-operators.md", "spiderpool": "docs/spiderpool.md"}
+PAGES = (
+    *MODELS.values(),
+    "README.md",
+    "docs/addresses.md",
+    "docs/contract.md",
+    "docs/host-preparation.md",
+    "docs/networks.md",
+    "docs/releases.md",
+    "docs/sandbox.md",
+    "docs/testing.md",
+    *(f"docs/decisions/{path.name}" for path in sorted((ROOT / "docs/decisions").glob("*.md"))),
+)
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXAMPLE = re.compile(r"\A# (examples/Pulumi\.([a-z0-9-]+)\.yaml)\n")
@@ -34,49 +47,61 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def sections() -> dict[str, str]:
-    """The sections of the page of models that show an example, by the example's name."""
+    """The sections of the pages of models that show a stack file, by page and heading."""
     found = {}
-    for section in re.split(r"^(?=##)", text_of(MODELS), flags=re.MULTILINE):
-        for block in blocks(section, "yaml"):
-            match = _EXAMPLE.match(block)
-            assert match, f"a stack file begins with the name of its example: {block[:60]}"
-            found[match[2]] = section
+    for page in MODELS.values():
+        for section in re.split(r"^(?=##)", text_of(page), flags=re.MULTILINE):
+            if blocks(section, "yaml"):
+                found[f"{page}: {section.splitlines()[0].lstrip('# ')}"] = section
     return found
+
+
+def shown_examples() -> dict[str, str]:
+    """The stack files on the pages of models that are an example, by the example's name."""
+    shown = (block for section in sections().values() for block in blocks(section, "yaml"))
+    return {match[2]: block for block in shown if (match := _EXAMPLE.match(block))}
 
 
 def examples() -> list[str]:
     return sorted(path.name.split(".")[1] for path in (ROOT / "examples").glob("Pulumi.*.yaml"))
 
 
-def documented(page: str) -> Iterator[StackDocument]:
-    for number, block in enumerate(blocks(text_of(page), "yaml")):
+def stacks_in(text: str) -> Iterator[StackDocument]:
+    for number, block in enumerate(blocks(text, "yaml")):
         config = parsed(block)["config"]
         yield StackDocument(
             name=f"block-{number}",
-            file=page,
+            file="a page",
             root=ROOT,
             sections={key.removeprefix(f"{NAMESPACE}:"): value for key, value in config.items()},
         )
 
 
+@cache
+def shown_plan(section: str) -> Plan:
+    """The plan of the stack file of a section."""
+    (document,) = stacks_in(sections()[section])
+    return prepare(document, for_up=False)
+
+
 def must_be_drawn(plan: Plan) -> Iterator[str]:
     """The names that a drawing of rail 0 cannot be right without."""
     rail = plan.rails[0]
-    assert rail.resource_name is not None
     assert rail.network is not None
-    yield rail.resource_name
     yield rail.network
-    for objects in (plan.networks, plan.ip_pools):
+    if rail.resource_name is not None:
+        yield rail.resource_name
+    for objects in (plan.networks, plan.pools):
         if objects:
             yield f"{objects[0].object.kind}"
-    if plan.ip_pools:
-        yield f"{plan.ip_pools[0].object.kind} {plan.ip_pools[0].name}"
+    if plan.pools:
+        yield f"{plan.pools[0].object.kind} {plan.pools[0].name}"
     if plan.whereabouts is not None:
         yield plan.whereabouts.chart.name
         yield str(plan.addresses.pools[0].subnet)
     if plan.sriov_policies:
         yield f"{plan.sriov_policies[1].object.kind} {plan.sriov_policies[1].name}"
-    for planned in plan.virtual_functions:
+    for planned in (*plan.virtual_functions, *plan.nic_addresses):
         if planned.object.kind == "DaemonSet":
             yield f"DaemonSet {planned.name}"
     for planned in plan.node_policies:
@@ -84,52 +109,58 @@ def must_be_drawn(plan: Plan) -> Iterator[str]:
     for nodes in plan.node_groups or ():
         yield f"NIC {nodes.rails[0].pci}"
     if not plan.node_groups:
-        # The shared device plug-in knows a NIC by its interface.
-        yield f"NIC {rail.interface if plan.shared_plugin else rail.pci}"
+        # The shared device plug-in knows a NIC by its interface, and so does a network on it.
+        yield f"NIC {rail.interface if plan.shared_plugin or rail.resource is None else rail.pci}"
 
 
-@pytest.mark.parametrize("page", [MODELS, "README.md"])
+@pytest.mark.parametrize("page", [*MODELS.values(), "README.md"])
 def test_every_stack_file_on_the_page_can_be_planned(page: str) -> None:
-    stacks = list(documented(page))
+    stacks = list(stacks_in(text_of(page)))
 
     assert stacks
     for document in stacks:
         prepare(document, for_up=False)
 
 
-@pytest.mark.parametrize("name", sections())
-def test_a_stack_file_on_the_page_of_models_is_the_example_that_it_names(name: str) -> None:
-    (block,) = blocks(sections()[name], "yaml")
+@pytest.mark.parametrize("name", shown_examples())
+def test_a_stack_file_on_a_page_of_models_is_the_example_that_it_names(name: str) -> None:
     example = (ROOT / "examples" / f"Pulumi.{name}.yaml").read_text(encoding="utf-8")
 
-    assert parsed(block) == parsed(example)
+    assert parsed(shown_examples()[name]) == parsed(example)
 
 
-@pytest.mark.parametrize("name", sections())
-def test_a_drawing_has_the_names_that_the_plan_beside_it_has(name: str) -> None:
-    (drawing,) = blocks(sections()[name], "mermaid")
+def test_every_stack_file_of_the_network_operators_page_is_an_example() -> None:
+    shown = blocks(text_of(MODELS["network-operator"]), "yaml")
+
+    assert [block[:60] for block in shown if not _EXAMPLE.match(block)] == []
+
+
+@pytest.mark.parametrize("section", sections())
+def test_a_drawing_has_the_names_that_the_plan_beside_it_has(section: str) -> None:
+    (drawing,) = blocks(sections()[section], "mermaid")
     words = " ".join(drawing.replace("<br/>", " ").split())
 
-    assert [name for name in must_be_drawn(prepare_stack(name, ROOT)) if name not in words] == []
+    assert [name for name in must_be_drawn(shown_plan(section)) if name not in words] == []
 
 
-@pytest.mark.parametrize("name", sections())
-def test_a_section_says_what_a_pod_of_its_stack_asks_for(name: str) -> None:
-    rail = prepare_stack(name, ROOT).rails[0]
+@pytest.mark.parametrize("section", sections())
+def test_a_section_says_what_a_pod_of_its_stack_asks_for(section: str) -> None:
+    rail = shown_plan(section).rails[0]
 
-    assert f"{rail.resource_name}" in sections()[name]
+    assert (rail.resource_name or "no resource") in sections()[section]
 
 
 @pytest.mark.parametrize("example", examples())
-def test_the_page_of_models_mentions_every_example(example: str) -> None:
-    assert f"`{example}`" in text_of(MODELS)
+def test_a_page_of_models_mentions_every_example(example: str) -> None:
+    assert any(f"`{example}`" in text_of(page) for page in MODELS.values())
 
 
-def test_the_page_of_models_has_every_model_of_the_network_operator() -> None:
-    table = [line for line in text_of(MODELS).splitlines() if line.startswith("|")]
+@pytest.mark.parametrize("manager", MODELS)
+def test_a_page_of_models_has_every_model_of_its_manager(manager: str) -> None:
+    table = [line for line in text_of(MODELS[manager]).splitlines() if line.startswith("|")]
 
     for row in catalog().support:
-        if row.manager == "network-operator":
+        if row.manager == manager:
             assert any(f"`{row.model}`" in line for line in table), row.model
 
 
