@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pulumi
+from pulumi.runtime import config as engine
 from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
 from components.resources import After, child_options
@@ -50,34 +50,34 @@ def release(
 
 
 def _values(planned: HelmRelease) -> pulumi.Input[dict[str, Any]]:
-    """The planned values, and those that come from secrets of the stack's configuration."""
-    keys = sorted({entry.key for entry in planned.secret_values})
-    if not keys:
+    """The planned values; where some come from secrets of the stack's configuration, all are secret."""
+    if not planned.secret_values:
         return planned.values
-    secrets: pulumi.Output[list[Any]] = pulumi.Output.all(*(pulumi.Config().require_secret(key) for key in keys))
-    return secrets.apply(lambda texts: _with_secrets(planned, dict(zip(keys, texts, strict=True))))
-
-
-def _with_secrets(planned: HelmRelease, texts: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = dict(planned.values)
     for entry in planned.secret_values:
         here = nested = {}  # type: dict[str, Any]
         *folders, last = entry.path.split(".")
         for key in folders:
             here = here.setdefault(key, {})
-        here[last] = base64.b64encode(_entry(texts[entry.key], entry).encode()).decode()
+        here[last] = base64.b64encode(_secret(entry).encode()).decode()
         values = merged(values, nested)
-    return values
+    return pulumi.Output.secret(values)
 
 
-def _entry(text: str, wanted: SecretValue) -> str:
-    """An entry of a secret that holds JSON; its content is never repeated."""
+def _secret(wanted: SecretValue) -> str:
+    """An entry of a secret that holds JSON; its content is never repeated.
+
+    Raises:
+        pulumi.RunError: the secret is not there, or holds something else.
+    """
+    # Read as text: inside an Output the error would be one of every resource that comes later, with a traceback each.
+    text = engine.get_config(pulumi.Config().full_key(wanted.key))
     try:
-        found = json.loads(text)[wanted.entry]
+        found = json.loads(text or "")[wanted.entry]
     except (ValueError, TypeError, KeyError):
         found = None
     if not isinstance(found, str):
-        raise pulumi.RunError(f"the secret {wanted.key} is no JSON with the text {wanted.entry!r}")
+        raise pulumi.RunError(f"the secret {wanted.key} is not set, or no JSON with the text {wanted.entry!r}")
     return found
 
 

@@ -23,6 +23,7 @@ from fabric.report import plan_report, print_report, summary
 from fabric.rules import ConfigurationError, promise, rules
 from fabric.rules_reference import rules_reference
 from fabric.shape_listing import matching_shapes, shape_document, shape_page, shape_table
+from fabric.spec import stack_file
 from fabric.spec.suggestion import nearest
 from fabric.stack_schema import stack_file_schema
 from fabric.support_reference import support_reference
@@ -93,7 +94,8 @@ def plan(
         # pydantic's own writer: a plan of thousands of nodes has a million lines.
         print(planned.with_shares().model_dump_json(by_alias=True, indent=2))
     else:
-        print_report(summary(planned) if only_summary else plan_report(planned))
+        file = stack_file(stack, Path.cwd()).relative_to(Path.cwd())
+        print_report(summary(planned, str(file)) if only_summary else plan_report(planned))
 
 
 @app.command()

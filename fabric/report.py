@@ -40,12 +40,15 @@ def plan_report(plan: Plan) -> RenderableType:
     )
 
 
-def summary(plan: Plan, options: str = "") -> RenderableType:
-    """What `make up` has brought up, and what to do next; `options` are what `make` was given beside the stack."""
+def summary(plan: Plan, file: str, options: str = "") -> RenderableType:
+    """What `make up` has brought up, and what to do next.
+
+    `file` is the stack's, as seen from the project; `options` are what `make` was given beside the stack.
+    """
     return Group(
         _heading(f"Stack {plan.stack} is up"),
         _overview(plan),
-        _next_steps(plan, options),
+        _next_steps(plan, file, options),
     )
 
 
@@ -103,7 +106,9 @@ def _networks(plan: Plan) -> str:
     if not names:
         return "none: pods run on the host's own network"
     namespaces = plan.workload.namespaces
-    return f"{_span(names)} in namespace{_s(namespaces)} {', '.join(namespaces)}"
+    lie = list(dict.fromkeys(network.namespace for network in plan.workload.networks if network.namespace is not None))
+    injected = f" for pods of {', '.join(namespaces)}" if lie else ""
+    return f"{_span(names)} in namespace{_s(lie or namespaces)} {', '.join(lie or namespaces)}{injected}"
 
 
 def _address_summary(plan: Plan) -> str:
@@ -231,7 +236,7 @@ def _kubectl(plan: Plan) -> str:
     return f"{folder}/bin/kubectl" if folder.endswith(".sandbox") else f"kubectl --kubeconfig {kubeconfig}"
 
 
-def _next_steps(plan: Plan, options: str) -> RenderableType:
+def _next_steps(plan: Plan, file: str, options: str) -> RenderableType:
     stack = f"STACK={plan.stack}{options}"
     return Group(
         _heading("Next"),
@@ -240,7 +245,7 @@ def _next_steps(plan: Plan, options: str) -> RenderableType:
                 "see the nodes": f"{_kubectl(plan)} get nodes",
                 "see what a job must carry": f"make outputs {stack}",
                 "see the whole plan": f"make plan STACK={plan.stack}",
-                "change something": f"edit Pulumi.{plan.stack}.yaml, then make preview {stack}",
+                "change something": f"edit {file}, then make preview {stack}",
                 "take it down": f"make destroy {stack}",
             }
         ),

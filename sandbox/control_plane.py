@@ -18,7 +18,7 @@ from sandbox.certificates import Pki, ensure_pki, write_kubeconfig
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
 from sandbox.kubernetes_api import Api, ApiError
-from sandbox.ports import choose_ports, is_listening, require_free
+from sandbox.ports import completed_ports, is_listening, require_free
 from sandbox.processes import PidFile, last_lines, start, stop
 from sandbox.services import NAMES, PORTS, Service, services, to_restart, working_directory
 from sandbox.toolchain.build import Toolchain
@@ -59,7 +59,7 @@ class ControlPlane:
         """
         self.home.create()
         state = self.home.load_state()
-        ports: dict[str, int] = state.get("ports") or choose_ports([name for names in PORTS.values() for name in names])
+        ports = completed_ports(state.get("ports", {}), [name for names in PORTS.values() for name in names])
         fingerprints: dict[str, str] = state.get("fingerprints", {})
         pki = ensure_pki(self.home)
         write_kubeconfig(self.home, pki, ports["kube-apiserver"])

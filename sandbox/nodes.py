@@ -22,6 +22,9 @@ DEFINITION_ANNOTATION = "sandbox.gpu-fabric/definition"
 RDMA_MODE_ANNOTATION = "sandbox.gpu-fabric/rdma-mode"
 """The RDMA network-namespace mode that a simulated node runs in; without it a node is in mode `shared`."""
 
+NIC_ADDRESSES_ANNOTATION = "sandbox.gpu-fabric/nic-addresses"
+"""The addresses that this stack has set on a simulated node's NICs, as JSON: interface, address, gateway."""
+
 PREPARED_ANNOTATION = "sandbox.gpu-fabric/virtual-functions"
 """Who makes a simulated node's virtual functions: what `fabric.virtualFunctions` says, else `as-it-is`."""
 READY_WITHIN_S = 60.0
@@ -83,18 +86,22 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
 def _as_it_joins(spec: StackSpec, shape: Shape) -> dict[str, str]:
     """Annotations of a node that nobody has configured yet: its devices and its RDMA mode.
 
-    Where the stack's own software makes the virtual functions and sets the mode, a node has neither when it joins.
+    What the stack's own software makes or sets, virtual functions, the mode, addresses, a node has not when it joins.
     """
     from fabric.plan.choices import choices_of
     from sandbox.hardware.inventory import inventory_annotation
 
     choices = choices_of(spec, shape, spec.catalog)
-    # part of a node's definition, so that one that another stack has configured starts anew
-    prepared = {PREPARED_ANNOTATION: choices.virtual_functions or "as-it-is"}
-    if choices.virtual_functions in ("sriov-operator", "daemon-set"):
-        bare = shape.model_copy(update={"vfs_per_nic": 0})
-        return {**prepared, **inventory_annotation(bare), RDMA_MODE_ANNOTATION: "shared"}
-    return {**prepared, **inventory_annotation(shape), RDMA_MODE_ANNOTATION: choices.rdma_mode}
+    makes_functions = choices.virtual_functions in ("sriov-operator", "daemon-set")
+    # Spiderpool's SR-IOV operator knows no RDMA mode: there the stack prepares the hosts for it, or they come in it
+    sets_mode = spec.fabric.host_preparation.rdma_mode or (makes_functions and choices.manager != "spiderpool")
+    return {
+        # part of a node's definition, so that one that another stack has configured starts anew
+        PREPARED_ANNOTATION: choices.virtual_functions or "as-it-is",
+        NIC_ADDRESSES_ANNOTATION: "[]",
+        RDMA_MODE_ANNOTATION: "shared" if sets_mode else choices.rdma_mode,
+        **inventory_annotation(shape.model_copy(update={"vfs_per_nic": 0}) if makes_functions else shape),
+    }
 
 
 def _names(pool: Pool) -> tuple[str, ...]:

@@ -38,6 +38,14 @@ def choose_ports(names: list[str]) -> dict[str, int]:
     return chosen
 
 
+def completed_ports(known: dict[str, int], names: list[str]) -> dict[str, int]:
+    """The known ports, with a free one for each name that has none: an older sandbox may lack a service.
+
+    Raises SandboxError when there are not enough.
+    """
+    return {**known, **choose_ports([name for name in names if name not in known])}
+
+
 def is_listening(port: int) -> bool:
     """Whether something accepts connections on the port."""
     with socket.socket() as probe:

@@ -48,9 +48,10 @@ PORTS: dict[str, tuple[str, ...]] = {
     "kube-apiserver": ("kube-apiserver",),
     "kube-controller-manager": ("kube-controller-manager",),
     "kube-scheduler": ("kube-scheduler",),
+    "admission": ("admission",),
 }
 # what `status` and `down` know without a toolchain, in the order of starting
-NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "hardware")
+NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "admission", "hardware")
 
 
 def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str, int]) -> list[Service]:
@@ -110,8 +111,22 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
         ),
     ]
     own = tuple(sorted((Path(__file__).parent / "hardware").glob("*.py")))
+    admission = Service(
+        "admission",
+        (
+            *(sys.executable, "-m", "sandbox.hardware.admission", "--kubeconfig", str(home.kubeconfig)),
+            f"--port={ports['admission']}",
+            f"--certificate={pki.certificate}",
+            f"--key={pki.key}",
+            f"--authority={pki.ca}",
+        ),
+        needs=("kube-apiserver",),
+        ports=PORTS["admission"],
+        health="/healthz",
+        sources=own,
+    )
     command = (sys.executable, "-m", "sandbox.hardware", "--kubeconfig", str(home.kubeconfig))
-    return [*found, Service("hardware", command, needs=("kube-apiserver",), sources=own)]
+    return [*found, admission, Service("hardware", command, needs=("kube-apiserver",), sources=own)]
 
 
 def to_restart(all_services: list[Service], is_current: Callable[[Service], bool]) -> list[Service]:

@@ -182,7 +182,8 @@ def _print_summary(stack: Stack) -> None:
     from fabric.report import print_report, summary
 
     sys.stdout.flush()
-    print_report(summary(stack.plan, "" if stack.sections is None else " SANDBOX=1"))
+    file = stack.file.relative_to(project_root())
+    print_report(summary(stack.plan, str(file), "" if stack.sections is None else " SANDBOX=1"))
 
 
 def _status(code: int) -> int:

@@ -11,16 +11,18 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from sandbox.hardware.device_plugins import readiness_patch, runs, started
+from sandbox.hardware.device_plugins import is_plugin, readiness_patch, runs, started
 from sandbox.hardware.inventory import INVENTORY_ANNOTATION
-from sandbox.hardware.node_agent import Outcome, World, node_patch, play
+from sandbox.hardware.node_agent import play
+from sandbox.hardware.node_records import Outcome, World, node_patch
 from sandbox.hardware.node_state import status_body
 from sandbox.hardware.operands import DRIVER_WAIT_LABEL
 from sandbox.hardware.operators import Operators
+from sandbox.hardware.spiderpool_controller import SpiderpoolController
 from sandbox.hardware.views import Views
 from sandbox.hardware.watching import RETRY_S
 from sandbox.hardware.writing import Writer
-from sandbox.kubernetes_api import STRATEGIC_PATCH, Object
+from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, Object
 
 # What a sync of the SR-IOV operator takes here; a real one takes seconds to minutes, with a reboot more.
 SYNC_S = 1.0
@@ -43,6 +45,7 @@ class Controller:
         self._views = Views(kubeconfig, self._changed)
         self._writer = Writer(kubeconfig, self._try_again)
         self._operators = Operators(self._views, self._writer)
+        self._spiderpool = SpiderpoolController(self._views, self._writer, Api(kubeconfig))
         self._due = math.inf
         self._seen: dict[str, Any] = {}
         self._sync_began: dict[str, float] = {}
@@ -69,6 +72,7 @@ class Controller:
 
     def _look(self) -> None:
         self._due = min(self._due, self._operators.reconcile(time.monotonic()))
+        self._spiderpool.reconcile()
         self._nodes(self._operators.world())
 
     def _nodes(self, world: World) -> None:
@@ -77,44 +81,48 @@ class Controller:
         for collection in (views.operand_pods, views.setup_pods):
             for key, pod in collection.objects().items():
                 pods[pod["spec"].get("nodeName", "")][key] = pod
-        states = {state["metadata"]["name"]: state for state in views.node_states.objects().values()}
+        states: dict[str, dict[str, Object]] = defaultdict(dict)
+        for state in views.node_states.objects().values():
+            states[state["metadata"]["name"]][state["metadata"]["namespace"]] = state
         common = self._operators.version()
         for name, node in views.nodes.objects().items():
-            if INVENTORY_ANNOTATION not in (node["metadata"].get("annotations") or {}):
-                continue
             own = {key: pod for key, pod in pods[name].items() if runs(pod)}
-            state = states.get(name)
-            known = [
-                item["metadata"]["resourceVersion"] for item in (node, *own.values(), *((state,) if state else ()))
-            ]
+            if INVENTORY_ANNOTATION not in (node["metadata"].get("annotations") or {}):
+                # a machine without such NICs, on which a device plug-in only finds nothing
+                own = {key: pod for key, pod in own.items() if is_plugin(pod)}
+                if not own:
+                    continue
+            asked = states[name]
+            known = [item["metadata"]["resourceVersion"] for item in (node, *own.values(), *asked.values())]
             if self._seen.get(name) == (common, known):
                 continue
             if time.monotonic() - began > _TURN_S:
                 self._changed.set()
                 return
             self._seen[name] = (common, known)
-            self._node(name, node, own, state, world)
+            self._node(name, node, own, asked, world)
 
-    def _node(self, name: str, node: Object, pods: dict[str, Object], state: Object | None, world: World) -> None:
+    def _node(self, name: str, node: Object, pods: dict[str, Object], states: dict[str, Object], world: World) -> None:
         now = time.monotonic()
         is_over = now - self._sync_began.get(name, now) >= SYNC_S
         try:
-            outcome = play(node, pods, state, world, sync_is_over=is_over)
+            outcome = play(node, pods, states, world, sync_is_over=is_over)
         except ValueError as problem:
             self._complain(name, str(problem))
             return
         for key in pods:
             self._complain(key, outcome.failures.get(key, ""))
         if outcome.waits:
-            began = now if outcome.state_status is not None else self._sync_began.get(name, now)
+            begins = any(change.status is not None for change in outcome.states.values())
+            began = now if begins else self._sync_began.get(name, now)
             self._sync_began[name] = began
             self._due = min(self._due, began + SYNC_S)
             self._seen.pop(name, None)
         else:
             self._sync_began.pop(name, None)
-        self._write(node, pods, state, outcome)
+        self._write(node, pods, states, outcome)
 
-    def _write(self, node: Object, pods: dict[str, Object], state: Object | None, outcome: Outcome) -> None:
+    def _write(self, node: Object, pods: dict[str, Object], states: dict[str, Object], outcome: Outcome) -> None:
         writer, views = self._writer, self._views
         for key, resources in outcome.loads.items():
             writer.patch(views.of_pod(pods[key]), pods[key], started(resources))
@@ -123,10 +131,12 @@ class Controller:
             log.info("%s offers %s", node["metadata"]["name"], json.dumps(outcome.resources, sort_keys=True))
         if DRIVER_WAIT_LABEL in outcome.labels:
             self._operators.nodes_changed(time.monotonic())
-        if outcome.state_spec is not None:
-            state = self._operators.ask_node(node, state, outcome.state_spec)
-        if outcome.state_status is not None and state is not None:
-            writer.patch(views.node_states, state, status_body(outcome.state_status), status=True)
+        for namespace, change in outcome.states.items():
+            state = states.get(namespace)
+            if change.spec is not None:
+                state = self._operators.ask_node(node, namespace, state, change.spec)
+            if change.status is not None and state is not None:
+                writer.patch(views.node_states, state, status_body(change.status), status=True)
         # last of all: who sees the pod ready finds on the node what it has brought
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         for key in outcome.ready:

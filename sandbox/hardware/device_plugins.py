@@ -33,7 +33,7 @@ class PluginFailureError(ValueError):
 
 
 def is_plugin(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod is a device plug-in of the Network Operator."""
+    """Whether a pod is a device plug-in of the Network Operator, or the one of Spiderpool."""
     return labels_of(pod).get(OPERAND_LABEL) in (SRIOV_PLUGIN, RDMA_PLUGIN)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
 from sandbox.hardware.device_plugins import labels_of
-from sandbox.hardware.node_agent import SriovWorld, World
+from sandbox.hardware.node_records import SriovWorld, World
 from sandbox.hardware.node_state import state_of_node
 from sandbox.hardware.operands import (
     DRIVER_WAIT_LABEL,
@@ -23,11 +23,12 @@ from sandbox.hardware.sriov_networks import UnusableNetworkError, definition_of
 from sandbox.hardware.sriov_operator import CONFIG_NAME, SRIOV_OPERATOR, daemon_sets, resource_prefix
 from sandbox.hardware.views import Views
 from sandbox.hardware.watching import Watched, key_of
-from sandbox.hardware.writing import Writer
+from sandbox.hardware.writing import Writer, identity
 from sandbox.kubernetes_api import Object
 
 # After a change of an operand or of a node's label its DaemonSet looks ready until Kubernetes has seen the change.
 SETTLE_S = 0.5
+_STATES = "sriovnetworknodestates.sriovnetwork.openshift.io"
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,7 @@ class Operators:
                 views.config_maps,
                 views.sriov_policies,
                 views.sriov_pools,
+                views.definitions_of_networks,
             )
         )
 
@@ -61,17 +63,22 @@ class Operators:
         """What counts for all nodes."""
         views = self._views
         obeyed = [policy for policy, refused in self._policies() if refused is None]
-        sriov = self._operator(SRIOV_OPERATOR)
         in_cluster = any(policy["metadata"]["name"] == NIC_CLUSTER_POLICY_NAME for policy in obeyed)
         drivers = (policy["spec"].get("nodeSelector", {}) for policy in obeyed if "ofedDriver" in policy["spec"])
+        operators = self._sriov_operators()
+        objects = (*views.sriov_policies.objects().values(), *views.sriov_pools.objects().values())
         return World(
             drivers=tuple(drivers) if in_cluster else None,
             config_maps=views.config_maps.objects(),
-            sriov=SriovWorld(
-                prefix=resource_prefix(sriov) if sriov else "",
-                policies=_in_namespace_of(sriov, views.sriov_policies),
-                pools=_in_namespace_of(sriov, views.sriov_pools),
-            ),
+            sriov={
+                namespace: SriovWorld(
+                    prefix=resource_prefix(operators[namespace]) if namespace in operators else "",
+                    policies=_inside(namespace, views.sriov_policies),
+                    pools=_inside(namespace, views.sriov_pools),
+                )
+                for namespace in {*operators, *(item["metadata"]["namespace"] for item in objects)}
+            },
+            networks=frozenset(views.definitions_of_networks.objects()),
         )
 
     def reconcile(self, now: float) -> float:
@@ -84,12 +91,13 @@ class Operators:
         """Take note that a node has become one on which operands may run, or no longer."""
         self._labelled = now
 
-    def ask_node(self, node: Object, state: Object | None, spec: Object) -> Object | None:
-        """Write what is asked of a node; gives its state with it, None where that did not work."""
-        states = self._views.node_states
-        config = self._config(self._operator(SRIOV_OPERATOR))
-        if config is None:
+    def ask_node(self, node: Object, namespace: str, state: Object | None, spec: Object) -> Object | None:
+        """Write what the operator of a namespace asks of a node; gives its state, None where that did not work."""
+        states, config = self._views.node_states, self._config(namespace)
+        if config is None or namespace not in self._sriov_operators():
             return None
+        if _STATES not in self._views.definitions.objects():
+            return None  # taken by the Job that uninstalls the other operator
         wanted = state_of_node(node["metadata"]["name"], config, spec)
         if state is None:
             self._writer.ensure(states, wanted, None)
@@ -101,10 +109,17 @@ class Operators:
         found = self._views.operators.objects().values()
         return next((item for item in found if labels_of(item)["app.kubernetes.io/name"] == name), None)
 
-    def _config(self, operator: Object | None) -> Object | None:
-        if operator is None:
-            return None
-        return self._views.sriov_configs.objects().get(f"{operator['metadata']['namespace']}/{CONFIG_NAME}")
+    def _sriov_operators(self) -> dict[str, Object]:
+        """The Deployments of SR-IOV operators by namespace: NVIDIA's and Spiderpool's, each in its own."""
+        found = self._views.operators.objects().values()
+        return {
+            item["metadata"]["namespace"]: item
+            for item in found
+            if labels_of(item)["app.kubernetes.io/name"] == SRIOV_OPERATOR
+        }
+
+    def _config(self, namespace: str) -> Object | None:
+        return self._views.sriov_configs.objects().get(f"{namespace}/{CONFIG_NAME}")
 
     def _policies(self) -> list[tuple[Object, Object | None]]:
         """Every policy, with the status of one that is refused; none without the operator."""
@@ -121,10 +136,10 @@ class Operators:
         for policy, refused in self._policies() if operator else ():
             if operator and refused is None:
                 for item in operands_of(policy, installed(operator)):
-                    wanted[_identity(item)] = item
+                    wanted[identity(item)] = item
         policies = (*views.cluster_policies.objects().values(), *views.node_policies.objects().values())
         known = {policy["metadata"]["uid"] for policy in policies}
-        for item in self._keep(
+        for item in self._writer.keep(
             wanted,
             NETWORK_OPERATOR,
             {"ConfigMap": views.config_maps, "DaemonSet": views.daemon_sets, "Deployment": views.deployments},
@@ -139,7 +154,7 @@ class Operators:
         if operator is None:
             return again
         workloads = [*views.daemon_sets.objects().values(), *views.deployments.objects().values()]
-        ours = [item for item in workloads if labels_of(item)[PLAYED_LABEL] == NETWORK_OPERATOR]
+        ours = [item for item in workloads if labels_of(item).get(PLAYED_LABEL) == NETWORK_OPERATOR]
         have_drivers = all(
             labels_of(node).get(DRIVER_WAIT_LABEL) == "false"
             for node in views.nodes.objects().values()
@@ -158,29 +173,34 @@ class Operators:
         return again
 
     def _sriov(self) -> None:
-        views, operator = self._views, self._operator(SRIOV_OPERATOR)
-        config = self._config(operator)
-        wanted = {_identity(item): item for item in (daemon_sets(operator, config) if operator and config else ())}
-        self._keep(wanted, SRIOV_OPERATOR, {"DaemonSet": views.daemon_sets}, lambda item: True)
+        views, operators = self._views, self._sriov_operators()
+        daemons = [
+            item
+            for namespace, operator in operators.items()
+            if (config := self._config(namespace))
+            for item in daemon_sets(operator, config)
+        ]
+        self._writer.keep({identity(item): item for item in daemons}, SRIOV_OPERATOR, {"DaemonSet": views.daemon_sets})
         nodes = views.nodes.objects()
         for state in views.node_states.objects().values():
-            if config is None or state["metadata"]["name"] not in nodes:
+            namespace = state["metadata"]["namespace"]
+            has_owner = namespace in operators and self._config(namespace) is not None
+            if not has_owner or state["metadata"]["name"] not in nodes:
                 self._writer.delete(state)
         every = (*views.sriov_networks.objects().values(), *views.sriov_ib_networks.objects().values())
-        if operator is None and every:
+        if not operators and every:
             return
-        definitions = {_identity(item): item for item in self._definitions(operator, every)}
+        definitions = {identity(item): item for item in self._definitions(operators, every)}
         collections = {"NetworkAttachmentDefinition": views.definitions_of_networks}
-        self._keep(definitions, SRIOV_OPERATOR, collections, lambda item: True)
+        self._writer.keep(definitions, SRIOV_OPERATOR, collections)
 
-    def _definitions(self, operator: Object | None, networks: Iterable[Object]) -> Iterable[Object]:
-        if operator is None:
-            return
+    def _definitions(self, operators: Mapping[str, Object], networks: Iterable[Object]) -> Iterable[Object]:
         for network in networks:
-            # the operator looks at its own namespace only
-            if network["metadata"]["namespace"] != operator["metadata"]["namespace"]:
+            # an operator looks at its own namespace only
+            operator = operators.get(network["metadata"]["namespace"])
+            if operator is None:
                 continue
-            problem, name = "", _identity(network)
+            problem, name = "", identity(network)
             try:
                 yield definition_of(network, resource_prefix(operator))
             except UnusableNetworkError as error:
@@ -189,38 +209,7 @@ class Operators:
                 log.error("%s: %s", name, problem)
             self._unusable[name] = problem
 
-    def _keep(
-        self,
-        wanted: Mapping[str, Object],
-        operator: str,
-        collections: Mapping[str, Watched],
-        goes: Callable[[Object], bool],
-    ) -> list[Object]:
-        """Make an operator's objects those that are wanted, and gives the ones that were written.
 
-        Others of its objects are deleted if `goes` says so.
-        """
-        present = {
-            _identity(item): item for collection in collections.values() for item in collection.objects().values()
-        }
-        written = [
-            item
-            for identity, item in wanted.items()
-            if self._writer.ensure(collections[item["kind"]], item, present.get(identity))
-        ]
-        for identity, item in present.items():
-            if identity not in wanted and labels_of(item)[PLAYED_LABEL] == operator and goes(item):
-                self._writer.delete(item)
-        return written
-
-
-def _in_namespace_of(operator: Object | None, collection: Watched) -> tuple[Object, ...]:
-    """Objects of the operator's namespace; all of them where the operator is not there."""
-    found = collection.objects().values()
-    if operator is None:
-        return tuple(found)
-    return tuple(item for item in found if item["metadata"]["namespace"] == operator["metadata"]["namespace"])
-
-
-def _identity(item: Mapping[str, object]) -> str:
-    return f"{item['kind']} {key_of(item)}"
+def _inside(namespace: str, collection: Watched) -> tuple[Object, ...]:
+    """A collection's objects of one namespace."""
+    return tuple(item for item in collection.objects().values() if item["metadata"]["namespace"] == namespace)

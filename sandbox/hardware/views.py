@@ -8,43 +8,28 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from sandbox.hardware.host_preparation import PREPARATIONS
 from sandbox.hardware.operands import NETWORK_OPERATOR, OPERAND_LABEL, PLAYED_LABEL
+from sandbox.hardware.spiderpool import SPIDERPOOL
 from sandbox.hardware.sriov_operator import SRIOV_OPERATOR
 from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL
-from sandbox.hardware.watching import Definitions, Watched, WatchedDefinitions
+from sandbox.hardware.watching import Definitions, Watched, WatchedDefinitions, WatchedDeletions
 
 _SRIOV_GROUP = "sriovnetwork.openshift.io/v1"
-_OPERATOR_NAMES = f"app.kubernetes.io/name in ({NETWORK_OPERATOR},{SRIOV_OPERATOR})"
+_SPIDER_GROUP = "spiderpool.spidernet.io/v2beta1"
+_OPERATOR_NAMES = f"app.kubernetes.io/name in ({NETWORK_OPERATOR},{SRIOV_OPERATOR},{SPIDERPOOL})"
+_PREPARATION_PODS = f"{COMPONENT_LABEL} in ({','.join((COMPONENT, *PREPARATIONS))})"
 
 
-class Views:
-    """All collections of one cluster."""
+class Collections:
+    """Watched collections of one cluster, those of custom resources only while their definitions are there."""
 
     def __init__(self, kubeconfig: Path, changed: threading.Event) -> None:
         self._kubeconfig = kubeconfig
         self._changed = changed
         self._definitions = Definitions()
-        self._all: list[Watched] = [WatchedDefinitions(kubeconfig, changed, self._definitions)]
-
-        self.nodes = self._plain("/api/v1/nodes")
-        self.operand_pods = self._plain("/api/v1/pods", OPERAND_LABEL)
-        self.setup_pods = self._plain("/api/v1/pods", f"{COMPONENT_LABEL}={COMPONENT}")
-        self.operators = self._plain("/apis/apps/v1/deployments", _OPERATOR_NAMES)
-        self.daemon_sets = self._plain("/apis/apps/v1/daemonsets", PLAYED_LABEL)
-        self.deployments = self._plain("/apis/apps/v1/deployments", PLAYED_LABEL)
-        self.config_maps = self._plain("/api/v1/configmaps", PLAYED_LABEL)
-
-        self.cluster_policies = self._custom("mellanox.com/v1alpha1", "nicclusterpolicies")
-        self.node_policies = self._custom("mellanox.com/v1alpha1", "nicnodepolicies")
-        self.sriov_configs = self._custom(_SRIOV_GROUP, "sriovoperatorconfigs")
-        self.sriov_policies = self._custom(_SRIOV_GROUP, "sriovnetworknodepolicies")
-        self.sriov_pools = self._custom(_SRIOV_GROUP, "sriovnetworkpoolconfigs")
-        self.node_states = self._custom(_SRIOV_GROUP, "sriovnetworknodestates")
-        self.sriov_networks = self._custom(_SRIOV_GROUP, "sriovnetworks")
-        self.sriov_ib_networks = self._custom(_SRIOV_GROUP, "sriovibnetworks")
-        self.definitions_of_networks = self._custom(
-            "k8s.cni.cncf.io/v1", "network-attachment-definitions", PLAYED_LABEL
-        )
+        self.definitions = WatchedDefinitions(kubeconfig, changed, self._definitions)
+        self._all: list[Watched] = [self.definitions]
 
     def start(self) -> None:
         """Begin to watch."""
@@ -55,22 +40,59 @@ class Views:
         """Whether every collection has been read once."""
         return all(collection.listed.is_set() for collection in self._all)
 
-    def of_pod(self, pod: Mapping[str, Any]) -> Watched:
-        """The collection that a pod is in."""
-        return self.operand_pods if OPERAND_LABEL in pod["metadata"]["labels"] else self.setup_pods
-
     def _plain(self, path: str, selector: str | None = None) -> Watched:
         return self._add(Watched(self._kubeconfig, _selecting(path, selector), self._changed))
 
-    def _custom(self, group: str, plural: str, selector: str | None = None) -> Watched:
+    def _custom(self, group: str, plural: str, kind: type[Watched] = Watched) -> Watched:
         path, definition = f"/apis/{group}/{plural}", f"{plural}.{group.partition('/')[0]}"
-        return self._add(
-            Watched(self._kubeconfig, _selecting(path, selector), self._changed, self._definitions, definition)
-        )
+        return self._add(kind(self._kubeconfig, path, self._changed, self._definitions, definition))
 
     def _add(self, collection: Watched) -> Watched:
         self._all.append(collection)
         return collection
+
+
+class AdmissionViews(Collections):
+    """What decisions of Spiderpool's webhooks depend on."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        super().__init__(kubeconfig, threading.Event())
+        self.namespaces = self._plain("/api/v1/namespaces")
+        self.pools = self._custom(_SPIDER_GROUP, "spiderippools")
+        self.networks = self._custom(_SPIDER_GROUP, "spidermultusconfigs")
+
+
+class Views(Collections):
+    """What the controller looks at."""
+
+    def __init__(self, kubeconfig: Path, changed: threading.Event) -> None:
+        super().__init__(kubeconfig, changed)
+        self.nodes = self._plain("/api/v1/nodes")
+        self.operand_pods = self._plain("/api/v1/pods", OPERAND_LABEL)
+        self.setup_pods = self._plain("/api/v1/pods", _PREPARATION_PODS)
+        self.operators = self._plain("/apis/apps/v1/deployments", _OPERATOR_NAMES)
+        self.daemon_sets = self._plain("/apis/apps/v1/daemonsets", PLAYED_LABEL)
+        self.deployments = self._plain("/apis/apps/v1/deployments", PLAYED_LABEL)
+        # those of device plug-ins, and tables of addresses, which have no label in common
+        self.config_maps = self._plain("/api/v1/configmaps")
+
+        self.cluster_policies = self._custom("mellanox.com/v1alpha1", "nicclusterpolicies")
+        self.node_policies = self._custom("mellanox.com/v1alpha1", "nicnodepolicies")
+        self.sriov_configs = self._custom(_SRIOV_GROUP, "sriovoperatorconfigs")
+        self.sriov_policies = self._custom(_SRIOV_GROUP, "sriovnetworknodepolicies")
+        self.sriov_pools = self._custom(_SRIOV_GROUP, "sriovnetworkpoolconfigs")
+        self.node_states = self._custom(_SRIOV_GROUP, "sriovnetworknodestates")
+        self.sriov_networks = self._custom(_SRIOV_GROUP, "sriovnetworks")
+        self.sriov_ib_networks = self._custom(_SRIOV_GROUP, "sriovibnetworks")
+        self.definitions_of_networks = self._custom("k8s.cni.cncf.io/v1", "network-attachment-definitions")
+
+        self.spider_pools = self._custom(_SPIDER_GROUP, "spiderippools", WatchedDeletions)
+        self.spider_reservations = self._custom(_SPIDER_GROUP, "spiderreservedips", WatchedDeletions)
+        self.spider_networks = self._custom(_SPIDER_GROUP, "spidermultusconfigs")
+
+    def of_pod(self, pod: Mapping[str, Any]) -> Watched:
+        """The collection that a pod is in."""
+        return self.operand_pods if OPERAND_LABEL in pod["metadata"]["labels"] else self.setup_pods
 
 
 def _selecting(path: str, selector: str | None) -> str:

@@ -46,13 +46,18 @@ class NodeSetup:
         return with_virtual_functions(devices, {device.pci: self.vfs_per_nic for device in chosen})
 
 
+def environment_of(pod: Mapping[str, Any]) -> dict[str, str]:
+    """The variables of all containers of a pod; one that is not a plain value is empty."""
+    containers = [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
+    return {entry["name"]: entry.get("value") or "" for item in containers for entry in item.get("env") or ()}
+
+
 def setup_of(pod: Mapping[str, Any]) -> NodeSetup:
     """What a pod of the DaemonSet is to do, from the environment of whichever of its containers has it.
 
     Raises NodeSetupError where a variable is missing or cannot be read.
     """
-    containers = [*pod["spec"].get("initContainers", ()), *pod["spec"]["containers"]]
-    environment = {entry["name"]: entry.get("value", "") for item in containers for entry in item.get("env", ())}
+    environment = environment_of(pod)
     try:
         return NodeSetup(
             addresses=tuple(re.split(r"[\s,]+", environment["PCI_ADDRESSES"].strip())),

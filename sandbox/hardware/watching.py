@@ -138,7 +138,12 @@ class Watched(threading.Thread):
                 self._objects.pop(key, None)
             elif key not in self._objects or _version_of(self._objects[key]) <= _version_of(item):
                 self._objects[key] = item
-        self._changed.set()
+        if self._matters(item):
+            self._changed.set()
+
+    def _matters(self, item: Object) -> bool:
+        """Whether anybody has to look when an object has changed."""
+        return True
 
     def _list(self, stream: EventStream) -> Object:
         return stream.get(self.path)
@@ -152,6 +157,13 @@ class Watched(threading.Thread):
             self._objects = objects
         self.listed.set()
         self._changed.set()
+
+
+class WatchedDeletions(Watched):
+    """Objects of which only the deletion calls for something; of pools there may be one for each node and rail."""
+
+    def _matters(self, item: Object) -> bool:
+        return "deletionTimestamp" in item["metadata"]
 
 
 class WatchedDefinitions(Watched):

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from sandbox.hardware.device_plugins import labels_of
+from sandbox.hardware.operands import PLAYED_LABEL
 from sandbox.hardware.policy_status import is_current
 from sandbox.hardware.watching import Watched, key_of
 from sandbox.kubernetes_api import MERGE_PATCH, Api, ApiError, Object
@@ -20,6 +22,8 @@ _PLURALS = {
     "NicNodePolicy": "nicnodepolicies",
     "Node": "nodes",
     "Pod": "pods",
+    "SpiderIPPool": "spiderippools",
+    "SpiderReservedIP": "spiderreservedips",
     "SriovNetworkNodeState": "sriovnetworknodestates",
 }
 
@@ -51,6 +55,28 @@ class Writer:
             self._again(path, error)
         return True
 
+    def keep(
+        self,
+        wanted: Mapping[str, Object],
+        operator: str,
+        collections: Mapping[str, Watched],
+        goes: Callable[[Object], bool] = lambda item: True,
+    ) -> list[Object]:
+        """Make an operator's objects those that are wanted (by `identity`), and give the ones that were written.
+
+        Others of its objects are deleted if `goes` says so.
+        """
+        present = {
+            identity(item): item for collection in collections.values() for item in collection.objects().values()
+        }
+        written = [
+            item for name, item in wanted.items() if self.ensure(collections[item["kind"]], item, present.get(name))
+        ]
+        for name, item in present.items():
+            if name not in wanted and labels_of(item).get(PLAYED_LABEL) == operator and goes(item):
+                self.delete(item)
+        return written
+
     def delete(self, item: Mapping[str, Any]) -> None:
         """Delete an object and what belongs to it."""
         path = path_of(item)
@@ -80,6 +106,10 @@ class Writer:
             return False
         return True
 
+    def again(self) -> None:
+        """Have everything looked at again soon."""
+        self._failed()
+
     def _created(self, path: str, wanted: Object) -> Object:
         try:
             return self._api.post(path.rpartition("/")[0], wanted)
@@ -94,7 +124,12 @@ class Writer:
 
     def _again(self, path: str, error: ApiError) -> None:
         log.warning("%s: %s; again soon", path, error)
-        self._failed()
+        self.again()
+
+
+def identity(item: Mapping[str, Any]) -> str:
+    """An object's kind, namespace and name."""
+    return f"{item['kind']} {key_of(item)}"
 
 
 def path_of(item: Mapping[str, Any]) -> str:

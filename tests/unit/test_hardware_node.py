@@ -12,7 +12,8 @@ from played_objects import IMAGE, Object, config_maps, node, operand_pod, shared
 from fabric.prepare import prepare_stack
 from sandbox.hardware.device_plugins import LOADED_ANNOTATION, readiness_patch, started
 from sandbox.hardware.inventory import devices_of, virtual_function_counts
-from sandbox.hardware.node_agent import ADVERTISED_ANNOTATION, Outcome, World, node_patch, play
+from sandbox.hardware.node_agent import play
+from sandbox.hardware.node_records import ADVERTISED_ANNOTATION, Outcome, World, node_patch
 from sandbox.hardware.operands import DRIVER, DRIVER_WAIT_LABEL, RDMA_PLUGIN, SRIOV_PLUGIN
 from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL, setup_of
 from sandbox.nodes import RDMA_MODE_ANNOTATION
@@ -22,7 +23,7 @@ SETTLED = {DRIVER_WAIT_LABEL: "false"}
 
 
 def on(machine: Object, *pods: Object, **world: Any) -> Outcome:
-    return play(machine, {f"pod-{n}": pod for n, pod in enumerate(pods)}, None, World(**world), sync_is_over=True)
+    return play(machine, {f"pod-{n}": pod for n, pod in enumerate(pods)}, {}, World(**world), sync_is_over=True)
 
 
 def setup_pod(**environment: str) -> Object:
@@ -71,6 +72,19 @@ def test_a_plugin_with_an_unusable_configuration_does_not_come_up(text: str) -> 
     outcome = on(node(), operand_pod(SRIOV_PLUGIN, "config"), config_maps=config_maps(text))
     assert (outcome.resources, outcome.ready) == ({}, [])
     assert "the configuration" in outcome.failures["pod-0"]
+
+
+def test_the_shared_plugin_ends_at_once_with_an_empty_list() -> None:
+    outcome = on(node(), operand_pod(RDMA_PLUGIN, "config"), config_maps=config_maps('{"configList":[]}'))
+    assert (outcome.resources, outcome.ready) == ({}, [])
+    assert "configList" in outcome.failures["pod-0"]
+
+
+def test_the_shared_plugin_runs_on_a_machine_without_its_nics_and_offers_none() -> None:
+    machine = node()
+    del machine["metadata"]["annotations"]["sandbox.gpu-fabric/nics"]
+    outcome = on(machine, operand_pod(RDMA_PLUGIN, "config"), config_maps=config_maps(shared_config()))
+    assert (outcome.resources, outcome.ready) == ({"rdma/shared": 0}, ["pod-0"])
 
 
 def test_a_plugin_without_a_configuration_does_not_come_up() -> None:

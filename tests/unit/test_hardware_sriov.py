@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from played_objects import H100, Object, node, operand_pod
+from played_objects import H100, NAMESPACE, Object, node, operand_pod
 
 from sandbox.hardware.inventory import SimulatedDevice, devices_of, inventory, virtual_function_counts
-from sandbox.hardware.node_agent import MADE_ANNOTATION, Outcome, SriovWorld, World, play
+from sandbox.hardware.node_agent import play
+from sandbox.hardware.node_records import Outcome, SriovWorld, StateChange, World
 from sandbox.hardware.node_state import asked_of
 from sandbox.hardware.sriov import (
     SyncError,
@@ -19,11 +20,13 @@ from sandbox.hardware.sriov import (
     synced,
     wanted_interfaces,
 )
+from sandbox.hardware.sriov_agent import MADE_ANNOTATION
 from sandbox.hardware.sriov_operator import CONFIG_DAEMON, OPERATOR_PLUGIN, PLUGIN_LABEL
 from sandbox.nodes import RDMA_MODE_ANNOTATION
 
 BARE = inventory(H100.model_copy(update={"vfs_per_nic": 0}))
 FIRST, SECOND = "0000:0c:00.0", "0000:0c:00.1"
+MADE = json.dumps({NAMESPACE: {"nics": [FIRST], "rdmaMode": "exclusive"}})
 
 
 def policy(name: str = "rail", nics: Object | None = None, **spec: Any) -> Object:
@@ -46,12 +49,18 @@ def offer(*policies: Object) -> dict[str, int]:
 def node_with(*policies: Object, state: Object | None = None, over: bool = True, **world: Any) -> Outcome:
     machine, pods = world.pop("machine", node(0)), world.pop("pods", {"daemon": operand_pod(CONFIG_DAEMON)})
     sriov = SriovWorld(prefix="nvidia.com", policies=policies, **world)
-    return play(machine, pods, state, World(sriov=sriov), sync_is_over=over)
+    states = {NAMESPACE: state} if state else {}
+    return play(machine, pods, states, World(sriov={NAMESPACE: sriov}), sync_is_over=over)
+
+
+def change(outcome: Outcome) -> StateChange:
+    return outcome.states.get(NAMESPACE, StateChange())
 
 
 def state_after(outcome: Outcome, state: Object | None = None) -> Object:
-    asked = outcome.state_spec if outcome.state_spec is not None else asked_of(state)
-    status = {**((state or {}).get("status") or {}), **(outcome.state_status or {})}
+    spec = change(outcome).spec
+    asked = spec if spec is not None else asked_of(state)
+    status = {**((state or {}).get("status") or {}), **(change(outcome).status or {})}
     return {"metadata": {"annotations": {"sandbox.gpu-fabric/asked": json.dumps(asked)}}, "status": status}
 
 
@@ -139,29 +148,29 @@ def test_one_pool_configuration_sets_a_nodes_mode_and_two_leave_it_alone() -> No
 
 def test_a_sync_is_in_progress_before_it_succeeds_and_only_then_are_the_virtual_functions_there() -> None:
     begun = node_with(policy(numVfs=2))
-    assert (begun.state_status, begun.annotations, begun.waits) == ({"syncStatus": "InProgress"}, {}, True)
+    assert (change(begun).status, begun.annotations, begun.waits) == ({"syncStatus": "InProgress"}, {}, True)
     state = state_after(begun)
 
     assert node_with(policy(numVfs=2), state=state, over=False).annotations == {}
     done = node_with(policy(numVfs=2), state=state)
-    assert (done.state_status or {})["syncStatus"] == "Succeeded"
+    assert (change(done).status or {})["syncStatus"] == "Succeeded"
     assert virtual_function_counts(devices_of({k: v or "" for k, v in done.annotations.items()})) == {FIRST: 2}
-    assert json.loads(done.annotations[MADE_ANNOTATION] or "") == {"nics": [FIRST]}
+    assert json.loads(done.annotations[MADE_ANNOTATION] or "") == {NAMESPACE: {"nics": [FIRST]}}
     assert done.labels[PLUGIN_LABEL] == "Enabled"
 
 
 def test_what_is_impossible_fails_with_its_reason_and_changes_nothing() -> None:
     impossible = policy(numVfs=128)
     failed = node_with(impossible, state=state_after(node_with(impossible)))
-    assert (failed.state_status or {})["syncStatus"] == "Failed"
-    assert "at most 127" in (failed.state_status or {})["lastSyncError"]
+    assert (change(failed).status or {})["syncStatus"] == "Failed"
+    assert "at most 127" in (change(failed).status or {})["lastSyncError"]
     assert failed.annotations == {}
 
 
 def test_a_node_that_is_as_its_policies_ask_is_left_alone() -> None:
     begun = node_with()
     state = state_after(begun)
-    assert (begun.state_status or {})["syncStatus"] == "Succeeded"
+    assert (change(begun).status or {})["syncStatus"] == "Succeeded"
     again = node_with(state=state, machine=node(0, labels={PLUGIN_LABEL: "Disabled"}))
     assert again == Outcome()
 
@@ -171,7 +180,7 @@ def test_without_the_config_daemon_on_a_node_nothing_happens_there() -> None:
 
 
 def test_when_the_policies_are_gone_the_node_is_as_before_even_if_the_operator_is_gone_too() -> None:
-    machine = node(1, rdma_mode="exclusive", made_by_sriov_operator=f'{{"nics":["{FIRST}"],"rdmaMode":"exclusive"}}')
+    machine = node(1, rdma_mode="exclusive", made_by_sriov_operator=MADE)
     outcome = node_with(machine=machine, pods={})
     left = virtual_function_counts(devices_of({k: v or "" for k, v in outcome.annotations.items()}))
     assert FIRST not in left
@@ -192,3 +201,38 @@ def test_the_operators_plugin_waits_for_the_sync_and_is_restarted_when_its_resou
     }
     pods["plugin"] = operand_pod(OPERATOR_PLUGIN, loaded='{"nvidia.com/other":1}')
     assert node_with(policy(), machine=machine, state=synced_state, pods=pods).restarts == ["plugin"]
+
+
+def test_each_operator_has_its_own_policies_states_and_functions_on_a_node() -> None:
+    other = "spiderpool"
+    pods = {"nvidia": operand_pod(CONFIG_DAEMON), "spiderpool": operand_pod(CONFIG_DAEMON)}
+    pods["spiderpool"] = {**pods["spiderpool"], "metadata": {**pods["spiderpool"]["metadata"], "namespace": other}}
+    world = World(
+        sriov={
+            NAMESPACE: SriovWorld(prefix="nvidia.com", policies=(policy(numVfs=2),)),
+            other: SriovWorld(prefix="spidernet.io", policies=(policy(nics={"rootDevices": [SECOND]}, numVfs=3),)),
+        }
+    )
+    begun = play(node(0), pods, {}, world, sync_is_over=True)
+    asked = {name: [nic["numVfs"] for nic in (part.spec or {})["interfaces"]] for name, part in begun.states.items()}
+    assert asked == {NAMESPACE: [2], other: [3]}
+
+    states = {
+        name: {"metadata": {"annotations": {"sandbox.gpu-fabric/asked": json.dumps(part.spec)}}, "status": part.status}
+        for name, part in begun.states.items()
+    }
+    done = play(node(0), pods, states, world, sync_is_over=True)
+    after = virtual_function_counts(devices_of({k: v or "" for k, v in done.annotations.items()}))
+    assert after == {FIRST: 2, SECOND: 3}
+    assert json.loads(done.annotations[MADE_ANNOTATION] or "") == {
+        NAMESPACE: {"nics": [FIRST]},
+        other: {"nics": [SECOND]},
+    }
+    assert done.labels == {PLUGIN_LABEL: "Enabled"}
+
+
+def test_a_pool_configuration_of_an_operator_that_knows_no_rdma_mode_leaves_the_mode_alone() -> None:
+    pool = {"spec": {"nodeSelector": {}, "maxUnavailable": 1}}
+    begun = node_with(policy(), pools=(pool,))
+    done = node_with(policy(), state=state_after(begun), pools=(pool,))
+    assert RDMA_MODE_ANNOTATION not in done.annotations

@@ -122,17 +122,18 @@ def test_what_a_job_carries_is_shown(dev_plan: Plan) -> None:
 
 
 def test_the_summary_says_what_is_up_and_what_to_do_next(dev_plan: Plan) -> None:
-    text = printed(summary(dev_plan))
+    text = printed(summary(dev_plan, "Pulumi.dev.yaml"))
 
     assert "Stack dev is up" in text
     assert "3 x BM.GPU.H100.8, 24 GPUs, 48 RDMA NICs" in text
     assert "nvidia.com/rail_00 to nvidia.com/rail_15" in text
     assert ".sandbox/bin/kubectl get nodes" in text
     assert "make destroy STACK=dev" in text
+    assert "edit Pulumi.dev.yaml, then make preview STACK=dev" in text
 
 
 def test_the_flat_summary_counts_one_pool_and_one_resource(flat_plan: Plan) -> None:
-    text = printed(summary(flat_plan))
+    text = printed(summary(flat_plan, "Pulumi.dev.yaml"))
 
     assert re.search(
         r"layout flat, 1 pool of 16 addresses a node out of 192\.168\.0\.0/16 by nv-ipam, room for 4095 nodes", text
@@ -143,12 +144,12 @@ def test_the_flat_summary_counts_one_pool_and_one_resource(flat_plan: Plan) -> N
 def test_a_kubeconfig_from_a_secret_is_left_for_the_reader_to_fill_in(plan_with: PlanWith) -> None:
     plan = plan_with({"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "x"}})
 
-    assert "kubectl --kubeconfig <kubeconfig> get nodes" in printed(summary(plan))
+    assert "kubectl --kubeconfig <kubeconfig> get nodes" in printed(summary(plan, "examples/Pulumi.own.yaml"))
 
 
 def test_a_kubeconfig_of_ones_own_is_named_to_kubectl(plan_with: PlanWith) -> None:
     plan = plan_with({"cluster.kubeconfig": "~/.kube/config"})
-    assert "kubectl --kubeconfig ~/.kube/config get nodes" in printed(summary(plan))
+    assert "kubectl --kubeconfig ~/.kube/config get nodes" in printed(summary(plan, "examples/Pulumi.own.yaml"))
 
 
 def test_a_report_to_a_file_has_no_control_codes_and_keeps_its_tables_whole(dev_plan: Plan) -> None:

@@ -141,6 +141,26 @@ def test_a_node_joins_with_what_its_image_makes_and_nothing_that_the_stack_makes
     assert (len(virtual), annotations[RDMA_MODE_ANNOTATION]) == at_start
 
 
+@pytest.mark.parametrize(
+    ("fabric", "at_start"),
+    [
+        ({}, (0, "exclusive")),
+        ({"hostPreparation": {"rdmaMode": True}}, (0, "shared")),
+        ({"virtualFunctions": "externally-managed"}, (16, "exclusive")),
+        ({"virtualFunctions": "externally-managed", "hostPreparation": {"rdmaMode": True}}, (16, "shared")),
+    ],
+)
+def test_with_spiderpool_a_node_joins_in_the_stacks_mode_unless_the_stack_prepares_it(
+    tmp_path: Path, fabric: dict[str, Any], at_start: tuple[int, str]
+) -> None:
+    asked = {"manager": "spiderpool", "rdmaMode": "exclusive", **fabric}
+
+    annotations = desired_nodes(_spec(tmp_path, POOL, fabric=asked))[1]["metadata"]["annotations"]
+
+    virtual = [device for device in devices_of(annotations) if device.is_vf]
+    assert (len(virtual), annotations[RDMA_MODE_ANNOTATION]) == at_start
+
+
 def test_a_node_that_another_stack_has_configured_starts_anew(tmp_path: Path) -> None:
     first, second = (
         desired_nodes(_spec(tmp_path, POOL, fabric={"virtualFunctions": made_by}))[1]["metadata"]["annotations"]

@@ -14,10 +14,13 @@ from pathlib import Path
 
 import pytest
 
+from sandbox.certificates import Pki
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, write_private
-from sandbox.ports import choose_ports, is_listening, require_free
+from sandbox.ports import choose_ports, completed_ports, is_listening, require_free
 from sandbox.processes import PidFile, last_lines, start, start_mark, stop
+from sandbox.services import NAMES, PORTS, services
+from sandbox.toolchain.build import Toolchain
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(60)"]
 
@@ -159,3 +162,22 @@ def test_a_damaged_state_file_is_answered_with_the_way_out(tmp_path: Path) -> No
         SandboxHome(tmp_path).load_state()
 
     assert "reset" in caught.value.remedy
+
+
+def test_a_sandbox_keeps_its_ports_when_a_service_comes_to_those_that_it_has() -> None:
+    before = choose_ports(["etcd"])
+    after = completed_ports(before, ["etcd", "admission"])
+
+    assert after["etcd"] == before["etcd"]
+    assert after.keys() == {"etcd", "admission"}
+    assert after["admission"] != after["etcd"]
+
+
+def test_the_services_have_the_names_that_status_and_down_know(tmp_path: Path) -> None:
+    toolchain = Toolchain({name: tmp_path for name in ("control-plane", "kwok")}, {}, None)
+    ports = dict.fromkeys((name for names in PORTS.values() for name in names), 20000)
+
+    known = services(SandboxHome(tmp_path), toolchain, Pki(tmp_path), ports)
+
+    assert tuple(service.name for service in known) == NAMES
+    assert {service.name: service.ports for service in known if service.ports} == PORTS

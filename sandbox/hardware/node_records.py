@@ -1,0 +1,118 @@
+"""What is known about a simulated node, what is to change there, and the patch for it: records and pure functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from fabric.k8s.base import compact_json
+from sandbox.hardware.device_plugins import annotations_of
+from sandbox.hardware.inventory import INVENTORY_ANNOTATION, SimulatedDevice, annotation_of, devices_of
+
+Object = dict[str, Any]
+
+ADVERTISED_ANNOTATION = "sandbox.gpu-fabric/advertised"
+"""On a node: the resources that were advertised, so that they can be withdrawn after a restart."""
+
+
+@dataclass(frozen=True)
+class SriovWorld:
+    """What an SR-IOV operator knows for all nodes: the objects of its own namespace."""
+
+    prefix: str = ""
+    policies: tuple[Object, ...] = ()
+    pools: tuple[Object, ...] = ()
+
+
+@dataclass(frozen=True)
+class World:
+    """What counts for all nodes.
+
+    `drivers` holds the node selectors of policies that bring a NIC driver; None while no NicClusterPolicy is obeyed.
+    `sriov` is by namespace, for every SR-IOV operator and wherever its objects are; `networks` are the
+    NetworkAttachmentDefinitions as namespace/name.
+    """
+
+    drivers: tuple[Mapping[str, str], ...] | None = None
+    config_maps: Mapping[str, Object] = field(default_factory=dict)
+    sriov: Mapping[str, SriovWorld] = field(default_factory=dict)
+    networks: frozenset[str] = frozenset()
+
+
+@dataclass
+class StateChange:
+    """What is to change in a SriovNetworkNodeState; None where it stays."""
+
+    spec: Object | None = None
+    status: Object | None = None
+
+
+@dataclass
+class Outcome:
+    """What is to change: the node's labels, annotations and resources; pods by key; SriovNetworkNodeStates.
+
+    `loads` is what plug-ins load that start now, `ready` are pods to be called ready, `restarts` pods to be deleted,
+    and in the `restarted` ones the container has started anew; `states` is by the operator's namespace; `waits` says
+    that a sync is in progress, and `failures` why a pod does not come up.
+    """
+
+    labels: dict[str, str | None] = field(default_factory=dict)
+    annotations: dict[str, str | None] = field(default_factory=dict)
+    resources: dict[str, int] = field(default_factory=dict)
+    loads: dict[str, Mapping[str, int]] = field(default_factory=dict)
+    ready: list[str] = field(default_factory=list)
+    restarts: list[str] = field(default_factory=list)
+    restarted: set[str] = field(default_factory=set)
+    states: dict[str, StateChange] = field(default_factory=dict)
+    waits: bool = False
+    failures: dict[str, str] = field(default_factory=dict)
+
+
+def devices_on(node: Mapping[str, Any]) -> tuple[SimulatedDevice, ...]:
+    """A node's devices. Raises pydantic.ValidationError (a ValueError) where the inventory cannot be read."""
+    return _parsed(annotations_of(node).get(INVENTORY_ANNOTATION, "[]"))
+
+
+# Nodes of one shape share their inventory's text.
+@lru_cache(maxsize=32)
+def _parsed(inventory: str) -> tuple[SimulatedDevice, ...]:
+    return devices_of({INVENTORY_ANNOTATION: inventory})
+
+
+def change_devices(node: Mapping[str, Any], devices: Sequence[SimulatedDevice], outcome: Outcome) -> None:
+    """Note that a node has these devices from now on."""
+    if devices != devices_on(node):
+        outcome.annotations |= annotation_of(devices)
+
+
+def node_after(node: Mapping[str, Any], outcome: Outcome) -> Object:
+    """The node with the annotations that it is about to get."""
+    annotations = {**annotations_of(node), **outcome.annotations}
+    kept = {name: text for name, text in annotations.items() if text is not None}
+    return {**node, "metadata": {**node["metadata"], "annotations": kept}}
+
+
+def node_patch(node: Mapping[str, Any], outcome: Outcome) -> Object:
+    """The strategic merge patch that gives a node what it has come to; empty when it has it.
+
+    Resources advertised before and no longer offered are withdrawn; all others are left alone.
+    """
+    remembered = json.loads(annotations_of(node).get(ADVERTISED_ANNOTATION, "[]"))
+    quantities: dict[str, str | None] = {name: str(count) for name, count in outcome.resources.items()}
+    quantities |= {name: None for name in remembered if name not in outcome.resources}
+    annotations = dict(outcome.annotations)
+    if sorted(outcome.resources) != remembered:
+        annotations[ADVERTISED_ANNOTATION] = compact_json(sorted(outcome.resources))
+    patch: Object = {}
+    for part in ("capacity", "allocatable"):
+        present = (node.get("status") or {}).get(part) or {}
+        different = {name: value for name, value in quantities.items() if present.get(name) != value}
+        if different:
+            patch.setdefault("status", {})[part] = different
+    for part, changed in (("labels", outcome.labels), ("annotations", annotations)):
+        if changed:
+            patch.setdefault("metadata", {})[part] = changed
+    return patch
