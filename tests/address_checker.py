@@ -191,7 +191,10 @@ def faults(plan: Json, addressing: Json, ranges: Json, nodes: int, rails: int) -
     pools = pools_of(plan, addressing)
     supernet = ipaddress.ip_network(addressing["supernet"])
     wanted = nodes + addressing.get("spareNodes", 0) + addressing.get("surgeNodes", 0)
-    found = [*_cut(pools, supernet, rails), *_overlaps(pools, ranges)]
+    # One pool for all rails has the whole supernet.
+    shared = plan["layout"] == "flat" and plan["ipam"] != "spiderpool"
+    first = 0 if shared else addressing.get("firstRailSlot", 0)
+    found = [*_cut(pools, supernet, rails, first), *_overlaps(pools, ranges)]
     if plan["proof"]["nodes"] != nodes:
         found.append(f"the proof is for {plan['proof']['nodes']} nodes, not {nodes}")
     known: dict[object, Counts] = {}
@@ -211,14 +214,14 @@ def faults(plan: Json, addressing: Json, ranges: Json, nodes: int, rails: int) -
     return found
 
 
-def _cut(pools: Sequence[Pool], supernet: Net, rails: int) -> Iterator[str]:
+def _cut(pools: Sequence[Pool], supernet: Net, rails: int, first_slot: int) -> Iterator[str]:
     served = [rail for pool in pools for rail in pool.rails]
     if served != list(range(rails)):
         yield f"rails {served} are served, not 0 to {rails - 1}"
     if len({pool.size for pool in pools}) != 1:
         yield "the rails' pools differ in size"
     low, high = ends(supernet)
-    for place, pool in enumerate(pools):
+    for place, pool in enumerate(pools, first_slot):
         first, last = pool.space
         if not low <= first <= last <= high:
             yield f"{pool.name} lies outside the supernet"

@@ -25,6 +25,8 @@ class Registration:
     provider: str
     protect: bool
     delete_before_replace: bool
+    replace_on_changes: frozenset[str]
+    retain_on_delete: bool
     secrets: frozenset[str]
 
 
@@ -86,6 +88,8 @@ class _RecordingMonitor(mocks.MockMonitor):
                     provider=_name(request.provider.rpartition("::")[0]) if request.provider else "",
                     protect=request.protect,
                     delete_before_replace=request.deleteBeforeReplace,
+                    replace_on_changes=frozenset(request.replaceOnChanges),
+                    retain_on_delete=request.retainOnDelete,
                     secrets=frozenset(key for key, value in inputs.items() if rpc.is_rpc_secret(value)),
                 )
             )
@@ -99,12 +103,19 @@ class _RecordingMonitor(mocks.MockMonitor):
         return super().RegisterResourceOutputs(request)
 
 
-def record(program: Callable[[], None], *, stack: str, config: dict[str, str] | None = None) -> Recording:
+def record(
+    program: Callable[[], None],
+    *,
+    stack: str,
+    config: dict[str, str] | None = None,
+    recording: Recording | None = None,
+) -> Recording:
     """Run a program to its end against a recording monitor, in a context of its own.
 
-    Raises whatever the program raises.
+    `recording` takes what is registered; it then holds what a program that raises has got to. Raises whatever the
+    program raises.
     """
-    recording = Recording()
+    recording = Recording() if recording is None else recording
 
     def run() -> None:
         loop = asyncio.new_event_loop()
@@ -117,6 +128,10 @@ def record(program: Callable[[], None], *, stack: str, config: dict[str, str] | 
             # The mocks made a root stack of their own; the program's one carries the outputs.
             settings.set_root_resource(None)
             loop.run_until_complete(run_in_stack(program))
+        except BaseException:
+            # Everything that came after has the same error, and would say so whenever it is collected.
+            loop.set_exception_handler(lambda _loop, _context: None)
+            raise
         finally:
             # What a program that failed has left unfinished would end the next one.
             settings.SETTINGS.rpc_manager.clear()

@@ -144,8 +144,9 @@ def test_labels_that_no_gpu_node_carries_are_named_instead_of_taken_for_done() -
 
 
 def policies_and_a_network() -> None:
-    """The program's part that waits, with one resource behind it."""
+    """The program's part that waits, with resources before it and one behind it."""
     from components.cluster.existing import ExistingCluster
+    from components.namespaces import Namespaces
     from components.operators.sriov import SriovPolicies
     from components.rdma.networks import FabricNetworks
     from stacks.configuration import program_plan
@@ -153,13 +154,14 @@ def policies_and_a_network() -> None:
     plan = program_plan(ROOT)
     assert plan.sriov_synced is not None
     cluster = ExistingCluster("cluster", plan.cluster, ROOT).handle
-    policies = SriovPolicies("sriov", plan.sriov_policies, plan.sriov_synced, cluster, ())
+    before = Namespaces("namespaces", plan.namespaces, cluster.provider).resources
+    policies = SriovPolicies("sriov", plan.sriov_policies, plan.sriov_discovered, plan.sriov_synced, cluster, before)
     FabricNetworks("networks", plan.networks[:1], cluster.provider, policies.ready)
 
 
-def run(kubeconfig: Path) -> Recording:
-    config = as_engine_config(stack_config(STACKS["sriov-operator"], kubeconfig))
-    return record(policies_and_a_network, stack="sriov-operator", config=config)
+def run(kubeconfig: Path, stack: str = "sriov-operator", recording: Recording | None = None) -> Recording:
+    config = as_engine_config(stack_config(STACKS[stack], kubeconfig))
+    return record(policies_and_a_network, stack=stack, config=config, recording=recording)
 
 
 def test_a_preview_waits_for_nothing_and_asks_no_cluster(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,3 +182,37 @@ def test_a_run_ends_with_the_node_and_its_reason_where_it_does_not_get_in_sync(
 
     with pytest.raises(Exception, match=r"gpu-1: status\.syncStatus is Failed no such NIC"):
         run(kubeconfig)
+
+
+def test_policies_that_a_webhook_holds_against_the_nodes_nics_wait_until_the_operator_knows_those(
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[PlannedWait] = []
+
+    def failing(wait: PlannedWait, *_: object) -> Look:
+        waits.append(wait)
+        return looks(seen(states("Failed", "Failed", "no daemon")))
+
+    monkeypatch.setattr(node_states, "looking", failing)
+    recording = Recording()
+    with pytest.raises(Exception, match="no daemon"):
+        run(kubeconfig, "spiderpool-ib", recording)
+
+    # No function is there before the policies are, so none is waited for.
+    assert [wait.resources for wait in waits] == [{}]
+    assert recording.of_type(("SriovNetworkPoolConfig", "SriovNetworkNodePolicy")) == []
+
+
+def test_policies_that_nothing_checks_wait_for_no_earlier_states(
+    kubeconfig: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[PlannedWait] = []
+
+    def done(wait: PlannedWait, *_: object) -> Look:
+        waits.append(wait)
+        return looks(Seen({"gpu-0": {name: str(least) for name, least in wait.resources.items()}}, DONE.states))
+
+    monkeypatch.setattr(node_states, "looking", done)
+    run(kubeconfig)
+
+    assert [bool(wait.resources) for wait in waits] == [True]

@@ -13,6 +13,8 @@ from recording import record
 
 pytestmark = pytest.mark.components
 
+OKE = ROOT / "tests" / "stacks" / "Pulumi.oke-h100.yaml"
+
 
 def refused(config: dict[str, Any]) -> tuple[str, int]:
     """The message of the run, and how many resources were registered before it ended."""
@@ -101,11 +103,13 @@ def _on_doks(config: dict[str, Any]) -> None:
     del config["gpu-fabric:fabric"]
 
 
-def _by_spiderpool(config: dict[str, Any]) -> None:
+def _on_oke_by_spiderpool(config: dict[str, Any]) -> None:
+    config["gpu-fabric:cluster"] = stack_config(OKE, Path())["gpu-fabric:cluster"]
+    del config["gpu-fabric:cluster"]["kubeconfig"]
     config["gpu-fabric:fabric"] |= {"manager": "spiderpool"}
 
 
-@pytest.mark.parametrize("change", [_on_doks, _by_spiderpool])
+@pytest.mark.parametrize("change", [_on_doks, _on_oke_by_spiderpool])
 def test_a_stack_that_can_only_be_planned_is_refused_before_any_resource(
     kubeconfig: Path, change: Callable[[dict[str, Any]], None]
 ) -> None:

@@ -1,4 +1,4 @@
-"""The stacks of tests/stacks with single values changed: their plans, or their fabric alone without the rules."""
+"""Committed stacks with single values changed: their plans, or their fabric alone without the rules."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from fabric.plan.records import PlannedObject
 from fabric.spec import StackSpec, read_document, validate
 
 STACKS = Path(__file__).resolve().parent.parent / "stacks"
+_ROOT = STACKS.parents[1]
 
 
 class PlannedFabric(NamedTuple):
@@ -56,13 +57,18 @@ def plan_of(stack: str, changes: Changes | None = None) -> Plan:
     return build(_spec(stack, changes))
 
 
-def _spec(stack: str, changes: Changes | None) -> StackSpec:
-    spec, problems = validate(changed(_document(stack), changes or {}))
+def example(stack: str, changes: Changes | None = None) -> Plan:
+    """The whole plan of a stack of examples/, with single values changed, held against every rule."""
+    return build(_spec(stack, changes, _ROOT))
+
+
+def _spec(stack: str, changes: Changes | None, folder: Path = STACKS) -> StackSpec:
+    spec, problems = validate(changed(_document(stack, folder), changes or {}))
     assert spec is not None, problems
     assert not problems
     return spec
 
 
 @cache
-def _document(stack: str) -> Any:
-    return read_document(stack, STACKS)
+def _document(stack: str, folder: Path) -> Any:
+    return read_document(stack, folder)

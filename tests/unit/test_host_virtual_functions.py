@@ -27,7 +27,7 @@ def pods(daemon_set: dict[str, Any]) -> dict[str, Any]:
 
 def environment(daemon_set: dict[str, Any]) -> dict[str, str]:
     (container,) = pods(daemon_set)["containers"]
-    return {entry["name"]: entry["value"] for entry in container["env"]}
+    return {entry["name"]: entry["value"] for entry in container["env"] if "value" in entry}
 
 
 def only(plan: Plan) -> dict[str, Any]:
@@ -91,8 +91,8 @@ def test_the_script_comes_whole_in_a_config_map_that_its_pods_mount() -> None:
 
 def test_another_script_is_another_config_map_so_that_the_pods_start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     before = pods(only(plan_of("guide-23-10")))["volumes"]
-    module = import_module("fabric.plan.host.virtual_functions")
-    monkeypatch.setattr(module, "virtual_functions_script", lambda: "true\n")
+    module = import_module("fabric.plan.host.script_daemon")
+    monkeypatch.setattr(module, "script", lambda _: "true\n")
     after = pods(only(plan_of("guide-23-10")))["volumes"]
 
     names = [

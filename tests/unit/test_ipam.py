@@ -10,7 +10,6 @@ import pytest
 from fabric.plan import Plan
 from fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
 from fabric.plan.ipam import cni_ipam, pool_objects
-from fabric.plan.ipam.spiderpool import pool_pattern
 from fabric.spec import Addressing, AddressRanges
 
 Json = dict[str, Any]
@@ -204,87 +203,6 @@ def test_all_rails_of_a_flat_fabric_have_the_same_whereabouts_range() -> None:
     plan = planned("flat", "whereabouts", {"supernet": "192.168.0.0/16"})
 
     assert section_of(plan, 0) == section_of(plan, 11)
-
-
-def test_spiderpool_has_a_pool_a_rail_with_the_gaps_left_out() -> None:
-    section = {"supernet": "172.16.0.0/20", "gateway": "last", "exclude": ["172.16.0.10", "172.16.0.12-172.16.0.20"]}
-    first = manifests(planned("per-rail", "spiderpool", section))[0]
-
-    assert first == {
-        "apiVersion": "spiderpool.spidernet.io/v2beta1",
-        "kind": "SpiderIPPool",
-        "metadata": {"name": "rail-00"},
-        "spec": {
-            "subnet": "172.16.0.0/24",
-            "ipVersion": 4,
-            "ips": ["172.16.0.1-172.16.0.9", "172.16.0.11", "172.16.0.21-172.16.0.253"],
-            "gateway": "172.16.0.254",
-        },
-    }
-
-
-def test_spiderpools_flat_rails_have_one_subnet_and_disjoint_addresses() -> None:
-    section = {"supernet": "172.17.0.0/16", "gateway": "first"}
-    found = specs("flat", "spiderpool", section, rails=2)
-
-    assert [(spec["subnet"], spec["gateway"], spec["ips"]) for spec in found] == [
-        ("172.17.0.0/16", "172.17.0.1", ["172.17.0.2-172.17.15.254"]),
-        ("172.17.0.0/16", "172.17.0.1", ["172.17.16.1-172.17.31.254"]),
-    ]
-
-
-def test_spiderpool_has_a_pool_for_every_node_and_rail_bound_by_name() -> None:
-    section = {"supernet": "172.17.0.0/20", "nodePrefixLength": 27, "gateway": "first", "reservedFirst": 2}
-    found = manifests(planned("per-node", "spiderpool", section, node_names=NAMES, addresses_per_nic=28))
-
-    assert len(found) == 36
-    assert found[1]["metadata"]["name"] == "rail-00-gpu-b"
-    assert found[1]["spec"] == {
-        "subnet": "172.17.0.32/27",
-        "ipVersion": 4,
-        "ips": ["172.17.0.35-172.17.0.62"],
-        "gateway": "172.17.0.33",
-        "nodeName": ["gpu-b"],
-    }
-
-
-def test_spiderpools_first_pool_is_that_of_the_share_that_the_nodes_start_from() -> None:
-    section = {"supernet": "172.17.0.0/20", "nodePrefixLength": 27, "gateway": "first"}
-    first, second, _ = specs("per-node", "spiderpool", section, rails=1, node_names=NAMES, node_numbers=(4, 5, 6))
-
-    assert (first["subnet"], first["gateway"], first["ips"], first["nodeName"]) == (
-        "172.17.0.128/27",
-        "172.17.0.129",
-        ["172.17.0.130-172.17.0.158"],
-        ["gpu-a"],
-    )
-    assert (second["subnet"], second["gateway"]) == ("172.17.0.160/27", "172.17.0.161")
-
-
-def test_spiderpools_pools_of_unnamed_nodes_are_numbered_in_text_order() -> None:
-    plan = planned("per-node", "spiderpool", {"supernet": "172.16.0.0/12"}, nodes=120)
-    names = [manifest["metadata"]["name"] for manifest in manifests(plan)]
-
-    assert names == sorted(names)
-    assert (names[0], names[-1]) == ("rail-00-node-0000", "rail-11-node-0119")
-
-
-def test_the_pattern_of_a_rail_matches_no_other_rails_pools() -> None:
-    shared = planned("per-rail", "spiderpool", {"supernet": "172.16.0.0/12"})
-    own = planned("per-node", "spiderpool", {"supernet": "172.16.0.0/12"}, names={1: "rail-1", 10: "rail-10"})
-
-    assert pool_pattern(shared.pools[1]) == "rail-01"
-    assert (pool_pattern(own.pools[1]), pool_pattern(own.pools[10])) == ("rail-1-*", "rail-10-*")
-
-
-def test_spiderpool_is_asked_to_enumerate_no_whole_64() -> None:
-    (spec, *_) = specs("per-node", "spiderpool", {"supernet": "fd00:10::/48"})
-
-    assert (spec["subnet"], spec["ipVersion"], spec["ips"]) == ("fd00:10::/64", 6, ["fd00:10::1-fd00:10::1:0"])
-
-
-def test_spiderpools_addresses_are_in_no_network_section() -> None:
-    assert section_of(planned("per-rail", "spiderpool", {"supernet": "172.16.0.0/12"})) is None
 
 
 @pytest.mark.parametrize("layout", ["per-rail", "per-node"])

@@ -183,7 +183,7 @@ def test_spiderpools_virtual_functions_find_the_nodes_own_prefix_by_the_masters_
             "resourceName": "spidernet.io/rail_01",
             "mtu": 9000,
             "rdmaIsolation": True,
-            "ippools": {"ipv4": ["rail-01-*"], "matchMasterSubnet": True},
+            "ippools": {"ipv4": ["rail-01-node-*"], "matchMasterSubnet": True},
         },
     }
 
@@ -193,7 +193,7 @@ def test_spiderpools_macvlan_knows_the_nodes_own_prefix_by_the_pools_name_alone(
     manifest = fabric_of("spiderpool-macvlan", changes).manifest(1)
 
     # Spiderpool refuses matchMasterSubnet on macvlan.
-    assert manifest["spec"]["macvlan"]["ippools"] == {"ipv4": ["rail-01-*"]}
+    assert manifest["spec"]["macvlan"]["ippools"] == {"ipv4": ["rail-01-node-*"]}
 
 
 def test_spiderpools_virtual_functions_with_a_pool_a_rail_need_no_masters_subnet() -> None:

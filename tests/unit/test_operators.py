@@ -118,6 +118,7 @@ def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_al
         ("network-operator", "gpu-operator", "network-operator", "whereabouts"),
         ("network-operator", "gpu-operator"),
         ("spiderpool", "gpu-operator", "spiderpool"),
+        ("spiderpool", "gpu-operator", "ofed-driver", "spiderpool"),
         ("doks",),
     }
     assert {plan.policy for plan in stack_plans if plan.choices.manager != "network-operator"} == {None}

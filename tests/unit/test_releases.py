@@ -32,6 +32,7 @@ def test_a_line_pins_exact_versions_each_in_its_namespace() -> None:
             "network-operator": ("26.4.1", "nvidia-network-operator"),
             "spiderpool": ("1.2.2", "spiderpool"),
             "whereabouts": ("0.9.4", "whereabouts"),
+            "ofed-driver": ("24.04.0", "ofed-driver"),
         },
         "23.10": {
             "gpu-operator": ("v23.9.1", "gpu-operator"),

@@ -8,7 +8,7 @@ import pytest
 
 from fabric.plan import build
 from fabric.rules import ConfigurationError
-from fabric.spec import load_stack, read_document, stack_file
+from fabric.spec import load_stack, read_document, stack_file, validate
 
 GOOD = """\
 config:
@@ -131,3 +131,14 @@ def test_the_error_names_the_file_to_edit_and_counts_the_problems(tmp_path: Path
     assert lines[0] == "examples/Pulumi.lab.yaml: 2 problems, nothing was created."
     assert lines[1] == "  gpu-fabric:cluster.pools[0].nodes: must be greater than or equal to 1 [SPC002]"
     assert lines[2].startswith("      -> allowed: greater than or equal to 1")
+
+
+@pytest.mark.parametrize(("key", "stranger"), [("webhook-certificate", []), ("other", ["gpu-fabric:other"])])
+def test_a_secret_key_is_known_where_the_certificate_of_the_webhooks_names_it(
+    tmp_path: Path, key: str, stranger: list[str]
+) -> None:
+    tls = "{tls: {method: provided, secret: webhook-certificate}}"
+    text = f"{GOOD}  gpu-fabric:software: {{spiderpool: {tls}}}\n  gpu-fabric:{key}: {{secure: v1:x}}\n"
+    _, problems = validate(read_document("lab", written(tmp_path, text)))
+
+    assert [entry.path for entry in problems] == stranger

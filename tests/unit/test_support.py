@@ -113,7 +113,12 @@ def test_a_committed_stack_outside_the_tests_may_come_up(
 def test_what_cannot_come_up_is_told_together_with_every_other_problem(
     document_with: Callable[[Any], StackDocument],
 ) -> None:
-    changes = {"fabric.manager": "spiderpool", "cluster.context": 7, "cluster.kubeconfig": "nowhere/kubeconfig"}
+    changes = {
+        "cluster.pools[0].shape": "gpu-h200x8-1128gb-fabric-contracted",
+        "fabric": {"manager": "doks"},
+        "cluster.context": 7,
+        "cluster.kubeconfig": "nowhere/kubeconfig",
+    }
     with pytest.raises(ConfigurationError) as refused:
         prepare(document_with(changes), for_up=True)
 
