@@ -71,7 +71,7 @@ async def wait_until_synced(wait: PlannedWait, look: Look, say: Callable[[str], 
         failed = [node for node, since in failing_since.items() if now - since > _PATIENCE]
         if failed or now > end:
             raise NodeStatesError(_complaint(wait, {node: lacks[node] for node in failed or lacks}, bool(failed)))
-        text = f"{len(seen.nodes) - len(lacks)} of {len(seen.nodes)} nodes have their virtual functions"
+        text = f"{len(seen.nodes) - len(lacks)} of {len(seen.nodes)} nodes {_aim(wait)}"
         if text != said:
             say(text)
             said = text
@@ -121,11 +121,18 @@ def _failed(wait: PlannedWait, seen: Seen, node: str) -> bool:
     return _at(seen.states.get(node, {}), wait.field) == wait.failed
 
 
+def _aim(wait: PlannedWait) -> str:
+    return "have their virtual functions" if wait.resources else "are known to the SR-IOV operator"
+
+
 def _complaint(wait: PlannedWait, lacks: Mapping[str, str], failed: bool) -> str:
     if not lacks:
         return f"after {wait.timeout} s there is no node with {wait.having} and the labels {wait.nodes}"
-    which = "kept failing" if failed else f"had no virtual functions as planned after {wait.timeout} s"
-    return "\n".join([f"nodes that {which}:", *(f"  {node}: {lack}" for node, lack in lacks.items())])
+    if failed:
+        which = "nodes that kept failing:"
+    else:
+        which = f"after {wait.timeout} s not all nodes {_aim(wait)}; those that lack something:"
+    return "\n".join([which, *(f"  {node}: {lack}" for node, lack in lacks.items())])
 
 
 def _at(item: Mapping[str, Any], path: str) -> str:

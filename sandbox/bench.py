@@ -12,9 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -60,15 +61,15 @@ class Bench:
         """A command of the sandbox, quiet unless it fails."""
         self._run([sys.executable, "-m", "sandbox", *arguments], self.environment)
 
-    def engine(self, *arguments: str) -> None:
-        """A command of the real CLI on the stack, without the sandbox's own checks and summary around it."""
-        file = self.workspace.stack_config(STACK, stack_file(STACK, project_root()))
-        options = ["--non-interactive", "--stack", STACK, "--config-file", str(file)]
+    def engine(self, *arguments: str, stack: str = STACK, sections: Mapping[str, Any] | None = None) -> None:
+        """A command of the real CLI on a stack, without the sandbox's own checks and summary around it."""
+        file = self.workspace.stack_config(stack, stack_file(stack, project_root()), sections)
+        options = ["--non-interactive", "--stack", stack, "--config-file", str(file)]
         self._run([self.workspace.command, *arguments, *options], self.workspace.environment())
 
-    def make_stack(self) -> None:
+    def make_stack(self, stack: str = STACK) -> None:
         """An empty stack to bring up."""
-        command = [self.workspace.command, "stack", "init", "--non-interactive", "--stack", STACK]
+        command = [self.workspace.command, "stack", "init", "--non-interactive", "--stack", stack]
         self._run(command, self.workspace.environment(), cwd=self.workspace.stacks)
 
     def new_cluster(self) -> None:

@@ -6,16 +6,12 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from sandbox.budget import Budget
-from sandbox.engine.commands import SandboxEngine, Stack
+from sandbox.engine.commands import Stack
 from sandbox.engine.simulated import on_the_sandbox
 from sandbox.home import SandboxHome, project_root
 from sandbox.kubernetes_api import Api
 from sandbox.nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
-from sandbox.toolchain.build import ensure
-from sandbox.toolchain.progress import Progress
 
 if TYPE_CHECKING:
     from sandbox.bench import Bench
@@ -58,10 +54,9 @@ def exclusive_pools(bench: Bench) -> Budget:
         api = Api(bench.home.kubeconfig)
         reconcile_nodes(api, desired_nodes(stack.spec))
         wait_nodes_ready(api)
-        engine = SandboxEngine(bench.home, ensure(["core"], Progress(Console(stderr=True))), lambda line: None)
+        bench.make_stack(STACK)
         began = time.monotonic()
-        if engine.up(stack, as_json=True) != 0:
-            raise SystemExit(f"the stack of {nodes} nodes did not come up")
+        bench.engine("up", "--yes", "--skip-preview", stack=STACK, sections=stack.sections)
         seconds.append(time.monotonic() - began)
         print(f"  {nodes} nodes: {seconds[-1]:.1f} s", file=sys.stderr, flush=True)
     few, many = seconds

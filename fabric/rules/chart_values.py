@@ -11,13 +11,15 @@ from fabric.catalog import ChartName
 from fabric.plan import operators
 from fabric.plan.case import Case
 from fabric.spec.places import dotted
-from fabric.spec.software import GpuOperator, NetworkOperator, Spiderpool, Whereabouts
+from fabric.spec.software import GpuOperator, NetworkOperator, Whereabouts
+from fabric.spec.spiderpool import ContainerOfedDriver, Spiderpool
 
 SECTIONS: dict[ChartName, str] = {
     "gpu-operator": "gpuOperator",
     "network-operator": "networkOperator",
     "spiderpool": "spiderpool",
     "whereabouts": "whereabouts",
+    "ofed-driver": "ofedDriver",
 }
 """Each chart's section of `software`."""
 
@@ -47,16 +49,21 @@ Charts = dict[ChartName, ChartValues]
 
 def written_values(case: Case) -> dict[ChartName, Mapping[str, JsonValue]]:
     """What the user wrote for each chart, whether or not the stack brings it."""
-    return {name: _section(case, name).values for name in SECTIONS}
+    sections = {name: _section(case, name) for name in SECTIONS}
+    return {name: section.values for name, section in sections.items() if section is not None}
 
 
-def _section(case: Case, name: ChartName) -> GpuOperator | NetworkOperator | Spiderpool | Whereabouts:
+_Section = GpuOperator | NetworkOperator | Spiderpool | Whereabouts | ContainerOfedDriver
+
+
+def _section(case: Case, name: ChartName) -> _Section | None:
     software = case.spec.software
-    sections: dict[ChartName, GpuOperator | NetworkOperator | Spiderpool | Whereabouts] = {
+    sections: dict[ChartName, _Section | None] = {
         "gpu-operator": software.gpu_operator,
         "network-operator": software.network_operator,
         "spiderpool": software.spiderpool,
         "whereabouts": software.whereabouts,
+        "ofed-driver": software.ofed_driver,
     }
     return sections[name]
 
@@ -64,6 +71,8 @@ def _section(case: Case, name: ChartName) -> GpuOperator | NetworkOperator | Spi
 def written_switches(case: Case, name: ChartName) -> tuple[str, ...]:
     """The keys that the stack file has in a chart's section of `software`; empty mappings say nothing."""
     section = _section(case, name)
+    if section is None:
+        return ()
     fields = type(section).model_fields
     return tuple(
         known.alias or field
@@ -86,6 +95,8 @@ def charts_in_use(case: Case) -> Charts:
             release = operators.network_operator(case)
         elif name == "whereabouts":
             release = operators.whereabouts(case)
+        elif name == "ofed-driver":
+            release = operators.ofed_driver(case)
         else:
             release = operators.spiderpool(case, None)
         found[name] = ChartValues(name, release.chart.version, release.values, written[name])

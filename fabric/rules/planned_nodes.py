@@ -27,3 +27,37 @@ def labels_of_pools(case: Case) -> tuple[dict[str, str], ...]:
         by_type = {key: text for key, text in group.labels.items() if key == INSTANCE_TYPE_LABEL}
         found.append({**by_type, **pool.labels, NIC_LABEL: "true"})
     return tuple(found)
+
+
+def host_jobs(case: Case) -> tuple[str, ...]:
+    """The jobs of `fabric.hostPreparation` that are asked for, as the stack file writes them."""
+    wanted = case.spec.fabric.host_preparation
+    jobs = {
+        "fabricRule": wanted.fabric_rule,
+        "addresses": wanted.addresses,
+        "lossless": wanted.lossless is not None,
+        "disableAcs": wanted.disable_acs,
+        "rdmaMode": wanted.rdma_mode,
+        "linkType": wanted.link_type is not None,
+        "ipoib": wanted.ipoib,
+    }
+    return tuple(job for job, asked in jobs.items() if asked)
+
+
+def sets_rdma_mode(case: Case) -> str | None:
+    """Who puts the nodes into the RDMA mode beside host preparation; None where nobody does.
+
+    Spiderpool's SR-IOV operator is an older one, which knows no mode; the Network Operator's leaves shared alone, which
+    nodes start in.
+    """
+    choices = case.choices
+    if choices.virtual_functions == "daemon-set":
+        return "the DaemonSet that makes virtual functions"
+    by_operator = choices.manager == "network-operator" and choices.virtual_functions == "sriov-operator"
+    return "the SR-IOV operator" if by_operator and choices.rdma_mode == "exclusive" else None
+
+
+def prepares_rdma_mode(case: Case) -> bool:
+    """Whether host preparation puts the nodes into the RDMA mode; a dry run only tells what it would do."""
+    wanted = case.spec.fabric.host_preparation
+    return wanted.rdma_mode and not wanted.dry_run

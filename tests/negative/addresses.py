@@ -47,7 +47,7 @@ def _many_nodes(base: Base) -> Iterator[Mistake]:
     room = _room(base)
     if room is not None and room < 8192:
         for nodes in (room + 1, 8192):
-            yield Mistake({"cluster.pools[0].nodes": nodes}, f"{_AT}.supernet")
+            yield Mistake({"cluster.pools[0].nodes": nodes, **base.unnamed}, f"{_AT}.supernet")
 
 
 def _many_nodes_in_two_pools(base: Base) -> Iterator[Mistake]:

@@ -158,6 +158,16 @@ class Base:
         """Addresses at the start of a subnet that no pod gets: reserved ones, of which the router's may be one."""
         return max(int(self.addressing("reservedFirst", 0)), int(self.addressing("gateway") == "first"))
 
+    @property
+    def kept_last(self) -> int:
+        """The same at the end."""
+        return max(int(self.addressing("reservedLast", 0)), int(self.addressing("gateway") == "last"))
+
+    @property
+    def unnamed(self) -> dict[str, None]:
+        """What takes the names of the first pool's nodes out, whose number must be that of the nodes."""
+        return {"cluster.pools[0].nodeNames": None} if self.pool.get("nodeNames") else {}
+
     def part(self, supernet_prefix: int) -> int:
         """Prefix length of a pool's part of a supernet of that prefix length."""
         slots = int(self.addressing("railSlots", 16))
@@ -171,6 +181,5 @@ class Base:
             return 1 << (self.node_prefix - part)
         hosts = (1 << (32 - part)) - 2
         if self.ipam != "nv-ipam":
-            hosts -= self.addressing("gateway", "none") != "none"
-            hosts -= self.addressing("reservedFirst", 0) + self.addressing("reservedLast", 0)
+            hosts -= self.kept_first + self.kept_last
         return hosts // self.share

@@ -9,6 +9,8 @@ from negative import (
     choices,
     devices,
     doks,
+    fabric_check,
+    host_preparation,
     keys,
     machines,
     names,
@@ -18,6 +20,7 @@ from negative import (
     operators,
     software,
     spiderpool,
+    spiderpool_software,
     values,
     virtual_functions,
 )
@@ -38,6 +41,9 @@ _SUBJECTS = (
     doks,
     oke,
     spiderpool,
+    spiderpool_software,
+    host_preparation,
+    fabric_check,
     software,
     operators,
 )

@@ -13,8 +13,9 @@ _AT = "fabric.addressing"
 def _nameless_nodes(base: Base) -> Iterator[Mistake]:
     """A prefix for each node of a model whose nodes Spiderpool can tell apart by name only."""
     if base.manager == "spiderpool" and base.model == "macvlan":
+        names = "cluster.pools[0].nodeNames"
         changes = {f"{_AT}.layout": "per-node", f"{_AT}.nodePrefixLength": 25}
-        yield Mistake(changes, "cluster.pools[0].nodeNames")
+        yield Mistake({**changes, names: None} if base.has(names) else changes, names)
 
 
 def _full_prefixes(base: Base) -> Iterator[Mistake]:
@@ -28,12 +29,36 @@ def _full_prefixes(base: Base) -> Iterator[Mistake]:
 
 def _names_that_begin_alike(base: Base) -> Iterator[Mistake]:
     if base.manager == "spiderpool" and base.layout == "per-node":
-        for names in (("net", "net-b"), ("a-b", "a")):
+        for names in (("net", "net-node-b"), ("a-node-b", "a")):
             entries = [{"rail": rail, "network": name} for rail, name in enumerate(names)]
             yield Mistake({"fabric.rails": entries}, "fabric.rails[0].network")
 
 
+def _without_a_router(base: Base) -> Iterator[Mistake]:
+    if base.manager == "spiderpool" and base.layout == "per-node":
+        yield Mistake({f"{_AT}.gateway": "none"}, f"{_AT}.gateway")
+        yield Mistake({f"{_AT}.gateway": None}, f"{_AT}.gateway")
+
+
+def _out_of_order(base: Base) -> Iterator[Mistake]:
+    """Names by which Spiderpool's webhook adds the rails in another order."""
+    if base.manager != "spiderpool":
+        return
+    word, path = {"software.spiderpool.injection": "all-rails"}, "software.spiderpool.injection"
+    if base.model in ("ib-sriov", "ipoib"):
+        yield Mistake({**word, "fabric.rails": [{"rail": 0, "network": "storage"}]}, path)
+        yield Mistake({**word, "fabric.rails": [{"rail": 7, "network": "a"}]}, path)
+    if base.model == "sriov":
+        resources = [{"rail": rail, "resource": f"gpu{rail + 4}"} for rail in range(base.rails)]
+        yield Mistake({**word, "fabric.rails": resources}, path)
+    if base.model == "macvlan":
+        nics = f"cluster.shapes.{base.pool['shape']}.nics"
+        yield Mistake({**word, nics: list(reversed(base.at(nics)))}, path)
+
+
 KINDS = (
+    Kind("the subnets of single nodes have no router", "SPI008", _without_a_router),
+    Kind("the webhook adds networks in another order than the rails'", "SPI011", _out_of_order),
     Kind("a node's prefix is bound to no node", "SPI001", _nameless_nodes),
     Kind("a node's prefix leaves no address for the host", "SPI002", _full_prefixes),
     Kind("a rail's pools are taken for another rail's", "SPI006", _names_that_begin_alike),

@@ -14,7 +14,11 @@ _BY_OPERATOR = ("sriov-operator", "externally-managed")
 
 
 def _has_none(base: Base) -> bool:
-    return base.maker is None
+    return base.model not in ("sriov", "ib-sriov")
+
+
+def _of_spiderpool(base: Base) -> bool:
+    return base.manager == "spiderpool" and not _has_none(base)
 
 
 def _addresses_unknown(base: Base) -> Iterator[Mistake]:
@@ -42,13 +46,13 @@ def _without_guids(base: Base) -> bool:
 
 
 def _image_nobody_takes(base: Base) -> bool:
-    return base.maker != "daemon-set"
+    return base.maker != "daemon-set" and not base.has("fabric.hostPreparation")
 
 
 def _nothing_for_the_node_image(base: Base) -> bool:
     """Stacks whose networks call no CNI plug-in that the node image would have to bring."""
-    shared = base.model in ("macvlan", "ipoib", "host-network")
-    return base.manager != "network-operator" or shared or base.maker in _BY_OPERATOR
+    brought = base.model in ("macvlan", "ipoib", "host-network") or base.maker in _BY_OPERATOR
+    return base.manager == "doks" or (base.manager == "network-operator" and brought)
 
 
 KINDS = (
@@ -65,14 +69,19 @@ KINDS = (
     Kind("the script does not know where the NICs are", "VFN003", _addresses_unknown),
     Kind("more virtual functions are counted on than there are", "VFN004", _more_than_there_are),
     Kind(
-        "a resource has capital letters that a node policy cannot have",
-        "VFN010",
+        "two resources differ in capital letters only",
+        "VFN013",
         written_below(
             "fabric.rails",
-            "[0].resource",
-            [{"rail": 0, "resource": "Left"}],
-            where=lambda base: base.maker in _BY_OPERATOR,
+            "[1].resource",
+            [{"rail": 0, "resource": "Left"}, {"rail": 1, "resource": "left"}],
+            where=lambda base: base.maker in _BY_OPERATOR or _of_spiderpool(base),
         ),
+    ),
+    Kind(
+        "Spiderpool is to hand out virtual functions that it does not make",
+        "VFN012",
+        written(_MAKER, "node-image", "daemon-set", where=_of_spiderpool),
     ),
     Kind("InfiniBand functions get no GUIDs", "VFN011", written(_MAKER, "daemon-set", where=_without_guids)),
     Kind("no virtual functions are to be made", "DEV003", _none_to_make),

@@ -127,10 +127,10 @@ def every_key_has_an_effect(case: Case) -> Iterator[Problem]:
     layout, given = case.demand.layout, case.spec.fabric.addressing.model_fields_set
     useless = {
         "none": {
-            "supernet", "rail_slots", "prefix_length", "node_prefix_length", "addresses_per_node", "gateway",
-            "reserved_first", "reserved_last", "exclude", "spare_nodes", "surge_nodes", "growth_step",
+            "supernet", "rail_slots", "first_rail_slot", "prefix_length", "node_prefix_length", "addresses_per_node",
+            "gateway", "reserved_first", "reserved_last", "exclude", "spare_nodes", "surge_nodes", "growth_step",
         },
-        "flat": {"node_prefix_length"},
+        "flat": {"node_prefix_length", "first_rail_slot"} if case.demand.one_pool else {"node_prefix_length"},
         "per-rail": {"node_prefix_length"},
         "per-node": set[str](),
     }[layout]  # fmt: skip

@@ -17,13 +17,12 @@ _RESOURCE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
 _MOST_VFS = 127
 _MOST_RAILS = 32
 _USUAL_VFS_ON_INFINIBAND = 16
-# What the number of virtual functions is, by who makes them; None stands for Spiderpool's SR-IOV operator.
-_MADE_BY: dict[VirtualFunctions | None, str] = {
+# What the number of virtual functions is, by who makes them.
+_MADE_BY: dict[VirtualFunctions, str] = {
     "node-image": "what the node image makes",
     "externally-managed": "what is there",
     "daemon-set": "how many the DaemonSet is to make",
     "sriov-operator": "how many the SR-IOV operator is to make",
-    None: "how many the SR-IOV operator is to make",
 }
 
 
@@ -63,13 +62,12 @@ def nics_can_be_named(case: Case) -> Iterator[Problem]:
 @check("DEV003")
 def nodes_have_virtual_functions(case: Case) -> Iterator[Problem]:
     """A model of virtual functions has some to hand out."""
-    row = case.choices.row
-    if row is not None and row.access == "virtual" and case.shape.nics and not case.shape.vfs_per_nic:
+    maker = case.choices.virtual_functions
+    if maker is not None and case.shape.nics and not case.shape.vfs_per_nic:
         yield Problem(
             dotted(("fabric", "vfsPerNic")),
             f"{case.shape.name} has no virtual functions that the catalog knows of",
-            f"add vfsPerNic: {_MADE_BY[case.choices.virtual_functions]} per RDMA NIC, or choose a model without "
-            "virtual functions",
+            f"add vfsPerNic: {_MADE_BY[maker]} per RDMA NIC, or choose a model without virtual functions",
         )
 
 

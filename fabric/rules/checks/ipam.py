@@ -130,7 +130,7 @@ def _brings_whereabouts(plan: Plan) -> bool:
 def _exists(case: Case, plan: Plan, pool: PoolReference) -> bool:
     if pool.kind == "SpiderIPPool":
         matches = re.compile(translate(pool.name)).match
-        made = (entry.object for entry in plan.ip_pools)
+        made = (entry.object for entry in plan.pools)
         return any(
             isinstance(entry, SpiderIPPool)
             and matches(entry.metadata.name) is not None

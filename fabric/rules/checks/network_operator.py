@@ -25,11 +25,16 @@ _DECIDING = ("deploy", "resources")
 @check("NOP001")
 def cloud_images_keep_their_drivers(case: Case) -> Iterator[Problem]:
     """On a cloud's machines the network drivers are the node image's own."""
-    asked = case.spec.software.network_operator.ofed_driver
     clouds = {"oci": "Oracle", "doks": "DigitalOcean"}
-    if asked and case.shape.provider in clouds and "network-operator" in charts_in_use(case):
+    charts = charts_in_use(case)
+    place = None
+    if case.spec.software.network_operator.ofed_driver and "network-operator" in charts:
+        place = dotted((*_SECTION, "ofedDriver"))
+    elif "ofed-driver" in charts:
+        place = dotted(("software", "ofedDriver"))
+    if place is not None and case.shape.provider in clouds:
         yield Problem(
-            dotted((*_SECTION, "ofedDriver")),
+            place,
             f"{clouds[case.shape.provider]}'s node images bring the network drivers of {case.shape.name}",
             "leave it out",
         )

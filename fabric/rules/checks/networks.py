@@ -8,11 +8,19 @@ from fabric.plan.case import Case
 from fabric.plan.host import lacking_plugins
 from fabric.plan.rails import group_rails, one_resource
 from fabric.rules.clashes import Stated, clashes
+from fabric.rules.planned_nodes import prepares_rdma_mode, sets_rdma_mode
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
 
 # Bytes at which both clouds run their fabrics: 4096 for the RDMA packet, and its headers.
 _MTU_OF_RDMA_4096 = 4200
+# Plug-ins that networks of Spiderpool's call and that its chart can bring.
+_OF_SPIDERPOOL = {
+    "macvlan": ("macvlan",),
+    "sriov": ("sriov", "tuning"),
+    "ib-sriov": ("ib-sriov",),
+    "ipoib": ("ipoib",),
+}
 _CNI_PLUGINS = dotted(("software", "cniPlugins"))
 
 
@@ -31,7 +39,7 @@ def mtu_fits_the_host(case: Case) -> Iterator[Problem]:
 @check("NET002")
 def nodes_bring_the_plugins(case: Case) -> Iterator[Problem]:
     """Every CNI plug-in that the networks call is installed by somebody."""
-    if case.spec.software.cni_plugins == "node-image" and (called := lacking_plugins(case)):
+    if case.spec.software.cni_plugins == "node-image" and (called := _called_plugins(case)):
         several = len(called) > 1
         yield Problem(
             _CNI_PLUGINS,
@@ -45,14 +53,16 @@ def nodes_bring_the_plugins(case: Case) -> Iterator[Problem]:
 @check("NET003")
 def nodes_run_in_the_mode(case: Case) -> Iterator[Problem]:
     """The reader knows which RDMA mode the nodes must run in."""
-    mode, maker = case.choices.rdma_mode, case.choices.virtual_functions
-    # Both write the mode down for the node's next start; the operator leaves shared alone, which nodes start in.
-    switched = maker == "daemon-set" or (maker == "sriov-operator" and mode == "exclusive")
-    if case.choices.manager != "doks" and case.choices.model != "host-network" and not switched:
+    mode, row = case.choices.rdma_mode, case.choices.row
+    switched = sets_rdma_mode(case) is not None or prepares_rdma_mode(case)
+    # A rule of its own warns of it.
+    warned = row is not None and row.manager == "spiderpool" and "shared" not in row.rdma_modes
+    if case.choices.manager != "doks" and case.choices.model != "host-network" and not switched and not warned:
         yield Problem(
             dotted(("fabric", "rdmaMode")),
             f"the nodes must run in RDMA mode {mode}",
-            f"`rdma system` on a node must print `netns {mode}`; else set rdmaMode to what it prints",
+            f"`rdma system` on a node must print `netns {mode}`; else set rdmaMode to what it prints, or write "
+            "hostPreparation.rdmaMode: true",
         )
 
 
@@ -166,22 +176,47 @@ def networks_differ(case: Case) -> Iterator[Problem]:
 @check("NET012")
 def partition_keys_are_read(case: Case) -> Iterator[Problem]:
     """A partition key is given only where something puts virtual functions into partitions."""
-    asks = case.choices.manager == "network-operator" and case.spec.software.network_operator.partition_keys
+    software, manager = case.spec.software, case.choices.manager
+    asks = {
+        "network-operator": software.network_operator.partition_keys is not None,
+        "spiderpool": software.spiderpool.ib_kubernetes,
+    }.get(manager, False)
     if case.spec.fabric.pkey is not None and case.choices.model == "ib-sriov" and not asks:
         yield Problem(
             dotted(("fabric", "pkey")),
             "it takes effect only with ib-kubernetes and UFM, which this stack does not bring",
-            "add software.networkOperator.partitionKeys, run ib-kubernetes in the cluster, or leave it out and let the "
-            "subnet manager assign partitions",
+            (
+                "write software.spiderpool.ibKubernetes: true where the cluster runs ib-kubernetes"
+                if manager == "spiderpool"
+                else "add software.networkOperator.partitionKeys, run ib-kubernetes in the cluster"
+            )
+            + ", or leave it out and let the subnet manager assign partitions",
         )
 
 
 @check("NET013")
 def node_images_plugins_are_called(case: Case) -> Iterator[Problem]:
     """CNI plug-ins are left to the node image only where the networks call some that no operator brings."""
-    if case.spec.software.cni_plugins == "node-image" and not lacking_plugins(case):
+    if case.spec.software.cni_plugins == "node-image" and not _called_plugins(case):
         reason = "the networks call no plug-in that the node image must bring"
         yield Problem(_CNI_PLUGINS, f"it has no effect: {reason}", "leave it out")
+
+
+@check("NET014")
+def default_networks_are_of_pods(case: Case) -> Iterator[Problem]:
+    """The pods' own first network is named only where pods have networks of their own."""
+    if case.spec.fabric.default_network is not None and case.choices.model == "host-network":
+        yield Problem(
+            dotted(("fabric", "defaultNetwork")), "it has no effect: pods are on the host's network", "leave it out"
+        )
+
+
+def _called_plugins(case: Case) -> tuple[str, ...]:
+    """CNI plug-ins that the networks call and that can be left to the node image."""
+    if case.choices.manager != "spiderpool":
+        return lacking_plugins(case)
+    called = _OF_SPIDERPOOL.get(case.choices.model, ())
+    return (*called, "rdma") if called and case.choices.rdma_mode == "exclusive" else called
 
 
 def _sets_mtu(case: Case) -> bool:

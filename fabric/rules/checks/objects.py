@@ -13,6 +13,7 @@ from fabric.k8s.nv_ipam import IPPool
 from fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from fabric.plan.case import Case
 from fabric.plan.ipam.spiderpool import pool_pattern
+from fabric.plan.operators import namespace_of
 from fabric.plan.plan import Plan
 from fabric.plan.rails import Rail
 from fabric.plan.records import PlannedObject
@@ -32,17 +33,19 @@ _OURS = "leave the names of rails out; if that does not help, this program is wr
 
 @check("OBJ001")
 def jobs_find_what_they_name(case: Case) -> Iterator[Problem]:
-    """Every network and every file of the contract exists in every namespace that is offered."""
+    """Every network and every file of the contract exists where a job of an offered namespace looks for it."""
     plan = case.plan
     if plan is None:
         return
     made = {(network.namespace, network.name) for network in map(read_network, plan.networks)}
     made |= {(entry.object.metadata.namespace or "", entry.name) for entry in plan.nccl_config_maps}
+    # Networks that a webhook adds lie once, in a namespace that the contract states.
     named = dict.fromkeys(
-        [network.network for network in plan.workload.networks] + [file.config_map for file in plan.workload.files]
+        [(network.namespace, network.network) for network in plan.workload.networks]
+        + [(None, file.config_map) for file in plan.workload.files]
     )
     for place, entry in enumerate(case.spec.fabric.namespaces):
-        lacking = [name for name in named if (entry.name, name) not in made]
+        lacking = [name for namespace, name in named if (namespace or entry.name, name) not in made]
         if entry.name not in plan.workload.namespaces:
             lacking.append("its name in the contract")
         if lacking:
@@ -112,7 +115,7 @@ def objects_are_small_enough(case: Case) -> Iterator[Problem]:
     if plan is None:
         return
     shape = dotted(("cluster", "pools", 0, "shape"))
-    for planned in plan.nccl_config_maps:
+    for planned in plan.objects:
         size = _config_map_size(planned)
         if size > _MOST_IN_CONFIG_MAP:
             yield Problem(shape, f"the ConfigMap {planned.name} has {size} bytes, above {_MOST_IN_CONFIG_MAP}", _OURS)
@@ -162,10 +165,10 @@ def nodes_are_in_one_pool(case: Case) -> Iterator[Problem]:
 
 @check("OBJ008")
 def operators_see_their_objects(case: Case) -> Iterator[Problem]:
-    """Objects that the Network Operator's parts honour in their own namespace only lie there."""
+    """Objects that nv-ipam and the SR-IOV operator honour in their own namespace only lie there."""
     if case.plan is None:
         return
-    home = case.line.charts["network-operator"].namespace
+    home = namespace_of(case)
     for planned in case.plan.objects:
         namespace = planned.object.metadata.namespace
         if planned.object.api_version in _HOME_ONLY and namespace != home:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from fabric.k8s.mellanox import NIC_LABEL
 from fabric.plan.case import Case
 from fabric.rules.chart_values import Charts, ChartValues, charts_in_use, value_at
+from fabric.rules.planned_nodes import group_of, host_jobs
 from fabric.rules.registry import Problem, check
 from fabric.spec import DoksCluster
 from fabric.spec.cluster import Component
@@ -157,8 +159,22 @@ def nodes_of_digitalocean_keep_their_own(case: Case) -> Iterator[Problem]:
 @check("OWN007")
 def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
     """Webhooks that are switched on get certificates from somebody."""
-    chart = charts_in_use(case).get("network-operator")
-    if chart is None or "cert-manager" in case.spec.cluster.installed:
+    charts = charts_in_use(case)
+    if "cert-manager" in case.spec.cluster.installed:
+        return
+    spiderpool = charts.get("spiderpool")
+    for keys in (("spiderpoolController", "tls", "method"), ("sriov", "webhooktls", "method")):
+        if spiderpool and value_at(spiderpool.values, *keys) == "certmanager":
+            yield Problem(
+                spiderpool.place(*keys)
+                if value_at(spiderpool.written, *keys) is not None
+                else dotted(("software", "spiderpool", "tls", "method")),
+                "the cluster is not known to have cert-manager",
+                "write auto, or add cert-manager to cluster.installed if the cluster has it",
+            )
+            break
+    chart = charts.get("network-operator")
+    if chart is None:
         return
     own = ("operator", "admissionController")
     if value_at(chart.values, *own, "enabled") is True and (
@@ -173,6 +189,31 @@ def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
         and value_at(chart.values, *sriov, "certificates", "custom", "enabled") is not True
     ):
         yield _no_certificates(chart.place(*sriov, "enabled"))
+
+
+@check("OWN008")
+def gpu_nodes_are_told_apart(case: Case) -> Iterator[Problem]:
+    """What runs on the GPU nodes finds them: by labels of the pools, or by one that somebody gives them."""
+    charts = charts_in_use(case)
+    # Where a chart could bring Node Feature Discovery, a rule of its own asks for it.
+    if {"gpu-operator", "network-operator"} & set(charts) or _discoveries(case, charts):
+        return
+    parts = {
+        "fabric.hostPreparation": bool(host_jobs(case)),
+        "the SR-IOV operator": case.choices.by_sriov_operator,
+        "fabric.check": case.spec.fabric.check is not None and case.choices.model != "host-network",
+    }
+    selecting = [part for part, there in parts.items() if there]
+    for group in case.groups if selecting and case.choices.manager == "spiderpool" else ():
+        if not group.labels:
+            place = next(place for place, pool in enumerate(case.spec.cluster.pools) if group_of(case, pool) is group)
+            yield Problem(
+                dotted(("cluster", "pools", place, "labels")),
+                f"{' and '.join(selecting)} would look for nodes by the label {NIC_LABEL}, which Node Feature "
+                "Discovery sets, and neither the stack nor the cluster brings that",
+                "add labels that all GPU nodes of the pool carry and no other node, or add nfd to cluster.installed if "
+                "the cluster has it",
+            )
 
 
 def _no_certificates(path: str) -> Problem:

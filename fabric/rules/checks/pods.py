@@ -9,12 +9,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabric.k8s.cni import NETWORKS_ANNOTATION
+from fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION
 from fabric.plan.case import Case
+from fabric.plan.networks import injection
 from fabric.plan.workload import FabricContract
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
 
 # `nccl-topology-` and the name may have 63 characters together, as the name of a volume.
+# Either of them attaches a pod to networks.
+_ATTACHING = (NETWORKS_ANNOTATION, RDMA_RESOURCE_INJECT_ANNOTATION)
 _SHAPE_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,47}[A-Za-z0-9])?")
 _LONGEST_INTERFACE = 15
 _OURS = "leave the rails' names out; if that does not help, this program is wrong"
@@ -115,13 +119,13 @@ def memory_can_be_locked(case: Case) -> Iterator[Problem]:
 
 @check("POD007")
 def pods_on_the_host_attach_nowhere(case: Case) -> Iterator[Problem]:
-    """A pod on the host's network has no networks annotation, and every other one has one."""
+    """A pod on the host's network has no annotation about networks, and every other one has one."""
     if case.plan is None:
         return
     contract = case.plan.workload
     patch: dict[str, Any] = contract.pod_template_patch
     on_host = bool(patch["spec"].get("hostNetwork"))
-    annotated = NETWORKS_ANNOTATION in _annotations(contract) or NETWORKS_ANNOTATION in contract.annotations
+    annotated = any(key in {**_annotations(contract), **contract.annotations} for key in _ATTACHING)
     if on_host != contract.host_network or (annotated or bool(contract.networks)) == contract.host_network:
         where = "on the host's network" if on_host else "in a network namespace of their own"
         yield Problem(_MODEL, f"pods run {where} and attach to {len(contract.networks)} networks", _OURS)
@@ -129,15 +133,20 @@ def pods_on_the_host_attach_nowhere(case: Case) -> Iterator[Problem]:
 
 @check("POD008")
 def annotation_says_what_the_contract_says(case: Case) -> Iterator[Problem]:
-    """The annotation names the contract's networks in order, each with a legal interface name of its own."""
+    """The annotation stands for the contract's networks in order, each with a legal interface name of its own."""
     if case.plan is None:
         return
     contract = case.plan.workload
+    word = injection(case)
     promised = [(network.network, network.interface) for network in contract.networks]
     interfaces = [interface for _, interface in promised]
-    texts = {contract.annotations.get(NETWORKS_ANNOTATION, ""), _annotations(contract).get(NETWORKS_ANNOTATION, "")}
-    if len(texts) > 1 or any(_attached(text) != promised for text in texts):
-        yield Problem(_RAILS, "the pod's annotation does not name the contract's networks", _OURS)
+    for said in (contract.annotations, _annotations(contract)):
+        # The webhook overwrites a list of networks with its own.
+        attaching = {key: said[key] for key in _ATTACHING if key in said}
+        by_name = _attached(attaching.get(NETWORKS_ANNOTATION, "")) == promised and len(attaching) < 2
+        if not by_name if word is None else attaching != {RDMA_RESOURCE_INJECT_ANNOTATION: word}:
+            yield Problem(_RAILS, "the pod's annotation does not name the contract's networks", _OURS)
+            break
     wrong = [name for name in interfaces if interfaces.count(name) > 1 or len(name) > _LONGEST_INTERFACE]
     if wrong:
         yield Problem(_RAILS, f"interfaces with one name, or a longer one than Linux takes: {', '.join(wrong)}", _OURS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from fabric.catalog import ChartName
 from fabric.catalog.chart_key import KeyProblem, ProblemSeverity
 from fabric.catalog.release import Needed
 from fabric.catalog.version import Version
@@ -27,6 +28,14 @@ _KINDS = {"removed": "it is gone since", "ignored": "it does nothing since", "to
 _OPERATOR_WITH_PLAIN_TAGS, _TOOLKIT_WITH_PLAIN_TAGS = Version.parse("25.10"), Version.parse("1.18.0")
 # Which switch sets a key of the GPU Operator's chart.
 _SWITCHES = {"gdrcopy": "gdrcopy", "cdi": "cdi", "mig": "mig", "dcgmExporter": "serviceMonitor"}
+# What makes each chart bring objects of the kind ServiceMonitor.
+_SERVICE_MONITORS: dict[ChartName, tuple[tuple[str, ...], ...]] = {
+    "gpu-operator": (("dcgmExporter", "serviceMonitor", "enabled"),),
+    "spiderpool": (
+        ("spiderpoolAgent", "prometheus", "serviceMonitor", "install"),
+        ("spiderpoolController", "prometheus", "serviceMonitor", "install"),
+    ),
+}
 _DISTRIBUTIONS = ("-ubuntu", "-ubi", "-centos", "-rhel")
 
 
@@ -121,13 +130,28 @@ def toolkit_has_an_image(case: Case) -> Iterator[Problem]:
 @check("REL007")
 def service_monitors_have_an_operator(case: Case) -> Iterator[Problem]:
     """The kind ServiceMonitor is there before the chart makes one."""
-    chart = charts_in_use(case).get("gpu-operator")
-    keys = ("dcgmExporter", "serviceMonitor", "enabled")
-    if chart and value_at(chart.values, *keys) is True and "prometheus-operator" not in case.spec.cluster.installed:
+    if "prometheus-operator" in case.spec.cluster.installed:
+        return
+    for chart in charts_in_use(case).values():
+        made = [keys for keys in _SERVICE_MONITORS.get(chart.name, ()) if value_at(chart.values, *keys) is True]
+        # One switch sets both of Spiderpool's.
+        for place in dict.fromkeys(chart.decided_at("serviceMonitor", *keys) for keys in made):
+            yield Problem(
+                place,
+                "the cluster is not known to have the Prometheus operator",
+                "write false, or add prometheus-operator to cluster.installed if the cluster has it",
+            )
+
+
+@check("REL013")
+def dashboards_have_an_operator(case: Case) -> Iterator[Problem]:
+    """The kind GrafanaDashboard is there before the chart makes some."""
+    chart, keys = charts_in_use(case).get("spiderpool"), ("grafanaDashboard", "install")
+    if chart and value_at(chart.values, *keys) is True and "grafana-operator" not in case.spec.cluster.installed:
         yield Problem(
-            chart.decided_at("serviceMonitor", *keys),
-            "the cluster is not known to have the Prometheus operator",
-            "write false, or add prometheus-operator to cluster.installed if the cluster has it",
+            chart.decided_at("grafanaDashboards", *keys),
+            "the cluster is not known to have the Grafana operator",
+            "write false, or add grafana-operator to cluster.installed if the cluster has it",
         )
 
 

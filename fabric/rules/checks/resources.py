@@ -12,10 +12,10 @@ from fabric.catalog import FrontEndNic, Nic, Shape
 from fabric.k8s.device_plugin import DeviceSelectors, SriovDevicePluginConfig
 from fabric.k8s.mellanox import NIC_LABEL
 from fabric.k8s.rdma_device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig
-from fabric.k8s.sriov_operator import RESOURCE_PREFIX, NicSelector, SriovNetworkNodePolicy
+from fabric.k8s.sriov_operator import NicSelector, SriovNetworkNodePolicy
 from fabric.plan.case import Case, NodeGroup
 from fabric.plan.plan import Plan
-from fabric.plan.rails import NIC_FACTS, Rail, group_rails
+from fabric.plan.rails import NIC_FACTS, Rail, group_rails, resource_prefix
 from fabric.rules.chart_values import value_at
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
@@ -154,9 +154,14 @@ def _kinds(case: Case, plan: Plan) -> tuple[_Nodes, ...]:
         )
     common = _of_plugins(plan.sriov_plugin, plan.shared_plugin)
     policies = [entry.object for entry in plan.sriov_policies if isinstance(entry.object, SriovNetworkNodePolicy)]
+    prefix = resource_prefix(case)
     rails = [plan.rails] if len(case.groups) == 1 else [group_rails(case, group) for group in case.groups]
     return tuple(
-        _Nodes(group.shape, own, common or tuple(_of_policy(policy) for policy in policies if _is_for(policy, group)))
+        _Nodes(
+            group.shape,
+            own,
+            common or tuple(_of_policy(prefix, policy) for policy in policies if _is_for(policy, group)),
+        )
         for group, own in zip(case.groups, rails, strict=True)
     )
 
@@ -170,8 +175,8 @@ def _of_plugins(
     )
 
 
-def _of_policy(policy: SriovNetworkNodePolicy) -> _Resource:
-    return _Resource(f"{RESOURCE_PREFIX}/{policy.spec.resource_name}", (policy.spec.nic_selector,))
+def _of_policy(prefix: str, policy: SriovNetworkNodePolicy) -> _Resource:
+    return _Resource(f"{prefix}/{policy.spec.resource_name}", (policy.spec.nic_selector,))
 
 
 def _is_for(policy: SriovNetworkNodePolicy, group: NodeGroup) -> bool:
@@ -207,9 +212,6 @@ def _on(case: Case, plan: Plan, nodes: _Nodes) -> Counter[str]:
         # DigitalOcean's own plug-in: rdma/fabric0, rdma/fabric1, … for the NICs of the size.
         nics = case.shapes[0].nics if case.shape.provider == "doks" else case.shape.nics
         offered.update({f"rdma/{nic.interface or f'fabric{number}'}": 1 for number, nic in enumerate(nics)})
-    if case.choices.manager == "spiderpool" and virtual:
-        # Spiderpool's SR-IOV operator advertises by node policies, which are not part of the plan: a rule says so.
-        offered.update({rail.resource_name: per_nic for rail in plan.rails if rail.resource_name is not None})
     return offered
 
 

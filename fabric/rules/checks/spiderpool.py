@@ -1,23 +1,36 @@
-"""Checks of the group `spiderpool`: which pool an interface takes its address from, and what the chart advertises."""
+"""Checks of the group `spiderpool` on pools and networks: which address an interface gets, and in which order."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from fnmatch import translate
+from ipaddress import ip_address, ip_network
+from itertools import pairwise
 
+from fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION, SpiderIPPool
 from fabric.plan.addresses import AddressPlan
 from fabric.plan.addresses.demand import hosts_in
 from fabric.plan.case import Case
 from fabric.plan.ipam.spiderpool import node_pool_name
+from fabric.plan.networks import injection
 from fabric.plan.plan import Plan
-from fabric.rules.chart_values import value_at
-from fabric.rules.planned_network import read_network
+from fabric.plan.records import PlannedObject
+from fabric.rules.planned_network import PlannedNetwork, read_network
+from fabric.rules.planned_nodes import prepares_rdma_mode
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import Location, dotted
 
 # Addresses of a pool object at most; a larger prefix has room beyond them.
 _MOST_IN_POOL = 65_536
+_NAMES = "give the rails network names that sort in the order of the rails"
+# What the webhook sorts the networks of a model by, and how that can be put in order.
+_SORTED_BY = {
+    "macvlan": ("interface on the host", "list the NICs in an order in which their interfaces sort"),
+    "sriov": ("resource", "give the rails resources that sort in the order of the rails"),
+    "ib-sriov": ("name", _NAMES),
+    "ipoib": ("name", _NAMES),
+}
 
 
 @check("SPI001")
@@ -80,20 +93,6 @@ def some_node_has_no_taint(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("SPI005")
-def node_policies_are_there(case: Case) -> Iterator[Problem]:
-    """Somebody tells Spiderpool's SR-IOV operator which virtual functions to make and how to name them."""
-    row = case.choices.row
-    if case.plan is None or row is None or (row.manager, row.access) != ("spiderpool", "virtual"):
-        return
-    names = [rail.resource for rail in case.plan.rails if rail.resource is not None]
-    yield Problem(
-        dotted(("fabric", "model")),
-        f"the resources {names[0]} to {names[-1]} come from SriovNetworkNodePolicies that this version does not plan",
-        f"apply one policy a rail: resourceName as named, numVfs: {case.shape.vfs_per_nic}, and the rail's NIC",
-    )
-
-
 @check("SPI006")
 def patterns_match_one_rail(case: Case) -> Iterator[Problem]:
     """The pools that a rail's network matches are that rail's, and no other's."""
@@ -115,27 +114,78 @@ def patterns_match_one_rail(case: Case) -> Iterator[Problem]:
             yield Problem(
                 dotted(_naming(case, {rail, *others})),
                 f"the pools {pattern} of rail {rail} match pools of rail {', '.join(map(str, sorted(others)))} as well",
-                "give the rails names of which none begins with another one and a dash, or leave the names out",
+                "give the rails names of which none begins with another one and `-node-`, or leave the names out",
             )
 
 
-@check("SPI007")
-def values_keep_the_device_plugins(case: Case) -> Iterator[Problem]:
-    """With the stack file's own values the chart still installs and configures what the model needs."""
-    plan, row = case.plan, case.choices.row
-    if plan is None or plan.spiderpool is None or row is None:
+@check("SPI008")
+def nodes_reach_each_others_subnets(case: Case) -> Iterator[Problem]:
+    """Where every node has a subnet of its own on a rail, a router leads to the others."""
+    if _per_node(case) and case.spec.fabric.addressing.gateway == "none":
+        yield Problem(
+            dotted(("fabric", "addressing", "gateway")),
+            "each node's prefix on a rail is a subnet of its own, and without a router no pod reaches another node's",
+            "write gateway: first, or gateway: last, as the leaf switches have it; or write layout: per-rail",
+        )
+
+
+@check("SPI009")
+def hosts_hold_their_address(case: Case) -> Iterator[Problem]:
+    """Somebody gives every rail's NIC its address in the node's prefix, by which the prefix is found."""
+    wanted = case.spec.fabric.host_preparation
+    given = wanted.addresses and not wanted.dry_run
+    if _per_node(case) and case.choices.model == "sriov" and not given and isinstance(case.addresses, AddressPlan):
+        first = case.addresses.pools[0]
+        kept = first.host_address(case.addresses.numbers[0])
+        yield Problem(
+            dotted(("fabric", "hostPreparation", "addresses")),
+            "a virtual function's pool is found by the address of its NIC on the host, and this stack gives NICs none",
+            "write true, with nodeNames and without dryRun, or give every NIC an address that is reserved in its "
+            "node's prefix before jobs run" + (f", such as {kept} on the first node's rail 0" if kept else ""),
+        )
+
+
+@check("SPI010")
+def nodes_are_put_into_mode_exclusive(case: Case) -> Iterator[Problem]:
+    """Somebody puts the nodes into RDMA mode exclusive where the model works in no other."""
+    row = case.choices.row
+    if row is None or row.manager != "spiderpool" or prepares_rdma_mode(case) or "shared" in row.rdma_modes:
         return
-    values = plan.spiderpool.values
-    where: Location = ("software", "spiderpool", "values")
-    if plan.shared_plugin is not None:
-        key = ("rdma", "rdmaSharedDevicePlugin")
-        if value_at(values, *key, "install") is not True:
-            yield Problem(dotted((*where, *key, "install")), _gone("the RDMA shared device plug-in"), "leave it out")
-        if value_at(values, *key, "deviceConfig") != plan.shared_plugin.to_dict():
-            message = "it is not the configuration that the rails need"
-            yield Problem(dotted((*where, *key, "deviceConfig")), message, "leave it out")
-    if row.access == "virtual" and value_at(values, "sriov", "install") is not True:
-        yield Problem(dotted((*where, "sriov", "install")), _gone("the SR-IOV operator"), "leave it out")
+    yield Problem(
+        dotted(("fabric", "hostPreparation", "rdmaMode")),
+        f"{row.model} by Spiderpool needs nodes in RDMA mode exclusive, and nothing in this stack puts them into it",
+        "write true, without dryRun, or start the nodes in the mode (module option ib_core netns_mode=0)",
+    )
+
+
+@check("SPI011")
+def networks_are_injected_in_rail_order(case: Case) -> Iterator[Problem]:
+    """The webhook adds the networks in the order of the rails, so that interfaces have the contract's names."""
+    plan, word = case.plan, injection(case)
+    if plan is None or word is None:
+        return
+    found = [read_network(planned) for planned in plan.networks if word in _words(planned)]
+    order = [network.name for network in sorted(found, key=_injection_key)]
+    promised = [network.network for network in plan.workload.networks]
+    if order == promised:
+        return
+    place = next((number for number, pair in enumerate(zip(order, promised, strict=False)) if len(set(pair)) > 1), 0)
+    what, remedy = _SORTED_BY[plan.choices.model]
+    yield Problem(
+        dotted(("software", "spiderpool", "injection")),
+        f"the webhook adds networks in the order of their {what} as text, in which rail {place} comes at another place",
+        f"{remedy}, or leave injection out and let pods name their networks",
+    )
+
+
+@check("SPI021")
+def pools_share_no_address(case: Case) -> Iterator[Problem]:
+    """No two pools overlap: subnets are equal or disjoint, and pools of one subnet have different addresses."""
+    if case.plan is None:
+        return
+    made = [entry.object for entry in case.plan.pools if isinstance(entry.object, SpiderIPPool)]
+    if clash := _overlap_of(made):
+        yield Problem(dotted(("fabric", "addressing")), clash, "leave names of rails out; else this program is wrong")
 
 
 def _per_node(case: Case) -> bool:
@@ -147,10 +197,10 @@ def _owners(plan: Plan) -> dict[str, int]:
     pools = plan.addresses.pools
     owners = {pool.name: pool.rails[0] for pool in pools if pool.node_prefix_length is None}
     return owners | {
-        node_pool_name(pool, name): pool.rails[0]
+        node_pool_name(pool, number): pool.rails[0]
         for pool in pools
         if pool.node_prefix_length is not None
-        for _, name in plan.addresses.numbered_nodes
+        for number in plan.addresses.numbers
     }
 
 
@@ -162,5 +212,36 @@ def _naming(case: Case, rails: set[int]) -> Location:
     return ("fabric", "rails")
 
 
-def _gone(what: str) -> str:
-    return f"without {what} nothing advertises the jobs' resources"
+def _words(planned: PlannedObject) -> tuple[str, ...]:
+    """By which words a network is injected."""
+    annotations = planned.object.metadata.annotations or {}
+    return tuple(annotations[key] for key in (RDMA_RESOURCE_INJECT_ANNOTATION,) if key in annotations)
+
+
+def _injection_key(network: PlannedNetwork) -> str:
+    """What the webhook sorts networks by."""
+    if network.plugin == "macvlan":
+        return network.host_interface or ""
+    return network.resource or "" if network.plugin == "sriov" else f"{network.namespace}/{network.name}"
+
+
+def _overlap_of(pools: list[SpiderIPPool]) -> str | None:
+    """The first two pools that the API would not take beside each other; None where there are none."""
+    networks = sorted(
+        ((ip_network(pool.spec.subnet), pool) for pool in pools),
+        key=lambda entry: (entry[0].version, int(entry[0].network_address), entry[0].prefixlen),
+    )
+    for (one, first), (other, second) in pairwise(networks):
+        if one != other and one.version == other.version and int(one.broadcast_address) >= int(other.network_address):
+            return f"the pools {first.metadata.name} and {second.metadata.name} have the subnets {one} and {other}"
+    by_subnet: dict[str, list[tuple[int, int, str]]] = {}
+    for pool in pools:
+        spans = (text.partition("-") for text in pool.spec.ips or ())
+        by_subnet.setdefault(pool.spec.subnet, []).extend(
+            (int(ip_address(first)), int(ip_address(last or first)), pool.metadata.name) for first, _, last in spans
+        )
+    for subnet, ranges in by_subnet.items():
+        for (_, last, name), (begin, _, follower) in pairwise(sorted(ranges)):
+            if begin <= last:
+                return f"the pools {name} and {follower} of {subnet} both have {ip_address(begin)}"
+    return None

@@ -16,6 +16,7 @@ from fabric.k8s.nic_node_policy import NicNodePolicy
 from fabric.k8s.scheduling import Toleration
 from fabric.plan.case import Case
 from fabric.plan.plan import Plan
+from fabric.plan.records import PlannedObject
 from fabric.rules.chart_values import value_at
 from fabric.rules.registry import Problem, check
 from fabric.spec import Taint
@@ -94,7 +95,7 @@ def _software(plan: Plan) -> Iterator[_Software]:
     for policy in (entry.object for entry in (plan.policy, *plan.node_policies) if entry is not None):
         if isinstance(policy, (NicClusterPolicy, NicNodePolicy)):
             yield _ours(f"the operands of {policy.kind} {policy.metadata.name}", policy.spec.tolerations)
-    for made in (entry.object for entry in (*plan.cni_plugins, *plan.virtual_functions)):
+    for made in (entry.object for entry in _daemons(plan)):
         if isinstance(made, DaemonSet):
             yield _ours(f"the pods of the DaemonSet {made.metadata.name}", made.spec.template.spec.tolerations)
     if plan.whereabouts is not None:
@@ -106,6 +107,17 @@ def _software(plan: Plan) -> Iterator[_Software]:
         if plan.shared_plugin is not None:
             key = ("rdma", "rdmaSharedDevicePlugin", "tolerations")
             yield _of(values, where, "Spiderpool's device plug-ins", key, _EVERY)
+
+
+def _daemons(plan: Plan) -> tuple[PlannedObject, ...]:
+    """What this project itself runs on the nodes, with the files that it is given."""
+    return (
+        *plan.cni_plugins,
+        *plan.virtual_functions,
+        *plan.host_preparation,
+        *plan.nic_addresses,
+        *plan.fabric_check,
+    )
 
 
 def _ours(what: str, tolerations: Sequence[Toleration] | None) -> _Software:

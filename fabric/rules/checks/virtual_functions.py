@@ -7,7 +7,9 @@ from itertools import combinations
 
 from fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from fabric.plan.case import Case
-from fabric.rules.planned_nodes import labels_of_pools
+from fabric.plan.rails import group_rails, one_resource
+from fabric.rules.clashes import Stated, clashes
+from fabric.rules.planned_nodes import host_jobs, labels_of_pools
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
 
@@ -16,21 +18,17 @@ _MAKER = dotted(("fabric", "virtualFunctions"))
 
 @check("VFN001")
 def their_maker_has_some_to_make(case: Case) -> Iterator[Problem]:
-    """Who makes virtual functions is stated only where the Network Operator hands them out."""
+    """Who makes virtual functions is stated only where pods get some."""
     stated, choices = case.spec.fabric.virtual_functions, case.choices
     if stated is not None and choices.row is not None and choices.virtual_functions is None:
-        reason = (
-            f"the manager {choices.manager} makes them its own way"
-            if choices.row.access == "virtual"
-            else f"the model {choices.model} hands out none"
-        )
-        yield Problem(_MAKER, f"it has no effect: {reason}", "leave it out")
+        yield Problem(_MAKER, f"it has no effect: the model {choices.model} hands out none", "leave it out")
 
 
 @check("VFN002")
 def line_has_an_sriov_operator(case: Case) -> Iterator[Problem]:
-    """The SR-IOV operator is asked for only in a release line whose chart sets it up."""
-    if case.choices.by_sriov_operator and not case.line.sriov_operator:
+    """The Network Operator's SR-IOV operator is asked for only in a release line whose chart sets it up."""
+    asked = case.choices.manager == "network-operator" and case.choices.by_sriov_operator
+    if asked and not case.line.sriov_operator:
         able = [line.name for line in case.known.releases.values() if line.sriov_operator]
         yield Problem(
             _MAKER,
@@ -73,7 +71,10 @@ def provider_makes_as_many(case: Case) -> Iterator[Problem]:
 @check("VFN005")
 def nodes_are_rebooted(case: Case) -> Iterator[Problem]:
     """The reader knows where the nodes are rebooted for the RDMA mode."""
-    if case.choices.virtual_functions == "sriov-operator" and case.choices.rdma_mode == "exclusive":
+    choices = case.choices
+    by_operator = choices.manager == "network-operator" and choices.virtual_functions == "sriov-operator"
+    # Spiderpool's operator is an older one, which knows no RDMA mode.
+    if by_operator and choices.rdma_mode == "exclusive":
         yield Problem(
             _MAKER,
             "for RDMA mode exclusive the SR-IOV operator writes a kernel argument and reboots the nodes, one at a time",
@@ -109,7 +110,8 @@ def mode_is_switched_on_an_idle_node(case: Case) -> Iterator[Problem]:
 def infiniband_functions_get_guids(case: Case) -> Iterator[Problem]:
     """Somebody gives the virtual functions of InfiniBand NICs their GUIDs."""
     keys = case.spec.software.network_operator.partition_keys
-    if case.choices.virtual_functions == "daemon-set" and case.choices.link_type == "infiniband" and keys is None:
+    by_stack = case.choices.manager == "network-operator" and case.choices.virtual_functions == "daemon-set"
+    if by_stack and case.choices.link_type == "infiniband" and keys is None:
         yield Problem(
             _MAKER,
             "the DaemonSet gives InfiniBand functions no GUIDs, and pods with one of zeros do not start",
@@ -119,12 +121,13 @@ def infiniband_functions_get_guids(case: Case) -> Iterator[Problem]:
 
 @check("VFN008")
 def image_has_a_daemon_set(case: Case) -> Iterator[Problem]:
-    """An image for the script is named only where the script runs."""
-    if case.spec.software.host_image is not None and case.choices.virtual_functions != "daemon-set":
+    """An image for this project's scripts is named only where one runs."""
+    runs = case.choices.virtual_functions == "daemon-set" or host_jobs(case)
+    if case.spec.software.host_image is not None and not runs:
         yield Problem(
             dotted(("software", "hostImage")),
-            "it has no effect: no DaemonSet of this stack makes virtual functions",
-            "leave it out, or write fabric.virtualFunctions: daemon-set",
+            "it has no effect: no DaemonSet of this stack prepares nodes",
+            "leave it out, or add a job to fabric.hostPreparation",
         )
 
 
@@ -144,17 +147,40 @@ def policies_share_no_nic(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("VFN010")
-def resources_name_their_policies(case: Case) -> Iterator[Problem]:
-    """With the SR-IOV operator a resource's name can also be the name of the node policy that makes it."""
-    if not case.choices.by_sriov_operator:
+@check("VFN012")
+def spiderpools_functions_are_advertised(case: Case) -> Iterator[Problem]:
+    """Virtual functions are handed out by Spiderpool only together with its SR-IOV operator."""
+    if case.choices.manager == "spiderpool" and case.choices.virtual_functions in ("node-image", "daemon-set"):
+        yield Problem(
+            _MAKER,
+            "the device plug-in that hands virtual functions out comes with Spiderpool's SR-IOV operator only",
+            "leave it out, or write externally-managed where the nodes come with them",
+        )
+
+
+@check("VFN013")
+def resources_name_different_policies(case: Case) -> Iterator[Problem]:
+    """With an SR-IOV operator the resources of two rails differ in more than capital letters."""
+    if not case.choices.by_sriov_operator or one_resource(case):
         return
-    for place, entry in enumerate(case.spec.fabric.rails):
-        if entry.resource is not None and entry.resource != entry.resource.lower():
+    rails = group_rails(case, case.groups[0])
+    stated = [
+        Stated(("fabric", "rails", place, "resource"), (rails[entry.rail].resource or "").lower(), f"rail {entry.rail}")
+        for place, entry in enumerate(case.spec.fabric.rails)
+        if entry.rail < len(rails) and (entry.resource or entry.network)
+    ]
+    named = {entry.owner for entry in stated}
+    fixed = {(rail.resource or "").lower(): f"rail {rail.index}" for rail in rails if f"rail {rail.index}" not in named}
+    equal = [rail.resource for rail in rails]
+    for clash in clashes(fixed, stated):
+        written = case.spec.fabric.rails[int(clash.stated.place[2])]
+        # Two rails with one resource are another rule's.
+        if equal.count(rails[written.rail].resource) == 1:
             yield Problem(
-                dotted(("fabric", "rails", place, "resource")),
-                f"a node policy is named after {entry.resource}, and no object's name has capital letters",
-                f"write {entry.resource.lower()}",
+                dotted(clash.stated.place),
+                f"a node policy is named after its resource in small letters, and {clash.stated.value} is "
+                f"{clash.other}'s already",
+                "give the rail a resource that differs in more than capital letters",
             )
 
 

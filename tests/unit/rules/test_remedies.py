@@ -17,6 +17,12 @@ _TWO_POOLS: Changes = {
         for name in ("first", "second")
     ]
 }
+_TWO_ADDRESSES: Changes = {
+    f"{_POOL}.nodes": 2,
+    f"{_POOL}.nodeNames": ["gpu-a", "gpu-b"],
+    "fabric.hostPreparation": {"addresses": True},
+}
+_REPLICAS = "software.spiderpool.values.spiderpoolController.replicas"
 _WITH_VCN_PODS: Changes = {"cluster.cni": "vcn-native", f"{_POOL}.maxPods": 100}
 _UNCOUNTABLE: Changes = {_AT: {"layout": "per-node", "supernet": "fd00:10::/48", "gateway": "last"}}
 
@@ -95,6 +101,78 @@ REMEDIES: tuple[tuple[str, str, Changes, str, str, Any, Any], ...] = (
         1,
         0,
     ),
+    (
+        "HPR006",
+        "spiderpool-macvlan",
+        _TWO_ADDRESSES,
+        "write reservedFirst: 2 or more, with room for nodes to come",
+        f"{_AT}.reservedFirst",
+        2,
+        1,
+    ),
+    (
+        "HPR006",
+        "spiderpool-macvlan",
+        {**_TWO_ADDRESSES, "fabric.podsPerNic": 10, f"{_AT}.spareNodes": 2, f"{_AT}.surgeNodes": 1},
+        "write reservedFirst: 5 or more, with room for nodes to come",
+        f"{_AT}.reservedFirst",
+        5,
+        4,
+    ),
+    (
+        "HPR006",
+        "spiderpool-macvlan",
+        {**_TWO_ADDRESSES, f"{_AT}.reservedLast": 2},
+        "write reservedLast: 3 or more, with room for nodes to come",
+        f"{_AT}.reservedLast",
+        3,
+        2,
+    ),
+    (
+        "HPR006",
+        "spiderpool-sriov-per-node",
+        {"fabric.hostPreparation": {"addresses": True}, f"{_AT}.reservedFirst": 0},
+        "write reservedFirst: 2 or more",
+        f"{_AT}.reservedFirst",
+        2,
+        1,
+    ),
+    (
+        "CHK002",
+        "spiderpool-ib",
+        {"fabric.check": {}, "fabric.vfsPerNic": 1},
+        "write vfsPerNic: 2 or more, of which one is the check's, or leave check out",
+        "fabric.vfsPerNic",
+        2,
+        1,
+    ),
+    (
+        "SPI020",
+        "spiderpool-ib",
+        {_REPLICAS: 16},
+        "write 15 or fewer, unless the cluster has other nodes",
+        _REPLICAS,
+        15,
+        16,
+    ),
+    (
+        "SPI008",
+        "spiderpool-sriov-per-node",
+        {f"{_AT}.gateway": "none"},
+        "write gateway: first, or gateway: last, as the leaf switches have it; or write layout: per-rail",
+        f"{_AT}.gateway",
+        "last",
+        "none",
+    ),
+    (
+        "HPR004",
+        "oke-h100",
+        {"fabric.hostPreparation": {"addresses": True}, f"{_AT}.layout": "flat"},
+        "leave it out, or write addressing.layout: per-rail",
+        f"{_AT}.layout",
+        "per-rail",
+        "flat",
+    ),
 )
 
 
@@ -137,6 +215,32 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
             "externally-managed",
             {"fabric.vfsPerNic": 2},
             "write 1 or leave it out, or write virtualFunctions: sriov-operator",
+        ),
+        (
+            "VFN012",
+            "spiderpool-ib",
+            {"fabric.virtualFunctions": "daemon-set"},
+            "leave it out, or write externally-managed where the nodes come with them",
+        ),
+        (
+            "NET012",
+            "spiderpool-ib",
+            {"fabric.pkey": "0x1"},
+            "write software.spiderpool.ibKubernetes: true where the cluster runs ib-kubernetes, or leave it out and "
+            "let the subnet manager assign partitions",
+        ),
+        (
+            "SPI011",
+            "spiderpool-ib",
+            {"software.spiderpool.injection": "all-rails", "fabric.rails": [{"rail": 0, "network": "storage"}]},
+            "give the rails network names that sort in the order of the rails, or leave injection out and let pods "
+            "name their networks",
+        ),
+        (
+            "SPI018",
+            "spiderpool-ib",
+            {"software.spiderpool.values": {"coordinator": {"vethMTU": 1400}}},
+            "write software.spiderpool.coordinator.vethMtu instead",
         ),
         ("DPK002", "sriov-dpdk", {"fabric.dpdk.hugePages": "513Mi"}, "write 512Mi or 514Mi"),
         ("DPK002", "sriov-dpdk", {"fabric.dpdk.hugePages": "1Mi"}, "write 2Mi"),

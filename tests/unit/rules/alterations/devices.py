@@ -111,12 +111,22 @@ def without_tolerations_of_virtual_functions(plan: Plan) -> Plan:
     return plan.model_copy(update={"virtual_functions": tuple(map(_intolerant, plan.virtual_functions))})
 
 
+def without_tolerations_of_host_preparation(plan: Plan) -> Plan:
+    parts = {"host_preparation": plan.host_preparation, "fabric_check": plan.fabric_check}
+    return plan.model_copy(update={name: tuple(map(_intolerant, part)) for name, part in parts.items()})
+
+
+def without_node_policies(plan: Plan) -> Plan:
+    return plan.model_copy(update={"sriov_policies": plan.sriov_policies[:1]})
+
+
 def with_two_node_policies_for_one_nic(plan: Plan) -> Plan:
-    first, second = (entry for entry in plan.sriov_policies if isinstance(entry.object, SriovNetworkNodePolicy))
+    policies = [entry for entry in plan.sriov_policies if isinstance(entry.object, SriovNetworkNodePolicy)]
+    first, second, *others = policies
     assert isinstance(first.object, SriovNetworkNodePolicy)
     assert isinstance(second.object, SriovNetworkNodePolicy)
     spec = second.object.spec.model_copy(update={"nic_selector": first.object.spec.nic_selector})
-    return plan.model_copy(update={"sriov_policies": (first, with_spec(second, spec))})
+    return plan.model_copy(update={"sriov_policies": (first, with_spec(second, spec), *others)})
 
 
 def with_a_node_policy_in_namespace_default(plan: Plan) -> Plan:

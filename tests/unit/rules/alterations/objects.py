@@ -8,7 +8,7 @@ from typing import Any
 
 from fabric.k8s.core import ConfigMap
 from fabric.k8s.spider_networks import SpiderPools
-from fabric.k8s.spiderpool import SpiderMultusConfig
+from fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION, SpiderIPPool, SpiderMultusConfig
 from fabric.k8s.sriov_operator import SriovNetwork
 from fabric.plan import Plan
 from rules.alterations.parts import (
@@ -152,3 +152,39 @@ def with_rail_0_of_the_operator_keeping_its_device_on_the_host(plan: Plan) -> Pl
     assert isinstance(first.object, SriovNetwork)
     altered = with_spec(first, first.object.spec.model_copy(update={"meta_plugins": None}))
     return plan.model_copy(update={"networks": (altered, *others)})
+
+
+def with_two_networks_injected_by_another_word(plan: Plan) -> Plan:
+    *others, seventh, eighth = plan.networks
+    other = [with_annotations(entry, {RDMA_RESOURCE_INJECT_ANNOTATION: "other"}) for entry in (seventh, eighth)]
+    return plan.model_copy(update={"networks": (*others, *other)})
+
+
+def with_the_last_pool_in_the_subnet_of_the_first(plan: Plan) -> Plan:
+    return _with_last_pool(plan, subnet="172.16.0.0/25", ips=("172.16.0.9",))
+
+
+def with_two_pools_of_one_address(plan: Plan) -> Plan:
+    first = plan.ip_pools[0].object
+    assert isinstance(first, SpiderIPPool)
+    return _with_last_pool(plan, ips=first.spec.ips)
+
+
+def _with_last_pool(plan: Plan, **fields: Any) -> Plan:
+    *others, last = plan.ip_pools
+    assert isinstance(last.object, SpiderIPPool)
+    altered = with_spec(last, last.object.spec.model_copy(update=fields))
+    return plan.model_copy(update={"ip_pools": (*others, altered)})
+
+
+def without_the_pools_of_all_nodes_on_rail_0(plan: Plan) -> Plan:
+    return plan.model_copy(update={"node_pools": plan.node_pools[1:]})
+
+
+def with_tables_of_two_mebibytes(plan: Plan) -> Plan:
+    first, *others = plan.node_pools
+    *pools, table = first.objects
+    assert isinstance(table.object, ConfigMap)
+    large = table.object.model_copy(update={"data": dict.fromkeys(table.object.data, "x" * (2 << 20))})
+    group = first.model_copy(update={"objects": (*pools, table.model_copy(update={"object": large}))})
+    return plan.model_copy(update={"node_pools": (group, *others)})

@@ -105,6 +105,8 @@ CASES = (
     bad("ADR011", "host-device", {f"{_AT}.nodePrefixLength": 29}, f"{_AT}.nodePrefixLength"),
     bad("ADR011", "host-device", {f"{_AT}.layout": "flat", f"{_AT}.nodePrefixLength": 29}, f"{_AT}.nodePrefixLength"),
     bad("ADR011", "host-network", _EVERY_KEY, *(f"{_AT}.{key}" for key in sorted(_EVERY_KEY[_AT]))),
+    bad("ADR011", "host-device", {f"{_AT}.layout": "flat", f"{_AT}.firstRailSlot": 1}, f"{_AT}.firstRailSlot"),
+    good("ADR011", "spiderpool-ib", {f"{_AT}.layout": "flat", f"{_AT}.firstRailSlot": 1}),
     irrelevant("ADR011", "host-network"),
     good("ADR012", "sriov-whereabouts", {_NODES: 300}),
     bad("ADR012", "sriov-whereabouts", {_NODES: 301}, f"{_AT}.ipam"),

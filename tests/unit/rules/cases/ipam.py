@@ -9,6 +9,7 @@ from rules.alterations.objects import (
     with_the_pool_of_rail_0_in_namespace_default,
     without_ipam_of_rail_0,
     without_the_pool_of_rail_0,
+    without_the_pools_of_all_nodes_on_rail_0,
 )
 from rules.tables import bad, broken, good, irrelevant
 
@@ -35,13 +36,14 @@ CASES = (
     good("IPM004", "sriov-whereabouts"),
     good("IPM004", "spiderpool-sriov-per-node"),
     good("IPM004", "spiderpool-sriov-per-node", {
-        "fabric.addressing": {**_IPV6, "nodePrefixLength": 120, "reservedFirst": 1},
+        "fabric.addressing": {**_IPV6, "nodePrefixLength": 120, "gateway": "first", "reservedFirst": 2},
     }),
     good("IPM004", "spiderpool-ib", {"fabric.addressing.layout": "flat"}),
     broken("IPM004", "oke-h100", without_the_pool_of_rail_0, "fabric.addressing.ipam"),
     broken("IPM004", "sriov-per-node", with_the_pool_of_rail_0_in_namespace_default, "fabric.addressing.ipam"),
     broken("IPM004", "host-device", without_nv_ipam, "fabric.addressing.ipam"),
     broken("IPM004", "spiderpool-macvlan", without_the_pool_of_rail_0, "fabric.addressing.ipam"),
+    broken("IPM004", "spiderpool-sriov-per-node", without_the_pools_of_all_nodes_on_rail_0, "fabric.addressing.ipam"),
     broken("IPM004", "spiderpool-macvlan", with_pools_of_rail_0_as_ipv6, "fabric.addressing.ipam"),
     broken("IPM004", "sriov-per-node", without_ipam_of_rail_0, "fabric.addressing.ipam"),
     broken("IPM004", "sriov-whereabouts", with_another_range_of_rail_0, "fabric.addressing.ipam"),

@@ -27,6 +27,7 @@ from rules.alterations.objects import (
     with_rail_0_of_the_resource_of_rail_1,
     with_rail_0_on_the_device_of_rail_1,
     with_rail_0_on_the_interface_of_rail_1,
+    with_tables_of_two_mebibytes,
     with_the_first_network_under_another_name,
     with_the_pool_of_rail_0_in_namespace_default,
     without_nccl_files,
@@ -39,6 +40,12 @@ def _pool(name: str, *nodes: str) -> dict[str, Any]:
     return {"name": name, "shape": "server.dgx-h100.8", "nodes": len(nodes), "nodeNames": list(nodes)}
 
 
+_INJECTED = {"software.spiderpool.injection": "rdma-network"}
+_ADDRESSES = {
+    "fabric.hostPreparation": {"addresses": True},
+    "cluster.pools[0].nodeNames": [f"gpu-{number}" for number in range(8)],
+}
+
 CASES = (
     good("OBJ001", "oke-h100", {"fabric.namespaces": ["default", "training"]}),
     good("OBJ001", "doks-h200"),
@@ -49,6 +56,8 @@ CASES = (
     good("OBJ001", "externally-managed", {"fabric.namespaces": ["training"]}),
     good("OBJ001", "externally-managed", {"fabric.namespaces": ["default", "training"]}),
     broken("OBJ001", "externally-managed", without_the_last_network, "fabric.namespaces[0]"),
+    good("OBJ001", "spiderpool-ib", {**_INJECTED, "fabric.namespaces": ["default", "training"]}),
+    broken("OBJ001", "spiderpool-ib", without_the_last_network, "fabric.namespaces[0]")._replace(changes=_INJECTED),
     irrelevant("OBJ001", "host-network"),
     good("OBJ002", "oke-h100", {"fabric.mtu": 4200}),
     good("OBJ002", "spiderpool-macvlan"),
@@ -81,6 +90,9 @@ CASES = (
     broken("OBJ005", "oke-h100", with_an_annotation_of_300_kibibytes, "cluster.pools[0].shape"),
     broken("OBJ005", "oke-h100", with_an_object_of_300_kibibytes_of_annotations, "cluster.pools[0].shape"),
     broken("OBJ005", "oke-h100", with_a_device_plugin_configuration_of_two_mebibytes, "cluster.pools[0].shape"),
+    broken("OBJ005", "spiderpool-sriov-per-node", with_tables_of_two_mebibytes, "cluster.pools[0].shape")
+    ._replace(changes=_ADDRESSES),
+    good("OBJ005", "spiderpool-sriov-per-node", _ADDRESSES),
     good("OBJ005", "node-kinds"),
     broken("OBJ005", "node-kinds", with_a_node_policy_of_two_mebibytes, "cluster.pools[0].shape"),
     irrelevant("OBJ005", "host-network"),
@@ -99,5 +111,7 @@ CASES = (
     good("OBJ008", "oke-h100"),
     broken("OBJ008", "sriov-operator", with_a_node_policy_in_namespace_default, "fabric.rails"),
     broken("OBJ008", "oke-h100", with_the_pool_of_rail_0_in_namespace_default, "fabric.rails"),
-    irrelevant("OBJ008", "spiderpool-ib"),
+    good("OBJ008", "spiderpool-ib"),
+    broken("OBJ008", "spiderpool-ib", with_a_node_policy_in_namespace_default, "fabric.rails"),
+    irrelevant("OBJ008", "spiderpool-macvlan"),
 )  # fmt: skip

@@ -13,6 +13,7 @@ _ON_DOKS_NODES = {
     "cluster.pools[0].shape": "gpu-h200x8-1128gb-fabric-contracted",
     "fabric.manager": "network-operator",
 }
+_AMD_GPUS = {"cluster.shapes.guide-cx5.gpus": {"vendor": "amd", "model": "MI300X", "count": 8}}
 
 CASES = (
     good("OWN001", "host-device"),
@@ -182,5 +183,35 @@ CASES = (
         },
     ),
     good("OWN007", "host-device", {f"{_NETWORK}.values": {"sriov-network-operator": _SRIOV_WEBHOOKS}}),
+    good(
+        "OWN007",
+        "spiderpool-ib",
+        {"software.spiderpool.tls": {"method": "certmanager"}, "cluster.installed": ["cert-manager"]},
+    ),
+    bad(
+        "OWN007",
+        "spiderpool-ib",
+        {"software.spiderpool.tls": {"method": "certmanager"}},
+        "software.spiderpool.tls.method",
+    ),
+    bad(
+        "OWN007",
+        "spiderpool-ib",
+        {"software.spiderpool.values": {"sriov": {"webhooktls": {"method": "certmanager"}}}},
+        "software.spiderpool.values.sriov.webhooktls.method",
+    ),
     irrelevant("OWN007", "spiderpool-macvlan"),
+    good("OWN008", "spiderpool-ib"),
+    *(
+        bad("OWN008", stack, {**_AMD_GPUS, **change}, "cluster.pools[0].labels")
+        for stack, change in (
+            ("spiderpool-sriov-per-node", {}),
+            ("spiderpool-macvlan", {"fabric.hostPreparation": {"disableAcs": True}}),
+            ("spiderpool-macvlan", {"fabric.check": {}}),
+        )
+    ),
+    good("OWN008", "spiderpool-sriov-per-node", {**_AMD_GPUS, "cluster.pools[0].labels": {"machine": "gpu"}}),
+    good("OWN008", "spiderpool-sriov-per-node", {**_AMD_GPUS, "cluster.installed": ["nfd"]}),
+    irrelevant("OWN008", "spiderpool-macvlan", _AMD_GPUS),
+    irrelevant("OWN008", "sriov-per-node"),
 )

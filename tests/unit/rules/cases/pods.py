@@ -29,6 +29,8 @@ def _own_shape(name: str) -> dict[str, Any]:
     return {"cluster.shapes": {name: hardware}, "cluster.pools[0].shape": name}
 
 
+_INJECTED = {"software.spiderpool.injection": "rdma-network"}
+
 CASES = (
     good("POD001", "ipoib", _own_shape("Rack-7.8x")),
     bad("POD001", "ipoib", _own_shape("Rack 7"), "cluster.shapes.Rack 7"),
@@ -69,6 +71,8 @@ CASES = (
     broken("POD007", "oke-h100", attached_to_nothing, "fabric.model"),
     broken("POD007", "host-network", with_a_patch_for_a_network_namespace_of_its_own, "fabric.model"),
     broken("POD007", "host-network", with_an_annotation_of_networks, "fabric.model"),
+    good("POD007", "spiderpool-ib", _INJECTED),
+    broken("POD007", "spiderpool-ib", attached_to_nothing, "fabric.model")._replace(changes=_INJECTED),
     irrelevant("POD007", "doks-h200"),
     good("POD008", "oke-h100"),
     good("POD008", "doks-b300"),
@@ -77,5 +81,8 @@ CASES = (
     # The annotation no longer says the same, and the name is none that Linux takes.
     broken("POD008", "oke-h100", with_rail_0_attached(interface="n" * 16), "fabric.rails", "fabric.rails"),
     broken("POD008", "oke-h100", with_rail_0_attached(interface="net2"), "fabric.rails", "fabric.rails"),
+    good("POD008", "spiderpool-ib", _INJECTED),
+    good("POD008", "spiderpool-ib", {**_INJECTED, "fabric.defaultNetwork": "kube-system/calico"}),
+    broken("POD008", "spiderpool-ib", with_an_annotation_of_networks, "fabric.rails")._replace(changes=_INJECTED),
     irrelevant("POD008", "host-network"),
 )

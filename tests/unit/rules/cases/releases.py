@@ -8,6 +8,8 @@ _GPU = "software.gpuOperator.values"
 _NETWORK = "software.networkOperator.values"
 _SPIDERPOOL = "software.spiderpool.values"
 _DRIVER = {"software.gpuOperator.driver": True}
+_SPIDERPOOL = "software.spiderpool.values"
+_WATCHED = {"software.spiderpool": {"metrics": True, "serviceMonitor": True}}
 
 CASES = (
     good("REL001", "host-device", {"cluster.kubernetes": "1.31"}),
@@ -72,7 +74,34 @@ CASES = (
     ),
     bad("REL007", "host-device", {"software.gpuOperator.serviceMonitor": True}, "software.gpuOperator.serviceMonitor"),
     good("REL007", "host-device"),
+    good("REL007", "spiderpool-ib", {**_WATCHED, "cluster.installed": ["prometheus-operator"]}),
+    bad("REL007", "spiderpool-ib", _WATCHED, "software.spiderpool.serviceMonitor"),
+    bad(
+        "REL007",
+        "spiderpool-ib",
+        {_SPIDERPOOL: {"spiderpoolController": {"prometheus": {"serviceMonitor": {"install": True}}}}},
+        f"{_SPIDERPOOL}.spiderpoolController.prometheus.serviceMonitor.install",
+    ),
     irrelevant("REL007", "doks-mi325x"),
+    good(
+        "REL013",
+        "spiderpool-ib",
+        {"software.spiderpool.grafanaDashboards": True, "cluster.installed": ["grafana-operator"]},
+    ),
+    bad(
+        "REL013",
+        "spiderpool-ib",
+        {"software.spiderpool.grafanaDashboards": True},
+        "software.spiderpool.grafanaDashboards",
+    ),
+    bad(
+        "REL013",
+        "spiderpool-ib",
+        {_SPIDERPOOL: {"grafanaDashboard": {"install": True}}},
+        f"{_SPIDERPOOL}.grafanaDashboard.install",
+    ),
+    irrelevant("REL013", "spiderpool-ib"),
+    irrelevant("REL013", "ib-sriov"),
     good("REL008", "host-device", {**_DRIVER, _GPU: {"gdrcopy": {"enabled": True}}}),
     bad(
         "REL008",

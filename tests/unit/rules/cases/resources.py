@@ -12,6 +12,7 @@ from rules.alterations.devices import (
     with_the_nics_of_two_rails_swapped,
     with_two_node_policies_for_one_nic,
     without_a_device_plugin,
+    without_node_policies,
     without_the_last_rail,
 )
 from rules.tables import bad, broken, good, irrelevant
@@ -39,6 +40,7 @@ CASES = (
     good("RES001", "roce-macvlan"),
     good("RES001", "doks-b300"),
     good("RES001", "spiderpool-ib"),
+    broken("RES001", "spiderpool-ib", without_node_policies, "fabric.rails"),
     bad("RES001", "sriov-ipv6", _MIXED, "fabric.rails"),
     broken("RES001", "oke-h100", without_a_device_plugin, "fabric.rails"),
     broken("RES001", "oke-h100", requesting_two_devices_of_rail_0, "fabric.rails"),
@@ -64,6 +66,9 @@ CASES = (
     good("RES002", "externally-managed"),
     good("RES002", "guide-23-10"),
     broken("RES002", "sriov-operator", with_two_node_policies_for_one_nic, "fabric.rails"),
+    good("RES002", "spiderpool-ib"),
+    good("RES002", "spiderpool-sriov-per-node"),
+    broken("RES002", "spiderpool-ib", with_two_node_policies_for_one_nic, "fabric.rails"),
     irrelevant("RES002", "doks-h200"),
     good("RES003", "oke-h100"),
     broken("RES003", "oke-h100", with_selectors_of_rail_0(_FRONT_END_OF_H100), "fabric.rails"),

@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
-from rules.tables import bad, good, irrelevant
+from typing import Any
+
+from rules.alterations.objects import (
+    with_the_last_pool_in_the_subnet_of_the_first,
+    with_two_networks_injected_by_another_word,
+    with_two_pools_of_one_address,
+)
+from rules.tables import bad, broken, good, irrelevant
 
 _PER_NODE = {"layout": "per-node", "supernet": "172.16.0.0/16", "prefixLength": 20, "nodePrefixLength": 25}
+_VALUES = "software.spiderpool.values"
+_METRICS = {"software.spiderpool.metrics": True}
+_INJECTED = {"software.spiderpool.injection": "rdma-network"}
+_DASHBOARDS = {"software.spiderpool.grafanaDashboards": True}
+_OFED = {"software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"}}
+_UNSORTED = [{"interface": name, "nearestGpu": number} for number, name in enumerate(("eth9", "eth10"))]
+_NIC_OF = "cluster.shapes.guide-cx5.nics"
 _TWO_NODES = {"cluster.pools[0].nodeNames": ["gpu-a", "gpu-b"]}
+
+
+def _webhook(values: dict[str, Any]) -> dict[str, Any]:
+    return {_VALUES: {"spiderpoolController": {"podResourceInject": values}}}
+
 
 CASES = (
     good("SPI001", "spiderpool-macvlan", {"fabric.addressing": _PER_NODE, **_TWO_NODES}),
@@ -42,18 +61,15 @@ CASES = (
     ]}),
     irrelevant("SPI004", "oke-h100", {"fabric.manager": "spiderpool"}),
     irrelevant("SPI004", "ib-sriov"),
-    good("SPI005", "spiderpool-macvlan"),
-    bad("SPI005", "spiderpool-ib", {}, "fabric.model"),
-    irrelevant("SPI005", "ib-sriov"),
     good("SPI006", "spiderpool-sriov-per-node", {"fabric.rails": [
-        {"rail": 0, "network": "gpu-0"}, {"rail": 1, "network": "gpu-01"},
+        {"rail": 0, "network": "gpu"}, {"rail": 1, "network": "gpu-east"},
     ]}),
     bad("SPI006", "spiderpool-sriov-per-node",
-        {"fabric.rails": [{"rail": 0, "network": "gpu"}, {"rail": 1, "network": "gpu-east"}]},
+        {"fabric.rails": [{"rail": 0, "network": "gpu"}, {"rail": 1, "network": "gpu-node-east"}]},
         "fabric.rails[0].network"),
     bad("SPI006", "spiderpool-sriov-per-node",
         {"fabric.rails": [
-            {"rail": 5, "network": "other"}, {"rail": 0, "network": "gpu"}, {"rail": 1, "network": "gpu-east"},
+            {"rail": 5, "network": "other"}, {"rail": 0, "network": "gpu"}, {"rail": 1, "network": "gpu-node-east"},
         ]},
         "fabric.rails[1].network"),
     irrelevant("SPI006", "sriov-per-node"),
@@ -66,5 +82,142 @@ CASES = (
         "software.spiderpool.values.rdma.rdmaSharedDevicePlugin.deviceConfig"),
     bad("SPI007", "spiderpool-ib", {"software.spiderpool.values": {"sriov": {"install": False}}},
         "software.spiderpool.values.sriov.install"),
+    *(
+        bad("SPI007", stack, {_VALUES: values}, f"{_VALUES}.{key}")
+        for stack, values, key in (
+            ("spiderpool-ib", {"sriov": {"resourcePrefix": "example.com"}}, "sriov.resourcePrefix"),
+            ("spiderpool-ib", {"plugins": {"installibSriovCNI": False}}, "plugins.installibSriovCNI"),
+            ("spiderpool-ib", {"plugins": {"installRdmaCNI": False}}, "plugins.installRdmaCNI"),
+            ("spiderpool-macvlan", {"plugins": {"installCNI": False}}, "plugins.installCNI"),
+            ("spiderpool-ipoib", {"plugins": {"installIpoibCNI": False}}, "plugins.installIpoibCNI"),
+            ("spiderpool-macvlan", {"multus": {"enableMultusConfig": False}}, "multus.enableMultusConfig"),
+            ("spiderpool-macvlan", {"global": {"configName": "mine"}}, "global.configName"),
+            ("spiderpool-macvlan", {"ipam": {"enableIPv4": False}}, "ipam.enableIPv4"),
+            ("spiderpool-ib", {"spiderpoolAgent": {"tuneSysctlConfig": False}}, "spiderpoolAgent.tuneSysctlConfig"),
+        )
+    ),
+    good("SPI007", "spiderpool-ib", {_VALUES: {
+        "sriov": {"resourcePrefix": "spidernet.io"}, "plugins": {"installCNI": False}, "ipam": {"enableIPv6": False},
+        "global": {"configName": "spiderpool-conf"},
+    }}),
+    good("SPI007", "spiderpool-ib", {
+        "software.cniPlugins": "node-image", _VALUES: {"plugins": {"installibSriovCNI": False}},
+    }),
+    good("SPI007", "spiderpool-macvlan", {**_METRICS, _VALUES: {"spiderpoolAgent": {"tuneSysctlConfig": False}}}),
+    good("SPI007", "spiderpool-macvlan", {
+        _VALUES: {"spiderpoolAgent": {"tuneSysctlConfig": False, "securityContext": {"privileged": True}}},
+    }),
     irrelevant("SPI007", "ib-sriov"),
+    good("SPI008", "spiderpool-sriov-per-node"),
+    bad("SPI008", "spiderpool-sriov-per-node", {"fabric.addressing.gateway": "none"}, "fabric.addressing.gateway"),
+    bad("SPI008", "spiderpool-macvlan", {"fabric.addressing": _PER_NODE, **_TWO_NODES}, "fabric.addressing.gateway"),
+    irrelevant("SPI008", "spiderpool-macvlan", {"fabric.addressing.gateway": "none"}),
+    irrelevant("SPI008", "sriov-per-node"),
+    good("SPI009", "spiderpool-sriov-per-node", {"fabric.hostPreparation": {"addresses": True}}),
+    bad("SPI009", "spiderpool-sriov-per-node", {}, "fabric.hostPreparation.addresses"),
+    bad("SPI009", "spiderpool-sriov-per-node", {"fabric.hostPreparation": {"addresses": True, "dryRun": True}},
+        "fabric.hostPreparation.addresses"),
+    irrelevant("SPI009", "spiderpool-macvlan", {"fabric.addressing": _PER_NODE, **_TWO_NODES}),
+    irrelevant("SPI009", "sriov-per-node"),
+    good("SPI010", "spiderpool-ib", {"fabric.hostPreparation": {"rdmaMode": True}}),
+    bad("SPI010", "spiderpool-ib", {}, "fabric.hostPreparation.rdmaMode"),
+    bad("SPI010", "spiderpool-ib", {"fabric.hostPreparation": {"rdmaMode": True, "dryRun": True}},
+        "fabric.hostPreparation.rdmaMode"),
+    irrelevant("SPI010", "spiderpool-macvlan"),
+    irrelevant("SPI010", "spiderpool-ipoib", {"fabric.rdmaMode": "exclusive"}),
+    irrelevant("SPI010", "ib-sriov"),
+    good("SPI011", "spiderpool-ib", _INJECTED),
+    good("SPI011", "spiderpool-sriov-per-node", _INJECTED),
+    good("SPI011", "spiderpool-macvlan", _INJECTED),
+    bad("SPI011", "spiderpool-macvlan", {**_INJECTED, _NIC_OF: _UNSORTED}, "software.spiderpool.injection"),
+    good("SPI011", "spiderpool-macvlan", {**_INJECTED, _NIC_OF: _UNSORTED[::-1]}),
+    bad("SPI011", "spiderpool-ib", {**_INJECTED, "fabric.rails": [{"rail": 0, "network": "storage"}]},
+        "software.spiderpool.injection"),
+    bad("SPI011", "spiderpool-sriov-per-node",
+        {**_INJECTED, "fabric.rails": [{"rail": rail, "resource": f"gpu{rail + 3}"} for rail in range(8)]},
+        "software.spiderpool.injection"),
+    broken("SPI011", "spiderpool-ib", with_two_networks_injected_by_another_word, "software.spiderpool.injection")
+    ._replace(changes=_INJECTED),
+    irrelevant("SPI011", "spiderpool-macvlan", {_NIC_OF: _UNSORTED}),
+    irrelevant("SPI011", "ib-sriov"),
+    good("SPI012", "spiderpool-ib", {
+        **_INJECTED,
+        **_webhook({"namespacesInclude": ["default", "training"], "namespacesExclude": ["monitoring"]}),
+    }),
+    *(
+        bad("SPI012", "spiderpool-ib", {**_INJECTED, **_webhook({key: value})},
+            f"{_VALUES}.spiderpoolController.podResourceInject.{key}")
+        for key, value in (
+            ("enabled", False),
+            ("namespacesInclude", []),
+            ("namespacesInclude", ["training"]),
+            ("namespacesInclude", ["default", "spiderpool"]),
+            ("namespacesInclude", ["default", "kube-system"]),
+            ("namespacesExclude", ["kube-system", "default"]),
+        )
+    ),
+    irrelevant("SPI012", "spiderpool-ib", _webhook({"enabled": False})),
+    irrelevant("SPI012", "ib-sriov"),
+    good("SPI013", "spiderpool-ib", {
+        "software.spiderpool.tls": {"method": "certmanager"}, "cluster.installed": ["cert-manager"],
+    }),
+    good("SPI013", "spiderpool-macvlan", {"software.spiderpool.tls": {"method": "provided", "secret": "webhook"}}),
+    bad("SPI013", "spiderpool-macvlan", {}, "software.spiderpool.tls"),
+    bad("SPI013", "spiderpool-ib", {"software.spiderpool.tls": {"method": "provided", "secret": "webhook"}},
+        "software.spiderpool.tls"),
+    irrelevant("SPI013", "ib-sriov"),
+    good("SPI014", "spiderpool-ib", {
+        "software.spiderpool": {"metrics": True, "serviceMonitor": True, "ibKubernetes": True,
+                                "grafanaDashboards": True, "grafanaLabels": {"app": "grafana"}},
+        "fabric.pkey": "0x1",
+    }),
+    bad("SPI014", "spiderpool-ib", {"software.spiderpool": {
+        "serviceMonitor": True, "ibKubernetes": True, "grafanaLabels": {"app": "grafana"},
+    }}, *(f"software.spiderpool.{key}" for key in ("serviceMonitor", "grafanaLabels", "ibKubernetes"))),
+    bad("SPI014", "spiderpool-macvlan", {"software.spiderpool.ibKubernetes": True}, "software.spiderpool.ibKubernetes"),
+    irrelevant("SPI014", "ib-sriov", {"software.spiderpool.serviceMonitor": True}),
+    good("SPI015", "spiderpool-ib", {**_METRICS, **_DASHBOARDS, "software.spiderpool.grafanaLabels": {"a": "b"}}),
+    bad("SPI015", "spiderpool-ib", {**_METRICS, **_DASHBOARDS}, "software.spiderpool.grafanaDashboards"),
+    bad("SPI015", "spiderpool-ib", {**_DASHBOARDS, "software.spiderpool.grafanaLabels": {"a": "b"}},
+        "software.spiderpool.grafanaDashboards"),
+    bad("SPI015", "spiderpool-ib", {**_METRICS, _VALUES: {"grafanaDashboard": {"install": True}}},
+        f"{_VALUES}.grafanaDashboard.install"),
+    irrelevant("SPI015", "spiderpool-ib"),
+    good("SPI016", "spiderpool-ib", {"cluster.installed": ["cert-manager"]}),
+    bad("SPI016", "spiderpool-macvlan", {"cluster.installed": ["cert-manager", "network-operator", "sriov-operator"]},
+        "cluster.installed[1]", "cluster.installed[2]"),
+    irrelevant("SPI016", "spiderpool-macvlan",
+               {"cluster.installed": ["sriov-operator"], "software.spiderpool.cleanup": False}),
+    irrelevant("SPI016", "ib-sriov", {"cluster.installed": ["sriov-operator"]}),
+    good("SPI017", "spiderpool-macvlan", {_VALUES: {"spiderpoolController": {"cleanup": {"enable": True}}}}),
+    bad("SPI017", "spiderpool-macvlan", {
+        "cluster.installed": ["sriov-operator"], _VALUES: {"spiderpoolController": {"cleanup": {"enable": True}}},
+    }, f"{_VALUES}.spiderpoolController.cleanup.enable"),
+    irrelevant("SPI017", "ib-sriov", {"cluster.installed": ["sriov-operator"]}),
+    good("SPI018", "spiderpool-ib", {"software.spiderpool.coordinator": {"podCidrType": "none"}}),
+    bad("SPI018", "spiderpool-ib", {_VALUES: {"coordinator": {"podCIDRType": "none", "mode": "underlay"}}},
+        f"{_VALUES}.coordinator.podCIDRType", f"{_VALUES}.coordinator.mode"),
+    irrelevant("SPI018", "ib-sriov"),
+    good("SPI019", "spiderpool-ib"),
+    bad("SPI019", "spiderpool-ib", {_VALUES: {"sriov": {"operatorConfig": {"disableDrain": True}}}},
+        f"{_VALUES}.sriov.operatorConfig.disableDrain"),
+    irrelevant("SPI019", "spiderpool-ib", {"fabric.virtualFunctions": "externally-managed"}),
+    irrelevant("SPI019", "spiderpool-macvlan", {_VALUES: {"sriov": {"operatorConfig": {"disableDrain": True}}}}),
+    good("SPI020", "spiderpool-ib", {_VALUES: {"spiderpoolController": {"replicas": 15}}}),
+    bad("SPI020", "spiderpool-ib", {_VALUES: {"spiderpoolController": {"replicas": 16}}},
+        f"{_VALUES}.spiderpoolController.replicas"),
+    bad("SPI020", "spiderpool-ib", {"cluster.pools[0].nodes": 1, _VALUES: {"spiderpoolController": {"replicas": 1}}},
+        f"{_VALUES}.spiderpoolController.replicas"),
+    irrelevant("SPI020", "spiderpool-ib", {"cluster.pools[0].nodes": 1}),
+    irrelevant("SPI020", "spiderpool-ib",
+               {_VALUES: {"spiderpoolController": {"replicas": 16, "hostnetwork": False}}}),
+    good("SPI021", "spiderpool-ib"),
+    good("SPI021", "spiderpool-macvlan"),
+    good("SPI021", "spiderpool-sriov-per-node"),
+    broken("SPI021", "spiderpool-macvlan", with_the_last_pool_in_the_subnet_of_the_first, "fabric.addressing"),
+    broken("SPI021", "spiderpool-ib", with_two_pools_of_one_address, "fabric.addressing"),
+    irrelevant("SPI021", "ib-sriov"),
+    good("SPI022", "spiderpool-macvlan"),
+    bad("SPI022", "spiderpool-macvlan", _OFED, "software.ofedDriver"),
+    irrelevant("SPI022", "ib-sriov", _OFED),
 )  # fmt: skip

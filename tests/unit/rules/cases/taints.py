@@ -6,6 +6,7 @@ from rules.alterations.contracts import without_tolerations_of_jobs
 from rules.alterations.devices import (
     without_tolerations_of_a_node_policy,
     without_tolerations_of_cni_plugins,
+    without_tolerations_of_host_preparation,
     without_tolerations_of_operands,
     without_tolerations_of_virtual_functions,
 )
@@ -13,6 +14,7 @@ from rules.tables import bad, broken, good, irrelevant
 
 _OWN_TAINT = {"cluster.pools[0].taints": [{"key": "dedicated", "value": "training", "effect": "NoExecute"}]}
 _EVERYTHING = {"daemonsets": {"tolerations": [{"operator": "Exists"}]}}
+_PREPARED = {"fabric.hostPreparation": {"disableAcs": True}, "fabric.check": {}}
 
 CASES = (
     good("TNT001", "ib-sriov"),
@@ -72,6 +74,9 @@ CASES = (
     broken("TNT002", "node-kinds", without_tolerations_of_a_node_policy, "cluster.pools"),
     broken("TNT002", "ib-sriov", without_tolerations_of_cni_plugins, "cluster.pools"),
     broken("TNT002", "guide-23-10", without_tolerations_of_virtual_functions, "cluster.pools"),
+    good("TNT002", "spiderpool-ib", {**_OWN_TAINT, **_PREPARED}),
+    broken("TNT002", "spiderpool-ib", without_tolerations_of_host_preparation, "cluster.pools", "cluster.pools")
+    ._replace(changes=_PREPARED),
     bad("TNT002", "guide-23-10", {"software.networkOperator.values": {"tolerations": [{"key": "dedicated"}]}},
         "software.networkOperator.values.tolerations"),
     good("TNT002", "sriov-whereabouts"),

@@ -1,0 +1,106 @@
+"""Cases of the group `host_preparation`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rules.tables import bad, good, irrelevant
+
+_AT = "fabric.hostPreparation"
+_ADDRESSING = "fabric.addressing"
+_POOL = "cluster.pools[0]"
+_NODES: dict[str, Any] = {f"{_POOL}.nodes": 2, f"{_POOL}.nodeNames": ["gpu-a", "gpu-b"]}
+_EXCLUSIVE: dict[str, Any] = {f"{_POOL}.nodeNames": [f"gpu-{number}" for number in range(8)], _AT: {"addresses": True}}
+_ALL_INTERFACES = [{"rail": rail, "interface": f"eth{rail}"} for rail in range(16)]
+
+
+def _job(name: str, value: Any = True, **more: Any) -> dict[str, Any]:
+    return {_AT: {name: value, **more}}
+
+
+# A board of which no NIC is known.
+_UNKNOWN_NICS = {f"{_POOL}.shape": "server.hgx-h100.8"}
+_SPARE = {f"{_ADDRESSING}.spareNodes": 2, f"{_ADDRESSING}.surgeNodes": 1, "fabric.podsPerNic": 10}
+_ADDRESSES = {**_NODES, **_job("addresses"), f"{_ADDRESSING}.reservedFirst": 2}
+
+CASES = (
+    good("HPR001", "spiderpool-macvlan", _job("disableAcs")),
+    bad("HPR001", "doks-h200", _job("disableAcs"), _AT),
+    bad("HPR001", "doks-b300", _job("lossless", {}, dryRun=True), _AT),
+    irrelevant("HPR001", "doks-h200"),
+    irrelevant("HPR001", "doks-h200", _job("dryRun")),
+    good("HPR002", "spiderpool-macvlan", _job("dryRun", disableAcs=True)),
+    bad("HPR002", "spiderpool-macvlan", _job("dryRun"), f"{_AT}.dryRun"),
+    irrelevant("HPR002", "spiderpool-macvlan"),
+    good("HPR003", "spiderpool-macvlan", _ADDRESSES),
+    bad("HPR003", "spiderpool-macvlan", _job("addresses"), f"{_POOL}.nodeNames"),
+    bad("HPR003", "spiderpool-macvlan", {
+        **_ADDRESSES, "cluster.pools": [
+            {"name": "a", "shape": "guide-cx5", "nodes": 1, "nodeNames": ["gpu-a"]},
+            {"name": "b", "shape": "guide-cx5", "nodes": 1},
+        ],
+    } | {f"{_POOL}.nodes": 1, f"{_POOL}.nodeNames": ["gpu-a"]}, "cluster.pools[1].nodeNames"),
+    irrelevant("HPR003", "spiderpool-macvlan"),
+    good("HPR004", "spiderpool-macvlan", _ADDRESSES),
+    good("HPR004", "spiderpool-ib", {f"{_ADDRESSING}.layout": "flat", **_job("addresses")}),
+    bad("HPR004", "host-network", _job("addresses"), f"{_AT}.addresses"),
+    bad("HPR004", "oke-h100", {f"{_ADDRESSING}.layout": "flat", **_job("addresses")}, f"{_AT}.addresses"),
+    irrelevant("HPR004", "host-network"),
+    good("HPR005", "spiderpool-macvlan", _job("lossless", {})),
+    good("HPR005", "oke-h100", {**_job("lossless", {}), "fabric.rails": _ALL_INTERFACES}),
+    bad("HPR005", "sriov-ipv6", {**_UNKNOWN_NICS, **_job("addresses")}, "fabric.rails"),
+    bad("HPR005", "sriov-ipv6", {**_UNKNOWN_NICS, **_job("lossless", {})}, "fabric.rails"),
+    bad("HPR005", "ib-sriov", {**_UNKNOWN_NICS, **_job("ipoib")}, "fabric.rails"),
+    irrelevant("HPR005", "sriov-ipv6", {**_UNKNOWN_NICS, **_job("disableAcs")}),
+    good("HPR006", "spiderpool-macvlan", _ADDRESSES),
+    good("HPR006", "spiderpool-macvlan", {**_NODES, **_job("addresses"), f"{_ADDRESSING}.reservedLast": 3}),
+    good("HPR006", "spiderpool-macvlan", {**_ADDRESSES, **_SPARE, f"{_ADDRESSING}.reservedFirst": 5}),
+    good("HPR006", "spiderpool-sriov-per-node", _EXCLUSIVE),
+    bad("HPR006", "spiderpool-macvlan", {**_NODES, **_job("addresses")}, f"{_ADDRESSING}.reservedFirst"),
+    bad("HPR006", "spiderpool-macvlan", {**_ADDRESSES, **_SPARE, f"{_ADDRESSING}.reservedFirst": 4},
+        f"{_ADDRESSING}.reservedFirst"),
+    bad("HPR006", "spiderpool-macvlan", {**_NODES, **_job("addresses"), f"{_ADDRESSING}.reservedLast": 2},
+        f"{_ADDRESSING}.reservedLast"),
+    bad("HPR006", "spiderpool-sriov-per-node", {**_EXCLUSIVE, f"{_ADDRESSING}.reservedFirst": 1},
+        f"{_ADDRESSING}.reservedFirst"),
+    irrelevant("HPR006", "spiderpool-macvlan", _NODES),
+    good("HPR007", "spiderpool-macvlan", {**_ADDRESSES, f"{_ADDRESSING}.exclude": ["172.16.0.200", "172.16.0.3"]}),
+    bad("HPR007", "spiderpool-macvlan", {**_ADDRESSES, f"{_ADDRESSING}.exclude": ["172.16.0.200", "172.16.3.2"]},
+        f"{_ADDRESSING}.exclude[1]"),
+    irrelevant("HPR007", "spiderpool-macvlan", {f"{_ADDRESSING}.exclude": ["172.16.0.1"]}),
+    good("HPR008", "spiderpool-macvlan", _job("lossless", {})),
+    good("HPR008", "spiderpool-ib", _job("ipoib")),
+    bad("HPR008", "spiderpool-ib", _job("lossless", {}), f"{_AT}.lossless"),
+    bad("HPR008", "spiderpool-macvlan", _job("ipoib"), f"{_AT}.ipoib"),
+    irrelevant("HPR008", "spiderpool-ib", _job("disableAcs")),
+    good("HPR009", "spiderpool-macvlan", _job("disableAcs")),
+    bad("HPR009", "spiderpool-macvlan", _job("lossless", {"priority": 3, "dscp": 26}), f"{_AT}.lossless"),
+    irrelevant("HPR009", "spiderpool-ib"),
+    good("HPR010", "spiderpool-macvlan", _job("fabricRule")),
+    bad("HPR010", "host-network", _job("fabricRule"), f"{_AT}.fabricRule"),
+    irrelevant("HPR010", "host-network"),
+    good("HPR011", "spiderpool-macvlan", _job("fabricRule")),
+    bad("HPR011", "spiderpool-ib", _job("fabricRule"), f"{_AT}.fabricRule"),
+    irrelevant("HPR011", "spiderpool-ib"),
+    good("HPR012", "oke-h100", _job("linkType", "report")),
+    bad("HPR012", "spiderpool-macvlan", _job("linkType", "report"), "fabric.rails"),
+    irrelevant("HPR012", "spiderpool-macvlan"),
+    good("HPR013", "oke-h100", _job("linkType", "report")),
+    bad("HPR013", "oke-h100", _job("linkType", "change"), f"{_AT}.linkType"),
+    irrelevant("HPR013", "oke-h100"),
+    good("HPR014", "spiderpool-macvlan", _job("rdmaMode")),
+    bad("HPR014", "spiderpool-ib", _job("rdmaMode"), f"{_AT}.rdmaMode"),
+    irrelevant("HPR014", "spiderpool-ib", _job("rdmaMode", dryRun=True)),
+    irrelevant("HPR014", "spiderpool-ib"),
+    good("HPR015", "spiderpool-ib", _job("rdmaMode")),
+    good("HPR015", "sriov-operator", {**_job("rdmaMode"), "fabric.rdmaMode": "shared"}),
+    bad("HPR015", "sriov-operator", _job("rdmaMode"), f"{_AT}.rdmaMode"),
+    bad("HPR015", "guide-23-10", _job("rdmaMode"), f"{_AT}.rdmaMode"),
+    irrelevant("HPR015", "sriov-operator"),
+    good("HPR016", "spiderpool-ib", _job("addresses", ipoib=True)),
+    bad("HPR016", "spiderpool-ib", _job("addresses"), f"{_AT}.addresses"),
+    irrelevant("HPR016", "spiderpool-macvlan", _job("addresses")),
+    good("HPR017", "host-device", _job("disableAcs")),
+    bad("HPR017", "host-device", _job("addresses", lossless={}), f"{_AT}.addresses", f"{_AT}.lossless"),
+    irrelevant("HPR017", "spiderpool-macvlan", _job("lossless", {})),
+)  # fmt: skip

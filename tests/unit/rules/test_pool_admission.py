@@ -1,0 +1,96 @@
+"""What Spiderpool's webhook says to pools that people write, and what becomes of them here: the same."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from fabric.k8s.base import ObjectMeta
+from fabric.k8s.spiderpool import SpiderIPPool, SpiderIPPoolSpec
+from fabric.plan import Plan, PlannedObject, build
+from fabric.plan.case import Case, case_of
+from fabric.rules import errors, findings
+from rules.tables import good, spec_of
+
+Pools = list[dict[str, Any]]
+
+
+def rails(*subnets: str, **fields: Any) -> Pools:
+    return [{"subnet": subnet, **fields} for subnet in subnets]
+
+
+def parts_of(subnet: str) -> Pools:
+    """Eight pools of one subnet, each with the addresses of a /24 of it."""
+    return [{"subnet": subnet, "ips": [f"172.16.{rail}.1-172.16.{rail}.200"]} for rail in range(8)]
+
+
+@cache
+def planned(stack: str) -> tuple[Case, Plan]:
+    spec = spec_of(good("SPI021", stack))
+    return case_of(spec), build(spec)
+
+
+def answer(pools: Pools, names: str = "rail-{}") -> str:
+    """What becomes of pools: `model` or a rule refuses them, or they are accepted."""
+    try:
+        specs = [SpiderIPPoolSpec.model_validate(pool) for pool in pools]
+    except ValidationError:
+        return "model"
+    case, plan = planned("spiderpool-macvlan")
+    made = tuple(
+        PlannedObject(object=SpiderIPPool(metadata=ObjectMeta(name=names.format(number)), spec=spec))
+        for number, spec in enumerate(specs)
+    )
+    altered = plan.model_copy(update={"ip_pools": made})
+    found = {entry.id for entry in errors(findings(replace(case, plan=altered), "plan"))}
+    return ", ".join(sorted(found & {"SPI021", "OBJ004"})) or "accepted"
+
+
+@pytest.mark.parametrize(
+    ("pools", "said"),
+    [
+        (rails("172.16.11.0/16"), "model"),
+        (parts_of("172.16.0.0/16"), "accepted"),
+        ([*parts_of("172.16.0.0/16"), {"subnet": "172.16.0.0/16", "ips": ["172.16.3.200"]}], "SPI021"),
+        (rails("172.16.0.0/16", "172.16.11.0/24"), "SPI021"),
+        (rails("172.16.11.0/24", "172.16.0.0/16"), "SPI021"),
+        (rails("172.16.11.0/24", "172.16.12.0/24", "172.16.13.0/24"), "accepted"),
+        (rails("fd00:10::/64", "fd00:10:0:1::/64", "172.16.0.0/16"), "accepted"),
+        (rails("172.16.11.0/24", ips=["172.16.11.1-172.16.11.200"], gateway="172.16.11.254"), "accepted"),
+        (rails("172.16.0.0/16", ips=["172.16.11.1-172.16.11.200"], gateway="172.16.11.254"), "accepted"),
+        (rails("172.16.11.0/24", gateway="172.16.12.254"), "model"),
+        (rails("172.16.11.0/24", ips=["172.16.11.1-172.16.11.254"], gateway="172.16.11.254"), "model"),
+        (rails("172.16.11.0/24", ips=["172.16.11.1-172.16.11.9", "172.16.11.5-172.16.11.12"]), "accepted"),
+        (rails("172.16.11.0/24", ips=["172.16.11.0/28"]), "model"),
+        (rails("172.16.11.0/24", ips=["172.16.11.1 - 172.16.11.9"]), "model"),
+        (rails("172.16.11.0/24", ips=["172.16.12.1-172.16.12.9"]), "model"),
+        (rails("172.16.11.0/24", ips=["172.16.11.9-172.16.11.1"]), "model"),
+        (rails("172.16.11.0/24", routes=[{"dst": "0.0.0.0/0", "gw": "172.16.11.254"}]), "model"),
+        (rails("fd00:10::/64", routes=[{"dst": "::/0", "gw": "fd00:10::1"}]), "model"),
+    ],
+)
+def test_pools_are_accepted_and_refused_as_by_the_webhook(pools: Pools, said: str) -> None:
+    assert answer(pools) == said
+
+
+def test_a_name_that_a_pool_has_already_is_refused() -> None:
+    assert answer(rails("172.16.11.0/24", "172.16.12.0/24"), names="rail") == "OBJ004"
+
+
+@pytest.mark.parametrize(
+    "stack", ["spiderpool-macvlan", "spiderpool-sriov-per-node", "spiderpool-ib", "spiderpool-ipoib"]
+)
+def test_no_planned_pool_gives_a_network_or_broadcast_address_away(stack: str) -> None:
+    given = [
+        (ip_network(pool.spec.subnet), {ip_address(end) for text in pool.spec.ips or () for end in text.split("-")})
+        for pool in (entry.object for entry in planned(stack)[1].pools)
+        if isinstance(pool, SpiderIPPool)
+    ]
+
+    assert given
+    assert not [subnet for subnet, ends in given if {subnet.network_address, subnet.broadcast_address} & ends]
