@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -90,16 +91,19 @@ def looking(wait: PlannedWait, kubeconfig: str, context: str | None) -> Look:
 
     def look() -> Seen:
         try:
-            nodes: Any = client.CoreV1Api(api).list_node(label_selector=selector).items
-            listing: Any = client.CustomObjectsApi(api).list_namespaced_custom_object(
-                group, version, wait.namespace, wait.plural
+            # Plain JSON: making the client's objects of hundreds of nodes takes longer than the pause between looks.
+            listing: Any = client.CoreV1Api(api).list_node(label_selector=selector, _preload_content=False)
+            nodes: list[Any] = json.loads(listing.data)["items"]
+            listing = client.CustomObjectsApi(api).list_namespaced_custom_object(
+                group, version, wait.namespace, wait.plural, _preload_content=False
             )
+            states: list[Any] = json.loads(listing.data)["items"]
         except (client.ApiException, HTTPError):
             return Seen({}, {})
-        offered = {node.metadata.name: node.status.allocatable or {} for node in nodes}
+        offered = {node["metadata"]["name"]: node["status"].get("allocatable", {}) for node in nodes}
         return Seen(
             {name: resources for name, resources in offered.items() if resources.get(wait.having, "0") != "0"},
-            {item["metadata"]["name"]: item for item in listing["items"]},
+            {item["metadata"]["name"]: item for item in states},
         )
 
     return look

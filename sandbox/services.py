@@ -14,6 +14,11 @@ from sandbox.toolchain.build import Toolchain
 
 # KWOK, with a single client for all nodes and pods, and the two controllers are held back by the default rates
 _CLIENT_RATES = ("--kube-api-qps=300", "--kube-api-burst=600")
+# Seconds. A node that KWOK plays is lost only with KWOK; with the usual ones a few hundred nodes' leases alone keep a
+# processor busy.
+_LEASE, _GRACE = 200, 300
+# What a few hundred nodes and their pods cost is collecting garbage, if it is done as soon as usual.
+_COLLECTING = (("GOGC", "400"), ("GOMEMLIMIT", "1500MiB"))
 _SERVICE_ADDRESSES = "10.96.0.0/16"
 _POD_ADDRESSES = "10.244.0.0/16"
 
@@ -66,6 +71,7 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
             needs=("etcd",),
             ports=PORTS["kube-apiserver"],
             health="/readyz",
+            environment=_COLLECTING,
         ),
         Service(
             "kube-controller-manager",
@@ -76,12 +82,14 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
                 f"--secure-port={ports['kube-controller-manager']}",
                 # there is no cloud that hands out address ranges
                 "--controllers=*,-nodeipam",
+                f"--node-monitor-grace-period={_GRACE}s",
                 f"--service-account-private-key-file={pki.service_accounts}",
                 f"--root-ca-file={pki.ca}",
             ),
             needs=("kube-apiserver",),
             ports=PORTS["kube-controller-manager"],
             health="/healthz",
+            environment=_COLLECTING,
         ),
         Service(
             "kube-scheduler",
@@ -101,13 +109,13 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
                 str(toolchain.folder("kwok") / "kwok"),
                 f"--kubeconfig={home.kubeconfig}",
                 "--manage-all-nodes=true",
-                "--node-lease-duration-seconds=40",
+                f"--node-lease-duration-seconds={_LEASE}",
                 "--enable-crds=Stage",
                 f"--cidr={_POD_ADDRESSES}",
             ),
             needs=("kube-apiserver",),
             # else a kwok.yaml in the user's home folder would be read
-            environment=(("KWOK_WORKDIR", str(home.root / "kwok")),),
+            environment=(("KWOK_WORKDIR", str(home.root / "kwok")), *_COLLECTING),
         ),
     ]
     own = tuple(sorted((Path(__file__).parent / "hardware").glob("*.py")))
@@ -186,4 +194,6 @@ def _api_server(pki: Pki, ports: dict[str, int]) -> list[str]:
         f"--service-account-signing-key-file={pki.service_accounts}",
         f"--service-cluster-ip-range={_SERVICE_ADDRESSES}",
         "--profiling=false",
+        # over loopback compressing costs more than it saves
+        "--feature-gates=APIResponseCompression=false",
     ]

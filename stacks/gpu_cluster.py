@@ -51,9 +51,11 @@ def _fabric(plan: Plan, cluster: ClusterHandle, namespaces: After, gpu: GpuOpera
     provider = cluster.provider
     labelled: After = namespaces if gpu is None else (*namespaces, gpu.installed, gpu.ready)
     if plan.network_operator is not None:
-        ready = _network_operator(plan, plan.network_operator, cluster, namespaces, gpu)
+        functions = ready = _network_operator(plan, plan.network_operator, cluster, namespaces, gpu)
     elif plan.spiderpool is not None:
         ready = _spiderpool(plan, plan.spiderpool, cluster, labelled)
+        # Pools need the IPAM only, and are made while nodes get their virtual functions.
+        functions = _sriov(plan, cluster, (*labelled, *ready))
     else:
         return (*namespaces, *_host_preparation(plan, provider, labelled))
     if plan.reserved_ips:
@@ -69,7 +71,7 @@ def _fabric(plan: Plan, cluster: ClusterHandle, namespaces: After, gpu: GpuOpera
     )
     if plan.whereabouts is not None:
         plugins = (*plugins, Whereabouts("whereabouts", plan.whereabouts, provider, namespaces).installed)
-    before_networks = (*namespaces, *ready, *pools, *plugins)
+    before_networks = (*namespaces, *ready, *functions, *pools, *plugins)
     return FabricNetworks("networks", plan.networks, provider, before_networks).resources
 
 
@@ -100,7 +102,7 @@ def _network_operator(
 
 
 def _spiderpool(plan: Plan, chart: HelmRelease, cluster: ClusterHandle, labelled: After) -> After:
-    """Spiderpool on prepared nodes; gives what pools and networks come after.
+    """Spiderpool on prepared nodes; gives what pools come after.
 
     Its device plug-ins look for NICs when they start, so drivers, RDMA mode and link layer come first.
     """
@@ -109,8 +111,7 @@ def _spiderpool(plan: Plan, chart: HelmRelease, cluster: ClusterHandle, labelled
     if plan.ofed_driver is not None:
         before = (*before, OfedDriver("ofed-driver", plan.ofed_driver, provider, before).installed)
     before = (*before, *_on_nodes(plan, provider, before))
-    ready = Spiderpool("spiderpool", chart, plan.coordinator, provider, before).ready
-    return _sriov(plan, cluster, (*labelled, *ready)) or ready
+    return Spiderpool("spiderpool", chart, plan.coordinator, provider, before).ready
 
 
 def _sriov(plan: Plan, cluster: ClusterHandle, after: After) -> After:

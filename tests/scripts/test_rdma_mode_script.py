@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from fake_host import FakeHost
 
+pytestmark = pytest.mark.scripts
+
 OPTION = "modprobe.d/gpu-fabric-rdma.conf"
 
 

@@ -10,6 +10,8 @@ from unprepared_hosts import HOSTS, Settings, fabric_rule
 
 from fabric.plan.host.scripts import SCRIPTS, script
 
+pytestmark = pytest.mark.scripts
+
 
 @pytest.fixture
 def host(tmp_path: Path) -> FakeHost:

@@ -8,6 +8,8 @@ import pytest
 from fake_host import FakeHost
 from unprepared_hosts import Settings, nic_addresses
 
+pytestmark = pytest.mark.scripts
+
 UP = "BROADCAST,MULTICAST,UP,LOWER_UP 4200\n"
 
 

@@ -8,6 +8,8 @@ import pytest
 from fake_host import FakeHost
 from unprepared_hosts import ipoib
 
+pytestmark = pytest.mark.scripts
+
 KEPT = "modules-load.d/gpu-fabric-ipoib.conf"
 
 

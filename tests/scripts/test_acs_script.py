@@ -9,6 +9,8 @@ import pytest
 from fake_host import FakeHost
 from unprepared_hosts import acs
 
+pytestmark = pytest.mark.scripts
+
 
 @pytest.fixture
 def host(tmp_path: Path) -> FakeHost:

@@ -14,6 +14,8 @@ from fake_sysfs import FakeNode
 
 from fabric.plan.host import virtual_functions_script
 
+pytestmark = pytest.mark.scripts
+
 # Not in the order of their addresses: rail order is what counts.
 FIRST, SECOND = "0000:48:00.0", "0000:0c:00.0"
 PLUGIN = "network-operator/network-operator-sriov-device-plugin"

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from fake_host import FakeHost
 
+pytestmark = pytest.mark.scripts
+
 RANGE = {"FABRIC_RANGE": "172.16.0.0/16", "RULE_PRIORITY": "2000"}
 
 

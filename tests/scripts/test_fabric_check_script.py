@@ -11,6 +11,8 @@ import pytest
 
 import fabric.plan
 
+pytestmark = pytest.mark.scripts
+
 SCRIPT = Path(fabric.plan.__file__).with_name("fabric_check.sh")
 
 # Answers from files named after what is asked for: link, address, rule4, route6.main.

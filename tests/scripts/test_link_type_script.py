@@ -8,6 +8,8 @@ import pytest
 from fake_host import FakeHost
 from unprepared_hosts import FIRST, SECOND, Settings, link_type
 
+pytestmark = pytest.mark.scripts
+
 
 @pytest.fixture
 def host(tmp_path: Path) -> FakeHost:
