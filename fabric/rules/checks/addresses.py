@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabric.plan.addresses import AddressPlan, Refusal, not_stated, stated_ranges
+from fabric.plan.addresses.model import Growth
 from fabric.plan.case import Case, pool_shares
 from fabric.rules.registry import Problem, check
 from fabric.spec.network_types import IPNetwork
@@ -201,13 +202,23 @@ def a_growth_step_is_left(case: Case) -> Iterator[Problem]:
     """One more step of growth fits."""
     if isinstance(case.addresses, AddressPlan) and case.addresses.pools and not case.addresses.proof.growth.steps:
         growth = case.addresses.proof.growth
-        more = f"; a supernet of {growth.next_supernet} has" if growth.next_supernet else ""
         yield Problem(
             _at("supernet"),
             f"no room for {growth.step} more node{'s' if growth.step > 1 else ''}: {growth.ends_at} end at "
             f"{growth.max_nodes} nodes",
-            f"nothing to do if the cluster will not grow{more}",
+            f"nothing to do if the cluster will not grow{_larger_cut(case, growth)}",
         )
+
+
+def _larger_cut(case: Case, growth: Growth) -> str:
+    """What to write for more room, before addresses are given: it moves them."""
+    addressing = case.spec.fabric.addressing
+    if not growth.next_supernet or addressing.supernet is None:
+        return ""
+    keys = [] if addressing.prefix_length is None else [f"prefixLength: {growth.next_subnet.removeprefix('/')}"]
+    if int(growth.next_supernet.removeprefix("/")) < addressing.supernet.prefixlen:
+        keys.append(f"a supernet of {growth.next_supernet}")
+    return f"; else {' and '.join(keys)} before it is up, since it cuts anew" if keys else ""
 
 
 @check("ADR017")

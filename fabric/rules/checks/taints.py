@@ -17,7 +17,7 @@ from fabric.k8s.scheduling import Toleration
 from fabric.plan.case import Case
 from fabric.plan.plan import Plan
 from fabric.plan.records import PlannedObject
-from fabric.rules.chart_values import value_at
+from fabric.rules.chart_values import charts_in_use, value_at
 from fabric.rules.registry import Problem, check
 from fabric.spec import Taint
 from fabric.spec.places import Location, dotted
@@ -68,6 +68,17 @@ def software_tolerates_the_pools(case: Case) -> Iterator[Problem]:
                 f"{software.what} do not tolerate {', '.join(refused)}",
                 "list a toleration for every taint of the pools: {key: <key>, operator: Exists, effect: <effect>}",
             )
+
+
+@check("TNT003")
+def driver_containers_reach_the_pools(case: Case) -> Iterator[Problem]:
+    """The pods of the chart ofed-driver reach the GPU nodes, as far as is known."""
+    if "ofed-driver" in charts_in_use(case) and (taints := [taint for _, taint in _taints(case)]):
+        yield Problem(
+            dotted(("software", "ofedDriver")),
+            f"its chart is not known to have a key for tolerations, and the GPU nodes have the taint {taints[0].key}",
+            "look whether its DaemonSet has a pod on every GPU node; else install the drivers in the node image",
+        )
 
 
 def _taints(case: Case) -> Iterator[tuple[Location, Taint]]:

@@ -15,6 +15,7 @@ from rules.tables import bad, broken, good, irrelevant
 _OWN_TAINT = {"cluster.pools[0].taints": [{"key": "dedicated", "value": "training", "effect": "NoExecute"}]}
 _EVERYTHING = {"daemonsets": {"tolerations": [{"operator": "Exists"}]}}
 _PREPARED = {"fabric.hostPreparation": {"disableAcs": True}, "fabric.check": {}}
+_DRIVER = {"software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"}}
 
 CASES = (
     good("TNT001", "ib-sriov"),
@@ -89,4 +90,7 @@ CASES = (
         "software.gpuOperator.values": {"daemonsets": {"tolerations": []}},
     }),
     irrelevant("TNT002", "doks-h200"),
+    good("TNT003", "spiderpool-macvlan", {**_DRIVER, "cluster.pools[0].taints": []}),
+    bad("TNT003", "spiderpool-macvlan", _DRIVER, "software.ofedDriver"),
+    irrelevant("TNT003", "spiderpool-macvlan"),
 )  # fmt: skip
