@@ -24,9 +24,11 @@ DEV = project_root() / "Pulumi.dev.yaml"
 def planned_names(plan: Plan) -> set[str]:
     """Names under which the cluster knows what the plan makes, waits for and rolls."""
     waited = (plan.gpu_operator_ready, plan.policy_ready)
+    grouped = [entry for group in plan.node_pools for entry in group.objects]
     return {
         *(release.name for release in plan.releases),
-        *(entry.name for entry in plan.objects),
+        *(group.release.name for group in plan.node_pools),
+        *(entry.name for entry in plan.objects if entry not in grouped),
         *(readiness.name for readiness in waited if readiness is not None),
         *(rollout.daemon_set for rollout in plan.plugin_rollouts),
     }
