@@ -64,7 +64,7 @@ def assert_it_is_scheduled(sandbox: Sandbox, job: Object) -> None:
     sandbox.api.post(PODS, job)
     until(lambda: sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Running", "the job runs")
     sandbox.api.delete(f"{PODS}/job?gracePeriodSeconds=0")
-    until(lambda: not sandbox.items(PODS), "the job is gone")
+    until(lambda: "job" not in {pod["metadata"]["name"] for pod in sandbox.items(PODS)}, "the job is gone")
 
 
 def assert_whole_life(sandbox: Sandbox, resource: str, devices: int) -> None:
