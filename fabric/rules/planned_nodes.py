@@ -29,19 +29,9 @@ def labels_of_pools(case: Case) -> tuple[dict[str, str], ...]:
     return tuple(found)
 
 
-def host_jobs(case: Case) -> tuple[str, ...]:
-    """The jobs of `fabric.hostPreparation` that are asked for, as the stack file writes them."""
-    wanted = case.spec.fabric.host_preparation
-    jobs = {
-        "fabricRule": wanted.fabric_rule,
-        "addresses": wanted.addresses,
-        "lossless": wanted.lossless is not None,
-        "disableAcs": wanted.disable_acs,
-        "rdmaMode": wanted.rdma_mode,
-        "linkType": wanted.link_type is not None,
-        "ipoib": wanted.ipoib,
-    }
-    return tuple(job for job, asked in jobs.items() if asked)
+def rails_without_address(group: NodeGroup) -> str:
+    """The numbers of the rails whose NIC's PCI address is not known, with commas; empty where all are."""
+    return ", ".join(str(rail) for rail, nic in enumerate(group.shape.nics) if nic.pci is None)
 
 
 def sets_rdma_mode(case: Case) -> str | None:

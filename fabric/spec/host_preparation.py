@@ -76,9 +76,17 @@ class HostPreparation(FrozenModel):
 
     @property
     def jobs(self) -> tuple[str, ...]:
-        """The jobs that are asked for, by the names of their fields."""
-        fields = ("link_type", "rdma_mode", "ipoib", "disable_acs", "fabric_rule", "lossless", "addresses")
-        return tuple(name for name in fields if getattr(self, name) not in (None, False))
+        """The jobs that are asked for, as the stack file writes them."""
+        asked = {
+            "fabricRule": self.fabric_rule,
+            "addresses": self.addresses,
+            "lossless": self.lossless is not None,
+            "disableAcs": self.disable_acs,
+            "rdmaMode": self.rdma_mode,
+            "linkType": self.link_type is not None,
+            "ipoib": self.ipoib,
+        }
+        return tuple(job for job, wanted in asked.items() if wanted)
 
 
 class FabricCheck(FrozenModel):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabric.plan.case import Case
-from fabric.rules.planned_nodes import host_jobs, prepares_rdma_mode, sets_rdma_mode
+from fabric.rules.planned_nodes import prepares_rdma_mode, rails_without_address, sets_rdma_mode
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
 
@@ -21,7 +21,7 @@ def _job(name: str) -> str:
 @check("HPR001")
 def hosts_are_the_stacks_to_prepare(case: Case) -> Iterator[Problem]:
     """Nodes are prepared only where nobody else does it."""
-    jobs = host_jobs(case)
+    jobs = case.spec.fabric.host_preparation.jobs
     if jobs and "doks" in (case.choices.provider, case.choices.manager):
         yield Problem(
             dotted(_AT),
@@ -33,20 +33,20 @@ def hosts_are_the_stacks_to_prepare(case: Case) -> Iterator[Problem]:
 @check("HPR002")
 def dry_runs_have_jobs(case: Case) -> Iterator[Problem]:
     """A dry run is asked for only together with a job."""
-    if case.spec.fabric.host_preparation.dry_run and not host_jobs(case):
+    if case.spec.fabric.host_preparation.dry_run and not case.spec.fabric.host_preparation.jobs:
         yield Problem(_job("dryRun"), "it has no effect: no job is asked for", "add a job, or leave it out")
 
 
 @check("HPR005")
 def jobs_find_the_interfaces(case: Case) -> Iterator[Problem]:
     """Jobs that look for the rails' interfaces are told all of them."""
-    jobs = [job for job in host_jobs(case) if job in _BY_INTERFACE]
+    jobs = [job for job in case.spec.fabric.host_preparation.jobs if job in _BY_INTERFACE]
     for group in case.groups if jobs else ():
         lacking = [str(rail) for rail, nic in enumerate(group.shape.nics) if nic.interface is None]
         if lacking:
             yield Problem(
                 dotted(("fabric", "rails")),
-                f"{group.shape.name} does not state the interface of rail {', '.join(lacking)}, and hostPreparation "
+                f"{group.shape.name} does not state the interface of rail {lacking}, and hostPreparation "
                 f"({_and(jobs)}) goes by it",
                 "add rails: one entry {rail: <number>, interface: <as on the nodes>} for each, or describe the machine "
                 "under cluster.shapes",
@@ -110,11 +110,10 @@ def link_types_are_of_known_nics(case: Case) -> Iterator[Problem]:
     if case.spec.fabric.host_preparation.link_type is None:
         return
     for group in case.groups:
-        lacking = [str(rail) for rail, nic in enumerate(group.shape.nics) if nic.pci is None]
-        if lacking:
+        if lacking := rails_without_address(group):
             yield Problem(
                 dotted(("fabric", "rails")),
-                f"{group.shape.name} does not state the PCI address of rail {', '.join(lacking)}, and hostPreparation "
+                f"{group.shape.name} does not state the PCI address of rail {lacking}, and hostPreparation "
                 "(linkType) goes by it",
                 "add rails: one entry {rail: <number>, pci: <as on the nodes>} for each, or leave linkType out",
             )
@@ -162,7 +161,7 @@ def nics_stay_on_the_host(case: Case) -> Iterator[Problem]:
     row = case.choices.row
     if row is None or row.access != "physical" or row.manager == "doks":
         return
-    for job in host_jobs(case):
+    for job in case.spec.fabric.host_preparation.jobs:
         if job in _BY_INTERFACE:
             yield Problem(
                 _job(job),

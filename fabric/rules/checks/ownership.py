@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fabric.k8s.mellanox import NIC_LABEL
 from fabric.plan.case import Case
 from fabric.rules.chart_values import Charts, ChartValues, charts_in_use, value_at
-from fabric.rules.planned_nodes import group_of, host_jobs
+from fabric.rules.planned_nodes import group_of
 from fabric.rules.registry import Problem, check
 from fabric.spec import DoksCluster
 from fabric.spec.cluster import Component
@@ -199,7 +199,7 @@ def gpu_nodes_are_told_apart(case: Case) -> Iterator[Problem]:
     if {"gpu-operator", "network-operator"} & set(charts) or _discoveries(case, charts):
         return
     parts = {
-        "fabric.hostPreparation": bool(host_jobs(case)),
+        "fabric.hostPreparation": bool(case.spec.fabric.host_preparation.jobs),
         "the SR-IOV operator": case.choices.by_sriov_operator,
         "fabric.check": case.spec.fabric.check is not None and case.choices.model != "host-network",
     }

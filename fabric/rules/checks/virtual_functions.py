@@ -9,7 +9,7 @@ from fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from fabric.plan.case import Case
 from fabric.plan.rails import group_rails, one_resource
 from fabric.rules.clashes import Stated, clashes
-from fabric.rules.planned_nodes import host_jobs, labels_of_pools
+from fabric.rules.planned_nodes import labels_of_pools, rails_without_address
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
 
@@ -43,11 +43,10 @@ def script_knows_the_nics(case: Case) -> Iterator[Problem]:
     if case.choices.virtual_functions != "daemon-set":
         return
     for group in case.groups:
-        lacking = [str(rail) for rail, nic in enumerate(group.shape.nics) if nic.pci is None]
-        if lacking:
+        if lacking := rails_without_address(group):
             yield Problem(
                 dotted(("fabric", "rails")),
-                f"{group.shape.name} does not state the PCI address of rail {', '.join(lacking)}, and the script finds "
+                f"{group.shape.name} does not state the PCI address of rail {lacking}, and the script finds "
                 "its NICs by nothing else",
                 "add rails: one entry {rail: <number>, pci: <as on the nodes>} for each, or describe the machine under "
                 "cluster.shapes, or write virtualFunctions: sriov-operator",
@@ -122,7 +121,7 @@ def infiniband_functions_get_guids(case: Case) -> Iterator[Problem]:
 @check("VFN008")
 def image_has_a_daemon_set(case: Case) -> Iterator[Problem]:
     """An image for this project's scripts is named only where one runs."""
-    runs = case.choices.virtual_functions == "daemon-set" or host_jobs(case)
+    runs = case.choices.virtual_functions == "daemon-set" or case.spec.fabric.host_preparation.jobs
     if case.spec.software.host_image is not None and not runs:
         yield Problem(
             dotted(("software", "hostImage")),
