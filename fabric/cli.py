@@ -1,4 +1,4 @@
-"""`python -m fabric`: plan and explain, with no cloud and no engine.
+"""`python -m fabric`: plan, lint and explain, with no cloud and no engine.
 
 Exit status: 0 good, 1 findings that the command was asked to judge, 2 bad input or usage.
 """
@@ -14,7 +14,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 from rich.console import Console
 
+from fabric.attach import AttachError, InputError, Wishes, attach_text, read_contract, said_place
 from fabric.catalog import catalog
+from fabric.nccl.dialect import Library
+from fabric.nccl.lint import Linter, lint_files, report_lines
 from fabric.nccl.topology import topology_xml
 from fabric.plan import FabricContract
 from fabric.prepare import prepare_stack
@@ -111,6 +114,89 @@ def topology(shape: Annotated[str, typer.Argument(help="a shape of the catalog")
 
 
 @app.command()
+def lint(
+    files: Annotated[list[Path], typer.Argument(help="NCCL topology files")],
+    as_json: AsJson = False,
+    nccl: Annotated[str | None, typer.Option(help="the release that reads them; without it, any release")] = None,
+    shape: Annotated[str | None, typer.Option(help="the catalog's shape that they are for")] = None,
+    library: Annotated[Library | None, typer.Option(help="who reads them; the shape's, or else nccl")] = None,
+    dump: Annotated[Path | None, typer.Option(help="what NCCL_TOPO_DUMP_FILE wrote on such a machine")] = None,
+) -> None:
+    """Judge NCCL topology files: what NCCL makes of them, line by line."""
+    known = None
+    if shape is not None and (known := catalog().find(shape)) is None:
+        _refuse(f"no shape {shape!r}: {nearest(shape, catalog().shapes)}`python -m fabric shapes` lists them")
+    try:
+        linter = Linter.of(library, nccl, known, None if dump is None else dump.read_bytes())
+        report = lint_files({_printable(file): file.read_bytes() for file in files}, linter)
+    except OSError as error:
+        _refuse(f"{error.filename}: {error.strerror}")
+    except ValueError as error:
+        _refuse(str(error))
+    print(report.model_dump_json(by_alias=True, indent=2) if as_json else "\n".join(report_lines(report)))
+    if report.errors or report.warnings:
+        raise typer.Exit(1)
+
+
+@app.command()
+def attach(
+    file: Annotated[str, typer.Argument(help="workload manifests, YAML or JSON; - for standard input")],
+    stack: Annotated[
+        str | None,
+        typer.Option("-s", "--stack", help="the stack whose fabric it is [default: dev]", show_default=False),
+    ] = None,
+    contract: Annotated[
+        str | None, typer.Option("--contract", help="its outputs as JSON instead, from `make outputs`; - for stdin")
+    ] = None,
+    container: Annotated[
+        list[str] | None,
+        typer.Option("-c", "--container", help="container, role, or role/container that gets it; more than once"),
+    ] = None,
+    namespace: Annotated[
+        str | None,
+        typer.Option("-n", "--namespace", help="namespace of manifests that name none; default where none is said"),
+    ] = None,
+    queue: Annotated[str | None, typer.Option("--queue", help="queue of Kueue, or of Volcano for its own jobs")] = None,
+) -> None:
+    """Print workload manifests with the fabric attached: networks, devices, files, settings; the rest as it was."""
+    if stack is not None and contract is not None:
+        _refuse("the contract comes from --stack or from --contract, not from both")
+    if file == contract:
+        _refuse("manifests and contract cannot be the same file")
+    try:
+        known = _workload_contract(stack or "dev") if contract is None else read_contract(_text_of(contract))
+    except InputError as error:
+        _refuse(f"{contract}: {error}")
+    try:
+        attached = attach_text(_text_of(file), known, Wishes(tuple(container or ()), namespace, queue))
+    except InputError as error:
+        _refuse(f"{file}: {error}; nothing was attached")
+    except AttachError as error:
+        _say(error.explanation(file))
+        raise typer.Exit(1) from None
+    for note in attached.notes:
+        _say(f"{file}: {said_place(note.document, note.path)}: {note.message}")
+    sys.stdout.write(attached.text)
+
+
+def _workload_contract(stack: str) -> FabricContract:
+    try:
+        return prepare_stack(stack, Path.cwd()).workload
+    except ConfigurationError as error:
+        _refuse(str(error))
+
+
+def _text_of(file: str) -> str:
+    """A file as it is, line ends included; - is standard input."""
+    try:
+        return (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
+    except OSError as error:
+        _refuse(f"{file}: {error.strerror}")
+    except UnicodeDecodeError:
+        _refuse(f"{file}: no UTF-8 text")
+
+
+@app.command()
 def shapes(
     name: Annotated[str | None, typer.Argument(help="show everything about this one")] = None,
     provider: Annotated[Provider | None, typer.Option(help="only what this provider offers")] = None,
@@ -168,10 +254,19 @@ def reference(
     sys.stdout.write(_PAGES[of]())
 
 
+def _printable(path: Path) -> str:
+    """A path as text that can be printed, whatever bytes its name has."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
+
+
 def _print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
-def _refuse(message: str) -> NoReturn:
+def _say(message: str) -> None:
     Console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
+
+
+def _refuse(message: str) -> NoReturn:
+    _say(message)
     raise typer.Exit(2)

@@ -31,6 +31,7 @@ TESTED_WHERE_READ = {
     "CLU001": "unit/test_kubeconfig.py",
     "CLU003": "unit/test_prepare.py",
     "SUP007": "components/test_refusals.py",
+    **{name: "unit/topology_cases.py" for name, rule in rules().items() if rule.group == "topology"},
 }
 
 

@@ -1,0 +1,131 @@
+"""What ties a file to one machine, one job or one release, and attributes that do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabric.nccl.dialect import Library, attributes_since, dialect_table
+from fabric.nccl.lint.file import File, is_gpu, is_nic, kind_of, pci_above, several
+from fabric.nccl.lint.report import LineFinding, finding, shown
+from fabric.nccl.reading import Element, c_integer
+from fabric.spec.suggestion import nearest
+
+_FOUND_BY_NCCL = ("gpu", "nic", "net", "nvlink", "c2c", "xgmi", "pcilink")
+
+
+def portability(file: File) -> Iterator[LineFinding]:
+    """What should not be in a file that others are to use, unless it is published so for the machine."""
+    yield from _pinned(file)
+    yield from _found_anyway(file)
+    yield from _newer(file)
+    yield from _unknown(file)
+    yield from _kept(file)
+    yield from _required(file)
+    yield from _port_speeds(file)
+
+
+def _pinned(file: File) -> Iterator[LineFinding]:
+    for name, attributes in dialect_table().pinned.items():
+        for attribute in attributes:
+            holders = [element for element in file.reading.of(name) if attribute in element.values]
+            unlike = [element for element in holders if not _as_published(file, element, attribute)]
+            if not unlike:
+                continue
+            message = f"`{attribute}` of `{name}` fixes the file to one machine{several(unlike)}"
+            remedy = "leave it out: NCCL fills it in"
+            twin = file.published_twin(unlike[0])
+            if file.published is not None and twin is not None:
+                value = shown(unlike[0].get(attribute))
+                message = f"`{attribute}` of `{name}` is {value}, other than published for {file.published.shape.name}"
+            yield finding("TOP038", file.line(unlike[0], attribute), message, remedy)
+
+
+def _as_published(file: File, element: Element, attribute: str) -> bool:
+    twin = file.published_twin(element)
+    if twin is None:
+        return _is_misplaced(file, element)
+    if element.name == "net":
+        # Ports are told apart by their number; what identifies an adapter was made up, so any value will do.
+        published = [net.get("dev") for nic in twin.below("nic") for net in nic.below("net")]
+        return attribute == "guid" or element.get("dev") in published
+    return any(each.get(attribute) == element.get(attribute) for each in twin.below(element.name))
+
+
+def _found_anyway(file: File) -> Iterator[LineFinding]:
+    for name in _FOUND_BY_NCCL:
+        unlike = [element for element in file.reading.of(name) if not _has_published_place(file, element)]
+        if unlike:
+            message = f"`{name}` in the file: NCCL then no longer looks for itself{several(unlike)}"
+            remedy = "leave it out; `cpu` and `pci` are all that a file needs"
+            yield finding("TOP039", file.line(unlike[0]), message, remedy)
+
+
+def _is_misplaced(file: File, element: Element) -> bool:
+    """Whether it hangs below an address that the shape does not have, which is a finding of its own."""
+    return file.published is not None and any(is_gpu(above) or is_nic(above) for above in pci_above(element))
+
+
+def _has_published_place(file: File, element: Element) -> bool:
+    twin = file.published_twin(element)
+    if twin is None or file.published is None:
+        return _is_misplaced(file, element)
+    return kind_of(element) in file.published.held[twin.get("busid")]
+
+
+def _newer(file: File) -> Iterator[LineFinding]:
+    version = file.dialect.version
+    for name in ("net", "gpu"):
+        for attribute, since in attributes_since(name).items():
+            holders = [element for element in file.reading.of(name) if attribute in element.values]
+            if holders and (version is None or not version.has_reached(since)):
+                message = f"`{attribute}` of `{name}` needs {file.dialect.name} {since}{several(holders)}"
+                remedy = "leave it out, or name the release that reads the file with --nccl"
+                if version is not None:
+                    message = f"{message}; {version} does not know it"
+                    remedy = "leave it out, or use the newer release"
+                yield finding("TOP043", file.line(holders[0], attribute), message, remedy)
+
+
+def _unknown(file: File) -> Iterator[LineFinding]:
+    """Attributes that NCCL does not read; RCCL has some of its own, which are not looked at."""
+    if file.dialect.library is not Library.NCCL:
+        return
+    known = dialect_table().attributes
+    may_stand = {name: {"", "keep", *attributes} for name, attributes in known.items()}
+    seen: set[tuple[str, str]] = set()
+    for element in file.reading.elements:
+        for attribute in sorted(element.values.keys() - may_stand[element.name]):
+            key = (element.name, attribute)
+            if key in seen:
+                continue
+            seen.add(key)
+            message = f"`{element.name}` has no attribute {shown(attribute)}: it does nothing"
+            allowed = ", ".join(known[element.name]) or "none"
+            remedy = f"{nearest(attribute, known[element.name])}allowed: {allowed}"
+            yield finding("TOP049", file.line(element, attribute), message, remedy)
+
+
+def _kept(file: File) -> Iterator[LineFinding]:
+    kept = [element for element in file.reading.elements if "keep" in element.values]
+    if kept:
+        message = f"`keep` holds a branch that no device of the job uses{several(kept)}"
+        yield finding("TOP045", file.line(kept[0], "keep"), message, "leave it out, and let NCCL trim the tree")
+
+
+def _required(file: File) -> Iterator[LineFinding]:
+    for name, needed in dialect_table().required.items():
+        for element in file.reading.of(name):
+            if missing := [attribute for attribute in needed if attribute not in element.values]:
+                message = f"`{name}` without {', '.join(missing)}: {file.dialect.name} stops there"
+                yield finding("TOP050", file.line(element), message, "write it, or leave the element out")
+
+
+def _port_speeds(file: File) -> Iterator[LineFinding]:
+    published = {net.get("speed") for net in file.published.reading.of("net")} if file.published else set()
+    for net in file.reading.of("net"):
+        text = net.values.get("speed")
+        if text is None or text in published or c_integer(text) in dialect_table().port_speeds:
+            continue
+        message = f"speed {shown(text)} is no rate of a port, in Mb/s: NCCL plans with it all the same"
+        remedy = "write the port's rate, such as 400000, or leave it out"
+        yield finding("TOP041", file.line(net, "speed"), message, remedy)

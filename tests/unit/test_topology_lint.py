@@ -1,0 +1,310 @@
+"""The linter of NCCL topology files: every rule, every release, both libraries, and any bytes."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from published_topologies import SHAPES
+from topology_cases import CASES, Case
+from topology_edits_content import nics_swapped
+from topology_texts import LEAN, Edit, after, bridge, bridges, full, match, on, put
+
+from fabric.catalog import catalog
+from fabric.nccl.dialect import Library
+from fabric.nccl.lint import FileReport, Linter, lint_files
+from fabric.rules import rules
+
+CPU = 'modelid="143">\n'
+NIC = "0000:0c:00.0"
+
+
+def report_of(text: str, linter: Linter | None = None) -> FileReport:
+    return (linter or Linter.of()).lint("topo.xml", text.encode())
+
+
+def ids_in(text: str, linter: Linter | None = None) -> set[str]:
+    return {found.id for found in report_of(text, linter).findings}
+
+
+def linter_for(case: Case) -> Linter:
+    shape = catalog().shapes[case.shape] if case.shape else None
+    return Linter.of(shape=shape, dump=case.dump.encode() if case.dump else None)
+
+
+def lean(text: str) -> str:
+    """A full file without what NCCL finds by itself."""
+    for name in ("nvlink", "net"):
+        text = re.sub(rf" *<{name} [^>]*/>\n", "", text)
+    for name in ("gpu", "nic"):
+        text = re.sub(rf" *<{name}[^>]*>\n *</{name}>\n", "", text)
+    return text
+
+
+def test_every_rule_about_topology_files_has_a_case() -> None:
+    assert [case.rule for case in CASES] == [name for name, rule in rules().items() if rule.group == "topology"]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+def test_a_rule_finds_what_breaks_it(case: Case) -> None:
+    found = ids_in(case.bad(case.text), linter_for(case))
+
+    assert case.rule in found
+    assert found == {case.rule} or not case.alone
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+def test_a_rule_is_silent_where_it_is_kept(case: Case) -> None:
+    found = ids_in(case.good(case.text), linter_for(case))
+
+    assert case.rule not in found
+    assert not found or not case.alone
+
+
+@pytest.mark.parametrize("version", [None, "2.18.3", "2.21.5", "2.25.1", "2.27.3", "2.29.7", "2.30.7"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_programs_own_files_have_no_findings(name: str, version: str | None) -> None:
+    shape = catalog().shapes[name]
+
+    assert set(SHAPES) == set(catalog().topologies)
+    assert ids_in(full(name), Linter.of(version=version)) == set()
+    assert ids_in(full(name), Linter.of(version=version, shape=shape)) == set()
+    assert ids_in(full(name), Linter.of(shape=shape, dump=full(name).encode())) == set()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_cpu_and_pci_alone_make_a_good_file_of_a_shape(name: str) -> None:
+    text = lean(full(name))
+
+    assert "<gpu" not in text
+    assert "<net" not in text
+    assert ids_in(text, Linter.of(shape=catalog().shapes[name])) == set()
+
+
+@pytest.mark.parametrize("name", ["BM.GPU4.8", "BM.GPU.A100-v2.8"])
+def test_masks_whose_first_group_is_short_everywhere_are_as_kernels_print_them(name: str) -> None:
+    shortened = full(name).replace('affinity="00000000,', 'affinity="000000,')
+
+    assert ids_in(shortened, Linter.of(shape=catalog().shapes[name])) == set()
+
+
+def test_a_finding_names_its_line_and_says_what_to_write() -> None:
+    text = put("0000:0f", "0000:0F")(LEAN)
+    found = report_of(text).findings[0]
+
+    assert text.splitlines()[found.line - 1].count("0000:0F:00.0") == 1
+    assert found.message.startswith("busid '0000:0F:00.0'")
+    assert found.remedy == "write dddd:bb:dd.f in lower case, such as 0000:0c:00.0"
+
+
+def test_findings_come_in_the_order_of_the_lines() -> None:
+    text = put('numaid="1"', 'numaid="x"')(put("0000:0f", "0000:0F")(put("32.0 GT/s PCIe", "Gen5")(LEAN)))
+    lines = [found.line for found in report_of(text).findings]
+
+    assert len(lines) == 3
+    assert lines == sorted(lines)
+
+
+@pytest.mark.parametrize(("version", "holds"), [("2.20.5", 31), ("2.21.5", 127), ("2.25.1", 128), (None, 31)])
+def test_how_much_an_element_holds_depends_on_the_release(version: str | None, holds: int) -> None:
+    """A switch counts as linked to the place above it, and releases before 2.25 hold as many links as elements."""
+    linter = Linter.of(version=version)
+
+    for held, found in ((holds, set()), (holds + 1, {"TOP013"})):
+        text = after(CPU, bridge(500, "".join(bridge(number) for number in range(held))))(LEAN)
+        assert ids_in(text, linter) - {"TOP014"} == found
+
+
+@pytest.mark.parametrize(
+    ("version", "accepted"), [("2.20.5", True), ("2.21.5", False), ("2.30.7", False), (None, False)]
+)
+def test_how_many_elements_a_file_has_depends_on_the_release(version: str | None, accepted: bool) -> None:
+    report = report_of(after(CPU, bridges(25, 9))(LEAN), Linter.of(version=version))
+
+    assert report.accepted is accepted
+    assert {found.id for found in report.findings} == (set() if accepted else {"TOP012"})
+
+
+def test_the_last_element_that_is_held_is_the_255th() -> None:
+    """The reader looks for room before it reads the closing tag of the root."""
+    of_249 = after(CPU, bridges(24, 9))(LEAN)
+    of_255, of_256 = (after(CPU, "".join(map(bridge, range(900, 900 + more))))(of_249) for more in (6, 7))
+
+    assert (report_of(of_255).accepted, report_of(of_255).nodes) == (True, 255)
+    assert not report_of(of_256).accepted
+
+
+@pytest.mark.parametrize(
+    ("version", "accepted", "rule"), [("2.26.5", False, "TOP004"), ("2.27.3", True, None), (None, True, "TOP004")]
+)
+def test_single_quotes_are_for_releases_from_2_27_on(version: str | None, accepted: bool, rule: str | None) -> None:
+    report = report_of(LEAN.replace('"', "'"), Linter.of(version=version))
+
+    assert report.accepted is accepted
+    assert {found.id for found in report.findings} == ({rule} if rule else set())
+
+
+def test_before_2_27_a_single_quote_may_hide_the_attribute_behind_it() -> None:
+    report = report_of(match('arch="x86_64" vendor="', "arch='x86_64' vendor=\"")(LEAN), Linter.of(version="2.26.5"))
+
+    assert [found.id for found in report.findings] == ["TOP003"]
+
+
+@pytest.mark.parametrize(("version", "found"), [("2.30.7", False), ("2.30.4", True), (None, True)])
+def test_rails_are_for_releases_that_know_them(version: str | None, found: bool) -> None:
+    text = full("BM.GPU.H100.8").replace(' port="1"', ' rail="0" port="1"')
+
+    assert ids_in(text, Linter.of(version=version)) == ({"TOP043"} if found else set())
+
+
+@pytest.mark.parametrize("version", ["1.9", "3.0", "latest", ""])
+def test_what_is_no_version_of_nccl_is_refused(version: str) -> None:
+    with pytest.raises(ValueError, match="no version"):
+        Linter.of(version=version)
+
+
+def test_each_library_refuses_the_format_of_the_other() -> None:
+    rccl = LEAN.replace('version="1"', 'version="2"')
+
+    assert ids_in(rccl) == ids_in(LEAN, Linter.of(Library.RCCL)) == {"TOP009"}
+    assert ids_in(rccl, Linter.of(Library.RCCL)) == set()
+
+
+def test_a_shape_with_gpus_of_amd_is_for_rccl_unless_said_otherwise() -> None:
+    shape = catalog().shapes["BM.GPU.MI300X.8"]
+
+    assert Linter.of(shape=shape).dialect.library is Library.RCCL
+    assert Linter.of(Library.NCCL, shape=shape).dialect.library is Library.NCCL
+
+
+def test_rccls_links_are_read_by_rccl_alone() -> None:
+    with_links = on("0000:0f:00.0", put("/>", '>\n<gpu>\n<xgmi target="0" count="1"/>\n</gpu>\n</pci>'))(LEAN)
+
+    assert "TOP016" in ids_in(with_links)
+    assert ids_in(put('version="1"', 'version="2"')(with_links), Linter.of(Library.RCCL)) == {"TOP039"}
+
+
+def test_what_is_pinned_is_found_where_no_published_file_has_it() -> None:
+    other = full("BM.GPU.H100.8").replace("0000:0f:", "0000:0e:")
+
+    assert ids_in(other) == {"TOP034", "TOP038", "TOP039", "TOP041"}
+
+
+def test_a_shape_without_a_published_tree_is_held_to_its_addresses_and_nearest_gpus() -> None:
+    linter = Linter.of(shape=catalog().shapes["BM.GPU.B4.8"])
+    text = lean(full("BM.GPU.A100-v2.8"))
+
+    assert ids_in(text, linter) == set()
+    assert ids_in(nics_swapped(text), linter) == {"TOP037"}
+    assert ids_in(lean(full("BM.GPU4.8")), linter) == {"TOP036"}
+
+
+def test_a_shape_without_addresses_is_held_to_its_number_of_gpus() -> None:
+    linter = Linter.of(shape=catalog().shapes["gpu-h100x8-640gb-contracted"])
+
+    assert ids_in(lean(full("BM.GPU.H100.8")), linter) == set()
+    assert ids_in(LEAN, linter) == {"TOP036"}
+
+
+def test_gpus_of_amd_that_the_file_does_not_tell_apart_are_not_counted() -> None:
+    linter = Linter.of(shape=catalog().shapes["server.mi300x.8"])
+    rccl = LEAN.replace('version="1"', 'version="2"')
+
+    assert ids_in(rccl, linter) == {"TOP036"}
+    assert ids_in(rccl.replace("0x030200", "0x120000"), linter) == set()
+
+
+def test_the_shapes_line_rate_counts_where_the_file_has_no_ports() -> None:
+    shape = catalog().shapes["server.dgx-h100.8"]
+    busid = shape.nics[0].pci
+    assert busid is not None
+    slow = f'<pci busid="{busid}" class="0x020000" link_speed="16.0 GT/s PCIe" link_width="16"/>\n'
+
+    assert "TOP034" in ids_in(after(CPU, slow)(LEAN), Linter.of(shape=shape))
+    assert "TOP034" not in ids_in(after(CPU, slow.replace("16.0", "32.0"))(LEAN), Linter.of(shape=shape))
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (put("0000:0c", "0000:0d"), {"not in the dump", "of the dump is not in the file"}),
+        (put('numaid="0"', 'numaid="3"'), {"in the dump, below NUMA node '0'"}),
+    ],
+)
+def test_a_dump_shows_what_is_missing_and_what_hangs_elsewhere(edit: Edit, said: set[str]) -> None:
+    messages = [found.message for found in report_of(edit(LEAN), Linter.of(dump=LEAN.encode())).findings]
+
+    assert all(any(part in message for message in messages) for part in said)
+
+
+@pytest.mark.parametrize("dump", ["", "<?xml version='1.0'?>", LEAN.replace('version="1"', 'version="2"')])
+def test_what_is_no_dump_is_refused(dump: str) -> None:
+    with pytest.raises(ValueError, match="the dump is no topology file of NCCL"):
+        Linter.of(dump=dump.encode())
+
+
+def test_a_report_counts_and_names_what_was_asked() -> None:
+    files = {"good.xml": LEAN.encode(), "bad.xml": put('1">', '1" >')(put("0000:0f", "0000:0F")(LEAN)).encode()}
+    report = lint_files(files, Linter.of(version="2.27.3"))
+
+    assert (report.library, report.nccl, report.shape) == ("nccl", "2.27.3", None)
+    assert (report.errors, report.warnings) == (1, 1)
+    assert [(file.file, file.accepted, len(file.findings)) for file in report.files] == [
+        ("good.xml", True, 0),
+        ("bad.xml", True, 2),
+    ]
+
+
+@cache
+def linters() -> tuple[Linter, ...]:
+    shape = catalog().shapes["BM.GPU.H100.8"]
+    return (
+        Linter.of(),
+        Linter.of(version="2.18.3"),
+        Linter.of(Library.RCCL),
+        Linter.of(shape=shape, dump=full("BM.GPU.H100.8").encode()),
+        Linter.of(shape=catalog().shapes["BM.GPU.B4.8"]),
+    )
+
+
+PIECES = ["<", ">", "/", " ", "=", '"', "'", "\n", "\t", "\0", "!--", "-->", "?", "&lt;", "system", "cpu", "pci", "nic"]
+PIECES += ["net", "gpu", 'version="1"', 'busid="0000:0f:00.0"', "affinity", 'numaid="0"', "\xe9", "x" * 254, "9" * 5000]
+
+
+@given(st.one_of(st.binary(max_size=200), st.lists(st.sampled_from(PIECES), max_size=40).map("".join).map(str.encode)))
+@settings(max_examples=200, deadline=None)
+def test_any_bytes_get_a_verdict(data: bytes) -> None:
+    for linter in linters():
+        report = linter.lint("any", data)
+        assert report.accepted or len(report.findings) == 1
+        assert all(1 <= found.line <= data.count(b"\n") + 1 for found in report.findings)
+        assert all(f"{found.message}{found.remedy}".isprintable() for found in report.findings)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """A good file with some bytes taken out, put in or exchanged."""
+    data = draw(st.sampled_from([LEAN, full("BM.GPU.H100.8")])).encode()
+    for _ in range(draw(st.integers(1, 4))):
+        begin = draw(st.integers(0, len(data)))
+        end = begin + draw(st.integers(0, 30))
+        data = data[:begin] + draw(st.sampled_from(PIECES)).encode() + data[end:]
+    return data
+
+
+@given(damaged())
+@settings(max_examples=100, deadline=None)
+def test_a_damaged_file_gets_a_verdict(data: bytes) -> None:
+    for linter in linters():
+        report = linter.lint("damaged", data)
+        assert report.accepted or len(report.findings) == 1
+
+
+@pytest.mark.parametrize(
+    "data", [b"<" * 9000, b"<a>" * 9000, b"<system version='1'>" + b"<x y='1'>" * 9000, b"<cpu " * 9000]
+)
+def test_deep_nesting_gets_a_verdict(data: bytes) -> None:
+    assert not Linter.of().lint("deep", data).accepted

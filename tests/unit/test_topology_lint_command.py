@@ -1,0 +1,103 @@
+"""`python -m fabric lint`: findings on stdout, refusals on stderr, exit status 0, 1 or 2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from topology_texts import LEAN, full, put
+from typer.testing import CliRunner, Result
+
+from fabric.cli import app
+from fabric.nccl.lint import LintReport
+
+BAD = put("0000:0f", "0000:0F")(put(' arch="', '  arch="')(LEAN))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a good, a bad and a refused file, as the current one."""
+    monkeypatch.chdir(tmp_path)
+    texts = {"good": LEAN, "bad": BAD, "refused": f"<?xml version='1.0'?>\n{LEAN}", "h100": full("BM.GPU.H100.8")}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.xml").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def lint(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["lint", *arguments])
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_good_file_is_exit_status_0() -> None:
+    result = lint("good.xml")
+
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "1 file: no findings\n", "")
+
+
+@pytest.mark.usefixtures("folder")
+def test_findings_are_exit_status_1_each_with_file_line_rule_and_remedy() -> None:
+    result = lint("good.xml", "bad.xml", "refused.xml")
+
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert result.stdout.splitlines() == [
+        "bad.xml:2: warning TOP020: a space too many in <cpu> takes the place of an attribute",
+        "    -> write one space between attributes and none before the end",
+        "bad.xml:4: error TOP028: busid '0000:0F:00.0': it never equals a device's, and NCCL drops what hangs here",
+        "    -> write dddd:bb:dd.f in lower case, such as 0000:0c:00.0",
+        "refused.xml:1: error TOP001: an XML declaration, which stops the reader",
+        "    -> leave it out: the file begins with <system ...>",
+        "3 files: 2 errors, 1 warning",
+    ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_json_says_the_same_in_a_form_of_its_own() -> None:
+    result = lint("bad.xml", "good.xml", "--json", "--nccl", "2.27.3", "--library", "nccl")
+    report = LintReport.model_validate_json(result.stdout)
+
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert json.loads(result.stdout)["schemaVersion"] == "v1"
+    assert (report.nccl, report.errors, report.warnings) == ("2.27.3", 1, 1)
+    assert [(file.file, [(found.line, found.id) for found in file.findings]) for file in report.files] == [
+        ("bad.xml", [(2, "TOP020"), (4, "TOP028")]),
+        ("good.xml", []),
+    ]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_shape_and_a_dump_are_compared_with() -> None:
+    assert lint("h100.xml", "--shape", "BM.GPU.H100.8", "--dump", "h100.xml").exit_code == 0
+    assert "TOP036" in lint("h100.xml", "--shape", "BM.GPU.B4.8").stdout
+    assert "TOP046" in lint("good.xml", "--dump", "h100.xml").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing.xml"], "nothing.xml: No such file or directory"),
+        (["good.xml", "."], ".: Is a directory"),
+        (["good.xml", "--dump", "nothing.xml"], "nothing.xml: No such file or directory"),
+        (["good.xml", "--dump", "refused.xml"], "the dump is no topology file of NCCL"),
+        (["good.xml", "--nccl", "latest"], "'latest' is no version"),
+        (["good.xml", "--nccl", "27"], "write 2.MINOR.PATCH"),
+        (["good.xml", "--shape", "BM.GPU.H100"], "did you mean 'BM.GPU.H100.8'?"),
+        (["good.xml", "--library", "mpi"], "nccl"),
+        ([], "Missing argument"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_bad_input_is_exit_status_2_and_said_on_stderr(arguments: list[str], said: str) -> None:
+    result = lint(*arguments)
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_file_whose_name_is_no_text_is_judged(folder: Path) -> None:
+    name = b"caf\xe9.xml".decode("utf-8", "surrogateescape")
+    (folder / name).write_text(BAD, encoding="utf-8")
+
+    assert lint(name).stdout.startswith("caf\\udce9.xml:2: warning TOP020")
