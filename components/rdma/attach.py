@@ -1,0 +1,69 @@
+"""Workloads of a Pulumi program, with the fabric attached."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pulumi
+from pulumi.runtime import rpc
+
+from fabric.attach import AttachError, Wishes, attach, is_for_gpus, said_place
+from fabric.plan import FabricContract
+
+Properties = dict[str, Any]
+
+
+def fabric_transform(contract: FabricContract, wishes: Wishes | None = None) -> pulumi.ResourceTransform:
+    """A transform that attaches the fabric to Kubernetes workloads whose containers ask for GPUs, or are wished.
+
+    For `transforms` of a resource, a component or a whole stack; every other resource stays as it is. Where a pod
+    template waits for other resources, it is attached once they are there.
+
+    Raises, from the transform or once values are known:
+        pulumi.RunError: the fabric cannot be attached to a workload, with every reason.
+    """
+
+    def transform(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
+        if not args.type_.startswith("kubernetes:"):
+            return None
+        # Secrets come marked by engines that know no outputs in arguments.
+        document = {
+            key: pulumi.Output.secret(rpc.unwrap_rpc_secret(value)) if rpc.is_rpc_secret(value) else value
+            for key, value in args.props.items()
+        }
+        meant = is_for_gpus(document, contract, wishes)
+        if meant is False:
+            return None
+        if meant is None or any(isinstance(value, pulumi.Output) for value in document.values()):
+            result = _attached_later(args.name, document, contract, wishes)
+        else:
+            result = _attached(args.name, document, contract, wishes)
+        return pulumi.ResourceTransformResult(result, args.opts)
+
+    return transform
+
+
+def _attached_later(name: str, document: Properties, contract: FabricContract, wishes: Wishes | None) -> Properties:
+    """The properties that attaching changes, as outputs: unknown in a preview that does not know all values."""
+
+    def attached(found: Properties) -> Properties:
+        return _attached(name, found, contract, wishes) if is_for_gpus(found, contract, wishes) else found
+
+    known = pulumi.Output.all(**document).apply(attached)
+    # Were the name in `metadata` unknown, a preview would announce a replacement.
+    in_metadata = document.get("kind") == "Pod" or (wishes is not None and wishes.queue is not None)
+    changed = {"spec": known.apply(lambda found: found.get("spec"))}
+    if in_metadata:
+        changed["metadata"] = known.apply(lambda found: found.get("metadata"))
+    return {**document, **changed}
+
+
+def _attached(name: str, document: Properties, contract: FabricContract, wishes: Wishes | None) -> Properties:
+    try:
+        result = attach([document], contract, wishes)
+    except AttachError as error:
+        raise pulumi.RunError(error.explanation(name)) from None
+    for note in result.notes:
+        pulumi.log.info(f"{name}: {said_place(0, note.path).removeprefix('all documents, ')}: {note.message}")
+    content: Properties = result.documents[0]
+    return content

@@ -1,0 +1,141 @@
+"""The manifests that tests attach the fabric to, and how to look at the pods that they make."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+MANIFESTS = Path(__file__).parent / "manifests"
+
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+
+
+class Expected(NamedTuple):
+    """Of one manifest: the document, the pod templates with a container each that get the fabric, those that do not."""
+
+    document: int
+    attached: dict[str, str]
+    others: tuple[str, ...] = ()
+    container_wish: str | None = None
+
+
+# Paths are written as jq would; "" is the document itself.
+EXPECTED = {
+    "pod.yaml": Expected(0, {"": "shell"}),
+    "deployment.yaml": Expected(0, {"spec.template": "model"}),
+    "statefulset.yaml": Expected(0, {"spec.template": "shard"}),
+    "daemonset.yaml": Expected(0, {"spec.template": "burn"}),
+    "job.yaml": Expected(0, {"spec.template": "bench"}),
+    "cronjob.yaml": Expected(0, {"spec.jobTemplate.spec.template": "sweep"}),
+    "mpijob.yaml": Expected(
+        0, {"spec.mpiReplicaSpecs.Worker.template": "mpi"}, ("spec.mpiReplicaSpecs.Launcher.template",)
+    ),
+    "mpijob-launcher-works.yaml": Expected(
+        0, {"spec.mpiReplicaSpecs.Worker.template": "mpi", "spec.mpiReplicaSpecs.Launcher.template": "mpi"}
+    ),
+    "pytorchjob.yaml": Expected(
+        0,
+        {"spec.pytorchReplicaSpecs.Master.template": "pytorch", "spec.pytorchReplicaSpecs.Worker.template": "pytorch"},
+    ),
+    "trainingruntime.yaml": Expected(
+        0,
+        {"spec.template.spec.replicatedJobs.1.template.spec.template": "node"},
+        ("spec.template.spec.replicatedJobs.0.template.spec.template",),
+    ),
+    "jobset.yaml": Expected(
+        0,
+        {"spec.replicatedJobs.1.template.spec.template": "main"},
+        ("spec.replicatedJobs.0.template.spec.template",),
+    ),
+    "leaderworkerset.yaml": Expected(
+        0,
+        {
+            "spec.leaderWorkerTemplate.leaderTemplate": "leader",
+            "spec.leaderWorkerTemplate.workerTemplate": "worker",
+        },
+    ),
+    "raycluster.yaml": Expected(
+        0,
+        {"spec.workerGroupSpecs.0.template": "ray-worker"},
+        ("spec.headGroupSpec.template", "spec.workerGroupSpecs.1.template"),
+    ),
+    "rayjob.yaml": Expected(
+        0,
+        {"spec.rayClusterSpec.workerGroupSpecs.0.template": "ray-worker"},
+        ("spec.rayClusterSpec.headGroupSpec.template", "spec.submitterPodTemplate"),
+    ),
+    "volcano-job.yaml": Expected(0, {"spec.tasks.1.template": "main"}, ("spec.tasks.0.template",)),
+    "networks-as-names.yaml": Expected(0, {"": "main"}),
+    "networks-as-json.yaml": Expected(0, {"": "main"}),
+    "sidecar.yaml": Expected(0, {"spec.template": "train"}),
+    "several-documents.yaml": Expected(4, {"spec.template": "train"}),
+    "list.yaml": Expected(0, {"items.1.spec.template": "bench"}),
+    "flow.yaml": Expected(0, {"": "main"}),
+    "job.json": Expected(0, {"spec.template": "bench"}),
+}
+
+
+def text_of(name: str) -> str:
+    """A manifest as it lies there."""
+    return (MANIFESTS / name).read_bytes().decode()
+
+
+def documents_of(text: str) -> list[Any]:
+    """What a text says, read by another reader than the one under test."""
+    return list(yaml.load_all(text, Loader=yaml.CSafeLoader))
+
+
+def at(document: Any, path: str) -> Any:
+    """What lies at a path with dots."""
+    for part in filter(None, path.split(".")):
+        document = document[int(part) if isinstance(document, list) else part]
+    return document
+
+
+class Pod:
+    """One pod template with the container that matters."""
+
+    def __init__(self, template: dict[str, Any], container: str) -> None:
+        self.metadata = template.get("metadata") or {}
+        self.spec = template["spec"]
+        self.container = next(entry for entry in self.spec["containers"] if entry["name"] == container)
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.metadata.get("annotations") or {}
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        return {entry["name"]: entry.get("value") for entry in self.container.get("env", ())}
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        return self.container["resources"]["limits"]
+
+    @property
+    def requests(self) -> dict[str, Any]:
+        return self.container["resources"]["requests"]
+
+    def mounted(self, path: str) -> dict[str, Any]:
+        """The volume that is mounted at a path."""
+        mount = next(entry for entry in self.container["volumeMounts"] if entry["mountPath"].rstrip("/") == path)
+        return next(volume for volume in self.spec["volumes"] if volume["name"] == mount["name"])
+
+    def networks(self) -> list[str]:
+        """The networks of the pod as `[namespace/]name@interface`, whichever form they are written in."""
+        value = self.annotations[NETWORKS]
+        if not value.lstrip().startswith("["):
+            return [entry.strip() for entry in value.split(",")]
+        entries = json.loads(value)
+        places = [f"{entry['namespace']}/" if "namespace" in entry else "" for entry in entries]
+        return [f"{place}{entry['name']}@{entry['interface']}" for place, entry in zip(places, entries, strict=True)]
+
+
+def pods_in(text: str, name: str) -> list[Pod]:
+    """The pods of an attached manifest that should have the fabric."""
+    expected = EXPECTED[name]
+    document = documents_of(text)[expected.document]
+    return [Pod(at(document, path), container) for path, container in expected.attached.items()]

@@ -1,0 +1,62 @@
+"""Attached workloads against the published definitions of their kinds; pods against what those say of a pod."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from attached_pods import EXPECTED, MANIFESTS, at, documents_of, text_of
+from conftest import definitions_in
+from structural_schema import refusals
+
+from fabric.attach import attach_text
+from fabric.prepare import prepare_stack
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFINED = {
+    "mpijob.yaml": "mpi-operator-0.8.0",
+    "mpijob-launcher-works.yaml": "mpi-operator-0.8.0",
+    "jobset.yaml": "jobset-0.12.0",
+    "volcano-job.yaml": "volcano-1.15.1",
+}
+STACKS = ("dev", "host-network", "spiderpool-ib", "sriov-dpdk", "doks-b300")
+
+
+def schema_of(folder: str, document: dict[str, Any]) -> dict[str, Any]:
+    """The published schema of a document's kind and version."""
+    group, _, version = document["apiVersion"].partition("/")
+    (schema,) = (
+        served["schema"]["openAPIV3Schema"]
+        for _, spec in definitions_in(folder)
+        for served in spec["versions"]
+        if (spec["group"], spec["names"]["kind"], served["name"]) == (group, document["kind"], version)
+    )
+    found: dict[str, Any] = schema
+    return found
+
+
+@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("name", DEFINED)
+def test_an_attached_workload_is_accepted_by_its_published_definition(name: str, stack: str) -> None:
+    (before,) = documents_of(text_of(name))
+    (after,) = documents_of(attach_text(text_of(name), prepare_stack(stack, ROOT).workload).text)
+
+    assert refusals(before, schema_of(DEFINED[name], before)) == []
+    assert refusals(after, schema_of(DEFINED[name], after)) == []
+
+
+@pytest.mark.parametrize("name", sorted(EXPECTED))
+def test_every_attached_pod_is_what_a_published_definition_says_of_pods(name: str) -> None:
+    (task,) = (
+        schema_of("volcano-1.15.1", document)["properties"]["spec"]["properties"]["tasks"]["items"]
+        for document in documents_of(text_of("volcano-job.yaml"))
+    )
+    pod = task["properties"]["template"]
+    expected = EXPECTED[name]
+    document = documents_of(attach_text(text_of(name), prepare_stack("dev", ROOT).workload).text)[expected.document]
+    for path in expected.attached:
+        template = {key: value for key, value in at(document, path).items() if key in ("metadata", "spec")}
+        assert refusals(template, pod) == []
+
+
+def test_the_manifests_are_found() -> None:
+    assert all((MANIFESTS / name).is_file() for name in DEFINED)
