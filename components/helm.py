@@ -15,25 +15,15 @@ from fabric.plan import ChartReference, HelmRelease, SecretValue
 from fabric.plan.values import merged
 
 
-def release(
-    name: str,
-    planned: HelmRelease,
-    options: pulumi.ResourceOptions,
-    *,
-    resource: str | None = None,
-    check_schema: bool = True,
-) -> Release:
+def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) -> Release:
     """A release exactly as planned; ready when every object of the chart is.
-
-    `resource` is its name in the stack, where the release's own may change and one then replaces the other. Without
-    `check_schema` only the API server holds the objects against their schema, which is far quicker for hundreds.
 
     Decisions made here once: a fixed name (so that names inside the chart stay), an own Namespace resource (so that
     Pod Security labels are there), all values from this run alone, failed upgrades cleaned up but kept for a look.
     """
     chart = planned.chart
     return Release(
-        resource or f"{name}-{planned.name}",
+        f"{name}-{planned.name}",
         name=planned.name,
         namespace=planned.namespace,
         chart=_location(chart),
@@ -48,7 +38,6 @@ def release(
         reset_values=True,
         # Not atomic: that would remove a failed installation together with the evidence.
         cleanup_on_fail=True,
-        disable_openapi_validation=None if check_schema else True,
         skip_await=False,
         wait_for_jobs=True,
         # The name is fixed, so the old release must be gone before a replacement can be made.

@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import pulumi
 
-from components.helm import release
-from components.resources import After, ObjectGroup, child_options
+from components.cluster.handle import ClusterHandle
+from components.kept_objects import KeptObjects, written
+from components.resources import After, ObjectGroup
 from fabric.plan import PlannedGroup
 
 
@@ -31,26 +32,26 @@ class IpPools(ObjectGroup):
 
 
 class NodePools(pulumi.ComponentResource):
-    """The pools of every node, a release a rail: as many resources as rails, however many nodes there are.
+    """The pools of every node, a resource a rail: as many resources as rails, however many nodes there are.
 
-    Must exist before: the IPAM and its webhooks. One node more changes a value of each release, and Helm then creates
-    just that node's pool. Pools cut another way replace the release: the API lets no pool change its subnet.
+    Must exist before: the IPAM and its webhooks. One node more is one pool more in each resource, and just that is
+    written. Pools cut another way replace the resource: the API lets no pool change its subnet. `resources` are known
+    when all pools are there; a pool that pods use goes with the last of them.
     """
 
-    resources: tuple[pulumi.Resource, ...]
+    resources: After
 
     def __init__(
         self,
         name: str,
         planned: tuple[PlannedGroup, ...],
-        provider: pulumi.ProviderResource,
+        cluster: ClusterHandle,
         after: After,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gpu-fabric:rdma:NodePools", name, None, opts)
-        options = child_options(self, provider, after)
-        self.resources = tuple(
-            release(name, group.release, options, resource=f"{name}-{group.name}", check_schema=False)
-            for group in planned
-        )
+        gone_with = cluster.provider.gone_with
+        options = pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=gone_with)
+        kept = [KeptObjects(f"{name}-{group.name}", group, cluster, options) for group in planned]
+        self.resources = tuple(written(entry) for entry in kept)
         self.register_outputs({"rails": len(planned)})

@@ -13,6 +13,7 @@ import pulumi
 import pytest
 from programs import STACKS, run_program, stack_config
 from recording import Recording, Registration
+from stub_cluster import KUBECONFIG, TOKEN
 
 pytestmark = pytest.mark.components
 
@@ -68,13 +69,35 @@ def test_every_part_waits_for_all_of_the_part_before_it(everything: Recording, e
     assert missing == []
 
 
-def test_a_rails_pools_for_all_nodes_are_one_release_of_this_projects_own_chart(everything: Recording) -> None:
-    releases = of_component(everything, "node-pools")
-    pools = releases[0].inputs["values"]["objects"]["SpiderIPPool"]
+def test_a_rails_pools_for_all_nodes_are_one_resource(everything: Recording) -> None:
+    rails = of_component(everything, "node-pools")
+    pools = rails[0].inputs["objects"]["SpiderIPPool"]
 
-    assert len(releases) == 8
-    assert {release.inputs["chart"] for release in releases} == {"./charts/objects"}
+    assert len(rails) == 8
     assert [pools[name]["spec"]["nodeName"] for name in sorted(pools)] == [[f"node{n}"] for n in range(1, 9)]
+
+
+def test_the_kubeconfig_of_a_rails_pools_is_a_secret_and_shows_nowhere_else(everything: Recording) -> None:
+    for rail in of_component(everything, "node-pools"):
+        open_inputs = {name: value for name, value in rail.inputs.items() if name != "kubeconfig"}
+        code = base64.b64decode(rail.inputs["__provider"])
+
+        assert rail.inputs["kubeconfig"] == KUBECONFIG
+        assert "kubeconfig" in rail.secrets
+        assert TOKEN not in json.dumps(open_inputs)
+        assert TOKEN.encode() not in code
+
+
+def test_what_a_rails_pools_are_recorded_with_is_the_same_in_every_run_and_holds_no_code(
+    everything: Recording, kubeconfig: Path
+) -> None:
+    again = run_program("spiderpool-sriov", with_everything(kubeconfig))
+    first, second = (
+        [rail.inputs["__provider"] for rail in of_component(run, "node-pools")] for run in (everything, again)
+    )
+
+    assert first == second
+    assert len(base64.b64decode(first[0])) < 200
 
 
 def registered_with(nodes: int, kubeconfig: Path) -> list[str]:

@@ -198,11 +198,9 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def changes_of(before: Plan, after: Plan) -> dict[str, dict[str, Any]]:
-    """What differs in the values of each rail's release: by path the new value, or None where there is none."""
-    old, new = (
-        {group.release.name: dict(leaves(group.release.values)) for group in plan.node_pools}
-        for plan in (before, after)
-    )
+    """What differs in the objects of each rail: by path the new value, or None where there is none."""
+    assert [group.cut for group in before.node_pools] == [group.cut for group in after.node_pools]
+    old, new = ({group.name: dict(leaves(group.manifests)) for group in plan.node_pools} for plan in (before, after))
     assert old.keys() == new.keys()
     return {
         name: {
@@ -225,8 +223,8 @@ def test_a_node_of_another_name_keeps_its_place_and_changes_nothing_but_the_name
 
     for rail, changes in enumerate(changes_of(of_32, replaced).values()):
         pool, hosts = (
-            f"/objects/SpiderIPPool/rail-{rail:02d}-node-0003",
-            f"/objects/ConfigMap/host-addresses-rail-{rail:02d}",
+            f"/SpiderIPPool/rail-{rail:02d}-node-0003",
+            f"/ConfigMap/host-addresses-rail-{rail:02d}",
         )
         line = table(of_32, rail)["gpu-3"]
         assert changes == {
@@ -241,19 +239,20 @@ def test_a_node_more_is_one_pool_and_one_line_more_a_rail_and_changes_nothing_el
     larger = exclusive([*NAMES, "gpu-32"])
 
     for rail, changes in enumerate(changes_of(of_32, larger).values()):
-        assert {path.split("/")[3] for path in changes} == {
+        assert {path.split("/")[2] for path in changes} == {
             f"rail-{rail:02d}-node-0032",
             f"host-addresses-rail-{rail:02d}",
         }
         assert [path for path in changes if "ConfigMap" in path] == [
-            f"/objects/ConfigMap/host-addresses-rail-{rail:02d}/data/gpu-32"
+            f"/ConfigMap/host-addresses-rail-{rail:02d}/data/gpu-32"
         ]
     assert everything_else(larger) == everything_else(of_32)
     assert (of_32.workload.nodes, larger.workload.nodes) == (32, 33)
     assert larger.workload.model_copy(update={"nodes": 32}) == of_32.workload
 
 
-def test_prefixes_cut_another_way_are_other_releases_since_no_pool_may_change_its_subnet(of_32: Plan) -> None:
+def test_every_rail_says_how_its_prefixes_are_cut_since_no_pool_may_change_its_subnet(of_32: Plan) -> None:
     cut = example("spiderpool-sriov")
 
-    assert not {group.release.name for group in of_32.node_pools} & {group.release.name for group in cut.node_pools}
+    assert [group.cut for group in of_32.node_pools[:2]] == ["172.16.0.0/20 /27", "172.16.16.0/20 /27"]
+    assert [group.cut for group in cut.node_pools[:2]] == ["172.17.0.0/24 /27", "172.17.1.0/24 /27"]

@@ -188,3 +188,15 @@ def with_tables_of_two_mebibytes(plan: Plan) -> Plan:
     large = table.object.model_copy(update={"data": dict.fromkeys(table.object.data, "x" * (2 << 20))})
     group = first.model_copy(update={"objects": (*pools, table.model_copy(update={"object": large}))})
     return plan.model_copy(update={"node_pools": (group, *others)})
+
+
+def with_plug_in(plugin: str) -> Callable[[Plan], Plan]:
+    return lambda plan: with_first_network(plan, lambda config: config.update(type=plugin))
+
+
+def with_addresses_on_rail_0(plan: Plan) -> Plan:
+    return with_first_network(plan, lambda config: config.update(ipam={"type": "host-local"}))
+
+
+def without_cni_plugins(plan: Plan) -> Plan:
+    return plan.model_copy(update={"cni_plugins": ()})

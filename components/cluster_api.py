@@ -1,0 +1,200 @@
+"""Requests to a cluster's API server as plain JSON, many at a time: for objects that are no resources of the stack."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlencode
+
+import yaml
+
+if TYPE_CHECKING:
+    import urllib3
+
+APPLY = "application/apply-patch+yaml"
+# Seconds to a connection, and to an answer.
+_CONNECT, _READ = 10, 60
+# What a server says that is starting, busy, or whose webhook is not there yet; a refusal says none of it.
+_PASSING = {0, 429, 503, 504}
+_PASSING_REASONS = ("failed calling webhook", "etcdserver: ", "no endpoints available")
+# The kubernetes client keeps key files by their content, and one that another thread has removed is not made anew.
+_loading = threading.Lock()
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+class RequestError(Exception):
+    """The API server refused a request, or was not reached (status 0); the text is one line, its own reason."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(" ".join(reason.split())[:400])
+        self.status = status
+
+    @property
+    def passing(self) -> bool:
+        """Whether the same request may succeed a little later."""
+        return self.status in _PASSING or (self.status == 500 and any(said in str(self) for said in _PASSING_REASONS))
+
+
+class Patience:
+    """How long requests of one task are tried again: until for so many seconds none has succeeded."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._last_success = time.monotonic()
+
+    def succeeded(self) -> None:
+        self._last_success = time.monotonic()
+
+    @property
+    def over(self) -> bool:
+        return time.monotonic() - self._last_success > self._seconds
+
+
+class ClusterApi:
+    """An API server by its kubeconfig, on kept connections, of which there are at most `connections`.
+
+    Safe for use from several threads. Raises RequestError where the kubeconfig cannot be used; its text never has any
+    of the kubeconfig's content.
+    """
+
+    def __init__(self, kubeconfig: str, context: str | None, connections: int) -> None:
+        with _loading:
+            try:
+                self._configuration = _configuration(kubeconfig, context)
+                self._pool = _connection_pool(self._configuration, connections)
+            except RequestError:
+                raise
+            except Exception as error:
+                # Its text may repeat what it could not read.
+                reason = f"its kubeconfig cannot be used ({type(error).__name__})"
+                raise RequestError(0, reason) from None
+
+    def items(self, collection: str, selector: str) -> list[Json]:
+        """The objects of a collection that have labels; none where the cluster does not know the kind."""
+        try:
+            listed = self.request("GET", f"{collection}?{urlencode({'labelSelector': selector})}")
+        except RequestError as error:
+            if error.status == 404:
+                return []
+            raise
+        items: list[Json] = listed["items"]
+        return items
+
+    def apply(self, path: str, manifest: Json, manager: str) -> None:
+        """Server-side apply: the object has these fields afterwards, whoever had set them. Raises RequestError."""
+        query = urlencode({"fieldManager": manager, "force": "true"})
+        self.request("PATCH", f"{path}?{query}", manifest, {"Content-Type": APPLY})
+
+    def delete(self, path: str) -> None:
+        """Ask for an object to be deleted; one that is not there is. Raises RequestError."""
+        try:
+            self.request("DELETE", path)
+        except RequestError as error:
+            if error.status != 404:
+                raise
+
+    def request(self, method: str, path: str, body: Json | None = None, headers: Mapping[str, str] = {}) -> Json:
+        """One request, without another try. Raises RequestError."""
+        # Imported here, as the client below: a program that only registers resources makes no request.
+        import urllib3
+
+        sent = {"Accept": "application/json", **headers}
+        if authorization := self._authorization():
+            sent["Authorization"] = authorization
+        try:
+            answer = self._pool.request(
+                method,
+                f"{self._configuration.host}{path}",
+                body=None if body is None else json.dumps(body),
+                headers=sent,
+                timeout=urllib3.Timeout(connect=_CONNECT, read=_READ),
+                # A kept connection may have been closed meanwhile, which shows at the next request only.
+                retries=urllib3.Retry(connect=1, read=1, other=1, redirect=0, status=0, allowed_methods=None),
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise RequestError(0, f"the API server was not reached: {_cause(error)}") from None
+        document = _document(answer.data)
+        if answer.status >= 400:
+            raise RequestError(answer.status, document.get("message") or f"HTTP status {answer.status}")
+        return document
+
+    def _authorization(self) -> str | None:
+        """The value of the header, for which a program of the user's may be asked."""
+        configuration = self._configuration
+        try:
+            if found := configuration.get_api_key_with_prefix("authorization", alias="BearerToken"):
+                return str(found)
+            return str(configuration.get_basic_auth_token()) if configuration.username else None
+        except Exception as error:
+            raise RequestError(0, f"its credentials cannot be had ({type(error).__name__})") from None
+
+
+def persistently(patience: Patience, request: Callable[[], T]) -> T:
+    """A request's answer; it is made again while a passing fault keeps it from succeeding. Raises RequestError."""
+    pause = 0.2
+    while True:
+        try:
+            answer = request()
+        except RequestError as error:
+            if not error.passing or patience.over:
+                raise
+        else:
+            patience.succeeded()
+            return answer
+        time.sleep(pause)
+        pause = min(2 * pause, 3.0)
+
+
+def _configuration(kubeconfig: str, context: str | None) -> Any:
+    # Its import takes a second.
+    from kubernetes.client import Configuration
+    from kubernetes.config import load_kube_config_from_dict
+
+    configuration = Configuration()
+    load_kube_config_from_dict(  # type: ignore[no-untyped-call]
+        yaml.safe_load(kubeconfig), context=context, client_configuration=configuration, persist_config=False
+    )
+    return configuration
+
+
+def _connection_pool(configuration: Any, connections: int) -> urllib3.PoolManager:
+    """Connections with the kubeconfig's certificates, whose files are gone afterwards.
+
+    The engine ends its plug-ins without a word, so that nobody would remove a private key's file later.
+    """
+    from kubernetes.client.rest import RESTClientObject
+    from kubernetes.config import kube_config
+
+    pool = RESTClientObject(configuration).pool_manager
+    options = pool.connection_pool_kw
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    kube_config._cleanup_temp_files()  # type: ignore[no-untyped-call]
+    for name in ("ca_certs", "cert_file", "key_file"):
+        options.pop(name, None)
+    options.update(ssl_context=context, maxsize=connections, block=True)
+    return pool
+
+
+def _cause(error: urllib3.exceptions.HTTPError) -> str:
+    """What kept a request from an answer, without the addresses of Python objects."""
+    reason = getattr(error, "reason", None) or error
+    return str(reason).rpartition(": ")[2]
+
+
+def _document(data: bytes) -> Json:
+    try:
+        document = json.loads(data)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -1,0 +1,164 @@
+"""Many Kubernetes objects as one resource of the stack, so that their number is no number of resources.
+
+A dynamic resource: the provider below runs inside the engine's own plug-in for Python programs. It is recorded by the
+name of its class and not as code, so a run whose code has changed alone shows no change of any resource. The class
+must therefore keep its name and place while a stack has such a resource.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import (
+    ConfigureRequest,
+    CreateResult,
+    DiffResult,
+    ReadResult,
+    Resource,
+    ResourceProvider,
+    UpdateResult,
+)
+
+from components.cluster.handle import ClusterHandle
+from components.cluster_api import ClusterApi, RequestError
+from components.object_writing import CONNECTIONS, Keeper, Objects, restored
+from fabric.plan import PlannedGroup
+
+# Of a long list of failures the first say what is wrong.
+_TOLD = 10
+
+
+class KeptObjectsError(pulumi.RunError):
+    """Objects could not be written or deleted; the engine prints the message alone."""
+
+
+class _AlreadySaid(logging.Filter):
+    """Drops the traceback that the plug-in would print of an error whose message the engine shows."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], KeptObjectsError))
+
+
+class KeptObjectsProvider(ResourceProvider):
+    """Writes the objects of a KeptObjects resource, and deletes them.
+
+    Creating and updating never fail: what was written is in the outputs' `objects`, and `failures` says why the rest
+    was not. So the engine knows in any case what is there, and the program ends the run (`written`).
+    """
+
+    def configure(self, req: ConfigureRequest) -> None:
+        self._apis: dict[str, ClusterApi] = {}
+        logging.getLogger("grpc._server").addFilter(_AlreadySaid())
+
+    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
+        """Another cluster, or another cut, is another resource; for the rest the engine names each difference."""
+        moved = [name for name in ("cluster", "cut") if isinstance(new.get(name), str) and old[name] != new[name]]
+        if moved:
+            return DiffResult(changes=True, replaces=moved, delete_before_replace=True)
+        return DiffResult(changes=True if old.get("failures") else None)
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        return CreateResult(props["keptBy"], self._written(props["keptBy"], restored(props), {}))
+
+    def update(self, id_: str, old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
+        before, wanted = restored(old), restored(new)
+        if before["objects"] == wanted["objects"] and not before.get("failures"):
+            # Renewed credentials: nothing to do with them yet.
+            return UpdateResult({**wanted, "failures": []})
+        return UpdateResult(self._written(id_, wanted, before["objects"]))
+
+    def delete(self, id_: str, props: dict[str, Any]) -> None:
+        """Returns when the last object is gone.
+
+        Raises:
+            KeptObjectsError: naming what is still there, or the cluster's reason.
+        """
+        kept = restored(props)
+        try:
+            failures = self._keeper(id_, kept).delete_all(kept["objects"])
+        except RequestError as error:
+            failures = [f"the cluster: {error}"]
+        if failures:
+            raise KeptObjectsError("\n  ".join(["these objects could not be deleted:", *shortened(failures)]))
+
+    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+        """What is there of the objects, as far as they are ours: the next run mends what differs."""
+        kept = restored(props)
+        try:
+            there = self._keeper(id_, kept).look(kept["objects"])
+        except RequestError as error:
+            raise KeptObjectsError(f"the cluster: {error}") from None
+        outs = {**kept, "objects": there}
+        inputs = {name: value for name, value in outs.items() if name != "failures"}
+        return ReadResult(id_, outs, None if there == kept["objects"] else inputs)
+
+    def _written(self, id_: str, wanted: dict[str, Any], before: Objects) -> dict[str, Any]:
+        """The outputs after everything was tried."""
+        try:
+            there, failures = self._keeper(id_, wanted).write(wanted["objects"], before)
+        except RequestError as error:
+            there, failures = before, [f"the cluster: {error}"]
+        return {**wanted, "objects": there, "failures": shortened(failures)}
+
+    def _keeper(self, id_: str, props: Mapping[str, Any]) -> Keeper:
+        """The keeper of a resource's objects, which carry its id, also after its stack got another name.
+
+        The rails of a stack share a cluster's connections.
+        """
+        key = hashlib.sha256(f"{props.get('context')}\n{props['kubeconfig']}".encode()).hexdigest()
+        if key not in self._apis:
+            self._apis[key] = ClusterApi(props["kubeconfig"], props.get("context"), CONNECTIONS)
+        return Keeper(self._apis[key], id_, props["cut"], props["plurals"], props["timeout"])
+
+
+class KeptObjects(Resource, module="gpu-fabric", name="KeptObjects"):
+    """A planned group of objects on a cluster, by kind and name.
+
+    Must exist before: the definitions of their kinds, and webhooks that answer. An object more, less or otherwise is
+    written alone. Deleting it returns when all are gone. `failures` are lines, empty when all is well.
+    """
+
+    failures: pulumi.Output[list[str]]
+
+    def __init__(
+        self, name: str, group: PlannedGroup, cluster: ClusterHandle, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        # Of two stacks on one cluster neither takes the other's objects for its own leftovers.
+        stack = hashlib.sha256(f"{pulumi.get_project()}/{pulumi.get_stack()}".encode()).hexdigest()[:8]
+        properties = {
+            "kubeconfig": cluster.kubeconfig,
+            "context": cluster.context,
+            "cluster": cluster.cluster_id,
+            "keptBy": f"{group.name}-{stack}",
+            "cut": group.cut,
+            "plurals": group.plurals,
+            "timeout": group.timeout,
+            "objects": group.manifests,
+            "failures": None,
+        }
+        # Both would have the same objects.
+        anew = pulumi.ResourceOptions(delete_before_replace=True)
+        super().__init__(KeptObjectsProvider(), name, properties, pulumi.ResourceOptions.merge(opts, anew))
+
+
+def written(kept: KeptObjects) -> pulumi.Input[pulumi.Resource]:
+    """The resource, known once all of its objects are written; the run ends with an error where some could not be."""
+    if pulumi.runtime.is_dry_run():
+        return kept
+
+    def complete(failures: list[str] | None) -> pulumi.Resource:
+        if failures:
+            raise KeptObjectsError("\n  ".join(["these objects are not as planned:", *failures]))
+        return kept
+
+    return kept.failures.apply(complete)
+
+
+def shortened(failures: list[str]) -> list[str]:
+    """The first of many failures, and how many more there are."""
+    more = len(failures) - _TOLD
+    return [*failures[:_TOLD], f"and {more} more"] if more > 0 else failures
