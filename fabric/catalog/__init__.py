@@ -218,7 +218,8 @@ def _doks_clusters() -> DoksClusterFacts:
 
 @cache
 def _oke_clusters() -> OkeClusterFacts:
-    return OkeClusterFacts.model_validate(_table("oke_clusters"))
+    parts = {key: _table(f"oke_{key}") for key in ("regions", "security_rules", "policies", "instances")}
+    return OkeClusterFacts.model_validate({**_table("oke_clusters"), **parts})
 
 
 @cache

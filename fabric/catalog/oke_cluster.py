@@ -1,4 +1,4 @@
-"""Oracle Kubernetes Engine clusters: constructs, lowest versions and the address plan, from `oke_clusters.yaml`."""
+"""Oracle Kubernetes Engine clusters: constructs, versions, ranges, regions, rules and policies, from `oke_*.yaml`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from fabric.catalog.oke_policy import PolicyRow
+from fabric.catalog.oke_security_rule import SecurityRuleRow
 from fabric.model import FrozenModel
 
 Placement = Literal[
@@ -14,7 +16,15 @@ Placement = Literal[
 ]
 PodNetwork = Literal["flannel", "vcn-native"]
 SubnetName = Literal[
-    "control-plane", "bastion", "operator", "internal-lb", "public-lb", "file-storage", "workers", "pods"
+    "control-plane",
+    "bastion",
+    "operator",
+    "internal-lb",
+    "public-lb",
+    "file-storage",
+    "bastion-service",
+    "workers",
+    "pods",
 ]
 
 
@@ -23,6 +33,29 @@ class PlacementFacts(FrozenModel):
 
     self_managed: bool
     rdma: bool
+    growth: str
+    replacement: str
+
+
+class Region(FrozenModel):
+    """A region: the key that ids may carry for its name, and its realm."""
+
+    key: str
+    realm: str
+
+
+class InstanceFacts(FrozenModel):
+    """What every self-managed machine is made with. Volumes in GiB, metadata in bytes."""
+
+    agent_plugins: dict[str, Literal["ENABLED", "DISABLED"]]
+    metadata_limit: int
+    metadata_reserve: int
+    smallest_boot_volume: int
+    node_pool_vpus: int
+    memory_fabric_nodes: int
+    addons: dict[str, str]
+    gpu_plugin_off_label: str
+    virtual_function_regions: dict[str, tuple[str, ...]]
 
 
 class SubnetPlan(FrozenModel):
@@ -48,8 +81,13 @@ class OkeClusterFacts(FrozenModel):
     """
 
     placements: dict[Placement, PlacementFacts]
+    placement_keys: dict[str, tuple[Placement, ...]]
     memory_fabric_gpus: tuple[str, ...]
     self_managed_from: dict[PodNetwork, str]
     rdma_range: IPv4Network
     system_max_pods: int = Field(ge=1)
     subnets: dict[SubnetName, SubnetPlan]
+    regions: dict[str, Region]
+    security_rules: tuple[SecurityRuleRow, ...]
+    policies: tuple[PolicyRow, ...]
+    instances: InstanceFacts

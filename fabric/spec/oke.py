@@ -7,76 +7,71 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, field_validator
 
 from fabric.model import FrozenModel
-from fabric.spec.cluster import ClusterBase, DnsLabel, KubernetesVersion, Pool, distinct_pool_names
-from fabric.spec.network_types import Network
+from fabric.spec.cluster import ClusterBase, DnsLabel, KubernetesVersion, distinct_pool_names
+from fabric.spec.oke_ids import CompartmentId, DynamicGroupId, Ocid, TenancyId
+from fabric.spec.oke_network import Access, ApiEndpoint, Vcn
+from fabric.spec.oke_pools import FlexPool, OkePool
 
-Ocid = Annotated[str, StringConstraints(pattern=r"^ocid1\.[a-z0-9-]+\.[a-z0-9-]*\.[a-z0-9-]*\.[A-Za-z0-9._-]+$")]
-
-
-class FlexPool(FrozenModel):
-    """The CPU pool that carries system pods."""
-
-    shape: str = Field(default="VM.Standard.E5.Flex", min_length=1, description="a CPU shape")
-    ocpus: int = Field(default=4, ge=1, le=94, description="OCPUs of a node")
-    memory_gib: int = Field(default=16, ge=1, le=1049, description="memory of a node in GiB")
-    nodes: int = Field(default=3, ge=1, le=1000, description="number of CPU nodes")
+RegionName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-z]+)+-\d$")]
 
 
-class BootVolume(FrozenModel):
-    """The boot volume of a node."""
+class IdentityDomain(FrozenModel):
+    """An identity domain other than the tenancy's default."""
 
-    size_gib: int = Field(default=512, ge=50, le=32768, description="size in GiB")
-    vpus_per_gib: Literal[0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120] = Field(
-        default=10, description="performance units per GiB"
+    name: str = Field(min_length=1, description="name of the domain, as policies write it")
+    endpoint: Annotated[str, StringConstraints(pattern=r"^https://[^\s/]+(:\d+)?/?$")] = Field(
+        description="address of the domain, as the console shows it"
     )
 
 
-class OkePool(Pool):
-    """A pool of GPU machines."""
+class Identity(FrozenModel):
+    """What lets machines and services act in the compartment."""
 
-    placement: Literal[
-        "cluster-network", "compute-cluster", "compute-cluster-instances", "instance-pool", "gpu-memory-cluster"
-    ] = Field(
-        default="cluster-network",
-        description="the OCI construct that holds the machines; it decides about RDMA, growth and replacement",
+    create: bool = Field(
+        default=True, description="whether the stack makes dynamic groups and policies; else an administrator does"
     )
-    image_id: Ocid | None = Field(default=None, description="id of the machine image")
-    image_uri: str | None = Field(
-        default=None, min_length=1, description="where to import the machine image from, instead of an id"
+    home_region: RegionName | None = Field(
+        default=None, description="the tenancy's home region, where they are made; by default the cluster's"
     )
-    boot_volume: BootVolume = BootVolume()
-    max_pods: int = Field(default=64, ge=1, le=110, description="pods a node may run")
-    availability_domain: str | None = Field(
-        default=None, min_length=1, description="availability domain; RDMA pools lie in one"
+    domain: IdentityDomain | None = None
+    dynamic_group_id: DynamicGroupId | None = Field(
+        default=None, description="id of a dynamic group that holds the GPU nodes already"
     )
-    capacity_reservation_id: Ocid | None = Field(default=None, description="id of a capacity reservation")
+    registry: bool = Field(default=False, description="whether nodes may pull from the compartment's own registry")
 
 
-class Vcn(FrozenModel):
-    """The network: a new one by its range, or one that exists by its ids."""
+class ManagedAddon(FrozenModel):
+    """An add-on that Oracle installs and keeps."""
 
-    id: Ocid | None = Field(default=None, description="id of a VCN that exists")
-    subnets: dict[
-        Literal["control-plane", "bastion", "operator", "internal-lb", "public-lb", "file-storage", "workers", "pods"],
-        Network,
-    ] = Field(default={}, description="ranges of subnets, where they differ from the published plan")
+    name: str = Field(min_length=1, description="name of the add-on, such as CertManager")
+    version: str | None = Field(default=None, min_length=1, description="its version; by default Oracle's choice")
+    configurations: dict[str, str] = Field(default={}, description="its settings")
 
 
-class ApiEndpoint(FrozenModel):
-    """Who may reach the API server."""
+class OkeKubeconfig(FrozenModel):
+    """How the stack reaches the cluster it made."""
 
-    public: bool = Field(default=False, description="whether it has a public address")
-    allowed: tuple[Network, ...] = Field(default=(), description="ranges that may reach it from outside")
+    mode: Literal["exec", "token"] = Field(
+        default="exec",
+        description="`exec`: the OCI command line, which must be where the stack runs; `token`: a service account's",
+    )
+    token_secret: DnsLabel | None = Field(
+        default=None, description="mode `token`: name of the secret configuration key that holds the token"
+    )
+    endpoint: Literal["private", "public"] | None = Field(
+        default=None, description="which address to use; by default the public one where there is one"
+    )
 
 
 class OkeCluster(ClusterBase):
     """An Oracle Kubernetes Engine cluster with GPU pools on a cluster network."""
 
     provider: Literal["oke"] = Field(description="where the cluster comes from: Oracle makes it")
-    region: Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}-[a-z]+-\d$")] = Field(
-        description="region, such as us-ashburn-1"
+    region: RegionName = Field(description="region, such as us-ashburn-1")
+    compartment_id: CompartmentId = Field(description="id of the compartment")
+    tenancy_id: TenancyId | None = Field(
+        default=None, description="id of the tenancy; by default that of the provider's settings, oci:tenancyOcid"
     )
-    compartment_id: Ocid = Field(description="id of the compartment")
     version: KubernetesVersion = Field(description="Kubernetes version, such as 1.34.1")
     enhanced: bool = Field(default=True, description="an enhanced cluster, which self-managed nodes need")
     cni: Literal["flannel", "vcn-native"] = Field(default="flannel", description="the pod network")
@@ -84,11 +79,20 @@ class OkeCluster(ClusterBase):
     endpoint: ApiEndpoint = ApiEndpoint()
     system_pool: FlexPool = FlexPool()
     pools: tuple[OkePool, ...] = Field(min_length=1, description="the GPU pools")
-    create_policies: bool = Field(default=True, description="whether the stack makes dynamic group and policies")
-    access: Literal["none", "bastion-host", "bastion-service"] = Field(
-        default="none", description="how people reach machines without public addresses"
+    identity: Identity = Identity()
+    gpu_plugin: Literal["managed", "operator"] | None = Field(
+        default=None,
+        description="who advertises the GPUs: Oracle's add-on (`managed`), or the GPU Operator; by default the GPU "
+        "Operator for NVIDIA's GPUs, Oracle's add-on for AMD's",
     )
+    addons: tuple[ManagedAddon, ...] = Field(default=(), description="add-ons that Oracle installs and keeps")
+    access: Access = Access()
+    kubeconfig: OkeKubeconfig = OkeKubeconfig()
+    kms_key_id: Ocid | None = Field(default=None, description="id of a key that encrypts the cluster's secrets")
     name: DnsLabel | None = Field(default=None, description="name of the cluster; by default the stack's")
+    create_minutes: int = Field(
+        default=180, ge=30, le=720, description="how long making the cluster, and each pool, may take"
+    )
     protect: bool = Field(default=False, description="refuse to delete or replace the cluster; set it in production")
 
     @field_validator("pools")

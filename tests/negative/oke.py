@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from negative.base import Base
-from negative.mistake import Kind, Mistake, Mistakes, provided_by, together, written, written_below
+from negative.mistake import Kind, Mistake, together, written
+from negative.oke_clusters import CLUSTERS
+from negative.oke_mistakes import POOL, at, below, changed_keys, joining, on_oke
 
-_POOL = "cluster.pools[0]"
 _OCID = "ocid1.image.oc1.iad.aaaaaaaaexample"
-_oke = provided_by("oke")
-
-
-def _at(place: str, *values: Any) -> Mistakes:
-    return written(place, *values, where=_oke)
-
-
-def _below(place: str, below: str, *values: Any) -> Mistakes:
-    return written_below(place, below, *values, where=_oke)
-
-
-def _changed(path: str, changes: dict[str, Any]) -> Mistakes:
-    """Several keys of the file that make one mistake."""
-
-    def made(base: Base) -> Iterator[Mistake]:
-        if _oke(base):
-            yield Mistake(changes, path)
-
-    return made
 
 
 def _reserved_somewhere(base: Base) -> Iterator[Mistake]:
     """A reservation of a pool that no longer says in which availability domain it lies."""
-    domain, reservation = f"{_POOL}.availabilityDomain", f"{_POOL}.capacityReservationId"
-    if _oke(base) and base.has(domain):
+    domain, reservation = f"{POOL}.availabilityDomain", f"{POOL}.capacityReservationId"
+    if on_oke(base) and base.has(domain):
         yield Mistake({reservation: "ocid1.capacityreservation.oc1.iad.aaaa", domain: None}, reservation)
 
 
@@ -42,51 +23,72 @@ READING = (
     Kind(
         "a region of Oracle is spelt as none",
         "SPC002",
-        _at("cluster.region", "iad", "us-ashburn", "US-ASHBURN-1", "nyc2"),
+        at("cluster.region", "iad", "us-ashburn", "US-ASHBURN-1", "nyc2"),
     ),
     Kind(
         "an id of Oracle's is none",
         "SPC002",
         together(
-            _at("cluster.compartmentId", "my-compartment", "ocid1", "ocid.compartment.oc1..x", ""),
-            _at(f"{_POOL}.imageId", "Canonical-Ubuntu-22.04"),
-            _at("cluster.vcn.id", "vcn-1"),
+            at("cluster.compartmentId", "my-compartment", "ocid1", "ocid.compartment.oc1..x", ""),
+            at(f"{POOL}.imageId", "Canonical-Ubuntu-22.04"),
+            at("cluster.vcn.id", "vcn-1", "ocid1.subnet.oc1.iad.aaaa"),
+            at("cluster.tenancyId", "ocid1.compartment.oc1..aaaa"),
+            at("cluster.identity.dynamicGroupId", "ocid1.group.oc1..aaaa"),
+            at(f"{POOL}.capacityReservationId", "ocid1.image.oc1.iad.aaaa"),
+            at("cluster.vcn.routeTableIds.private", "routes"),
         ),
     ),
     Kind(
         "a version of Oracle's Kubernetes is spelt as none",
         "SPC002",
-        _at("cluster.version", "v1.34.1", "latest", "1.34.1-do.0", "34"),
+        at("cluster.version", "v1.34.1", "latest", "1.34.1-do.0", "34"),
     ),
     Kind(
         "a word of Oracle's cluster is none",
         "SPC002",
         together(
-            _at(f"{_POOL}.placement", "clusterNetwork", "node-pool"),
-            _at("cluster.cni", "calico", "npn"),
-            _at("cluster.access", "bastion", "public"),
+            at(f"{POOL}.placement", "clusterNetwork", "node-pool"),
+            at("cluster.cni", "calico", "npn"),
+            at("cluster.access.mode", "bastion", "public"),
+            at("cluster.gpuPlugin", "oracle", "off"),
+            at("cluster.kubeconfig.mode", "raw", "oci"),
+            at(f"{POOL}.cycling", "replace", True),
+            below(f"{POOL}.faultDomains", "[0]", ["FD-1"]),
         ),
     ),
     Kind(
         "a number of Oracle's cluster is out of bounds",
         "SPC002",
         together(
-            _at(f"{_POOL}.maxPods", 0, 111),
-            _at(f"{_POOL}.bootVolume.sizeGib", 10, 40000),
-            _at(f"{_POOL}.bootVolume.vpusPerGib", 15, -10),
-            _at("cluster.systemPool.nodes", 0),
-            _at("cluster.systemPool.ocpus", 0, 95),
+            at(f"{POOL}.maxPods", 0, 111),
+            at(f"{POOL}.bootVolume.sizeGib", 10, 40000),
+            at(f"{POOL}.bootVolume.vpusPerGib", 15, -10),
+            at("cluster.systemPool.nodes", 0),
+            at("cluster.systemPool.ocpus", 0, 95),
+            at("cluster.createMinutes", 5, 1000),
+            at("cluster.access.sessionSeconds", 60, 86400),
         ),
     ),
     Kind(
         "a key of a part of Oracle's cluster is misspelt",
         "SPC001",
         together(
-            _at(f"{_POOL}.bootVolume.size", 512),
-            _at("cluster.vcn.cidr", "10.140.0.0/16"),
-            _at("cluster.endpoint.isPublic", True),
-            _at(f"{_POOL}.ad", "AD-1"),
-            _at(f"{_POOL}.subnet", "workers"),
+            at(f"{POOL}.bootVolume.size", 512),
+            at("cluster.vcn.cidr", "10.140.0.0/16"),
+            at("cluster.endpoint.isPublic", True),
+            at(f"{POOL}.ad", "AD-1"),
+            at(f"{POOL}.subnet", "workers"),
+        ),
+    ),
+    Kind(
+        "a public key is none",
+        "SPC002",
+        below(
+            "cluster.access.sshPublicKeys",
+            "[0]",
+            ["~/.ssh/id_ed25519.pub"],
+            ["ssh-dss AAAA"],
+            ["-----BEGIN OPENSSH PRIVATE KEY-----"],
         ),
     ),
     Kind(
@@ -94,7 +96,7 @@ READING = (
         "SPC001",
         together(
             *(
-                _below("cluster.vcn.subnets", f".{name}", {name: "10.140.8.0/24"})
+                below("cluster.vcn.subnets", f".{name}", {name: "10.140.8.0/24"})
                 for name in ("worker", "cp", "internalLb", "rdma")
             )
         ),
@@ -106,9 +108,9 @@ RULES = (
         "self-managed nodes are to join a basic cluster",
         "OKE001",
         together(
-            _at("cluster.enhanced", False),
-            _changed(
-                "cluster.enhanced", {"cluster.enhanced": False, f"{_POOL}.placement": "compute-cluster-instances"}
+            written("cluster.enhanced", False, where=joining),
+            changed_keys(
+                "cluster.enhanced", {"cluster.enhanced": False, f"{POOL}.placement": "compute-cluster-instances"}
             ),
         ),
     ),
@@ -117,18 +119,18 @@ RULES = (
         "OKE003",
         _reserved_somewhere,
     ),
-    Kind("the placement gives the machines no RDMA network", "OKE004", _at(f"{_POOL}.placement", "instance-pool")),
-    Kind("ordinary machines are placed in a memory fabric", "OKE005", _at(f"{_POOL}.placement", "gpu-memory-cluster")),
+    Kind("the placement gives the machines no RDMA network", "OKE004", at(f"{POOL}.placement", "instance-pool")),
+    Kind("ordinary machines are placed in a memory fabric", "OKE005", at(f"{POOL}.placement", "gpu-memory-cluster")),
     Kind(
         "machines of a memory fabric are placed elsewhere",
         "OKE005",
         together(
             *(
-                _changed(f"{_POOL}.placement", {f"{_POOL}.shape": shape})
+                changed_keys(f"{POOL}.placement", {f"{POOL}.shape": shape})
                 for shape in ("BM.GPU.GB200.4", "BM.GPU.GB200-v3.4", "BM.GPU.GB300.4")
             ),
-            _changed(
-                f"{_POOL}.placement", {f"{_POOL}.shape": "BM.GPU.GB300.4", f"{_POOL}.placement": "compute-cluster"}
+            changed_keys(
+                f"{POOL}.placement", {f"{POOL}.shape": "BM.GPU.GB300.4", f"{POOL}.placement": "compute-cluster"}
             ),
         ),
     ),
@@ -137,11 +139,11 @@ RULES = (
         "OKE006",
         together(
             *(
-                _changed(
+                changed_keys(
                     f"cluster.ranges.{key}",
                     {"fabric.addressing.supernet": "172.24.0.0/16", f"cluster.ranges.{key}": text},
                 )
-                for key in ("pods", "nodes")
+                for key in ("pods", "services", "nodes")
                 for text in ("192.168.0.0/16", "192.168.128.0/20", "192.0.0.0/8")
             )
         ),
@@ -151,7 +153,7 @@ RULES = (
         "OKE007",
         together(
             *(
-                _changed(
+                changed_keys(
                     "cluster.vcn.subnets.pods",
                     {"cluster.cni": "vcn-native", "cluster.vcn.subnets": {"pods": text}},
                 )
@@ -162,42 +164,45 @@ RULES = (
     Kind(
         "a pool has two images",
         "OKE008",
-        _changed(f"{_POOL}.imageUri", {f"{_POOL}.imageId": _OCID, f"{_POOL}.imageUri": "https://objectstorage/image"}),
+        changed_keys(f"{POOL}.imageUri", {f"{POOL}.imageId": _OCID, f"{POOL}.imageUri": "https://objectstorage/image"}),
     ),
     Kind(
         "a public API server lets nobody in",
         "OKE010",
-        _changed("cluster.endpoint.allowed", {"cluster.endpoint.public": True}),
+        changed_keys("cluster.endpoint.allowed", {"cluster.endpoint.public": True}),
     ),
     Kind(
         "the Kubernetes version is too old for self-managed nodes",
         "OKE012",
         together(
-            _at("cluster.version", "1.24", "1.24.9"),
-            _changed("cluster.version", {"cluster.version": "1.26.2", "cluster.cni": "vcn-native"}),
-            _changed("cluster.version", {"cluster.version": "1.27.9", "cluster.cni": "vcn-native"}),
+            written("cluster.version", "1.24", "1.24.9", where=joining),
+            *(
+                changed_keys("cluster.version", {"cluster.version": text, "cluster.cni": "vcn-native"}, joining)
+                for text in ("1.26.2", "1.27.9")
+            ),
         ),
     ),
     Kind(
         "a subnet does not lie in the VCN",
         "OKE013",
         together(
-            _below("cluster.vcn.subnets", ".workers", {"workers": "10.141.0.0/19"}, {"workers": "10.0.0.0/8"}),
-            _below("cluster.vcn.subnets", ".bastion", {"bastion": "192.168.0.0/29"}),
+            below("cluster.vcn.subnets", ".workers", {"workers": "10.141.0.0/19"}, {"workers": "10.0.0.0/8"}),
+            below("cluster.vcn.subnets", ".bastion", {"bastion": "192.168.0.0/29"}),
         ),
     ),
     Kind(
         "two subnets overlap",
         "OKE014",
         together(
-            _below(
+            below(
                 "cluster.vcn.subnets",
                 ".public-lb",
                 {"internal-lb": "10.140.32.0/24", "public-lb": "10.140.32.0/26"},
             ),
-            _below("cluster.vcn.subnets", ".workers", {"workers": "10.140.0.0/29"}),
+            below("cluster.vcn.subnets", ".workers", {"workers": "10.140.0.0/29"}),
         ),
     ),
 )
 
-KINDS = (*READING, *RULES)
+
+KINDS = (*READING, *RULES, *CLUSTERS)

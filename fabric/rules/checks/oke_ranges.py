@@ -22,6 +22,8 @@ def _subnets(case: Case, cluster: OkeCluster) -> dict[str, IPNetwork]:
     found: dict[str, IPNetwork] = {}
     for name, plan in case.known.oke_clusters.subnets.items():
         network = stated.get(name) or (plan.within(vcn) if vcn is not None else None)
+        if name in cluster.vcn.subnet_ids and name not in stated:
+            continue
         if network is not None and (name != "pods" or cluster.cni == "vcn-native"):
             found[name] = network
     return found
@@ -33,12 +35,13 @@ def _at(name: str) -> str:
 
 @check("OKE006")
 def ranges_leave_the_rdma_range_alone(case: Case) -> Iterator[Problem]:
-    """Neither pods nor nodes have addresses of the hosts' RDMA interfaces; a supernet there is checked by itself."""
+    """Pods, services and nodes have no addresses of the hosts' RDMA interfaces; a supernet is checked by itself."""
     cluster, rdma = oke_cluster(case), case.known.oke_clusters.rdma_range
     if cluster is None or not case.shape.nics:
         return
     supernet = case.spec.fabric.addressing.supernet
-    for name, network in (("pods", cluster.ranges.pods), ("nodes", cluster.ranges.nodes)):
+    ranges = cluster.ranges
+    for name, network in (("pods", ranges.pods), ("services", ranges.services), ("nodes", ranges.nodes)):
         if network is None or not _overlap(network, rdma):
             continue
         if case.demand.layout == "none" or supernet is None or not _overlap(network, supernet):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rules import oke_machine_cases, oke_network_cases
 from rules.tables import bad, good, irrelevant
 
 _POOL = "cluster.pools[0]"
@@ -11,6 +12,8 @@ _SECOND = {"name": "more", "shape": "BM.GPU.H100.8", "nodes": 2}
 _PAIR = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 4, "availabilityDomain": "AD-1"}
 
 CASES = (
+    *oke_network_cases.CASES,
+    *oke_machine_cases.CASES,
     good("OKE001", "oke-h100"),
     good("OKE001", "oke-h100", {"cluster.enhanced": False, f"{_POOL}.placement": "compute-cluster"}),
     bad("OKE001", "oke-h100", {"cluster.enhanced": False}, "cluster.enhanced"),
@@ -54,6 +57,12 @@ CASES = (
         "oke-h100",
         {"cluster.ranges.pods": "192.168.0.0/17", "fabric": {"model": "host-network"}},
         "cluster.ranges.pods",
+    ),
+    bad(
+        "OKE006",
+        "oke-h100",
+        {"cluster.ranges.services": "192.168.0.0/20", "fabric.addressing.supernet": "172.16.0.0/16"},
+        "cluster.ranges.services",
     ),
     irrelevant("OKE006", "oke-h100", {"cluster.ranges.nodes": "192.168.0.0/20"}),
     irrelevant(

@@ -1,0 +1,22 @@
+"""Oracle: network, identity, cluster, machines and access as they are asked for."""
+
+from fabric.plan.clouds.oke.machines import metadata, metadata_bytes
+from fabric.plan.clouds.oke.record import Id, Lookup, Record, Ref, Text, Value, references_in
+from fabric.plan.clouds.oke.resources import OkeResources, PlannedConstruct, oke_resources
+from fabric.plan.clouds.oke.site import Site
+
+__all__ = [
+    "Id",
+    "Lookup",
+    "OkeResources",
+    "PlannedConstruct",
+    "Record",
+    "Ref",
+    "Site",
+    "Text",
+    "Value",
+    "metadata",
+    "metadata_bytes",
+    "oke_resources",
+    "references_in",
+]

@@ -1,0 +1,106 @@
+"""Cases of the group `oke` about constructs, volumes, metadata, and what runs on the nodes."""
+
+from __future__ import annotations
+
+from rules.tables import bad, good, irrelevant
+
+_POOL = "cluster.pools[0]"
+_FABRICS = [f"ocid1.computegpumemoryfabric.oc1.iad.fabric{number}" for number in range(2)]
+_RACK = {f"{_POOL}.shape": "BM.GPU.GB300.4", f"{_POOL}.placement": "gpu-memory-cluster"}
+_ISLAND = "ocid1.hpcisland.oc1.iad.example"
+_BLOCK = "ocid1.networkblock.oc1.iad.example"
+_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExample someone@example"
+_NO_PLUGIN = {"software.gpuOperator": {"values": {"devicePlugin": {"enabled": False}}}}
+_NO_CHART = {"software.gpuOperator": {"install": False}}
+_A100 = {f"{_POOL}.shape": "BM.GPU.A100-v2.8"}
+
+CASES = (
+    good("OKE020", "oke-h100", {f"{_POOL}.placement": "compute-cluster", f"{_POOL}.bootVolume": {"vpusPerGib": 10}}),
+    good("OKE020", "oke-h100", {f"{_POOL}.bootVolume": {"vpusPerGib": 20}}),
+    bad(
+        "OKE020",
+        "oke-h100",
+        {f"{_POOL}.placement": "compute-cluster", f"{_POOL}.bootVolume": {"vpusPerGib": 20}},
+        f"{_POOL}.bootVolume.vpusPerGib",
+    ),
+    irrelevant("OKE020", "doks-h200"),
+    good("OKE021", "oke-h100", {f"{_POOL}.bootVolume": {"sizeGib": 250}}),
+    bad("OKE021", "oke-h100", {f"{_POOL}.bootVolume": {"sizeGib": 249}}, f"{_POOL}.bootVolume.sizeGib"),
+    irrelevant("OKE021", "doks-h200"),
+    good("OKE022", "oke-h100", {f"{_POOL}.boot": {"afterJoin": "x" * 10000}}),
+    bad("OKE022", "oke-h100", {f"{_POOL}.boot": {"afterJoin": "x" * 20000}}, f"{_POOL}.boot"),
+    bad(
+        "OKE022",
+        "oke-h100",
+        {"cluster.access": {"sshPublicKeys": [f"{_KEY}-{number}" for number in range(500)]}},
+        "cluster.access.sshPublicKeys",
+    ),
+    irrelevant("OKE022", "doks-h200"),
+    good("OKE023", "oke-h100", {"cluster.version": "1.34.1"}),
+    bad("OKE023", "oke-h100", {"cluster.version": "1.34"}, "cluster.version"),
+    irrelevant("OKE023", "doks-h200"),
+    good("OKE024", "oke-h100", {"cluster.addons": [{"name": "CertManager"}]}),
+    good("OKE024", "oke-h100", {"cluster.addons": [{"name": "NvidiaGpuOperator"}], **_NO_CHART}),
+    bad(
+        "OKE024",
+        "oke-h100",
+        {"cluster.addons": [{"name": "CertManager"}, {"name": "NvidiaGpuOperator"}, {"name": "NodeFeatureDiscovery"}]},
+        "cluster.addons[1].name",
+        "cluster.addons[2].name",
+    ),
+    irrelevant("OKE024", "oke-h100"),
+    good("OKE025", "oke-h100", {"cluster.gpuPlugin": "operator"}),
+    good("OKE025", "oke-h100", {"cluster.gpuPlugin": "managed", **_NO_PLUGIN}),
+    bad("OKE025", "oke-h100", {"cluster.gpuPlugin": "managed"}, "cluster.gpuPlugin"),
+    irrelevant("OKE025", "oke-h100", {"cluster.gpuPlugin": "managed", **_NO_CHART}),
+    good("OKE026", "oke-h100", {**_RACK, f"{_POOL}.memoryFabricIds": _FABRICS, f"{_POOL}.nodes": 36}),
+    good("OKE026", "oke-h100", {**_RACK, f"{_POOL}.nodes": 18}),
+    bad("OKE026", "oke-h100", {**_RACK, f"{_POOL}.nodes": 19}, f"{_POOL}.nodes"),
+    bad("OKE026", "oke-h100", {**_RACK, f"{_POOL}.memoryFabricIds": _FABRICS, f"{_POOL}.nodes": 5}, f"{_POOL}.nodes"),
+    bad("OKE026", "oke-h100", {**_RACK, f"{_POOL}.memoryFabricIds": _FABRICS, f"{_POOL}.nodes": 38}, f"{_POOL}.nodes"),
+    irrelevant("OKE026", "oke-h100", {f"{_POOL}.nodes": 37}),
+    good("OKE027", "oke-h100", {f"{_POOL}.hpcIslandId": _ISLAND, f"{_POOL}.networkBlockIds": [_BLOCK]}),
+    good(
+        "OKE027",
+        "oke-h100",
+        {
+            f"{_POOL}.placement": "compute-cluster",
+            f"{_POOL}.cycling": "boot-volume-replace",
+            f"{_POOL}.faultDomains": ["FAULT-DOMAIN-1"],
+        },
+    ),
+    bad(
+        "OKE027",
+        "oke-h100",
+        {
+            f"{_POOL}.cycling": "instance-replace",
+            f"{_POOL}.faultDomains": ["FAULT-DOMAIN-1"],
+            f"{_POOL}.memoryFabricIds": _FABRICS,
+        },
+        f"{_POOL}.cycling",
+        f"{_POOL}.faultDomains",
+        f"{_POOL}.memoryFabricIds",
+    ),
+    bad("OKE027", "oke-h100", {f"{_POOL}.networkBlockIds": [_BLOCK]}, f"{_POOL}.networkBlockIds"),
+    irrelevant("OKE027", "doks-h200"),
+    good("OKE030", "oke-h100", {**_A100, "cluster.region": "us-phoenix-1"}),
+    bad("OKE030", "oke-h100", _A100, "cluster.region"),
+    irrelevant("OKE030", "oke-h100"),
+    irrelevant("OKE030", "oke-h100", {**_A100, "fabric": {"model": "host-network"}}),
+    good("OKE031", "oke-h100", {"cluster.kubeconfig": {"mode": "token", "tokenSecret": "deployer-token"}}),
+    good("OKE031", "oke-h100"),
+    bad("OKE031", "oke-h100", {"cluster.kubeconfig": {"mode": "token"}}, "cluster.kubeconfig.tokenSecret"),
+    bad("OKE031", "oke-h100", {"cluster.kubeconfig": {"tokenSecret": "x"}}, "cluster.kubeconfig.tokenSecret"),
+    irrelevant("OKE031", "doks-h200"),
+    good("OKE034", "oke-h100"),
+    bad("OKE034", "oke-h100", {f"{_POOL}.availabilityDomain": None}, f"{_POOL}.availabilityDomain"),
+    irrelevant("OKE034", "doks-h200"),
+    good("OKE038", "oke-h100"),
+    bad("OKE038", "oke-h100", {"cluster.identity": {"create": False}}, "cluster.identity.create"),
+    irrelevant("OKE038", "oke-h100", {"cluster.identity": {"create": False}, f"{_POOL}.placement": "compute-cluster"}),
+    good("OKE039", "oke-h100", {"cluster.installed": ["gpu-operator"]}),
+    good("OKE039", "oke-h100"),
+    bad("OKE039", "oke-h100", _NO_PLUGIN, "software.gpuOperator.values.devicePlugin.enabled"),
+    bad("OKE039", "oke-h100", _NO_CHART, "cluster.gpuPlugin"),
+    irrelevant("OKE039", "oke-h100", {"cluster.gpuPlugin": "managed", **_NO_CHART}),
+)

@@ -1,0 +1,130 @@
+"""Cases of the group `oke` about ids, the network and the ways in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rules.tables import bad, good, irrelevant
+
+_VCN = "ocid1.vcn.oc1.iad.example"
+_TABLE = "ocid1.routetable.oc1.iad.example"
+_IMAGE = "ocid1.image.oc1.iad.example"
+_SUBNETS = {
+    name: f"ocid1.subnet.oc1.iad.{name}" for name in ("control-plane", "internal-lb", "workers", "pods", "public-lb")
+}
+_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExample someone@example"
+_HOSTS: dict[str, Any] = {
+    "mode": "bastion-host",
+    "allowed": ["203.0.113.0/24"],
+    "sshPublicKeys": [_KEY],
+    "bastion": {"imageId": _IMAGE},
+    "operator": {"imageId": _IMAGE},
+}
+_SERVICE = {"mode": "bastion-service", "allowed": ["203.0.113.0/24"]}
+
+
+def _hosts(**changes: Any) -> dict[str, Any]:
+    return {"cluster.access": {**_HOSTS, **changes}}
+
+
+CASES = (
+    good("OKE016", "oke-h100", {"cluster.vcn.id": _VCN, "cluster.pools[0].imageId": "ocid1.image.oc1.us-ashburn-1.x"}),
+    good("OKE016", "oke-h100", {"cluster.identity": {"homeRegion": "us-phoenix-1"}}),
+    bad("OKE016", "oke-h100", {"cluster.vcn.id": "ocid1.vcn.oc1.phx.example"}, "cluster.vcn.id"),
+    bad(
+        "OKE016",
+        "oke-h100",
+        {"cluster.compartmentId": "ocid1.compartment.oc2..example", "cluster.tenancyId": "ocid1.tenancy.oc3..example"},
+        "cluster.compartmentId",
+        "cluster.tenancyId",
+    ),
+    bad(
+        "OKE016",
+        "oke-h100",
+        {
+            "cluster.pools[0].memoryFabricIds": [
+                "ocid1.computegpumemoryfabric.oc1.iad.x",
+                "ocid1.computegpumemoryfabric.oc1.eu-frankfurt-1.x",
+            ]
+        },
+        "cluster.pools[0].memoryFabricIds[1]",
+    ),
+    bad(
+        "OKE016",
+        "oke-h100",
+        {"cluster.identity": {"homeRegion": "uk-gov-london-1"}},
+        "cluster.identity.homeRegion",
+    ),
+    irrelevant("OKE016", "oke-h100", {"cluster.region": "xx-nowhere-1"}),
+    irrelevant("OKE016", "doks-h200"),
+    good("OKE017", "oke-h100", {"cluster.region": "us-gov-ashburn-1"}),
+    bad("OKE017", "oke-h100", {"cluster.region": "us-ashbrun-1"}, "cluster.region"),
+    irrelevant("OKE017", "doks-h200"),
+    good("OKE018", "oke-h100"),
+    bad("OKE018", "oke-h100", {"cluster.ranges.nodes": None}, "cluster.ranges.nodes"),
+    irrelevant("OKE018", "doks-h200"),
+    good("OKE019", "oke-h100", {"cluster.vcn": {"id": _VCN, "routeTableIds": {"private": _TABLE}}}),
+    good("OKE019", "oke-h100", {"cluster.vcn": {"id": _VCN, "subnetIds": _SUBNETS}}),
+    bad(
+        "OKE019",
+        "oke-h100",
+        {
+            "cluster.vcn": {"id": _VCN, "publicLoadBalancers": True},
+            "cluster.endpoint": {"public": True, "allowed": ["203.0.113.0/24"]},
+        },
+        "cluster.vcn.routeTableIds.private",
+        "cluster.vcn.routeTableIds.public",
+    ),
+    bad(
+        "OKE019",
+        "oke-h100",
+        {"cluster.vcn": {"id": _VCN, "subnetIds": {"control-plane": _SUBNETS["control-plane"]}}},
+        "cluster.vcn.routeTableIds.private",
+    ),
+    irrelevant("OKE019", "oke-h100"),
+    irrelevant("OKE019", "doks-h200"),
+    good("OKE028", "oke-h100", _hosts()),
+    good("OKE028", "oke-h100", {"cluster.access": _SERVICE}),
+    bad("OKE028", "oke-h100", {"cluster.access": {"mode": "bastion-service"}}, "cluster.access.allowed"),
+    bad(
+        "OKE028",
+        "oke-h100",
+        {"cluster.access": {"mode": "bastion-host"}},
+        "cluster.access.allowed",
+        "cluster.access.sshPublicKeys",
+        "cluster.access.bastion.imageId",
+        "cluster.access.operator.imageId",
+    ),
+    bad("OKE028", "oke-h100", _hosts(operator={}), "cluster.access.operator.imageId"),
+    irrelevant("OKE028", "oke-h100"),
+    good("OKE029", "oke-h100", _hosts()),
+    bad("OKE029", "oke-h100", _hosts(allowed=["203.0.113.0/24", "0.0.0.0/0"]), "cluster.access.allowed[1]"),
+    bad("OKE029", "oke-h100", {"cluster.access": {**_SERVICE, "allowed": ["0.0.0.0/0"]}}, "cluster.access.allowed[0]"),
+    irrelevant("OKE029", "oke-h100", {"cluster.access.allowed": ["0.0.0.0/0"]}),
+    good("OKE032", "oke-h100", {"cluster.access": _SERVICE}),
+    good("OKE032", "oke-h100", {"cluster.kubeconfig": {"endpoint": "private"}}),
+    bad("OKE032", "oke-h100", {}, "cluster.endpoint.public"),
+    irrelevant("OKE032", "oke-h100", {"cluster.endpoint": {"public": True, "allowed": ["203.0.113.0/24"]}}),
+    irrelevant("OKE032", "doks-h200"),
+    # Four GPU nodes and three of the system pool.
+    good("OKE033", "oke-h100", {"cluster.vcn.subnets": {"workers": "10.140.64.0/29"}}),
+    bad("OKE033", "oke-h100", {"cluster.vcn.subnets": {"workers": "10.140.64.0/30"}}, "cluster.vcn.subnets.workers"),
+    irrelevant("OKE033", "oke-h100", {"cluster.ranges.nodes": None}),
+    irrelevant("OKE033", "doks-h200"),
+    good("OKE035", "oke-h100", {"cluster.vcn": {"id": _VCN, "subnetIds": _SUBNETS}}),
+    bad("OKE035", "oke-h100", {"cluster.vcn": {"subnetIds": _SUBNETS}}, "cluster.vcn.subnetIds"),
+    bad("OKE035", "oke-h100", {"cluster.vcn": {"routeTableIds": {"public": _TABLE}}}, "cluster.vcn.routeTableIds"),
+    irrelevant("OKE035", "doks-h200"),
+    good("OKE036", "oke-h100", {"cluster.ranges.nodes": "10.140.0.0/19"}),
+    good(
+        "OKE036",
+        "oke-h100",
+        {"cluster.ranges.nodes": "10.140.0.0/20", "cluster.vcn.subnets": {"control-plane": "10.140.0.0/29"}},
+    ),
+    bad("OKE036", "oke-h100", {"cluster.ranges.nodes": "10.140.0.0/20"}, "cluster.ranges.nodes"),
+    irrelevant("OKE036", "oke-h100", {"cluster.ranges.nodes": None}),
+    good("OKE037", "oke-h100"),
+    bad("OKE037", "oke-h100", {"cluster.ranges.pods": "fd00:20::/48"}, "cluster.ranges.pods"),
+    bad("OKE037", "oke-h100", {"cluster.vcn.subnets": {"workers": "fd00:30::/64"}}, "cluster.vcn.subnets.workers"),
+    irrelevant("OKE037", "sriov-ipv6", {"cluster.ranges.pods": "fd00:20::/48"}),
+)

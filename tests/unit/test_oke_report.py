@@ -1,0 +1,60 @@
+"""What Oracle is asked for, in words for people."""
+
+from __future__ import annotations
+
+import pytest
+from planned_fabrics import plan_of
+from planned_oke import EVERYTHING, PLACEMENTS, resources_of
+
+from fabric.plan_steps import steps
+from fabric.report_cloud import cloud_rows, pool_bounds
+from fabric.report_oke import oke_rows, oke_steps
+
+
+def test_the_overview_says_what_is_made_where_and_who_may_come_in() -> None:
+    rows = oke_rows(resources_of("oke-h200"))
+
+    assert rows["VCN"] == "oke-h200, 10.140.0.0/16"
+    assert rows["cluster"] == ("oke-h200 in us-chicago-1 of Oracle, Kubernetes v1.34.1, enhanced, private API server")
+    assert rows["access"] == "Oracle's Bastion service"
+    assert rows["protected"] == "yes"
+
+
+def test_the_whole_plans_report_holds_it_and_says_what_holds_a_pool() -> None:
+    plan = plan_of("oke-h200")
+
+    assert cloud_rows(plan) == oke_rows(resources_of("oke-h200"))
+    assert pool_bounds(plan, "gpu") == ", a managed node pool in a compute cluster"
+    assert next(steps(plan)).title == "network"
+
+
+def test_what_exists_stays_and_is_said_so() -> None:
+    assert "which exists and stays" in oke_rows(resources_of(*EVERYTHING["there-already"]))["VCN"]
+
+
+@pytest.mark.parametrize("placement", PLACEMENTS)
+def test_every_construct_has_its_words(placement: str) -> None:
+    resources = resources_of(*PLACEMENTS[placement])
+
+    assert [title for title, _, _ in oke_steps(resources)] == [
+        *("network", "identity", "cluster"),
+        *(["identity"] if resources.pools[0].self_managed else []),
+        *("system pool", "GPU pool"),
+    ]
+
+
+def test_steps_count_what_is_made_and_name_the_longest_wait() -> None:
+    found = list(oke_steps(resources_of("oke-a100")))
+
+    assert found[0] == ("network", "the VCN with its gateways, 5 subnets, 5 security groups with 40 rules", "")
+    assert found[1] == ("identity", "2 dynamic groups, 1 statement", "")
+    assert found[3] == ("identity", "2 statements for this cluster alone", "")
+    assert ("image", "image-gpu is imported", "120 minutes at most") in found
+    assert found[-1][0] == "access"
+
+
+def test_without_policies_of_the_stack_an_administrator_makes_them() -> None:
+    resources = resources_of("oke-h100", {"cluster.identity": {"create": False}})
+
+    assert oke_rows(resources)["policies"] == "an administrator's"
+    assert "identity" not in {title for title, _, _ in oke_steps(resources)}
