@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from fabric.plan import HelmRelease, Plan, PlannedObject
+from fabric.plan.clouds.doks import DoksResources
+from fabric.report_oke import oke_steps
 
 _TITLES = {
     "gpu-operator": "GPU Operator",
@@ -27,6 +29,10 @@ class Step(NamedTuple):
 
 def steps(plan: Plan) -> Iterator[Step]:
     """The steps in order; some run at the same time, and say so."""
+    if plan.cluster.doks is not None:
+        yield from _doks(plan.cluster.doks)
+    if plan.cluster.oke is not None:
+        yield from (Step(*entry) for entry in oke_steps(plan.cluster.oke))
     if plan.namespaces:
         yield Step("namespaces", ", ".join(entry.name for entry in plan.namespaces))
     # A chart that starts the device plug-ins comes after what the nodes need.
@@ -45,6 +51,34 @@ def steps(plan: Plan) -> Iterator[Step]:
         yield Step("check", f"DaemonSet {_daemons(plan.fabric_check)}", "every rail of every node")
 
 
+def _doks(cloud: DoksResources) -> Iterator[Step]:
+    """What DigitalOcean makes."""
+    if cloud.vpc is not None:
+        taken = " (taken over)" if cloud.vpc.adopt else ""
+        yield Step("VPC", f"{cloud.vpc.name}{taken}: {cloud.vpc.ip_range or 'a range of its choice'}")
+    cluster, system = cloud.cluster, cloud.cluster.node_pool
+    taken = " (taken over)" if cluster.adopt else ""
+    yield Step(
+        "cluster",
+        f"{cluster.name}{taken} with pool {system.name}: {system.node_count} x {system.size}",
+        f"running, {_minutes(cluster.timeout)} at most",
+    )
+    for number, pool in enumerate(cloud.pools):
+        at_once = ", at the same time" if number else ""
+        taken = " (taken over)" if pool.adopt else ""
+        yield Step(
+            "GPU pool",
+            f"{pool.name}{taken}: {pool.node_count} x {pool.size}{at_once}",
+            f"every node running, {_minutes(pool.timeout)} at most",
+        )
+    if cloud.project is not None:
+        yield Step("project", cloud.project.name or f"{cloud.project.id}, which the cluster is listed under")
+
+
+def _minutes(timeout: str) -> str:
+    return f"{timeout.removesuffix('m')} minutes"
+
+
 def _release(plan: Plan, release: HelmRelease) -> Step:
     what = f"chart {release.chart.name} {release.chart.version} in {release.namespace}"
     waits = "its pods"
@@ -57,6 +91,9 @@ def _release(plan: Plan, release: HelmRelease) -> Step:
 
 def _on_nodes(plan: Plan) -> Iterator[Step]:
     """What the stack puts on the nodes itself."""
+    if plan.multus:
+        what = f"DaemonSet {_daemons(plan.multus)} in kube-system, and the kind NetworkAttachmentDefinition"
+        yield Step("Multus", what, "the kind, and its pods on every node")
     for title, planned, waits in (
         ("host preparation", plan.host_preparation, "its pods: every node as specified"),
         ("virtual functions", plan.virtual_functions, "its pods on every node"),
@@ -78,6 +115,10 @@ def _policies(plan: Plan) -> Iterator[Step]:
     if plan.sriov_synced is not None:
         waits = f"{plan.sriov_synced.field} {plan.sriov_synced.value} on every GPU node"
         yield Step("SR-IOV", _kinds(plan.sriov_policies), waits)
+    if plan.capacity is not None:
+        resources = list(plan.capacity.resources)
+        offered = resources[0] if len(resources) == 1 else f"{resources[0]} to {resources[-1]}"
+        yield Step("devices", "nothing is made", f"{offered} on every node, of {plan.capacity.count} or more")
 
 
 def _fabric(plan: Plan) -> Iterator[Step]:
@@ -85,7 +126,7 @@ def _fabric(plan: Plan) -> Iterator[Step]:
         if objects:
             yield Step(title, _kinds(objects))
     if plan.node_pools:
-        yield Step("IP pools", f"{len(plan.node_pools)} releases, one a rail, with {_kinds(plan.pools)}")
+        yield Step("IP pools", f"{len(plan.node_pools)} resources, one a rail, with {_kinds(plan.pools)}")
     if daemons := _daemons(plan.nic_addresses):
         waits = _awaited(plan.nic_addresses, "its pods: every rail's NIC has its address")
         yield Step("NIC addresses", f"DaemonSet {daemons}", waits)

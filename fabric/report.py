@@ -11,6 +11,7 @@ from rich.text import Text
 
 from fabric.plan import Plan
 from fabric.plan_steps import steps
+from fabric.report_cloud import cloud_rows, pool_bounds
 from fabric.rules import Severity
 
 _LINKS = {"ether": "RoCE on Ethernet", "infiniband": "InfiniBand"}
@@ -79,9 +80,10 @@ def _pairs(rows: dict[str, str]) -> Table:
 
 
 def _overview(plan: Plan) -> Table:
-    choices, rows = plan.choices, {}
+    choices, rows = plan.choices, cloud_rows(plan)
     for pool in plan.cluster.pools:
-        rows[f"pool {pool.name}"] = f"{pool.nodes} x {pool.shape}, {pool.gpus} GPUs, {pool.nics} RDMA NICs"
+        counted = f"{pool.nodes} x {pool.shape}, {pool.gpus} GPUs, {pool.nics} RDMA NICs"
+        rows[f"pool {pool.name}"] = counted + pool_bounds(plan, pool.name)
     resources = list(dict.fromkeys(rail.resource_name for rail in plan.rails if rail.resource_name is not None))
     advertised = f", resource{_s(resources)} {_span(resources)}" if resources else ""
     rows |= {
@@ -91,6 +93,7 @@ def _overview(plan: Plan) -> Table:
         "rails": f"{len(plan.rails)}{advertised}",
         "networks": _networks(plan),
         "addresses": _address_summary(plan),
+        **({"Multus": "by this stack, in kube-system"} if plan.multus else {}),
         "NCCL files": ", ".join(file.config_map for file in plan.nccl.files),
         "charts": ", ".join(
             f"{release.name} {release.chart.version}" + (" (stand-in)" if release.chart.path else "")
@@ -211,6 +214,7 @@ def _job(plan: Plan) -> Table:
             "files": ", ".join(f"{file.mount_path} from {file.config_map}" for file in job.files),
             "capability": ", ".join(job.capabilities),
             "/dev/shm": job.shared_memory.size_limit,
+            **{f"note {number}": line for number, line in enumerate(job.advice, 1)},
         }
     )
 

@@ -49,13 +49,14 @@ class Machine(FrozenModel):
 
 
 class GpuModel(FrozenModel):
-    """What all sizes of one GPU model share; `machines` is keyed by the number of GPUs."""
+    """What all sizes of one GPU model share; `machines` is keyed by the number of GPUs, `advice` is for its fabric."""
 
     vendor: Vendor
     model: str
     memory_gb: int
     fabric_nics_per_gpu: int = Field(default=1, ge=1)
     machines: dict[int, Machine] = {}
+    advice: tuple[str, ...] = ()
 
 
 class SizeRow(FrozenModel):
@@ -139,6 +140,7 @@ def size_shape(slug: str, table: DoksTable) -> Shape | None:
         ),
         known=row is not None,
         notes=facts.notes,
+        advice=model.advice if multi_node else (),
         source=facts.source,
     )
 

@@ -27,7 +27,7 @@ Component = Literal[
     "ibSriovCni",
     "rdmaCni",
 ]
-StandaloneName = Literal["multus", "hostPreparation", "rdmaTools"]
+StandaloneName = Literal["multus", "ipPreservingHostDevice", "hostPreparation", "rdmaTools"]
 Needed = Literal["kubernetes", "gpu-operator", "network-operator", "nfd", "spiderpool-crds"]
 
 
@@ -96,10 +96,14 @@ class ComponentImages(FrozenModel):
 
 
 class StandaloneComponent(FrozenModel):
-    """What a stack installs itself where no operator brings it; `image` is None where none is published."""
+    """What a stack installs itself where no operator brings it; `image` is None where none is published.
+
+    `memory` is the limit of its container where that is more than its maker's, and `why` says why.
+    """
 
     version: str
     image: Image | None = None
+    memory: str | None = Field(default=None, pattern=r"^[1-9]\d*(Mi|Gi)$")
     why: str
     source: str
 

@@ -162,7 +162,8 @@ class Shape(Hardware):
 
     `vf_support` is what its vendor says about virtual functions: `preview` (shipped, off by default), `experimental`
     (a branch only), `none`, or `host` (whoever runs the machine makes them). `known` is False for a size that fits the
-    provider's grammar but has no row. `notes` hold corrected defects of the sources.
+    provider's grammar but has no row. `notes` hold corrected defects of the sources, `advice` is for whoever writes
+    jobs.
     """
 
     name: str
@@ -171,6 +172,7 @@ class Shape(Hardware):
     doks: DoksSize | None = None
     known: bool = True
     notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
     source: str = Field(min_length=1)
 
     @model_validator(mode="after")

@@ -144,6 +144,7 @@ class Affinity(KubernetesModel):
 class PodSpec(KubernetesModel):
     """A pod's containers and where they run; init containers run first, one after another."""
 
+    service_account_name: str | None = None
     automount_service_account_token: bool | None = None
     host_network: bool | None = None
     # The general rule for JSON names does not know PID as an abbreviation.

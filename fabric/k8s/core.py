@@ -1,4 +1,4 @@
-"""The core group: Namespace and ConfigMap."""
+"""The core group: Namespace, ConfigMap and ServiceAccount."""
 
 from typing import ClassVar, Literal
 
@@ -30,3 +30,12 @@ class ConfigMap(KubernetesObject):
     @field_serializer("data")
     def _sorted(self, value: dict[str, str]) -> dict[str, str]:
         return dict(sorted(value.items()))
+
+
+class ServiceAccount(KubernetesObject):
+    """The identity of pods towards the API server."""
+
+    api_version: ClassVar[str] = "v1"
+    kind: ClassVar[str] = "ServiceAccount"
+    plural: ClassVar[str] = "serviceaccounts"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"

@@ -6,6 +6,7 @@ from fabric.plan.rails import Rail
 from fabric.plan.records import (
     ChartReference,
     HelmRelease,
+    PlannedCapacity,
     PlannedGroup,
     PlannedObject,
     PlannedPatch,
@@ -21,6 +22,7 @@ __all__ = [
     "FabricContract",
     "HelmRelease",
     "Plan",
+    "PlannedCapacity",
     "PlannedCluster",
     "PlannedGroup",
     "PlannedObject",

@@ -9,7 +9,10 @@ from fabric.k8s.core import Namespace
 from fabric.k8s.mellanox import NIC_LABEL
 from fabric.plan import operators
 from fabric.plan.addresses import AddressPlan
+from fabric.plan.capacity import plan_capacity
 from fabric.plan.case import Case, NodeGroup, case_of
+from fabric.plan.clouds.doks import doks_resources
+from fabric.plan.clouds.oke import oke_resources
 from fabric.plan.devices import shared_plugin_config, sriov_plugin_config
 from fabric.plan.fabric_check import fabric_check
 from fabric.plan.host import (
@@ -28,7 +31,7 @@ from fabric.plan.rails import group_rails, plan_rails
 from fabric.plan.records import PlannedGroup, PlannedObject
 from fabric.plan.workload import plan_workload
 from fabric.rules import ConfigurationError, errors, findings
-from fabric.spec import ExistingCluster, StackSpec
+from fabric.spec import DoksCluster, ExistingCluster, OkeCluster, StackSpec
 
 
 def build(spec: StackSpec) -> Plan:
@@ -87,6 +90,7 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         ofed_driver=operators.ofed_driver(case) if "ofed-driver" in installed else None,
         spiderpool=operators.spiderpool(case, shared) if "spiderpool" in installed else None,
         coordinator=operators.coordinator_patch(case) if "spiderpool" in installed else None,
+        multus=operators.multus(case),
         cni_plugins=cni_plugins(case),
         virtual_functions=virtual_functions(case),
         host_preparation=host_preparation(case),
@@ -100,6 +104,7 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         sriov_discovered=operators.sriov_discovered(case) if case.choices.by_sriov_operator else None,
         sriov_policies=operators.sriov_policies(case) if case.choices.by_sriov_operator else (),
         sriov_synced=operators.sriov_synced(case) if case.choices.by_sriov_operator else None,
+        capacity=plan_capacity(case, rails),
         reserved_ips=reserved_objects(addresses),
         # nv-ipam gives every node of the cluster a share, CPU nodes too, unless it is told which nodes are meant; where
         # no label tells them, by the one that the operator itself selects nodes with its NICs by.
@@ -142,8 +147,7 @@ def _node_pools(case: Case, addresses: AddressPlan) -> tuple[PlannedGroup, ...]:
     return tuple(
         PlannedGroup(
             name=f"rail-{pool.rails[0]:02d}",
-            namespace=operators.namespace_of(case),
-            fixed=f"{pool.space} /{pool.node_prefix_length}",
+            cut=f"{pool.space} /{pool.node_prefix_length}",
             objects=(*pools, *((address_table(case, addresses, pool),) if with_table else ())),
         )
         for pool, pools in node_pools(addresses)
@@ -169,6 +173,8 @@ def _cluster(case: Case) -> PlannedCluster:
             )
             for pool, shape in zip(cluster.pools, case.shapes, strict=True)
         ),
+        doks=doks_resources(case, cluster) if isinstance(cluster, DoksCluster) else None,
+        oke=oke_resources(case, cluster) if isinstance(cluster, OkeCluster) else None,
     )
 
 

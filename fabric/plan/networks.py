@@ -29,7 +29,7 @@ from fabric.plan.case import Case
 from fabric.plan.ipam import cni_ipam
 from fabric.plan.ipam.spiderpool import pool_pattern
 from fabric.plan.operators import namespace_of
-from fabric.plan.rails import Rail
+from fabric.plan.rails import Rail, rails_are_routed
 from fabric.plan.records import PlannedObject
 
 
@@ -115,8 +115,8 @@ def _definition(
 
 def _doks_plugin(case: Case, rail: Rail) -> InterfacePlugin:
     device = rail.resource or ""
-    if case.shape.doks is not None and case.shape.doks.fabric == "rail-optimized":
-        # The routed fabric's addresses, routes and VRF are set on the host; plain host-device would drop them.
+    if rails_are_routed(case):
+        # Plain host-device would drop them.
         return IpPreservingHostDevicePlugin(device=device)
     return HostDevicePlugin(device=device)
 

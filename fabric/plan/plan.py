@@ -9,10 +9,13 @@ from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
 from fabric.model import FrozenModel
 from fabric.plan.addresses import AddressPlan
 from fabric.plan.choices import Choices
+from fabric.plan.clouds.doks import DoksResources
+from fabric.plan.clouds.oke import OkeResources
 from fabric.plan.nccl_files import NcclFiles
 from fabric.plan.rails import Rail
 from fabric.plan.records import (
     HelmRelease,
+    PlannedCapacity,
     PlannedGroup,
     PlannedObject,
     PlannedPatch,
@@ -37,7 +40,7 @@ class PlannedPool(FrozenModel):
 class PlannedCluster(FrozenModel):
     """The cluster the stack lies on. `kubeconfig` is a path, `kubeconfig_secret` the name of a secret key.
 
-    Both are None where the stack makes the cluster.
+    Both are None where the stack makes the cluster, and then the records of that cloud say how.
     """
 
     provider: str
@@ -46,6 +49,8 @@ class PlannedCluster(FrozenModel):
     context: str | None
     id: str | None
     pools: tuple[PlannedPool, ...]
+    doks: DoksResources | None
+    oke: OkeResources | None
 
 
 class PlannedNodes(FrozenModel):
@@ -89,6 +94,7 @@ class Plan(FrozenModel):
     ofed_driver: HelmRelease | None
     spiderpool: HelmRelease | None
     coordinator: PlannedPatch | None
+    multus: tuple[PlannedObject, ...]
     cni_plugins: tuple[PlannedObject, ...]
     virtual_functions: tuple[PlannedObject, ...]
     host_preparation: tuple[PlannedObject, ...]
@@ -99,6 +105,7 @@ class Plan(FrozenModel):
     sriov_discovered: PlannedWait | None
     sriov_policies: tuple[PlannedObject, ...]
     sriov_synced: PlannedWait | None
+    capacity: PlannedCapacity | None
     reserved_ips: tuple[PlannedObject, ...]
     ip_pools: tuple[PlannedObject, ...]
     node_pools: tuple[PlannedGroup, ...]
@@ -115,6 +122,7 @@ class Plan(FrozenModel):
         policy = () if self.policy is None else (self.policy,)
         return (
             *self.namespaces,
+            *self.multus,
             *self.cni_plugins,
             *self.virtual_functions,
             *self.host_preparation,

@@ -70,6 +70,11 @@ def resource_prefix(case: Case) -> str:
     return _PREFIXES[manager].get(access, _DEFAULT_PREFIX[manager])
 
 
+def rails_are_routed(case: Case) -> bool:
+    """Whether DigitalOcean routes between the rails: addresses, routes and VRFs are set on the host, and must stay."""
+    return case.shape.doks is not None and case.shape.doks.fabric == "rail-optimized"
+
+
 def one_resource(case: Case) -> bool:
     """Whether all rails share one network and one resource: pods of a flat fabric take any of a node's devices."""
     row = case.choices.row

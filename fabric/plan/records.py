@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
+from typing import Any
 
 from pydantic import Field, JsonValue, SerializeAsAny, field_serializer
 
 from fabric.k8s.base import KubernetesObject
 from fabric.model import FrozenModel
-
-OBJECTS_CHART_VERSION = "1.0.0"
-"""Of charts/objects, this project's own."""
 
 
 class ChartReference(FrozenModel):
@@ -71,33 +68,30 @@ class PlannedObject(FrozenModel):
 
 
 class PlannedGroup(FrozenModel):
-    """Objects, one or more a node, that are applied together by a release of this project's own chart.
+    """Objects, one or more a node, that are one resource of the stack together.
 
-    So their number is no number of resources of the stack, and one node more changes one value of the release. `fixed`
-    is what no object can change later: in its digest, which ends the release's name, so that another one replaces it.
+    So their number is no number of resources, and one node more is one value more of that resource. `cut` says what no
+    object can change later, as text: another one replaces the group. `timeout` is in seconds, until the last object is
+    gone that was deleted.
     """
 
     name: str
-    namespace: str
-    fixed: str
+    cut: str
     objects: tuple[PlannedObject, ...]
-    timeout: int = Field(default=900, ge=60)
+    timeout: int = Field(default=300, ge=1)
 
     @property
-    def release(self) -> HelmRelease:
-        """The release, whose values are the objects by kind and name."""
-        by_kind: dict[str, JsonValue] = {}
+    def manifests(self) -> dict[str, dict[str, Any]]:
+        """The objects by kind and name."""
+        by_kind: dict[str, dict[str, Any]] = {}
         for entry in self.objects:
-            of_kind = by_kind.setdefault(entry.object.kind, {})
-            assert isinstance(of_kind, dict)
-            of_kind[entry.name] = entry.object.manifest()
-        return HelmRelease(
-            name=f"pools-{self.name}-{hashlib.sha256(self.fixed.encode()).hexdigest()[:8]}",
-            namespace=self.namespace,
-            chart=ChartReference(name="objects", version=OBJECTS_CHART_VERSION, path="charts/objects"),
-            values={"objects": by_kind},
-            timeout=self.timeout,
-        )
+            by_kind.setdefault(entry.object.kind, {})[entry.name] = entry.object.manifest()
+        return by_kind
+
+    @property
+    def plurals(self) -> dict[str, str]:
+        """What paths of the API call the kinds."""
+        return {entry.object.kind: entry.object.plural for entry in self.objects}
 
 
 class PlannedPatch(FrozenModel):
@@ -153,4 +147,16 @@ class PlannedWait(FrozenModel):
     value: str
     failed: str
     reason: str
+    timeout: int = Field(ge=1)
+
+
+class PlannedCapacity(FrozenModel):
+    """What every GPU node must offer before jobs may come: some of each of the `resources`, which name their rails.
+
+    The nodes have the labels `nodes`, and there are `count` of them or more. `timeout` is in seconds.
+    """
+
+    nodes: dict[str, str]
+    count: int = Field(ge=0)
+    resources: dict[str, int]
     timeout: int = Field(ge=1)

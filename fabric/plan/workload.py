@@ -63,8 +63,14 @@ class HugePages(FrozenModel):
 class SchedulerHints(FrozenModel):
     """What a scheduler should know that Kubernetes cannot express."""
 
-    pods_per_node: int = Field(description="full-node pods that fit on a node")
+    pods_per_node: int = Field(
+        description="full-node pods that fit on a node: each requests all of its GPUs, so no anti-affinity is needed"
+    )
     gang: bool = Field(description="whether all pods of a job must start together")
+    strategy: Literal["Recreate"] = Field(
+        default="Recreate",
+        description="of a Deployment, or maxSurge 0: a new pod waits for the GPUs and NICs that an old one holds",
+    )
 
 
 class FabricContract(FrozenModel):
@@ -79,7 +85,12 @@ class FabricContract(FrozenModel):
     namespaces: tuple[str, ...] = Field(description="namespaces in which the networks and files exist")
     host_network: bool = Field(description="whether the pod runs in the node's own network namespace")
     networks: tuple[AttachedNetwork, ...]
-    annotations: dict[str, str] = Field(description="annotations of the pod")
+    annotations: dict[str, str] = Field(description="annotations of the pod, or of a pod template: not of a Deployment")
+    networks_from_elsewhere: dict[str, str] = Field(
+        default={},
+        description=f"on DigitalOcean's nodes, the value of {NETWORKS_ANNOTATION} for a pod that runs in none of "
+        "`namespaces`, by the namespace whose networks it takes; files are not found from there",
+    )
     resources: dict[str, str] = Field(description="requests, and equal limits, of the container")
     environment: dict[str, str] = Field(description="environment of the container")
     files: tuple[FileMount, ...]
@@ -92,6 +103,7 @@ class FabricContract(FrozenModel):
     node_selector: dict[str, str]
     tolerations: tuple[Toleration, ...]
     scheduler_hints: SchedulerHints
+    advice: tuple[str, ...] = Field(default=(), description="what else to know about jobs on this shape, in words")
     pod_template_patch: dict[str, JsonValue] = Field(
         description="strategic-merge patch for a pod template whose GPU container is named `worker`"
     )
@@ -153,6 +165,10 @@ def plan_workload(
         host_network=case.choices.model == "host-network",
         networks=attached,
         annotations=_annotations(case, attached),
+        networks_from_elsewhere={
+            namespace: _in_guides_form(attached, f"{namespace}/")
+            for namespace in (namespaces if case.choices.manager == "doks" else ())
+        },
         resources=resources,
         environment=environment,
         files=files,
@@ -165,6 +181,7 @@ def plan_workload(
         tolerations=tolerations,
         # The pod takes all GPUs of its node.
         scheduler_hints=SchedulerHints(pods_per_node=1, gang=True),
+        advice=tuple(dict.fromkeys(line for group in case.groups for line in group.shape.advice)),
         pod_template_patch={},
     )
     return contract.model_copy(update={"pod_template_patch": _pod_template_patch(contract)})
@@ -183,10 +200,14 @@ def _annotations(case: Case, attached: tuple[AttachedNetwork, ...]) -> dict[str,
 
 def _networks_annotation(case: Case, attached: tuple[AttachedNetwork, ...]) -> str:
     if case.choices.manager == "doks":
-        # The DOKS guide's own form.
-        return ", ".join(f"{network.network}@{network.interface}" for network in attached)
+        return _in_guides_form(attached)
     request = [{"name": network.network, "interface": network.interface} for network in attached]
     return json.dumps(request, separators=(",", ":"))
+
+
+def _in_guides_form(attached: tuple[AttachedNetwork, ...], place: str = "") -> str:
+    """The networks as the DOKS guide writes them; `place` is a namespace and a slash."""
+    return ", ".join(f"{place}{network.network}@{network.interface}" for network in attached)
 
 
 def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:

@@ -114,3 +114,13 @@ def value_at(values: Mapping[str, JsonValue] | JsonValue, *keys: str) -> JsonVal
 def driver_comes(chart: ChartValues) -> bool:
     """Whether the GPU Operator installs the GPU driver."""
     return value_at(chart.values, "driver", "enabled") is not False
+
+
+def gpu_operator_parts(chart: ChartValues) -> tuple[tuple[str, str], ...]:
+    """What the GPU Operator brings of all that DigitalOcean's nodes have, each with the place that decides it."""
+    switches = {"driver": "driver", "toolkit": "toolkit", "devicePlugin": None}
+    return tuple(
+        (part, chart.decided_at(switch, part, "enabled") if switch else chart.place(part, "enabled"))
+        for part, switch in switches.items()
+        if value_at(chart.values, part, "enabled") is not False
+    )

@@ -6,7 +6,8 @@ from fabric.spec.doks import DoksCluster, DoksPool
 from fabric.spec.existing import ExistingCluster
 from fabric.spec.fabric import Fabric, OfferedNamespace, RailOverride
 from fabric.spec.load import StackDocument, load_stack, read_document, stack_file, validate
-from fabric.spec.oke import OkeCluster, OkePool
+from fabric.spec.oke import OkeCluster
+from fabric.spec.oke_pools import OkePool
 from fabric.spec.software import GpuOperator, NetworkOperator, Software
 from fabric.spec.spiderpool import Spiderpool
 from fabric.spec.stack import Cluster, StackSpec

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from fabric.catalog.shape import Vendor
 from fabric.model import FrozenModel
-from fabric.spec.cluster import ClusterBase, Pool, Taint, distinct_pool_names
+from fabric.spec.cluster import ClusterBase, DnsLabel, Pool, Taint, distinct_pool_names
 from fabric.spec.network_types import Network
 
 Tag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9:_-]{1,255}$")]
@@ -47,10 +47,52 @@ class DoksPool(Pool):
 
 
 class Vpc(FrozenModel):
-    """The VPC that the cluster lies in: a new one by its range, or one that exists by its id."""
+    """The VPC that the cluster lies in: a new one of the range `ranges.nodes`, or one that exists by its id."""
 
-    id: str | None = Field(default=None, min_length=1, description="id of a VPC that exists")
+    id: str | None = Field(default=None, min_length=1, description="id of a VPC that exists, and stays on destroy")
     nat_gateway: bool = Field(default=False, description="whether the VPC has a NAT gateway")
+
+
+class MaintenanceWindow(FrozenModel):
+    """When DigitalOcean may work on the cluster; the window is four hours long."""
+
+    day: Literal["any", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] = Field(
+        default="any", description="day of the week"
+    )
+    start: Annotated[str, StringConstraints(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")] = Field(
+        description="start of the window in UTC, such as 04:00"
+    )
+
+
+class Project(FrozenModel):
+    """The project that the cluster is listed under: one that exists by its id, or a new one by its name."""
+
+    id: str | None = Field(default=None, min_length=1, description="id of a project that exists")
+    name: str | None = Field(
+        default=None, min_length=1, max_length=175, validate_default=True, description="name of a new project"
+    )
+    environment: Literal["Development", "Staging", "Production"] | None = Field(
+        default=None, description="environment of the new project"
+    )
+
+    @field_validator("name")
+    @classmethod
+    def _one_project(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if "id" in info.data and (value is None) == (info.data["id"] is None):
+            given = "neither is given" if value is None else "both are given"
+            raise ValueError(f"{given}; write id (of a project that exists) or name (of a new one)")
+        return value
+
+
+class Adoption(FrozenModel):
+    """What exists already and becomes the stack's own, to be changed and destroyed with it; ids, as the console shows.
+
+    Also the way back to what an `up` created but lost: DigitalOcean keeps a cluster whose creation ran out of time.
+    """
+
+    vpc: str | None = Field(default=None, min_length=1, description="id of the VPC")
+    cluster: str | None = Field(default=None, min_length=1, description="id of the cluster")
+    pools: dict[str, str] = Field(default={}, description="ids of GPU pools, by the pools' names")
 
 
 class ManagedPlugins(FrozenModel):
@@ -91,12 +133,22 @@ class DoksCluster(ClusterBase):
     provider: Literal["doks"] = Field(description="where the cluster comes from: DigitalOcean makes it")
     region: Annotated[str, StringConstraints(pattern=r"^[a-z]{3}\d$")] = Field(description="region, such as atl1")
     version: DoksVersion = Field(description="Kubernetes version: an exact slug such as 1.35.1-do.6, or 1.35")
+    version_applies: Literal["at-creation", "always"] = Field(
+        default="at-creation",
+        description="`at-creation`: later the cluster keeps the version it has, whoever raised it; `always`: a higher "
+        "version in this file upgrades the cluster, and a lower one than the cluster has replaces it",
+    )
+    name: DnsLabel | None = Field(default=None, description="name of the cluster and its VPC; by default the stack's")
     vpc: Vpc = Vpc()
+    project: Project | None = None
+    adopt: Adoption = Adoption()
     high_availability: bool | None = Field(
         default=None, description="several control-plane nodes; cannot be undone; by default the version's own"
     )
     auto_upgrade: bool = Field(default=False, description="whether DigitalOcean upgrades the cluster by itself")
     surge_upgrade: bool = Field(default=False, description="whether upgrades add nodes before they remove any")
+    maintenance: MaintenanceWindow | None = None
+    registry: bool = Field(default=False, description="whether nodes may pull from the account's container registry")
     isolated_workers: bool = Field(default=False, description="workers without public addresses; needs a NAT gateway")
     system_pool: SystemPool = SystemPool()
     pools: tuple[DoksPool, ...] = Field(min_length=1, description="the GPU pools")
@@ -105,6 +157,9 @@ class DoksCluster(ClusterBase):
     control_plane_firewall: ControlPlaneFirewall | None = None
     single_sign_on: SingleSignOn | None = None
     droplet_quota: int = Field(default=25, ge=1, description="Droplets that the team may have; 25 unless raised")
+    create_minutes: int = Field(
+        default=90, ge=10, le=720, description="how long creating the cluster, and each pool, may take"
+    )
     destroy_associated_resources: bool = Field(
         default=False, description="whether destroy also removes load balancers and volumes that the cluster made"
     )

@@ -24,10 +24,19 @@ _MIRROR = re.compile(r"^(https|oci)://\S+$")
 class GpuOperator(FrozenModel):
     """Switches of the GPU Operator."""
 
+    install: bool | None = Field(
+        default=None,
+        description="whether the stack brings the operator; by default for NVIDIA's GPUs, but not where DigitalOcean "
+        "manages the nodes' plug-ins",
+    )
     driver: bool = Field(
         default=False, description="whether the operator installs the GPU driver; false where the node image brings it"
     )
-    toolkit: bool = Field(default=True, description="whether the operator installs the container toolkit")
+    toolkit: bool | None = Field(
+        default=None,
+        description="whether the operator installs the container toolkit; by default it does, but not on "
+        "DigitalOcean's nodes, which have it",
+    )
     feature_discovery: bool = Field(
         default=True, description="whether the chart brings Node Feature Discovery; false where the cluster has one"
     )
@@ -80,6 +89,17 @@ class NetworkOperator(FrozenModel):
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
+class Multus(FrozenModel):
+    """Switches of Multus where the stack itself brings it: with the manager `doks`."""
+
+    memory: Annotated[str, StringConstraints(pattern=r"^[1-9]\d*(Mi|Gi)$")] | None = Field(
+        default=None, description="memory of its daemon on every node, such as 1Gi; by default the release line's"
+    )
+    image: str | None = Field(
+        default=None, min_length=1, description="another image of the thick form; by default the release line's"
+    )
+
+
 class Whereabouts(FrozenModel):
     """Switches of Whereabouts, which comes where `addressing.ipam` names it."""
 
@@ -97,6 +117,7 @@ class Software(FrozenModel):
     gpu_operator: GpuOperator = GpuOperator()
     network_operator: NetworkOperator = NetworkOperator()
     spiderpool: Spiderpool = Spiderpool()
+    multus: Multus = Multus()
     whereabouts: Whereabouts = Whereabouts()
     ofed_driver: ContainerOfedDriver | None = Field(
         default=None,

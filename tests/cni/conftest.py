@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from committed_stacks import folder_of
 from namespaces import PROGRAMS, CommandFailed, Machine, NotPossible
 
 from fabric.plan import Plan
@@ -64,11 +65,14 @@ def bare_machine(namespaces_work: None, tmp_path_factory: pytest.TempPathFactory
 
 @pytest.fixture(scope="session")
 def plan_of(root: Path) -> Callable[..., Plan]:
-    """The plan of a stack of tests/stacks, with values of its section `fabric` changed."""
+    """The plan of a committed stack, with values of its section `fabric` changed, or on machines of another shape."""
 
-    def make(stack: str, **changes: object) -> Plan:
-        document = read_document(stack, root / "tests" / "stacks")
+    def make(stack: str, *, shape: str | None = None, **changes: object) -> Plan:
+        document = read_document(stack, folder_of(stack))
         sections = {**document.sections, "fabric": {**document.sections.get("fabric", {}), **changes}}
+        if shape is not None:
+            cluster = sections["cluster"]
+            sections["cluster"] = {**cluster, "pools": [{**pool, "shape": shape} for pool in cluster["pools"]]}
         return prepare(document.model_copy(update={"sections": sections}), for_up=False)
 
     return make

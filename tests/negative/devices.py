@@ -16,7 +16,7 @@ _DEVICES = {
     "BM.GPU.H100.8": {"other": "0000:0c:00.1", "gpu": "0000:0f:00.0", "interface": "rdma1", "rdma": "mlx5_1"},
     "BM.GPU.H200.8": {"other": "0000:2a:00.0", "gpu": "0000:0f:00.0", "interface": "rdma1", "rdma": "mlx5_3"},
 }
-_MTU = {"BM.GPU.H100.8": 4220, "BM.GPU.H200.8": 4220, "BM.GPU.A100-v2.8": 4220, "guide-cx5": 9000}
+_MTU = {"BM.GPU.H100.8": 4220, "BM.GPU.H200.8": 4220, "BM.GPU.A100-v2.8": 4220}
 
 
 def _model(*models: str) -> Applies:
@@ -61,7 +61,10 @@ def _missing_rails(base: Base) -> Iterator[Mistake]:
 
 
 def _large_mtus(base: Base) -> Iterator[Mistake]:
-    host = _MTU.get(base.pool["shape"])
+    shape = base.pool["shape"]
+    # What a stack itself says about its machines goes before what the catalog says.
+    own = base.at(f"cluster.shapes.{shape}")
+    host = _MTU.get(shape) if own is None else own.get("mtu")
     if host is not None and base.model != "host-network":
         for mtu in (host + 1, 9216):
             yield Mistake({"fabric.mtu": mtu}, "fabric.mtu")

@@ -40,6 +40,13 @@ def _cluster(path: str, **more: Any) -> Mistakes:
     return made
 
 
+def _without_operator(base: Base) -> Iterator[Mistake]:
+    """The GPUs are left to an operator that does not come."""
+    if _doks(base):
+        at = "cluster.plugins.gpu"
+        yield Mistake({at: "operator", "software.gpuOperator.install": False}, at)
+
+
 def _gpus_are(maker: str, mistakes: Mistakes) -> Mistakes:
     """Only where the GPUs are of that maker: AMD's sizes begin with gpu-mi."""
 
@@ -147,7 +154,7 @@ RULES = (
     Kind(
         "a pool is larger than its contract",
         "DOK007",
-        together(_pool("nodes", contractedNodes=3), _pool("nodes", contractedNodes=4, nodes=5)),
+        together(_pool("nodes", contractedNodes=1), _pool("nodes", contractedNodes=4, nodes=5)),
     ),
     Kind(
         "a contracted pool may grow beyond its contract",
@@ -162,7 +169,7 @@ RULES = (
         "DOK009",
         together(
             _pool("autoScale", contractedNodes=64, autoScale={"minNodes": 5, "maxNodes": 8}),
-            _pool("autoScale", contractedNodes=64, autoScale={"minNodes": 1, "maxNodes": 3}),
+            _pool("autoScale", contractedNodes=64, autoScale={"minNodes": 1, "maxNodes": 1}),
             _pool("autoScale", contractedNodes=64, autoScale={"minNodes": 8, "maxNodes": 1}),
         ),
     ),
@@ -181,8 +188,20 @@ RULES = (
         "DOK016",
         _at("cluster.version", "1.32", "1.32.9-do.1", "1.33.1-do.4", "1.31.0"),
     ),
-    Kind("an exact version is upgraded automatically", "DOK017", _at("cluster.autoUpgrade", True)),
-    Kind("nobody advertises the GPUs", "DOK019", _at("cluster.plugins.gpu", "operator", "dra")),
+    Kind(
+        "a version that is set at every run is upgraded automatically",
+        "DOK017",
+        _cluster("autoUpgrade", autoUpgrade=True, versionApplies="always"),
+    ),
+    Kind(
+        "nobody advertises the GPUs",
+        "DOK019",
+        together(
+            _at("cluster.plugins.gpu", "dra"),
+            _gpus_are("amd", _at("cluster.plugins.gpu", "operator")),
+            _gpus_are("nvidia", _without_operator),
+        ),
+    ),
     Kind("nobody advertises the NICs", "DOK020", _at("cluster.plugins.rdma", "off")),
     Kind(
         "GPUs are partitioned that cannot be",
@@ -217,10 +236,11 @@ RULES = (
     Kind(
         "the pod range is too small for the nodes",
         "DOK027",
-        _at("cluster.ranges.pods", "10.156.0.0/23", "10.156.0.0/24", "10.156.0.0/26"),
+        _at("cluster.ranges.pods", "10.156.0.0/24", "10.156.0.0/25", "10.156.0.0/26"),
     ),
     Kind("the VPC's range has no size of one", "DOK028", _at("cluster.ranges.nodes", "10.32.0.0/15", "10.158.0.0/29")),
     Kind("isolated workers have no way out", "DOK029", _at("cluster.isolatedWorkers", True)),
+    Kind("a VPC that the stack makes is said to have a gateway", "DOK046", _at("cluster.vpc.natGateway", True)),
     Kind(
         "required single sign-on locks the stack out",
         "DOK030",

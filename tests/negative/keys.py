@@ -143,7 +143,7 @@ KINDS = (
             misspelt("software.releaseLine", "release", "version", "releaseLines"),
             misspelt("software.charts", "chart", "chartRepo"),
             written("software.gpu-operator", {"driver": False}),
-            written("software.multus", False),
+            written("software.multusCni", {"memory": "1Gi"}),
         ),
     ),
     Kind("a key is written with underscores", "SPC001", lambda base: _respelt(base, "_")),

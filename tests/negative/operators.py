@@ -95,7 +95,11 @@ KINDS = (
         "GPU002",
         together(
             _all(
-                {f"{_GPU}.driver": True, f"{_GPU}.values": {"driver": {"kernelModuleType": "proprietary"}}},
+                {
+                    f"{_GPU}.driver": True,
+                    f"{_GPU}.gpuDirect": "dma-buf",
+                    f"{_GPU}.values": {"driver": {"kernelModuleType": "proprietary"}},
+                },
                 f"{_GPU}.values.driver.kernelModuleType",
                 _new,
             ),

@@ -52,7 +52,9 @@ def _image_nobody_takes(base: Base) -> bool:
 def _nothing_for_the_node_image(base: Base) -> bool:
     """Stacks whose networks call no CNI plug-in that the node image would have to bring."""
     brought = base.model in ("macvlan", "ipoib", "host-network") or base.maker in _BY_OPERATOR
-    return base.manager == "doks" or (base.manager == "network-operator" and brought)
+    # Routed rails call DigitalOcean's own.
+    by_doks = base.manager == "doks" and "-lc-fabric" not in base.pool["shape"]
+    return by_doks or (base.manager == "network-operator" and brought)
 
 
 KINDS = (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from changes import Changes, changed
+from committed_stacks import folder_of, stack_names
 
 from fabric.plan import Plan, build
 from fabric.prepare import prepare_stack
@@ -47,11 +47,9 @@ def dev_plan(plan_with: Callable[[Changes], Plan]) -> Plan:
 
 
 @pytest.fixture(scope="session")
-def stack_plans(root: Path) -> tuple[Plan, ...]:
-    """The plan of every stack of tests/stacks but the large one: each provider, manager and model."""
-    folder = root / "tests" / "stacks"
-    names = sorted(path.name.split(".")[1] for path in folder.glob("Pulumi.*.yaml"))
-    return tuple(prepare_stack(name, folder) for name in names if not name.startswith("large"))
+def stack_plans() -> tuple[Plan, ...]:
+    """The plan of every stack for tests but the large one: each provider, manager and model."""
+    return tuple(prepare_stack(name, folder_of(name)) for name in stack_names() if not name.startswith("large"))
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from changes import Changes, changed
+from committed_stacks import ROOT, folder_of
 
 from fabric.plan import Plan, build
 from fabric.plan.addresses import AddressPlan
@@ -16,9 +17,6 @@ from fabric.plan.networks import networks
 from fabric.plan.rails import Rail, plan_rails
 from fabric.plan.records import PlannedObject
 from fabric.spec import StackSpec, read_document, validate
-
-STACKS = Path(__file__).resolve().parent.parent / "stacks"
-_ROOT = STACKS.parents[1]
 
 
 class PlannedFabric(NamedTuple):
@@ -45,7 +43,7 @@ class PlannedFabric(NamedTuple):
 
 
 def fabric_of(stack: str, changes: Changes | None = None) -> PlannedFabric:
-    """The fabric of a stack of tests/stacks, with single values changed."""
+    """The fabric of a stack for tests, with single values changed."""
     case = case_of(_spec(stack, changes))
     assert isinstance(case.addresses, AddressPlan), case.addresses
     rails = plan_rails(case)
@@ -53,17 +51,17 @@ def fabric_of(stack: str, changes: Changes | None = None) -> PlannedFabric:
 
 
 def plan_of(stack: str, changes: Changes | None = None) -> Plan:
-    """The whole plan of a stack of tests/stacks, with single values changed, held against every rule."""
+    """The whole plan of a stack for tests, with single values changed, held against every rule."""
     return build(_spec(stack, changes))
 
 
 def example(stack: str, changes: Changes | None = None) -> Plan:
     """The whole plan of a stack of examples/, with single values changed, held against every rule."""
-    return build(_spec(stack, changes, _ROOT))
+    return build(_spec(stack, changes, ROOT))
 
 
-def _spec(stack: str, changes: Changes | None, folder: Path = STACKS) -> StackSpec:
-    spec, problems = validate(changed(_document(stack, folder), changes or {}))
+def _spec(stack: str, changes: Changes | None, folder: Path | None = None) -> StackSpec:
+    spec, problems = validate(changed(_document(stack, folder or folder_of(stack)), changes or {}))
     assert spec is not None, problems
     assert not problems
     return spec

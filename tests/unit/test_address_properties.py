@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from address_checker import faults, first_addresses, pools_of
 from changes import changed
+from committed_stacks import folder_of
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 from ipam_behaviour import nv_ipam_faults, spiderpool_faults, whereabouts_faults
-from planned_fabrics import STACKS
 from planned_wishes import NO_RANGES, Wish, accepted, few, more, wishes
 
 from fabric.plan.addresses import AddressPlan, Refusal, plan_addresses
@@ -118,7 +118,7 @@ def in_other_order(value: Any, random: Any) -> Any:
 @settings(few, max_examples=4)
 def test_the_order_of_keys_in_a_stack_file_changes_no_byte_of_the_plan(stack: str, random: Any) -> None:
     labels = {"cluster.pools[0].labels": {"tier": "gold", "rack": "r1", "zone": "z1"}}
-    document = changed(read_document(stack, STACKS), labels)
+    document = changed(read_document(stack, folder_of(stack)), labels)
     shuffled = document.model_copy(update={"sections": in_other_order(document.sections, random)})
 
     assert prepare(shuffled, for_up=False).model_dump_json() == prepare(document, for_up=False).model_dump_json()

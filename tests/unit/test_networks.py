@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from planned_fabrics import STACKS, fabric_of
+from committed_stacks import stack_names
+from planned_fabrics import fabric_of
 
-NAMES = sorted(path.name.split(".")[1] for path in STACKS.glob("Pulumi.*.yaml") if "large" not in path.name)
+NAMES = [name for name in stack_names() if "large" not in name]
 
 SYSCTLS = {
     "net.ipv4.conf.all.accept_local": "1",

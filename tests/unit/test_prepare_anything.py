@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import pytest
+from committed_stacks import folder_of, stack_names
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,11 +35,9 @@ OPTIONAL: list[Location] = [
 
 
 @pytest.fixture(scope="session")
-def documents(root: Path) -> list[StackDocument]:
+def documents() -> list[StackDocument]:
     """The stacks for tests, but for the large one."""
-    folder = root / "tests" / "stacks"
-    names = sorted(path.name.split(".")[1] for path in folder.glob("Pulumi.*.yaml"))
-    return [read_document(name, folder) for name in names if not name.startswith("large")]
+    return [read_document(name, folder_of(name)) for name in stack_names() if not name.startswith("large")]
 
 
 def places(value: Any, here: Location = ()) -> Iterator[Location]:

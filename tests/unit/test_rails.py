@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-from planned_fabrics import STACKS, PlannedFabric, fabric_of
+from committed_stacks import stack_names
+from planned_fabrics import PlannedFabric, fabric_of
 
 from fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork
 from fabric.plan.devices import shared_plugin_config, sriov_plugin_config
 from fabric.plan.ipam import pool_objects
 from fabric.plan.rails import group_rails
 
-NAMES = sorted(path.name.split(".")[1] for path in STACKS.glob("Pulumi.*.yaml") if "large" not in path.name)
+NAMES = [name for name in stack_names() if "large" not in name]
 
 
 def resources_in(fabric: PlannedFabric) -> set[str]:

@@ -96,11 +96,21 @@ def test_a_components_image_is_the_lines_own(name: str, component: Component, re
     assert line(name).images.image(component).reference == reference
 
 
-def test_multus_for_clusters_without_an_operator_is_a_pinned_thick_image() -> None:
-    multus = line("26.4").standalone["multus"]
+@pytest.mark.parametrize("found", LINES, ids=lambda found: found.name)
+def test_multus_for_clusters_without_an_operator_is_a_pinned_thick_image_with_memory(found: ReleaseLine) -> None:
+    multus = found.standalone["multus"]
 
     assert multus.image is not None
     assert multus.image.reference == "ghcr.io/k8snetworkplumbingwg/multus-cni:v4.3.0-thick"
+    assert multus.memory == "512Mi"
+
+
+@pytest.mark.parametrize("found", LINES, ids=lambda found: found.name)
+def test_digitaloceans_plug_in_for_routed_rails_is_pinned_in_every_line(found: ReleaseLine) -> None:
+    image = found.standalone["ipPreservingHostDevice"].image
+
+    assert image is not None
+    assert image.reference == "ghcr.io/digitalocean-packages/ip-preserving-host-device:v1.0.0"
 
 
 def test_whereabouts_has_a_chart_of_its_own_where_the_policy_no_longer_brings_it() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from planned_fabrics import plan_of
 from rich.console import Console
 
 from fabric.plan import Plan
@@ -77,6 +78,56 @@ def test_a_stack_of_another_cloud_is_reported_without_addresses_and_charts_of_it
     assert "none planned: the provider gives the NICs theirs" in text
     assert "roce-net-fabric0 to roce-net-fabric15 in namespace default" in text
     assert re.search(r"charts +none", text)
+
+
+def test_what_a_cloud_makes_comes_first_with_sizes_counts_and_the_way_in(stack_plans: tuple[Plan, ...]) -> None:
+    for text in (
+        printed(plan_report(named(stack_plans, "doks-h200"))),
+        printed(summary(named(stack_plans, "doks-h200"), "Pulumi.doks-h200.yaml")),
+    ):
+        rows = [re.split(r"  +", line.strip(), maxsplit=1) for line in text.strip().splitlines()[1:8]]
+        assert rows == [
+            ["VPC", "doks-h200, 10.158.0.0/20"],
+            ["cluster", "doks-h200 in nyc2 of DigitalOcean, Kubernetes 1.36.1-do.0, VPC-native"],
+            ["pool system", "2 x s-4vcpu-8gb"],
+            ["kubeconfig", "by the API token, which does not expire"],
+            ["protected", "no: destroy and replacement are not refused"],
+            ["pool gpu", "2 x gpu-h200x8-1128gb-fabric-contracted, 16 GPUs, 16 RDMA NICs"],
+            ["model", "host-device by doks, release line 26.4"],
+        ]
+
+
+def test_what_exists_already_and_how_pools_scale_is_said() -> None:
+    scaled = {"contractedNodes": 6, "autoScale": {"minNodes": 1, "maxNodes": 6}}
+    changes: Any = {
+        "cluster.vpc.id": "vpc-1",
+        "cluster.version": "1.36",
+        "cluster.ranges": {},
+        "cluster.adopt": {"cluster": "cluster-1", "pools": {"gpu": "pool-1"}},
+        "cluster.project": {"name": "research"},
+        "cluster.kubeconfig.mode": "exec",
+        "cluster.protect": True,
+        **{f"cluster.pools[0].{key}": value for key, value in scaled.items()},
+    }
+    text = printed(plan_report(plan_of("doks-h200", changes)))
+
+    assert "vpc-1, which exists and stays" in text
+    assert "Kubernetes the newest 1.36, taken over from cluster-1" in text
+    assert "16 RDMA NICs, 1 to 6 nodes by automatic scaling, taken over from pool-1" in text
+    assert "research, a new one" in text
+    assert "by doctl at every call" in text
+    assert re.search(r"protected +yes", text)
+
+
+def test_a_clouds_resources_are_the_first_steps_and_the_look_at_the_devices_comes_before_networks(
+    stack_plans: tuple[Plan, ...],
+) -> None:
+    text = section(printed(plan_report(named(stack_plans, "doks-b300"))), "Applied, in this order")
+    titles = [line.split("  ")[0].strip() for line in text.splitlines()[2:] if not line.startswith("  ")]
+
+    assert titles == ["VPC", "cluster", "GPU pool", "Multus", "CNI plug-ins", "devices", "networks", "NCCL files"]
+    assert "rdma/fabric0 to rdma/fabric15 on every node, of 2 or more" in text
+    assert "running, 90 minutes at most" in text
 
 
 @pytest.mark.parametrize("heading", ["Rails", "Addresses", "Applied, in this order", "A job's pod carries"])

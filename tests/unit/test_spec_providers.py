@@ -172,6 +172,7 @@ def test_another_providers_form_is_told_key_by_key(doks_with: DocumentWith) -> N
         ("SPC002", "cluster.version"),
         ("SPC001", "cluster.highAvailability"),
         ("CLU005", "cluster.pools[0].shape"),
+        ("OKE036", "cluster.ranges.nodes"),
     ]
 
 

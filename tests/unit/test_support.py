@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from changes import changed
+from committed_stacks import folder_of, stack_names
 
 from fabric.catalog import Support, catalog
 from fabric.plan import Plan
@@ -15,11 +17,7 @@ from fabric.prepare import beyond_this_version, prepare
 from fabric.rules import ConfigurationError, Severity
 from fabric.spec import StackDocument, read_document
 
-ROOT = Path(__file__).resolve().parents[2]
-STACKS = sorted(
-    path.name.removeprefix("Pulumi.").removesuffix(".yaml")
-    for path in (ROOT / "tests" / "stacks").glob("Pulumi.*.yaml")
-)
+STACKS = stack_names()
 ROWS = [pytest.param(row, id=f"{row.manager}-{row.model}") for row in catalog().support]
 KUBECONFIG = {
     "current-context": "here",
@@ -30,8 +28,8 @@ KUBECONFIG = {
 
 @pytest.fixture(scope="module")
 def plans() -> dict[str, Plan]:
-    """The plan of every stack of tests/stacks, by name; a stack that cannot be planned fails here with its reasons."""
-    return {name: prepare(read_document(name, ROOT / "tests" / "stacks"), for_up=False) for name in STACKS}
+    """The plan of every stack for tests, by name; a stack that cannot be planned fails here with its reasons."""
+    return {name: prepare(read_document(name, folder_of(name)), for_up=False) for name in STACKS}
 
 
 @pytest.fixture
@@ -89,7 +87,7 @@ def test_a_job_asks_for_each_network_under_a_name_that_is_made(plans: dict[str, 
 def test_a_stack_comes_up_only_where_the_matrix_says_so(
     plans: dict[str, Plan], at_hand: Callable[[StackDocument], StackDocument], name: str
 ) -> None:
-    document = at_hand(read_document(name, ROOT / "tests" / "stacks"))
+    document = at_hand(read_document(name, folder_of(name)))
     choices = plans[name].choices
     assert choices.row is not None
     if choices.provider in choices.row.up_providers:
@@ -110,19 +108,12 @@ def test_a_committed_stack_outside_the_tests_may_come_up(
     assert beyond_this_version(prepare(at_hand(read_document(name, root)), for_up=True)) == ()
 
 
-def test_what_cannot_come_up_is_told_together_with_every_other_problem(
-    document_with: Callable[[Any], StackDocument],
-) -> None:
-    changes = {
-        "cluster.pools[0].shape": "gpu-h200x8-1128gb-fabric-contracted",
-        "fabric": {"manager": "doks"},
-        "cluster.context": 7,
-        "cluster.kubeconfig": "nowhere/kubeconfig",
-    }
+def test_what_cannot_come_up_is_told_together_with_every_other_problem() -> None:
+    document = changed(read_document("oke-h100", folder_of("oke-h100")), {"cluster.tags": "gpu", "fabric.mtu": "large"})
     with pytest.raises(ConfigurationError) as refused:
-        prepare(document_with(changes), for_up=True)
+        prepare(document, for_up=True)
 
-    assert [entry.id for entry in refused.value.findings] == ["SPC002", "CLU001", "SUP007"]
+    assert [entry.id for entry in refused.value.findings] == ["SPC001", "SPC002", "SUP007"]
     ways = refused.value.findings[-1].remedy.partition("brought up can be: ")[2].split("; ")
     assert len(ways) == sum(bool(row.up_providers) for row in catalog().support)
 

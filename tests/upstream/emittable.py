@@ -17,11 +17,16 @@ _MAXIMAL = Path(__file__).with_name("maximal.yaml")
 
 
 def every_emittable_kind() -> tuple[type[KubernetesObject], ...]:
-    """Every model of `fabric.k8s` whose API group has a dot, by group and kind: the groups of custom resources."""
+    """Every model of `fabric.k8s` that is a custom resource, by group and kind."""
     for module in pkgutil.iter_modules(fabric.k8s.__path__, "fabric.k8s."):
         importlib.import_module(module.name)
     found = [kind for kind in _subclasses(KubernetesObject) if kind.__module__.startswith("fabric.k8s.")]
-    return tuple(sorted((kind for kind in found if "." in kind.group()), key=lambda kind: (kind.group(), kind.kind)))
+    return tuple(sorted((kind for kind in found if is_custom(kind)), key=lambda kind: (kind.group(), kind.kind)))
+
+
+def is_custom(kind: type[KubernetesObject]) -> bool:
+    """Whether it is no kind of Kubernetes itself, whose groups have no dot or end with .k8s.io."""
+    return "." in kind.group() and not kind.group().endswith(".k8s.io")
 
 
 def _subclasses(kind: type[KubernetesObject]) -> Iterator[type[KubernetesObject]]:

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from emittable import Manifest, every_emittable_kind, maximal_manifests, read
+from emittable import Manifest, every_emittable_kind, is_custom, maximal_manifests, read
 from structural_schema import refusals
 
+from fabric.k8s.apiextensions import lenient_definition
 from fabric.k8s.base import KubernetesObject
+from fabric.k8s.cni import NetworkAttachmentDefinition
 from fabric.k8s.crd import custom_resource_definition
 from fabric.plan import Plan, build
 from fabric.spec import load_stack
@@ -154,7 +156,7 @@ def planned(path: Path) -> Plan:
 
 
 def custom_objects(plan: Plan) -> list[KubernetesObject]:
-    return [item.object for item in plan.objects if "." in item.object.group()]
+    return [item.object for item in plan.objects if is_custom(type(item.object))]
 
 
 @pytest.mark.parametrize("path", STACKS, ids=lambda path: path.name)
@@ -211,3 +213,17 @@ def test_a_kind_has_the_vendors_group_version_scope_and_names(
         assert ours["versions"][0]["name"] in [version["name"] for version in theirs["versions"]]
         # a list kind may be left to its default
         assert ours["names"] == {"listKind": f"{model.kind}List", **theirs["names"]}
+
+
+def test_the_kind_of_networks_that_the_stack_itself_brings_is_the_vendors(definitions: Definitions) -> None:
+    model = NetworkAttachmentDefinition
+    ours = lenient_definition(model).manifest()
+    (version,) = ours["spec"]["versions"]
+    mine = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+
+    assert ours["metadata"]["name"] in definitions
+    for theirs in vendor_schemas(model, definitions):
+        spec = theirs["properties"]["spec"]
+        assert "required" not in spec
+        assert mine["properties"]["config"]["type"] == spec["properties"]["config"]["type"]
+        assert mine["properties"].keys() == spec["properties"].keys()

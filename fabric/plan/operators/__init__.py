@@ -1,6 +1,7 @@
 """The operators: which charts come with which values, and the objects that tell them what to do."""
 
 from fabric.plan.operators.gpu_operator import gpu_direct, gpu_operator, gpu_operator_ready
+from fabric.plan.operators.multus import brings_multus, multus, multus_memory
 from fabric.plan.operators.network_operator import needs_feature_discovery, network_operator, policy_ready
 from fabric.plan.operators.ofed_driver import ofed_driver
 from fabric.plan.operators.policy import nic_cluster_policy, nic_node_policy, rollouts
@@ -10,12 +11,15 @@ from fabric.plan.operators.sriov_operator import sriov_discovered, sriov_policie
 from fabric.plan.operators.whereabouts import whereabouts
 
 __all__ = [
+    "brings_multus",
     "charts",
     "cleans_up",
     "coordinator_patch",
     "gpu_direct",
     "gpu_operator",
     "gpu_operator_ready",
+    "multus",
+    "multus_memory",
     "namespace_of",
     "needs_feature_discovery",
     "network_operator",

@@ -9,6 +9,7 @@ from fabric.k8s.nvidia import CLUSTER_POLICY_NAME, ClusterPolicy
 from fabric.plan.case import Case
 from fabric.plan.operators.releases import beyond_default, labelling, release
 from fabric.plan.records import HelmRelease, PlannedReadiness
+from fabric.spec import DoksCluster
 
 
 def gpu_operator(case: Case) -> HelmRelease:
@@ -22,8 +23,12 @@ def gpu_operator(case: Case) -> HelmRelease:
         # The module is built against the network drivers: the operator's container, or the host's own.
         driver["rdma"] = {"enabled": True, "useHostMofed": not case.spec.software.network_operator.ofed_driver}
     computed: dict[str, JsonValue] = {"driver": driver}
-    if not switches.toolkit:
-        computed["toolkit"] = {"enabled": False}
+    # The catalog has it off on DigitalOcean's nodes, as it has the device plug-in.
+    if switches.toolkit is not None and switches.toolkit != (case.shape.provider != "doks"):
+        computed["toolkit"] = {"enabled": switches.toolkit}
+    cluster = case.spec.cluster
+    if isinstance(cluster, DoksCluster) and cluster.plugins.gpu == "operator":
+        computed["devicePlugin"] = {"enabled": True}
     if switches.gdrcopy:
         computed["gdrcopy"] = {"enabled": True}
     if switches.cdi is not None:

@@ -14,6 +14,9 @@ from fabric.plan.records import ChartReference, HelmRelease, PlannedObject
 from fabric.plan.values import merged
 from fabric.spec import DoksCluster
 
+SYSTEM_NAMESPACE = "kube-system"
+"""Every cluster's own: it exists, and lets privileged pods in."""
+
 _PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
 # What Node Feature Discovery's worker tolerates by default beside the GPU taint; a list of ours replaces all of it.
 _CONTROL_PLANE = Toleration(key="node-role.kubernetes.io/control-plane", operator="Exists", effect="NoSchedule")
@@ -22,8 +25,7 @@ _CONTROL_PLANE = Toleration(key="node-role.kubernetes.io/control-plane", operato
 def charts(case: Case) -> tuple[ChartName, ...]:
     """The charts that the stack brings, in the order of their installation.
 
-    NVIDIA's GPU Operator serves its own GPUs only, and on DOKS it is either not needed or not the stack's. A line that
-    lacks one of them is refused, and looked at all the same.
+    A line that lacks one of them is refused, and looked at all the same.
     """
     return tuple(name for name in wanted_charts(case) if name in case.line.charts)
 
@@ -31,8 +33,7 @@ def charts(case: Case) -> tuple[ChartName, ...]:
 def wanted_charts(case: Case) -> tuple[ChartName, ...]:
     """The charts that the stack needs, whether or not its release line has them."""
     names: list[ChartName] = []
-    on_doks = isinstance(case.spec.cluster, DoksCluster) or case.choices.manager == "doks"
-    if case.shape.gpus.vendor == "nvidia" and not on_doks:
+    if brings_gpu_operator(case):
         names.append("gpu-operator")
     # On the host's network there is nothing for it to install.
     if case.choices.manager == "network-operator" and case.choices.model != "host-network":
@@ -47,8 +48,25 @@ def wanted_charts(case: Case) -> tuple[ChartName, ...]:
     return tuple(names)
 
 
+def brings_gpu_operator(case: Case) -> bool:
+    """Whether the stack brings NVIDIA's GPU Operator, which serves its own GPUs only.
+
+    Unless the stack file says: always, but where DigitalOcean manages the nodes' plug-ins or the cluster has one.
+    """
+    cluster, wanted = case.spec.cluster, case.spec.software.gpu_operator.install
+    if case.shape.gpus.vendor != "nvidia":
+        return False
+    if wanted is not None:
+        return wanted
+    if isinstance(cluster, DoksCluster):
+        return cluster.plugins.gpu == "operator" and "gpu-operator" not in cluster.installed
+    return case.choices.manager != "doks"
+
+
 def namespace_of(case: Case) -> str:
     """The namespace of the manager's operands, and of what this project runs on the nodes: a privileged one."""
+    if case.choices.manager == "doks":
+        return SYSTEM_NAMESPACE
     manager = "spiderpool" if case.choices.manager == "spiderpool" else "network-operator"
     # A line without the manager's chart is refused, and looked at all the same.
     return case.line.charts[manager].namespace if manager in case.line.charts else manager
@@ -57,7 +75,7 @@ def namespace_of(case: Case) -> str:
 def operator_namespaces(case: Case) -> tuple[PlannedObject, ...]:
     """The namespaces of charts and of host preparation; their pods are privileged, so Pod Security must let them in."""
     prepared = {namespace_of(case)} if case.spec.fabric.host_preparation.jobs else set()
-    names = sorted({case.line.charts[name].namespace for name in charts(case)} | prepared)
+    names = sorted(({case.line.charts[name].namespace for name in charts(case)} | prepared) - {SYSTEM_NAMESPACE})
     return tuple(PlannedObject(object=Namespace(metadata=ObjectMeta(name=name, labels=_PRIVILEGED))) for name in names)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fabric.catalog.version import lies_below
 from fabric.plan.case import Case
+from fabric.rules.chart_values import charts_in_use, gpu_operator_parts, value_at
 from fabric.rules.registry import Problem, check
 from fabric.spec import DoksCluster
 from fabric.spec.places import Location, dotted
@@ -76,14 +77,13 @@ def version_drives_the_fabric(case: Case) -> Iterator[Problem]:
 
 @check("DOK017")
 def upgrades_leave_the_version_alone(case: Case) -> Iterator[Problem]:
-    """DigitalOcean does not raise a version that the stack file pins exactly."""
+    """DigitalOcean does not raise a version that the stack file goes on setting."""
     cluster = doks_cluster(case)
-    if cluster and cluster.auto_upgrade and "-do." in cluster.version:
-        minor = ".".join(cluster.version.split(".")[:2])
+    if cluster and cluster.auto_upgrade and cluster.version_applies == "always":
         yield Problem(
             dotted(("cluster", "autoUpgrade")),
-            f"automatic upgrades raise the version above {cluster.version}",
-            f"write autoUpgrade: false, or version: {minor}",
+            f"automatic upgrades raise the version above {cluster.version}, which the next run then lowers",
+            "write autoUpgrade: false, or versionApplies: at-creation",
         )
 
 
@@ -109,16 +109,36 @@ def control_plane_is_highly_available(case: Case) -> Iterator[Problem]:
 @check("DOK019")
 def gpus_are_advertised(case: Case) -> Iterator[Problem]:
     """Somebody advertises the GPUs as the resource that jobs ask for."""
-    cluster = doks_cluster(case)
+    cluster, gpus = doks_cluster(case), case.shape.gpus
     if cluster is None or cluster.plugins.gpu == "managed":
         return
+    at, remedy = dotted(("cluster", "plugins", "gpu")), "write gpu: managed"
+    chart = charts_in_use(case).get("gpu-operator")
     if cluster.plugins.gpu == "dra":
-        problem = f"jobs ask for {case.shape.gpus.resource}, which no node has with the DRA driver"
-    elif "gpu-operator" in cluster.installed:
+        yield Problem(at, f"jobs ask for {gpus.resource}, which no node has with the DRA driver", remedy)
+    elif chart is not None and value_at(chart.values, "devicePlugin", "enabled") is False:
+        place = chart.place("devicePlugin", "enabled")
+        yield Problem(place, "DigitalOcean's device plug-in is off as well", "leave it out, or write gpu: managed")
+    elif chart is None and "gpu-operator" not in cluster.installed:
+        lacking = (
+            "software.gpuOperator.install is false"
+            if gpus.vendor == "nvidia"
+            else "the stack brings no GPU Operator for AMD's GPUs"
+        )
+        yield Problem(at, f"{lacking}, and none is listed as installed", remedy)
+
+
+@check("DOK037")
+def gpu_operator_leaves_the_rest_to_digitalocean(case: Case) -> Iterator[Problem]:
+    """Of what the nodes have the GPU Operator brings the device plug-in only, and only where DigitalOcean's is off."""
+    cluster, chart = doks_cluster(case), charts_in_use(case).get("gpu-operator")
+    if cluster is None or chart is None:
         return
-    else:
-        problem = "the stack brings no GPU Operator to a cluster of DigitalOcean, and none is listed as installed"
-    yield Problem(dotted(("cluster", "plugins", "gpu")), problem, "write gpu: managed")
+    for part, place in gpu_operator_parts(chart):
+        if part == "devicePlugin" and cluster.plugins.gpu == "operator":
+            continue
+        other = ", or cluster.plugins.gpu: operator" if part == "devicePlugin" else ""
+        yield Problem(place, f"DigitalOcean's nodes have the {part} already", f"write false{other}")
 
 
 @check("DOK020")

@@ -266,3 +266,16 @@ def vendors_taint_is_not_declared(case: Case) -> Iterator[Problem]:
                     f"DOKS sets {taint.key} on these nodes itself",
                     "leave it out; jobs tolerate it anyway",
                 )
+
+
+@check("DOK048")
+def taints_have_values(case: Case) -> Iterator[Problem]:
+    """Every taint of a pool has a value."""
+    for place, pool in enumerate(_pools(case)):
+        for number, taint in enumerate(pool.taints or ()):
+            if not taint.value:
+                yield Problem(
+                    dotted(("cluster", "pools", place, "taints", number)),
+                    f"{taint.key} has no value, which DigitalOcean's provider asks for",
+                    "add a value, such as value: present",
+                )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from fabric.k8s.mellanox import NIC_LABEL
 from fabric.plan.case import Case
-from fabric.rules.chart_values import Charts, ChartValues, charts_in_use, value_at
+from fabric.rules.chart_values import Charts, ChartValues, charts_in_use, gpu_operator_parts, value_at
 from fabric.rules.planned_nodes import group_of
 from fabric.rules.registry import Problem, check
 from fabric.spec import DoksCluster
@@ -144,16 +144,10 @@ def nodes_of_digitalocean_keep_their_own(case: Case) -> Iterator[Problem]:
             "the cluster's GPU Operator may bring a device plug-in besides the managed one",
             "write gpu: operator, or switch the operator's own off (devicePlugin.enabled: false)",
         )
-    if chart is None:
-        return
-    parts = (("driver", "driver"), ("toolkit", "toolkit"), ("devicePlugin", None))
-    for part, switch in parts:
-        if value_at(chart.values, part, "enabled") is not False:
-            yield Problem(
-                chart.decided_at(switch, part, "enabled") if switch else chart.place(part, "enabled"),
-                f"DigitalOcean's nodes have the {part} already",
-                "write false",
-            )
+    # Of clusters that the stack makes it is known for sure, and a rule of their group refuses it.
+    if chart is not None and not isinstance(cluster, DoksCluster):
+        for part, place in gpu_operator_parts(chart):
+            yield Problem(place, f"DigitalOcean's nodes have the {part} already", "write false")
 
 
 @check("OWN007")

@@ -147,9 +147,27 @@ def annotation_says_what_the_contract_says(case: Case) -> Iterator[Problem]:
         if not by_name if word is None else attaching != {RDMA_RESOURCE_INJECT_ANNOTATION: word}:
             yield Problem(_RAILS, "the pod's annotation does not name the contract's networks", _OURS)
             break
+    for namespace, text in contract.networks_from_elsewhere.items():
+        if _attached(text) != [(f"{namespace}/{network}", interface) for network, interface in promised]:
+            what = f"the annotation for pods that take the networks of {namespace} does not name the contract's"
+            yield Problem(_RAILS, what, _OURS)
     wrong = [name for name in interfaces if interfaces.count(name) > 1 or len(name) > _LONGEST_INTERFACE]
     if wrong:
         yield Problem(_RAILS, f"interfaces with one name, or a longer one than Linux takes: {', '.join(wrong)}", _OURS)
+
+
+@check("POD009")
+def shared_memory_is_memory(case: Case) -> Iterator[Problem]:
+    """The pod's shared memory is a volume in memory, mounted where NCCL looks for it."""
+    if case.plan is None:
+        return
+    contract = case.plan.workload
+    patch: dict[str, Any] = contract.pod_template_patch
+    mounts = _container(contract).get("volumeMounts", [])
+    mounted = {mount["name"] for mount in mounts if mount["mountPath"] == contract.shared_memory.mount_path}
+    wanted = {"medium": "Memory", "sizeLimit": contract.shared_memory.size_limit}
+    if not any(volume["name"] in mounted and volume.get("emptyDir") == wanted for volume in patch["spec"]["volumes"]):
+        yield Problem(_MODEL, f"the pod has no memory at {contract.shared_memory.mount_path}", _OURS)
 
 
 def _container(contract: FabricContract) -> dict[str, Any]:

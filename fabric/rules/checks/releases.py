@@ -104,6 +104,8 @@ def sections_have_a_chart(case: Case) -> Iterator[Problem]:
         if name in charts:
             continue
         for key in written_switches(case, name):
+            if (name, key) == ("gpu-operator", "install") and case.spec.software.gpu_operator.install is False:
+                continue
             yield Problem(
                 dotted(("software", section, key)),
                 f"the stack brings {' and '.join(charts) or 'no chart'}, and not {name}",

@@ -128,7 +128,8 @@ def rails_are_the_shapes_nics(case: Case) -> Iterator[Problem]:
 @check("RES006")
 def gpus_are_advertised(case: Case) -> Iterator[Problem]:
     """A device plug-in of the stack, or of the provider, advertises the GPUs."""
-    if case.plan is None or case.choices.provider == "doks" or case.choices.manager == "doks":
+    # DigitalOcean's own device plug-in does it on its nodes, unless its cluster says otherwise: a rule of that group.
+    if case.plan is None or case.shape.provider == "doks" or case.choices.manager == "doks":
         return
     gpus, release = case.shape.gpus, case.plan.gpu_operator
     if release is None and "gpu-operator" not in case.spec.cluster.installed:

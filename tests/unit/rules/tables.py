@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 from changes import Changes, changed
+from committed_stacks import folder_of
 
 from fabric.plan import Plan, build
 from fabric.plan.case import case_of
 from fabric.rules import ConfigurationError, Finding, findings, rules
 from fabric.spec import StackSpec, read_document, validate
 
-STACKS = Path(__file__).resolve().parents[2] / "stacks"
-
-
 Alteration = Callable[[Plan], Plan]
 """A plan with one thing wrong that no stack file can bring about; see `rules.alterations`."""
 
 
 class RuleCase(NamedTuple):
-    """A stack of tests/stacks with some values changed, and where a rule must find something in it.
+    """A committed stack with some values changed, and where a rule must find something in it.
 
     `bad`: at exactly these paths, written without `gpu-fabric:`; `good`: nowhere, although the rule looks;
     `irrelevant`: nowhere, because the rule is not about such stacks. `alteration` is applied to the plan before a rule
@@ -59,7 +56,7 @@ def irrelevant(rule: str, stack: str, changes: Changes | None = None) -> RuleCas
 
 def spec_of(case: RuleCase) -> StackSpec:
     """The case's spec, which must be well-formed: rules are not asked about others."""
-    document = changed(read_document(case.stack, STACKS), case.changes)
+    document = changed(read_document(case.stack, folder_of(case.stack)), case.changes)
     spec, problems = validate(document)
     assert not problems, [f"{problem.path}: {problem.message}" for problem in problems]
     assert spec is not None

@@ -97,3 +97,20 @@ def on_the_hosts_network(plan: Plan) -> Plan:
 def with_two_networks_swapped_in_the_annotation(plan: Plan) -> Plan:
     first, second, *others = json.loads(plan.workload.annotations[NETWORKS_ANNOTATION])
     return with_contract(plan, annotations={NETWORKS_ANNOTATION: json.dumps([second, first, *others])})
+
+
+def with_networks_of_another_namespace(plan: Plan) -> Plan:
+    (text,) = plan.workload.networks_from_elsewhere.values()
+    return with_contract(plan, networks_from_elsewhere={"jobs": text})
+
+
+def with_shared_memory_on_disk(plan: Plan) -> Plan:
+    patch = patch_of(plan)
+    del patch["spec"]["volumes"][0]["emptyDir"]["medium"]
+    return with_contract(plan, pod_template_patch=patch)
+
+
+def without_shared_memory(plan: Plan) -> Plan:
+    patch = patch_of(plan)
+    del patch["spec"]["containers"][0]["volumeMounts"][0]
+    return with_contract(plan, pod_template_patch=patch)

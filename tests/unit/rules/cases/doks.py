@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from rules.doks_created import CREATED
 from rules.tables import bad, good, irrelevant
 
 _POOL = "cluster.pools[0]"
 _WITHOUT_FABRIC = {f"{_POOL}.shape": "gpu-h200x8-1128gb"}
 _UNLISTED = {f"{_POOL}.shape": "gpu-h200x8-1128gb-fabric-spot"}
 _MI350X = {f"{_POOL}.shape": "gpu-mi350x8-2304gb-fabric-contracted"}
+_ALWAYS = {"cluster.versionApplies": "always"}
+_GPU = "software.gpuOperator"
+_BY_OPERATOR = {"cluster.plugins.gpu": "operator"}
+_PLUGIN_OFF = {"devicePlugin": {"enabled": False}}
 _SIGN_ON = {"required": True, "issuerUrl": "https://issuer.example", "clientId": "example"}
 
 
@@ -23,7 +28,7 @@ def _pools(*nodes: int) -> dict[str, list[dict[str, Any]]]:
     return {"cluster.pools": [{"name": f"gpu-{n}", "shape": shape, "nodes": count} for n, count in enumerate(nodes)]}
 
 
-CASES = (
+_OF_THE_CLUSTER = (
     good("DOK001", "doks-h200"),
     bad("DOK001", "doks-h200", _UNLISTED, f"{_POOL}.shape"),
     irrelevant("DOK001", "oke-h100"),
@@ -42,9 +47,9 @@ CASES = (
     bad("DOK004", "doks-h200", _pools(32, 33), "cluster.pools"),
     irrelevant("DOK004", "doks-h200", {**_WITHOUT_FABRIC, f"{_POOL}.nodes": 65}),
     irrelevant("DOK004", "oke-h100", {f"{_POOL}.nodes": 65}),
-    good("DOK005", "doks-h200", {"cluster.systemPool.nodes": 508}),
-    good("DOK005", "doks-h200", {"cluster.systemPool.nodes": 509, "cluster.ranges.pods": "10.8.0.0/15"}),
-    bad("DOK005", "doks-h200", {"cluster.systemPool.nodes": 509}, "cluster.pools"),
+    good("DOK005", "doks-h200", {"cluster.systemPool.nodes": 510}),
+    good("DOK005", "doks-h200", {"cluster.systemPool.nodes": 511, "cluster.ranges.pods": "10.8.0.0/15"}),
+    bad("DOK005", "doks-h200", {"cluster.systemPool.nodes": 511}, "cluster.pools"),
     good("DOK005", "doks-h200", {f"{_POOL}.nodes": 998, "cluster.ranges.pods": "10.8.0.0/14"}),
     bad("DOK005", "doks-h200", {f"{_POOL}.nodes": 999, "cluster.ranges.pods": "10.8.0.0/14"}, "cluster.pools"),
     irrelevant("DOK005", "oke-h100", {f"{_POOL}.nodes": 600}),
@@ -52,8 +57,8 @@ CASES = (
     bad("DOK006", "doks-h200", {f"{_POOL}.nodes": 24}, "cluster.dropletQuota"),
     irrelevant("DOK006", "oke-h100", {f"{_POOL}.nodes": 30}),
     good("DOK007", "doks-h200", {f"{_POOL}.contractedNodes": 6, f"{_POOL}.autoScale": _scaled(1, 6)}),
-    good("DOK007", "doks-h200", {f"{_POOL}.contractedNodes": 4}),
-    bad("DOK007", "doks-h200", {f"{_POOL}.contractedNodes": 3}, f"{_POOL}.nodes"),
+    good("DOK007", "doks-h200", {f"{_POOL}.contractedNodes": 2}),
+    bad("DOK007", "doks-h200", {f"{_POOL}.contractedNodes": 1}, f"{_POOL}.nodes"),
     bad("DOK007", "doks-h200", {f"{_POOL}.autoScale": _scaled(1, 6)}, f"{_POOL}.autoScale"),
     bad(
         "DOK007",
@@ -65,9 +70,9 @@ CASES = (
     good("DOK008", "doks-h200", {f"{_POOL}.autoScale": _scaled(1, 6)}),
     bad("DOK008", "doks-h200", {f"{_POOL}.autoScale": _scaled(0, 6)}, f"{_POOL}.autoScale.minNodes"),
     irrelevant("DOK008", "doks-h200"),
-    good("DOK009", "doks-h200", {f"{_POOL}.autoScale": _scaled(4, 4)}),
-    bad("DOK009", "doks-h200", {f"{_POOL}.autoScale": _scaled(5, 6)}, f"{_POOL}.autoScale"),
-    bad("DOK009", "doks-h200", {f"{_POOL}.autoScale": _scaled(1, 3)}, f"{_POOL}.autoScale"),
+    good("DOK009", "doks-h200", {f"{_POOL}.autoScale": _scaled(2, 2)}),
+    bad("DOK009", "doks-h200", {f"{_POOL}.autoScale": _scaled(3, 6)}, f"{_POOL}.autoScale"),
+    bad("DOK009", "doks-h200", {f"{_POOL}.autoScale": _scaled(1, 1)}, f"{_POOL}.autoScale"),
     irrelevant("DOK009", "doks-h200"),
     good("DOK010", "doks-h200", {"cluster.systemPool": {"size": "s-8vcpu-16gb", "nodes": 3}}),
     bad("DOK010", "doks-h200", {"cluster.systemPool.size": "gpu-h200x1-141gb"}, "cluster.systemPool.size"),
@@ -80,9 +85,9 @@ CASES = (
     good("DOK012", "doks-h200"),
     bad("DOK012", "doks-h200", _UNLISTED, f"{_POOL}.shape"),
     irrelevant("DOK012", "oke-h100"),
-    good("DOK013", "doks-h200", {"cluster.surgeUpgrade": True, f"{_POOL}.contractedNodes": 5}),
+    good("DOK013", "doks-h200", {"cluster.surgeUpgrade": True, f"{_POOL}.contractedNodes": 3}),
     bad("DOK013", "doks-h200", {"cluster.surgeUpgrade": True}, "cluster.surgeUpgrade"),
-    bad("DOK013", "doks-h200", {"cluster.surgeUpgrade": True, f"{_POOL}.contractedNodes": 4}, "cluster.surgeUpgrade"),
+    bad("DOK013", "doks-h200", {"cluster.surgeUpgrade": True, f"{_POOL}.contractedNodes": 2}, "cluster.surgeUpgrade"),
     bad(
         "DOK013",
         "doks-h200",
@@ -104,9 +109,16 @@ CASES = (
     bad("DOK016", "doks-mi325x", {**_MI350X, "cluster.version": "1.34.1-do.0"}, "cluster.version"),
     irrelevant("DOK016", "doks-h200", {**_WITHOUT_FABRIC, "cluster.version": "1.32.1-do.0"}),
     irrelevant("DOK016", "oke-h100", {"cluster.version": "1.32.1"}),
-    good("DOK017", "doks-h200", {"cluster.version": "1.36", "cluster.autoUpgrade": True}),
-    bad("DOK017", "doks-h200", {"cluster.autoUpgrade": True}, "cluster.autoUpgrade"),
-    irrelevant("DOK017", "doks-h200"),
+    good("DOK017", "doks-h200", {"cluster.autoUpgrade": True}),
+    good("DOK017", "doks-h200", {"cluster.versionApplies": "always"}),
+    bad("DOK017", "doks-h200", {"cluster.autoUpgrade": True, **_ALWAYS}, "cluster.autoUpgrade"),
+    bad(
+        "DOK017",
+        "doks-h200",
+        {"cluster.autoUpgrade": True, "cluster.version": "1.36"} | _ALWAYS,
+        "cluster.autoUpgrade",
+    ),
+    irrelevant("DOK017", "oke-h100"),
     good("DOK018", "doks-h200", {"cluster.protect": True}),
     good("DOK018", "doks-h200", {"cluster.protect": True, "cluster.version": "1.35", "cluster.highAvailability": True}),
     bad("DOK018", "doks-h200", {"cluster.highAvailability": False}, "cluster.highAvailability"),
@@ -120,7 +132,10 @@ CASES = (
     irrelevant("DOK018", "oke-h100", {"cluster.protect": True}),
     good("DOK019", "doks-h200", {"cluster.plugins.gpu": "operator", "cluster.installed": ["gpu-operator"]}),
     good("DOK019", "doks-h200"),
-    bad("DOK019", "doks-h200", {"cluster.plugins.gpu": "operator"}, "cluster.plugins.gpu"),
+    good("DOK019", "doks-h200", _BY_OPERATOR),
+    bad("DOK019", "doks-h200", {**_BY_OPERATOR, f"{_GPU}.install": False}, "cluster.plugins.gpu"),
+    bad("DOK019", "doks-mi325x", _BY_OPERATOR, "cluster.plugins.gpu"),
+    bad("DOK019", "doks-h200", {**_BY_OPERATOR, f"{_GPU}.values": _PLUGIN_OFF}, f"{_GPU}.values.devicePlugin.enabled"),
     bad("DOK019", "doks-h200", {"cluster.plugins.gpu": "dra"}, "cluster.plugins.gpu"),
     irrelevant("DOK019", "oke-h100"),
     good("DOK020", "doks-h200", {"cluster.plugins.rdma": "managed"}),
@@ -229,3 +244,5 @@ CASES = (
     ),
     irrelevant("DOK036", "oke-h100", {f"{_POOL}.taints": [{"key": "nvidia.com/gpu"}]}),
 )
+
+CASES = (*_OF_THE_CLUSTER, *CREATED)

@@ -108,11 +108,15 @@ CASES = (
         "host-device",
         {**_ON_DOKS_NODES, f"{_GPU}.toolkit": False, f"{_GPU}.values": {"devicePlugin": {"enabled": False}}},
     ),
+    good("OWN006", "host-device", _ON_DOKS_NODES),
     good("OWN006", "doks-h200", {"cluster.installed": ["gpu-operator"], "cluster.plugins.gpu": "operator"}),
     bad(
         "OWN006",
         "host-device",
-        {**_ON_DOKS_NODES, f"{_GPU}.driver": True},
+        {
+            **_ON_DOKS_NODES,
+            _GPU: {"driver": True, "toolkit": True, "values": {"devicePlugin": {"enabled": True}}},
+        },
         f"{_GPU}.driver",
         f"{_GPU}.toolkit",
         f"{_GPU}.values.devicePlugin.enabled",

@@ -13,12 +13,15 @@ from rules.alterations.contracts import (
     with_another_annotation_in_the_patch,
     with_environment,
     with_every_device_after_two_equals_signs,
+    with_networks_of_another_namespace,
     with_other_limits_than_requests,
     with_other_requests_than_limits,
     with_rail_0_attached,
+    with_shared_memory_on_disk,
     with_two_networks_swapped_in_the_annotation,
     without_capabilities,
     without_capabilities_in_the_patch,
+    without_shared_memory,
 )
 from rules.tables import bad, broken, good, irrelevant
 
@@ -84,5 +87,10 @@ CASES = (
     good("POD008", "spiderpool-ib", _INJECTED),
     good("POD008", "spiderpool-ib", {**_INJECTED, "fabric.defaultNetwork": "kube-system/calico"}),
     broken("POD008", "spiderpool-ib", with_an_annotation_of_networks, "fabric.rails")._replace(changes=_INJECTED),
+    broken("POD008", "doks-h200", with_networks_of_another_namespace, "fabric.rails"),
     irrelevant("POD008", "host-network"),
+    good("POD009", "doks-mi325x"),
+    broken("POD009", "doks-h200", with_shared_memory_on_disk, "fabric.model"),
+    broken("POD009", "oke-h100", without_shared_memory, "fabric.model"),
+    irrelevant("POD009", "host-network"),
 )
