@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResourcePatch
 
+from components.cluster.handle import ClusterProvider
 from fabric.plan import PlannedObject, PlannedPatch, PlannedReadiness, PlannedRollout
 
 _AWAITED = "gpu-fabric/awaited"
@@ -23,8 +24,13 @@ After = Sequence[pulumi.Input[pulumi.Resource]]
 
 
 def child_options(parent: pulumi.Resource, provider: pulumi.ProviderResource, after: After) -> pulumi.ResourceOptions:
-    """Options of a component's child; dependencies are named, since a component's own do not reach its children."""
-    return pulumi.ResourceOptions(parent=parent, provider=provider, depends_on=list(after))
+    """Options of a component's child; dependencies are named, since a component's own do not reach its children.
+
+    What lies on a cluster of the stack's own is deleted with it: a destroy then asks no cluster, and waits for nothing
+    in it.
+    """
+    gone_with = provider.gone_with if isinstance(provider, ClusterProvider) else None
+    return pulumi.ResourceOptions(parent=parent, provider=provider, depends_on=list(after), deleted_with=gone_with)
 
 
 def custom_resource(name: str, planned: PlannedObject, options: pulumi.ResourceOptions) -> pulumi.CustomResource:

@@ -10,11 +10,13 @@ from components.cluster.existing import ExistingCluster
 from components.cluster.handle import ClusterHandle
 from components.namespaces import Namespaces
 from components.operators.gpu_operator import GpuOperator
+from components.operators.multus import Multus
 from components.operators.network_operator import NetworkOperator, NicPolicies
 from components.operators.ofed_driver import OfedDriver
 from components.operators.spiderpool import Spiderpool
 from components.operators.sriov import SriovPolicies
 from components.operators.whereabouts import Whereabouts
+from components.rdma.capacity import when_offered
 from components.rdma.check import FabricCheck
 from components.rdma.host_preparation import CniPlugins, HostPreparation, HostVirtualFunctions, NicAddresses
 from components.rdma.ip_pools import IpPools, NodePools, ReservedIps
@@ -28,14 +30,14 @@ from stacks.outputs import StackOutputs, stack_outputs
 def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
     """Register every resource of the plan; `root` is the project's folder.
 
-    Order: namespaces, GPU Operator, what the nodes need, the manager and its policies, pools, the hosts' addresses,
-    networks, NCCL files, the check of the rails.
+    Order: the cluster, namespaces, GPU Operator, what the nodes need, the manager and its policies, pools, the hosts'
+    addresses, networks, NCCL files, the check of the rails. What needs no GPU node comes up while those are made.
     """
-    cluster = ExistingCluster("cluster", plan.cluster, root).handle
+    cluster = _cluster(plan, root)
     provider = cluster.provider
     namespaces = Namespaces("namespaces", plan.namespaces, provider).resources
     gpu = (
-        GpuOperator("gpu-operator", plan.gpu_operator, plan.gpu_operator_ready, provider, namespaces)
+        GpuOperator("gpu-operator", plan.gpu_operator, plan.gpu_operator_ready, provider, namespaces, cluster.nodes)
         if plan.gpu_operator is not None and plan.gpu_operator_ready is not None
         else None
     )
@@ -46,23 +48,37 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
     return stack_outputs(plan, cluster)
 
 
+def _cluster(plan: Plan, root: Path) -> ClusterHandle:
+    """The cluster by its provider, whose SDK is imported for its own stacks alone."""
+    if plan.cluster.doks is not None:
+        from components.cluster.doks import DoksCluster
+
+        return DoksCluster("cluster", plan.cluster.doks).handle
+    return ExistingCluster("cluster", plan.cluster, root).handle
+
+
 def _fabric(plan: Plan, cluster: ClusterHandle, namespaces: After, gpu: GpuOperator | None) -> After:
     """The manager and everything that its networks need; gives the networks, or what jobs need without any."""
     provider = cluster.provider
-    labelled: After = namespaces if gpu is None else (*namespaces, gpu.installed, gpu.ready)
+    labelled: After = (*namespaces, *cluster.nodes, *(() if gpu is None else (gpu.installed, gpu.ready)))
+    functions: After = ()
     if plan.network_operator is not None:
         functions = ready = _network_operator(plan, plan.network_operator, cluster, namespaces, gpu)
     elif plan.spiderpool is not None:
         ready = _spiderpool(plan, plan.spiderpool, cluster, labelled)
         # Pools need the IPAM only, and are made while nodes get their virtual functions.
         functions = _sriov(plan, cluster, (*labelled, *ready))
+    elif plan.networks:
+        ready = _on_nodes(plan, provider, labelled)
+        if plan.multus:
+            ready = (*ready, *Multus("multus", plan.multus, provider, namespaces, cluster.nodes).ready)
     else:
-        return (*namespaces, *_host_preparation(plan, provider, labelled))
+        return (*namespaces, *cluster.nodes, *_host_preparation(plan, provider, labelled))
     if plan.reserved_ips:
         ready = (*ready, *ReservedIps("reserved-ips", plan.reserved_ips, provider, ready).resources)
     pools: After = IpPools("ip-pools", plan.ip_pools, provider, ready).resources if plan.ip_pools else ()
     if plan.node_pools:
-        pools = NodePools("node-pools", plan.node_pools, provider, ready).resources
+        pools = NodePools("node-pools", plan.node_pools, cluster, ready).resources
     if plan.nic_addresses:
         addressed = NicAddresses("nic-addresses", plan.nic_addresses, provider, (*labelled, *ready, *pools)).resources
         pools = (*pools, *addressed)
@@ -71,7 +87,8 @@ def _fabric(plan: Plan, cluster: ClusterHandle, namespaces: After, gpu: GpuOpera
     )
     if plan.whereabouts is not None:
         plugins = (*plugins, Whereabouts("whereabouts", plan.whereabouts, provider, namespaces).installed)
-    before_networks = (*namespaces, *ready, *functions, *pools, *plugins)
+    offered = () if plan.capacity is None else when_offered(plan.capacity, cluster)
+    before_networks = (*namespaces, *ready, *functions, *pools, *plugins, *offered)
     return FabricNetworks("networks", plan.networks, provider, before_networks).resources
 
 

@@ -8,18 +8,30 @@ import pulumi
 from pulumi_kubernetes import Provider
 
 
+class ClusterProvider(Provider):
+    """The stack's one Kubernetes provider.
+
+    `gone_with` is the cluster where the stack makes and may delete it: what lies on it goes with it, and needs no
+    deletion of its own.
+    """
+
+    gone_with: pulumi.Resource | None
+
+
 @dataclass(frozen=True)
 class ClusterHandle:
     """A cluster to build on.
 
     `kubeconfig` is secret, and `context` the one of its contexts that is meant; `cluster_id` is the cluster's own
-    identity, never a constant.
+    identity, never a constant. `nodes` are the GPU nodes' pools where the stack makes them: what runs on those nodes,
+    or looks at them, comes after.
     """
 
-    provider: Provider
+    provider: ClusterProvider
     cluster_id: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
     context: str | None
+    nodes: tuple[pulumi.Resource, ...] = ()
 
 
 def kubernetes_provider(
@@ -28,16 +40,19 @@ def kubernetes_provider(
     context: str | None,
     cluster_id: pulumi.Output[str],
     parent: pulumi.Resource,
-) -> Provider:
+    gone_with: pulumi.Resource | None = None,
+) -> ClusterProvider:
     """The stack's one Kubernetes provider.
 
     With the cluster's own id as identifier, renewed credentials update it in place, and another cluster replaces
     what lies on it.
     """
-    return Provider(
+    provider = ClusterProvider(
         name,
         kubeconfig=kubeconfig,
         context=context,
         cluster_identifier=cluster_id,
         opts=pulumi.ResourceOptions(parent=parent),
     )
+    provider.gone_with = gone_with
+    return provider

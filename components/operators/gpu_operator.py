@@ -13,7 +13,8 @@ class GpuOperator(pulumi.ComponentResource):
     """Installs the chart and waits until its ClusterPolicy is ready.
 
     Must exist before: its namespace. It owns the cluster's one Node Feature Discovery, so whatever needs node labels
-    comes after `installed`; what needs working GPUs and a container runtime at rest comes after `ready`.
+    comes after `installed`; what needs working GPUs and a container runtime at rest comes after `ready`, which is
+    looked at once the nodes are there.
     """
 
     installed: pulumi.Resource
@@ -26,9 +27,10 @@ class GpuOperator(pulumi.ComponentResource):
         readiness: PlannedReadiness,
         provider: pulumi.ProviderResource,
         after: After,
+        nodes: After = (),
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gpu-fabric:operators:GpuOperator", name, None, opts)
         self.installed = release(name, planned, child_options(self, provider, after))
-        self.ready = await_readiness(name, readiness, child_options(self, provider, (self.installed,)))
+        self.ready = await_readiness(name, readiness, child_options(self, provider, (self.installed, *nodes)))
         self.register_outputs({"version": planned.chart.version})

@@ -7,9 +7,14 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from programs import STACKS, run_program, stack_config
+from programs import DOKS, STACKS, run_program, stack_config
 from recording import Recording
 from stub_cluster import KUBECONFIG
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # The SDK warns of its own retired names as it is imported.
+    config.addinivalue_line("filterwarnings", "ignore::DeprecationWarning:pulumi_digitalocean")
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +36,18 @@ def recorded(kubeconfig: Path) -> Callable[[str], Recording]:
 @pytest.fixture(scope="session", params=sorted(STACKS))
 def stack(request: pytest.FixtureRequest, recorded: Callable[[str], Recording]) -> Recording:
     """Each committed stack in turn."""
+    return recorded(request.param)
+
+
+@pytest.fixture(scope="session", params=sorted(set(STACKS) - set(DOKS)))
+def on_existing(request: pytest.FixtureRequest, recorded: Callable[[str], Recording]) -> Recording:
+    """Each committed stack on a cluster that exists, in turn."""
+    return recorded(request.param)
+
+
+@pytest.fixture(scope="session", params=DOKS)
+def on_doks(request: pytest.FixtureRequest, recorded: Callable[[str], Recording]) -> Recording:
+    """Each committed stack on a cluster that DigitalOcean makes, in turn."""
     return recorded(request.param)
 
 

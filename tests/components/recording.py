@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
 from pulumi.runtime import mocks, rpc, run_in_stack, settings
 
+MINTED = "a-token-of-the-cluster's-own"
+ENDPOINT, AUTHORITY = "https://cluster.example.com", "Y2VydGlmaWNhdGU="
+# What a provider adds to what it is told, by kind.
+COMPUTED: dict[str, dict[str, Any]] = {
+    "KubernetesCluster": {
+        "endpoint": ENDPOINT,
+        "clusterUrn": "do:kubernetes:cluster-doks-id",
+        "kubeConfigs": [{"clusterCaCertificate": AUTHORITY, "rawConfig": f"users: [{{token: {MINTED}}}]"}],
+    }
+}
+
 
 @dataclass(frozen=True)
 class Registration:
-    """One registered resource; `dependencies`, `parent` and `provider` are resource names."""
+    """One registered resource; `dependencies`, `parent`, `provider` and `deleted_with` are resource names."""
 
     type: str
     name: str
@@ -28,15 +39,22 @@ class Registration:
     replace_on_changes: frozenset[str]
     retain_on_delete: bool
     secrets: frozenset[str]
+    import_id: str
+    ignore_changes: frozenset[str]
+    timeouts: dict[str, str]
+    deleted_with: str
+    error_hooks: tuple[str, ...]
 
 
 @dataclass
 class Recording:
-    """Everything a program registered, in order, its outputs, and the log lines it printed."""
+    """Everything a program registered, in order, its outputs, what it looked up, and its error hooks by their names."""
 
     resources: list[Registration] = field(default_factory=list)
     outputs: dict[str, Any] = field(default_factory=dict)
     secret_outputs: frozenset[str] = frozenset()
+    looked_up: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    hooks: dict[str, pulumi.ErrorHook] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Registration:
         return next(resource for resource in self.resources if resource.name == name)
@@ -59,19 +77,41 @@ class Recording:
 
 
 class _Echo(mocks.Mocks):
-    """Answers every registration with its own inputs, as a provider does that computes nothing."""
+    """Answers every registration with its own inputs, as a provider does that computes nothing but its cloud's facts.
+
+    Look-ups are answered from `answers`, by the function's name.
+    """
+
+    def __init__(self, recording: Recording, answers: Mapping[str, dict[str, Any]]) -> None:
+        self.recording = recording
+        self.answers = answers
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        return (f"{args.name}-id" if args.custom else None), args.inputs
+        computed = COMPUTED.get(args.typ.rpartition(":")[2], {})
+        return (f"{args.name}-id" if args.custom else None), {**args.inputs, **computed}
 
     def call(self, args: mocks.MockCallArgs) -> dict[Any, Any]:
-        raise AssertionError(f"the program looks {args.token} up, which needs a cloud")
+        name = args.token.rpartition(":")[2]
+        if name not in self.answers:
+            raise AssertionError(f"the program looks {args.token} up, which needs a cloud")
+        self.recording.looked_up.append((name, args.args))
+        return self.answers[name]
+
+
+class _Callbacks:
+    """Takes the program's hooks, which the engine would call."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+
+    def register_error_hook(self, hook: pulumi.ErrorHook) -> None:
+        self.recording.hooks[hook.name] = hook
 
 
 class _RecordingMonitor(mocks.MockMonitor):
-    def __init__(self, recording: Recording) -> None:
-        super().__init__(_Echo())
-        self.recording = recording
+    def __init__(self, echo: _Echo) -> None:
+        super().__init__(echo)
+        self.recording = echo.recording
 
     def RegisterResource(self, request: Any) -> Any:
         inputs = rpc.deserialize_properties(request.object, keep_unknowns=True)
@@ -91,6 +131,15 @@ class _RecordingMonitor(mocks.MockMonitor):
                     replace_on_changes=frozenset(request.replaceOnChanges),
                     retain_on_delete=request.retainOnDelete,
                     secrets=frozenset(key for key, value in inputs.items() if rpc.is_rpc_secret(value)),
+                    import_id=request.importId,
+                    ignore_changes=frozenset(request.ignoreChanges),
+                    timeouts={
+                        operation: text
+                        for operation in ("create", "update", "delete")
+                        if (text := getattr(request.customTimeouts, operation))
+                    },
+                    deleted_with=_name(request.deletedWith),
+                    error_hooks=tuple(request.hooks.on_error),
                 )
             )
         return super().RegisterResource(request)
@@ -109,21 +158,24 @@ def record(
     stack: str,
     config: dict[str, str] | None = None,
     recording: Recording | None = None,
+    preview: bool = False,
+    answers: Mapping[str, dict[str, Any]] = {},
 ) -> Recording:
     """Run a program to its end against a recording monitor, in a context of its own.
 
-    `recording` takes what is registered; it then holds what a program that raises has got to. Raises whatever the
-    program raises.
+    `recording` takes what is registered; it then holds what a program that raises has got to. `answers` are what a
+    cloud says to look-ups. Raises whatever the program raises.
     """
     recording = Recording() if recording is None else recording
+    echo = _Echo(recording, answers)
 
     def run() -> None:
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         try:
-            mocks.set_mocks(
-                _Echo(), project="gpu-fabric", stack=stack, preview=False, monitor=_RecordingMonitor(recording)
-            )
+            monitor = _RecordingMonitor(echo)
+            mocks.set_mocks(echo, project="gpu-fabric", stack=stack, preview=preview, monitor=monitor)
+            settings.SETTINGS.callbacks = _Callbacks(recording)
             pulumi.runtime.set_all_config(config or {})
             # The mocks made a root stack of their own; the program's one carries the outputs.
             settings.set_root_resource(None)

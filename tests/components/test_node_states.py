@@ -12,8 +12,9 @@ import pytest
 from programs import ROOT, STACKS, as_engine_config, stack_config
 from recording import Recording, record
 
-from components import node_states
-from components.node_states import Look, NodeStatesError, Seen, wait_until_synced
+from components import node_states, waiting
+from components.node_states import Look, Seen, wait_until_synced
+from components.waiting import NodesError
 from fabric.plan import PlannedWait
 
 pytestmark = pytest.mark.components
@@ -25,8 +26,8 @@ States = Mapping[str, Mapping[str, Any]]
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_states, "_PAUSE", 0.01)
-    monkeypatch.setattr(node_states, "_PATIENCE", 0.1)
+    monkeypatch.setattr(waiting, "_PAUSE", 0.01)
+    monkeypatch.setattr(waiting, "_PATIENCE", 0.1)
 
 
 def wait(seconds: int = 30) -> PlannedWait:
@@ -80,7 +81,7 @@ def waited(look: Look, seconds: int = 30) -> list[str]:
 
 
 def complaint(look: Look, seconds: int = 30) -> str:
-    with pytest.raises(NodeStatesError) as raised:
+    with pytest.raises(NodesError) as raised:
         waited(look, seconds)
     return str(raised.value)
 

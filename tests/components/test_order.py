@@ -101,8 +101,8 @@ def test_a_chart_with_a_node_feature_rule_waits_for_the_chart_that_brings_its_de
     assert recording.comes_after("network-operator-network-operator", "gpu-operator-gpu-operator")
 
 
-def test_the_gpu_operators_readiness_is_only_looked_at_once_its_chart_is_there(stack: Recording) -> None:
-    assert stack.comes_after("gpu-operator-cluster-policy-ready", "gpu-operator-gpu-operator")
+def test_the_gpu_operators_readiness_is_only_looked_at_once_its_chart_is_there(on_existing: Recording) -> None:
+    assert on_existing.comes_after("gpu-operator-cluster-policy-ready", "gpu-operator-gpu-operator")
 
 
 def test_nothing_waits_for_itself(stack: Recording) -> None:

@@ -37,7 +37,7 @@ class Preview:
 
 
 class Engine:
-    """Previews stack files as committed, but for what needs a network: the cluster and the chart repository."""
+    """Previews stack files as committed, but for what needs a network: cluster, cloud and chart repository."""
 
     def __init__(self, folder: Path) -> None:
         self.workspace = Workspace(SandboxHome(folder / "home"))
@@ -50,7 +50,9 @@ class Engine:
         """A preview of a stack file; `change` edits the sections before."""
         stack = file.name.removeprefix("Pulumi.").removesuffix(".yaml")
         document = yaml.safe_load(file.read_text())
-        document["config"]["gpu-fabric:cluster"]["kubeconfig"] = str(self.kubeconfig)
+        cluster = document["config"]["gpu-fabric:cluster"]
+        if cluster["provider"] == "existing":
+            cluster["kubeconfig"] = str(self.kubeconfig)
         document["config"].setdefault("gpu-fabric:software", {})["charts"] = "bundled"
         if change is not None:
             change(document["config"])

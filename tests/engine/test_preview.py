@@ -27,7 +27,6 @@ def planned_names(plan: Plan) -> set[str]:
     grouped = [entry for group in plan.node_pools for entry in group.objects]
     return {
         *(release.name for release in plan.releases),
-        *(group.release.name for group in plan.node_pools),
         *(entry.name for entry in plan.objects if entry not in grouped),
         *(readiness.name for readiness in waited if readiness is not None),
         *(rollout.daemon_set for rollout in plan.plugin_rollouts),
@@ -40,19 +39,47 @@ def test_every_committed_stack_previews_and_creates_just_what_its_plan_holds(eng
     plan = prepare_stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), project_root())
     assert preview.status == 0, preview.printed
     assert set(preview.steps.values()) == {"create"}
-    kubernetes = [step["newState"] for step in preview.digest["steps"] if "kubernetes:" in step["newState"]["type"]]
+    made = [step["newState"] for step in preview.digest["steps"]]
+    kubernetes = [state for state in made if "kubernetes:" in state["type"]]
     names = {
         state["inputs"].get("name") or state["inputs"]["metadata"]["name"]
         for state in kubernetes
         if not state["type"].startswith("pulumi:providers")
     }
     assert names == planned_names(plan)
+    groups = [state["inputs"]["objects"] for state in made if state["type"].endswith(":KeptObjects")]
+    assert sorted(groups, key=str) == sorted((group.manifests for group in plan.node_pools), key=str)
 
 
-def test_no_secret_shows_in_a_preview(engine: Engine) -> None:
-    preview = engine.preview(DEV)
+@pytest.mark.parametrize("file", [DEV, project_root() / "examples/Pulumi.spiderpool-sriov.yaml"], ids=["dev", "pools"])
+def test_no_secret_shows_in_a_preview(engine: Engine, file: Path) -> None:
+    preview = engine.preview(file)
     assert preview.status == 0
     assert TOKEN not in preview.printed
+
+
+def test_the_clouds_token_and_the_kubeconfig_made_of_it_show_in_no_preview(engine: Engine) -> None:
+    preview = engine.preview(project_root() / "Pulumi.doks-h200.yaml")
+    assert preview.status == 0, preview.printed
+    assert preview.steps["cluster-doks"] == "create"
+    assert engine.workspace.environment()["DIGITALOCEAN_TOKEN"] not in preview.printed
+
+
+def stray_resource(engine: Engine, folder: Path, program: str) -> str:
+    """What is printed of a program with this project's settings that makes a resource and names no provider."""
+    project = (project_root() / "Pulumi.yaml").read_text()
+    (folder / "Pulumi.yaml").write_text(project.replace("gpu-fabric", "stray", 1))
+    (folder / "__main__.py").write_text(program)
+    engine.run(["stack", "init", folder.name, "--non-interactive"], folder)
+    engine.run(["config", "set", "--path", "cluster.x", "1", "--stack", folder.name], folder)
+    result = engine.run(["preview", "--non-interactive", "--stack", folder.name], folder)
+    assert result.returncode != 0
+    return result.stdout + result.stderr
+
+
+def test_a_vpc_without_the_accounts_own_provider_is_refused(engine: Engine, tmp_path: Path) -> None:
+    refused = stray_resource(engine, tmp_path, "import pulumi_digitalocean as d\nd.Vpc('stray', region='nyc2')\n")
+    assert "Default provider for 'digitalocean' disabled" in refused
 
 
 def spoil(config: dict[str, Any]) -> None:
@@ -86,13 +113,5 @@ def test_a_missing_kubeconfig_and_a_small_supernet_are_told_together(engine: Eng
 
 
 def test_an_object_without_the_clusters_own_provider_is_refused(engine: Engine, tmp_path: Path) -> None:
-    (tmp_path / "Pulumi.yaml").write_text(
-        (project_root() / "Pulumi.yaml").read_text().replace("gpu-fabric", "stray", 1)
-    )
-    (tmp_path / "__main__.py").write_text("import pulumi_kubernetes\npulumi_kubernetes.core.v1.Namespace('stray')\n")
-    engine.run(["stack", "init", "stray", "--non-interactive"], tmp_path)
-    for section in ("cluster", "fabric"):
-        engine.run(["config", "set", "--path", f"{section}.x", "1", "--stack", "stray"], tmp_path)
-    result = engine.run(["preview", "--non-interactive", "--stack", "stray"], tmp_path)
-    assert result.returncode != 0
-    assert "Default provider for 'kubernetes' disabled" in result.stdout + result.stderr
+    refused = stray_resource(engine, tmp_path, "import pulumi_kubernetes as k\nk.core.v1.Namespace('stray')\n")
+    assert "Default provider for 'kubernetes' disabled" in refused

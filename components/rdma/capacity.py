@@ -1,0 +1,102 @@
+"""The gate before jobs: every GPU node offers its rails' devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import pulumi
+
+from components.cluster.handle import ClusterHandle
+from components.cluster_api import ClusterApi, Json, RequestError
+from components.waiting import Standing, api_of, nodes_with, offered, once_waited, wait_for_nodes
+from fabric.plan import PlannedCapacity
+
+_ON_NODES = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+
+
+class Capacity(NamedTuple):
+    """The GPU nodes at one moment: what each offers, and of which resources its pods have some.
+
+    `problem` says why nothing was seen.
+    """
+
+    offered: Mapping[str, Mapping[str, str]]
+    taken: Mapping[str, frozenset[str]] = {}
+    problem: str = ""
+
+
+Look = Callable[[], Capacity]
+
+
+def when_offered(planned: PlannedCapacity, cluster: ClusterHandle) -> tuple[pulumi.Input[pulumi.Resource], ...]:
+    """The cluster's nodes, known once every GPU node offers some of each rail's resource.
+
+    Looked at in every run but previews. The run ends with an error that names node and rail where the time is over.
+    """
+
+    async def waited(kubeconfig: str) -> None:
+        await wait_until_offered(planned, looking(planned, kubeconfig, cluster.context), pulumi.log.info)
+
+    # The provider is there in any case, also where the nodes are no resources of the stack.
+    return once_waited(cluster, (cluster.provider, *cluster.nodes), waited)
+
+
+async def wait_until_offered(planned: PlannedCapacity, look: Look, say: Callable[[str], None]) -> None:
+    """Look again and again until every node offers some of every resource.
+
+    Raises:
+        NodesError: naming each node that does not, with the rail and its resource.
+    """
+    await wait_for_nodes(lambda: _standing(planned, look()), "offer their RDMA devices", planned.timeout, say)
+
+
+def looking(planned: PlannedCapacity, kubeconfig: str, context: str | None) -> Look:
+    """How to look at the cluster of a kubeconfig."""
+    api = api_of(kubeconfig, context)
+
+    def look() -> Capacity:
+        try:
+            found = {name: offered(node) for name, node in nodes_with(api, planned.nodes).items()}
+            # Pods are many, and tell only why something is not offered.
+            lacking = any(_lacking(planned, resources) for resources in found.values())
+            return Capacity(found, _taken(api) if lacking else {})
+        except RequestError as error:
+            return Capacity({}, problem=f"the cluster gives no answer: {error}")
+
+    return look
+
+
+def _taken(api: ClusterApi) -> dict[str, frozenset[str]]:
+    """The resources that the pods on each node ask for. Raises RequestError."""
+    pods: list[Json] = api.request("GET", f"/api/v1/pods?{urlencode(_ON_NODES)}")["items"]
+    taken: dict[str, frozenset[str]] = {}
+    for pod in pods:
+        spec = pod["spec"]
+        asked = (container.get("resources", {}).get("limits", {}) for container in spec["containers"])
+        node = spec.get("nodeName", "")
+        taken[node] = taken.get(node, frozenset()).union(*asked)
+    return taken
+
+
+def _standing(planned: PlannedCapacity, seen: Capacity) -> Standing:
+    found = len(seen.offered)
+    lacks = {node: lack for node in seen.offered if (lack := _lack(planned, seen, node))}
+    few = f"there are {found} of {planned.count} nodes with the labels {planned.nodes}"
+    return Standing(found, lacks, missing=seen.problem or (few if found < planned.count else ""))
+
+
+def _lack(planned: PlannedCapacity, seen: Capacity, node: str) -> str:
+    """Which rails a node lacks, in words; empty where it lacks none.
+
+    The device plug-in looks for NICs anew once a minute, and finds none that is in a pod's network namespace: what a
+    pod there has asked for is there.
+    """
+    taken = seen.taken.get(node, frozenset())
+    lacking = [name for name in _lacking(planned, seen.offered[node]) if name not in taken]
+    return ", ".join(f"no {name} (rail {planned.resources[name]})" for name in lacking)
+
+
+def _lacking(planned: PlannedCapacity, resources: Mapping[str, str]) -> list[str]:
+    return [name for name in planned.resources if resources.get(name, "0") == "0"]

@@ -1,0 +1,111 @@
+"""Waiting for what nodes come to by themselves, which so cannot be a resource of the stack."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pulumi
+
+from components.cluster.handle import ClusterHandle
+from components.cluster_api import ClusterApi, Json, RequestError
+
+# Seconds between two looks, and for how long a node may say that it failed: operators try again by themselves.
+_PAUSE, _PATIENCE = 3.0, 60.0
+
+
+class NodesError(pulumi.RunError):
+    """Nodes are not as wanted; the engine prints the message alone."""
+
+
+class Standing(NamedTuple):
+    """How the nodes are at one moment: how many there should be, what each lacks that is not as wanted, in words.
+
+    `failed` are those of them for which waiting is likely to be of no use. `missing` says which nodes are not there at
+    all; empty where none is.
+    """
+
+    total: int
+    lacks: Mapping[str, str]
+    failed: frozenset[str] = frozenset()
+    missing: str = ""
+
+
+def once_waited(
+    cluster: ClusterHandle,
+    resources: Sequence[pulumi.Resource],
+    wait: Callable[[str], Awaitable[None]],
+) -> tuple[pulumi.Input[pulumi.Resource], ...]:
+    """The resources, known once all of them are applied and the wait, which is given the kubeconfig, is over.
+
+    A preview waits for nothing.
+    """
+    if pulumi.runtime.is_dry_run():
+        return tuple(resources)
+
+    async def waited(values: list[Any]) -> list[pulumi.Resource]:
+        await wait(values[0])
+        return list(resources)
+
+    # A kubeconfig is secret, and a resource that depends on one need not be.
+    applied: pulumi.Output[list[Any]] = pulumi.Output.all(cluster.kubeconfig, *(entry.urn for entry in resources))
+    over: pulumi.Output[list[pulumi.Resource]] = pulumi.Output.unsecret(applied.apply(waited))
+    return tuple(over[place] for place in range(len(resources)))
+
+
+async def wait_for_nodes(look: Callable[[], Standing], aim: str, seconds: int, say: Callable[[str], None]) -> None:
+    """Look again and again until every node is as wanted; `aim` says so of nodes, in words.
+
+    Raises:
+        NodesError: naming each node that is not, and what it lacks, after the time or where a node keeps failing.
+    """
+    end = time.monotonic() + seconds
+    failing_since: dict[str, float] = {}
+    said = ""
+    while True:
+        found = await asyncio.to_thread(look)
+        if not found.lacks and not found.missing:
+            return
+        now = time.monotonic()
+        failing_since = {node: failing_since.get(node, now) for node in found.failed}
+        if failed := [node for node, since in failing_since.items() if now - since > _PATIENCE]:
+            raise NodesError(_complaint("nodes that kept failing:", {node: found.lacks[node] for node in failed}))
+        if now > end:
+            late = f"after {seconds} s not all nodes {aim}; those that lack something:" if found.lacks else ""
+            missing = f"after {seconds} s {found.missing}" if found.missing else ""
+            raise NodesError("\n".join(filter(None, [missing, _complaint(late, found.lacks)])))
+        text = found.missing or f"{found.total - len(found.lacks)} of {found.total} nodes {aim}"
+        if text != said:
+            say(text)
+            said = text
+        await asyncio.sleep(_PAUSE)
+
+
+def api_of(kubeconfig: str, context: str | None) -> ClusterApi:
+    """The cluster of a kubeconfig, for looks of one after another.
+
+    Raises:
+        NodesError: the kubeconfig cannot be used.
+    """
+    try:
+        return ClusterApi(kubeconfig, context, 1)
+    except RequestError as error:
+        raise NodesError(f"the cluster: {error}") from None
+
+
+def nodes_with(api: ClusterApi, labels: Mapping[str, str]) -> dict[str, Json]:
+    """The nodes that have all of the labels, by name. Raises RequestError."""
+    selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    return {node["metadata"]["name"]: node for node in api.items("/api/v1/nodes", selector)}
+
+
+def offered(node: Json) -> dict[str, str]:
+    """What a node offers to pods, by resource."""
+    found: dict[str, str] = node.get("status", {}).get("allocatable", {})
+    return found
+
+
+def _complaint(which: str, lacks: Mapping[str, str]) -> str:
+    return "\n".join([which, *(f"  {node}: {lack}" for node, lack in lacks.items())]) if lacks else ""
