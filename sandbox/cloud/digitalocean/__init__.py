@@ -1,0 +1,1 @@
+"""DigitalOcean, played at the level of its Pulumi provider."""

@@ -1,0 +1,232 @@
+"""The resource types Project and ProjectResources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sandbox.cloud.digitalocean.api import Api, ApiError, Refused, new_id, unprocessable
+from sandbox.cloud.digitalocean.checks import at_most, not_empty, one_of, same_text
+from sandbox.cloud.resource import Call, ResourceType
+from sandbox.cloud.schema import Field
+from sandbox.cloud.store import Record
+from sandbox.cloud.wire import Properties
+
+_DELETE_LIMIT_S = 3 * 60
+_OWNER_ID = 1
+_OWNER_UUID = "00000000-0000-4000-8000-000000000001"
+
+
+class Project(ResourceType):
+    """A project: a name under which resources are listed."""
+
+    fields = {
+        "name": Field("string", check=lambda name: not_empty(name) or at_most(175)(name)),
+        "description": Field("string", default="", check=at_most(255)),
+        "purpose": Field("string", default="Web Application", check=at_most(255)),
+        "environment": Field(
+            "string", same=same_text, check=one_of("Development", "Staging", "Production", ignore_case=True)
+        ),
+        "isDefault": Field("bool", default=False),
+        "resources": Field("strings", computed=True, unordered=True),
+        "ownerId": Field("number", given="never"),
+        "ownerUuid": Field("string", given="never"),
+        "createdAt": Field("string", given="never"),
+        "updatedAt": Field("string", given="never"),
+    }
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def create(self, call: Call, inputs: Properties) -> tuple[str, Properties]:
+        try:
+            project = self._api.request(call, "POST", "/v2/projects", lambda: _new_project(self._api, inputs))
+            if resources := inputs.get("resources"):
+                assign(self._api, call, project["id"], resources)
+        except ApiError as error:
+            raise error.after("Error creating Project") from None
+        return project["id"], self._shown(call, project["id"])
+
+    def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
+        try:
+            return self._shown(call, identifier)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise error.after("Error reading Project") from None
+
+    def update(self, call: Call, identifier: str, state: Properties, news: Properties) -> Properties:
+        api = self._api
+
+        def put() -> None:
+            project = api.found("projects", identifier)
+            _check_name(api, news["name"], identifier)
+            api.store.put("projects", {**project, **_settings(news), "updated_at": api.stamp()})
+            if news.get("isDefault"):
+                _make_default(api, identifier)
+
+        try:
+            api.request(call, "PUT", f"/v2/projects/{identifier}", put)
+            if news.get("resources") is not None:
+                _assign_difference(api, call, identifier, state.get("resources") or [], news["resources"])
+        except ApiError as error:
+            raise error.after("Error updating Project") from None
+        return self._shown(call, identifier)
+
+    def delete(self, call: Call, identifier: str, state: Properties) -> None:
+        api, watch, limit = self._api, self._api.clock.stopwatch(), call.limit(_DELETE_LIMIT_S)
+
+        def remove() -> None:
+            if api.found("projects", identifier)["resources"]:
+                raise Refused(412, "cannot delete a project with resources")
+            api.store.remove("projects", identifier)
+
+        try:
+            if resources := state.get("resources"):
+                assign(api, call, _default_project(api, call), resources)
+        except ApiError as error:
+            raise error.after("Error assigning resource to default project") from None
+        waited = 0
+        while True:
+            try:
+                api.request(call, "DELETE", f"/v2/projects/{identifier}", remove)
+                return
+            except ApiError as error:
+                if error.status == 404:
+                    return
+                if error.status != 412 or watch.reached(limit):
+                    raise error.after(f"Error deleting project ({identifier})") from None
+            waited += 10
+            watch.wait_until(min(waited, limit), call.cancelled)
+
+    def _shown(self, call: Call, identifier: str) -> Properties:
+        project = found_project(self._api, call, identifier)
+        return {
+            "name": project["name"],
+            "description": project["description"],
+            "purpose": project["purpose"],
+            "environment": project["environment"],
+            "isDefault": project["is_default"],
+            "resources": project["resources"],
+            "ownerId": _OWNER_ID,
+            "ownerUuid": _OWNER_UUID,
+            "createdAt": project["created_at"],
+            "updatedAt": project["updated_at"],
+        }
+
+
+class ProjectResources(ResourceType):
+    """What is listed under a project that somebody else has made; its id is the project's."""
+
+    autonamed = False
+    fields = {
+        "project": Field("string", given="required", replaces=True, check=not_empty),
+        "resources": Field("strings", given="required", unordered=True),
+    }
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+
+    def create(self, call: Call, inputs: Properties) -> tuple[str, Properties]:
+        return inputs["project"], self._assigned(call, inputs["project"], [], inputs["resources"])
+
+    def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
+        try:
+            listed = found_project(self._api, call, identifier)["resources"]
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise error.after("Error while retrieving project") from None
+        known = state.get("resources") or []
+        return {"project": identifier, "resources": [urn for urn in known if urn in listed]}
+
+    def update(self, call: Call, identifier: str, state: Properties, news: Properties) -> Properties:
+        return self._assigned(call, identifier, state.get("resources") or [], news["resources"])
+
+    def delete(self, call: Call, identifier: str, state: Properties) -> None:
+        try:
+            found_project(self._api, call, identifier)
+            assign(self._api, call, _default_project(self._api, call), state.get("resources") or [])
+        except ApiError as error:
+            if error.status != 404:
+                raise error.after("Error assigning resources to default project") from None
+
+    def _assigned(self, call: Call, project: str, before: list[str], after: list[str]) -> Properties:
+        try:
+            found_project(self._api, call, project)
+            _assign_difference(self._api, call, project, before, after)
+        except ApiError as error:
+            raise error.after(f"Error assigning resources to project {project}") from None
+        return {"project": project, "resources": after}
+
+
+def found_project(api: Api, call: Call, identifier: str) -> Record:
+    """A project's record. Raises ApiError."""
+    return api.request(call, "GET", f"/v2/projects/{identifier}", lambda: api.found("projects", identifier))
+
+
+def assign(api: Api, call: Call, project: str, resources: Iterable[str]) -> None:
+    """List resources, by their URNs, under a project and no other. Raises ApiError."""
+
+    def post() -> None:
+        api.found("projects", project)
+        for urn in resources:
+            leave_projects(api, urn)
+            record = api.found("projects", project)
+            api.store.put("projects", {**record, "resources": [*record["resources"], urn]})
+
+    api.request(call, "POST", f"/v2/projects/{project}/resources", post)
+
+
+def leave_projects(api: Api, urn: str) -> None:
+    """List a resource under no project, inside a request."""
+    for project in api.store.list("projects"):
+        if urn in project["resources"]:
+            api.store.put("projects", {**project, "resources": [each for each in project["resources"] if each != urn]})
+
+
+def _assign_difference(api: Api, call: Call, project: str, before: list[str], after: list[str]) -> None:
+    # the API takes a resource from a project only by giving it to another
+    if dropped := sorted(set(before) - set(after)):
+        assign(api, call, _default_project(api, call), dropped)
+    if added := sorted(set(after) - set(before)):
+        assign(api, call, project, added)
+
+
+def _default_project(api: Api, call: Call) -> str:
+    def get() -> Record:
+        found = next((project for project in api.store.list("projects") if project["is_default"]), None)
+        return found or _new_project(api, {"name": "default", "isDefault": True})
+
+    identifier: str = api.request(call, "GET", "/v2/projects/default", get)["id"]
+    return identifier
+
+
+def _new_project(api: Api, inputs: Properties) -> Record:
+    _check_name(api, inputs["name"])
+    now = api.stamp()
+    project = {"id": new_id(), "resources": [], "created_at": now, "updated_at": now, **_settings(inputs)}
+    project = api.store.add("projects", project)
+    if inputs.get("isDefault"):
+        _make_default(api, project["id"])
+    return project
+
+
+def _check_name(api: Api, name: str, own_id: str | None = None) -> None:
+    if any(project["name"] == name and project["id"] != own_id for project in api.store.list("projects")):
+        raise unprocessable(f"a project with the name {name} exists already")
+
+
+def _make_default(api: Api, identifier: str) -> None:
+    for project in api.store.list("projects"):
+        api.store.put("projects", {**project, "is_default": project["id"] == identifier})
+
+
+def _settings(inputs: Properties) -> Record:
+    environment = inputs.get("environment") or ""
+    return {
+        "name": inputs["name"],
+        "description": inputs.get("description") or "",
+        "purpose": inputs.get("purpose") or "Web Application",
+        "environment": environment.capitalize(),
+        "is_default": bool(inputs.get("isDefault")),
+    }

@@ -1,0 +1,136 @@
+"""Faults on demand: what a simulated cloud shall do wrong, kept in the home until it has happened."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sandbox.failure import SandboxError
+from sandbox.home import SandboxHome, file_lock, write_private
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What a fault does. `times`: how often unless told otherwise; `seconds`: how long, on the simulated clock.
+
+    A fault with neither happens at once, to what is there.
+    """
+
+    about: str
+    times: int | None = None
+    seconds: int | None = None
+    clouds: tuple[str, ...] = ("digitalocean",)
+
+
+_ALL, _OCI = ("digitalocean", "oci"), ("oci",)
+_FAULTS = {
+    "rate-limited": Fault("requests are answered 429; the provider tries again, then gives up", times=2, clouds=_ALL),
+    "server-error": Fault("requests are answered 500; the provider tries again, then gives up", times=5, clouds=_ALL),
+    "cluster-error": Fault("a new cluster fails: no resource, and a cluster left behind", times=1, clouds=_ALL),
+    "pool-never-ready": Fault(
+        "a new pool's nodes never join: the time limit ends, a pool is left behind", times=1, clouds=_ALL
+    ),
+    "contract-missing": Fault("a pool of a contracted size is refused (422)", times=1),
+    "not-enough-quota": Fault("a new pool or cluster is refused for the account's limit", times=1, clouds=_ALL),
+    "vpc-busy": Fault("the next VPC to be deleted has members for so long (409)", seconds=300),
+    "credentials-expired": Fault("the date moves on by eight days: every kubeconfig has expired"),
+    "version-bumped": Fault("every cluster is upgraded to the next version, as by a forced upgrade"),
+    "cluster-gone": Fault("every cluster is deleted behind the stack's back", clouds=_ALL),
+    "pool-resized": Fault("every autoscaled pool, or else every pool but the default one, gets one node more"),
+    "default-tag-lost": Fault("every default pool loses the tag that the provider knows it by"),
+    "out-of-capacity": Fault(
+        "no host is free for GPU machines (500): a pool is not made, or not grown", times=1, clouds=_OCI
+    ),
+    "image-incompatible": Fault("an image cannot start on its shape", times=1, clouds=_OCI),
+    "nodes-never-join": Fault("a new pool's machines run, and none becomes a node", times=1, clouds=_OCI),
+    "addon-stuck": Fault("a new add-on needs attention until its time limit ends", times=1, clouds=_OCI),
+    "subnet-busy": Fault("the next subnet to be deleted is in use for so long (409)", seconds=300, clouds=_OCI),
+    "not-home-region": Fault(
+        "policies and dynamic groups are refused outside the home region (403)", times=1, clouds=_OCI
+    ),
+    "node-lost": Fault("the newest machine of every self-managed pool is replaced", clouds=_OCI),
+    "policies-given": Fault("an administrator lets machines join and node pools launch", clouds=_OCI),
+}
+
+
+def names() -> dict[str, str]:
+    """The faults there are, with what each does."""
+    return {
+        name: fault.about if fault.clouds == _ALL else f"{fault.about} [{' '.join(fault.clouds)}]"
+        for name, fault in _FAULTS.items()
+    }
+
+
+def add(home: SandboxHome, name: str, times: int | None = None, seconds: int | None = None) -> str:
+    """Order a fault, or play it at once if it is of that kind; gives what to tell the user.
+
+    Raises SandboxError for an unknown fault, and for an amount that it does not take.
+    """
+    fault = _FAULTS.get(name)
+    if fault is None:
+        raise SandboxError(f"no fault {name!r}", f"There are: {', '.join(_FAULTS)}")
+    for option, given, taken in (("--times", times, fault.times), ("--seconds", seconds, fault.seconds)):
+        if given is not None and taken is None:
+            raise SandboxError(f"fault {name} takes no {option}", f"{name}: {fault.about}.")
+        if given is not None and given < 1:
+            raise SandboxError(f"{option} {given} is too little", "Give a number from 1 on.")
+    if fault.times is None and fault.seconds is None:
+        return "; ".join(_play(home, name, cloud) for cloud in fault.clouds)
+    amount = times or seconds or fault.times or fault.seconds
+    with Faults(home.cloud).open() as ordered:
+        ordered[name] = amount
+    return f"{name}: {fault.about} ({amount} {'times' if fault.times else 's of the simulated clock'})"
+
+
+def _play(home: SandboxHome, name: str, cloud: str) -> str:
+    if cloud == "oci":
+        from sandbox.cloud.oci import events as oracle
+
+        return oracle.play(home, name)
+    from sandbox.cloud.digitalocean import events
+
+    return events.play(home, name)
+
+
+def clear(home: SandboxHome) -> None:
+    """Take back the faults that have not happened yet."""
+    with Faults(home.cloud).open() as ordered:
+        ordered.clear()
+
+
+class Faults:
+    """The faults ordered in a folder; each is handed out just once, whichever process asks first."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def happens(self, name: str) -> bool:
+        """Whether a fault counted in times is to happen now; one time less is left then."""
+        with self.open() as ordered:
+            left = ordered.get(name, 0)
+            if left > 1:
+                ordered[name] = left - 1
+            else:
+                ordered.pop(name, None)
+            return bool(left)
+
+    def seconds(self, name: str) -> int:
+        """How long a fault is to last that begins now; 0 when none is ordered."""
+        with self.open() as ordered:
+            return int(ordered.pop(name, 0))
+
+    @contextlib.contextmanager
+    def open(self) -> Iterator[dict[str, Any]]:
+        """The faults that are left, by name; what the block makes of them is kept."""
+        file = self._folder / "faults.json"
+        with file_lock(self._folder / "faults.lock", wait=True):
+            before = file.read_text() if file.exists() else "{}"
+            ordered: dict[str, Any] = json.loads(before)
+            yield ordered
+            after = json.dumps(ordered)
+            if after != before:
+                write_private(file, after)

@@ -1,0 +1,93 @@
+"""What a resource type of a simulated cloud is to the servicer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sandbox.cloud.schema import Change, Failure, Fields
+from sandbox.cloud.wire import Properties
+
+
+class CloudError(Exception):
+    """An operation failed; the text is for the user. The resource stays as it was in the stack's state."""
+
+
+class HalfMade(CloudError):
+    """An update failed after the cloud had changed: the state takes `outputs`, and the next `up` tries again."""
+
+    def __init__(self, reason: str, outputs: Properties) -> None:
+        super().__init__(reason)
+        self.outputs = outputs
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of the engine. `time_limit` is the program's own, in seconds of the cloud; `say` shows progress."""
+
+    urn: str = ""
+    time_limit: float | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    say: Callable[[str], None] = lambda _message: None
+
+    def limit(self, default: float) -> float:
+        """The time limit that holds, in seconds of the cloud."""
+        return self.time_limit or default
+
+    def check_cancelled(self) -> None:
+        """Raises CloudError once the run is to end."""
+        if self.cancelled.is_set():
+            raise CloudError("cancelled; what the cloud has begun goes on")
+
+
+class ResourceType:
+    """One resource type: its fields, and what its operations do on the cloud. Every operation may raise CloudError."""
+
+    fields: Fields
+    autonamed: bool = True
+    """Whether `name` may be left out: the logical name with a random suffix is taken then."""
+
+    def failures(self, news: Properties) -> list[Failure]:
+        """What is wrong with new inputs beyond what the fields say."""
+        return []
+
+    def adjust(self, changes: dict[str, Change], state: Properties, news: Properties) -> dict[str, Change]:
+        """The changes less those that do not count, and with those that force a replacement marked."""
+        return changes
+
+    def create(self, call: Call, inputs: Properties) -> tuple[str, Properties]:
+        """Make it; gives its id and its properties."""
+        raise NotImplementedError
+
+    def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
+        """Its properties now; None when it is gone. `state` is empty when it is imported."""
+        raise NotImplementedError
+
+    def update(self, call: Call, identifier: str, state: Properties, news: Properties) -> Properties:
+        """Change it in place; gives its properties afterwards."""
+        raise NotImplementedError
+
+    def delete(self, call: Call, identifier: str, state: Properties) -> None:
+        """Remove it; one that is gone already is removed."""
+        raise NotImplementedError
+
+
+Function = Callable[[Call, Properties], Properties]
+
+
+class Cloud(Protocol):
+    """A simulated cloud as the servicer sees it; `resources` and `functions` are keyed by Pulumi's type tokens."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def resources(self) -> Mapping[str, ResourceType]: ...
+
+    @property
+    def functions(self) -> Mapping[str, Function]: ...
+
+    def configure(self, configuration: Mapping[str, Any]) -> None:
+        """Take the provider's configuration. Raises CloudError when it cannot work with it."""
