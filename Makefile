@@ -1,5 +1,5 @@
 # STACK names the stack file to use: Pulumi.<STACK>.yaml here or in examples/.
-# SANDBOX=1 tries a stack for a cluster of your own on the sandbox instead.
+# SANDBOX=1 tries a stack for a cluster or a cloud account of your own on the sandbox instead.
 STACK  ?= dev
 PYTHON ?= python3
 VENV   := .venv

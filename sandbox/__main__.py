@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from sandbox.control_plane import ControlPlane
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, project_root
+from sandbox.overview import show
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress, duration
 
@@ -33,7 +33,7 @@ StackName = Annotated[
 
 
 Simulated = Annotated[
-    bool, typer.Option("--sandbox", help="try a stack for a cluster of your own on the sandbox, with stand-in charts")
+    bool, typer.Option("--sandbox", help="try a stack on the sandbox: its cluster or its clouds, and stand-in charts")
 ]
 
 
@@ -54,20 +54,28 @@ def say(line: str) -> None:
 @app.command()
 def up(stack: StackName = "dev", simulated: Simulated = False) -> None:
     """Build what is missing, start the control plane, and make the simulated nodes those of a stack's pools."""
+    from sandbox.cloud.clusters import ControlPlanes
     from sandbox.engine.commands import is_sandbox_stack
     from sandbox.kubernetes_api import Api
     from sandbox.nodes import desired_nodes, reconcile_nodes, wait_nodes_ready
 
     began = time.monotonic()
-    spec = _load(stack, simulated, coming_up=True).spec
     home = SandboxHome.current()
-    if not is_sandbox_stack(spec, home):
+    place = _load(stack, simulated, coming_up=True)
+    _announce(place, home)
+    if not is_sandbox_stack(place, home):
         print(f"stack {stack} lies on a cluster of its own: the sandbox is not needed")
         return
-    nodes = desired_nodes(spec)
+    if place.cloud is not None:
+        ensure(None, _progress())
+        with home.lock():
+            found = ControlPlanes(home, say).start_all()
+        print(f"the cluster comes with stack {stack}; clusters of the simulated clouds now: {len(found)}")
+        return
+    nodes = desired_nodes(place.spec)
     toolchain = ensure(None, _progress())
     with home.lock():
-        plane = ControlPlane(home, say)
+        plane = ControlPlane(home, say, home.remembered_ports())
         started = plane.up(toolchain)
         api = Api(home.kubeconfig)
         changes = reconcile_nodes(api, nodes)
@@ -90,11 +98,11 @@ def down(
     ] = None,
     simulated: Simulated = False,
 ) -> None:
-    """Stop every process of the sandbox; the simulated cluster stays on disk and `up` brings it back."""
+    """Stop every process of the sandbox; the simulated clusters stay on disk and `up` brings them back."""
     from sandbox.engine.commands import is_sandbox_stack
 
     home = SandboxHome.current()
-    if stack is not None and not is_sandbox_stack(_load(stack, simulated).spec, home):
+    if stack is not None and not is_sandbox_stack(_load(stack, simulated), home):
         print(f"stack {stack} lies on a cluster of its own: the sandbox stays as it is")
         return
     if not home.root.exists():
@@ -107,7 +115,7 @@ def down(
 
 @app.command()
 def reset() -> None:
-    """Stop everything and delete the simulated cluster with the engine's state; built binaries stay."""
+    """Stop everything and delete the simulated clusters and clouds with the engine's state; built binaries stay."""
     home = SandboxHome.current()
     if not home.root.exists():
         print("there is no sandbox: nothing to delete")
@@ -115,26 +123,40 @@ def reset() -> None:
     with home.lock():
         _stop(home)
         home.delete_cluster()
-    print(f"deleted the simulated cluster in {home.root}")
+    print(f"deleted the simulated clusters and clouds in {home.root}")
 
 
 @app.command()
 def status() -> None:
-    """Show every process: pid, port, state, log. Exit status 1 when one does not run."""
+    """Show every process of every cluster: pid, port, state, log. Exit status 1 when one does not run."""
     home = SandboxHome.current()
-    rows = ControlPlane(home, say).status()
-    if not rows:
-        print("there is no sandbox; start one with: python -m sandbox up")
+    if not show(home):
         raise typer.Exit(1)
-    table = Table("process", "pid", "port", "state", "log", box=None, pad_edge=False)
-    for row in rows:
-        cells = (str(row.pid or "-"), str(row.port or "-"), row.state, str(row.log))
-        table.add_row(row.name, *cells, style=None if row.good else "red")
-    # as wide as it needs: a cut path cannot be copied
-    Console(width=max(100, 60 + len(str(home.logs)))).print(table)
-    if not all(row.good for row in rows):
-        say("not everything runs; start what is missing with: python -m sandbox up")
-        raise typer.Exit(1)
+
+
+@app.command()
+def fault(
+    name: Annotated[str | None, typer.Argument(help="what shall go wrong")] = None,
+    times: Annotated[int | None, typer.Option(help="how often")] = None,
+    seconds: Annotated[int | None, typer.Option(help="how long, on the simulated clock")] = None,
+    listed: Annotated[bool, typer.Option("--list", help="show which there are")] = False,
+    cleared: Annotated[bool, typer.Option("--clear", help="take back those that have not happened yet")] = False,
+) -> None:
+    """Make something go wrong in the simulated clouds of this sandbox."""
+    from sandbox.cloud import faults
+
+    home = SandboxHome.current()
+    if sum((name is not None, listed, cleared)) != 1:
+        raise SandboxError("give the name of one fault, or --list, or --clear", status=2)
+    if name is not None:
+        print(faults.add(home, name, times, seconds))
+    elif cleared:
+        faults.clear(home)
+        print("nothing goes wrong any more")
+    else:
+        with faults.Faults(home.cloud).open() as ordered:
+            for known, about in faults.names().items():
+                print(f"{known}\t{about}{' (ordered, not over yet)' if known in ordered else ''}")
 
 
 @app.command()
@@ -168,11 +190,12 @@ def pulumi(
 
     home = SandboxHome.current()
     place = _load(stack, simulated, coming_up=verb in (Verb.UP, Verb.PREVIEW))
-    if not is_sandbox_stack(place.spec, home):
+    _announce(place, home)
+    if not is_sandbox_stack(place, home):
         wishes = {"--json": as_json or verb is Verb.OUTPUTS, "--show-secrets": show_secrets and verb is Verb.OUTPUTS}
         wishes["--yes"] = yes and verb in (Verb.UP, Verb.DESTROY)
         chosen = [option for option, wanted in wishes.items() if wanted]
-        raise typer.Exit(run_elsewhere(verb.value, place, home.bin if home.bin.exists() else None, chosen))
+        raise typer.Exit(run_elsewhere(verb.value, place, home.bin if home.bin.exists() else None, chosen, say))
     engine = SandboxEngine(home, ensure(None, _progress()), say)
     if verb is Verb.OUTPUTS:
         print(engine.outputs(place, show_secrets=show_secrets), end="")
@@ -208,14 +231,25 @@ def _load(name: str, simulated: bool, *, coming_up: bool = False) -> Stack:
         raise SandboxError(str(error), status=2) from error
 
 
+def _announce(stack: Stack, home: SandboxHome) -> None:
+    """Say, before anything else, which cloud a command talks to."""
+    from sandbox.engine.commands import announcement
+
+    if line := announcement(stack, home):
+        say(line)
+
+
 def _stop(home: SandboxHome) -> list[str]:
+    from sandbox.cloud.clusters import ControlPlanes
     from sandbox.engine.run import Runs
     from sandbox.engine.workspace import Workspace
 
     runs = Runs(Workspace(home))
     runs.require_none()
     engine = ["an interrupted Pulumi run"] if runs.end_leftovers() else []
-    return [*engine, *ControlPlane(home, say).down()]
+    planes = ControlPlanes(home, say)
+    clusters = [f"cluster {cluster}" for cluster in planes.ids() if planes.stop(cluster)]
+    return [*engine, *clusters, *ControlPlane(home, say).down()]
 
 
 def _progress() -> Progress:

@@ -14,6 +14,9 @@ import yaml
 from sandbox.home import SandboxHome, write_private
 
 ADMIN = "sandbox-admin"
+AUTHENTICATE = "/authenticate"
+"""Where the sandbox's own server answers whose a bearer token is."""
+
 _LIFETIME = datetime.timedelta(days=3650)
 
 
@@ -61,27 +64,30 @@ def ensure_pki(home: SandboxHome) -> Pki:
 
 def write_kubeconfig(home: SandboxHome, pki: Pki, port: int) -> None:
     """Write the kubeconfig for the API server on 127.0.0.1 and the given port (mode 600)."""
+    authority = {"certificate-authority-data": base64.b64encode(pki.ca.read_bytes()).decode()}
     token = pki.tokens.read_text().partition(",")[0]
+    _write_config(home.kubeconfig, f"https://127.0.0.1:{port}", authority, {"token": token})
+
+
+def write_authentication(home: SandboxHome, pki: Pki, port: int) -> None:
+    """Write where the API server asks about tokens that are not its own, in the form of a kubeconfig."""
+    authority = {"certificate-authority": str(pki.ca)}
+    _write_config(home.authentication, f"https://127.0.0.1:{port}{AUTHENTICATE}", authority, {})
+
+
+def _write_config(file: Path, server: str, authority: dict[str, str], user: dict[str, str]) -> None:
     name = "gpu-fabric-sandbox"
     document = {
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": name,
-        "clusters": [
-            {
-                "name": name,
-                "cluster": {
-                    "server": f"https://127.0.0.1:{port}",
-                    "certificate-authority-data": base64.b64encode(pki.ca.read_bytes()).decode(),
-                },
-            }
-        ],
-        "users": [{"name": ADMIN, "user": {"token": token}}],
+        "clusters": [{"name": name, "cluster": {"server": server, **authority}}],
+        "users": [{"name": ADMIN, "user": user}],
         "contexts": [{"name": name, "context": {"cluster": name, "user": ADMIN}}],
     }
     content = yaml.safe_dump(document, sort_keys=False)
-    if not home.kubeconfig.exists() or home.kubeconfig.read_text() != content:
-        write_private(home.kubeconfig, content)
+    if not file.exists() or file.read_text() != content:
+        write_private(file, content)
 
 
 def _make(pki: Pki) -> None:

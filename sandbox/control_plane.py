@@ -8,13 +8,13 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from sandbox import stages
-from sandbox.certificates import Pki, ensure_pki, write_kubeconfig
+from sandbox.certificates import Pki, ensure_pki, write_authentication, write_kubeconfig
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
 from sandbox.kubernetes_api import Api, ApiError
@@ -24,8 +24,9 @@ from sandbox.services import NAMES, PORTS, Service, services, to_restart, workin
 from sandbox.toolchain.build import Toolchain
 
 READY_WITHIN_S = 60.0
-# what a service gets of our environment: nothing that could carry a credential or change its behaviour
-_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "USER", "VIRTUAL_ENV", "PYTHONPATH")
+# What a service gets of our environment: nothing that could carry a credential or change its behaviour, and no folder
+# for temporary files, since that of a run of the engine goes with the run.
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "VIRTUAL_ENV", "PYTHONPATH")
 
 Say = Callable[[str], None]
 
@@ -46,11 +47,27 @@ class ServiceStatus:
 
 
 class ControlPlane:
-    """The processes of one sandbox."""
+    """The processes of one cluster: the sandbox's own, or a simulated cloud's.
 
-    def __init__(self, home: SandboxHome, say: Say) -> None:
+    `avoid` are ports that it must not choose, because others come back to them.
+    """
+
+    def __init__(self, home: SandboxHome, say: Say, avoid: Collection[int] = ()) -> None:
         self.home = home
         self.say = say
+        self._avoid = avoid
+
+    def reserve_ports(self) -> dict[str, int]:
+        """The ports of all services, chosen and remembered as far as they are not yet.
+
+        Raises SandboxError when there are not enough.
+        """
+        state = self.home.load_state()
+        names = [name for names in PORTS.values() for name in names]
+        ports = completed_ports(state.get("ports", {}), names, self._avoid)
+        if ports != state.get("ports"):
+            self.home.save_state({**state, "ports": ports})
+        return ports
 
     def up(self, toolchain: Toolchain) -> bool:
         """Start what does not run, wait until it is ready; False when everything ran already.
@@ -58,11 +75,12 @@ class ControlPlane:
         Raises SandboxError when a port is taken or a process does not become ready.
         """
         self.home.create()
+        ports = self.reserve_ports()
         state = self.home.load_state()
-        ports = completed_ports(state.get("ports", {}), [name for names in PORTS.values() for name in names])
         fingerprints: dict[str, str] = state.get("fingerprints", {})
         pki = ensure_pki(self.home)
         write_kubeconfig(self.home, pki, ports["kube-apiserver"])
+        write_authentication(self.home, pki, ports["admission"])
         self._write_kubectl(toolchain)
         known = services(self.home, toolchain, pki, ports)
 
@@ -70,13 +88,11 @@ class ControlPlane:
             return self._pid(service.name) is not None and fingerprints.get(service.name) == service.fingerprint()
 
         stale = to_restart(known, is_current)
-        state["ports"] = ports
         if not stale:
             self._prepare_stages(state)
             return False
         for service in reversed(stale):
             self._stop(service.name)
-        self.home.save_state(state)
         for service in stale:
             for name in service.ports:
                 require_free(service.name, ports[name])
@@ -98,9 +114,12 @@ class ControlPlane:
         self._prepare_stages(state)
         return True
 
-    def down(self) -> list[str]:
-        """Stop everything that runs, clients first; gives the names of what was stopped."""
-        return [name for name in reversed(NAMES) if self._stop(name)]
+    def down(self, grace_s: float | None = None) -> list[str]:
+        """Stop everything that runs, clients first; gives the names of what was stopped.
+
+        `grace_s` is what a process gets to end by itself; by default what it needs to lose nothing.
+        """
+        return [name for name in reversed(NAMES) if self._stop(name, grace_s)]
 
     def status(self) -> list[ServiceStatus]:
         """How every process is; empty when there is no sandbox."""
@@ -152,9 +171,10 @@ class ControlPlane:
         pid_file = self._pid_file(service.name)
         start(service.command, pid_file, self._log(service.name), environment, working_directory())
 
-    def _stop(self, name: str) -> bool:
+    def _stop(self, name: str, grace_s: float | None = None) -> bool:
         # only etcd has something to bring to an end; an API server whose etcd is gone would wait for a minute
-        return stop(self._pid_file(name), grace_s=10.0 if name == "etcd" else 2.0)
+        needed = 10.0 if name == "etcd" else 2.0
+        return stop(self._pid_file(name), needed if grace_s is None else grace_s)
 
     def _wait_ready(self, service: Service, pki: Pki, ports: dict[str, int]) -> None:
         deadline = time.monotonic() + READY_WITHIN_S

@@ -72,6 +72,41 @@ class SandboxHome:
     def state_file(self) -> Path:
         return self.root / "state.json"
 
+    @property
+    def authentication(self) -> Path:
+        """Where the API server asks about bearer tokens that are not the sandbox's own."""
+        return self.root / "authentication.yaml"
+
+    @property
+    def tokens(self) -> Path:
+        """Bearer tokens that the cluster takes besides the sandbox's own, each with the end of its validity."""
+        return self.root / "tokens.json"
+
+    @property
+    def cloud(self) -> Path:
+        """What the simulated clouds know."""
+        return self.root / "cloud"
+
+    @property
+    def clusters(self) -> Path:
+        """The clusters of the simulated clouds: a home of its own for each."""
+        return self.root / "clusters"
+
+    def cluster(self, name: str) -> SandboxHome:
+        """The home of a simulated cloud's cluster. Raises ValueError for an id that is no plain file name."""
+        if not name or name != Path(name).name or name.startswith("."):
+            raise ValueError(f"cluster {name!r}: allowed are ids that are plain file names")
+        return SandboxHome(self.clusters / name)
+
+    def cluster_ids(self) -> list[str]:
+        """The simulated clouds' clusters that exist here, running or not, sorted."""
+        return sorted(file.parent.name for file in self.clusters.glob("[!.]*/state.json"))
+
+    def remembered_ports(self) -> frozenset[int]:
+        """Every port that this sandbox or one of its clusters has taken for good, in use right now or not."""
+        homes = (self, *(self.cluster(name) for name in self.cluster_ids()))
+        return frozenset(port for home in homes for port in home.load_state().get("ports", {}).values())
+
     def create(self) -> None:
         """Make the folder, closed to other users: keys, tokens and the engine's passphrase lie in it."""
         for folder in (self.root, self.pki, self.pids, self.logs):
@@ -103,9 +138,9 @@ class SandboxHome:
     def lock(self) -> Iterator[None]:
         """Let one command at a time change the sandbox; a second one fails at once and says why."""
         self.create()
-        with (self.root / "lock").open("w") as handle:
+        with contextlib.ExitStack() as held:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                held.enter_context(file_lock(self.root / "lock", wait=False))
             except BlockingIOError as error:
                 raise SandboxError(
                     f"another command is changing the sandbox in {self.root} right now",
@@ -115,10 +150,20 @@ class SandboxHome:
 
     def delete_cluster(self) -> None:
         """Remove everything the sandbox wrote, by name: a folder named by mistake loses nothing else."""
-        for folder in (self.pki, self.pids, self.logs, self.etcd, self.bin, self.pulumi):
+        folders = (self.pki, self.pids, self.logs, self.etcd, self.bin, self.pulumi, self.cloud, self.clusters)
+        for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
-        for file in (self.kubeconfig, self.state_file):
+        for file in (self.kubeconfig, self.state_file, self.authentication, self.tokens):
             file.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def file_lock(path: Path, *, wait: bool) -> Iterator[None]:
+    """Hold a lock file among all processes and threads; without `wait` raise BlockingIOError if another holds it."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        yield
 
 
 def write_private(path: Path, content: str | bytes) -> None:

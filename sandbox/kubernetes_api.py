@@ -31,12 +31,12 @@ class ApiError(Exception):
 
 
 class Api:
-    """Requests to the API server that a kubeconfig written by the sandbox names."""
+    """Requests to the API server that a kubeconfig written by the sandbox names, with its token or another one."""
 
-    def __init__(self, kubeconfig: Path, timeout_s: float = 15.0) -> None:
+    def __init__(self, kubeconfig: Path, timeout_s: float = 15.0, token: str | None = None) -> None:
         document = yaml.safe_load(kubeconfig.read_text())
         cluster = document["clusters"][0]["cluster"]
-        self._token = document["users"][0]["user"]["token"]
+        self._token = document["users"][0]["user"]["token"] if token is None else token
         authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
         address = urlsplit(cluster["server"])
         self._connection = http.client.HTTPSConnection(

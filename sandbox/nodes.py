@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
@@ -27,12 +27,16 @@ NIC_ADDRESSES_ANNOTATION = "sandbox.gpu-fabric/nic-addresses"
 
 PREPARED_ANNOTATION = "sandbox.gpu-fabric/virtual-functions"
 """Who makes a simulated node's virtual functions: what `fabric.virtualFunctions` says, else `as-it-is`."""
+
+GPUS_ANNOTATION = "sandbox.gpu-fabric/gpus"
+"""On a node that shows its GPUs only with a device plug-in: extended resource -> number of GPUs, as JSON."""
+
 READY_WITHIN_S = 60.0
 
 _FIRST_ADDRESS = IPv4Address("10.0.10.1")
 # The scheduler needs some figure; these are the processors and memory of BM.GPU.H100.8, and every job fits.
 # Huge pages are there for DPDK pods: a machine reserves them at boot, the sandbox some of either size.
-_GPU_NODE = {
+GPU_NODE = {
     "cpu": "112",
     "memory": "2048Gi",
     "hugepages-1Gi": "64Gi",
@@ -40,7 +44,7 @@ _GPU_NODE = {
     "ephemeral-storage": "6Ti",
     "pods": "110",
 }
-_SYSTEM_NODE = {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "200Gi", "pods": "110"}
+SYSTEM_NODE = {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "200Gi", "pods": "110"}
 
 
 @dataclass(frozen=True)
@@ -72,18 +76,18 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
     known = spec.catalog
     names = {name for pool in spec.cluster.pools for name in _names(pool)}
     system = "system-0" if "system-0" not in names else "system-cpu"
-    nodes = [_node(system, _FIRST_ADDRESS, {"node-role.kubernetes.io/system": ""}, [], {}, _SYSTEM_NODE)]
+    nodes = [node_object(system, _FIRST_ADDRESS, {"node-role.kubernetes.io/system": ""}, [], {}, SYSTEM_NODE)]
     for pool in spec.cluster.pools:
         shape = known.find(pool.shape)
         if shape is None:
             raise ValueError(f"pool {pool.name}: no shape {pool.shape!r} in the catalog or in the stack file")
-        machine = _as_it_joins(spec, shape_on_nodes(shape, spec.fabric))
+        machine = machine_annotations(spec, shape_on_nodes(shape, spec.fabric))
         for name in _names(pool):
             nodes.append(_gpu_node(pool, shape, name, _FIRST_ADDRESS + len(nodes), machine))
     return nodes
 
 
-def _as_it_joins(spec: StackSpec, shape: Shape) -> dict[str, str]:
+def machine_annotations(spec: StackSpec, shape: Shape) -> dict[str, str]:
     """Annotations of a node that nobody has configured yet: its devices and its RDMA mode.
 
     What the stack's own software makes or sets, virtual functions, the mode, addresses, a node has not when it joins.
@@ -136,7 +140,7 @@ def wait_nodes_ready(api: Api) -> list[str]:
     deadline = time.monotonic() + READY_WITHIN_S
     while True:
         nodes = api.get("/api/v1/nodes", labelSelector=OWN_LABEL)["items"]
-        waiting = [node["metadata"]["name"] for node in nodes if not _is_ready(node)]
+        waiting = [node["metadata"]["name"] for node in nodes if not is_ready(node)]
         if not waiting or time.monotonic() > deadline:
             return waiting
         time.sleep(0.1)
@@ -148,18 +152,19 @@ def _gpu_node(pool: Pool, shape: Shape, name: str, address: IPv4Address, machine
         {"key": taint.key, "value": taint.value, "effect": taint.effect}
         for taint in pool.taints_with(shape.gpus.vendor)
     ]
-    capacity = {**_GPU_NODE, shape.gpus.resource: str(shape.gpus.count)}
-    return _node(name, address, labels, taints, machine, capacity)
+    capacity = {**GPU_NODE, shape.gpus.resource: str(shape.gpus.count)}
+    return node_object(name, address, labels, taints, machine, capacity)
 
 
-def _node(
+def node_object(
     name: str,
     address: IPv4Address,
-    labels: dict[str, str],
-    taints: list[dict[str, str]],
-    annotations: dict[str, str],
-    capacity: dict[str, str],
+    labels: Mapping[str, str],
+    taints: Sequence[Mapping[str, str]],
+    annotations: Mapping[str, str],
+    capacity: Mapping[str, str],
 ) -> Object:
+    """A simulated node as a Kubernetes object; its definition, by which a change is seen, is among its annotations."""
     platform = {"os": "linux", "arch": "amd64"}
     # kubelets still write the labels of old; the SR-IOV operator's config daemon selects nodes by one of them
     common = {f"{prefix}kubernetes.io/{key}": value for prefix in ("", "beta.") for key, value in platform.items()}
@@ -167,11 +172,11 @@ def _node(
     node: Object = {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {**labels, **common, OWN_LABEL: "true"}, "annotations": annotations},
-        "spec": {"taints": taints},
+        "metadata": {"name": name, "labels": {**labels, **common, OWN_LABEL: "true"}, "annotations": dict(annotations)},
+        "spec": {"taints": list(taints)},
         "status": {
-            "capacity": capacity,
-            "allocatable": capacity,
+            "capacity": dict(capacity),
+            "allocatable": dict(capacity),
             "addresses": [
                 {"type": "InternalIP", "address": str(address)},
                 {"type": "Hostname", "address": name},
@@ -230,7 +235,8 @@ def _remove(api: Api, name: str) -> None:
                 raise
 
 
-def _is_ready(node: Object) -> bool:
+def is_ready(node: Object) -> bool:
+    """Whether a node is Ready and may be scheduled on."""
     conditions = node.get("status", {}).get("conditions", [])
     ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     taints = node.get("spec", {}).get("taints", [])

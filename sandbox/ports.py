@@ -6,6 +6,7 @@ import contextlib
 import random
 import socket
 import time
+from collections.abc import Collection
 
 import psutil
 
@@ -16,14 +17,15 @@ from sandbox.failure import SandboxError
 _CANDIDATES = range(20000, 32000)
 
 
-def choose_ports(names: list[str]) -> dict[str, int]:
-    """A free port for each name; all are held while choosing, so that no two get the same.
+def choose_ports(names: list[str], avoid: Collection[int] = ()) -> dict[str, int]:
+    """A free port for each name, none of those to avoid; all are held while choosing, so that no two get the same.
 
     Raises SandboxError when there are not enough.
     """
     chosen: dict[str, int] = {}
+    candidates = [port for port in _CANDIDATES if port not in avoid]
     with contextlib.ExitStack() as held:
-        for port in random.SystemRandom().sample(_CANDIDATES, len(_CANDIDATES)):
+        for port in random.SystemRandom().sample(candidates, len(candidates)):
             if len(chosen) == len(names):
                 break
             probe = held.enter_context(socket.socket())
@@ -38,12 +40,12 @@ def choose_ports(names: list[str]) -> dict[str, int]:
     return chosen
 
 
-def completed_ports(known: dict[str, int], names: list[str]) -> dict[str, int]:
+def completed_ports(known: dict[str, int], names: list[str], avoid: Collection[int] = ()) -> dict[str, int]:
     """The known ports, with a free one for each name that has none: an older sandbox may lack a service.
 
     Raises SandboxError when there are not enough.
     """
-    return {**known, **choose_ports([name for name in names if name not in known])}
+    return {**known, **choose_ports([name for name in names if name not in known], avoid)}
 
 
 def is_listening(port: int) -> bool:

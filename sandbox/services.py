@@ -67,7 +67,7 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
         Service("etcd", (*toolchain.role("etcd"), *_etcd(home, pki, ports)), ports=PORTS["etcd"]),
         Service(
             "kube-apiserver",
-            (*toolchain.role("kube-apiserver"), *_api_server(pki, ports), *serving),
+            (*toolchain.role("kube-apiserver"), *_api_server(home, pki, ports), *serving),
             needs=("etcd",),
             ports=PORTS["kube-apiserver"],
             health="/readyz",
@@ -127,6 +127,7 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
             f"--certificate={pki.certificate}",
             f"--key={pki.key}",
             f"--authority={pki.ca}",
+            f"--tokens={home.tokens}",
         ),
         needs=("kube-apiserver",),
         ports=PORTS["admission"],
@@ -174,7 +175,7 @@ def _etcd(home: SandboxHome, pki: Pki, ports: dict[str, int]) -> list[str]:
     ]
 
 
-def _api_server(pki: Pki, ports: dict[str, int]) -> list[str]:
+def _api_server(home: SandboxHome, pki: Pki, ports: dict[str, int]) -> list[str]:
     return [
         f"--etcd-servers=https://127.0.0.1:{ports['etcd']}",
         f"--etcd-cafile={pki.ca}",
@@ -186,6 +187,10 @@ def _api_server(pki: Pki, ports: dict[str, int]) -> list[str]:
         # Kubernetes refuses loopback as an endpoint address of its own service, and would try for ever
         "--endpoint-reconciler-type=none",
         f"--token-auth-file={pki.tokens}",
+        # tokens that come and end while it runs, as those that a cloud hands out
+        f"--authentication-token-webhook-config-file={home.authentication}",
+        "--authentication-token-webhook-version=v1",
+        "--authentication-token-webhook-cache-ttl=1s",
         "--anonymous-auth=false",
         "--authorization-mode=RBAC",
         "--allow-privileged=true",

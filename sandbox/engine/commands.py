@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sandbox.cloud.clusters import ControlPlanes
+from sandbox.engine.losses import RECORDING, told_afterwards
 from sandbox.engine.recovery import recover
 from sandbox.engine.run import Runs
 from sandbox.engine.workspace import Workspace, lies_in
@@ -37,33 +39,56 @@ class Stack:
     plan: Plan
     sections: Mapping[str, Any] | None = None
 
+    @property
+    def simulated(self) -> bool:
+        """Whether it is tried on the sandbox, wherever it is meant for."""
+        return self.sections is not None
 
-def is_sandbox_stack(spec: StackSpec, home: SandboxHome) -> bool:
-    """Whether the stack's cluster is the sandbox: its kubeconfig lies in the sandbox's folder."""
+    @property
+    def cloud(self) -> str | None:
+        """The name of the cloud that makes its cluster, None for a cluster that exists."""
+        return _CLOUDS.get(self.spec.cluster.provider)
+
+
+_CLOUDS = {"doks": "DigitalOcean", "oke": "Oracle Cloud Infrastructure"}
+
+
+def announcement(stack: Stack, home: SandboxHome) -> str | None:
+    """Which cloud a command on the stack talks to, in a line; None where there is no cloud."""
+    if stack.cloud is None:
+        return None
+    return f"simulated {stack.cloud} in {home.root}" if stack.simulated else f"{stack.cloud}, with your account"
+
+
+def is_sandbox_stack(stack: Stack, home: SandboxHome) -> bool:
+    """Whether the stack is brought up inside the sandbox: it is tried there, or its kubeconfig lies in its folder."""
     from fabric.spec import ExistingCluster
 
-    kubeconfig = spec.cluster.kubeconfig if isinstance(spec.cluster, ExistingCluster) else None
-    return kubeconfig is not None and any(lies_in(kubeconfig, folder) for folder in (home.root, default_home()))
+    cluster = stack.spec.cluster
+    kubeconfig = cluster.kubeconfig if isinstance(cluster, ExistingCluster) else None
+    found = kubeconfig is not None and any(lies_in(kubeconfig, folder) for folder in (home.root, default_home()))
+    return found or stack.simulated
 
 
 class SandboxEngine:
-    """The engine on a stack whose cluster is the sandbox."""
+    """The engine on a stack whose cluster is the sandbox, or a simulated cloud's."""
 
     def __init__(self, home: SandboxHome, toolchain: Toolchain, say: Say) -> None:
         self.home = home
         self.say = say
+        self.planes = ControlPlanes(home, say)
         self.workspace = Workspace(home)
         self.workspace.prepare(toolchain)
         self.runs = Runs(self.workspace)
 
     def up(self, stack: Stack, *, as_json: bool) -> int:
         """Create or update the stack, then print its summary; gives the exit status."""
-        self._require_cluster()
+        self._require_clusters(stack)
         with self._owned():
             options = self._options(stack)
             self._create(stack)
             arguments = ["up", "--yes", "--skip-preview", "--suppress-outputs", *options]
-            status = self._converge(stack.name, [*arguments, *(["--json"] if as_json else [])], destroying=False)
+            status = self._converge(stack, [*arguments, *(["--json"] if as_json else [])], destroying=False)
         if status == 0 and not as_json:
             _print_summary(stack)
         return _status(status)
@@ -74,17 +99,18 @@ class SandboxEngine:
             options = self._options(stack)
             self._create(stack)
             arguments = ["preview", "--suppress-outputs", *options, *(["--json"] if as_json else [])]
-            return _status(self.runs.run(arguments, project_root()).status)
+            with told_afterwards("preview", self.say) as recording:
+                return _status(self.runs.run([*arguments, *recording], project_root()).status)
 
     def destroy(self, stack: Stack) -> int:
         """Delete everything the stack created, then its state."""
         if self.workspace.state(stack.name) is None:
             self.say(f"there is no stack {stack.name} in the sandbox: nothing to destroy")
             return 0
-        self._require_cluster()
+        self._require_clusters(stack)
         with self._owned():
             options = self._options(stack)
-            status = self._converge(stack.name, ["destroy", "--yes", "--skip-preview", *options], destroying=True)
+            status = self._converge(stack, ["destroy", "--yes", "--skip-preview", *options], destroying=True)
             if status == 0:
                 remove = ["stack", "rm", "--yes", "--preserve-config", "--non-interactive", "--stack", stack.name]
                 status = self.runs.run(remove, self.workspace.stacks, quiet=True).status
@@ -97,22 +123,22 @@ class SandboxEngine:
         if self.workspace.state(stack.name) is None:
             raise SandboxError(
                 f"stack {stack.name} has not been brought up",
-                f"Bring it up: python -m sandbox pulumi up -s {stack.name}",
+                f"Bring it up: python -m sandbox pulumi up -s {stack.name}{' --sandbox' if stack.simulated else ''}",
             )
         arguments = ["stack", "output", "--json", "--stack", stack.name]
         return self.runs.capture([*arguments, *(["--show-secrets"] if show_secrets else [])], self.workspace.stacks)
 
-    def _converge(self, stack: str, arguments: list[str], *, destroying: bool) -> int:
+    def _converge(self, stack: Stack, arguments: list[str], *, destroying: bool) -> int:
         """Repair what an earlier run left, then run; once more if a plug-in crashed under the run.
 
         Seen about once in forty times with the Kubernetes plug-in 4.25: it dies in the middle of a destroy, and the
         same command then goes on where it stopped.
         """
-        recover(self.workspace, self.runs, self._api(), stack, self.say, destroying=destroying)
+        self._recover(stack, destroying=destroying)
         ended = self.runs.run(arguments, project_root())
         if ended.status != 0 and ended.crashed:
             self.say("a plug-in crashed (its last words are above): once more, from where it stopped")
-            recover(self.workspace, self.runs, self._api(), stack, self.say, destroying=destroying)
+            self._recover(stack, destroying=destroying)
             ended = self.runs.run(arguments, project_root())
         return ended.status
 
@@ -129,11 +155,21 @@ class SandboxEngine:
             # it rewrites the file, numbers as text; what it must keep of that is its salt
             self.workspace.stack_config(stack.name, stack.file, stack.sections)
 
-    def _api(self) -> Api:
-        return Api(self.home.kubeconfig)
+    def _recover(self, stack: Stack, *, destroying: bool) -> None:
+        recover(self.workspace, self.runs, self._apis(stack), stack.name, self.say, destroying=destroying)
 
-    def _require_cluster(self) -> None:
-        if not self.home.kubeconfig.exists() or not self._api().is_ready():
+    def _apis(self, stack: Stack) -> list[Api]:
+        """The stack's clusters: the sandbox, or those of a simulated cloud that the engine knows of."""
+        if stack.cloud is None:
+            return [Api(self.home.kubeconfig)]
+        state = self.workspace.state(stack.name)
+        known = {resource.get("id") for resource in state.resources} if state else set()
+        return [Api(self.planes.kubeconfig(cluster)) for cluster in self.planes.ids() if cluster in known]
+
+    def _require_clusters(self, stack: Stack) -> None:
+        if stack.cloud is not None:
+            self.planes.start_all()
+        elif not self.home.kubeconfig.exists() or not Api(self.home.kubeconfig).is_ready():
             raise SandboxError("the sandbox is not running", "Start it: python -m sandbox up (see also: status)")
 
     def _owned(self) -> _Owned:
@@ -154,7 +190,7 @@ class _Owned:
         self._runs.release()
 
 
-def run_elsewhere(verb: str, stack: Stack, toolchain_bin: Path | None, extra: list[str]) -> int:
+def run_elsewhere(verb: str, stack: Stack, toolchain_bin: Path | None, extra: list[str], say: Say) -> int:
     """Run the engine on a stack that is not the sandbox's, with the user's own login, passphrase and terminal.
 
     Raises SandboxError when there is no Pulumi CLI on PATH and none was built.
@@ -168,14 +204,15 @@ def run_elsewhere(verb: str, stack: Stack, toolchain_bin: Path | None, extra: li
     arguments = [*(["stack", "output"] if verb == "outputs" else [verb]), "--stack", stack.name, *extra]
     if stack.file.parent != project_root() and verb != "outputs":
         arguments += ["--config-file", str(stack.file)]
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}"}
-    process = subprocess.Popen([command, *arguments], cwd=project_root(), env=environment)
-    # the terminal's Ctrl-C reaches the engine by itself, which stops in its own time; we only wait for it
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        return _status(process.wait())
-    finally:
-        signal.signal(signal.SIGINT, before)
+    environment = {**os.environ, **RECORDING, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}"}
+    with told_afterwards(verb, say) as recording:
+        process = subprocess.Popen([command, *arguments, *recording], cwd=project_root(), env=environment)
+        # the terminal's Ctrl-C reaches the engine by itself, which stops in its own time; we only wait for it
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            return _status(process.wait())
+        finally:
+            signal.signal(signal.SIGINT, before)
 
 
 def _print_summary(stack: Stack) -> None:

@@ -7,10 +7,9 @@ something. An API server that went away in the middle of a run leaves the last a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sandbox.engine.objects import delete_object
 from sandbox.engine.releases import (
     INTERRUPTED,
     Revision,
@@ -23,14 +22,18 @@ from sandbox.engine.run import Runs
 from sandbox.engine.workspace import StackState, Workspace
 from sandbox.failure import SandboxError
 from sandbox.kubernetes_api import Api
+from sandbox.objects import delete_object
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
+KEPT_OBJECTS_TYPE = "pulumi-python:dynamic/gpu-fabric:KeptObjects"
+# Types of what gets its id from a cloud: nobody else can say later which one it was.
+_CLOUDS = ("digitalocean:", "oci:")
 
 Say = Callable[[str], None]
 
 
-def recover(workspace: Workspace, runs: Runs, api: Api, stack: str, say: Say, *, destroying: bool) -> None:
-    """Put right what an earlier run on the stack left; says one line for each repair.
+def recover(workspace: Workspace, runs: Runs, apis: Sequence[Api], stack: str, say: Say, *, destroying: bool) -> None:
+    """Put right what an earlier run on the stack left in its clusters; says one line for each repair.
 
     Before a destroy, what was being created is deleted, since the engine would not know of it; otherwise it is
     created again, which adopts what exists. Raises SandboxError when the engine refuses a repair.
@@ -46,17 +49,20 @@ def recover(workspace: Workspace, runs: Runs, api: Api, stack: str, say: Say, *,
     state = workspace.state(stack)
     if state is None:
         return
-    repaired = (_releases_for_destroy if destroying else _releases_for_up)(api, state, say)
+    repair = _releases_for_destroy if destroying else _releases_for_up
+    repaired = [api for api in apis if repair(api, state, say)]
     if not state.pending and not repaired:
         return
     refresh = ["refresh", "--yes", "--skip-preview", "--non-interactive", "--stack", stack]
     refresh += ["--config-file", str(workspace.stack_file(stack))]
-    if destroying:
+    for api in apis if destroying else ():
         _delete_creations(api, state)
     _engine(runs, workspace, [*refresh, "--clear-pending-creates"])
     for operation in state.pending:
-        urn = operation["resource"]["urn"]
-        say(f"repaired: {urn.rpartition('::')[2]} was interrupted while {operation['type']}; read it from the cluster")
+        name, kind = operation["resource"]["urn"].rpartition("::")[2], operation["resource"]["type"]
+        lost = operation["type"] == "creating" and kind.startswith(_CLOUDS)
+        outcome = "its cloud may have it, and the stack no longer knows of it" if lost else "read it from the cluster"
+        say(f"repaired: {name} was interrupted while {operation['type']}; {outcome}")
 
 
 def _engine(runs: Runs, workspace: Workspace, arguments: list[str]) -> None:
@@ -129,5 +135,8 @@ def _delete_creations(api: Api, state: StackState) -> None:
     """
     for operation in _creations(state):
         kind, inputs = operation["resource"]["type"], operation["resource"].get("inputs") or {}
-        if kind.startswith("kubernetes:") and not kind.endswith("Patch") and {"kind", "metadata"} <= inputs.keys():
+        if kind == KEPT_OBJECTS_TYPE:
+            for manifest in (manifest for named in inputs["objects"].values() for manifest in named.values()):
+                delete_object(api, manifest)
+        elif kind.startswith("kubernetes:") and not kind.endswith("Patch") and {"kind", "metadata"} <= inputs.keys():
             delete_object(api, inputs)

@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
-from sandbox.engine.objects import delete_object, delete_path
 from sandbox.kubernetes_api import Api
+from sandbox.objects import delete_object, delete_path
 
 INTERRUPTED = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shlex
 import shutil
 import sys
 from collections.abc import Mapping
@@ -15,9 +16,26 @@ from typing import Any
 
 import yaml
 
-from sandbox.home import SandboxHome, default_home, project_root, write_private
+from sandbox.cloud.account import account_token
+from sandbox.engine.launchers import place_clouds
+from sandbox.engine.losses import RECORDING
+from sandbox.home import HOME_VARIABLE, SandboxHome, default_home, project_root, write_private
 from sandbox.toolchain.build import Toolchain
 from sandbox.toolchain.recipes import recipes
+
+# The CLI's distributions have this program beside them, which starts the SDK's plug-in for dynamic resources. It looks
+# for their code in the project, wherever the command was started.
+_DYNAMIC_PROVIDERS = f"""#!/bin/sh
+export PYTHONPATH={shlex.quote(str(project_root()))}${{PYTHONPATH:+:$PYTHONPATH}}
+exec python3 -u -m pulumi.dynamic "$@"
+"""
+
+# What of the user's environment would lead the engine, or a cloud's SDK, to the user's own accounts and settings.
+_FOREIGN = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_ACCESS_TOKEN", "PULUMI_STACK", "PULUMI_API", "KUBECONFIG")
+_FOREIGN_PREFIXES = ("DIGITALOCEAN_", "SPACES_", "OCI_", "TF_VAR_")
+# What of a stack's file is for another engine: how its secrets are kept, and the settings of clouds.
+_FOREIGN_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
+_CLOUD_SETTINGS = ("digitalocean:", "oci:")
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,7 @@ class Workspace:
         self.passphrase = home.pulumi / "passphrase"
         self.stacks = home.pulumi / "stacks"
         self.temporary = home.pulumi / "tmp"
+        self.cloud_programs = home.pulumi / "bin"
 
     @cached_property
     def project(self) -> str:
@@ -53,11 +72,16 @@ class Workspace:
             write_private(self.passphrase, secrets.token_urlsafe(32))
         for program in toolchain.engine_programs():
             _place(program, self.home.bin / program.name)
+        launcher = self.home.bin / "pulumi-resource-pulumi-python"
+        if not launcher.exists() or launcher.read_text() != _DYNAMIC_PROVIDERS:
+            launcher.write_text(_DYNAMIC_PROVIDERS)
+            launcher.chmod(0o700)
         for recipe in recipes().values():
             if recipe.plugin:
                 folder = self.engine_home / "plugins" / f"resource-{recipe.plugin.name}-v{recipe.plugin.version}"
                 folder.mkdir(parents=True, exist_ok=True)
                 _place(toolchain.folder(recipe.name) / recipe.outputs[0], folder / recipe.outputs[0])
+        place_clouds(self.engine_home, self.cloud_programs)
         # commands that need no program run in here, beside the stack files that the engine may write
         project = (project_root() / "Pulumi.yaml").read_text()
         if not (self.stacks / "Pulumi.yaml").exists() or (self.stacks / "Pulumi.yaml").read_text() != project:
@@ -70,19 +94,28 @@ class Workspace:
 
     def environment(self) -> dict[str, str]:
         """The user's environment with everything replaced that would lead the engine out of the sandbox."""
-        dropped = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_ACCESS_TOKEN", "PULUMI_STACK", "PULUMI_API", "KUBECONFIG")
-        kept = {name: value for name, value in os.environ.items() if name not in dropped}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in _FOREIGN and not name.upper().startswith(_FOREIGN_PREFIXES)
+        }
         # the folder of this interpreter first: the language host runs the `python3` it finds on PATH
-        path = [str(Path(sys.executable).parent), str(self.home.bin), kept.get("PATH", "")]
+        path = [str(Path(sys.executable).parent), str(self.cloud_programs), str(self.home.bin), kept.get("PATH", "")]
+        token = account_token(self.home)
         return {
             **kept,
             "PATH": os.pathsep.join(path),
+            # the simulated clouds look here for what they know, and take this account's token only
+            HOME_VARIABLE: str(self.home.root),
+            "DIGITALOCEAN_TOKEN": token,
+            "DIGITALOCEAN_ACCESS_TOKEN": token,
             "PULUMI_HOME": str(self.engine_home),
             "PULUMI_BACKEND_URL": f"file://{self.backend}",
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.passphrase),
             # the Kubernetes plug-in leaves a copy of the kubeconfig behind for every release
             "TMPDIR": str(self.temporary),
             "PULUMI_SKIP_UPDATE_CHECK": "true",
+            **RECORDING,
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             # a plug-in that happens to lie on the user's PATH would be taken, with a warning
             "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
@@ -91,13 +124,16 @@ class Workspace:
     def stack_config(self, stack: str, committed: Path, sections: Mapping[str, Any] | None = None) -> Path:
         """A copy of the stack's file for the engine to write into: the committed one never changes.
 
-        `sections` replace those of the file. The encryption salt that the engine made for the stack is kept. A
-        kubeconfig of the default sandbox becomes this sandbox's, so that several run the same stack file side by side.
+        `sections` replace those of the file; what it has of secrets and for clouds is left out then. The encryption
+        salt that the engine made for the stack is kept. A kubeconfig of the default sandbox becomes this sandbox's, so
+        that several run the same stack file side by side.
         """
         copy = self.stack_file(stack)
-        document = yaml.safe_load(committed.read_text()) or {}
+        written = yaml.safe_load(committed.read_text()) or {}
+        document = {key: value for key, value in written.items() if key not in _FOREIGN_KEYS}
         if sections is not None:
-            document["config"] = document["config"] | {f"gpu-fabric:{name}": part for name, part in sections.items()}
+            kept = {key: value for key, value in document["config"].items() if not _is_foreign(key, value)}
+            document["config"] = kept | {f"gpu-fabric:{name}": part for name, part in sections.items()}
         cluster = (document.get("config") or {}).get("gpu-fabric:cluster")
         if isinstance(cluster, dict) and self.home.root != default_home():
             kubeconfig = cluster.get("kubeconfig")
@@ -151,6 +187,11 @@ class Workspace:
             return None
         salt = document.get("encryptionsalt")
         return salt if isinstance(salt, str) else None
+
+
+def _is_foreign(key: str, value: Any) -> bool:
+    """Whether a configuration value is a cloud's setting, or a secret that only the user's own engine can read."""
+    return key.startswith(_CLOUD_SETTINGS) or (isinstance(value, dict) and value.keys() == {"secure"})
 
 
 def _is_json(file: Path) -> bool:

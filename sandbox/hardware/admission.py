@@ -2,13 +2,14 @@
 
 It is a process of its own, so that answers do not wait for the work of the controller. Its address and the authority
 of its certificate are in the ConfigMap kube-system/sandbox-admission, from which the stand-in chart's webhooks have
-them.
+them. It also tells the API server whose a bearer token is.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import datetime
 import json
 import logging
 import signal
@@ -21,7 +22,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from sandbox.certificates import AUTHENTICATE
 from sandbox.hardware.admission_review import allowed, refused
+from sandbox.hardware.authentication import read_tokens, reviewed
 from sandbox.hardware.device_plugins import annotations_of
 from sandbox.hardware.spider_checks import Checks, RefusedError
 from sandbox.hardware.spider_defaults import with_defaults
@@ -91,6 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     wbufsize = 65536  # an answer leaves in one piece
     admission: Admission
+    tokens: Path
     published: threading.Event
 
     def do_GET(self) -> None:
@@ -103,7 +107,11 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             # the API server adds how long it waits, as a query
-            self._send(200, self.admission.answer(self.path.partition("?")[0], review))
+            path = self.path.partition("?")[0]
+            if path == AUTHENTICATE:
+                self._send(200, reviewed(review, read_tokens(self.tokens), datetime.datetime.now(datetime.UTC)))
+            else:
+                self._send(200, self.admission.answer(path, review))
         except KeyError:
             log.exception("%s was not understood", self.path)
             self._send(400, {})
@@ -121,15 +129,16 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class AdmissionServer(ThreadingHTTPServer):
-    """HTTPS on 127.0.0.1; `published` is to be set when webhooks can know the address."""
+    """HTTPS on 127.0.0.1; `tokens` is a file, `published` is to be set when webhooks can know the address."""
 
     daemon_threads = True
 
-    def __init__(self, port: int, certificate: Path, key: Path, admission: Admission) -> None:
+    def __init__(self, port: int, certificate: Path, key: Path, admission: Admission, tokens: Path) -> None:
         self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._context.load_cert_chain(certificate, key)
         self.published = threading.Event()
-        handler = type("Handler", (_Handler,), {"admission": admission, "published": self.published})
+        answers = {"admission": admission, "tokens": tokens, "published": self.published}
+        handler = type("Handler", (_Handler,), answers)
         super().__init__(("127.0.0.1", port), handler)
 
     def get_request(self) -> tuple[socket.socket, Any]:
@@ -168,6 +177,7 @@ def main() -> None:
     parser.add_argument("--port", type=int, required=True)
     for name in ("certificate", "key", "authority"):
         parser.add_argument(f"--{name}", type=Path, required=True, help="PEM file")
+    parser.add_argument("--tokens", type=Path, required=True, help="bearer tokens and how long they are good")
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     stopped = threading.Event()
@@ -175,7 +185,7 @@ def main() -> None:
         signal.signal(number, lambda *_: stopped.set())
     views = AdmissionViews(arguments.kubeconfig)
     views.start()
-    server = AdmissionServer(arguments.port, arguments.certificate, arguments.key, Admission(views))
+    server = AdmissionServer(arguments.port, arguments.certificate, arguments.key, Admission(views), arguments.tokens)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     url = f"https://127.0.0.1:{arguments.port}"
     _publish(Api(arguments.kubeconfig), published(url, arguments.authority.read_bytes()))

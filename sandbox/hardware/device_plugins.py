@@ -1,4 +1,4 @@
-"""What the two device plug-ins do when their pod starts on a node: pure functions.
+"""What the device plug-ins do when their pod starts on a node: pure functions.
 
 A plug-in reads its configuration once, when it starts, and offers from then on what that matched on the node's
 devices. What it loaded is written to its pod, so that nothing later changes it, not even a restart of the sandbox.
@@ -18,8 +18,8 @@ from fabric.k8s.device_plugin import SriovDevicePluginConfig
 from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
 from sandbox.hardware.advertise import advertised, shared
 from sandbox.hardware.inventory import INVENTORY_ANNOTATION, devices_of
-from sandbox.hardware.operands import OPERAND_LABEL, RDMA_PLUGIN, SRIOV_PLUGIN
-from sandbox.nodes import RDMA_MODE_ANNOTATION
+from sandbox.hardware.operands import GPU_PLUGIN, OPERAND_LABEL, RDMA_PLUGIN, SRIOV_PLUGIN
+from sandbox.nodes import GPUS_ANNOTATION, RDMA_MODE_ANNOTATION
 
 Object = dict[str, Any]
 _Config = TypeVar("_Config", bound=KubernetesModel)
@@ -33,8 +33,8 @@ class PluginFailureError(ValueError):
 
 
 def is_plugin(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod is a device plug-in of the Network Operator, or the one of Spiderpool."""
-    return labels_of(pod).get(OPERAND_LABEL) in (SRIOV_PLUGIN, RDMA_PLUGIN)
+    """Whether a pod is a device plug-in for GPUs or of the Network Operator, or the one of Spiderpool."""
+    return labels_of(pod).get(OPERAND_LABEL) in (GPU_PLUGIN, SRIOV_PLUGIN, RDMA_PLUGIN)
 
 
 def runs(pod: Mapping[str, Any]) -> bool:
@@ -74,6 +74,21 @@ def configuration(pod: Mapping[str, Any], config_maps: Mapping[str, Object]) -> 
         if data and "config.json" in data:
             return str(data["config.json"])
     raise PluginFailureError("there is no configuration")
+
+
+def resources_of(
+    pod: Mapping[str, Any], node: Mapping[str, Any], config_maps: Mapping[str, Object]
+) -> Mapping[str, int]:
+    """Extended resource -> number of devices of a node for the device plug-in whose pod starts there.
+
+    Raises what `configuration` and `matched` raise.
+    """
+    plugin = labels_of(pod)[OPERAND_LABEL]
+    if plugin != GPU_PLUGIN:
+        return matched(plugin, configuration(pod, config_maps), node)
+    # without the annotation the node shows its GPUs by itself
+    gpus: dict[str, int] = json.loads(annotations_of(node).get(GPUS_ANNOTATION, "{}"))
+    return gpus
 
 
 def matched(plugin: str, config: str, node: Mapping[str, Any]) -> Mapping[str, int]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fabric.k8s.mellanox import NIC_LABEL
-from sandbox.hardware.device_plugins import annotations_of, configuration, is_plugin, labels_of, loaded, matched, runs
+from sandbox.hardware.device_plugins import annotations_of, is_plugin, labels_of, loaded, resources_of, runs
 from sandbox.hardware.host_preparation import prepared
 from sandbox.hardware.node_records import Object, Outcome, World, change_devices, devices_on, node_after
 from sandbox.hardware.operands import DRIVER, DRIVER_WAIT_LABEL, OPERAND_LABEL
@@ -101,7 +101,7 @@ def _plugins(
             elif not is_plugin(pod):
                 continue
             elif resources is None:
-                resources = dict(matched(str(plugin), configuration(pod, world.config_maps), node))
+                resources = dict(resources_of(pod, node, world.config_maps))
                 outcome.loads[key] = resources
         except ValueError as problem:
             outcome.failures[key] = str(problem)

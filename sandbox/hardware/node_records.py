@@ -101,7 +101,7 @@ def node_patch(node: Mapping[str, Any], outcome: Outcome) -> Object:
     Resources advertised before and no longer offered are withdrawn; all others are left alone.
     """
     remembered = json.loads(annotations_of(node).get(ADVERTISED_ANNOTATION, "[]"))
-    quantities: dict[str, str | None] = {name: str(count) for name, count in outcome.resources.items()}
+    quantities: dict[str, str | None] = {name: _quantity(count) for name, count in outcome.resources.items()}
     quantities |= {name: None for name in remembered if name not in outcome.resources}
     annotations = dict(outcome.annotations)
     if sorted(outcome.resources) != remembered:
@@ -116,3 +116,12 @@ def node_patch(node: Mapping[str, Any], outcome: Outcome) -> Object:
         if changed:
             patch.setdefault("metadata", {})[part] = changed
     return patch
+
+
+def _quantity(count: int) -> str:
+    """A number as Kubernetes gives it back, whichever way it was written: 1000 is 1k."""
+    for suffix in ("", "k", "M"):
+        if count == 0 or count % 1000:
+            return f"{count}{suffix}"
+        count //= 1000
+    return f"{count}G"

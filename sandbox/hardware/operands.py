@@ -32,6 +32,7 @@ REVISION_ANNOTATION = "sandbox.gpu-fabric/revision"
 
 NETWORK_OPERATOR = "network-operator"
 SRIOV_PLUGIN, RDMA_PLUGIN, DRIVER = "sriov-device-plugin", "rdma-device-plugin", "nic-driver"
+GPU_PLUGIN = "gpu-device-plugin"
 
 # Only nodes with the NIC have a driver; the plug-ins wait there until it is in place.
 _WITH_NIC = {NIC_LABEL: "true"}

@@ -59,7 +59,7 @@ class Cluster:
                 ai={"metadata": {"name": "ai", "annotations": {"cni.spidernet.io/rdma-resource-inject": "fabric"}}}
             ),
         )
-        self.server = AdmissionServer(0, pki.certificate, pki.key, Admission(views))
+        self.server = AdmissionServer(0, pki.certificate, pki.key, Admission(views), pki.folder / "bearers.json")
         self._pki = pki
 
     def ask(self, path: str, body: Object | None = None) -> tuple[int, Object]:

@@ -12,11 +12,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from fabric.spec import load_stack
+from fabric.prepare import prepare
+from fabric.spec import read_document, validate
 from sandbox.__main__ import app
 from sandbox.__main__ import main as sandbox_command
+from sandbox.cloud.clusters import ControlPlanes
 from sandbox.engine import recovery
-from sandbox.engine.commands import SandboxEngine, is_sandbox_stack
+from sandbox.engine.commands import SandboxEngine, Stack, announcement, is_sandbox_stack
 from sandbox.engine.display import is_crash, is_news
 from sandbox.engine.run import Ended, Runs
 from sandbox.engine.workspace import StackState, Workspace, lies_in
@@ -92,9 +94,16 @@ def _release(name: str) -> dict[str, Any]:
     return {"urn": f"{URN}{kind}::{name}", "type": kind, "inputs": {"namespace": "ops", "name": name}}
 
 
+def _stack(name: str, root: Path, sections: dict[str, Any] | None = None) -> Stack:
+    document = read_document(name, root)
+    spec, _ = validate(document)
+    assert spec is not None
+    return Stack(name, root / document.file, spec, prepare(document, for_up=False), sections)
+
+
 def _recover(workspace: Workspace, api: FakeApi, *, destroying: bool = False) -> tuple[list[list[str]], list[str]]:
     runs, said = RecordedRuns(workspace), []
-    recovery.recover(workspace, runs, api, "dev", said.append, destroying=destroying)
+    recovery.recover(workspace, runs, [api], "dev", said.append, destroying=destroying)
     return runs.asked, said
 
 
@@ -201,6 +210,17 @@ def test_an_operation_of_unknown_outcome_is_read_from_the_cluster(workspace: Wor
     assert said == ["repaired: ops was interrupted while creating; read it from the cluster"]
 
 
+def test_what_a_cloud_may_have_made_without_telling_is_named_as_lost(workspace: Workspace) -> None:
+    kind = "digitalocean:index/vpc:Vpc"
+    vpc = {"urn": f"{URN}{kind}::cluster-vpc", "type": kind, "inputs": {}}
+    _checkpoint(workspace, [], [{"type": "creating", "resource": vpc}])
+
+    _, said = _recover(workspace, FakeApi())
+
+    (line,) = said
+    assert line.startswith("repaired: cluster-vpc was interrupted while creating; its cloud may have it")
+
+
 def test_before_a_destroy_what_was_being_created_is_deleted(workspace: Workspace) -> None:
     api = FakeApi()
     api.objects["/api/v1/namespaces/train/configmaps/nccl-conf"] = {}
@@ -208,6 +228,23 @@ def test_before_a_destroy_what_was_being_created_is_deleted(workspace: Workspace
     inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
     resource = {"urn": f"{URN}kubernetes:core/v1:ConfigMap::nccl", "type": "kubernetes:core/v1:ConfigMap"}
     _checkpoint(workspace, [], [{"type": "creating", "resource": {**resource, "inputs": inputs}}])
+
+    _recover(workspace, api, destroying=True)
+
+    assert api.objects == {}
+
+
+def test_before_a_destroy_all_objects_that_one_resource_was_creating_are_deleted(workspace: Workspace) -> None:
+    api = FakeApi()
+    tables = {f"table-{rail}": {"namespace": "spiderpool", "name": f"table-{rail}"} for rail in range(2)}
+    for name in tables:
+        api.objects[f"/api/v1/namespaces/spiderpool/configmaps/{name}"] = {}
+    manifests = {
+        name: {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata} for name, metadata in tables.items()
+    }
+    kind = recovery.KEPT_OBJECTS_TYPE
+    resource = {"urn": f"{URN}{kind}::pools", "type": kind, "inputs": {"objects": {"ConfigMap": manifests}}}
+    _checkpoint(workspace, [], [{"type": "creating", "resource": resource}])
 
     _recover(workspace, api, destroying=True)
 
@@ -334,9 +371,9 @@ def test_only_a_crashed_plug_in_makes_a_run_start_once_more(
     engine = SandboxEngine.__new__(SandboxEngine)
     engine.workspace, engine.say = workspace, lambda line: None
     engine.runs = recorded = EndingRuns(workspace, *ends)
-    monkeypatch.setattr(engine, "_api", FakeApi)
+    monkeypatch.setattr(engine, "_apis", lambda stack: [FakeApi()])
 
-    assert engine._converge("dev", ["up"], destroying=False) == status
+    assert engine._converge(_stack("dev", project_root()), ["up"], destroying=False) == status
     assert recorded.asked == [["up"]] * runs
 
 
@@ -346,12 +383,51 @@ def test_a_stack_that_this_version_can_only_plan_is_refused_before_anything_star
 ) -> None:
     monkeypatch.setattr("sandbox.__main__.project_root", lambda: project_root() / "tests" / "stacks")
     with pytest.raises(SystemExit) as ended:
-        sandbox_command(lambda: app([*command, "-s", "doks-h200"], standalone_mode=False))
+        sandbox_command(lambda: app([*command, "-s", "oke-h100"], standalone_mode=False))
 
     assert ended.value.code == 2
     assert "[SUP007]" in capsys.readouterr().err
 
 
 def test_a_stack_of_another_cloud_is_no_sandbox_stack() -> None:
-    spec = load_stack("doks-h200", project_root() / "tests" / "stacks")
-    assert not is_sandbox_stack(spec, SandboxHome.current())
+    stack = _stack("doks-h200", project_root())
+    assert not is_sandbox_stack(stack, SandboxHome.current())
+
+
+@pytest.mark.parametrize(
+    ("sections", "line"), [(None, "DigitalOcean, with your account"), ({}, "simulated DigitalOcean in {home}")]
+)
+def test_a_command_says_which_cloud_it_talks_to(sections: dict[str, Any] | None, line: str, tmp_path: Path) -> None:
+    stack = _stack("doks-h200", project_root(), sections)
+
+    assert announcement(stack, SandboxHome(tmp_path)) == line.format(home=tmp_path)
+    assert is_sandbox_stack(stack, SandboxHome(tmp_path)) is (sections is not None)
+
+
+def test_a_stack_without_a_cloud_has_nothing_to_announce(tmp_path: Path) -> None:
+    assert announcement(_stack("dev", project_root()), SandboxHome(tmp_path)) is None
+
+
+def test_a_stack_of_a_simulated_cloud_is_repaired_in_its_own_clusters_alone(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = SandboxEngine.__new__(SandboxEngine)
+    engine.home, engine.workspace, engine.planes = workspace.home, workspace, ControlPlanes(workspace.home)
+    for cluster in ("of-the-stack", "of-another"):
+        home = workspace.home.cluster(cluster)
+        home.create()
+        home.save_state({"ports": {}})
+        home.kubeconfig.write_text("")
+    asked: list[Path] = []
+    monkeypatch.setattr("sandbox.engine.commands.Api", asked.append)
+    stack = _stack("doks-h200", project_root(), {})
+
+    engine._apis(stack)
+    assert asked == []
+
+    file = workspace.checkpoint("doks-h200")
+    file.parent.mkdir(parents=True)
+    latest = {"resources": [{"type": "t", "urn": "u"}, {"type": "t", "urn": "v", "id": "of-the-stack"}]}
+    file.write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
+    engine._apis(stack)
+    assert asked == [workspace.home.cluster("of-the-stack").kubeconfig]

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
 
-from fabric.spec import StackDocument, read_document
+from fabric.prepare import prepare
+from fabric.spec import StackDocument, read_document, validate
+from sandbox.cloud import doctl
+from sandbox.cloud.account import account_token
+from sandbox.engine.commands import Stack, run_elsewhere
+from sandbox.engine.launchers import place_clouds
 from sandbox.engine.simulated import on_the_sandbox
 from sandbox.engine.workspace import Workspace
 from sandbox.failure import SandboxError
@@ -38,14 +45,101 @@ def test_nothing_that_leads_to_the_users_cluster_is_kept(home: SandboxHome) -> N
     assert tried.sections["software"] == {"releaseLine": "23.10", "charts": "bundled"}
 
 
-def test_a_stack_that_makes_a_clouds_cluster_is_refused_with_what_works(home: SandboxHome, tmp_path: Path) -> None:
+def test_a_stack_of_a_simulated_cloud_keeps_its_cluster_and_gets_the_sandboxs_charts(home: SandboxHome) -> None:
+    written = read_document("doks-h200", project_root())
+    tried = on_the_sandbox(written, home)
+    assert tried.sections["cluster"] == written.sections["cluster"]
+    assert tried.sections["software"] == {**written.sections.get("software", {}), "charts": "bundled"}
+
+
+def test_a_stack_of_a_cloud_that_is_not_played_is_refused_with_what_works(home: SandboxHome, tmp_path: Path) -> None:
     document = StackDocument(
-        name="cloud", file="Pulumi.cloud.yaml", root=tmp_path, sections={"cluster": {"provider": "doks"}}
+        name="cloud", file="Pulumi.cloud.yaml", root=tmp_path, sections={"cluster": {"provider": "oke"}}
     )
-    with pytest.raises(SandboxError, match="provider doks") as caught:
+    with pytest.raises(SandboxError, match="provider oke") as caught:
         on_the_sandbox(document, home)
     assert caught.value.status == 2
     assert "make plan STACK=cloud" in caught.value.remedy
+
+
+def test_a_tried_stack_brings_none_of_its_users_secrets_and_cloud_settings(home: SandboxHome, tmp_path: Path) -> None:
+    committed = tmp_path / "Pulumi.mine.yaml"
+    settings = {"digitalocean:token": {"secure": "v1:x"}, "digitalocean:spacesAccessId": "A", "oci:tenancyOcid": "o"}
+    own = {"gpu-fabric:password": {"secure": "v1:y"}, "pulumi:tags": {"team": "a"}}
+    file = {"secretsprovider": "awskms://k", "encryptionsalt": "v1:z", "config": {**settings, **own}}
+    committed.write_text(yaml.safe_dump(file))
+    workspace = Workspace(home)
+    workspace.stacks.mkdir(parents=True)
+    copy = yaml.safe_load(workspace.stack_config("mine", committed, {"software": {}}).read_text())
+    assert copy == {"config": {"pulumi:tags": {"team": "a"}, "gpu-fabric:software": {}}}
+
+
+USERS = {
+    "DIGITALOCEAN_TOKEN": "dop_v1_users",
+    "DIGITALOCEAN_ACCESS_TOKEN": "dop_v1_users",
+    "DIGITALOCEAN_API_URL": "https://api.digitalocean.com",
+    "SPACES_ACCESS_KEY_ID": "users",
+    "OCI_CLI_KEY_CONTENT": "users",
+    "TF_VAR_private_key": "users",
+    "KUBECONFIG": "/users",
+    "PULUMI_ACCESS_TOKEN": "pul-users",
+}
+
+
+def test_no_credential_of_the_user_reaches_a_run_on_the_sandbox(
+    home: SandboxHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in USERS.items():
+        monkeypatch.setenv(name, value)
+
+    environment = Workspace(home).environment()
+
+    assert not [value for value in environment.values() if "users" in value]
+    assert "DIGITALOCEAN_API_URL" not in environment
+    assert environment["DIGITALOCEAN_TOKEN"] == environment["DIGITALOCEAN_ACCESS_TOKEN"] == account_token(home)
+    assert environment["GPU_FABRIC_SANDBOX"] == str(home.root)
+
+
+def test_the_clouds_programs_are_found_by_runs_on_the_sandbox_alone(home: SandboxHome, tmp_path: Path) -> None:
+    engine_home, programs = tmp_path / "engine", tmp_path / "programs"
+    place_clouds(engine_home, programs)
+
+    version = metadata.version("pulumi-digitalocean")
+    plugin = engine_home / "plugins" / f"resource-digitalocean-v{version}" / "pulumi-resource-digitalocean"
+    assert os.access(plugin, os.X_OK)
+    assert os.access(programs / "doctl", os.X_OK)
+    assert str(Workspace(home).cloud_programs) in Workspace(home).environment()["PATH"].split(os.pathsep)
+
+
+def test_a_run_with_the_users_account_sees_nothing_of_the_sandbox(
+    home: SandboxHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs, seen = tmp_path / "users", tmp_path / "seen"
+    programs.mkdir()
+    (programs / "pulumi").write_text(f"#!/bin/sh\n{{ env; echo doctl=`command -v doctl`; }} > {seen}\n")
+    (programs / "pulumi").chmod(0o700)
+    workspace = Workspace(home)
+    place_clouds(workspace.engine_home, workspace.cloud_programs)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    monkeypatch.setenv("DIGITALOCEAN_TOKEN", "dop_v1_users")
+    monkeypatch.delenv("PULUMI_HOME", raising=False)
+    document = read_document("doks-h200", project_root())
+    stack = Stack("doks-h200", project_root() / document.file, validate(document)[0], prepare(document, for_up=False))
+
+    assert run_elsewhere("preview", stack, home.bin, [], print) == 0
+
+    environment = dict(line.split("=", 1) for line in seen.read_text().splitlines() if "=" in line)
+    assert environment["DIGITALOCEAN_TOKEN"] == "dop_v1_users"
+    assert "PULUMI_HOME" not in environment
+    assert environment["doctl"] == ""
+
+
+def test_the_stand_in_for_doctl_refuses_any_other_account_and_command(home: SandboxHome) -> None:
+    command = ["kubernetes", "cluster", "kubeconfig", "exec-credential", "--version=v1beta1", "id"]
+    with pytest.raises(SandboxError, match="simulated account"):
+        doctl.answer(command, {"DIGITALOCEAN_ACCESS_TOKEN": "dop_v1_users"}, home)
+    with pytest.raises(SandboxError, match="no other command"):
+        doctl.answer(["compute", "droplet", "list"], {"DIGITALOCEAN_ACCESS_TOKEN": account_token(home)}, home)
 
 
 def test_the_engine_gets_the_tried_sections_and_the_committed_file_stays(home: SandboxHome) -> None:

@@ -1,16 +1,19 @@
 {{/*
 A DaemonSet of the operator: dict "root" (the chart's scope), "name", and "image" (a full reference) or, where its pod
-has several containers, "containers" (each with name and image). It runs where Node Feature Discovery found a GPU, and
+has several containers, "containers" (each with name and image); "plays" is what the sandbox's hardware takes its pods
+for. It runs where Node Feature Discovery found a GPU, and
 there only if daemonsets.tolerations allow it.
 */}}
 {{- define "operand" -}}
 {{- $set := .root.Values.daemonsets }}
+{{- $labels := merge (dict "app" .name "app.kubernetes.io/part-of" "gpu-operator") $set.labels }}
+{{- $played := ternary (dict "sandbox.gpu-fabric/operand" .plays) dict (hasKey . "plays") }}
 apiVersion: apps/v1
 kind: DaemonSet
 metadata:
   name: {{ .name }}
   namespace: {{ .root.Release.Namespace }}
-  labels: {{ merge (dict "app" .name "app.kubernetes.io/part-of" "gpu-operator") $set.labels | toJson }}
+  labels: {{ toJson $labels }}
 spec:
   selector:
     matchLabels: {app: {{ .name }}}
@@ -21,7 +24,7 @@ spec:
     {{- end }}
   template:
     metadata:
-      labels: {{ merge (dict "app" .name "app.kubernetes.io/part-of" "gpu-operator") $set.labels | toJson }}
+      labels: {{ merge $played $labels | toJson }}
       annotations: {{ toJson $set.annotations }}
     spec:
       serviceAccountName: {{ .name }}

@@ -1,10 +1,21 @@
-"""Deleting objects of any kind, found by what a manifest says of them."""
+"""Applying and deleting objects of any kind, found by what a manifest says of them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sandbox.kubernetes_api import Api, ApiError
+
+
+def apply_object(api: Api, document: dict[str, Any]) -> None:
+    """Make the object that a manifest describes what it says, whoever had set its fields.
+
+    Raises ApiError, with status 404 for a kind that the cluster does not serve.
+    """
+    path = _object_path(api, document, "default")
+    if path is None:
+        raise ApiError(404, f"the cluster serves no {document['kind']} of {document['apiVersion']}")
+    api.apply(path, document)
 
 
 def delete_object(api: Api, document: dict[str, Any], namespace: str = "default") -> bool:

@@ -1,0 +1,38 @@
+"""How everything in a sandbox is: the processes of its own cluster and of its clouds' clusters."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.table import Table
+
+from sandbox.control_plane import ControlPlane, ServiceStatus
+from sandbox.home import SandboxHome
+
+
+def show(home: SandboxHome) -> bool:
+    """Print a table for each cluster, and what is to be done where something does not run; True where all does."""
+    homes = [home, *(home.cluster(cluster) for cluster in home.cluster_ids())]
+    found = [(place, rows) for place in homes if (rows := ControlPlane(place, print).status())]
+    if not found:
+        print("there is no sandbox; start one with: python -m sandbox up")
+        return False
+    for place, rows in found:
+        if place != home:
+            print(f"\ncluster {place.root.name} of a simulated cloud; to look into it: {place.bin / 'kubectl'}")
+        _print_table(rows)
+    if not all(row.good for _, rows in found for row in rows):
+        advice = "python -m sandbox up (for a cloud's cluster with -s STACK --sandbox)"
+        print(f"not everything runs; start what is missing with: {advice}", file=sys.stderr)
+        return False
+    return True
+
+
+def _print_table(rows: list[ServiceStatus]) -> None:
+    table = Table("process", "pid", "port", "state", "log", box=None, pad_edge=False)
+    for row in rows:
+        cells = (str(row.pid or "-"), str(row.port or "-"), row.state, str(row.log))
+        table.add_row(row.name, *cells, style=None if row.good else "red")
+    # as wide as it needs: a cut path cannot be copied
+    Console(width=max(100, 60 + max(len(str(row.log)) for row in rows))).print(table)
