@@ -108,6 +108,7 @@ class DoksCluster(pulumi.ComponentResource):
             opts=self._options(
                 provider,
                 adopted=pool.adopt,
+                protect=planned.protect,
                 # The autoscaler changes it.
                 ignore_changes=["nodeCount"] if pool.auto_scale else [],
                 custom_timeouts=pulumi.CustomTimeouts(create=pool.timeout, update=pool.timeout),

@@ -163,7 +163,9 @@ class DoksCluster(ClusterBase):
     destroy_associated_resources: bool = Field(
         default=False, description="whether destroy also removes load balancers and volumes that the cluster made"
     )
-    protect: bool = Field(default=False, description="refuse to delete or replace the cluster; set it in production")
+    protect: bool = Field(
+        default=False, description="refuse to delete or replace VPC, cluster and GPU pools; set it in production"
+    )
     tags: tuple[Tag, ...] = Field(default=(), description="tags of the cluster")
 
     @field_validator("pools")

@@ -235,8 +235,8 @@ def test_what_has_a_fixed_name_is_deleted_before_it_is_made_anew(run: Run) -> No
     assert [entry.name for entry in at_digitalocean(recording) if not entry.delete_before_replace] == []
 
 
-def test_the_vpc_and_the_cluster_can_be_protected(run: Run) -> None:
-    assert {entry.name for entry in at_digitalocean(run({"protect": True})) if entry.protect} == {VPC, CLUSTER}
+def test_the_vpc_the_cluster_and_its_pools_can_be_protected(run: Run) -> None:
+    assert {entry.name for entry in at_digitalocean(run({"protect": True})) if entry.protect} == {VPC, CLUSTER, POOL}
     assert [entry.name for entry in run().resources if entry.protect] == []
 
 
