@@ -147,9 +147,7 @@ def vcn_holds_the_published_subnets(case: Case) -> Iterator[Problem]:
     vcn = site.cluster.ranges.nodes if site else None
     if site is None or vcn is None:
         return
-    lacking = [
-        name for name in site.subnets if name not in site.cluster.vcn.subnet_ids and site.range_of(name) is None
-    ]
+    lacking = [name for name in site.subnets if name not in site.cluster.vcn.subnet_ids and site.range_of(name) is None]
     if lacking:
         needed = vcn.max_prefixlen - max(site.facts.subnets[name].new_bits for name in lacking)
         yield Problem(
