@@ -10,9 +10,10 @@ import pulumi
 
 from components.cluster.handle import ClusterHandle
 from components.cluster_api import ClusterApi, Json, RequestError
-from components.waiting import Standing, api_of, nodes_with, offered, once_waited, wait_for_nodes
+from components.waiting import NodesError, Standing, api_of, nodes_with, offered, once_waited, wait_for_nodes
 from fabric.plan import PlannedCapacity
 
+_REFUSED = (401, 403)
 _ON_NODES = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
 
@@ -53,7 +54,7 @@ async def wait_until_offered(planned: PlannedCapacity, look: Look, say: Callable
 
 
 def looking(planned: PlannedCapacity, kubeconfig: str, context: str | None) -> Look:
-    """How to look at the cluster of a kubeconfig."""
+    """How to look at the cluster of a kubeconfig; a look that is refused, which no wait cures, raises NodesError."""
     api = api_of(kubeconfig, context)
 
     def look() -> Capacity:
@@ -63,6 +64,11 @@ def looking(planned: PlannedCapacity, kubeconfig: str, context: str | None) -> L
             lacking = any(_lacking(planned, resources) for resources in found.values())
             return Capacity(found, _taken(api) if lacking else {})
         except RequestError as error:
+            if error.status in _REFUSED:
+                raise NodesError(
+                    f"the cluster refuses the stack's credentials: {error}. Where its kubeconfig has expired, "
+                    "`pulumi refresh` renews it; then run `up` again"
+                ) from None
             return Capacity({}, problem=f"the cluster gives no answer: {error}")
 
     return look

@@ -79,7 +79,9 @@ def add(home: SandboxHome, name: str, times: int | None = None, seconds: int | N
         if given is not None and given < 1:
             raise SandboxError(f"{option} {given} is too little", "Give a number from 1 on.")
     if fault.times is None and fault.seconds is None:
-        return "; ".join(_play(home, name, cloud) for cloud in fault.clouds)
+        # of several clouds, those that a stack has met
+        used = [cloud for cloud in fault.clouds if (home.cloud / cloud).exists()] or fault.clouds[:1]
+        return "; ".join(_play(home, name, cloud) for cloud in used)
     amount = times or seconds or fault.times or fault.seconds
     with Faults(home.cloud).open() as ordered:
         ordered[name] = amount

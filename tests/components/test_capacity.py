@@ -107,8 +107,8 @@ def test_a_pool_that_may_be_empty_is_not_waited_for() -> None:
 
 
 def test_a_cluster_that_gives_no_answer_is_told_with_its_reason() -> None:
-    message = complaint(looks(Capacity({}, problem="the cluster gives no answer: Unauthorized")))
-    assert message == "after 1 s the cluster gives no answer: Unauthorized"
+    message = complaint(looks(Capacity({}, problem="the cluster gives no answer: starting")))
+    assert message == "after 1 s the cluster gives no answer: starting"
 
 
 # What it looks at
@@ -169,9 +169,19 @@ def test_a_node_that_offers_nothing_yet_is_seen_as_such() -> None:
 def test_a_request_that_fails_is_a_look_that_saw_nothing() -> None:
     class Silent(Cluster):
         def items(self, collection: str, selector: str) -> list[dict[str, Any]]:
-            raise RequestError(401, "Unauthorized")
+            raise RequestError(503, "starting")
 
-    assert seen(Silent([], [])) == Capacity({}, problem="the cluster gives no answer: Unauthorized")
+    assert seen(Silent([], [])) == Capacity({}, problem="the cluster gives no answer: starting")
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_refused_credentials_end_the_wait_at_once_and_say_what_renews_them(status: int) -> None:
+    class Refusing(Cluster):
+        def items(self, collection: str, selector: str) -> list[dict[str, Any]]:
+            raise RequestError(status, "no entry")
+
+    with pytest.raises(NodesError, match=r"refuses the stack's credentials: no entry\. .*`pulumi refresh` renews it"):
+        seen(Refusing([], []))
 
 
 # In a run

@@ -28,6 +28,12 @@ def nested_arguments(kind: str, nested: str) -> dict[str, Argument]:
     return _arguments(_inputs(kind.split(".")[0]), nested)
 
 
+def python_name(name: str) -> str:
+    """The name in Python of a property, given the one on the wire."""
+    plain = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+    return f"{plain}_" if plain == "async" else plain
+
+
 @cache
 def _inputs(module: str) -> str:
     return (_package() / module / "_inputs.py").read_text(encoding="utf-8")

@@ -62,11 +62,7 @@ class KubernetesCluster(ResourceType):
             cluster, pool = api.request(call, "POST", "/v2/kubernetes/clusters", lambda: new_cluster(api, inputs))
             if cluster["status"] == "error":
                 raise CloudError(cluster["message"])
-            call.say("provisioning the control plane")
-            start_cluster(api, cluster)
-            bring_about(api, cluster["id"])
-            wait_for_nodes(api, call, cluster["id"], pool["id"])
-            api.change("clusters", cluster["id"], lambda record: record.update(status="running"))
+            self._provision(call, cluster, pool["id"])
             watch.wait_until(min(_CREATE_S, limit), call.cancelled)
             call.check_cancelled()
             if limit < _CREATE_S:
@@ -86,6 +82,8 @@ class KubernetesCluster(ResourceType):
         imported = "name" not in state
         if imported:
             self._find_default_pool(call, cluster)
+            if cluster["status"] == "error":
+                cluster = self._provisioned_after_all(call, cluster)
         return self._shown(call, cluster, state, imported=imported)
 
     def update(self, call: Call, identifier: str, state: Properties, news: Properties) -> Properties:
@@ -129,6 +127,21 @@ class KubernetesCluster(ResourceType):
                 raise error.after("Unable to delete cluster") from None
         # no other process would do it: for the provider it is not there any longer
         api.clusters.delete(identifier)
+
+    def _provision(self, call: Call, cluster: Record, pool_id: str) -> None:
+        api, identifier = self._api, cluster["id"]
+        call.say("provisioning the control plane")
+        start_cluster(api, cluster)
+        bring_about(api, identifier)
+        wait_for_nodes(api, call, identifier, pool_id)
+        api.change("clusters", identifier, lambda record: record.update(status="running", message=""))
+
+    def _provisioned_after_all(self, call: Call, cluster: Record) -> Record:
+        """A cluster whose provisioning failed, once somebody has seen to it: nobody adopts one that does not run."""
+        pool = default_pool(self._api, cluster["id"])
+        assert pool is not None
+        self._provision(call, cluster, pool["id"])
+        return self._get(call, cluster["id"])
 
     def _get(self, call: Call, identifier: str) -> Record:
         path = f"/v2/kubernetes/clusters/{identifier}"

@@ -11,15 +11,15 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from fabric.k8s.rdma_device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig, RdmaSharedResource
+from sandbox.cloud.daemon_sets import NAMESPACE, plugin_daemon_set
 from sandbox.cloud.digitalocean.nodes import GPU_BRAND_LABEL, shape_of
-from sandbox.hardware.operands import GPU_PLUGIN, OPERAND_LABEL, RDMA_PLUGIN
+from sandbox.hardware.operands import GPU_PLUGIN, RDMA_PLUGIN
 
 Object = dict[str, Any]
 
 NVIDIA_GPUS, AMD_GPUS, RDMA = "nvidiaGpuDevicePlugin", "amdGpuDevicePlugin", "rdmaSharedDevicePlugin"
 """The plug-ins by the names of the cluster's arguments."""
 
-_NAMESPACE = "kube-system"
 _RDMA_NAME = "rdma-shared-device-plugin"
 _SHARES = 1000
 
@@ -53,39 +53,12 @@ def _shared(interfaces: list[str]) -> Object:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {"name": _RDMA_NAME, "namespace": _NAMESPACE},
+        "metadata": {"name": _RDMA_NAME, "namespace": NAMESPACE},
         "data": {"config.json": RdmaSharedDevicePluginConfig(config_list=resources).to_json()},
     }
 
 
 def _daemon_set(name: str, plays: str, nodes: Mapping[str, str], config_map: str | None = None) -> Object:
-    labels = {"app": name}
-    container: Object = {"name": name, "image": f"{name}:simulated", "securityContext": {"privileged": True}}
-    # every GPU node is tainted, and may have taints of its user's besides
-    pod: Object = {"hostNetwork": True, "tolerations": [{"operator": "Exists"}], "containers": [container]}
-    pod["affinity"] = {
-        "nodeAffinity": {
-            "requiredDuringSchedulingIgnoredDuringExecution": {
-                "nodeSelectorTerms": [
-                    {
-                        "matchExpressions": [
-                            {"key": GPU_BRAND_LABEL, "operator": "Exists"},
-                            *({"key": key, "operator": "In", "values": [value]} for key, value in nodes.items()),
-                        ]
-                    }
-                ]
-            }
-        }
-    }
-    if config_map is not None:
-        container["volumeMounts"] = [{"name": "config", "mountPath": "/k8s-rdma-shared-dev-plugin"}]
-        pod["volumes"] = [{"name": "config", "configMap": {"name": config_map}}]
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "DaemonSet",
-        "metadata": {"name": name, "namespace": _NAMESPACE, "labels": labels},
-        "spec": {
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": {**labels, OPERAND_LABEL: plays}}, "spec": pod},
-        },
-    }
+    gpus: Object = {"key": GPU_BRAND_LABEL, "operator": "Exists"}
+    own: list[Object] = [{"key": key, "operator": "In", "values": [value]} for key, value in nodes.items()]
+    return plugin_daemon_set(name, plays, [gpus, *own], config_map)

@@ -61,8 +61,11 @@ class NodePool(ResourceType):
     def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
         if not state.get("clusterId"):
             state = {"clusterId": self._cluster_of(call, identifier)}
+        imported = "name" not in state
         try:
-            return self._found(call, identifier, state, imported="name" not in state)
+            if imported:
+                self._join_after_all(call, state["clusterId"], identifier)
+            return self._found(call, identifier, state, imported=imported)
         except ApiError as error:
             if error.status == 404:
                 return None
@@ -119,6 +122,14 @@ class NodePool(ResourceType):
         call.check_cancelled()
         if limit < at_least:
             raise CloudError("Timeout waiting to create nodepool")
+
+    def _join_after_all(self, call: Call, cluster_id: str, identifier: str) -> None:
+        """Let the nodes join of a pool in which nothing moved: nobody adopts one before they do."""
+        pool = self._api.store.get("pools", identifier)
+        if pool is not None and pool["stuck"]:
+            self._api.change("pools", identifier, lambda record: record.update(stuck=False))
+            bring_about(self._api, cluster_id)
+            wait_for_nodes(self._api, call, cluster_id, identifier)
 
     def _found(self, call: Call, identifier: str, state: Properties, *, imported: bool = False) -> Properties:
         cluster_id = state["clusterId"]

@@ -1,0 +1,1 @@
+"""Oracle's cloud as its Pulumi provider shows it, with the control planes of the sandbox behind its clusters."""

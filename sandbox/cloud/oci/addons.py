@@ -1,0 +1,66 @@
+"""The resource type Addon: what Oracle installs in a cluster."""
+
+from __future__ import annotations
+
+from sandbox.cloud.oci import facts
+from sandbox.cloud.oci.machines import addons_of, bring_about
+from sandbox.cloud.oci.stored import Stored
+from sandbox.cloud.oci.tenancy import conflict, invalid
+from sandbox.cloud.resource import Call, CloudError
+from sandbox.cloud.store import Record
+from sandbox.cloud.wire import Properties
+
+_POLL_S = 10
+
+
+class Addon(Stored):
+    """An add-on. It comes up once the cluster has a machine without GPUs, and waits for one until its time limit."""
+
+    kind, collection, active, guarded = "Addon", "addon", "ACTIVE", False
+    takes_s, removal_s, limit_s = 60, 30, 30 * 60
+
+    def check(self, inputs: Properties, record: Record | None) -> None:
+        cluster = self.tenancy.found(inputs["clusterId"])
+        name, known = inputs["addonName"], facts.addons()
+        if name not in known:
+            raise invalid(f"there is no add-on {name}: {', '.join(known)}")
+        if cluster["inputs"].get("type") != "ENHANCED_CLUSTER":
+            raise invalid(f"add-on {name}: a basic cluster has none")
+        present = {each["inputs"]["addonName"] for each in addons_of(self.tenancy, cluster["id"])}
+        if (needed := known[name].get("needs")) and needed not in present:
+            raise invalid(f"add-on {name} needs {needed}")
+        if record is None and name in present and not inputs.get("overrideExisting"):
+            raise conflict(f"add-on {name} is installed already")
+
+    def outputs(self, record: Record) -> Properties:
+        version = record["inputs"].get("version") or facts.addons()[record["inputs"]["addonName"]]["version"]
+        return {"currentInstalledVersion": version, "addonErrors": [], "configurations": []}
+
+    def extras(self, record: Record) -> Record:
+        return {"stuck": self.tenancy.faults.happens("addon-stuck")}
+
+    def new_id(self) -> str:
+        return self.tenancy.new_id("addon")
+
+    def bring_about(self, call: Call, record: Record) -> None:
+        watch, waited, limit = self.tenancy.clock.stopwatch(), 0, call.limit(self.limit_s)
+        while record["stuck"] or not self._has_room(record["inputs"]["clusterId"]):
+            call.say("needs attention: no machine without GPUs runs")
+            if watch.reached(limit):
+                raise CloudError(f"timeout while waiting for add-on {record['inputs']['addonName']}: NEEDS_ATTENTION")
+            waited += _POLL_S
+            watch.wait_until(min(waited, limit), call.cancelled)
+            call.check_cancelled()
+        bring_about(self.tenancy, record["inputs"]["clusterId"])
+
+    def removed(self, call: Call, record: Record) -> None:
+        bring_about(self.tenancy, record["inputs"]["clusterId"])
+
+    def _has_room(self, cluster: str) -> bool:
+        pools = [pool for pool in self.tenancy.store.list("nodepool") if pool["inputs"]["clusterId"] == cluster]
+        machines = [
+            each for each in self.tenancy.store.list("instance") if each["cluster"] == cluster and each["joined"]
+        ]
+        shapes = [pool["inputs"]["nodeShape"] for pool in pools if pool["nodes"] and not pool["stuck"]]
+        shapes += [machine["inputs"]["shape"] for machine in machines]
+        return any(facts.shape_of(shape) is None for shape in shapes)

@@ -1,0 +1,81 @@
+"""What happens to the account at once when a fault is ordered, without the stack's doing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sandbox.cloud.oci.kubernetes_clusters import forget_cluster
+from sandbox.cloud.oci.machines import bring_about, join_all
+from sandbox.cloud.oci.pools import machines_of
+from sandbox.cloud.oci.provider import open_tenancy
+from sandbox.cloud.oci.tenancy import Tenancy
+from sandbox.cloud.store import Record
+from sandbox.home import SandboxHome
+
+_JOIN = "Allow any-user to {CLUSTER_JOIN} in tenancy"
+_LAUNCH = "Allow any-user to {COMPUTE_CLUSTER_LAUNCH_INSTANCE, HOST_GROUP_LAUNCH_INSTANCE} in tenancy"
+
+
+def play(home: SandboxHome, name: str) -> str:
+    """Let an event happen; gives what has come of it. Raises SandboxError."""
+    return play_on(open_tenancy(home), name)
+
+
+def play_on(tenancy: Tenancy, name: str) -> str:
+    """Let an event happen on this account."""
+    return _EVENTS[name](tenancy)
+
+
+def _cluster_gone(tenancy: Tenancy) -> str:
+    clusters = tenancy.store.list("cluster")
+    for cluster in clusters:
+        forget_cluster(tenancy, cluster["id"])
+    return f"deleted: {', '.join(cluster['inputs']['name'] for cluster in clusters) or 'no cluster'}"
+
+
+def _node_lost(tenancy: Tenancy) -> str:
+    """The newest machine of every pool of self-managed machines goes, and the pool makes another."""
+    lost = []
+    for kind in ("clusternetwork", "instancepool"):
+        for pool in tenancy.store.list(kind):
+            for machine in machines_of(tenancy, pool["id"])[-1:]:
+                _replace(tenancy, machine)
+                lost.append(machine["address"])
+    return f"replaced: {', '.join(lost) or 'no machine'}"
+
+
+def _replace(tenancy: Tenancy, machine: Record) -> None:
+    from sandbox.cloud.oci.machines import machine_of
+
+    identifier = tenancy.new_id("instance")
+    kept = {name: machine[name] for name in ("faultDomain", "rdma", "pool", "fabric")}
+    with tenancy.store.lock():
+        tenancy.store.remove("instance", machine["id"])
+        fresh = machine_of(tenancy, identifier, machine["inputs"], machine["subnet"], **kept)
+        tenancy.store.add("instance", {**machine, **fresh, "id": identifier})
+    if machine["cluster"]:
+        bring_about(tenancy, machine["cluster"])
+
+
+def _policies_given(tenancy: Tenancy) -> str:
+    record = {
+        "id": tenancy.new_id("policy", regional=False),
+        "inputs": {
+            "compartmentId": tenancy.account.tenancy,
+            "name": "administrators-own",
+            "description": "What an administrator allows",
+            "statements": [_JOIN, _LAUNCH],
+        },
+        "outputs": {},
+        "busy_until": 0.0,
+    }
+    tenancy.store.add("policy", record)
+    join_all(tenancy)
+    return "an administrator lets machines join every cluster, and node pools launch everywhere"
+
+
+_EVENTS: dict[str, Callable[[Tenancy], str]] = {
+    "cluster-gone": _cluster_gone,
+    "node-lost": _node_lost,
+    "policies-given": _policies_given,
+}

@@ -1,0 +1,179 @@
+"""The nodes of a simulated OKE cluster, with Oracle's labels as far as they are published.
+
+Made up are processors, memory and disks of shapes that are not flexible, names, and what labels say of places.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from ipaddress import IPv4Address
+from typing import TYPE_CHECKING, Any
+
+from fabric.k8s.base import compact_json
+from sandbox.cloud.oci import facts
+from sandbox.home import SandboxHome, write_private
+from sandbox.nodes import GPU_NODE, GPUS_ANNOTATION, SYSTEM_NODE, node_object
+
+if TYPE_CHECKING:
+    from fabric.catalog import Shape
+    from fabric.spec import StackSpec
+    from sandbox.cloud.oci.tenancy import Tenancy
+    from sandbox.cloud.store import Record
+
+Object = dict[str, Any]
+
+_RDMA, _HOST = "oci.oraclecloud.com/rdma", "oci.oraclecloud.com/host"
+_TAINTS = re.compile(r"--register-with-taints=(?P<taints>[^'\"\s]+)")
+_TAINT = re.compile(r"(?P<key>[^=:,]+)(?:=(?P<value>[^:,]*))?:(?P<effect>\w+)")
+IMAGE_FILE = "node-image.json"
+"""In the cloud's folder: what machines of a shape come up as, shape -> annotations; written by `remember_image`."""
+
+
+def node_objects(tenancy: Tenancy, cluster: Record, pools: list[Record], machines: list[Record]) -> list[Object]:
+    """The nodes of a cluster as Kubernetes objects: those of its node pools, and machines that have joined.
+
+    GPUs are there, but shown by nobody before a device plug-in runs: see `plugins`.
+    """
+    image = _image(tenancy)
+    found = []
+    for pool in pools:
+        inputs = pool["inputs"]
+        for node in pool["nodes"]:
+            found.append(
+                _node(
+                    node["address"],
+                    inputs["nodeShape"],
+                    node["labels"],
+                    _taints(node["userData"]),
+                    _places(
+                        cluster["region"], node["availabilityDomain"], node["faultDomain"], node["id"], pool["rdma"], ""
+                    ),
+                    inputs.get("nodeShapeConfig") or {},
+                    image,
+                )
+            )
+    for machine in machines:
+        inputs = machine["inputs"]
+        metadata = inputs.get("metadata") or {}
+        places = (inputs["availabilityDomain"], inputs.get("faultDomain") or machine["faultDomain"])
+        found.append(
+            _node(
+                machine["address"],
+                inputs["shape"],
+                initial_labels(metadata.get("oke-initial-node-labels", "")),
+                _taints(metadata.get("user_data", "")),
+                _places(cluster["region"], *places, machine["id"], machine["rdma"], machine["fabric"]),
+                inputs.get("shapeConfig") or {},
+                image,
+            )
+        )
+    return found
+
+
+def initial_labels(text: str) -> dict[str, str]:
+    """The labels of a list such as a=b,c=d."""
+    pairs = (part.partition("=") for part in text.split(",") if part)
+    return {key.strip(): value for key, _, value in pairs}
+
+
+def _node(
+    address: str,
+    shape_name: str,
+    labels: dict[str, str],
+    taints: list[dict[str, str]],
+    places: dict[str, str],
+    config: dict[str, Any],
+    image: dict[str, dict[str, str]],
+) -> Object:
+    shape = facts.shape_of(shape_name)
+    own = {"node.kubernetes.io/instance-type": shape_name, **places}
+    gpu_taints = [] if shape is None else [{"key": shape.gpus.resource, "value": "present", "effect": "NoSchedule"}]
+    # nodes of Oracle's clusters are named by their addresses
+    return node_object(
+        address,
+        IPv4Address(address),
+        {**own, **labels},
+        [*gpu_taints, *taints],
+        _machine(shape, image),
+        _capacity(shape, config),
+    )
+
+
+def _machine(shape: Shape | None, image: dict[str, dict[str, str]]) -> dict[str, str]:
+    from sandbox.hardware.inventory import inventory_annotation
+
+    if shape is None:
+        return {}
+    devices = image.get(shape.name) or inventory_annotation(shape)
+    return {GPUS_ANNOTATION: compact_json({shape.gpus.resource: shape.gpus.count}), **devices}
+
+
+def _capacity(shape: Shape | None, config: dict[str, Any]) -> dict[str, str]:
+    if shape is not None:
+        return GPU_NODE
+    if not config.get("ocpus"):
+        return SYSTEM_NODE
+    # one of Oracle's processors is two for Kubernetes, but for Arm's
+    memory = config.get("memoryInGbs") or 16 * config["ocpus"]
+    return {**SYSTEM_NODE, "cpu": str(int(2 * config["ocpus"])), "memory": f"{int(memory)}Gi"}
+
+
+def _places(region: str, domain: str, fault_domain: str, machine: str, rdma: bool, fabric: str) -> dict[str, str]:
+    labels = {
+        "topology.kubernetes.io/region": region,
+        "topology.kubernetes.io/zone": domain.partition(":")[2],
+        "oci.oraclecloud.com/fault-domain": fault_domain,
+    }
+    if rdma:
+        labels |= {
+            f"{_RDMA}.hpc_island_id": _short("island", domain),
+            f"{_RDMA}.network_block_id": _short("network-block", domain),
+            f"{_RDMA}.local_block_id": _short("local-block", domain),
+            f"{_RDMA}.host_id": _short("host", machine),
+        }
+    if fabric:
+        labels[f"{_HOST}.gpu_memory_fabric_id"] = fabric.rpartition(".")[2][:63]
+    return labels
+
+
+def _short(kind: str, of: str) -> str:
+    return hashlib.sha256(f"{kind}/{of}".encode()).hexdigest()[:11]
+
+
+def _taints(user_data: str) -> list[dict[str, str]]:
+    """The taints that a machine's boot script gives to its kubelet."""
+    try:
+        script = base64.b64decode(user_data, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return []
+    match = _TAINTS.search(script)
+    return [
+        {"key": each["key"], "value": each["value"] or "", "effect": each["effect"]}
+        for each in _TAINT.finditer(match["taints"] if match else "")
+    ]
+
+
+def _image(tenancy: Tenancy) -> dict[str, dict[str, str]]:
+    file = tenancy.folder / IMAGE_FILE
+    known: dict[str, dict[str, str]] = json.loads(file.read_text()) if file.exists() else {}
+    return known
+
+
+def remember_image(home: SandboxHome, spec: StackSpec) -> None:
+    """Let machines of a stack's shapes come up as the stack says that its machines do: virtual functions, RDMA mode.
+
+    A real image brings those with it, and no argument of Oracle's cloud says so.
+    """
+    from fabric.plan.case import shape_on_nodes
+    from sandbox.nodes import machine_annotations
+
+    known = {
+        pool.shape: machine_annotations(spec, shape_on_nodes(shape, spec.fabric))
+        for pool in spec.cluster.pools
+        if (shape := spec.catalog.find(pool.shape)) is not None
+    }
+    write_private(home.cloud / "oci" / IMAGE_FILE, json.dumps(known))

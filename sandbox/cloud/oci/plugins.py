@@ -1,0 +1,38 @@
+"""What Oracle runs inside a cluster, as far as a fabric depends on it: the device plug-ins for GPUs.
+
+NVIDIA's comes by itself and stays off nodes with the label that says so; AMD's is an add-on. What they advertise is
+decided by `sandbox.hardware`. The other add-ons do nothing here. Names of the DaemonSets are made up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sandbox.cloud.daemon_sets import plugin_daemon_set
+from sandbox.cloud.oci import facts
+from sandbox.hardware.operands import GPU_PLUGIN
+
+Object = dict[str, Any]
+
+_AMD_ADDON = "AmdGpuPlugin"
+
+
+def plugin_objects(shapes: list[str], addons: list[str]) -> list[Object]:
+    """The objects of a cluster with machines of these shapes and with these add-ons."""
+    found = []
+    for vendor, runs in (("nvidia", True), ("amd", _AMD_ADDON in addons)):
+        own = [name for name in shapes if (shape := facts.shape_of(name)) and shape.gpus.vendor == vendor]
+        if own and runs:
+            found.append(_daemon_set(f"{vendor}-gpu-device-plugin", own))
+    return found
+
+
+def _daemon_set(name: str, shapes: list[str]) -> Object:
+    from fabric.catalog import catalog
+
+    off = catalog().oke_clusters.instances.gpu_plugin_off_label
+    nodes: list[Object] = [
+        {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": shapes},
+        {"key": off, "operator": "NotIn", "values": ["true"]},
+    ]
+    return plugin_daemon_set(name, GPU_PLUGIN, nodes)

@@ -1,0 +1,133 @@
+"""What the engine does with the plug-in for Oracle's cloud, and a stack's resources by their short names."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from cloud_engine import MINUTE_S, Engine, FakeControlPlanes, Resource, served
+
+from sandbox.cloud.clock import Clock
+from sandbox.cloud.faults import Faults
+from sandbox.cloud.oci.credentials import credentials
+from sandbox.cloud.oci.fields import token_of
+from sandbox.cloud.oci.provider import Oracle
+from sandbox.cloud.oci.tenancy import Tenancy
+from sandbox.cloud.store import Store
+from sandbox.home import SandboxHome
+
+COMPARTMENT = "ocid1.compartment.oc1..example"
+IMAGE = "ocid1.image.oc1.iad.example"
+H100 = "BM.GPU.H100.8"
+GROUP_RULE = f"ALL {{instance.compartment.id = '{COMPARTMENT}'}}"
+
+
+class OracleEngine(Engine):
+    """The engine's side of the protocol with Oracle's provider, and short ways to a whole stack."""
+
+    @property
+    def domain(self) -> str:
+        """The name of the first availability domain."""
+        return str(
+            self.ask("Identity/getAvailabilityDomains", compartmentId=COMPARTMENT)["availabilityDomains"][0]["name"]
+        )
+
+    def ask(self, function: str, **given: Any) -> dict[str, Any]:
+        module, name = function.split("/")
+        self.function = f"oci:{module}/{{0}}:{{0}}"
+        return super().ask(name, **given)
+
+    def urn(self, kind: str, name: str) -> str:
+        return f"urn:pulumi:dev::project::gpu-fabric:cluster:Oke${token_of(kind)}::{name}"
+
+    def network(self) -> tuple[Resource, Resource, Resource]:
+        """A VCN with a subnet and a security group."""
+        vcn = self.up("Vcn", "vcn", {"compartmentId": COMPARTMENT, "cidrBlocks": ["10.140.0.0/16"], "dnsLabel": "one"})
+        lies = {"compartmentId": COMPARTMENT, "vcnId": vcn.id}
+        subnet = self.up("Subnet", "workers", {**lies, "cidrBlock": "10.140.64.0/19", "dnsLabel": "wo"})
+        return vcn, subnet, self.up("NetworkSecurityGroup", "workers", lies)
+
+    def cluster_inputs(self, vcn: Resource, subnet: Resource, group: Resource, **changes: Any) -> dict[str, Any]:
+        return {
+            "compartmentId": COMPARTMENT,
+            "vcnId": vcn.id,
+            "name": "one",
+            "kubernetesVersion": "v1.34.1",
+            "type": "ENHANCED_CLUSTER",
+            "clusterPodNetworkOptions": [{"cniType": "FLANNEL_OVERLAY"}],
+            "endpointConfig": {"subnetId": subnet.id, "isPublicIpEnabled": False, "nsgIds": [group.id]},
+            "options": {"kubernetesNetworkConfig": {"podsCidr": "10.240.0.0/12", "servicesCidr": "10.96.0.0/16"}},
+            **changes,
+        }
+
+    def allow(self, cluster: Resource, permission: str = "CLUSTER_JOIN") -> Resource:
+        """A dynamic group of the compartment's machines, and the policy that lets them do something."""
+        group = {
+            "compartmentId": self.api.account.tenancy,
+            "name": "nodes",
+            "description": "d",
+            "matchingRule": GROUP_RULE,
+        }
+        self.up("DynamicGroup", "nodes", group)
+        who = f"dynamic-group 'nodes' to {{{permission}}} in compartment id {COMPARTMENT}"
+        statement = f"Allow {who} where target.cluster.id = '{cluster.id}'"
+        given = {"compartmentId": COMPARTMENT, "name": "join", "description": "d", "statements": [statement]}
+        return self.up("Policy", "join", given)
+
+    def metadata(self, cluster: Resource) -> dict[str, str]:
+        """What a machine needs to join a cluster."""
+        authority = self.planes.create(cluster.id).authority
+        host = cluster.outputs["endpoints"][0]["privateEndpoint"].rpartition(":")[0]
+        return {"apiserver_host": host, "cluster_ca_cert": base64.b64encode(authority.encode()).decode()}
+
+    def configuration(self, subnet: Resource, metadata: dict[str, str], shape: str = H100, **more: Any) -> Resource:
+        """An instance configuration."""
+        details = {
+            "shape": shape,
+            "metadata": metadata,
+            "createVnicDetails": {"subnetId": subnet.id, "assignPublicIp": False},
+            "sourceDetails": {"sourceType": "image", "imageId": IMAGE},
+            **more,
+        }
+        given = {"compartmentId": COMPARTMENT, "instanceDetails": {"instanceType": "compute", "launchDetails": details}}
+        return self.up("InstanceConfiguration", "gpu", given)
+
+    def cluster_network_inputs(self, configuration: Resource, subnet: Resource, size: int = 2) -> dict[str, Any]:
+        return {
+            "compartmentId": COMPARTMENT,
+            "displayName": "gpu",
+            "instancePools": [{"instanceConfigurationId": configuration.id, "size": size}],
+            "placementConfiguration": {
+                "availabilityDomain": self.domain,
+                "primaryVnicSubnets": {"subnetId": subnet.id},
+            },
+        }
+
+    def node_pool_inputs(self, cluster: Resource, subnet: Resource, size: int = 1, **changes: Any) -> dict[str, Any]:
+        placement = {"availabilityDomain": self.domain, "subnetId": subnet.id}
+        return {
+            "compartmentId": COMPARTMENT,
+            "clusterId": cluster.id,
+            "name": "system",
+            "kubernetesVersion": "v1.34.1",
+            "nodeShape": "VM.Standard.E5.Flex",
+            "nodeShapeConfig": {"ocpus": 4, "memoryInGbs": 16},
+            "nodeConfigDetails": {"size": size, "placementConfigs": [placement]},
+            "nodeSourceDetails": {"sourceType": "IMAGE", "imageId": IMAGE},
+            **changes,
+        }
+
+    def names_of_nodes(self, cluster: Resource) -> list[str]:
+        return sorted(node["metadata"]["name"] for node in self.planes.nodes[cluster.id])
+
+
+@contextmanager
+def oracle_on(home: Path, minute_s: float = MINUTE_S) -> Iterator[OracleEngine]:
+    """An engine with a plug-in of its own on the account in this folder."""
+    planes, faults, account = FakeControlPlanes(), Faults(home), credentials(SandboxHome(home))
+    tenancy = Tenancy(Store(home / "oci"), faults, Clock(home, minute_s), planes, account)
+    with served(Oracle(tenancy)) as stub:
+        yield OracleEngine(stub, tenancy, planes)

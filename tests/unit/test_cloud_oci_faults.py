@@ -1,0 +1,267 @@
+"""What a stack meets when Oracle's simulated cloud does something wrong, and which account it takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cloud_engine import Failed, Resource
+from oracle_engine import COMPARTMENT, H100, OracleEngine, oracle_on
+
+from sandbox.cloud import faults
+from sandbox.cloud.oci import command
+from sandbox.cloud.oci.credentials import credentials, environment
+from sandbox.cloud.oci.events import play_on
+from sandbox.failure import SandboxError
+from sandbox.home import SandboxHome, project_root
+
+VCN = {"compartmentId": COMPARTMENT, "cidrBlocks": ["10.140.0.0/16"]}
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[OracleEngine]:
+    with oracle_on(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def network(engine: OracleEngine) -> tuple[Resource, Resource, Resource]:
+    return engine.network()
+
+
+@pytest.fixture
+def cluster(engine: OracleEngine, network: tuple[Resource, Resource, Resource]) -> Resource:
+    return engine.up("Cluster", "one", engine.cluster_inputs(*network))
+
+
+def gpu_machines(engine: OracleEngine, cluster: Resource, subnet: Resource) -> dict[str, Any]:
+    return engine.cluster_network_inputs(engine.configuration(subnet, engine.metadata(cluster)), subnet)
+
+
+@pytest.fixture
+def subnet(network: tuple[Resource, Resource, Resource]) -> Resource:
+    return network[1]
+
+
+@pytest.mark.parametrize(("fault", "status"), [("rate-limited", 429), ("server-error", 500)])
+def test_a_few_bad_answers_are_tried_again_and_many_are_an_error(engine: OracleEngine, fault: str, status: int) -> None:
+    engine.order(fault, 7)
+    assert engine.up("Vcn", "one", VCN).id
+    engine.order(fault, 8)
+    with pytest.raises(Failed, match=rf"{status}-.* \(8 tries\)\nOperation Name: CreateVcn\nOPC request ID: "):
+        engine.up("Vcn", "two", VCN)
+
+
+def test_a_cluster_that_fails_stays_behind_outside_the_state(
+    engine: OracleEngine, network: tuple[Resource, Resource, Resource]
+) -> None:
+    engine.order("cluster-error", 1)
+    with pytest.raises(Failed, match="the cluster could not be made"):
+        engine.up("Cluster", "one", engine.cluster_inputs(*network))
+    assert [record["outputs"]["state"] for record in engine.api.store.list("cluster")] == ["FAILED"]
+    with pytest.raises(Failed, match="409-Conflict"):
+        engine.delete(network[1])
+    assert engine.up("Cluster", "one", engine.cluster_inputs(*network)).id
+
+
+def test_no_capacity_leaves_no_machine_behind(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
+    engine.order("out-of-capacity", 1)
+    inputs = gpu_machines(engine, cluster, subnet)
+    with pytest.raises(Failed, match="500-InternalError, out of host capacity"):
+        engine.up("ClusterNetwork", "gpu", inputs)
+    assert engine.api.store.list("instance") == []
+    made = engine.up("ClusterNetwork", "gpu", inputs)
+    engine.order("out-of-capacity", 1)
+    larger = {**inputs, "instancePools": [{**inputs["instancePools"][0], "size": 4}]}
+    with pytest.raises(Failed, match="out of host capacity"):
+        engine.update(made, larger)
+    assert len(engine.api.store.list("instance")) == 2
+
+
+def test_no_capacity_for_gpus_does_not_hinder_a_pool_without_them(
+    engine: OracleEngine, cluster: Resource, subnet: Resource
+) -> None:
+    engine.order("out-of-capacity", 1)
+    assert engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet)).id
+
+
+def test_machines_that_never_join_leave_the_cluster_without_nodes(
+    engine: OracleEngine, cluster: Resource, subnet: Resource
+) -> None:
+    engine.allow(cluster)
+    engine.order("nodes-never-join", 1)
+    made = engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
+    assert engine.names_of_nodes(cluster) == []
+    engine.delete(made)
+    engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
+    assert len(engine.names_of_nodes(cluster)) == 2
+
+
+def test_an_image_that_does_not_fit_is_refused(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
+    engine.order("image-incompatible", 1)
+    with pytest.raises(Failed, match=f"shape {H100} is incompatible with image"):
+        engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
+
+
+def test_a_pool_that_never_gets_ready_ends_with_its_time_limit(
+    engine: OracleEngine, cluster: Resource, subnet: Resource
+) -> None:
+    engine.order("pool-never-ready", 1)
+    with pytest.raises(Failed, match="timeout while waiting for NodePool"):
+        engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet))
+    assert [record["outputs"]["state"] for record in engine.api.store.list("nodepool")] == ["FAILED"]
+
+
+def test_a_stuck_add_on_ends_with_its_time_limit(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
+    engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet))
+    engine.order("addon-stuck", 1)
+    with pytest.raises(Failed, match="add-on CoreDNS: NEEDS_ATTENTION"):
+        engine.up(
+            "Addon", "dns", {"clusterId": cluster.id, "addonName": "CoreDNS", "removeAddonResourcesOnDelete": True}
+        )
+
+
+def test_identity_is_changed_in_the_home_region_only(engine: OracleEngine) -> None:
+    engine.order("not-home-region", 1)
+    statement = "Allow any-user to {CLUSTER_JOIN} in tenancy"
+    given = {"compartmentId": COMPARTMENT, "name": "p", "description": "d", "statements": [statement]}
+    with pytest.raises(Failed, match="403-NotAllowed"):
+        engine.up("Policy", "p", given)
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("Let them join", "is no statement"),
+        ("Allow dynamic-group x to {CLUSTER_JOIN} in tenancy", "no dynamic group x"),
+    ],
+)
+def test_a_policy_of_which_nothing_can_come_is_refused(engine: OracleEngine, statement: str, message: str) -> None:
+    given = {"compartmentId": COMPARTMENT, "name": "p", "description": "d", "statements": [statement]}
+    with pytest.raises(Failed, match=message):
+        engine.up("Policy", "p", given)
+
+
+def test_a_dynamic_group_lies_in_the_tenancy_and_has_its_name_alone(engine: OracleEngine) -> None:
+    given = {"compartmentId": COMPARTMENT, "name": "nodes", "description": "d", "matchingRule": "ALL {}"}
+    with pytest.raises(Failed, match="lies in the tenancy"):
+        engine.up("DynamicGroup", "nodes", given)
+    good = {**given, "compartmentId": engine.api.account.tenancy}
+    made = engine.up("DynamicGroup", "nodes", good)
+    assert made.id.startswith("ocid1.dynamicgroup.oc1..")
+    with pytest.raises(Failed, match="409-Conflict, nodes exists already"):
+        engine.up("DynamicGroup", "nodes", good)
+    assert engine.diff(made, {**good, "matchingRule": "ANY {}"}).replaces == ()
+    assert engine.diff(made, {**good, "name": "other"}).replaces == ("name",)
+
+
+def test_an_administrators_policies_let_machines_join(
+    engine: OracleEngine, cluster: Resource, subnet: Resource
+) -> None:
+    play_on(engine.api, "policies-given")
+    engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
+    assert len(engine.names_of_nodes(cluster)) == 2
+
+
+def test_a_machine_that_is_lost_is_made_anew(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
+    play_on(engine.api, "policies-given")
+    engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
+    before = engine.names_of_nodes(cluster)
+    assert play_on(engine.api, "node-lost").startswith("replaced: 10.140.")
+    after = engine.names_of_nodes(cluster)
+    assert len(after) == 2
+    assert len(set(before) & set(after)) == 1
+
+
+def test_a_cluster_deleted_elsewhere_drops_out_of_the_state_on_refresh(engine: OracleEngine, cluster: Resource) -> None:
+    assert play_on(engine.api, "cluster-gone") == "deleted: one"
+    assert engine.refresh(cluster) is None
+
+
+def test_faults_of_one_cloud_say_which(tmp_path: Path) -> None:
+    assert faults.names()["out-of-capacity"].endswith("[oci]")
+    assert "1 times" in faults.add(SandboxHome(tmp_path), "out-of-capacity")
+
+
+def settings(engine: OracleEngine) -> dict[str, str]:
+    account = engine.api.account
+    return {
+        "tenancyOcid": account.tenancy,
+        "userOcid": account.user,
+        "fingerprint": account.fingerprint,
+        "privateKey": account.key_file.read_text(),
+        "region": "eu-frankfurt-1",
+    }
+
+
+def test_the_provider_takes_the_sandboxs_account_and_works_in_its_region(engine: OracleEngine) -> None:
+    engine.configure(**settings(engine))
+    assert engine.up("Vcn", "one", VCN).id.startswith("ocid1.vcn.oc1.fra.")
+    assert "EU-FRANKFURT-1-AD-1" in engine.domain
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tenancyOcid": "ocid1.tenancy.oc1..real"},
+        {"userOcid": "ocid1.user.oc1..real"},
+        {"fingerprint": "00:11"},
+        {"privateKey": "-----BEGIN RSA PRIVATE KEY-----\nreal\n"},
+        {"privateKey": "", "privateKeyPath": "/etc/hostname"},
+        {"auth": "InstancePrincipal"},
+    ],
+)
+def test_the_provider_takes_no_other_account(engine: OracleEngine, change: dict[str, str]) -> None:
+    with pytest.raises(Failed, match="takes no other account than its own") as refused:
+        engine.configure(**{**settings(engine), **change})
+    assert "real" not in str(refused.value).replace("real one", "")
+
+
+def test_a_region_that_is_none_is_refused(engine: OracleEngine) -> None:
+    with pytest.raises(Failed, match="there is no region moon-1"):
+        engine.configure(**{**settings(engine), "region": "moon-1"})
+
+
+def test_nobody_else_reads_the_accounts_key_and_it_is_in_no_variable(tmp_path: Path) -> None:
+    home = SandboxHome(tmp_path)
+    account = credentials(home)
+    assert account == credentials(home)
+    assert account.key_file.stat().st_mode & 0o777 == 0o600
+    secret = account.key_file.read_text().strip()
+    assert not any(secret in value for value in environment(home).values())
+
+
+def test_the_stand_in_for_the_command_knows_one_command_and_one_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = SandboxHome(tmp_path)
+    arguments = ["ce", "cluster", "generate-token", "--cluster-id", "one", "--region", "us-ashburn-1"]
+    with pytest.raises(SandboxError, match="does not name the configuration"):
+        command.answer(arguments, {}, home)
+    with pytest.raises(SandboxError, match="knows no other command"):
+        command.answer(["iam", "user", "list"], environment(home), home)
+    with pytest.raises(SandboxError, match="there is no simulated cluster"):
+        command.answer(arguments, environment(home), home)
+
+
+def test_the_plug_in_starts_and_says_its_port(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sandbox.cloud", "oci"],
+        cwd=project_root(),
+        env={**os.environ, "GPU_FABRIC_SANDBOX": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert int(process.stdout.readline()) > 0
+    finally:
+        process.terminate()
+        assert process.wait(timeout=20) == 0
+    assert json.loads((tmp_path / "cloud" / "oci" / "account.json").read_text())["tenancy"].startswith("ocid1.tenancy.")
