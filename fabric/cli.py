@@ -9,13 +9,15 @@ import json
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from fabric.attach import AttachError, InputError, Wishes, attach_text, read_contract, said_place
 from fabric.catalog import catalog
+from fabric.cli_input import refuse, say, text_of, workload_contract
+from fabric.cli_job import job_app
+from fabric.cli_verdict import verdict
 from fabric.nccl.dialect import Library
 from fabric.nccl.lint import Linter, lint_files, report_lines
 from fabric.nccl.topology import topology_xml
@@ -32,6 +34,7 @@ from fabric.stack_schema import stack_file_schema
 from fabric.support_reference import support_reference
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+app.add_typer(job_app, name="job")
 
 
 class Format(StrEnum):
@@ -92,7 +95,7 @@ def plan(
     try:
         planned = prepare_stack(stack, Path.cwd(), for_up=for_up)
     except ConfigurationError as error:
-        _refuse(str(error))
+        refuse(str(error))
     if output is Format.JSON:
         # pydantic's own writer: a plan of thousands of nodes has a million lines.
         print(planned.with_shares().model_dump_json(by_alias=True, indent=2))
@@ -106,10 +109,10 @@ def topology(shape: Annotated[str, typer.Argument(help="a shape of the catalog")
     """Print the NCCL topology file of a shape."""
     known = catalog()
     if shape not in known.shapes:
-        _refuse(f"no shape {shape!r}: {nearest(shape, known.shapes)}`python -m fabric shapes` lists them")
+        refuse(f"no shape {shape!r}: {nearest(shape, known.shapes)}`python -m fabric shapes` lists them")
     if shape not in known.topologies:
         published = ", ".join(known.topologies)
-        _refuse(f"no PCI tree of {shape} is published, and none is guessed; there is one of: {published}")
+        refuse(f"no PCI tree of {shape} is published, and none is guessed; there is one of: {published}")
     sys.stdout.write(topology_xml(known.shapes[shape], known.topologies[shape]))
 
 
@@ -125,14 +128,14 @@ def lint(
     """Judge NCCL topology files: what NCCL makes of them, line by line."""
     known = None
     if shape is not None and (known := catalog().find(shape)) is None:
-        _refuse(f"no shape {shape!r}: {nearest(shape, catalog().shapes)}`python -m fabric shapes` lists them")
+        refuse(f"no shape {shape!r}: {nearest(shape, catalog().shapes)}`python -m fabric shapes` lists them")
     try:
         linter = Linter.of(library, nccl, known, None if dump is None else dump.read_bytes())
         report = lint_files({_printable(file): file.read_bytes() for file in files}, linter)
     except OSError as error:
-        _refuse(f"{error.filename}: {error.strerror}")
+        refuse(f"{error.filename}: {error.strerror}")
     except ValueError as error:
-        _refuse(str(error))
+        refuse(str(error))
     print(report.model_dump_json(by_alias=True, indent=2) if as_json else "\n".join(report_lines(report)))
     if report.errors or report.warnings:
         raise typer.Exit(1)
@@ -160,40 +163,26 @@ def attach(
 ) -> None:
     """Print workload manifests with the fabric attached: networks, devices, files, settings; the rest as it was."""
     if stack is not None and contract is not None:
-        _refuse("the contract comes from --stack or from --contract, not from both")
+        refuse("the contract comes from --stack or from --contract, not from both")
     if file == contract:
-        _refuse("manifests and contract cannot be the same file")
+        refuse("manifests and contract cannot be the same file")
     try:
-        known = _workload_contract(stack or "dev") if contract is None else read_contract(_text_of(contract))
+        known = workload_contract(stack or "dev") if contract is None else read_contract(text_of(contract))
     except InputError as error:
-        _refuse(f"{contract}: {error}")
+        refuse(f"{contract}: {error}")
     try:
-        attached = attach_text(_text_of(file), known, Wishes(tuple(container or ()), namespace, queue))
+        attached = attach_text(text_of(file), known, Wishes(tuple(container or ()), namespace, queue))
     except InputError as error:
-        _refuse(f"{file}: {error}; nothing was attached")
+        refuse(f"{file}: {error}; nothing was attached")
     except AttachError as error:
-        _say(error.explanation(file))
+        say(error.explanation(file))
         raise typer.Exit(1) from None
     for note in attached.notes:
-        _say(f"{file}: {said_place(note.document, note.path)}: {note.message}")
+        say(f"{file}: {said_place(note.document, note.path)}: {note.message}")
     sys.stdout.write(attached.text)
 
 
-def _workload_contract(stack: str) -> FabricContract:
-    try:
-        return prepare_stack(stack, Path.cwd()).workload
-    except ConfigurationError as error:
-        _refuse(str(error))
-
-
-def _text_of(file: str) -> str:
-    """A file as it is, line ends included; - is standard input."""
-    try:
-        return (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
-    except OSError as error:
-        _refuse(f"{file}: {error.strerror}")
-    except UnicodeDecodeError:
-        _refuse(f"{file}: no UTF-8 text")
+app.command()(verdict)
 
 
 @app.command()
@@ -210,7 +199,7 @@ def shapes(
     if name is not None:
         shape = known.find(name)
         if shape is None:
-            _refuse(f"no shape {name!r}: {nearest(name, known.shapes)}`python -m fabric shapes` lists them")
+            refuse(f"no shape {name!r}: {nearest(name, known.shapes)}`python -m fabric shapes` lists them")
         if as_json:
             _print_json(shape_document(shape, known.topologies))
         else:
@@ -218,7 +207,7 @@ def shapes(
         return
     found = matching_shapes(known.shapes.values(), provider=provider, vendor=vendor, gpu=gpu, rdma=rdma)
     if not found:
-        _refuse("no shape fits all of these filters; `python -m fabric shapes` lists them all")
+        refuse("no shape fits all of these filters; `python -m fabric shapes` lists them all")
     if as_json:
         _print_json({shape.name: shape_document(shape, known.topologies) for shape in found})
     else:
@@ -230,7 +219,7 @@ def explain(rule: Annotated[str, typer.Argument(help="id of a rule, such as ADR0
     """Say what a rule holds, what is wrong where it does not, why that matters, and on whose word."""
     book = rules()
     if rule not in book:
-        _refuse(f"no rule {rule!r}: {nearest(rule, book)}allowed: {', '.join(sorted(book))}")
+        refuse(f"no rule {rule!r}: {nearest(rule, book)}allowed: {', '.join(sorted(book))}")
     found = book[rule]
     held = promise(rule)
     lines = [f"{found.id} ({found.severity})", found.title, found.why]
@@ -261,12 +250,3 @@ def _printable(path: Path) -> str:
 
 def _print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def _say(message: str) -> None:
-    Console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
-
-
-def _refuse(message: str) -> NoReturn:
-    _say(message)
-    raise typer.Exit(2)

@@ -1,0 +1,43 @@
+"""What several commands read from the user, and what they say to him."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+
+from fabric.plan import FabricContract
+from fabric.prepare import prepare_stack
+from fabric.rules import ConfigurationError
+
+
+def workload_contract(stack: str) -> FabricContract:
+    """The contract of a stack; refuses, with every reason, one that cannot be planned."""
+    try:
+        return prepare_stack(stack, Path.cwd()).workload
+    except ConfigurationError as error:
+        refuse(str(error))
+
+
+def text_of(file: str) -> str:
+    """A file as it is, line ends included; - is standard input."""
+    try:
+        return (sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()).decode()
+    except OSError as error:
+        refuse(f"{file}: {error.strerror}")
+    except UnicodeDecodeError:
+        refuse(f"{file}: no UTF-8 text")
+
+
+def say(message: str) -> None:
+    """Say something to the user that is no result."""
+    Console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
+
+
+def refuse(message: str) -> NoReturn:
+    """End with the status of bad input, and say why."""
+    say(message)
+    raise typer.Exit(2)

@@ -1,0 +1,164 @@
+"""Bus bandwidth: the formula per operation, and the bar that a fabric has to reach, from line rate, NICs and nodes.
+
+Bandwidths are in GB/s (1e9 bytes a second), line rates in Gb/s.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from fabric.catalog import Shape
+from fabric.model import FrozenModel
+from fabric.tables import read_table
+
+_FILE = Path(__file__).with_name("bars.yaml")
+
+
+class Operation(StrEnum):
+    """An operation of nccl-tests for which the bus bandwidth is defined here."""
+
+    ALL_REDUCE = "all_reduce"
+    ALL_GATHER = "all_gather"
+    REDUCE_SCATTER = "reduce_scatter"
+    ALL_TO_ALL = "alltoall"
+
+
+class BarUnknownError(ValueError):
+    """No bar can be derived; the text says which fact is not published."""
+
+
+class Percent(FrozenModel):
+    """Shares of the line rate, in percent."""
+
+    bar: int
+    good: int
+    broken: int
+    sockets: int
+
+
+class BarRow(FrozenModel):
+    """What is published about the fabric of a shape; a fact that is not is absent."""
+
+    nics: int | None = Field(default=None, ge=1)
+    gbps: int | None = Field(default=None, ge=1)
+    bar: int | None = Field(default=None, ge=1)
+    two_node_bar: int | None = Field(default=None, ge=1)
+    rack_bar: int | None = Field(default=None, ge=1)
+    multi_node_nvlink: bool = False
+    reason: str | None = None
+    source: str
+
+    @model_validator(mode="after")
+    def _rate_is_whole(self) -> Self:
+        if (self.nics is None) != (self.gbps is None):
+            raise ValueError("nics and gbps go together")
+        if (self.bar is not None) and self.reason is None:
+            raise ValueError("a bar of its own needs a reason")
+        return self
+
+
+class BarTable(FrozenModel):
+    """The table `bars.yaml`."""
+
+    percent: Percent
+    least_bytes: int
+    tree_nodes: int
+    shapes: dict[str, BarRow]
+
+
+class Bar(FrozenModel):
+    """The bar of one run, and how it comes about.
+
+    `limit` is what the NICs of a node carry by their line rate, None where the bar does not come from it; `good` is
+    the bandwidth from which nothing is remarked. `ring_or_nodes`: the bar holds for rings, or for at least so many
+    nodes.
+    """
+
+    value: float = Field(gt=0)
+    limit: float | None = None
+    good: float | None = None
+    ring_or_nodes: int | None = None
+    explanation: str
+    source: str
+
+
+@cache
+def bar_table() -> BarTable:
+    """The published facts about bars."""
+    return BarTable.model_validate(read_table(_FILE))
+
+
+def bus_factor(operation: Operation, ranks: int) -> float:
+    """Bus bandwidth by algorithm bandwidth, for a number of ranks.
+
+    Source: nccl-tests, doc/PERFORMANCE.md.
+    """
+    share = (ranks - 1) / ranks
+    return 2 * share if operation is Operation.ALL_REDUCE else share
+
+
+def line_rate(nics: int, gbps: int) -> float:
+    """GB/s that the NICs of one node carry: the most that a ring, or a tree over four nodes or more, can show."""
+    return nics * gbps / 8
+
+
+def given_bar(value: float) -> Bar:
+    """A bar that the user sets, whatever the fabric."""
+    return Bar(value=value, explanation=f"{value:g} GB/s, given by --bar", source="--bar")
+
+
+def shape_bar(shape: Shape, rails: int, *, nodes: int, ring: bool, nvlink: bool | None, operation: Operation) -> Bar:
+    """The bar of a run on `nodes` nodes of a shape that use `rails` NICs each.
+
+    `ring`: NCCL was told to use rings. `nvlink`: whether it was told to use NVLink between nodes; None where it was
+    told nothing.
+
+    Raises:
+        BarUnknownError: a fact that the bar needs is not published.
+    """
+    table = bar_table()
+    row = table.shapes.get(shape.name)
+    if operation is Operation.ALL_TO_ALL:
+        raise BarUnknownError("no bar for alltoall is published: what it reaches depends on the whole network")
+    if row is not None and row.multi_node_nvlink and nvlink is not False:
+        return _rack_bar(shape.name, row)
+    if row is not None and row.two_node_bar is not None and nodes == 2 and not ring and rails == row.nics:
+        said = f"{row.two_node_bar} GB/s for two nodes of {shape.name} on which NCCL chooses its algorithm"
+        return Bar(value=row.two_node_bar, explanation=said, source=row.source)
+    return _line_rate_bar(shape, rails, row, table)
+
+
+def _rack_bar(shape: str, row: BarRow) -> Bar:
+    if row.rack_bar is None:
+        raise BarUnknownError(
+            f"{shape} may use NVLink between nodes, for which no bar is published; measure with NCCL_MNNVL_ENABLE=0"
+        )
+    said = f"{row.rack_bar} GB/s for one rack of {shape} over multi-node NVLink, not over the rails"
+    return Bar(value=row.rack_bar, explanation=said, source=row.source)
+
+
+def _line_rate_bar(shape: Shape, rails: int, row: BarRow | None, table: BarTable) -> Bar:
+    published = row.gbps if row is not None and row.gbps is not None and row.nics == shape.rails else None
+    gbps = shape.nic_speed_gbps or published
+    if gbps is None:
+        raise BarUnknownError(f"the line rate of the RDMA NICs of {shape.name} is not published")
+    if not rails:
+        raise BarUnknownError(f"{shape.name} has no RDMA NICs")
+    limit, share = line_rate(rails, gbps), table.percent
+    derived = rails * gbps * share.bar // 800
+    said = f"{rails} NICs x {gbps} Gb/s / 8 = {limit:g} GB/s; {share.bar} % of it, rounded down, is {derived} GB/s"
+    value, source = derived, shape.source
+    if row is not None and published == gbps:
+        source = row.source
+        if row.bar is not None and rails == row.nics:
+            value = row.bar
+            said += f"; the bar is {value} GB/s: {row.reason}"
+        elif row.reason is not None and row.bar is None:
+            said += f" ({row.reason})"
+    good = rails * gbps * share.good / 800
+    return Bar(value=value, limit=limit, good=good, ring_or_nodes=table.tree_nodes, explanation=said, source=source)

@@ -1,0 +1,65 @@
+"""What the verdict says; also the form of `fabric verdict --json`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from pydantic import Field
+
+from fabric.model import FrozenModel
+from fabric.nccl.busbw import Bar
+from fabric.rules import Severity, rules
+
+
+class Reason(FrozenModel):
+    """One reason against a result (error), or a remark on it (warning). `where` names a node, rail, pair or size."""
+
+    id: str = Field(description="rule; `python -m fabric explain ID` says more")
+    severity: Severity
+    where: str
+    message: str
+    remedy: str
+
+
+class Verdict(FrozenModel):
+    """The verdict on one run. `measured` is the judged bus bandwidth in GB/s; null where there is none.
+
+    `nodes` and `ranks` are what the file shows; `bar` is null where the run ended before one could be chosen.
+    """
+
+    schema_version: Literal["v1"] = "v1"
+    passed: bool
+    bar: Bar | None
+    measured: float | None
+    size: int | None = Field(description="bytes of the judged row")
+    nodes: tuple[str, ...]
+    ranks: int
+    reasons: tuple[Reason, ...]
+
+
+def finding(rule: str, where: str, message: str, remedy: str) -> Reason:
+    """A reason of a rule in the book; its severity is the rule's.
+
+    Raises:
+        KeyError: no rule has that id.
+    """
+    return Reason(id=rule, severity=rules()[rule].severity, where=where, message=message, remedy=remedy)
+
+
+def shown(text: str) -> str:
+    """A text of the file: plain ASCII, on one line, and no longer than a person reads."""
+    return ascii(text if len(text) <= 60 else f"{text[:57]}...")[1:-1]
+
+
+def verdict_lines(verdict: Verdict) -> Iterator[str]:
+    """The verdict for people: the bar and its source, what was measured, then each reason with its remedy."""
+    if verdict.bar is not None:
+        yield f"bar: {verdict.bar.explanation} (source: {verdict.bar.source})"
+    if verdict.measured is not None:
+        run = f"{len(verdict.nodes)} nodes, {verdict.ranks} ranks, {verdict.size} bytes"
+        yield f"measured: {verdict.measured:.2f} GB/s ({run})"
+    for reason in verdict.reasons:
+        yield f"{reason.severity} {reason.id}: {reason.where}: {reason.message}"
+        yield f"    -> {reason.remedy}"
+    yield "passed" if verdict.passed else "failed"

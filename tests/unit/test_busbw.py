@@ -1,0 +1,129 @@
+"""Bus bandwidth: the formula per operation, and the bars that follow from line rates."""
+
+from __future__ import annotations
+
+import pytest
+
+from fabric.catalog import Gpus, Nic, NicModel, Shape, catalog
+from fabric.nccl.busbw import Bar, BarUnknownError, Operation, bar_table, bus_factor, line_rate, shape_bar
+
+
+def bar_of(
+    name: str, *, nodes: int = 2, ring: bool = True, nvlink: bool | None = None, rails: int | None = None
+) -> Bar:
+    shape = catalog().find(name)
+    assert shape is not None
+    used = shape.rails if rails is None else rails
+    return shape_bar(shape, used, nodes=nodes, ring=ring, nvlink=nvlink, operation=Operation.ALL_REDUCE)
+
+
+def own_shape(nics: int, gbps: int | None) -> Shape:
+    """A shape as a stack file may describe it."""
+    return Shape(
+        name="own",
+        provider="inline",
+        gpus=Gpus(vendor="nvidia", count=8),
+        nic_model=NicModel(link_type="ether"),
+        nics=(Nic(),) * nics,
+        nic_speed_gbps=gbps,
+        source="the stack file",
+    )
+
+
+@pytest.mark.parametrize(
+    ("operation", "ranks", "factor"),
+    [
+        (Operation.ALL_REDUCE, 2, 1.0),
+        (Operation.ALL_REDUCE, 16, 1.875),
+        (Operation.ALL_GATHER, 16, 0.9375),
+        (Operation.REDUCE_SCATTER, 16, 0.9375),
+        (Operation.ALL_TO_ALL, 4, 0.75),
+    ],
+)
+def test_the_factor_follows_operation_and_ranks(operation: Operation, ranks: int, factor: float) -> None:
+    assert bus_factor(operation, ranks) == factor
+
+
+def test_the_factor_is_that_of_the_oke_guides_healthy_run() -> None:
+    assert round(96.03 * bus_factor(Operation.ALL_REDUCE, 16), 2) == 180.06
+
+
+@pytest.mark.parametrize(
+    ("nics", "gbps", "limit", "bar"),
+    [
+        (4, 100, 50, 46),
+        (8, 100, 100, 92),
+        (16, 100, 200, 184),
+        (8, 200, 200, 184),
+        (8, 400, 400, 368),
+        (16, 200, 400, 368),
+        (4, 400, 200, 184),
+        (8, 800, 800, 736),
+        (16, 400, 800, 736),
+    ],
+)
+def test_line_rate_and_bar_follow_from_the_nics_of_a_node(nics: int, gbps: int, limit: float, bar: float) -> None:
+    shape = own_shape(nics, gbps)
+    derived = shape_bar(shape, nics, nodes=2, ring=True, nvlink=None, operation=Operation.ALL_REDUCE)
+
+    assert (line_rate(nics, gbps), derived.limit, derived.value) == (limit, limit, bar)
+
+
+@pytest.mark.parametrize(
+    ("shape", "bar"),
+    [
+        *((name, 180) for name in ("BM.GPU4.8", "BM.GPU.B4.8", "BM.GPU.A100-v2.8")),
+        *((name, 368) for name in ("BM.GPU.H100.8", "BM.GPU.H200.8", "BM.GPU.B200.8")),
+        *((name, 736) for name in ("BM.GPU.B300.8", "gpu-b300x8-2304gb-fabric-contracted")),
+        ("gpu-b300x8-2304gb-lc-fabric-contracted", 736),
+        *((name, 820) for name in ("BM.GPU.GB200-v3.4", "BM.GPU.GB300.4")),
+        *((name, 350) for name in ("BM.GPU.MI300X.8", "BM.GPU.MI355X.8")),
+        *((name, 368) for name in ("gpu-h100x8-640gb-contracted", "gpu-h200x8-1128gb-fabric-contracted")),
+    ],
+)
+def test_a_shape_with_published_figures_has_its_bar(shape: str, bar: float) -> None:
+    assert bar_of(shape).value == bar
+
+
+def test_the_a100_bar_says_what_the_line_rate_gives_and_why_less_is_accepted() -> None:
+    assert bar_of("BM.GPU4.8").explanation.startswith(
+        "16 NICs x 100 Gb/s / 8 = 200 GB/s; 92 % of it, rounded down, is 184 GB/s; the bar is 180 GB/s: 90 %"
+    )
+
+
+@pytest.mark.parametrize("shape", ["BM.GPU.H100.8", "BM.GPU.H200.8", "BM.GPU.B200.8"])
+def test_two_nodes_with_a_free_algorithm_have_a_bar_of_their_own(shape: str) -> None:
+    assert [bar_of(shape, nodes=nodes, ring=False).value for nodes in (2, 4)] == [440, 368]
+
+
+def test_the_rails_of_a_rack_with_nvlink_between_nodes_are_judged_only_with_it_turned_off() -> None:
+    assert bar_of("BM.GPU.GB300.4", nvlink=False).value == 368
+
+
+@pytest.mark.parametrize("rails", [1, 4, 8])
+def test_fewer_rails_than_nics_lower_the_bar_in_proportion(rails: int) -> None:
+    assert bar_of("BM.GPU.H100.8", rails=rails).value == rails * 200 * 92 // 800
+
+
+def test_the_speed_in_a_stack_file_counts_for_a_shape_of_its_own() -> None:
+    shape = own_shape(2, 200)
+
+    assert shape_bar(shape, 2, nodes=4, ring=False, nvlink=None, operation=Operation.ALL_GATHER).value == 46
+
+
+def test_no_bar_without_a_line_rate() -> None:
+    with pytest.raises(BarUnknownError, match="line rate"):
+        shape_bar(own_shape(8, None), 8, nodes=2, ring=True, nvlink=None, operation=Operation.ALL_REDUCE)
+
+
+def test_no_bar_for_all_to_all() -> None:
+    with pytest.raises(BarUnknownError, match="alltoall"):
+        shape_bar(own_shape(8, 400), 8, nodes=2, ring=True, nvlink=None, operation=Operation.ALL_TO_ALL)
+
+
+def test_every_row_is_of_a_shape_with_that_many_nics() -> None:
+    for name, row in bar_table().shapes.items():
+        shape = catalog().find(name)
+        assert shape is not None
+        assert row.nics in (None, shape.rails), name
+        assert row.gbps is None or shape.nic_speed_gbps in (None, row.gbps), name
