@@ -35,7 +35,7 @@ class Standing(NamedTuple):
 
 def once_waited(
     cluster: ClusterHandle,
-    resources: Sequence[pulumi.Resource],
+    resources: Sequence[pulumi.Input[pulumi.Resource]],
     wait: Callable[[str], Awaitable[None]],
 ) -> tuple[pulumi.Input[pulumi.Resource], ...]:
     """The resources, known once all of them are applied and the wait, which is given the kubeconfig, is over.
@@ -47,12 +47,18 @@ def once_waited(
 
     async def waited(values: list[Any]) -> list[pulumi.Resource]:
         await wait(values[0])
-        return list(resources)
+        return values[1:]
 
     # A kubeconfig is secret, and a resource that depends on one need not be.
-    applied: pulumi.Output[list[Any]] = pulumi.Output.all(cluster.kubeconfig, *(entry.urn for entry in resources))
+    applied: pulumi.Output[list[Any]] = pulumi.Output.all(cluster.kubeconfig, *(_applied(entry) for entry in resources))
     over: pulumi.Output[list[pulumi.Resource]] = pulumi.Output.unsecret(applied.apply(waited))
     return tuple(over[place] for place in range(len(resources)))
+
+
+def _applied(resource: pulumi.Input[pulumi.Resource]) -> pulumi.Output[pulumi.Resource]:
+    """A resource, known once it is applied."""
+    known: pulumi.Output[pulumi.Resource] = pulumi.Output.from_input(resource)
+    return known.apply(lambda entry: entry.urn.apply(lambda _: entry))
 
 
 async def wait_for_nodes(look: Callable[[], Standing], aim: str, seconds: int, say: Callable[[str], None]) -> None:

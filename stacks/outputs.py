@@ -16,13 +16,15 @@ class StackOutputs:
     """What training jobs and other stacks read.
 
     `fabric` is the contract (JSON Schema: `python -m fabric schema contract`); `address_plan` is the address plan with
-    its proof; `kubeconfig` is secret.
+    its proof; `kubeconfig` is secret. `access` is the command that leads to a cluster without a public address, where
+    the stack makes a way in.
     """
 
     fabric: dict[str, JsonValue]
     address_plan: dict[str, JsonValue]
     cluster_id: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
+    access: pulumi.Output[str] | None = None
 
     def export(self) -> None:
         """Make them the running stack's outputs."""
@@ -30,6 +32,8 @@ class StackOutputs:
         pulumi.export("addressPlan", self.address_plan)
         pulumi.export("clusterId", self.cluster_id)
         pulumi.export("kubeconfig", self.kubeconfig)
+        if self.access is not None:
+            pulumi.export("access", self.access)
 
 
 def stack_outputs(plan: Plan, cluster: ClusterHandle) -> StackOutputs:
@@ -39,4 +43,5 @@ def stack_outputs(plan: Plan, cluster: ClusterHandle) -> StackOutputs:
         address_plan=plan.addresses.model_dump(mode="json", by_alias=True, exclude_none=True),
         cluster_id=cluster.cluster_id,
         kubeconfig=cluster.kubeconfig,
+        access=cluster.access,
     )

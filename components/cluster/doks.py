@@ -8,9 +8,9 @@ from typing import Any
 
 import pulumi
 import pulumi_digitalocean as digitalocean
-import yaml
 
 from components.cluster.handle import ClusterHandle, kubernetes_provider
+from components.cluster.kubeconfig import asks_command, kubeconfig_text
 from fabric.plan.clouds.doks import DoksResources, PlannedDoksCluster, PlannedDoksPool
 
 _VARIABLES = ("DIGITALOCEAN_TOKEN", "DIGITALOCEAN_ACCESS_TOKEN")
@@ -226,7 +226,7 @@ def _kubeconfig(
 
     def text(values: Mapping[str, Any]) -> str:
         user = _doctl(values["id"]) if mode == "exec" else {"token": values["token"]}
-        return _kubeconfig_text(context, values["endpoint"], values["authority"], user)
+        return kubeconfig_text(context, values["endpoint"], values["authority"], user)
 
     authority = cluster.kube_configs.apply(lambda configs: configs[0].cluster_ca_certificate or "")
     known = pulumi.Output.all(id=cluster.id, endpoint=cluster.endpoint, authority=authority, token=token)
@@ -235,21 +235,7 @@ def _kubeconfig(
 
 def _doctl(cluster: str) -> dict[str, Any]:
     arguments = ["kubernetes", "cluster", "kubeconfig", "exec-credential", "--version=v1beta1", cluster]
-    return {"exec": {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "doctl", "args": arguments}}
-
-
-def _kubeconfig_text(name: str, server: str, authority: str, user: Mapping[str, Any]) -> str:
-    """A kubeconfig with one cluster, whose authority's certificate comes in Base64."""
-    return yaml.safe_dump(
-        {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": name,
-            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-            "clusters": [{"name": name, "cluster": {"server": server, "certificate-authority-data": authority}}],
-            "users": [{"name": name, "user": dict(user)}],
-        }
-    )
+    return asks_command("doctl", arguments)
 
 
 def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -24,14 +25,15 @@ class ClusterHandle:
 
     `kubeconfig` is secret, and `context` the one of its contexts that is meant; `cluster_id` is the cluster's own
     identity, never a constant. `nodes` are the GPU nodes' pools where the stack makes them: what runs on those nodes,
-    or looks at them, comes after.
+    or looks at them, comes after. `access` is the command that leads in, where there is one.
     """
 
     provider: ClusterProvider
     cluster_id: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
     context: str | None
-    nodes: tuple[pulumi.Resource, ...] = ()
+    nodes: tuple[pulumi.Input[pulumi.Resource], ...] = ()
+    access: pulumi.Output[str] | None = None
 
 
 def kubernetes_provider(
@@ -41,18 +43,19 @@ def kubernetes_provider(
     cluster_id: pulumi.Output[str],
     parent: pulumi.Resource,
     gone_with: pulumi.Resource | None = None,
+    after: Sequence[pulumi.Resource] = (),
 ) -> ClusterProvider:
     """The stack's one Kubernetes provider.
 
     With the cluster's own id as identifier, renewed credentials update it in place, and another cluster replaces
-    what lies on it.
+    what lies on it. All of that comes `after` these.
     """
     provider = ClusterProvider(
         name,
         kubeconfig=kubeconfig,
         context=context,
         cluster_identifier=cluster_id,
-        opts=pulumi.ResourceOptions(parent=parent),
+        opts=pulumi.ResourceOptions(parent=parent, depends_on=list(after)),
     )
     provider.gone_with = gone_with
     return provider

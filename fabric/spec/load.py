@@ -24,7 +24,11 @@ from fabric.spec.suggestion import nearest
 SECTIONS = tuple(name for name in StackSpec.model_fields if name != "name")
 
 # Where a stack file names secret keys of its own.
-_SECRET_NAMES = (("cluster", "kubeconfigSecret"), ("software", "spiderpool", "tls", "secret"))
+_SECRET_NAMES = (
+    ("cluster", "kubeconfigSecret"),
+    ("cluster", "kubeconfig", "tokenSecret"),
+    ("software", "spiderpool", "tls", "secret"),
+)
 
 
 class StackDocument(FrozenModel):

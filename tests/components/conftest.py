@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from programs import DOKS, STACKS, run_program, stack_config
+from programs import DOKS, OKE, STACKS, run_program, stack_config
 from recording import Recording
 from stub_cluster import KUBECONFIG
 
@@ -39,7 +39,7 @@ def stack(request: pytest.FixtureRequest, recorded: Callable[[str], Recording]) 
     return recorded(request.param)
 
 
-@pytest.fixture(scope="session", params=sorted(set(STACKS) - set(DOKS)))
+@pytest.fixture(scope="session", params=sorted(set(STACKS) - {*DOKS, *OKE}))
 def on_existing(request: pytest.FixtureRequest, recorded: Callable[[str], Recording]) -> Recording:
     """Each committed stack on a cluster that exists, in turn."""
     return recorded(request.param)
@@ -48,6 +48,12 @@ def on_existing(request: pytest.FixtureRequest, recorded: Callable[[str], Record
 @pytest.fixture(scope="session", params=DOKS)
 def on_doks(request: pytest.FixtureRequest, recorded: Callable[[str], Recording]) -> Recording:
     """Each committed stack on a cluster that DigitalOcean makes, in turn."""
+    return recorded(request.param)
+
+
+@pytest.fixture(scope="session", params=OKE)
+def on_oke(request: pytest.FixtureRequest, recorded: Callable[[str], Recording]) -> Recording:
+    """Each committed stack on a cluster that Oracle makes, in turn."""
     return recorded(request.param)
 
 

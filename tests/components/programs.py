@@ -10,9 +10,10 @@ from typing import Any
 from unittest.mock import patch
 
 import yaml
-from recording import Recording, record
+from recording import AUTHORITY, Recording, record
 
 from fabric.plan import PlannedCapacity, PlannedWait
+from fabric.plan.clouds.oke import PlannedConstruct
 
 ROOT = Path(__file__).parents[2]
 _FOUND = [
@@ -25,8 +26,26 @@ STACKS = {
     if path.suffix == ".yaml" and path.name != "Pulumi.yaml"
 }
 DOKS = sorted(name for name in STACKS if name.startswith("doks-"))
+OKE = sorted(name for name in STACKS if name.startswith("oke-") and name != "oke-guide")
 API_TOKEN = "the-token-of-the-account"
-VERSIONS = {"getKubernetesVersions": {"latestVersion": "1.36.1-do.7", "validVersions": ["1.36.1-do.7", "1.36.1-do.0"]}}
+TENANCY = "ocid1.tenancy.oc1..aaaaaaaaaccount"
+# What the clouds say to the program's questions.
+ANSWERS: dict[str, dict[str, Any]] = {
+    "getKubernetesVersions": {"latestVersion": "1.36.1-do.7", "validVersions": ["1.36.1-do.7", "1.36.1-do.0"]},
+    "getServices": {
+        "services": [{"id": "ocid1.service.oc1.iad.all", "cidrBlock": "all-iad-services-in-oracle-services-network"}]
+    },
+    "getAvailabilityDomains": {"availabilityDomains": [{"name": f"acct:REGION-AD-{number}"} for number in (1, 2, 3)]},
+    "getNodePoolOption": {
+        "sources": [
+            {"imageId": name, "sourceName": f"Oracle-Linux-8.10-{name}-0-OKE-1.34.1-1191"}
+            for name in ("2026.05.20", "2026.08.14", "Gen2-GPU-2026.08.14", "aarch64-2026.08.14", "2025.11.30")
+        ]
+    },
+    "getClusterKubeConfig": {
+        "content": f"clusters: [{{name: c, cluster: {{certificate-authority-data: {AUTHORITY}}}}}]"
+    },
+}
 
 Config = dict[str, dict[str, Any]]
 
@@ -50,22 +69,24 @@ def run_program(
     secrets: dict[str, str] | None = None,
     *,
     environment: dict[str, str] | None = None,
-    answers: Mapping[str, dict[str, Any]] = VERSIONS,
+    answers: Mapping[str, dict[str, Any]] = ANSWERS,
     recording: Recording | None = None,
     preview: bool = False,
 ) -> Recording:
     """The real program's composition, recorded; `secrets` are further keys of the engine's configuration.
 
-    The account's token is in the environment, unless another `environment` is given.
+    The accounts' token and tenancy are in the environment, unless another `environment` is given.
     """
     # Imported here: test collection need not pay for the SDK.
     from stacks.configuration import program_plan
     from stacks.gpu_cluster import gpu_cluster
 
-    others = {name: text for name, text in os.environ.items() if not name.startswith("DIGITALOCEAN_")}
-    account = {"DIGITALOCEAN_TOKEN": API_TOKEN} if environment is None else environment
+    others = {name: text for name, text in os.environ.items() if not name.startswith(("DIGITALOCEAN_", "TF_VAR_"))}
+    accounts = {"DIGITALOCEAN_TOKEN": API_TOKEN, "TF_VAR_tenancy_ocid": TENANCY}
+    account = accounts if environment is None else environment
     with (
         patch.dict(os.environ, {**others, **account}, clear=True),
+        patch("components.cluster.oke_nodes.looking", _all_joined),
         patch("components.node_states.looking", _all_in_sync),
         patch("components.rdma.capacity.looking", _all_offered),
     ):
@@ -77,6 +98,13 @@ def run_program(
             preview=preview,
             answers=answers,
         )
+
+
+def _all_joined(pool: PlannedConstruct, _kubeconfig: str, _context: str | None) -> Any:
+    """A cluster that all of a pool's machines have joined."""
+    from components.cluster.oke_nodes import Joined
+
+    return lambda: Joined({f"{pool.pool}-{node}": True for node in range(pool.nodes)})
 
 
 def _all_in_sync(wait: PlannedWait, _kubeconfig: str, _context: str | None) -> Any:

@@ -443,7 +443,7 @@ print(*sorted(name for name in sys.modules if name in ("pulumi_digitalocean", "p
 """
 
 
-@pytest.mark.parametrize(("stack", "imported"), [("doks-h200", ["pulumi_digitalocean"]), ("dev", [])])
+@pytest.mark.parametrize(("stack", "imported"), [("doks-h200", ["pulumi_digitalocean"]), ("oke-h100", []), ("dev", [])])
 def test_a_stack_imports_its_own_clouds_sdk_alone(kubeconfig: Path, stack: str, imported: list[str]) -> None:
     folders = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "components")]
     program = PROGRAM.format(folders=folders, stack=stack, kubeconfig=str(kubeconfig))

@@ -19,7 +19,7 @@ POLICY = ("v1alpha1:NicClusterPolicy", "v1alpha1:NicClusterPolicyPatch")
 NODE_POLICY, ROLL_OUT = "v1alpha1:NicNodePolicy", "apps/v1:DaemonSetPatch"
 SRIOV_POOL, SRIOV_POLICY = "v1:SriovNetworkPoolConfig", "v1:SriovNetworkNodePolicy"
 # IPPool or CIDRPool, by the layout.
-POOL = "Pool"
+POOL = ("IPPool", "CIDRPool")
 NETWORK = ("v1:NetworkAttachmentDefinition", "v1:SriovNetwork", "v1:SriovIBNetwork", "v2beta1:SpiderMultusConfig")
 CHAIN: list[tuple[str | tuple[str, ...], str | tuple[str, ...]]] = [
     (NAMESPACE, CHART),

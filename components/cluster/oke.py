@@ -1,0 +1,117 @@
+"""A cluster that Oracle runs, made from nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pulumi
+
+from components.cluster.handle import ClusterHandle, kubernetes_provider
+from components.cluster.kubeconfig import asks_command, kubeconfig_text
+from components.cluster.oke_lookups import tenancy_id
+from components.cluster.oke_nodes import when_joined
+from components.cluster.oke_provider import oracle_provider
+from components.cluster.oke_records import Providers, RecordedResources
+from components.cluster.oke_values import wire_value
+from fabric.plan.clouds.oke import OkeResources
+
+
+class OkeCluster(pulumi.ComponentResource):
+    """Makes what the plan has for Oracle: policies, network, cluster, CPU pool, add-ons, GPU machines, and ways in.
+
+    Must exist before: the compartment, and an account that may make all of it. Waits until each GPU pool's machines
+    have joined. Torn down in the opposite order, so that policies and rules outlive the nodes; what existed before
+    stays. Load balancers and volumes that the cluster made by itself must be deleted first.
+    """
+
+    handle: ClusterHandle
+
+    def __init__(self, name: str, planned: OkeResources, opts: pulumi.ResourceOptions | None = None) -> None:
+        # Without them nothing is registered.
+        tenancy = tenancy_id(planned.lookups)
+        token = _token(planned)
+        super().__init__("gpu-fabric:cluster:OkeCluster", name, None, opts)
+        made = RecordedResources(name, planned, _providers(name, planned, self), self, tenancy)
+        cluster = made[planned.cluster.logical_name]
+        kubeconfig = _kubeconfig(planned, made, token)
+        kubernetes = kubernetes_provider(
+            f"{name}-kubernetes",
+            kubeconfig,
+            None,
+            cluster.id,
+            self,
+            # A deletion that a protected resource ends must not have taken for gone what is still on the cluster.
+            gone_with=None if planned.protect else cluster,
+            # Charts wait for their pods, which run on its nodes.
+            after=(made[planned.system_pool.logical_name],),
+        )
+        command = planned.access.command
+        handle = ClusterHandle(
+            provider=kubernetes,
+            cluster_id=cluster.id,
+            kubeconfig=kubeconfig,
+            context=None,
+            access=None if command is None else pulumi.Output.from_input(wire_value(command, made.of)),
+        )
+        seconds = _seconds(planned)
+        joined = (
+            when_joined(pool, seconds, handle, [made[record.logical_name] for record in pool.records])
+            for pool in planned.pools
+        )
+        self.handle = replace(handle, nodes=tuple(node for pool in joined for node in pool))
+        self.register_outputs({"clusterId": cluster.id, "kubeconfig": kubeconfig})
+
+
+def _providers(name: str, planned: OkeResources, parent: pulumi.Resource) -> Providers:
+    """One for each region that something is made in."""
+    region = oracle_provider(f"{name}-oci", planned.region, parent)
+    if planned.home_region == planned.region or not any(record.in_home_region for record in planned.records):
+        return Providers(region, region)
+    return Providers(region, oracle_provider(f"{name}-oci-home", planned.home_region, parent))
+
+
+def _token(planned: OkeResources) -> pulumi.Output[str] | None:
+    """The service account's token, secret, where the stack has one.
+
+    Raises:
+        pulumi.RunError: the secret key that the stack file names is not there.
+    """
+    wanted = planned.kubeconfig
+    if wanted.mode != "token":
+        return None
+    assert wanted.token_secret is not None, "a token without its key was refused"
+    found = pulumi.Config().get_secret(wanted.token_secret)
+    if found is None:
+        raise pulumi.RunError(
+            f"the token of gpu-fabric:cluster.kubeconfig is not there: `pulumi config set --secret "
+            f"{wanted.token_secret}`. Before there is a cluster, write mode: exec"
+        )
+    return found
+
+
+def _kubeconfig(planned: OkeResources, made: RecordedResources, token: pulumi.Output[str] | None) -> pulumi.Output[str]:
+    """The kubeconfig of the planned mode, secret."""
+    wanted = planned.kubeconfig
+    context = f"oke-{planned.region}-{planned.name}"
+    known = pulumi.Output.all(
+        server=wire_value(wanted.server, made.of),
+        authority=made.of(wanted.authority),
+        command=pulumi.Output.all(*(wire_value(word, made.of) for word in wanted.command)),
+        token=token,
+    )
+
+    def text(values: Mapping[str, Any]) -> str:
+        command = values["command"]
+        user = asks_command(command[0], command[1:]) if command else {"token": values["token"]}
+        return kubeconfig_text(context, values["server"], values["authority"], user)
+
+    return pulumi.Output.secret(known.apply(text))
+
+
+def _seconds(planned: OkeResources) -> int:
+    """How long machines may take to join: as long as making them."""
+    minutes = planned.cluster.create_timeout
+    assert minutes is not None, "every cluster has a time limit"
+    return int(minutes.removesuffix("m")) * 60

@@ -1,0 +1,116 @@
+"""What is asked of Oracle while a cluster is made: domains, services, images, and the cluster's authority."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import pulumi
+import yaml
+
+from components.cluster.oke_values import References, function_token, plugin_version, value_at, wire_arguments
+from fabric.plan.clouds.oke import Lookup, Ref
+
+_TENANCY = "oci:tenancyOcid"
+_TENANCY_VARIABLE = "TF_VAR_tenancy_ocid"
+_ARM_SHAPE = re.compile(r"\.A\d\.|GB[23]00")
+_BUILD = re.compile(r"(\d{4}\.\d{2}\.\d{2})-\d+-OKE-[\d.]+-(\d+)")
+
+
+class Lookups:
+    """The plan's questions, each asked once, when something refers to it.
+
+    What a question refers to may not be there in a preview; nothing is asked then, and its answer is not known.
+    """
+
+    def __init__(
+        self, planned: Iterable[Lookup], provider: pulumi.ProviderResource, references: References, tenancy: str | None
+    ) -> None:
+        self._planned = {lookup.logical_name: lookup for lookup in planned}
+        self._provider = provider
+        self._references = references
+        self._tenancy = tenancy
+        self._answers: dict[str, pulumi.Output[Any]] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._planned
+
+    def output(self, ref: Ref, shape: str) -> pulumi.Input[Any]:
+        """One of a look-up's outputs; an image is one for a machine of this shape."""
+        lookup = self._planned[ref.ref]
+        if lookup.function == _TENANCY:
+            return self._tenancy
+        if lookup.logical_name not in self._answers:
+            self._answers[lookup.logical_name] = pulumi.runtime.invoke_output(
+                function_token(lookup.function),
+                wire_arguments(lookup.arguments, self._references),
+                pulumi.InvokeOutputOptions(provider=self._provider, version=plugin_version()),
+            )
+        found, output = _READERS[lookup.function], ref.output
+        return self._answers[lookup.logical_name].apply(lambda answer: found(answer, output, shape))
+
+
+def tenancy_id(lookups: Iterable[Lookup]) -> str | None:
+    """The tenancy's id where the plan leaves it to the provider's settings.
+
+    Raises:
+        pulumi.RunError: it is in none of them.
+    """
+    if all(lookup.function != _TENANCY for lookup in lookups):
+        return None
+    found = pulumi.Config("oci").get("tenancyOcid") or os.environ.get(_TENANCY_VARIABLE)
+    if not found:
+        raise pulumi.RunError(
+            f"the tenancy's id is not known, which machines need to join: `pulumi config set {_TENANCY} ID`, set the "
+            f"environment variable {_TENANCY_VARIABLE}, or write gpu-fabric:cluster.tenancyId"
+        )
+    return found
+
+
+def _service(answer: Mapping[str, Any], output: str, shape: str) -> str:
+    services = answer["services"]
+    if not services:
+        raise pulumi.RunError("Oracle names no services for a service gateway in this region")
+    return str(value_at(services[0], output))
+
+
+def _domain(answer: Mapping[str, Any], output: str, shape: str) -> str:
+    names = [str(domain["name"]) for domain in answer["availabilityDomains"]]
+    # AD-1 is no end of AD-11 with a letter before it.
+    found = next((name for name in names if name.endswith((f"-{output}", f":{output}"))), None)
+    if found is None:
+        raise pulumi.RunError(f"the region has no availability domain {output}; it has {', '.join(names)}")
+    return found
+
+
+def _image(answer: Mapping[str, Any], output: str, shape: str) -> str:
+    """The newest of Oracle's images: with GPU drivers or not, and for the shape's processors."""
+    sources: Sequence[Mapping[str, Any]] = answer["sources"]
+    gpu, arm = output == "image_for_gpus", _ARM_SHAPE.search(shape) is not None
+    fitting = {
+        build[1] + build[2].zfill(8) + name: str(source["imageId"])
+        for source in sources
+        if (build := _BUILD.search(name := str(source["sourceName"])))
+        if ("GPU" in name) == gpu and ("aarch64" in name) == arm
+    }
+    if not fitting:
+        key = "pools[].imageId" if gpu else "systemPool.imageId"
+        raise pulumi.RunError(
+            f"Oracle offers no node image for {shape} and this Kubernetes version; write gpu-fabric:cluster.{key}"
+        )
+    return fitting[max(fitting)]
+
+
+def _authority(answer: Mapping[str, Any], output: str, shape: str) -> str:
+    clusters = yaml.safe_load(answer["content"])["clusters"]
+    return str(clusters[0]["cluster"]["certificate-authority-data"])
+
+
+_READERS: dict[str, Callable[[Mapping[str, Any], str, str], str]] = {
+    "core.get_services": _service,
+    "identity.get_availability_domains": _domain,
+    "containerengine.get_node_pool_option": _image,
+    "containerengine.get_cluster_kube_config": _authority,
+}

@@ -1,0 +1,87 @@
+"""Waiting for the machines of a pool to join: Oracle calls those that join by themselves running long before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pulumi
+
+from components.cluster.handle import ClusterHandle
+from components.cluster_api import RequestError
+from components.waiting import NodesError, Standing, api_of, nodes_with, once_waited, wait_for_nodes
+from fabric.plan.clouds.oke import PlannedConstruct
+
+
+class Joined(NamedTuple):
+    """The pool's nodes at one moment, and whether each is ready. `problem` says why nothing was seen."""
+
+    ready: Mapping[str, bool]
+    problem: str = ""
+
+
+Look = Callable[[], Joined]
+
+
+def when_joined(
+    pool: PlannedConstruct, seconds: int, cluster: ClusterHandle, machines: Sequence[pulumi.Resource]
+) -> tuple[pulumi.Input[pulumi.Resource], ...]:
+    """What holds a pool's machines, known once as many nodes as it should have are ready.
+
+    A preview waits for nothing. The run ends with an error that says how many there are where the time is over.
+    """
+
+    async def waited(kubeconfig: str) -> None:
+        await wait_until_joined(pool, seconds, looking(pool, kubeconfig, cluster.context), pulumi.log.info)
+
+    return once_waited(cluster, machines, waited)
+
+
+async def wait_until_joined(pool: PlannedConstruct, seconds: int, look: Look, say: Callable[[str], None]) -> None:
+    """Look again and again until all nodes of a pool are ready.
+
+    Raises:
+        NodesError: naming the pool, how many joined, each that is not ready, and what to look at.
+    """
+    try:
+        await wait_for_nodes(lambda: _standing(pool, look()), f"of pool {pool.pool} are ready", seconds, say)
+    except NodesError as error:
+        raise NodesError(f"{error}\n{_advice(pool)}") from None
+
+
+def looking(pool: PlannedConstruct, kubeconfig: str, context: str | None) -> Look:
+    """How to look at the cluster of a kubeconfig."""
+    api = api_of(kubeconfig, context)
+
+    def look() -> Joined:
+        try:
+            return Joined({name: _is_ready(node) for name, node in nodes_with(api, pool.node_labels).items()})
+        except RequestError as error:
+            return Joined({}, f"pool {pool.pool}: the cluster gives no answer: {error}")
+
+    return look
+
+
+def _standing(pool: PlannedConstruct, seen: Joined) -> Standing:
+    found = len(seen.ready)
+    few = f"pool {pool.pool}: {found} of {pool.nodes} nodes have joined the cluster" if found < pool.nodes else ""
+    lacks = {node: "it has joined, but is not ready" for node, ready in seen.ready.items() if not ready}
+    return Standing(found, lacks, missing=seen.problem or few)
+
+
+def _is_ready(node: Mapping[str, Any]) -> bool:
+    conditions = node.get("status", {}).get("conditions", [])
+    return any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
+
+
+def _advice(pool: PlannedConstruct) -> str:
+    common = (
+        "security rules that keep nodes and API server apart, an image that does not start on "
+        f"{pool.shape} or lacks this Kubernetes version"
+    )
+    if not pool.self_managed:
+        return f"What may keep nodes of {pool.pool} out: too few machines to be had, {common}."
+    return (
+        f"What may keep machines of {pool.pool} out although they run: no policy that lets their dynamic group "
+        f"CLUSTER_JOIN in the compartment, {common}, or metadata without the API server's address and authority."
+    )
