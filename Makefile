@@ -8,7 +8,7 @@ TRIED  := $(if $(SANDBOX),--sandbox)
 READY  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview destroy outputs plan status test test-fast lint docs bench
+.PHONY: help setup up preview refresh destroy outputs plan status test test-fast lint docs bench
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ up: setup ## start the sandbox if the stack needs it, and bring the stack up
 preview: setup ## show what `up` would change
 	@$(PY) -m sandbox up -s $(STACK) $(TRIED)
 	@$(PY) -m sandbox pulumi preview -s $(STACK) $(TRIED)
+
+refresh: setup ## read everything anew that the stack made; renews a kubeconfig that has expired
+	@$(PY) -m sandbox up -s $(STACK) $(TRIED)
+	@$(PY) -m sandbox pulumi refresh -s $(STACK) $(TRIED)
 
 destroy: setup ## take the stack down; for a sandbox stack, the sandbox's processes too
 	@$(PY) -m sandbox pulumi destroy -s $(STACK) $(TRIED)

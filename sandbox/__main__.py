@@ -42,6 +42,7 @@ class Verb(StrEnum):
 
     UP = "up"
     PREVIEW = "preview"
+    REFRESH = "refresh"
     DESTROY = "destroy"
     OUTPUTS = "outputs"
 
@@ -193,7 +194,7 @@ def pulumi(
     _announce(place, home)
     if not is_sandbox_stack(place, home):
         wishes = {"--json": as_json or verb is Verb.OUTPUTS, "--show-secrets": show_secrets and verb is Verb.OUTPUTS}
-        wishes["--yes"] = yes and verb in (Verb.UP, Verb.DESTROY)
+        wishes["--yes"] = yes and verb in (Verb.UP, Verb.REFRESH, Verb.DESTROY)
         chosen = [option for option, wanted in wishes.items() if wanted]
         raise typer.Exit(run_elsewhere(verb.value, place, home.bin if home.bin.exists() else None, chosen, say))
     engine = SandboxEngine(home, ensure(None, _progress()), say)
@@ -203,6 +204,8 @@ def pulumi(
         raise typer.Exit(engine.up(place, as_json=as_json))
     elif verb is Verb.PREVIEW:
         raise typer.Exit(engine.preview(place, as_json=as_json))
+    elif verb is Verb.REFRESH:
+        raise typer.Exit(engine.refresh(place))
     else:
         raise typer.Exit(engine.destroy(place))
 

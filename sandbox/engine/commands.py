@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sandbox.cloud.clusters import ControlPlanes
+from sandbox.cloud.oci.nodes import remember_image
 from sandbox.engine.losses import RECORDING, told_afterwards
 from sandbox.engine.recovery import recover
 from sandbox.engine.run import Runs
@@ -85,6 +86,8 @@ class SandboxEngine:
         """Create or update the stack, then print its summary; gives the exit status."""
         self._require_clusters(stack)
         with self._owned():
+            if stack.spec.cluster.provider == "oke":
+                remember_image(self.home, stack.spec)
             options = self._options(stack)
             self._create(stack)
             arguments = ["up", "--yes", "--skip-preview", "--suppress-outputs", *options]
@@ -101,6 +104,14 @@ class SandboxEngine:
             arguments = ["preview", "--suppress-outputs", *options, *(["--json"] if as_json else [])]
             with told_afterwards("preview", self.say) as recording:
                 return _status(self.runs.run([*arguments, *recording], project_root()).status)
+
+    def refresh(self, stack: Stack) -> int:
+        """Read everything anew that the stack knows of, and take it over into its state."""
+        self._require_clusters(stack)
+        with self._owned():
+            options = self._options(stack)
+            self._create(stack)
+            return _status(self.runs.run(["refresh", "--yes", "--skip-preview", *options], project_root()).status)
 
     def destroy(self, stack: Stack) -> int:
         """Delete everything the stack created, then its state."""

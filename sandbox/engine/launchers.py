@@ -10,7 +10,9 @@ from pathlib import Path
 from sandbox.home import project_root, write_private
 
 # Provider -> the Python package of its SDK. The engine asks for a plug-in of the package's version.
-_PROVIDERS = {"digitalocean": "pulumi-digitalocean"}
+_PROVIDERS = {"digitalocean": "pulumi-digitalocean", "oci": "pulumi-oci"}
+# A cloud's command line -> the module that stands in for it.
+_COMMANDS = {"doctl": "sandbox.cloud.doctl", "oci": "sandbox.cloud.oci.command"}
 
 
 def place_clouds(engine_home: Path, programs: Path) -> None:
@@ -18,7 +20,8 @@ def place_clouds(engine_home: Path, programs: Path) -> None:
     for provider, package in _PROVIDERS.items():
         folder = engine_home / "plugins" / f"resource-{provider}-v{metadata.version(package)}"
         _place(folder / f"pulumi-resource-{provider}", "sandbox.cloud", provider)
-    _place(programs / "doctl", "sandbox.cloud.doctl")
+    for command, module in _COMMANDS.items():
+        _place(programs / command, module)
 
 
 def _place(program: Path, module: str, *arguments: str) -> None:

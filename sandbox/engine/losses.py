@@ -14,11 +14,21 @@ RECORDING = {"PULUMI_DEBUG_COMMANDS": "true"}
 
 Inputs = Mapping[str, Any]
 
-_CLUSTER = "digitalocean:index/kubernetesCluster:KubernetesCluster"
-_POOL = "digitalocean:index/kubernetesNodePool:KubernetesNodePool"
-_VPC = "digitalocean:index/vpc:Vpc"
-# In the order in which they are told: what holds the rest first.
-_TOLD = (_VPC, _CLUSTER, _POOL)
+# By kind: what it is called, where its inputs have name, number of machines and machine type. In the order in which
+# they are told: what holds the rest first.
+_TOLD: dict[str, tuple[str, str, str, str]] = {
+    "digitalocean:index/vpc:Vpc": ("VPC", "name", "", ""),
+    "oci:Core/vcn:Vcn": ("VCN", "displayName", "", ""),
+    "digitalocean:index/kubernetesCluster:KubernetesCluster": ("cluster", "name", "", ""),
+    "oci:ContainerEngine/cluster:Cluster": ("cluster", "name", "", ""),
+    "digitalocean:index/kubernetesNodePool:KubernetesNodePool": ("pool", "name", "nodeCount", "size"),
+    "oci:ContainerEngine/nodePool:NodePool": ("pool", "name", "nodeConfigDetails.size", "nodeShape"),
+    "oci:Core/clusterNetwork:ClusterNetwork": ("cluster network", "displayName", "instancePools.0.size", ""),
+    "oci:Core/instancePool:InstancePool": ("pool", "displayName", "size", ""),
+    "oci:Core/computeGpuMemoryCluster:ComputeGpuMemoryCluster": ("memory cluster", "displayName", "size", ""),
+    "oci:Core/computeCluster:ComputeCluster": ("compute cluster", "displayName", "", ""),
+    "oci:Core/instance:Instance": ("machine", "displayName", "", "shape"),
+}
 
 
 class Loss(NamedTuple):
@@ -60,7 +70,7 @@ def losses(events: Iterable[str]) -> list[Loss]:
             inputs = (step.get("old") or {}).get("inputs") or {}
             anew = step["op"] == "replace"
             found[step["urn"]] = Loss(step["type"], inputs, anew, tuple(step.get("keys") or ()) if anew else ())
-    return sorted(found.values(), key=lambda loss: (_TOLD.index(loss.kind), str(loss)))
+    return sorted(found.values(), key=lambda loss: (list(_TOLD).index(loss.kind), str(loss)))
 
 
 def told(lost: list[Loss]) -> str:
@@ -76,13 +86,14 @@ def _steps(events: Iterable[str]) -> Iterator[Mapping[str, Any]]:
 
 
 def _what(kind: str, inputs: Inputs) -> str:
-    name = inputs.get("name", "")
-    if kind == _POOL:
-        size, nodes = str(inputs.get("size", "")), int(inputs.get("nodeCount") or 0)
-        return f"pool {name}, {nodes} nodes of {size}{_gpus(size, nodes)}"
-    if kind == _CLUSTER:
-        return f"cluster {name}, all of its nodes and everything that runs there"
-    return f"VPC {name}, and what lies in it"
+    word, name, number, machine = _TOLD[kind]
+    text = f"{word} {_at(inputs, name) or ''}".rstrip()
+    size, nodes = _at(inputs, machine), _at(inputs, number)
+    if nodes is not None:
+        text += f", {int(nodes)} nodes" + (f" of {size}{_gpus(str(size), int(nodes))}" if size else "")
+    elif size:
+        text += f", {size}{_gpus(str(size), 1)}"
+    return f"{text}, all of its nodes and everything that runs there" if word == "cluster" else text
 
 
 def _gpus(size: str, nodes: int) -> str:
@@ -90,3 +101,14 @@ def _gpus(size: str, nodes: int) -> str:
 
     shape = catalog().find(size)
     return f" with {nodes * shape.gpus.count} GPUs" if shape is not None else ""
+
+
+def _at(inputs: Inputs, path: str) -> Any:
+    """What lies at a dotted path, whose numbers are places in lists; None where nothing does."""
+    here: Any = inputs
+    for step in path.split("."):
+        if isinstance(here, list) and step.isdigit() and int(step) < len(here):
+            here = here[int(step)]
+        else:
+            here = here.get(step) if isinstance(here, Mapping) else None
+    return here

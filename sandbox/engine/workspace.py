@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from sandbox.cloud.account import account_token
+from sandbox.cloud.oci.credentials import environment as oracle_account
 from sandbox.engine.launchers import place_clouds
 from sandbox.engine.losses import RECORDING
 from sandbox.home import HOME_VARIABLE, SandboxHome, default_home, project_root, write_private
@@ -105,10 +106,11 @@ class Workspace:
         return {
             **kept,
             "PATH": os.pathsep.join(path),
-            # the simulated clouds look here for what they know, and take this account's token only
+            # the simulated clouds look here for what they know, and take these accounts only
             HOME_VARIABLE: str(self.home.root),
             "DIGITALOCEAN_TOKEN": token,
             "DIGITALOCEAN_ACCESS_TOKEN": token,
+            **oracle_account(self.home),
             "PULUMI_HOME": str(self.engine_home),
             "PULUMI_BACKEND_URL": f"file://{self.backend}",
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.passphrase),

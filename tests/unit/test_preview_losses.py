@@ -45,6 +45,22 @@ def test_what_is_made_anew_with_its_cluster_alone_says_so() -> None:
     assert str(loss).endswith("16 GPUs: made anew with what it lies in")
 
 
+def test_oracles_machines_are_told_where_their_construct_keeps_them() -> None:
+    network = {"name": "-", "displayName": "gpu", "instancePools": [{"size": 4}]}
+    managed = {"name": "gpu", "nodeShape": "BM.GPU.H200.8", "nodeConfigDetails": {"size": 3}}
+    steps = [
+        event("replace", "oci:Core/clusterNetwork:ClusterNetwork", network, ["placementConfiguration"]),
+        event("delete", "oci:ContainerEngine/nodePool:NodePool", managed),
+        event("delete", "oci:Core/instance:Instance", {"name": "-", "displayName": "a", "shape": "BM.GPU.H100.8"}),
+    ]
+
+    assert [str(loss) for loss in losses(steps)] == [
+        "pool gpu, 3 nodes of BM.GPU.H200.8 with 24 GPUs: deleted",
+        "cluster network gpu, 4 nodes: made anew, since placementConfiguration cannot change in place",
+        "machine a, BM.GPU.H100.8 with 8 GPUs: deleted",
+    ]
+
+
 @pytest.mark.parametrize("op", ["create", "update", "same", "refresh"])
 def test_what_stays_is_no_loss(op: str) -> None:
     assert losses([event(op, POOL, H200), json.dumps({"summaryEvent": {}})]) == []

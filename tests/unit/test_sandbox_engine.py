@@ -379,9 +379,12 @@ def test_only_a_crashed_plug_in_makes_a_run_start_once_more(
 
 @pytest.mark.parametrize("command", [["up"], ["pulumi", "up"], ["pulumi", "preview"]])
 def test_a_stack_that_this_version_can_only_plan_is_refused_before_anything_starts(
-    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("sandbox.__main__.project_root", lambda: project_root() / "tests" / "stacks")
+    document = yaml.safe_load((project_root() / "Pulumi.oke-h100.yaml").read_text())
+    document["config"]["gpu-fabric:fabric"]["model"] = "macvlan"
+    (tmp_path / "Pulumi.oke-h100.yaml").write_text(yaml.safe_dump(document))
+    monkeypatch.setattr("sandbox.__main__.project_root", lambda: tmp_path)
     with pytest.raises(SystemExit) as ended:
         sandbox_command(lambda: app([*command, "-s", "oke-h100"], standalone_mode=False))
 

@@ -1,0 +1,174 @@
+"""A simulated cloud of one's own, driven as `make` does it, with what a test changes in the stack file."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import psutil
+from driver import Sandbox, until
+
+from fabric.prepare import prepare
+from fabric.spec import read_document, stack_file, validate
+from sandbox.cloud import faults
+from sandbox.cloud.clusters import ControlPlanes
+from sandbox.cloud.store import Record, Store
+from sandbox.engine.commands import SandboxEngine, Stack
+from sandbox.engine.simulated import on_the_sandbox
+from sandbox.home import project_root
+from sandbox.kubernetes_api import Api, Object
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
+
+NODES = "/api/v1/nodes"
+# What a simulated DigitalOcean keeps, by the folders of its store.
+COLLECTIONS = ("vpcs", "clusters", "pools", "projects")
+
+
+class Preview(NamedTuple):
+    """The operation on each resource that does not stay as it is, by name, and everything that was printed."""
+
+    steps: dict[str, str]
+    said: str
+
+
+class CloudSandbox(Sandbox):
+    """Commands on one stack whose cluster a simulated DigitalOcean makes, and look-ups in that cloud and cluster.
+
+    Every command takes what a test has otherwise in section `cluster` of the stack file; nothing is remembered. The
+    commands run in this process, which spares the start of another one each time.
+    """
+
+    def __init__(self, home: Path, stack: str) -> None:
+        super().__init__(home, stack, ("--sandbox",))
+        self.planes = ControlPlanes(self.home)
+        self.store = Store(self.home.cloud / "digitalocean")
+
+    @cached_property
+    def engine(self) -> SandboxEngine:
+        return SandboxEngine(self.home, ensure(None, Progress(None)), lambda line: print(line, file=sys.stderr))
+
+    def stack_with(self, cluster: dict[str, Any]) -> Stack:
+        """The stack as if its file said something else of the cluster."""
+        document = on_the_sandbox(read_document(self.stack, project_root()), self.home)
+        sections = {**document.sections, "cluster": {**document.sections["cluster"], **cluster}}
+        document = document.model_copy(update={"sections": sections})
+        spec, problems = validate(document)
+        assert spec is not None, problems
+        file = stack_file(self.stack, project_root())
+        return Stack(self.stack, file, spec, prepare(document, for_up=True), sections)
+
+    def up(self, *, fails: bool = False, **cluster: Any) -> str:
+        """What `make up` runs; gives everything it printed."""
+        return self._said(lambda: self.engine.up(self.stack_with(cluster), as_json=False), fails)
+
+    def preview(self, **cluster: Any) -> Preview:
+        """What `make preview` says."""
+        said = self._said(lambda: self.engine.preview(self.stack_with(cluster), as_json=True), False)
+        digest = json.JSONDecoder().raw_decode(said, said.index("{"))[0]
+        named = ((step["urn"].rpartition("::")[2], step["op"]) for step in digest["steps"])
+        return Preview({name: operation for name, operation in named if operation != "same"}, said)
+
+    def destroy(self, *, fails: bool = False, **cluster: Any) -> str:
+        return self._said(lambda: self.engine.destroy(self.stack_with(cluster)), fails)
+
+    def refresh(self, *, fails: bool = False) -> str:
+        """What `pulumi refresh` does on the stack as it was brought up last."""
+        options = ["--yes", "--skip-preview", "--non-interactive", "--stack", self.stack]
+        file = str(self.workspace.stack_file(self.stack))
+        arguments = ["refresh", *options, "--config-file", file]
+        return self._said(lambda: self.engine.runs.run(arguments, self.workspace.stacks).status, fails)
+
+    def fault(self, name: str, times: int | None = None, seconds: int | None = None) -> None:
+        """What `python -m sandbox fault` does."""
+        faults.add(self.home, name, times, seconds)
+
+    @property
+    def faults_left(self) -> dict[str, Any]:
+        """The faults that were ordered and have not happened yet."""
+        with faults.Faults(self.home.cloud).open() as ordered:
+            return dict(ordered)
+
+    def found(self, collection: str) -> list[Record]:
+        """What the cloud has of something, whether or not the stack knows of it."""
+        return self.store.list(collection)
+
+    @property
+    def everything(self) -> dict[str, list[Record]]:
+        """All that the cloud has, by collection."""
+        return {collection: self.found(collection) for collection in COLLECTIONS}
+
+    def known(self, kind: str) -> list[str]:
+        """The ids that the stack's state has of a resource type of DigitalOcean's."""
+        state = self.workspace.state(self.stack)
+        types = f"digitalocean:index/{kind[0].lower()}{kind[1:]}:{kind}"
+        return [entry["id"] for entry in (state.resources if state else ()) if entry["type"] == types]
+
+    @property
+    def api(self) -> Api:
+        """A client of the API server of the account's only cluster."""
+        (cluster,) = self.planes.ids()
+        return Api(self.planes.kubeconfig(cluster))
+
+    def pod(self, name: str) -> Object:
+        """A pod written from the stack's contract alone, one of a set."""
+        patch = self.outputs()["fabric"]["podTemplatePatch"]
+        patch["spec"]["containers"][0]["image"] = "training"
+        metadata = {"name": name, **patch["metadata"]}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": patch["spec"]}
+
+    def processes(self) -> list[str]:
+        """The command lines of everything that runs for this sandbox, its control planes and plug-ins too."""
+        return [" ".join(words) for words in _processes_of(self.home.root)]
+
+    def assert_nothing_is_left(self) -> None:
+        """No object at the cloud, no control plane, no folder of one, no process, no state."""
+        assert not any(self.everything.values())
+        assert [path for path in self.home.clusters.iterdir() if path.is_dir()] == []
+        assert self.processes() == []
+        assert self.workspace.state(self.stack) is None
+
+    def clean_up(self) -> None:
+        """End and forget everything, whatever state a test has left it in."""
+        self.run("reset")
+        until(lambda: not self.processes(), "no process of the sandbox is left")
+
+    def _said(self, command: Callable[[], int], fails: bool) -> str:
+        with printed() as read:
+            status = command()
+        said = read()
+        assert (status != 0) == fails, said
+        return said
+
+
+@contextlib.contextmanager
+def printed() -> Iterator[Callable[[], str]]:
+    """Catch what this process and its children print meanwhile; gives how to read it."""
+    with tempfile.TemporaryFile("w+") as file, contextlib.redirect_stdout(file):
+        errors, kept = sys.stderr, os.dup(2)
+        os.dup2(file.fileno(), 2)
+        sys.stderr = file
+        try:
+            yield lambda: text[0]
+        finally:
+            sys.stderr = errors
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            text = [file.read()]
+
+
+def _processes_of(root: Path) -> Iterator[list[str]]:
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            words = process.cmdline()
+            named = [*words, *process.environ().values()]
+            if process.pid != os.getpid() and any(str(root) in text for text in named):
+                yield words
