@@ -15,6 +15,7 @@ _TITLES = {
     "network-operator": "Network Operator",
     "ofed-driver": "network drivers",
     "spiderpool": "Spiderpool",
+    "volcano": "Volcano",
     "whereabouts": "Whereabouts",
 }
 
@@ -43,6 +44,8 @@ def steps(plan: Plan) -> Iterator[Step]:
         yield _release(plan, release)
     if after_nodes is None:
         yield from _on_nodes(plan)
+    if plan.volcano_objects:
+        yield Step("job scheduling", _kinds(plan.volcano_objects))
     yield from _policies(plan)
     yield from _fabric(plan)
     files = len(plan.nccl_config_maps)
@@ -86,6 +89,8 @@ def _release(plan: Plan, release: HelmRelease) -> Step:
         waits += f", and {plan.gpu_operator_ready.name} {_condition(plan.gpu_operator_ready.wait_for)}"
     elif release is plan.network_operator and plan.gpu_operator is not None and not plan.network_operator_needs_nfd:
         what += ", at the same time"
+    elif release is plan.volcano:
+        what += ", at the same time as all of the above"
     return Step(_TITLES[release.name], what, waits)
 
 

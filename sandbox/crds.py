@@ -20,12 +20,15 @@ from fabric.k8s.spider_coordinator import SpiderCoordinator
 from fabric.k8s.spiderpool import SpiderIPPool, SpiderMultusConfig, SpiderReservedIP
 from fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork, SriovNetworkNodePolicy, SriovNetworkPoolConfig
 from fabric.k8s.sriov_state import SriovNetworkNodeState
+from fabric.k8s.volcano import Queue
 from sandbox.chart_kinds import (
     NodeSlicePool,
     OverlappingRangeIPReservation,
+    PodGroup,
     SpiderEndpoint,
     SpiderSubnet,
     SriovOperatorConfig,
+    VolcanoJob,
     WhereaboutsIPPool,
 )
 
@@ -39,6 +42,8 @@ _SRIOV_OPERATOR: tuple[type[KubernetesObject], ...] = (
     SriovNetworkNodeState,
     SriovOperatorConfig,
 )
+
+_VOLCANO: tuple[type[KubernetesObject], ...] = (VolcanoJob, PodGroup, Queue)
 
 # The kinds each chart brings. The real network-operator brings nv-ipam's only at run time, after its policy, and in
 # 23.10 so those of Whereabouts.
@@ -57,6 +62,7 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
         *_SRIOV_OPERATOR,
     ),
     "26.4/whereabouts": (WhereaboutsIPPool, OverlappingRangeIPReservation, NodeSlicePool),
+    "26.4/volcano": _VOLCANO,
     "23.10/gpu-operator": (ClusterPolicy, NodeFeatureRule),
     "23.10/network-operator": (
         NicClusterPolicy,
@@ -65,6 +71,7 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
         WhereaboutsIPPool,
         OverlappingRangeIPReservation,
     ),
+    "23.10/volcano": _VOLCANO,
 }
 
 # A controller writes the status of such an object together with the rest of it.

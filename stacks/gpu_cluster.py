@@ -13,6 +13,7 @@ from components.operators.gpu_operator import GpuOperator
 from components.operators.multus import Multus
 from components.operators.network_operator import NetworkOperator, NicPolicies
 from components.operators.ofed_driver import OfedDriver
+from components.operators.schedulers import Volcano
 from components.operators.spiderpool import Spiderpool
 from components.operators.sriov import SriovPolicies
 from components.operators.whereabouts import Whereabouts
@@ -43,6 +44,8 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
     )
     fabric = _fabric(plan, cluster, namespaces, gpu)
     NcclFiles("nccl", plan.nccl_config_maps, provider, (*namespaces, *fabric))
+    if plan.volcano is not None:
+        Volcano("volcano", plan.volcano, plan.volcano_objects, provider, namespaces)
     if plan.fabric_check:
         FabricCheck("check", plan.fabric_check, provider, (*namespaces, *fabric))
     return stack_outputs(plan, cluster)
@@ -54,6 +57,10 @@ def _cluster(plan: Plan, root: Path) -> ClusterHandle:
         from components.cluster.doks import DoksCluster
 
         return DoksCluster("cluster", plan.cluster.doks).handle
+    if plan.cluster.oke is not None:
+        from components.cluster.oke import OkeCluster
+
+        return OkeCluster("cluster", plan.cluster.oke).handle
     return ExistingCluster("cluster", plan.cluster, root).handle
 
 

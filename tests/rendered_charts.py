@@ -61,6 +61,7 @@ TYPICAL: tuple[tuple[str, Values], ...] = (
         },
     ),
     ("26.4/ofed-driver", NODES_SYSTEM),
+    ("26.4/volcano", {}),
     ("23.10/gpu-operator", {"operator": {"defaultRuntime": "crio"}, "toolkit": {"version": "v1.14.5-ubi8"}}),
     (
         "23.10/gpu-operator",

@@ -98,6 +98,8 @@ def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricCon
             train_job.write_back(workload, entry.template)
     if wishes.queue is not None:
         _attach_queue(workload, wishes.queue)
+    elif workload.kind.queue_of == contract.scheduler_hints.scheduler is not None:
+        _suggest_queue(workload.place.made("spec"), contract.scheduler_hints.queue)
     if workload.kind.kind == "Deployment" and contract.scheduler_hints.strategy == "Recreate":
         _attach_strategy(workload.place.made("spec"))
 
@@ -139,6 +141,13 @@ def _attach_queue(workload: Workload, queue: str) -> None:
     own = place.content.setdefault(last, queue)
     if own != queue:
         place.refuse(last, f"is {shown(own)} already, not {queue!r}", "remove it, or leave --queue out")
+
+
+def _suggest_queue(spec: Place, queue: str | None) -> None:
+    """The queue that the stack's scheduler has for the fabric's jobs; one that is written stays."""
+    own = spec.content.setdefault("queue", queue)
+    if own != queue:
+        spec.note("queue", f"keeps {shown(own)}; the fabric's queue is {shown(queue)}")
 
 
 def _attach_strategy(spec: Place) -> None:

@@ -36,6 +36,7 @@ class WorkloadKind(FrozenModel):
     unless: tuple[str, ...] = ()
     only_asking: frozenset[str] = frozenset()
     queue: tuple[str, ...] = ()
+    queue_of: str | None = None
     cluster_wide: bool = False
 
     @property

@@ -13,7 +13,7 @@ from fabric.catalog.shape import ShapeProvider, Vendor
 from fabric.catalog.version import RangeText, VersionRange, VersionText
 from fabric.model import FrozenModel
 
-ChartName = Literal["gpu-operator", "network-operator", "spiderpool", "whereabouts", "ofed-driver"]
+ChartName = Literal["gpu-operator", "network-operator", "spiderpool", "whereabouts", "ofed-driver", "volcano"]
 Component = Literal[
     "ofedDriver",
     "sriovDevicePlugin",
@@ -35,7 +35,8 @@ class Chart(FrozenModel):
     """A Helm chart at an exact version.
 
     `chart` is its name in the repository where that differs from the release's. `timeout` is in seconds. `values` are
-    what the line always needs, `host_values` what nodes of a vendor's machines need on top.
+    what the line always needs, `host_values` what nodes of a vendor's machines need on top. `privileged` says whether
+    its namespace must let privileged pods in.
     """
 
     repository: str
@@ -43,6 +44,7 @@ class Chart(FrozenModel):
     version: str
     namespace: str
     timeout: int = Field(ge=60)
+    privileged: bool = True
     values: dict[str, JsonValue]
     host_values: dict[ShapeProvider, dict[str, JsonValue]] = {}
 

@@ -1,4 +1,4 @@
-"""rbac.authorization.k8s.io/v1: what a service account may do in the whole cluster."""
+"""rbac.authorization.k8s.io/v1: what a service account may do, in the whole cluster or in one namespace."""
 
 from typing import ClassVar, Literal
 
@@ -51,6 +51,18 @@ class ClusterRoleBinding(KubernetesObject):
     kind: ClassVar[str] = "ClusterRoleBinding"
     plural: ClassVar[str] = "clusterrolebindings"
     scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
+
+    role_ref: RoleReference
+    subjects: tuple[Subject, ...] = Field(min_length=1)
+
+
+class RoleBinding(KubernetesObject):
+    """A role given to subjects in one namespace; the API server never changes which role."""
+
+    api_version: ClassVar[str] = f"{_GROUP}/v1"
+    kind: ClassVar[str] = "RoleBinding"
+    plural: ClassVar[str] = "rolebindings"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     role_ref: RoleReference
     subjects: tuple[Subject, ...] = Field(min_length=1)

@@ -89,6 +89,8 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         whereabouts=operators.whereabouts(case) if "whereabouts" in installed else None,
         ofed_driver=operators.ofed_driver(case) if "ofed-driver" in installed else None,
         spiderpool=operators.spiderpool(case, shared) if "spiderpool" in installed else None,
+        volcano=operators.volcano(case) if "volcano" in installed else None,
+        volcano_objects=operators.volcano_objects(case) if "volcano" in installed else (),
         coordinator=operators.coordinator_patch(case) if "spiderpool" in installed else None,
         multus=operators.multus(case),
         cni_plugins=cni_plugins(case),

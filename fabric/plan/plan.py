@@ -93,6 +93,8 @@ class Plan(FrozenModel):
     whereabouts: HelmRelease | None
     ofed_driver: HelmRelease | None
     spiderpool: HelmRelease | None
+    volcano: HelmRelease | None
+    volcano_objects: tuple[PlannedObject, ...]
     coordinator: PlannedPatch | None
     multus: tuple[PlannedObject, ...]
     cni_plugins: tuple[PlannedObject, ...]
@@ -122,6 +124,7 @@ class Plan(FrozenModel):
         policy = () if self.policy is None else (self.policy,)
         return (
             *self.namespaces,
+            *self.volcano_objects,
             *self.multus,
             *self.cni_plugins,
             *self.virtual_functions,
@@ -157,6 +160,7 @@ class Plan(FrozenModel):
                 self.whereabouts,
                 self.ofed_driver,
                 self.spiderpool,
+                self.volcano,
             )
             if release is not None
         )

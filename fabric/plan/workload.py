@@ -15,7 +15,7 @@ from fabric.model import FrozenModel
 from fabric.plan.case import Case
 from fabric.plan.nccl_files import NcclFiles
 from fabric.plan.networks import injection
-from fabric.plan.operators import namespace_of
+from fabric.plan.operators import job_queue, namespace_of
 from fabric.plan.rails import Rail
 
 
@@ -71,6 +71,11 @@ class SchedulerHints(FrozenModel):
         default="Recreate",
         description="of a Deployment, or maxSurge 0: a new pod waits for the GPUs and NICs that an old one holds",
     )
+    scheduler: str | None = Field(
+        default=None,
+        description="`volcano`, where the stack brings it or the cluster has it: it starts all pods of a job together",
+    )
+    queue: str | None = Field(default=None, description="its queue for the fabric's jobs")
 
 
 class FabricContract(FrozenModel):
@@ -180,11 +185,17 @@ def plan_workload(
         node_selector=case.node_labels,
         tolerations=tolerations,
         # The pod takes all GPUs of its node.
-        scheduler_hints=SchedulerHints(pods_per_node=1, gang=True),
+        scheduler_hints=_scheduler_hints(case),
         advice=tuple(dict.fromkeys(line for group in case.groups for line in group.shape.advice)),
         pod_template_patch={},
     )
     return contract.model_copy(update={"pod_template_patch": _pod_template_patch(contract)})
+
+
+def _scheduler_hints(case: Case) -> SchedulerHints:
+    found = job_queue(case)
+    scheduler, queue = (None, None) if found is None else found
+    return SchedulerHints(pods_per_node=1, gang=True, scheduler=scheduler, queue=queue)
 
 
 def _annotations(case: Case, attached: tuple[AttachedNetwork, ...]) -> dict[str, str]:

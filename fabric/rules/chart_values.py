@@ -11,6 +11,7 @@ from fabric.catalog import ChartName
 from fabric.plan import operators
 from fabric.plan.case import Case
 from fabric.spec.places import dotted
+from fabric.spec.schedulers import Volcano
 from fabric.spec.software import GpuOperator, NetworkOperator, Whereabouts
 from fabric.spec.spiderpool import ContainerOfedDriver, Spiderpool
 
@@ -20,6 +21,7 @@ SECTIONS: dict[ChartName, str] = {
     "spiderpool": "spiderpool",
     "whereabouts": "whereabouts",
     "ofed-driver": "ofedDriver",
+    "volcano": "schedulers.volcano",
 }
 """Each chart's section of `software`."""
 
@@ -53,7 +55,7 @@ def written_values(case: Case) -> dict[ChartName, Mapping[str, JsonValue]]:
     return {name: section.values for name, section in sections.items() if section is not None}
 
 
-_Section = GpuOperator | NetworkOperator | Spiderpool | Whereabouts | ContainerOfedDriver
+_Section = GpuOperator | NetworkOperator | Spiderpool | Whereabouts | ContainerOfedDriver | Volcano
 
 
 def _section(case: Case, name: ChartName) -> _Section | None:
@@ -64,6 +66,7 @@ def _section(case: Case, name: ChartName) -> _Section | None:
         "spiderpool": software.spiderpool,
         "whereabouts": software.whereabouts,
         "ofed-driver": software.ofed_driver,
+        "volcano": software.schedulers.volcano,
     }
     return sections[name]
 
@@ -97,6 +100,8 @@ def charts_in_use(case: Case) -> Charts:
             release = operators.whereabouts(case)
         elif name == "ofed-driver":
             release = operators.ofed_driver(case)
+        elif name == "volcano":
+            release = operators.volcano(case)
         else:
             release = operators.spiderpool(case, None)
         found[name] = ChartValues(name, release.chart.version, release.values, written[name])

@@ -8,6 +8,7 @@ from fabric.spec.fabric import Fabric, OfferedNamespace, RailOverride
 from fabric.spec.load import StackDocument, load_stack, read_document, stack_file, validate
 from fabric.spec.oke import OkeCluster
 from fabric.spec.oke_pools import OkePool
+from fabric.spec.schedulers import Schedulers, Volcano
 from fabric.spec.software import GpuOperator, NetworkOperator, Software
 from fabric.spec.spiderpool import Spiderpool
 from fabric.spec.stack import Cluster, StackSpec
@@ -27,11 +28,13 @@ __all__ = [
     "OkePool",
     "Pool",
     "RailOverride",
+    "Schedulers",
     "Software",
     "Spiderpool",
     "StackDocument",
     "StackSpec",
     "Taint",
+    "Volcano",
     "load_stack",
     "read_document",
     "stack_file",

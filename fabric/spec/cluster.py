@@ -25,6 +25,7 @@ Component = Literal[
     "cert-manager",
     "prometheus-operator",
     "grafana-operator",
+    "volcano",
 ]
 
 _LABEL_VALUE = re.compile(r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$")

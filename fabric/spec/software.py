@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationInfo, field_
 
 from fabric.catalog import Catalog
 from fabric.model import FrozenModel
+from fabric.spec.schedulers import Schedulers
 from fabric.spec.spiderpool import ContainerOfedDriver, Spiderpool
 from fabric.spec.suggestion import nearest
 
@@ -119,6 +120,7 @@ class Software(FrozenModel):
     spiderpool: Spiderpool = Spiderpool()
     multus: Multus = Multus()
     whereabouts: Whereabouts = Whereabouts()
+    schedulers: Schedulers = Schedulers()
     ofed_driver: ContainerOfedDriver | None = Field(
         default=None,
         description="the vendor's network drivers in a container, beside Spiderpool; by default the nodes have them",

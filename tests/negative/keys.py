@@ -36,8 +36,8 @@ def _respelt(base: Base, style: str) -> Iterator[Mistake]:
 def _capitals(base: Base) -> Iterator[Mistake]:
     for place in _keys(base.sections):
         key = place.rpartition(".")[2]
-        # Without `provider` nothing else of the section can be judged; the names of own shapes are free.
-        if place in ("cluster.provider", _OWN) or not key.isalpha():
+        # Without `provider` nothing else of the section can be judged; names of own shapes and of labels are free.
+        if place in ("cluster.provider", _OWN) or ".labels." in place or not key.isalpha():
             continue
         wrong = sibling(place, key[0].upper() + key[1:])
         yield Mistake({wrong: base.at(place), place: None}, wrong)

@@ -71,6 +71,7 @@ def test_the_release_line_pins_exact_versions_and_one_node_feature_discovery() -
         "spiderpool": ("1.2.2", "spiderpool"),
         "whereabouts": ("0.9.4", "whereabouts"),
         "ofed-driver": ("24.04.0", "ofed-driver"),
+        "volcano": ("1.15.1", "volcano-system"),
     }
     assert line.charts["gpu-operator"].values["nfd"] == {"enabled": True}
     assert line.charts["network-operator"].values["nfd"] == {"enabled": False, "deployNodeFeatureRules": False}

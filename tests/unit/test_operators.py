@@ -116,6 +116,7 @@ def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_al
     assert brought == {
         ("network-operator", "gpu-operator", "network-operator"),
         ("network-operator", "gpu-operator", "network-operator", "whereabouts"),
+        ("network-operator", "gpu-operator", "network-operator", "volcano"),
         ("network-operator", "gpu-operator"),
         ("spiderpool", "gpu-operator", "spiderpool"),
         ("spiderpool", "gpu-operator", "ofed-driver", "spiderpool"),

@@ -33,10 +33,12 @@ def test_a_line_pins_exact_versions_each_in_its_namespace() -> None:
             "spiderpool": ("1.2.2", "spiderpool"),
             "whereabouts": ("0.9.4", "whereabouts"),
             "ofed-driver": ("24.04.0", "ofed-driver"),
+            "volcano": ("1.15.1", "volcano-system"),
         },
         "23.10": {
             "gpu-operator": ("v23.9.1", "gpu-operator"),
             "network-operator": ("23.10.0", "network-operator"),
+            "volcano": ("1.15.1", "volcano-system"),
         },
     }
 

@@ -32,6 +32,11 @@ TESTED_WHERE_READ = {
     "CLU003": "unit/test_prepare.py",
     "SUP007": "components/test_refusals.py",
     **{name: "unit/topology_cases.py" for name, rule in rules().items() if rule.group == "topology"},
+    **{
+        name: "unit/verdict_faults.py" if rule.severity is Severity.ERROR else "unit/test_verdict.py"
+        for name, rule in rules().items()
+        if rule.group == "verdict"
+    },
 }
 
 

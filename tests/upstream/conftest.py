@@ -19,6 +19,7 @@ CRD_FOLDERS = (
     "sriov-network-operator-in-26.4.1",
     "nv-ipam-0.3.7",
     "nfd-in-gpu-operator-26.3.3",
+    "volcano-1.15.1",
     SPIDERPOOL,
 )
 

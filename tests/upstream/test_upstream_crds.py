@@ -177,6 +177,7 @@ def test_the_committed_stacks_have_objects_of_every_kind_that_is_planned_today()
         "NetworkAttachmentDefinition",
         "NicClusterPolicy",
         "NicNodePolicy",
+        "Queue",
         "SpiderIPPool",
         "SpiderMultusConfig",
         "SpiderReservedIP",

@@ -6,6 +6,7 @@ from fabric.plan.operators.network_operator import needs_feature_discovery, netw
 from fabric.plan.operators.ofed_driver import ofed_driver
 from fabric.plan.operators.policy import nic_cluster_policy, nic_node_policy, rollouts
 from fabric.plan.operators.releases import charts, namespace_of, operator_namespaces, tolerations, wanted_charts
+from fabric.plan.operators.schedulers import job_queue, volcano, volcano_objects
 from fabric.plan.operators.spiderpool import cleans_up, coordinator_patch, spiderpool
 from fabric.plan.operators.sriov_operator import sriov_discovered, sriov_policies, sriov_synced
 from fabric.plan.operators.whereabouts import whereabouts
@@ -18,6 +19,7 @@ __all__ = [
     "gpu_direct",
     "gpu_operator",
     "gpu_operator_ready",
+    "job_queue",
     "multus",
     "multus_memory",
     "namespace_of",
@@ -34,6 +36,8 @@ __all__ = [
     "sriov_policies",
     "sriov_synced",
     "tolerations",
+    "volcano",
+    "volcano_objects",
     "wanted_charts",
     "whereabouts",
 ]

@@ -45,6 +45,8 @@ def wanted_charts(case: Case) -> tuple[ChartName, ...]:
         if case.spec.software.ofed_driver is not None:
             names.append("ofed-driver")
         names.append("spiderpool")
+    if case.spec.software.schedulers.volcano is not None:
+        names.append("volcano")
     return tuple(names)
 
 
@@ -73,10 +75,14 @@ def namespace_of(case: Case) -> str:
 
 
 def operator_namespaces(case: Case) -> tuple[PlannedObject, ...]:
-    """The namespaces of charts and of host preparation; their pods are privileged, so Pod Security must let them in."""
-    prepared = {namespace_of(case)} if case.spec.fabric.host_preparation.jobs else set()
-    names = sorted(({case.line.charts[name].namespace for name in charts(case)} | prepared) - {SYSTEM_NAMESPACE})
-    return tuple(PlannedObject(object=Namespace(metadata=ObjectMeta(name=name, labels=_PRIVILEGED))) for name in names)
+    """The namespaces of charts and of host preparation; where pods are privileged, Pod Security must let them in."""
+    brought = [case.line.charts[name] for name in charts(case)]
+    privileged = {chart.namespace for chart in brought if chart.privileged}
+    if case.spec.fabric.host_preparation.jobs:
+        privileged.add(namespace_of(case))
+    names = sorted(({chart.namespace for chart in brought} | privileged) - {SYSTEM_NAMESPACE})
+    labels = {name: _PRIVILEGED if name in privileged else None for name in names}
+    return tuple(PlannedObject(object=Namespace(metadata=ObjectMeta(name=name, labels=labels[name]))) for name in names)
 
 
 def tolerations(case: Case) -> tuple[Toleration, ...]:
