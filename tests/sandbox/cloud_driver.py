@@ -28,8 +28,6 @@ from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
 NODES = "/api/v1/nodes"
-# What a simulated DigitalOcean keeps, by the folders of its store.
-COLLECTIONS = ("vpcs", "clusters", "pools", "projects")
 
 
 class Preview(NamedTuple):
@@ -40,16 +38,17 @@ class Preview(NamedTuple):
 
 
 class CloudSandbox(Sandbox):
-    """Commands on one stack whose cluster a simulated DigitalOcean makes, and look-ups in that cloud and cluster.
+    """Commands on one stack whose cluster a simulated `cloud` makes, and look-ups in that cloud and cluster.
 
     Every command takes what a test has otherwise in section `cluster` of the stack file; nothing is remembered. The
     commands run in this process, which spares the start of another one each time.
     """
 
-    def __init__(self, home: Path, stack: str) -> None:
+    def __init__(self, home: Path, stack: str, cloud: str = "digitalocean") -> None:
         super().__init__(home, stack, ("--sandbox",))
         self.planes = ControlPlanes(self.home)
-        self.store = Store(self.home.cloud / "digitalocean")
+        self.folder = self.home.cloud / cloud
+        self.store = Store(self.folder)
 
     @cached_property
     def engine(self) -> SandboxEngine:
@@ -103,7 +102,8 @@ class CloudSandbox(Sandbox):
     @property
     def everything(self) -> dict[str, list[Record]]:
         """All that the cloud has, by collection."""
-        return {collection: self.found(collection) for collection in COLLECTIONS}
+        collections = sorted(path.name for path in self.folder.iterdir() if path.is_dir() and path.name != "locks")
+        return {collection: self.found(collection) for collection in collections}
 
     def known(self, kind: str) -> list[str]:
         """The ids that the stack's state has of a resource type of DigitalOcean's."""

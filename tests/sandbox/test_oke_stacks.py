@@ -1,0 +1,98 @@
+"""The stacks for Oracle, whole: from an empty compartment to pods with every virtual function, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+from cloud_driver import NODES, CloudSandbox
+from driver import PODS, until
+
+from fabric.k8s.cni import NETWORKS_ANNOTATION
+
+pytestmark = pytest.mark.sandbox
+
+GPU = "nvidia.com/gpu"
+# Stack: virtual functions a node, nodes.
+OTHERS = {"oke-a100": (16, 3), "oke-h200": (8, 4)}
+
+
+def sandbox_of(tmp_path_factory: pytest.TempPathFactory, stack: str) -> CloudSandbox:
+    return CloudSandbox(tmp_path_factory.mktemp("oke"), stack, "oci")
+
+
+@pytest.fixture(scope="module")
+def h100(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudSandbox]:
+    """The H100 stack, brought up; the tests of the module go on from one another."""
+    sandbox = sandbox_of(tmp_path_factory, "oke-h100")
+    try:
+        sandbox.up()
+        yield sandbox
+    finally:
+        sandbox.clean_up()
+
+
+def assert_nodes_offer(sandbox: CloudSandbox, nodes: int, functions: int) -> None:
+    """What the guide's own check prints: eight GPUs and so many virtual functions on each GPU node."""
+    devices = [name for name in sandbox.outputs()["fabric"]["resources"] if "/" in name and name != GPU]
+    offered = [node["status"]["allocatable"] for node in sandbox.items(NODES)]
+    found = [resources for resources in offered if resources.get(GPU, "0") != "0"]
+    assert [resources[GPU] for resources in found] == ["8"] * nodes
+    assert [sum(int(resources[name]) for name in devices) for resources in found] == [functions] * nodes
+
+
+def assert_pods_take_a_node_each(sandbox: CloudSandbox, functions: int) -> None:
+    """Two pods of the contract lie on two nodes, each with all GPUs and an attachment for every virtual function."""
+    for name in ("worker-0", "worker-1"):
+        sandbox.api.post(PODS, sandbox.pod(name))
+    for name in ("worker-0", "worker-1"):
+        until(partial(_runs, sandbox, name), f"{name} runs")
+    pods = sandbox.items(PODS)
+    assert len({pod["spec"]["nodeName"] for pod in pods}) == 2
+    assert {len(json.loads(pod["metadata"]["annotations"][NETWORKS_ANNOTATION])) for pod in pods} == {functions}
+    for pod in pods:
+        sandbox.api.delete(f"{PODS}/{pod['metadata']['name']}?gracePeriodSeconds=0")
+
+
+def _runs(sandbox: CloudSandbox, pod: str) -> bool:
+    return bool(sandbox.api.get(f"{PODS}/{pod}")["status"].get("phase") == "Running")
+
+
+def test_every_h100_node_joins_with_its_gpus_and_sixteen_virtual_functions(h100: CloudSandbox) -> None:
+    assert_nodes_offer(h100, nodes=4, functions=16)
+
+
+def test_pods_of_the_contract_take_an_h100_node_each(h100: CloudSandbox) -> None:
+    assert_pods_take_a_node_each(h100, functions=16)
+
+
+def test_nothing_is_left_to_change_after_an_up(h100: CloudSandbox) -> None:
+    assert h100.preview().steps == {}
+
+
+def test_one_machine_more_changes_the_cluster_network_in_place(h100: CloudSandbox) -> None:
+    pools = [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 5, "availabilityDomain": "AD-1"}]
+    steps = h100.preview(pools=pools).steps
+    assert steps.pop("cluster-pool-gpu") == "update"
+    assert set(steps.values()) <= {"update"}
+
+
+def test_destroy_leaves_nothing_at_oracle(h100: CloudSandbox) -> None:
+    h100.destroy()
+    h100.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("stack", OTHERS)
+def test_the_other_shapes_come_up_take_pods_and_go(tmp_path_factory: pytest.TempPathFactory, stack: str) -> None:
+    functions, nodes = OTHERS[stack]
+    sandbox = sandbox_of(tmp_path_factory, stack)
+    try:
+        sandbox.up(protect=False)
+        assert_nodes_offer(sandbox, nodes, functions)
+        assert_pods_take_a_node_each(sandbox, functions)
+        sandbox.destroy(protect=False)
+        sandbox.assert_nothing_is_left()
+    finally:
+        sandbox.clean_up()
