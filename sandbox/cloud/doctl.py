@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import datetime
 import hmac
-import json
-import os
-import sys
 from collections.abc import Mapping, Sequence
 
 from sandbox.cloud.account import account_token
-from sandbox.cloud.clusters import ControlPlanes
+from sandbox.cloud.exec_credential import credential, run
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
 
@@ -29,19 +26,8 @@ def answer(arguments: Sequence[str], environment: Mapping[str, str], home: Sandb
     given = environment.get("DIGITALOCEAN_ACCESS_TOKEN", "")
     if not hmac.compare_digest(given.encode(), account_token(home).encode()):
         raise SandboxError("DIGITALOCEAN_ACCESS_TOKEN is not the token of the simulated account")
-    token, end = ControlPlanes(home).issue_token(arguments[-1], _LIFETIME)
-    status = {"token": token, "expirationTimestamp": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
-    kind = {"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential"}
-    return json.dumps({**kind, "status": status})
-
-
-def main() -> None:
-    """Prints the credential; exit status 1 and a line on standard error where there is none."""
-    try:
-        print(answer(sys.argv[1:], os.environ, SandboxHome.current()))
-    except (SandboxError, ValueError) as error:
-        sys.exit(f"Error: {error}")
+    return credential(home, arguments[-1], _LIFETIME)
 
 
 if __name__ == "__main__":
-    main()
+    run(answer)

@@ -183,7 +183,7 @@ class ProviderServicer(proto.ResourceProviderServicer):
 
 
 def _generated_name(request: Any) -> str:
-    # the engine's seed makes the name of one update the same on every call
+    # the engine's random bytes make the name of one update the same on every call
     source = random.Random(request.randomSeed or None)  # noqa: S311
     return f"{request.name or request.urn.split('::')[-1]}-{source.getrandbits(28):07x}"
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from cloud_engine import Engine, Failed, Resource, engine_on
-
-VERSION = "1.35.1-do.6"
-POOL = {"name": "system", "size": "s-4vcpu-8gb", "nodeCount": 2}
-INPUTS = {"name": "one", "region": "nyc2", "version": VERSION, "nodePool": POOL}
-FABRIC = "gpu-h200x8-1128gb-fabric-contracted"
+from digitalocean_inputs import INPUTS, POOL, gpu_pool, refreshed
 
 
 @pytest.fixture
@@ -25,16 +20,6 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 @pytest.fixture
 def cluster(engine: Engine) -> Resource:
     return engine.up("KubernetesCluster", "one", INPUTS)
-
-
-def refreshed(engine: Engine, resource: Resource) -> Resource:
-    found = engine.refresh(resource)
-    assert found is not None
-    return found
-
-
-def gpu_pool(cluster: Resource, **changes: Any) -> dict[str, Any]:
-    return {"clusterId": cluster.id, "name": "gpu", "size": FABRIC, "nodeCount": 2, **changes}
 
 
 def test_the_kubeconfig_reaches_the_cluster_with_a_token_that_ends(engine: Engine, cluster: Resource) -> None:

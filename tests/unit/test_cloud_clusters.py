@@ -8,13 +8,9 @@ from typing import Any
 
 import pytest
 from cloud_engine import Engine, Failed, Invalid, Resource, engine_on
+from digitalocean_inputs import INPUTS, POOL, VERSION, gpu_pool, refreshed
 
 from sandbox.cloud.wire import UNKNOWN
-
-VERSION = "1.35.1-do.6"
-POOL = {"name": "system", "size": "s-4vcpu-8gb", "nodeCount": 2}
-INPUTS = {"name": "one", "region": "nyc2", "version": VERSION, "nodePool": POOL}
-FABRIC = "gpu-h200x8-1128gb-fabric-contracted"
 
 
 @pytest.fixture
@@ -26,16 +22,6 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 @pytest.fixture
 def cluster(engine: Engine) -> Resource:
     return engine.up("KubernetesCluster", "one", INPUTS)
-
-
-def refreshed(engine: Engine, resource: Resource) -> Resource:
-    found = engine.refresh(resource)
-    assert found is not None
-    return found
-
-
-def gpu_pool(cluster: Resource, **changes: Any) -> dict[str, Any]:
-    return {"clusterId": cluster.id, "name": "gpu", "size": FABRIC, "nodeCount": 2, **changes}
 
 
 def test_a_new_cluster_runs_and_has_the_nodes_of_its_default_pool(engine: Engine, cluster: Resource) -> None:

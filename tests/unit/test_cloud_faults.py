@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cloud_engine import Engine, Failed, Resource, engine_on
+from digitalocean_inputs import gpu_pool
 
 from sandbox.cloud import faults
 from sandbox.cloud.digitalocean.events import play_on
@@ -23,7 +23,6 @@ CLUSTER = {
     "version": "1.35.1-do.6",
     "nodePool": {"name": "system", "size": "s-4vcpu-8gb", "nodeCount": 1},
 }
-FABRIC = "gpu-h200x8-1128gb-fabric-contracted"
 
 
 @pytest.fixture
@@ -35,10 +34,6 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
 @pytest.fixture
 def cluster(engine: Engine) -> Resource:
     return engine.up("KubernetesCluster", "one", CLUSTER)
-
-
-def gpu_pool(cluster: Resource) -> dict[str, Any]:
-    return {"clusterId": cluster.id, "name": "gpu", "size": FABRIC, "nodeCount": 2}
 
 
 @pytest.mark.parametrize("fault", ["rate-limited", "server-error"])

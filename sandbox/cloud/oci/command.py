@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
-import os
-import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from sandbox.cloud.clusters import ControlPlanes
+from sandbox.cloud.exec_credential import credential, run
 from sandbox.cloud.oci.credentials import credentials, is_configured
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
@@ -40,19 +37,8 @@ def answer(arguments: Sequence[str], environment: Mapping[str, str], home: Sandb
         parser.error(" ".join(given.command))
     if given.auth not in (None, "api_key") or not is_configured(credentials(home), environment):
         raise SandboxError("OCI_CLI_CONFIG_FILE does not name the configuration of the simulated account")
-    token, end = ControlPlanes(home).issue_token(given.cluster_id, _LIFETIME)
-    status = {"token": token, "expirationTimestamp": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
-    kind = {"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential"}
-    return json.dumps({**kind, "status": status})
-
-
-def main() -> None:
-    """Prints the credential; exit status 1 and a line on standard error where there is none."""
-    try:
-        print(answer(sys.argv[1:], os.environ, SandboxHome.current()))
-    except (SandboxError, ValueError) as error:
-        sys.exit(f"Error: {error}")
+    return credential(home, given.cluster_id, _LIFETIME)
 
 
 if __name__ == "__main__":
-    main()
+    run(answer)
