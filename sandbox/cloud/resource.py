@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -42,7 +43,7 @@ class Call:
             raise CloudError("cancelled; what the cloud has begun goes on")
 
 
-class ResourceType:
+class ResourceType(ABC):
     """One resource type: its fields, and what its operations do on the cloud. Every operation may raise CloudError."""
 
     fields: Fields
@@ -57,21 +58,21 @@ class ResourceType:
         """The changes less those that do not count, and with those that force a replacement marked."""
         return changes
 
+    @abstractmethod
     def create(self, call: Call, inputs: Properties) -> tuple[str, Properties]:
         """Make it; gives its id and its properties."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
         """Its properties now; None when it is gone. `state` is empty when it is imported."""
-        raise NotImplementedError
 
+    @abstractmethod
     def update(self, call: Call, identifier: str, state: Properties, news: Properties) -> Properties:
         """Change it in place; gives its properties afterwards."""
-        raise NotImplementedError
 
+    @abstractmethod
     def delete(self, call: Call, identifier: str, state: Properties) -> None:
         """Remove it; one that is gone already is removed."""
-        raise NotImplementedError
 
 
 Function = Callable[[Call, Properties], Properties]

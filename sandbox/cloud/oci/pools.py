@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
 from sandbox.cloud.oci import facts
@@ -38,15 +39,17 @@ class _Pool(Stored):
     takes_s, removal_s = 10 * 60, 2 * 60
     rdma: ClassVar[bool] = False
 
+    @abstractmethod
     def size(self, inputs: Properties) -> int:
-        raise NotImplementedError
+        """How many machines are asked for."""
 
+    @abstractmethod
     def configuration(self, inputs: Properties) -> str:
-        raise NotImplementedError
+        """The id of the instance configuration."""
 
+    @abstractmethod
     def placement(self, inputs: Properties, number: int) -> tuple[str, str, str]:
         """Availability domain, subnet and fault domain of the machine with this number."""
-        raise NotImplementedError
 
     def check(self, inputs: Properties, record: Record | None) -> None:
         details = launch_details(self.tenancy, self.configuration(inputs))
