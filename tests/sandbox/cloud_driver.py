@@ -101,8 +101,9 @@ class CloudSandbox(Sandbox):
 
     @property
     def everything(self) -> dict[str, list[Record]]:
-        """All that the cloud has, by collection."""
-        collections = sorted(path.name for path in self.folder.iterdir() if path.is_dir() and path.name != "locks")
+        """All that the cloud has, by collection; nothing at all where it has never been asked for anything."""
+        folders = self.folder.iterdir() if self.folder.exists() else ()
+        collections = sorted(path.name for path in folders if path.is_dir() and path.name != "locks")
         return {collection: self.found(collection) for collection in collections}
 
     def known(self, kind: str) -> list[str]:
