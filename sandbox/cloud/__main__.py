@@ -39,7 +39,8 @@ def main(arguments: list[str]) -> int:
 
     def say(urn: str, message: str) -> None:
         if engine is not None:
-            line = proto.LogRequest(severity=proto.INFO, message=message, urn=urn, ephemeral=True)
+            # a passing line may never be drawn where the output is no terminal
+            line = proto.LogRequest(severity=proto.INFO, message=message, urn=urn)
             engine.Log.future(line, timeout=5)
 
     servicer = ProviderServicer(_CLOUDS[arguments[0]](SandboxHome.current()), say)
