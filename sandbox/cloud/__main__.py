@@ -5,6 +5,7 @@ The first line on stdout is the port that it listens on. GPU_FABRIC_SANDBOX name
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import threading
@@ -39,9 +40,10 @@ def main(arguments: list[str]) -> int:
 
     def say(urn: str, message: str) -> None:
         if engine is not None:
-            # a passing line may never be drawn where the output is no terminal
-            line = proto.LogRequest(severity=proto.INFO, message=message, urn=urn)
-            engine.Log.future(line, timeout=5)
+            line = proto.LogRequest(severity=proto.INFO, message=message, urn=urn, ephemeral=True)
+            # waited for: a call that nobody waits for is taken back as soon as nobody refers to it
+            with contextlib.suppress(grpc.RpcError):
+                engine.Log(line, timeout=5)
 
     servicer = ProviderServicer(_CLOUDS[arguments[0]](SandboxHome.current()), say)
     server = grpc.server(ThreadPoolExecutor(_THREADS), options=_WHOLE_MESSAGES)
