@@ -20,6 +20,7 @@ from sandbox.home import SandboxHome
 from sandbox.kubernetes_api import Api, ApiError
 from sandbox.ports import completed_ports, is_listening, require_free
 from sandbox.processes import PidFile, last_lines, start, stop
+from sandbox.scheduler import write_scheduler_file
 from sandbox.services import NAMES, PORTS, Service, services, to_restart, working_directory
 from sandbox.toolchain.build import Toolchain
 
@@ -81,6 +82,7 @@ class ControlPlane:
         pki = ensure_pki(self.home)
         write_kubeconfig(self.home, pki, ports["kube-apiserver"])
         write_authentication(self.home, pki, ports["admission"])
+        write_scheduler_file(self.home)
         self._write_kubectl(toolchain)
         known = services(self.home, toolchain, pki, ports)
 

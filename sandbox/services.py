@@ -10,9 +10,10 @@ from pathlib import Path
 
 from sandbox.certificates import Pki
 from sandbox.home import SandboxHome, project_root
+from sandbox.scheduler import scheduler_file
 from sandbox.toolchain.build import Toolchain
 
-# KWOK, with a single client for all nodes and pods, and the two controllers are held back by the default rates
+# KWOK, with a single client for all nodes and pods, and the controllers are held back by the default rates
 _CLIENT_RATES = ("--kube-api-qps=300", "--kube-api-burst=600")
 # Seconds. A node that KWOK plays is lost only with KWOK; with the usual ones a few hundred nodes' leases alone keep a
 # processor busy.
@@ -95,13 +96,15 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
             "kube-scheduler",
             (
                 *toolchain.role("kube-scheduler"),
-                *controller,
-                *_CLIENT_RATES,
+                f"--config={scheduler_file(home)}",
+                "--bind-address=127.0.0.1",
+                *serving,
                 f"--secure-port={ports['kube-scheduler']}",
             ),
             needs=("kube-apiserver",),
             ports=PORTS["kube-scheduler"],
             health="/healthz",
+            sources=(scheduler_file(home),),
         ),
         Service(
             "kwok",
@@ -118,7 +121,7 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
             environment=(("KWOK_WORKDIR", str(home.root / "kwok")), *_COLLECTING),
         ),
     ]
-    own = tuple(sorted((Path(__file__).parent / "hardware").glob("*.py")))
+    own = tuple(sorted((Path(__file__).parent / "hardware").rglob("*.py")))
     admission = Service(
         "admission",
         (

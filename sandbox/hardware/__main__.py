@@ -9,6 +9,8 @@ import threading
 from pathlib import Path
 
 from sandbox.hardware.controller import Controller
+from sandbox.hardware.jobs.controller import JobController
+from sandbox.hardware.measuring.controller import MeasuringController
 
 
 def main() -> None:
@@ -22,7 +24,16 @@ def main() -> None:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
+    others = {
+        "jobs": JobController(arguments.kubeconfig).run,
+        "measuring": MeasuringController(arguments.kubeconfig).run,
+    }
+    threads = [threading.Thread(target=run, args=(stopped,), name=name) for name, run in others.items()]
+    for thread in threads:
+        thread.start()
     Controller(arguments.kubeconfig).run(stopped)
+    for thread in threads:
+        thread.join()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Spiderpool's admission webhooks, played: `python -m sandbox.hardware.admission`, a server on 127.0.0.1.
+"""Webhooks of Spiderpool and of Kueue, played: `python -m sandbox.hardware.admission`, a server on 127.0.0.1.
 
 It is a process of its own, so that answers do not wait for the work of the controller. Its address and the authority
 of its certificate are in the ConfigMap kube-system/sandbox-admission, from which the stand-in chart's webhooks have
@@ -26,6 +26,7 @@ from sandbox.certificates import AUTHENTICATE
 from sandbox.hardware.admission_review import allowed, refused
 from sandbox.hardware.authentication import read_tokens, reviewed
 from sandbox.hardware.device_plugins import annotations_of
+from sandbox.hardware.jobs.kueue_webhook import queued
 from sandbox.hardware.spider_checks import Checks, RefusedError
 from sandbox.hardware.spider_defaults import with_defaults
 from sandbox.hardware.spider_injection import injected
@@ -51,6 +52,7 @@ class Admission:
             "/spiderpool/mutate": self._mutated,
             "/spiderpool/validate": self._validated,
             "/spiderpool/pods": self._pod,
+            "/kueue/mutate": self._queued,
         }
 
     def answer(self, path: str, review: Object) -> Object:
@@ -85,6 +87,10 @@ class Admission:
         return allowed(
             review, injected(request["object"], annotations_of(namespace), self._views.networks.objects().values())
         )
+
+    def _queued(self, review: Object) -> Object:
+        request = review["request"]
+        return allowed(review, queued(request["object"], request["namespace"], self._views.local_queues.objects()))
 
 
 class _Handler(BaseHTTPRequestHandler):

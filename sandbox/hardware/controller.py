@@ -124,8 +124,6 @@ class Controller:
 
     def _write(self, node: Object, pods: dict[str, Object], states: dict[str, Object], outcome: Outcome) -> None:
         writer, views = self._writer, self._views
-        for key, resources in outcome.loads.items():
-            writer.patch(views.of_pod(pods[key]), pods[key], started(resources))
         patch = node_patch(node, outcome)
         if patch and writer.patch(views.nodes, node, patch, STRATEGIC_PATCH, status=True) and "status" in patch:
             log.info("%s offers %s", node["metadata"]["name"], json.dumps(outcome.resources, sort_keys=True))
@@ -139,8 +137,11 @@ class Controller:
                 writer.patch(views.node_states, state, status_body(change.status), status=True)
         # last of all: who sees the pod ready finds on the node what it has brought
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        for key in outcome.ready:
-            if body := readiness_patch(pods[key], now):
+        for key in {**outcome.loads, **dict.fromkeys(outcome.ready)}:
+            body = started(outcome.loads[key]) if key in outcome.loads else {}
+            if key in outcome.ready:
+                body |= readiness_patch(pods[key], now)
+            if body:
                 writer.patch(views.of_pod(pods[key]), pods[key], body, STRATEGIC_PATCH, status=True)
         for key in outcome.restarts:
             writer.delete(pods[key])

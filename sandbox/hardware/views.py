@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from fabric.k8s.kueue import API_VERSION as KUEUE_VERSION
 from sandbox.hardware.host_preparation import PREPARATIONS
 from sandbox.hardware.operands import NETWORK_OPERATOR, OPERAND_LABEL, PLAYED_LABEL
 from sandbox.hardware.spiderpool import SPIDERPOOL
@@ -53,13 +54,14 @@ class Collections:
 
 
 class AdmissionViews(Collections):
-    """What decisions of Spiderpool's webhooks depend on."""
+    """What the webhooks' decisions depend on."""
 
     def __init__(self, kubeconfig: Path) -> None:
         super().__init__(kubeconfig, threading.Event())
         self.namespaces = self._plain("/api/v1/namespaces")
         self.pools = self._custom(_SPIDER_GROUP, "spiderippools")
         self.networks = self._custom(_SPIDER_GROUP, "spidermultusconfigs")
+        self.local_queues = self._custom(KUEUE_VERSION, "localqueues")
 
 
 class Views(Collections):

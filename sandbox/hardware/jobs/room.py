@@ -1,0 +1,124 @@
+"""Whether pods that are not there yet would all find a node: what gang scheduling asks before it starts any.
+
+Nodes are filled one pod after the other, each pod on the first node that takes it. That is no search for the best
+way, and needs none where pods take whole nodes. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from sandbox.hardware.device_plugins import labels_of
+from sandbox.hardware.jobs.amounts import Amounts, amounts_of, requests_of, thousandths
+from sandbox.kubernetes_api import Object
+from sandbox.nodes import is_ready
+
+_ENDED = ("Succeeded", "Failed")
+_OPERATORS: dict[str, Callable[[str | None, Sequence[str]], bool]] = {
+    "In": lambda value, values: value in values,
+    "NotIn": lambda value, values: value not in values,
+    "Exists": lambda value, values: value is not None,
+    "DoesNotExist": lambda value, values: value is None,
+    "Gt": lambda value, values: value is not None and int(value) > int(values[0]),
+    "Lt": lambda value, values: value is not None and int(value) < int(values[0]),
+}
+
+
+class Room:
+    """What nodes have left, given the pods that are bound to them."""
+
+    def __init__(self, nodes: Iterable[Object], pods: Iterable[Object]) -> None:
+        usable = [node for node in nodes if is_ready(node) and not node["spec"].get("unschedulable")]
+        self._nodes = {node["metadata"]["name"]: node for node in usable}
+        self._free = {name: amounts_of(node["status"]["allocatable"]) for name, node in self._nodes.items()}
+        for pod in pods:
+            node = pod["spec"].get("nodeName")
+            if node in self._free and (pod.get("status") or {}).get("phase") not in _ENDED:
+                self._free[node].subtract(_with_pod(pod["spec"]))
+
+    def take(self, specs: Iterable[Mapping[str, Any]], selector: Mapping[str, str | None] | None = None) -> list[str]:
+        """Put a pod of each spec on a node that has the selector's labels, as many as fit; gives their nodes.
+
+        A label of the selector without a value may have any.
+        """
+        found = []
+        for spec in specs:
+            node = next((name for name in self._nodes if self._takes(name, spec, selector or {})), None)
+            if node is not None:
+                self._free[node].subtract(_with_pod(spec))
+                found.append(node)
+        return found
+
+    def copy(self) -> Room:
+        """The same room, for trying something out."""
+        room = Room((), ())
+        room._nodes = self._nodes
+        room._free = {name: Amounts(free) for name, free in self._free.items()}
+        return room
+
+    def become(self, other: Room) -> None:
+        """Take over what another room has left."""
+        self._nodes, self._free = other._nodes, other._free
+
+    def domains(self, keys: Sequence[str]) -> list[dict[str, str]]:
+        """Every combination of values that nodes have of these labels; a node without one of them is in none."""
+        found = []
+        for node in self._nodes.values():
+            domain = {key: labels_of(node)[key] for key in keys if key in labels_of(node)}
+            if len(domain) == len(keys) and domain not in found:
+                found.append(domain)
+        return found
+
+    def _takes(self, name: str, spec: Mapping[str, Any], selector: Mapping[str, str | None]) -> bool:
+        node, free = self._nodes[name], self._free[name]
+        wanted = {**(spec.get("nodeSelector") or {}), **selector}
+        return (
+            all(free[resource] >= amount for resource, amount in _with_pod(spec).items())
+            and all(_has(node, key, value) for key, value in wanted.items())
+            and tolerates(spec, node["spec"].get("taints") or ())
+            and _has_affinity(spec, node)
+        )
+
+
+def _has(node: Object, key: str, value: str | None) -> bool:
+    return key in labels_of(node) and value in (None, labels_of(node)[key])
+
+
+def tolerates(spec: Mapping[str, Any], taints: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a pod may be bound in spite of taints."""
+    tolerations = spec.get("tolerations") or ()
+    hard = (taint for taint in taints if taint["effect"] in ("NoSchedule", "NoExecute"))
+    return all(any(_covers(toleration, taint) for toleration in tolerations) for taint in hard)
+
+
+def _covers(toleration: Mapping[str, Any], taint: Mapping[str, Any]) -> bool:
+    if toleration.get("effect") not in (None, "", taint["effect"]):
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in (None, "", taint["key"])
+    return (toleration.get("key"), toleration.get("value") or "") == (taint["key"], taint.get("value") or "")
+
+
+def _has_affinity(spec: Mapping[str, Any], node: Object) -> bool:
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required is None:
+        return True
+    fields = {"metadata.name": node["metadata"]["name"]}
+    return any(
+        all_hold(term.get("matchExpressions"), labels_of(node)) and all_hold(term.get("matchFields"), fields)
+        for term in required["nodeSelectorTerms"]
+    )
+
+
+def all_hold(expressions: Iterable[Mapping[str, Any]] | None, values: Mapping[str, str]) -> bool:
+    """Whether labels are as every expression of a selector says."""
+    return all(
+        _OPERATORS[expression["operator"]](values.get(expression["key"]), expression.get("values") or ())
+        for expression in expressions or ()
+    )
+
+
+def _with_pod(spec: Mapping[str, Any]) -> Amounts:
+    return Amounts({**requests_of(spec), "pods": thousandths(1)})
