@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -204,66 +204,3 @@ class SpiderEndpoint(KubernetesObject):
     categories: ClassVar[tuple[str, ...]] = ("spiderpool",)
 
     status: SpiderEndpointStatus | None = None
-
-
-class VolcanoPolicy(KubernetesModel):
-    """What Volcano does at an event of a job or a task."""
-
-    event: str
-    action: str
-
-
-class VolcanoTask(KubernetesModel):
-    """Pods of a job that are alike; the definition leaves the template open."""
-
-    name: str
-    replicas: int = Field(ge=0)
-    min_available: int | None = Field(default=None, ge=0)
-    policies: tuple[VolcanoPolicy, ...] | None = None
-    max_retry: int | None = Field(default=None, ge=0)
-    template: dict[str, Any]
-
-
-class VolcanoJobSpec(KubernetesModel):
-    """Tasks that start together: `min_available` pods, or none."""
-
-    min_available: int | None = Field(default=None, ge=0)
-    scheduler_name: str | None = None
-    queue: str | None = None
-    plugins: dict[str, tuple[str, ...]] | None = None
-    policies: tuple[VolcanoPolicy, ...] | None = None
-    max_retry: int | None = Field(default=None, ge=0)
-    ttl_seconds_after_finished: int | None = Field(default=None, ge=0)
-    tasks: tuple[VolcanoTask, ...]
-
-
-class VolcanoJob(KubernetesObject):
-    """A job of Volcano's; in the sandbox nobody makes its pods."""
-
-    api_version: ClassVar[str] = "batch.volcano.sh/v1alpha1"
-    kind: ClassVar[str] = "Job"
-    plural: ClassVar[str] = "jobs"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    short_names: ClassVar[tuple[str, ...]] = ("vcjob", "vj")
-
-    spec: VolcanoJobSpec
-
-
-class PodGroupSpec(KubernetesModel):
-    """How many pods start together, and in which queue."""
-
-    min_member: int | None = Field(default=None, ge=0)
-    queue: str | None = None
-    priority_class_name: str | None = None
-
-
-class PodGroup(KubernetesObject):
-    """The pods of one job, which Volcano makes for it."""
-
-    api_version: ClassVar[str] = "scheduling.volcano.sh/v1beta1"
-    kind: ClassVar[str] = "PodGroup"
-    plural: ClassVar[str] = "podgroups"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    short_names: ClassVar[tuple[str, ...]] = ("pg", "podgroup-v1beta1")
-
-    spec: PodGroupSpec

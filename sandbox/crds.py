@@ -11,6 +11,8 @@ import yaml
 from fabric.k8s.base import KubernetesObject
 from fabric.k8s.cni import NetworkAttachmentDefinition
 from fabric.k8s.crd import custom_resource_definition
+from fabric.k8s.jobset import JobSet
+from fabric.k8s.kueue import ClusterQueue, LocalQueue, ResourceFlavor, Topology
 from fabric.k8s.mellanox import NicClusterPolicy
 from fabric.k8s.nfd import NodeFeatureRule
 from fabric.k8s.nic_node_policy import NicNodePolicy
@@ -24,13 +26,12 @@ from fabric.k8s.volcano import Queue
 from sandbox.chart_kinds import (
     NodeSlicePool,
     OverlappingRangeIPReservation,
-    PodGroup,
     SpiderEndpoint,
     SpiderSubnet,
     SriovOperatorConfig,
-    VolcanoJob,
     WhereaboutsIPPool,
 )
+from sandbox.job_kinds import PodGroup, VolcanoJob, Workload
 
 CHARTS = Path(__file__).parent / "charts"
 
@@ -63,6 +64,8 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
     ),
     "26.4/whereabouts": (WhereaboutsIPPool, OverlappingRangeIPReservation, NodeSlicePool),
     "26.4/volcano": _VOLCANO,
+    "26.4/kueue": (Topology, ResourceFlavor, ClusterQueue, LocalQueue, Workload),
+    "26.4/jobset": (JobSet,),
     "23.10/gpu-operator": (ClusterPolicy, NodeFeatureRule),
     "23.10/network-operator": (
         NicClusterPolicy,
@@ -75,7 +78,10 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
 }
 
 # A controller writes the status of such an object together with the rest of it.
-_WITHOUT_STATUS_SUBRESOURCE = (SpiderEndpoint,)
+_WITHOUT_STATUS_SUBRESOURCE = (SpiderEndpoint, PodGroup)
+
+# Where a chart has its definitions; those among the templates go with the release.
+_FOLDERS = {"26.4/kueue": "templates/crd"}
 
 _HEADER = "# Generated from {sources} by `python -m sandbox.crds`; change {what}.\n"
 
@@ -97,7 +103,8 @@ def crd_files() -> Iterator[tuple[Path, str]]:
             what = "those, not this file" if len(sources) > 1 else "the model, not this file"
             header = _HEADER.format(sources=" and ".join(sources), what=what)
             text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
-            yield CHARTS / chart / "crds" / f"{model.group()}_{model.plural}.yaml", header + text
+            folder = CHARTS / chart / _FOLDERS.get(chart, "crds")
+            yield folder / f"{model.group()}_{model.plural}.yaml", header + text
 
 
 def _changes(chart: str) -> dict[Path, dict[str, Any]]:

@@ -13,7 +13,9 @@ from fabric.catalog.shape import ShapeProvider, Vendor
 from fabric.catalog.version import RangeText, VersionRange, VersionText
 from fabric.model import FrozenModel
 
-ChartName = Literal["gpu-operator", "network-operator", "spiderpool", "whereabouts", "ofed-driver", "volcano"]
+ChartName = Literal[
+    "gpu-operator", "network-operator", "spiderpool", "whereabouts", "ofed-driver", "volcano", "kueue", "jobset"
+]
 Component = Literal[
     "ofedDriver",
     "sriovDevicePlugin",
@@ -27,7 +29,7 @@ Component = Literal[
     "ibSriovCni",
     "rdmaCni",
 ]
-StandaloneName = Literal["multus", "ipPreservingHostDevice", "hostPreparation", "rdmaTools"]
+StandaloneName = Literal["multus", "ipPreservingHostDevice", "hostPreparation", "rdmaTools", "mpiOperator"]
 Needed = Literal["kubernetes", "gpu-operator", "network-operator", "nfd", "spiderpool-crds"]
 
 

@@ -36,6 +36,7 @@ class DefinitionVersion(KubernetesModel):
     name: str
     served: bool
     storage: bool
+    subresources: dict[str, Any] | None = None
     # the key of JSON Schema's own method
     schema_: DefinitionSchema = Field(validation_alias="schema", serialization_alias="schema")
 

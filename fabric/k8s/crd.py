@@ -27,6 +27,8 @@ _KEPT = (
     "minItems",
     "maxItems",
     "required",
+    # What lies below is not this definition's to judge.
+    "x-kubernetes-preserve-unknown-fields",
 )
 
 

@@ -202,4 +202,4 @@ def _daemon(image: str, memory: str) -> Container:
 def _image(case: Case) -> str:
     image = case.line.standalone["multus"].image
     assert image is not None, "the catalog's row has one"
-    return case.spec.software.multus.image or image.reference
+    return case.pulled(case.spec.software.multus.image or image.reference)

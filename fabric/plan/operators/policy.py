@@ -133,7 +133,8 @@ def _timeout(case: Case) -> int:
 
 
 def _image(case: Case, component: Component) -> dict[str, str]:
-    return case.line.images.image(component).model_dump()
+    image = case.line.images.image(component)
+    return {**image.model_dump(), "repository": case.pulled(image.repository)}
 
 
 def _operand(case: Case, component: Component) -> OperandImage:

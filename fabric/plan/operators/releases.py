@@ -10,7 +10,10 @@ from fabric.k8s.core import Namespace
 from fabric.k8s.nvidia import GPU_TOLERATION
 from fabric.k8s.scheduling import Toleration
 from fabric.plan.case import Case
+from fabric.plan.operators.chart_images import with_mirrors
+from fabric.plan.operators.mpi_operator import MPI_OPERATOR_NAMESPACE, brings_mpi_operator
 from fabric.plan.records import ChartReference, HelmRelease, PlannedObject
+from fabric.plan.registries import pulled_chart
 from fabric.plan.values import merged
 from fabric.spec import DoksCluster
 
@@ -47,6 +50,10 @@ def wanted_charts(case: Case) -> tuple[ChartName, ...]:
         names.append("spiderpool")
     if case.spec.software.schedulers.volcano is not None:
         names.append("volcano")
+    if case.spec.software.schedulers.kueue is not None:
+        names.append("kueue")
+    if case.spec.software.schedulers.job_set is not None:
+        names.append("jobset")
     return tuple(names)
 
 
@@ -75,12 +82,13 @@ def namespace_of(case: Case) -> str:
 
 
 def operator_namespaces(case: Case) -> tuple[PlannedObject, ...]:
-    """The namespaces of charts and of host preparation; where pods are privileged, Pod Security must let them in."""
+    """The namespaces of operators and of host preparation; where pods are privileged, Pod Security must let them in."""
     brought = [case.line.charts[name] for name in charts(case)]
     privileged = {chart.namespace for chart in brought if chart.privileged}
     if case.spec.fabric.host_preparation.jobs:
         privileged.add(namespace_of(case))
-    names = sorted(({chart.namespace for chart in brought} | privileged) - {SYSTEM_NAMESPACE})
+    without_chart = {MPI_OPERATOR_NAMESPACE} if brings_mpi_operator(case) else set()
+    names = sorted(({chart.namespace for chart in brought} | privileged | without_chart) - {SYSTEM_NAMESPACE})
     labels = {name: _PRIVILEGED if name in privileged else None for name in names}
     return tuple(PlannedObject(object=Namespace(metadata=ObjectMeta(name=name, labels=labels[name]))) for name in names)
 
@@ -123,7 +131,7 @@ def release(case: Case, name: ChartName, computed: dict[str, JsonValue], overrid
         name=name,
         namespace=chart.namespace,
         chart=_reference(case, name, chart),
-        values=merged(chart.values, hosts, computed, override),
+        values=with_mirrors(case, name, chart.version, merged(chart.values, hosts, computed, override)),
         timeout=chart.timeout,
     )
 
@@ -134,5 +142,5 @@ def _reference(case: Case, name: ChartName, chart: Chart) -> ChartReference:
     if source == "bundled":
         path = f"sandbox/charts/{case.line.name}/{name}"
         return ChartReference(name=published, version=chart.version, path=path)
-    repository = chart.repository if source == "upstream" else source
+    repository = pulled_chart(case.spec.software.registries, chart.repository) if source == "upstream" else source
     return ChartReference(name=published, version=chart.version, repository=repository)

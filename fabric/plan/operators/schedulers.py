@@ -1,8 +1,8 @@
-"""Schedulers of jobs: Volcano's chart, and what its jobs need beside it."""
+"""Schedulers of jobs: Volcano's chart and what its jobs need beside it, JobSet's, and who starts jobs here."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from fabric.k8s.base import ObjectMeta
 from fabric.k8s.core import ServiceAccount
@@ -13,23 +13,52 @@ from fabric.plan.operators.releases import release
 from fabric.plan.records import HelmRelease, PlannedObject
 from fabric.spec.schedulers import DEFAULT_QUEUE, Volcano
 
+Controller = Literal["volcano", "mpi-operator", "job-set"]
+"""Who makes the pods of a kind of job."""
+
 JOB_ACCOUNT = "mpi-worker-view"
 """The account by which a job of the OKE guide sees whether its workers are ready."""
 
 
-class JobQueue(NamedTuple):
-    """The scheduler of the fabric's jobs, and the queue that they wait in."""
+class JobQueues(NamedTuple):
+    """Who starts the fabric's jobs; None without anybody. `queues` are those of the fabric's jobs, by scheduler."""
 
-    scheduler: str
-    queue: str
+    scheduler: str | None
+    queues: dict[str, str]
 
 
-def job_queue(case: Case) -> JobQueue | None:
-    """Where jobs queue: in the stack's own Volcano, or in the one that the cluster has; None without either."""
-    own = case.spec.software.schedulers.volcano
-    if own is not None:
-        return JobQueue("volcano", own.queue)
-    return JobQueue("volcano", DEFAULT_QUEUE) if "volcano" in case.spec.cluster.installed else None
+def job_queues(case: Case) -> JobQueues:
+    """Where jobs queue: in the stack's own Kueue or Volcano, or in what the cluster has.
+
+    Kueue comes first where there are both: it queues every kind of job but Volcano's own. The queues of a Kueue that
+    the cluster has are not known.
+    """
+    own, installed = case.spec.software.schedulers, case.spec.cluster.installed
+    queues = {} if own.kueue is None else {"kueue": own.kueue.queue}
+    if own.volcano is not None:
+        queues["volcano"] = own.volcano.queue
+    elif "volcano" in installed:
+        queues["volcano"] = DEFAULT_QUEUE
+    brought = [name for name in ("kueue", "volcano") if name in queues or name in installed]
+    return JobQueues(next(iter(brought), None), queues)
+
+
+def job_controllers(case: Case) -> tuple[Controller, ...]:
+    """The controllers of jobs that the stack brings or the cluster has."""
+    own, installed = case.spec.software.schedulers, case.spec.cluster.installed
+    brought: dict[Controller, object | None] = {
+        "volcano": own.volcano,
+        "mpi-operator": own.mpi_operator,
+        "job-set": own.job_set,
+    }
+    return tuple(name for name, section in brought.items() if section is not None or name in installed)
+
+
+def jobset(case: Case) -> HelmRelease:
+    """JobSet by its own chart."""
+    wanted = case.spec.software.schedulers.job_set
+    assert wanted is not None, "the chart is among those of the stack"
+    return release(case, "jobset", {}, wanted.values)
 
 
 def volcano(case: Case) -> HelmRelease:

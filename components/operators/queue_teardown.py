@@ -1,0 +1,201 @@
+"""What must happen between Kueue's queues and its chart when both are taken away.
+
+Kueue's controller alone takes its finalizers off, and it lets no queue go that a job holds. Helm deletes controller and
+definitions together, so that whatever has a finalizer then would keep its definition for ever.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+
+from components.cluster.handle import ClusterHandle
+from components.cluster_api import ClusterApi, Json, Patience, RequestError, persistently
+from fabric.k8s.kueue import API_VERSION
+from fabric.plan import PlannedQueues
+
+_QUEUES = f"/apis/{API_VERSION}"
+_MERGE = {"Content-Type": "application/merge-patch+json"}
+_CONNECTIONS = 2
+_PATIENCE, _LOOK_AGAIN = 60.0, 1.0
+# Seconds for jobs to give back what they hold, and for the controller to end; pods have half a minute by default.
+_DRAINING, _STOPPING = 300.0, 120.0
+_NAMED = 10
+
+# Kueue's own kinds that carry a finalizer, in an order in which nothing is needed by what comes later.
+_KINDS = ("workloads", "localqueues", "clusterqueues", "resourceflavors", "topologies", "admissionchecks")
+_POD_FINALIZER, _POD_LABEL = "kueue.x-k8s.io/managed", "kueue.x-k8s.io/managed=true"
+_WEBHOOKS = tuple(
+    f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/kueue-{kind}-webhook-configuration"
+    for kind in ("validating", "mutating")
+)
+
+
+class QueueTeardownError(pulumi.RunError):
+    """The queues could not be emptied; the engine prints the message alone."""
+
+
+class _Teardown(ResourceProvider):
+    """Does nothing before it is deleted; what it does then is the subclass'."""
+
+    def configure(self, req: ConfigureRequest) -> None:
+        self._patience = Patience(_PATIENCE)
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        return CreateResult(props.get("queue", props["controller"]), props)
+
+    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
+        """Another cluster, or another queue, is another resource; credentials are renewed in place."""
+        moved = [name for name in ("cluster", "queue") if isinstance(new.get(name), str) and old.get(name) != new[name]]
+        return DiffResult(changes=True, replaces=moved) if moved else DiffResult(changes=None)
+
+    def update(self, _id: str, _old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
+        return UpdateResult(new)
+
+    def delete(self, _id: str, props: dict[str, Any]) -> None:
+        """Raises QueueTeardownError."""
+        try:
+            self._take_down(ClusterApi(props["kubeconfig"], props.get("context"), _CONNECTIONS), props)
+        except RequestError as error:
+            raise QueueTeardownError(f"Kueue's queues could not be emptied: {error}") from None
+
+    def _take_down(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _do(self, request: Callable[[], Any]) -> Any:
+        """A request's answer; None where what it is about is not there, which is what a teardown wants."""
+        try:
+            return persistently(self._patience, request)
+        except RequestError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def _items(self, api: ClusterApi, path: str) -> list[Json]:
+        listed = self._do(lambda: api.request("GET", path))
+        items: list[Json] = [] if listed is None else listed["items"]
+        return items
+
+    def _controller(self, api: ClusterApi, props: Mapping[str, Any]) -> Json | None:
+        found: Json | None = self._do(lambda: api.request("GET", _deployment(props)))
+        return found
+
+    def _release(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
+        """End the controller, and take off what it would have taken off: nothing of Kueue's holds anything then."""
+        # Without the controller behind them they would refuse every change of what follows.
+        for path in _WEBHOOKS:
+            self._do(lambda path=path: api.delete(path))  # type: ignore[misc]
+        if self._controller(api, props) is not None:
+            # Otherwise it would put the finalizers on again.
+            self._do(lambda: api.request("PATCH", _deployment(props), {"spec": {"replicas": 0}}, _MERGE))
+            _until(lambda: not _replicas(self._controller(api, props)), _STOPPING)
+        for kind in _KINDS:
+            for item in self._items(api, f"{_QUEUES}/{kind}"):
+                if item["metadata"].get("finalizers"):
+                    self._set_finalizers(api, _path(kind, item), [])
+        for pod in self._items(api, f"/api/v1/pods?labelSelector={_POD_LABEL.replace('/', '%2F').replace('=', '%3D')}"):
+            kept = [name for name in pod["metadata"].get("finalizers", []) if name != _POD_FINALIZER]
+            metadata = pod["metadata"]
+            if kept != metadata.get("finalizers", []):
+                self._set_finalizers(api, f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", kept)
+
+    def _set_finalizers(self, api: ClusterApi, path: str, finalizers: list[str]) -> None:
+        self._do(lambda: api.request("PATCH", path, {"metadata": {"finalizers": finalizers}}, _MERGE))
+
+
+class QueueDrainProvider(_Teardown):
+    """Empties a queue before it is deleted: lets nobody in, and has every job that runs stopped and held."""
+
+    def _take_down(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
+        queue, path = props["queue"], f"{_QUEUES}/clusterqueues/{props['queue']}"
+        if self._do(lambda: api.request("PATCH", path, {"spec": {"stopPolicy": "HoldAndDrain"}}, _MERGE)) is None:
+            return
+        if not _available(self._controller(api, props)):
+            # Nobody would stop the jobs, or take a finalizer off.
+            self._release(api, props)
+            return
+        _until(lambda: not self._holding(api, queue), _DRAINING)
+        if holding := self._holding(api, queue):
+            more = f" and {len(holding) - _NAMED} more" if len(holding) > _NAMED else ""
+            raise QueueTeardownError(
+                f"these workloads still hold resources of the queue {queue} {_DRAINING:.0f} s after it was stopped: "
+                f"{', '.join(holding[:_NAMED])}{more}; delete their jobs, and try again"
+            )
+
+    def _holding(self, api: ClusterApi, queue: str) -> list[str]:
+        """The workloads that have resources of the queue, as namespace/name."""
+        return sorted(
+            f"{item['metadata']['namespace']}/{item['metadata']['name']}"
+            for item in self._items(api, f"{_QUEUES}/workloads")
+            if _admitted_by(item) == queue and not _is_finished(item)
+        )
+
+
+class QueueReleaseProvider(_Teardown):
+    """Ends Kueue before its chart is deleted, so that no finalizer keeps what the chart's definitions define."""
+
+    def _take_down(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
+        self._release(api, props)
+
+
+class QueueDrain(Resource, module="gpu-fabric", name="QueueDrain"):
+    """Comes after a queue, and so goes before it; see QueueDrainProvider."""
+
+    def __init__(self, name: str, planned: PlannedQueues, cluster: ClusterHandle, opts: pulumi.ResourceOptions) -> None:
+        super().__init__(QueueDrainProvider(), name, {**_properties(planned, cluster), "queue": planned.name}, opts)
+
+
+class QueueRelease(Resource, module="gpu-fabric", name="QueueRelease"):
+    """Comes between Kueue's chart and its queues, and so goes between them; see QueueReleaseProvider."""
+
+    def __init__(self, name: str, planned: PlannedQueues, cluster: ClusterHandle, opts: pulumi.ResourceOptions) -> None:
+        super().__init__(QueueReleaseProvider(), name, _properties(planned, cluster), opts)
+
+
+def _properties(planned: PlannedQueues, cluster: ClusterHandle) -> dict[str, Any]:
+    return {
+        "kubeconfig": cluster.kubeconfig,
+        "context": cluster.context,
+        "cluster": cluster.cluster_id,
+        "namespace": planned.namespace,
+        "controller": planned.controller,
+    }
+
+
+def _deployment(props: Mapping[str, Any]) -> str:
+    return f"/apis/apps/v1/namespaces/{props['namespace']}/deployments/{props['controller']}"
+
+
+def _path(kind: str, item: Json) -> str:
+    metadata = item["metadata"]
+    place = f"namespaces/{metadata['namespace']}/" if "namespace" in metadata else ""
+    return f"{_QUEUES}/{place}{kind}/{metadata['name']}"
+
+
+def _available(deployment: Json | None) -> bool:
+    return deployment is not None and bool(deployment.get("status", {}).get("availableReplicas"))
+
+
+def _replicas(deployment: Json | None) -> int:
+    return 0 if deployment is None else int(deployment.get("status", {}).get("replicas", 0))
+
+
+def _admitted_by(workload: Json) -> str | None:
+    admission: Mapping[str, Any] = workload.get("status", {}).get("admission") or {}
+    return admission.get("clusterQueue")
+
+
+def _is_finished(workload: Json) -> bool:
+    conditions: Iterable[Json] = workload.get("status", {}).get("conditions") or ()
+    return any(entry["type"] == "Finished" and entry["status"] == "True" for entry in conditions)
+
+
+def _until(done: Callable[[], bool], seconds: float) -> None:
+    """Look again until it is done, or the time is over."""
+    end = time.monotonic() + seconds
+    while not done() and time.monotonic() < end:
+        time.sleep(_LOOK_AGAIN)
