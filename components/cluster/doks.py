@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import pulumi
 import pulumi_digitalocean as digitalocean
 
 from components.cluster.handle import ClusterHandle, kubernetes_provider
 from components.cluster.kubeconfig import asks_command, kubeconfig_text
+from components.engine_options import handled
 from fabric.plan.clouds.doks import DoksResources, PlannedDoksCluster, PlannedDoksPool
+from fabric.resources.doks import CLUSTER, IN_PROJECT, PROJECT, VPC, doks_resources, pool_name
+from fabric.resources.wire import argument_name
+
+R = TypeVar("R", bound=pulumi.Resource)
 
 _VARIABLES = ("DIGITALOCEAN_TOKEN", "DIGITALOCEAN_ACCESS_TOKEN")
 
@@ -33,126 +38,66 @@ class DoksCluster(pulumi.ComponentResource):
         token = _token()
         super().__init__("gpu-fabric:cluster:DoksCluster", name, None, opts)
         provider = digitalocean.Provider(f"{name}-digitalocean", token=token, opts=pulumi.ResourceOptions(parent=self))
-        cluster = self._cluster(name, planned, provider)
+        self._planned = planned
+        self._digitalocean = provider
+        self._resources = {resource.name: resource for resource in doks_resources(name, planned)}
+        self._made: dict[str, pulumi.Resource] = {}
+        cluster = self._cluster(name)
+        pools = tuple(self._pool(name, pool, cluster) for pool in planned.pools)
+        if planned.project is not None:
+            self._list_in_project(name, cluster)
+        kubeconfig = _kubeconfig(planned, cluster, token)
         # A deletion that a protected resource ends must not have taken for gone what is still on the cluster.
         gone_with = None if planned.protect else cluster
-        pools = tuple(self._pool(name, pool, planned, cluster, provider, gone_with) for pool in planned.pools)
-        if planned.project is not None:
-            self._list_in_project(name, planned, cluster, provider)
-        kubeconfig = _kubeconfig(planned, cluster, token)
         kubernetes = kubernetes_provider(f"{name}-kubernetes", kubeconfig, None, cluster.id, self, gone_with)
         self.handle = ClusterHandle(
             provider=kubernetes, cluster_id=cluster.id, kubeconfig=kubeconfig, context=None, nodes=pools
         )
         self.register_outputs({"clusterId": cluster.id, "kubeconfig": kubeconfig})
 
-    def _cluster(
-        self, name: str, planned: DoksResources, provider: digitalocean.Provider
-    ) -> digitalocean.KubernetesCluster:
-        record = planned.cluster
-        node_pool = record.node_pool
-        ignored = [
-            *(["version"] if record.version_ignored else []),
-            *(["nodePool.nodeCount"] if node_pool.auto_scale else []),
-        ]
-        apart = {"version", "version_prefix", "version_ignored", "plugins", "sso", "node_pool", "adopt", "timeout"}
-        arguments: dict[str, Any] = {
-            **_given(record.model_dump(exclude=apart)),
-            **{plugin: {"enabled": enabled} for plugin, enabled in record.plugins.items()},
-            "ssos": None if record.sso is None else [record.sso],
-            "node_pool": _given(node_pool.model_dump()),
-        }
-        return digitalocean.KubernetesCluster(
-            f"{name}-doks",
-            version=_version(record, provider),
-            vpc_uuid=self._vpc(name, planned, provider),
-            **arguments,
-            opts=self._options(
-                provider,
-                adopted=record.adopt,
-                protect=planned.protect,
-                ignore_changes=ignored,
-                custom_timeouts=pulumi.CustomTimeouts(create=record.timeout, update=record.timeout),
-                hooks=_if_it_fails(f"the cluster {record.name}", "doctl kubernetes cluster list", "adopt.cluster"),
-            ),
+    def _cluster(self, name: str) -> digitalocean.KubernetesCluster:
+        record = self._planned.cluster
+        hook = _if_it_fails(f"the cluster {record.name}", "doctl kubernetes cluster list", "adopt.cluster")
+        vpc = (
+            self._planned.vpc_id if self._planned.vpc is None else self._register(digitalocean.Vpc, f"{name}-{VPC}").id
         )
-
-    def _vpc(self, name: str, planned: DoksResources, provider: digitalocean.Provider) -> pulumi.Input[str | None]:
-        """The id of the VPC: of a new one, or of one that is the account's and stays."""
-        vpc = planned.vpc
-        if vpc is None:
-            return planned.vpc_id
-        timeouts = pulumi.CustomTimeouts(delete=vpc.delete_timeout)
-        return digitalocean.Vpc(
-            f"{name}-vpc",
-            name=vpc.name,
-            region=vpc.region,
-            ip_range=vpc.ip_range,
-            opts=self._options(provider, adopted=vpc.adopt, protect=planned.protect, custom_timeouts=timeouts),
-        ).id
+        return self._register(
+            digitalocean.KubernetesCluster,
+            f"{name}-{CLUSTER}",
+            hook,
+            vpc_uuid=vpc,
+            version=_version(record, self._digitalocean),
+        )
 
     def _pool(
-        self,
-        name: str,
-        pool: PlannedDoksPool,
-        planned: DoksResources,
-        cluster: digitalocean.KubernetesCluster,
-        provider: digitalocean.Provider,
-        gone_with: pulumi.Resource | None,
+        self, name: str, pool: PlannedDoksPool, cluster: digitalocean.KubernetesCluster
     ) -> digitalocean.KubernetesNodePool:
-        of_cluster = planned.cluster.name
-        return digitalocean.KubernetesNodePool(
-            f"{name}-pool-{pool.name}",
-            cluster_id=cluster.id,
-            **_given(pool.model_dump(exclude={"adopt", "timeout"})),
-            opts=self._options(
-                provider,
-                adopted=pool.adopt,
-                protect=planned.protect,
-                # The autoscaler changes it.
-                ignore_changes=["nodeCount"] if pool.auto_scale else [],
-                custom_timeouts=pulumi.CustomTimeouts(create=pool.timeout, update=pool.timeout),
-                deleted_with=gone_with,
-                hooks=_if_it_fails(
-                    f"the pool {pool.name} of the cluster {of_cluster}",
-                    f"doctl kubernetes cluster node-pool list {of_cluster}",
-                    f"adopt.pools.{pool.name}",
-                ),
-            ),
+        of_cluster = self._planned.cluster.name
+        hook = _if_it_fails(
+            f"the pool {pool.name} of the cluster {of_cluster}",
+            f"doctl kubernetes cluster node-pool list {of_cluster}",
+            f"adopt.pools.{pool.name}",
         )
+        resource = f"{name}-{pool_name(pool)}"
+        return self._register(digitalocean.KubernetesNodePool, resource, hook, cluster_id=cluster.id)
 
-    def _list_in_project(
-        self,
-        name: str,
-        planned: DoksResources,
-        cluster: digitalocean.KubernetesCluster,
-        provider: digitalocean.Provider,
-    ) -> None:
-        """A project of the stack's own is empty by itself, so that others may list in it, too."""
-        project = planned.project
-        assert project is not None
-        options = self._options(provider)
-        project_id = (
-            digitalocean.Project(f"{name}-project", name=project.name, environment=project.environment, opts=options).id
-            if project.id is None
-            else project.id
-        )
-        digitalocean.ProjectResources(
-            f"{name}-in-project", project=project_id, resources=[cluster.cluster_urn], opts=options
-        )
+    def _list_in_project(self, name: str, cluster: digitalocean.KubernetesCluster) -> None:
+        project = f"{name}-{PROJECT}"
+        known: dict[str, Any] = {"resources": [cluster.cluster_urn]}
+        if project in self._resources:
+            known["project"] = self._register(digitalocean.Project, project).id
+        self._register(digitalocean.ProjectResources, f"{name}-{IN_PROJECT}", **known)
 
-    def _options(
-        self, provider: digitalocean.Provider, *, adopted: str | None = None, protect: bool = False, **options: Any
-    ) -> pulumi.ResourceOptions:
-        """Options of everything at DigitalOcean. Names are fixed, so the old must be gone before the new is made."""
-        return pulumi.ResourceOptions(
-            parent=self,
-            provider=provider,
-            import_=adopted,
-            protect=protect,
-            delete_before_replace=True,
-            **options,
-        )
+    def _register(
+        self, kind: Callable[..., R], name: str, hook: pulumi.ResourceHookBinding | None = None, **known: Any
+    ) -> R:
+        """A planned resource; `known` are the arguments that the plan leaves to other resources' outputs."""
+        planned = self._resources[name]
+        arguments = {argument_name(key): value for key, value in planned.properties.items()}
+        options = pulumi.ResourceOptions(parent=self, provider=self._digitalocean, hooks=hook)
+        made = kind(name, **(arguments | known), opts=handled(options, planned.handling, self._made))
+        self._made[name] = made
+        return made
 
 
 def _token() -> pulumi.Output[str]:
@@ -236,8 +181,3 @@ def _kubeconfig(
 def _doctl(cluster: str) -> dict[str, Any]:
     arguments = ["kubernetes", "cluster", "kubeconfig", "exec-credential", "--version=v1beta1", cluster]
     return asks_command("doctl", arguments)
-
-
-def _given(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments without those that are left to DigitalOcean, and without empty lists of tags, taints and labels."""
-    return {key: value for key, value in arguments.items() if value not in (None, (), {})}

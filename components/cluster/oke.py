@@ -14,7 +14,7 @@ from components.cluster.oke_lookups import tenancy_id
 from components.cluster.oke_nodes import when_joined
 from components.cluster.oke_provider import oracle_provider
 from components.cluster.oke_records import Providers, RecordedResources
-from components.cluster.oke_values import wire_value
+from components.cluster.oke_values import known_later
 from fabric.plan.clouds.oke import OkeResources
 
 
@@ -53,11 +53,10 @@ class OkeCluster(pulumi.ComponentResource):
             cluster_id=cluster.id,
             kubeconfig=kubeconfig,
             context=None,
-            access=None if command is None else pulumi.Output.from_input(wire_value(command, made.of)),
+            access=None if command is None else pulumi.Output.from_input(known_later(command, made.of)),
         )
-        seconds = _seconds(planned)
         joined = (
-            when_joined(pool, seconds, handle, [made[record.logical_name] for record in pool.records])
+            when_joined(planned, pool, handle, [made[record.logical_name] for record in pool.records])
             for pool in planned.pools
         )
         self.handle = replace(handle, nodes=tuple(node for pool in joined for node in pool))
@@ -96,9 +95,9 @@ def _kubeconfig(planned: OkeResources, made: RecordedResources, token: pulumi.Ou
     wanted = planned.kubeconfig
     context = f"oke-{planned.region}-{planned.name}"
     known = pulumi.Output.all(
-        server=wire_value(wanted.server, made.of),
+        server=known_later(wanted.server, made.of),
         authority=made.of(wanted.authority),
-        command=pulumi.Output.all(*(wire_value(word, made.of) for word in wanted.command)),
+        command=pulumi.Output.all(*(known_later(word, made.of) for word in wanted.command)),
         token=token,
     )
 
@@ -108,10 +107,3 @@ def _kubeconfig(planned: OkeResources, made: RecordedResources, token: pulumi.Ou
         return kubeconfig_text(context, values["server"], values["authority"], user)
 
     return pulumi.Output.secret(known.apply(text))
-
-
-def _seconds(planned: OkeResources) -> int:
-    """How long machines may take to join: as long as making them."""
-    minutes = planned.cluster.create_timeout
-    assert minutes is not None, "every cluster has a time limit"
-    return int(minutes.removesuffix("m")) * 60

@@ -10,8 +10,9 @@ from typing import Any
 import pulumi
 import yaml
 
-from components.cluster.oke_values import References, function_token, plugin_version, value_at, wire_arguments
+from components.cluster.oke_values import References, known_later, plugin_version, value_at
 from fabric.plan.clouds.oke import Lookup, Ref
+from fabric.resources.wire import oci_function, wire_properties
 
 _TENANCY = "oci:tenancyOcid"
 _TENANCY_VARIABLE = "TF_VAR_tenancy_ocid"
@@ -44,8 +45,8 @@ class Lookups:
             return self._tenancy
         if lookup.logical_name not in self._answers:
             self._answers[lookup.logical_name] = pulumi.runtime.invoke_output(
-                function_token(lookup.function),
-                wire_arguments(lookup.arguments, self._references),
+                oci_function(lookup.function),
+                known_later(wire_properties(lookup.arguments), self._references),
                 pulumi.InvokeOutputOptions(provider=self._provider, version=plugin_version()),
             )
         found, output = _READERS[lookup.function], ref.output

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import pulumi
 
 from components.cluster.handle import ClusterHandle
+from components.cluster.oke_time import real_seconds
 from components.cluster_api import RequestError
 from components.waiting import NodesError, Standing, api_of, nodes_with, once_waited, wait_for_nodes
-from fabric.plan.clouds.oke import PlannedConstruct
+from fabric.plan.clouds.oke import OkeResources, PlannedConstruct, joining_advice
 
 
 class Joined(NamedTuple):
@@ -24,29 +25,34 @@ Look = Callable[[], Joined]
 
 
 def when_joined(
-    pool: PlannedConstruct, seconds: int, cluster: ClusterHandle, machines: Sequence[pulumi.Resource]
+    planned: OkeResources, pool: PlannedConstruct, cluster: ClusterHandle, machines: Sequence[pulumi.Resource]
 ) -> tuple[pulumi.Input[pulumi.Resource], ...]:
     """What holds a pool's machines, known once as many nodes as it should have are ready.
 
-    A preview waits for nothing. The run ends with an error that says how many there are where the time is over.
+    A preview waits for nothing. Where the time is over, the run ends with an error that says how many there are, and
+    what may keep the others out.
     """
 
     async def waited(kubeconfig: str) -> None:
-        await wait_until_joined(pool, seconds, looking(pool, kubeconfig, cluster.context), pulumi.log.info)
+        advice = joining_advice(planned, pool, await cluster.cluster_id.future() or "")
+        seconds = int(real_seconds(planned.join_minutes * 60))
+        await wait_until_joined(pool, seconds, looking(pool, kubeconfig, cluster.context), pulumi.log.info, advice)
 
     return once_waited(cluster, machines, waited)
 
 
-async def wait_until_joined(pool: PlannedConstruct, seconds: int, look: Look, say: Callable[[str], None]) -> None:
+async def wait_until_joined(
+    pool: PlannedConstruct, seconds: int, look: Look, say: Callable[[str], None], advice: str
+) -> None:
     """Look again and again until all nodes of a pool are ready.
 
     Raises:
-        NodesError: naming the pool, how many joined, each that is not ready, and what to look at.
+        NodesError: naming the pool, how many joined, each that is not ready, and the advice.
     """
     try:
         await wait_for_nodes(lambda: _standing(pool, look()), f"of pool {pool.pool} are ready", seconds, say)
     except NodesError as error:
-        raise NodesError(f"{error}\n{_advice(pool)}") from None
+        raise NodesError(f"{error}\n{advice}") from None
 
 
 def looking(pool: PlannedConstruct, kubeconfig: str, context: str | None) -> Look:
@@ -72,16 +78,3 @@ def _standing(pool: PlannedConstruct, seen: Joined) -> Standing:
 def _is_ready(node: Mapping[str, Any]) -> bool:
     conditions = node.get("status", {}).get("conditions", [])
     return any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
-
-
-def _advice(pool: PlannedConstruct) -> str:
-    common = (
-        "security rules that keep nodes and API server apart, an image that does not start on "
-        f"{pool.shape} or lacks this Kubernetes version"
-    )
-    if not pool.self_managed:
-        return f"What may keep nodes of {pool.pool} out: too few machines to be had, {common}."
-    return (
-        f"What may keep machines of {pool.pool} out although they run: no policy that lets their dynamic group "
-        f"CLUSTER_JOIN in the compartment, {common}, or metadata without the API server's address and authority."
-    )

@@ -8,25 +8,20 @@ from typing import Any
 
 import pulumi
 
+from components.cluster.oke_advice import advising
 from components.cluster.oke_lookups import Lookups
-from components.cluster.oke_values import plugin_version, resource_token, value_at, wire_arguments, wire_name
+from components.cluster.oke_values import known_later, plugin_version, value_at
+from components.engine_options import handled
 from fabric.plan.clouds.oke import OkeResources, Record, Ref
+from fabric.resources.oke import oke_resources
+from fabric.resources.resource import Resource
+from fabric.resources.wire import oci_type, wire_name
 
-# Of whatever has one of these there cannot be two of the same name, or the same range, at a time.
-_CLASHING = frozenset(
-    {
-        "containerengine.Addon",
-        "core.Subnet",
-        "identity.DomainsDynamicResourceGroup",
-        "identity.DynamicGroup",
-        "identity.Policy",
-    }
-)
-# What Oracle adds to what it is told, by kind, as far as something refers to it.
+# What Oracle adds to what it is told, by type, as far as something refers to it.
 _OUTPUTS = {
-    "containerengine.Cluster": ("endpoints",),
-    "core.Instance": ("privateIp", "publicIp"),
-    "core.Vcn": ("defaultSecurityListId",),
+    oci_type("containerengine.Cluster"): ("endpoints",),
+    oci_type("core.Instance"): ("privateIp", "publicIp"),
+    oci_type("core.Vcn"): ("defaultSecurityListId",),
 }
 # The network's records all at once.
 _NETWORK = "network"
@@ -44,9 +39,10 @@ class Providers:
 class RecordedResource(pulumi.CustomResource):
     """One record at Oracle; its other outputs are under the provider's names."""
 
-    def __init__(self, name: str, kind: str, arguments: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
-        asked = {**dict.fromkeys(_OUTPUTS.get(kind, ())), **arguments}
-        super().__init__(resource_token(kind), name, asked, opts)
+    def __init__(self, resource: Resource, properties: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
+        asked = {**dict.fromkeys(_OUTPUTS.get(resource.type, ())), **properties}
+        self.planned_name = resource.name
+        super().__init__(resource.type, resource.name, asked, opts)
 
     def output(self, path: str) -> pulumi.Output[Any]:
         """One of the outputs, or a part of one."""
@@ -63,16 +59,14 @@ class RecordedResources:
     def __init__(
         self, name: str, planned: OkeResources, providers: Providers, parent: pulumi.Resource, tenancy: str | None
     ) -> None:
-        self._name = name
-        self._planned = planned
         self._providers = providers
         self._parent = parent
         self._made: dict[str, RecordedResource] = {}
         self._lookups = Lookups(planned.lookups, providers.region, self.of, tenancy)
         self._network = tuple(record.logical_name for record in planned.network.records)
-        self._addons = frozenset(record.logical_name for record in planned.addons)
-        for record in planned.records:
-            self._made[record.logical_name] = self._register(record)
+        self._hooks = pulumi.ResourceHookBinding(on_error=[advising(name, planned)])
+        for record, resource in zip(planned.records, oke_resources(name, planned), strict=True):
+            self._made[record.logical_name] = self._register(record, resource)
 
     def __getitem__(self, logical_name: str) -> RecordedResource:
         return self._made[logical_name]
@@ -86,30 +80,16 @@ class RecordedResources:
             return made.output("endpoints[0].private_endpoint").apply(lambda address: address.rpartition(":")[0])
         return made.output(ref.output)
 
-    def _register(self, record: Record) -> RecordedResource:
+    def _register(self, record: Record, resource: Resource) -> RecordedResource:
         shape = str(record.arguments.get("node_shape", ""))
-        return RecordedResource(
-            f"{self._name}-{record.logical_name}",
-            record.kind,
-            wire_arguments(record.arguments, lambda ref: self.of(ref, shape)),
-            self._options(record),
-        )
-
-    def _options(self, record: Record) -> pulumi.ResourceOptions:
+        properties = known_later(resource.properties, lambda ref: self.of(ref, shape))
         before = [name for entry in record.after for name in (self._network if entry == _NETWORK else (entry,))]
-        timeouts = pulumi.CustomTimeouts(record.create_timeout, record.update_timeout, record.delete_timeout)
-        given = (record.create_timeout, record.update_timeout, record.delete_timeout) != (None, None, None)
-        cluster = self._made.get(self._planned.cluster.logical_name)
-        # A deletion that a protected resource ends must not have taken for gone what is still on the cluster.
-        goes_along = record.logical_name in self._addons and not self._planned.protect
-        return pulumi.ResourceOptions(
+        options = pulumi.ResourceOptions(
             parent=self._parent,
             provider=self._providers.home if record.in_home_region else self._providers.region,
             depends_on=[self._made[name] for name in before],
-            ignore_changes=[wire_name(name) for name in record.ignore_changes],
-            custom_timeouts=timeouts if given else None,
-            protect=record.protect,
-            delete_before_replace=record.kind in _CLASHING,
-            deleted_with=cluster if goes_along else None,
             version=plugin_version(),
+            hooks=self._hooks,
         )
+        by_name = {made.planned_name: made for made in self._made.values()}
+        return RecordedResource(resource, properties, handled(options, resource.handling, by_name))

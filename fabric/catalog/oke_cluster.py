@@ -1,4 +1,4 @@
-"""Oracle Kubernetes Engine clusters: constructs, versions, ranges, regions, rules and policies, from `oke_*.yaml`."""
+"""Oracle Kubernetes Engine clusters: constructs, versions, ranges, regions, rules, policies, advice: `oke_*.yaml`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from fabric.catalog.oke_advice import OkeAdvice
 from fabric.catalog.oke_policy import PolicyRow
 from fabric.catalog.oke_security_rule import SecurityRuleRow
 from fabric.model import FrozenModel
@@ -91,3 +92,4 @@ class OkeClusterFacts(FrozenModel):
     security_rules: tuple[SecurityRuleRow, ...]
     policies: tuple[PolicyRow, ...]
     instances: InstanceFacts
+    advice: OkeAdvice

@@ -93,6 +93,9 @@ class OkeCluster(ClusterBase):
     create_minutes: int = Field(
         default=180, ge=30, le=720, description="how long making the cluster, and each pool, may take"
     )
+    join_minutes: int = Field(
+        default=60, ge=10, le=720, description="how long machines may take to become nodes once Oracle has made them"
+    )
     protect: bool = Field(default=False, description="refuse to delete or replace the cluster; set it in production")
 
     @field_validator("pools")

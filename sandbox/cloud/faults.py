@@ -48,11 +48,17 @@ _FAULTS = {
     "image-incompatible": Fault("an image cannot start on its shape", times=1, clouds=_OCI),
     "nodes-never-join": Fault("a new pool's machines run, and none becomes a node", times=1, clouds=_OCI),
     "addon-stuck": Fault("a new add-on needs attention until its time limit ends", times=1, clouds=_OCI),
+    "addon-busy": Fault(
+        "an add-on is not installed or changed while another change is under way (409)", times=2, clouds=_OCI
+    ),
     "subnet-busy": Fault("the next subnet to be deleted is in use for so long (409)", seconds=300, clouds=_OCI),
     "not-home-region": Fault(
         "policies and dynamic groups are refused outside the home region (403)", times=1, clouds=_OCI
     ),
     "node-lost": Fault("the newest machine of every self-managed pool is replaced", clouds=_OCI),
+    "unjoined-terminated": Fault("machines of pools that have not joined are terminated and made anew", clouds=_OCI),
+    "configuration-used": Fault("an instance pool of somebody else's uses every instance configuration", clouds=_OCI),
+    "configuration-released": Fault("that instance pool is deleted again", clouds=_OCI),
     "policies-given": Fault("an administrator lets machines join and node pools launch", clouds=_OCI),
 }
 

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from sandbox.cloud.clusters import ControlPlanes
 from sandbox.cloud.oci.nodes import remember_image
-from sandbox.engine.losses import RECORDING, told_afterwards
+from sandbox.engine.event_log import RECORDING
+from sandbox.engine.losses import told_afterwards
 from sandbox.engine.recovery import recover
+from sandbox.engine.refusals import advised_afterwards
 from sandbox.engine.run import Runs
 from sandbox.engine.workspace import Workspace, lies_in
 from sandbox.failure import SandboxError
@@ -86,8 +88,7 @@ class SandboxEngine:
         """Create or update the stack, then print its summary; gives the exit status."""
         self._require_clusters(stack)
         with self._owned():
-            if stack.spec.cluster.provider == "oke":
-                remember_image(self.home, stack.spec)
+            remember_image(self.home, stack.spec)
             options = self._options(stack)
             self._create(stack)
             arguments = ["up", "--yes", "--skip-preview", "--suppress-outputs", *options]
@@ -121,7 +122,9 @@ class SandboxEngine:
         self._require_clusters(stack)
         with self._owned():
             options = self._options(stack)
-            status = self._converge(stack, ["destroy", "--yes", "--skip-preview", *options], destroying=True)
+            arguments = ["destroy", "--yes", "--skip-preview", *options]
+            with advised_afterwards("destroy", stack.plan.cluster.oke, self.say) as recording:
+                status = self._converge(stack, [*arguments, *recording], destroying=True)
             if status == 0:
                 remove = ["stack", "rm", "--yes", "--preserve-config", "--non-interactive", "--stack", stack.name]
                 status = self.runs.run(remove, self.workspace.stacks, quiet=True).status
@@ -216,8 +219,8 @@ def run_elsewhere(verb: str, stack: Stack, toolchain_bin: Path | None, extra: li
     if stack.file.parent != project_root() and verb != "outputs":
         arguments += ["--config-file", str(stack.file)]
     environment = {**os.environ, **RECORDING, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}"}
-    with told_afterwards(verb, say) as recording:
-        process = subprocess.Popen([command, *arguments, *recording], cwd=project_root(), env=environment)
+    with told_afterwards(verb, say) as losses, advised_afterwards(verb, stack.plan.cluster.oke, say) as refusals:
+        process = subprocess.Popen([command, *arguments, *losses, *refusals], cwd=project_root(), env=environment)
         # the terminal's Ctrl-C reaches the engine by itself, which stops in its own time; we only wait for it
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:

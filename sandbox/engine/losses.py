@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
-# The CLI knows the option to record its events only with this.
-RECORDING = {"PULUMI_DEBUG_COMMANDS": "true"}
+from sandbox.engine.event_log import recorded
 
 Inputs = Mapping[str, Any]
 
@@ -55,11 +52,13 @@ def told_afterwards(verb: str, say: Callable[[str], None]) -> Iterator[list[str]
     if verb != "preview":
         yield []
         return
-    with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "events"
-        yield ["--event-log", str(log)]
-        if log.exists() and (lost := losses(log.read_text().splitlines())):
+
+    def tell(events: list[str]) -> None:
+        if lost := losses(events):
             say(told(lost))
+
+    with recorded(tell) as options:
+        yield options
 
 
 def losses(events: Iterable[str]) -> list[Loss]:
@@ -90,7 +89,9 @@ def _what(kind: str, inputs: Inputs) -> str:
     text = f"{word} {_at(inputs, name) or ''}".rstrip()
     size, nodes = _at(inputs, machine), _at(inputs, number)
     if nodes is not None:
-        text += f", {int(nodes)} nodes" + (f" of {size}{_gpus(str(size), int(nodes))}" if size else "")
+        text += f", {int(nodes)} {'node' if nodes == 1 else 'nodes'}" + (
+            f" of {size}{_gpus(str(size), int(nodes))}" if size else ""
+        )
     elif size:
         text += f", {size}{_gpus(str(size), 1)}"
     return f"{text}, all of its nodes and everything that runs there" if word == "cluster" else text

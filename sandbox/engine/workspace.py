@@ -16,10 +16,12 @@ from typing import Any
 
 import yaml
 
+from fabric.cloud_time import MINUTE_VARIABLE
 from sandbox.cloud.account import account_token
+from sandbox.cloud.clock import MINUTE_S
 from sandbox.cloud.oci.credentials import environment as oracle_account
+from sandbox.engine.event_log import RECORDING
 from sandbox.engine.launchers import place_clouds
-from sandbox.engine.losses import RECORDING
 from sandbox.home import HOME_VARIABLE, SandboxHome, default_home, project_root, write_private
 from sandbox.toolchain.build import Toolchain
 from sandbox.toolchain.recipes import recipes
@@ -106,8 +108,9 @@ class Workspace:
         return {
             **kept,
             "PATH": os.pathsep.join(path),
-            # the simulated clouds look here for what they know, and take these accounts only
+            # the simulated clouds look here for what they know, run as fast as this, and take these accounts only
             HOME_VARIABLE: str(self.home.root),
+            MINUTE_VARIABLE: str(MINUTE_S),
             "DIGITALOCEAN_TOKEN": token,
             "DIGITALOCEAN_ACCESS_TOKEN": token,
             **oracle_account(self.home),

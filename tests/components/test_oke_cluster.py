@@ -22,37 +22,8 @@ pytestmark = pytest.mark.components
 
 Run = Callable[..., Recording]
 IMAGE = "ocid1.image.oc1.iad.aaaaaaaaexample"
-FABRICS = [f"ocid1.computegpumemoryfabric.oc1.iad.fabric{number}" for number in range(2)]
 CLUSTER, POOL, SYSTEM = "cluster-cluster", "cluster-pool-gpu", "cluster-system-pool"
 NETWORK = "v1:NetworkAttachmentDefinition"
-
-# Changes of the pool, and its resources under Oracle's names.
-CONSTRUCTS: dict[str, tuple[dict[str, Any], dict[str, list[str]]]] = {
-    "cluster-network": (
-        {},
-        {"InstanceConfiguration": ["cluster-configuration-gpu"], "ClusterNetwork": [POOL]},
-    ),
-    "compute-cluster": (
-        {},
-        {"ComputeCluster": ["cluster-compute-cluster-gpu"], "NodePool": [POOL]},
-    ),
-    "compute-cluster-instances": (
-        {},
-        {
-            "ComputeCluster": ["cluster-compute-cluster-gpu"],
-            "Instance": [f"{POOL}-0", f"{POOL}-1", f"{POOL}-2", f"{POOL}-3"],
-        },
-    ),
-    "gpu-memory-cluster": (
-        {"shape": "BM.GPU.GB200-v3.4", "nodes": 36, "memoryFabricIds": FABRICS},
-        {
-            "ComputeCluster": ["cluster-compute-cluster-gpu"],
-            "InstanceConfiguration": ["cluster-configuration-gpu"],
-            "ComputeGpuMemoryCluster": [f"{POOL}-0", f"{POOL}-1"],
-        },
-    ),
-}
-OF_POOLS = ("InstanceConfiguration", "ClusterNetwork", "ComputeCluster", "ComputeGpuMemoryCluster", "Instance")
 
 
 @pytest.fixture
@@ -66,8 +37,6 @@ def run(kubeconfig: Path) -> Run:
         cluster = config["gpu-fabric:cluster"]
         cluster |= changed or {}
         cluster["pools"][0] |= {"imageId": IMAGE, **(pool or {})}
-        if cluster["pools"][0].get("placement") == "gpu-memory-cluster":
-            config["gpu-fabric:fabric"] = {"model": "host-network"}
         return run_program("oke-h100", config, **options)
 
     return with_settings
@@ -103,9 +72,6 @@ def before(resources: OkeResources, record: Record) -> set[str]:
     return named | ({reference.ref for reference in record.references} & made)
 
 
-# Resources
-
-
 def test_every_record_of_the_plan_is_a_resource_and_nothing_else_is_at_oracle(
     planned: tuple[OkeResources, Recording],
 ) -> None:
@@ -117,29 +83,6 @@ def test_every_record_of_the_plan_is_a_resource_and_nothing_else_is_at_oracle(
 def test_oracles_provider_takes_all_that_it_is_told(on_oke: Recording) -> None:
     wrong = [(entry.name, failures(fields_of(kind(entry)), entry.inputs)) for entry in at_oracle(on_oke)]
     assert [entry for entry in wrong if entry[1]] == []
-
-
-@pytest.mark.parametrize("placement", CONSTRUCTS)
-def test_each_construct_is_made_of_its_own_resources(run: Run, placement: str) -> None:
-    pool, expected = CONSTRUCTS[placement]
-    recording = run(pool={"placement": placement, **pool})
-    found: dict[str, list[str]] = {}
-    for entry in at_oracle(recording):
-        if kind(entry) in OF_POOLS or entry.name == POOL:
-            found.setdefault(kind(entry), []).append(entry.name)
-    assert {name: sorted(entries) for name, entries in found.items()} == expected
-    assert [entry.name for entry in at_oracle(recording) if failures(fields_of(kind(entry)), entry.inputs)] == []
-
-
-@pytest.mark.parametrize("placement", CONSTRUCTS)
-def test_machines_come_after_what_lets_them_join_and_what_answers_them(run: Run, placement: str) -> None:
-    pool, expected = CONSTRUCTS[placement]
-    recording = run(pool={"placement": placement, **pool})
-    machines = next(reversed(expected.values()))
-    policies = {"cluster-policy-services" if placement == "compute-cluster" else "cluster-policy-join"}
-    needed = policies | ({CLUSTER} if placement == "compute-cluster" else {CLUSTER, SYSTEM})
-    late = [(a, b) for a in machines for b in needed if not recording.comes_after(a, b)]
-    assert late == []
 
 
 def test_policies_say_what_the_plan_says(planned: tuple[OkeResources, Recording]) -> None:
@@ -260,9 +203,6 @@ def test_an_unknown_tenancy_ends_the_run_before_any_resource_and_names_the_ways_
     for way in ("pulumi config set oci:tenancyOcid", "TF_VAR_tenancy_ocid", "gpu-fabric:cluster.tenancyId"):
         assert way in str(raised.value)
     assert recording.resources == []
-
-
-# Look-ups
 
 
 def test_each_question_is_asked_once(on_oke: Recording) -> None:

@@ -11,7 +11,7 @@ from programs import STACKS
 from components import waiting
 from components.cluster.oke_nodes import Joined, Look, wait_until_joined
 from components.waiting import NodesError
-from fabric.plan.clouds.oke import PlannedConstruct
+from fabric.plan.clouds.oke import OkeResources, joining_advice
 from fabric.prepare import prepare_stack
 
 pytestmark = pytest.mark.components
@@ -24,10 +24,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "_PAUSE", 0.01)
 
 
-def pool_of(stack: str) -> PlannedConstruct:
+def planned_of(stack: str) -> OkeResources:
     resources = prepare_stack(stack, STACKS[stack].parent).cluster.oke
     assert resources is not None
-    return resources.pools[0]
+    return resources
 
 
 def looks(*answers: Joined) -> Look:
@@ -44,7 +44,10 @@ def looks(*answers: Joined) -> Look:
 
 def waited(look: Look, stack: str = "oke-h100", seconds: int = 30) -> list[str]:
     said: list[str] = []
-    asyncio.run(wait_until_joined(pool_of(stack), seconds, look, said.append))
+    planned = planned_of(stack)
+    (pool,) = planned.pools
+    advice = joining_advice(planned, pool, "ocid1.cluster.oc1.iad.one")
+    asyncio.run(wait_until_joined(pool, seconds, look, said.append, advice))
     return said
 
 
@@ -67,6 +70,16 @@ def test_machines_that_do_not_join_in_time_are_counted_and_what_may_keep_them_ou
     assert "pool gpu: 1 of 4 nodes have joined the cluster" in text
     for part in ("CLUSTER_JOIN", "security rules", "image", "metadata"):
         assert part in text
+
+
+def test_the_policy_that_lets_machines_join_is_named_in_full_with_the_group_that_it_is_for() -> None:
+    text = complaint(looks(Joined({})))
+    assert (
+        "a dynamic group with the rule: ALL {instance.compartment.id = 'ocid1.compartment.oc1..aaaaaaaaexample'}"
+        in text
+    )
+    assert "policy oke-h100-join of the stack says: Allow dynamic-group 'oke-h100-nodes' to {CLUSTER_JOIN} in" in text
+    assert "where target.cluster.id = 'ocid1.cluster.oc1.iad.one'" in text
 
 
 def test_a_node_that_is_not_ready_is_named() -> None:

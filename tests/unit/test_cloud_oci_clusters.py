@@ -265,7 +265,7 @@ def test_an_add_on_comes_up_once_a_machine_without_gpus_is_there(
     with pytest.raises(Failed, match="NEEDS_ATTENTION"):
         engine.up("Addon", "nfd", addon)
     engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet))
-    with pytest.raises(Failed, match=r"409-Conflict.*installed already"):
+    with pytest.raises(Failed, match="409-Conflict, addon NodeFeatureDiscovery exists"):
         engine.up("Addon", "nfd", addon)
     made = engine.up("Addon", "nfd", {**addon, "overrideExisting": True})
     assert made.outputs["state"] == "ACTIVE"

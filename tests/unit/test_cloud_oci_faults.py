@@ -73,13 +73,13 @@ def test_a_cluster_that_fails_stays_behind_outside_the_state(
 def test_no_capacity_leaves_no_machine_behind(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
     engine.order("out-of-capacity", 1)
     inputs = gpu_machines(engine, cluster, subnet)
-    with pytest.raises(Failed, match="500-InternalError, out of host capacity"):
+    with pytest.raises(Failed, match="500-InternalError, Out of host capacity"):
         engine.up("ClusterNetwork", "gpu", inputs)
     assert engine.api.store.list("instance") == []
     made = engine.up("ClusterNetwork", "gpu", inputs)
     engine.order("out-of-capacity", 1)
     larger = {**inputs, "instancePools": [{**inputs["instancePools"][0], "size": 4}]}
-    with pytest.raises(Failed, match="out of host capacity"):
+    with pytest.raises(Failed, match="Out of host capacity"):
         engine.update(made, larger)
     assert len(engine.api.store.list("instance")) == 2
 
@@ -105,7 +105,7 @@ def test_machines_that_never_join_leave_the_cluster_without_nodes(
 
 def test_an_image_that_does_not_fit_is_refused(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
     engine.order("image-incompatible", 1)
-    with pytest.raises(Failed, match=f"shape {H100} is incompatible with image"):
+    with pytest.raises(Failed, match=f"Shape {H100} is incompatible with image"):
         engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
 
 
@@ -125,6 +125,43 @@ def test_a_stuck_add_on_ends_with_its_time_limit(engine: OracleEngine, cluster: 
         engine.up(
             "Addon", "dns", {"clusterId": cluster.id, "addonName": "CoreDNS", "removeAddonResourcesOnDelete": True}
         )
+
+
+def test_an_add_on_is_refused_while_another_change_is_under_way(
+    engine: OracleEngine, cluster: Resource, subnet: Resource
+) -> None:
+    engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet))
+    inputs = {"clusterId": cluster.id, "addonName": "CoreDNS", "removeAddonResourcesOnDelete": True}
+    engine.order("addon-busy", 1)
+    with pytest.raises(Failed, match="409-IncorrectState"):
+        engine.up("Addon", "dns", inputs)
+    assert engine.up("Addon", "dns", inputs).id
+
+
+def test_machines_that_somebody_terminates_are_made_anew_and_try_to_join_again(
+    engine: OracleEngine, cluster: Resource, subnet: Resource
+) -> None:
+    engine.allow(cluster)
+    engine.order("nodes-never-join", 1)
+    engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
+    before = {machine["id"] for machine in engine.api.store.list("instance")}
+    assert engine.names_of_nodes(cluster) == []
+    play_on(engine.api, "unjoined-terminated")
+    assert before.isdisjoint(machine["id"] for machine in engine.api.store.list("instance"))
+    assert len(engine.names_of_nodes(cluster)) == 2
+    assert play_on(engine.api, "unjoined-terminated") == "replaced: no machine"
+
+
+def test_an_instance_configuration_that_somebody_elses_pool_uses_is_not_deleted(
+    engine: OracleEngine, cluster: Resource, subnet: Resource
+) -> None:
+    configuration = engine.configuration(subnet, engine.metadata(cluster))
+    play_on(engine.api, "configuration-used")
+    with pytest.raises(Failed, match=r"409-Conflict, The Instance Configuration \S+ is associated to one or more"):
+        engine.delete(configuration)
+    play_on(engine.api, "configuration-released")
+    engine.delete(configuration)
+    assert engine.api.store.list("instanceconfiguration") == []
 
 
 def test_identity_is_changed_in_the_home_region_only(engine: OracleEngine) -> None:

@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from changes import Changes, changed
 from cloud_engine import Failed, Resource
+from committed_stacks import folder_of
 from oracle_engine import COMPARTMENT, GROUP_RULE, H100, IMAGE, OracleEngine, oracle_on
 
+from fabric.spec import read_document, validate
+from sandbox.cloud.oci.machines import bring_about
 from sandbox.cloud.oci.nodes import remember_image
+from sandbox.home import SandboxHome
 
 
 @pytest.fixture
@@ -268,22 +273,34 @@ def test_machines_that_cannot_be_launched_are_refused(
         engine.up("ClusterNetwork", "gpu", engine.cluster_network_inputs(configuration, subnet))
 
 
-def test_machines_come_up_as_the_stack_says_that_its_image_brings_them(
+def annotations_after(engine: OracleEngine, cluster: Resource, home: SandboxHome, **changes: Changes) -> dict[str, str]:
+    """What the cluster's first machine says of itself once stacks of these names have said what their images bring."""
+    for name, changed_keys in changes.items():
+        keys = {"cluster.name": name, "cluster.compartmentId": COMPARTMENT, **changed_keys}
+        spec, problems = validate(changed(read_document("oke-h100", folder_of("oke-h100")), keys))
+        assert spec is not None, problems
+        remember_image(home, spec)
+    bring_about(engine.api, cluster.id)
+    found: dict[str, str] = engine.planes.nodes[cluster.id][0]["metadata"]["annotations"]
+    return found
+
+
+def test_machines_come_up_as_their_own_stack_says_whatever_another_one_says(
     engine: OracleEngine, cluster: Resource, subnet: Resource, tmp_path: Path
 ) -> None:
-    from changes import changed
-    from committed_stacks import folder_of
-
-    from fabric.spec import read_document, validate
-    from sandbox.home import SandboxHome
-
-    engine.allow(cluster)
-    spec, problems = validate(changed(read_document("oke-h100", folder_of("oke-h100")), {}))
-    assert spec is not None
-    assert not problems
     home = SandboxHome(tmp_path)
     engine.api.folder = home.cloud / "oci"
-    remember_image(home, spec)
+    engine.allow(cluster)
     cluster_network(engine, cluster, subnet)
-    annotations = engine.planes.nodes[cluster.id][0]["metadata"]["annotations"]
-    assert "sandbox.gpu-fabric/rdma-mode" in annotations
+    by_image = annotations_after(engine, cluster, home, one={})
+    by_daemon_set = annotations_after(engine, cluster, home, one={"fabric.virtualFunctions": "daemon-set"})
+    assert "sandbox.gpu-fabric/rdma-mode" in by_image
+    assert by_image != by_daemon_set
+    assert annotations_after(engine, cluster, home, one={}, other={"fabric.virtualFunctions": "daemon-set"}) == by_image
+
+
+def test_a_stack_that_is_on_no_cloud_of_oracles_has_no_image_to_remember(tmp_path: Path) -> None:
+    spec, problems = validate(read_document("dev", folder_of("dev")))
+    assert spec is not None, problems
+    remember_image(SandboxHome(tmp_path), spec)
+    assert not (tmp_path / "cloud").exists()

@@ -88,7 +88,7 @@ def test_on_the_hosts_network_nccl_gets_just_the_nics_of_oracles_list(shape: str
 def test_the_guides_job_finds_its_settings_on_a_cluster_from_an_empty_compartment() -> None:
     plan = plan_of("oke-a100")
 
-    assert [release.chart.version for release in plan.releases] == ["v23.9.1", "23.10.0"]
+    assert [release.chart.version for release in plan.releases] == ["v23.9.1", "23.10.0", "1.15.1"]
     assert plan.workload.resources["nvidia.com/sriov_rdma_vf"] == "16"
     assert {rail.network for rail in plan.rails} == {plan.rails[0].network}
     for name, value in {"GID_INDEX": "3", "TC": "41", "SL": "0", "TIMEOUT": "22", "SPLIT_DATA_ON_QPS": "0"}.items():

@@ -6,6 +6,7 @@ from sandbox.cloud.oci import facts
 from sandbox.cloud.oci.machines import addons_of, bring_about
 from sandbox.cloud.oci.stored import Stored
 from sandbox.cloud.oci.tenancy import conflict, invalid
+from sandbox.cloud.requests import Refused
 from sandbox.cloud.resource import Call, CloudError
 from sandbox.cloud.store import Record
 from sandbox.cloud.wire import Properties
@@ -30,7 +31,9 @@ class Addon(Stored):
         if (needed := known[name].get("needs")) and needed not in present:
             raise invalid(f"add-on {name} needs {needed}")
         if record is None and name in present and not inputs.get("overrideExisting"):
-            raise conflict(f"add-on {name} is installed already")
+            raise conflict(f"addon {name} exists")
+        if self.tenancy.faults.happens("addon-busy"):
+            raise Refused(409, f"IncorrectState, cluster {cluster['id']} is being changed")
 
     def outputs(self, record: Record) -> Properties:
         version = record["inputs"].get("version") or facts.addons()[record["inputs"]["addonName"]]["version"]

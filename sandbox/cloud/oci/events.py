@@ -13,6 +13,8 @@ from sandbox.cloud.store import Record
 from sandbox.home import SandboxHome
 
 _JOIN = "Allow any-user to {CLUSTER_JOIN} in tenancy"
+# The pool of somebody else's, by its name.
+_STRANGE = "of-nobody-here"
 _LAUNCH = "Allow any-user to {COMPUTE_CLUSTER_LAUNCH_INSTANCE, HOST_GROUP_LAUNCH_INSTANCE} in tenancy"
 
 
@@ -42,6 +44,39 @@ def _node_lost(tenancy: Tenancy) -> str:
                 _replace(tenancy, machine)
                 lost.append(machine["address"])
     return f"replaced: {', '.join(lost) or 'no machine'}"
+
+
+def _unjoined_terminated(tenancy: Tenancy) -> str:
+    """Somebody terminates the machines that try no longer, and their pools make others."""
+    lost = [machine for machine in tenancy.store.list("instance") if machine["pool"] and not machine["joined"]]
+    for machine in lost:
+        _replace(tenancy, machine)
+    return f"replaced: {', '.join(machine['address'] for machine in lost) or 'no machine'}"
+
+
+def _configuration_used(tenancy: Tenancy) -> str:
+    configurations = tenancy.store.list("instanceconfiguration")
+    for configuration in configurations:
+        record = {
+            "id": tenancy.new_id("instancepool"),
+            "inputs": {
+                "compartmentId": configuration["inputs"]["compartmentId"],
+                "displayName": _STRANGE,
+                "instanceConfigurationId": configuration["id"],
+                "size": 0,
+            },
+            "outputs": {},
+            "busy_until": 0.0,
+        }
+        tenancy.store.add("instancepool", record)
+    return f"in use: {', '.join(each['id'] for each in configurations) or 'no instance configuration'}"
+
+
+def _configuration_released(tenancy: Tenancy) -> str:
+    strange = [pool for pool in tenancy.store.list("instancepool") if pool["inputs"].get("displayName") == _STRANGE]
+    for pool in strange:
+        tenancy.store.remove("instancepool", pool["id"])
+    return f"deleted: {', '.join(pool['id'] for pool in strange) or 'no instance pool'}"
 
 
 def _replace(tenancy: Tenancy, machine: Record) -> None:
@@ -76,6 +111,9 @@ def _policies_given(tenancy: Tenancy) -> str:
 
 _EVENTS: dict[str, Callable[[Tenancy], str]] = {
     "cluster-gone": _cluster_gone,
+    "configuration-released": _configuration_released,
+    "configuration-used": _configuration_used,
     "node-lost": _node_lost,
     "policies-given": _policies_given,
+    "unjoined-terminated": _unjoined_terminated,
 }

@@ -46,4 +46,4 @@ def check_image(tenancy: Tenancy, image: str, shape: str) -> None:
         for each in tenancy.store.list("shapemanagement")
     )
     if tenancy.faults.happens("image-incompatible") or (imported and not allowed):
-        raise invalid(f"shape {shape} is incompatible with image {image}")
+        raise invalid(f"Shape {shape} is incompatible with image {image}")

@@ -8,7 +8,7 @@ from sandbox.cloud.oci import facts
 from sandbox.cloud.oci.machines import bring_about
 from sandbox.cloud.oci.network import ranges_of
 from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import Tenancy, invalid
+from sandbox.cloud.oci.tenancy import Tenancy, invalid, over_limit
 from sandbox.cloud.resource import Call, CloudError
 from sandbox.cloud.store import Record
 from sandbox.cloud.wire import Properties
@@ -28,7 +28,7 @@ class Cluster(Stored):
 
     def check(self, inputs: Properties, record: Record | None) -> None:
         if record is None and self.tenancy.faults.happens("not-enough-quota"):
-            raise invalid("LimitExceeded: the tenancy's limit for clusters is reached")
+            raise over_limit("the tenancy's limit for clusters is reached")
         if inputs.get("type", _TYPES[0]) not in _TYPES:
             raise invalid(f"type {inputs['type']}: allowed are {', '.join(_TYPES)}")
         version = inputs["kubernetesVersion"]

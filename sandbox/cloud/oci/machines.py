@@ -53,7 +53,7 @@ def check_launch(tenancy: Tenancy, details: Properties, domain: str) -> None:
 def check_capacity(tenancy: Tenancy, shape: str) -> None:
     """Raises Refused where the fault says that no host is free; it meets GPU machines only. Inside a request."""
     if facts.shape_of(shape) is not None and tenancy.faults.happens("out-of-capacity"):
-        raise Refused(500, "InternalError, out of host capacity")
+        raise Refused(500, "InternalError, Out of host capacity.")
 
 
 def machine_of(tenancy: Tenancy, identifier: str, details: Properties, subnet: str, **more: Any) -> Record:

@@ -7,7 +7,7 @@ from sandbox.cloud.oci.machines import bring_about, check_capacity, check_launch
 from sandbox.cloud.oci.policies import may_launch
 from sandbox.cloud.oci.pools import has_rdma
 from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import invalid
+from sandbox.cloud.oci.tenancy import invalid, over_limit
 from sandbox.cloud.requests import Refused
 from sandbox.cloud.resource import Call, CloudError
 from sandbox.cloud.store import Record
@@ -40,7 +40,7 @@ class NodePool(Stored):
         present = len(record["nodes"]) if record else 0
         if config["size"] > present:
             if record is None and self.tenancy.faults.happens("not-enough-quota"):
-                raise invalid("LimitExceeded: the tenancy's limit for nodes is reached")
+                raise over_limit("the tenancy's limit for nodes is reached")
             check_capacity(self.tenancy, inputs["nodeShape"])
 
     def outputs(self, record: Record) -> Properties:

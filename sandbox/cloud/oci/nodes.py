@@ -11,11 +11,12 @@ import hashlib
 import json
 import re
 from ipaddress import IPv4Address
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fabric.k8s.base import compact_json
 from sandbox.cloud.oci import facts
-from sandbox.home import SandboxHome, write_private
+from sandbox.home import SandboxHome, file_lock, write_private
 from sandbox.nodes import GPU_NODE, GPUS_ANNOTATION, SYSTEM_NODE, node_object
 
 if TYPE_CHECKING:
@@ -29,8 +30,7 @@ Object = dict[str, Any]
 _RDMA, _HOST = "oci.oraclecloud.com/rdma", "oci.oraclecloud.com/host"
 _TAINTS = re.compile(r"--register-with-taints=(?P<taints>[^'\"\s]+)")
 _TAINT = re.compile(r"(?P<key>[^=:,]+)(?:=(?P<value>[^:,]*))?:(?P<effect>\w+)")
-IMAGE_FILE = "node-image.json"
-"""In the cloud's folder: what machines of a shape come up as, shape -> annotations; written by `remember_image`."""
+_IMAGES = "node-images.json"
 
 
 def node_objects(tenancy: Tenancy, cluster: Record, pools: list[Record], machines: list[Record]) -> list[Object]:
@@ -38,7 +38,7 @@ def node_objects(tenancy: Tenancy, cluster: Record, pools: list[Record], machine
 
     GPUs are there, but shown by nobody before a device plug-in runs: see `plugins`.
     """
-    image = _image(tenancy)
+    image = _image(tenancy, cluster)
     found = []
     for pool in pools:
         inputs = pool["inputs"]
@@ -157,23 +157,41 @@ def _taints(user_data: str) -> list[dict[str, str]]:
     ]
 
 
-def _image(tenancy: Tenancy) -> dict[str, dict[str, str]]:
-    file = tenancy.folder / IMAGE_FILE
-    known: dict[str, dict[str, str]] = json.loads(file.read_text()) if file.exists() else {}
+def _image(tenancy: Tenancy, cluster: Record) -> dict[str, dict[str, str]]:
+    inputs = cluster["inputs"]
+    return _images(tenancy.folder / _IMAGES).get(_cluster_key(inputs["compartmentId"], inputs.get("name", "")), {})
+
+
+def _images(file: Path) -> dict[str, dict[str, dict[str, str]]]:
+    """What machines come up as: by cluster, then shape, annotations."""
+    known: dict[str, dict[str, dict[str, str]]] = json.loads(file.read_text()) if file.exists() else {}
     return known
 
 
-def remember_image(home: SandboxHome, spec: StackSpec) -> None:
-    """Let machines of a stack's shapes come up as the stack says that its machines do: virtual functions, RDMA mode.
+def _cluster_key(compartment: str, name: str) -> str:
+    """A cluster before it has an id."""
+    return f"{compartment}/{name}"
 
-    A real image brings those with it, and no argument of Oracle's cloud says so.
+
+def remember_image(home: SandboxHome, spec: StackSpec) -> None:
+    """Let machines of a stack's cluster come up as the stack says that its machines do: virtual functions, RDMA mode.
+
+    A real image brings those with it, and no argument of Oracle's cloud says so. A stack on another cloud has none.
     """
     from fabric.plan.case import shape_on_nodes
+    from fabric.spec import OkeCluster
     from sandbox.nodes import machine_annotations
+
+    cluster = spec.cluster
+    if not isinstance(cluster, OkeCluster):
+        return
 
     known = {
         pool.shape: machine_annotations(spec, shape_on_nodes(shape, spec.fabric))
-        for pool in spec.cluster.pools
+        for pool in cluster.pools
         if (shape := spec.catalog.find(pool.shape)) is not None
     }
-    write_private(home.cloud / "oci" / IMAGE_FILE, json.dumps(known))
+    file = home.cloud / "oci" / _IMAGES
+    with file_lock(home.cloud / "oci-images.lock", wait=True):
+        images = {**_images(file), _cluster_key(cluster.compartment_id, cluster.name or spec.name): known}
+        write_private(file, json.dumps(images))

@@ -27,8 +27,8 @@ class InstanceConfiguration(Stored):
         if details is not None and details["instanceType"] != "compute":
             raise invalid(f"instanceDetails: instanceType {details['instanceType']} is not played here")
 
-    def outputs(self, record: Record) -> Properties:
-        return {}
+    def in_use(self, identifier: str, holder: Record) -> str:
+        return f"The Instance Configuration {identifier} is associated to one or more Instance Pools."
 
 
 class _Pool(Stored):

@@ -106,6 +106,10 @@ class Stored(ResourceType):
         """An object as the provider shows it."""
         return {**record["outputs"], **record["inputs"]}
 
+    def in_use(self, identifier: str, holder: Record) -> str:
+        """What the cloud says when an object cannot be deleted since another names it."""
+        return f"{identifier} is in use by {holder['id']}"
+
     def pass_time(self, call: Call, watch: Stopwatch, takes: float, limit: float) -> None:
         """Let the time pass that something takes. Raises CloudError where the time limit is shorter."""
         watch.wait_until(min(takes, limit), call.cancelled)
@@ -149,7 +153,7 @@ class Stored(ResourceType):
             self.tenancy.store.put(self.collection, record)
         held = next(self.tenancy.holders(identifier), None) if self.guarded else None
         if held is not None:
-            raise conflict(f"{identifier} is in use by {held['id']}")
+            raise conflict(self.in_use(identifier, held))
         if time.time() < record["busy_until"]:
             raise conflict(f"{identifier} is in use by a network interface")
         self.tenancy.store.remove(self.collection, identifier)

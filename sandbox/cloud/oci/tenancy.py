@@ -112,5 +112,9 @@ def invalid(message: str) -> Refused:
     return Refused(400, f"InvalidParameter, {message}")
 
 
+def over_limit(message: str) -> Refused:
+    return Refused(400, f"LimitExceeded, {message}")
+
+
 def conflict(message: str) -> Refused:
     return Refused(409, f"Conflict, {message}")

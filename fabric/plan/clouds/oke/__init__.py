@@ -1,11 +1,13 @@
 """Oracle: network, identity, cluster, machines and access as they are asked for."""
 
+from fabric.plan.clouds.oke.advice import Advice, advice_on, joining_advice
 from fabric.plan.clouds.oke.machines import metadata, metadata_bytes
 from fabric.plan.clouds.oke.record import Id, Lookup, Record, Ref, Text, Value, references_in
 from fabric.plan.clouds.oke.resources import OkeResources, PlannedConstruct, oke_resources
 from fabric.plan.clouds.oke.site import Site
 
 __all__ = [
+    "Advice",
     "Id",
     "Lookup",
     "OkeResources",
@@ -15,6 +17,8 @@ __all__ = [
     "Site",
     "Text",
     "Value",
+    "advice_on",
+    "joining_advice",
     "metadata",
     "metadata_bytes",
     "oke_resources",

@@ -50,19 +50,35 @@ class PlannedPolicy(Record):
     statements: list[Value]
 
 
+class NeededStatement(FrozenModel):
+    """A statement that the cluster needs, whoever writes it into a policy; `policy` is the stack's own for it."""
+
+    name: str
+    policy: PolicyName
+    statement: Value
+
+
 class OkeIdentity(FrozenModel):
-    """Dynamic groups, then policies; `reasons` says why for each statement's row."""
+    """Dynamic groups, then policies; `reasons` says why for each statement's row.
+
+    `needed` are the statements, and `nodes_rule` is what the dynamic group of GPU nodes is to hold, also where an
+    administrator makes them; None where no group of the stack's own is needed.
+    """
 
     groups: tuple[PlannedDynamicGroup | PlannedDomainGroup, ...]
     policies: tuple[PlannedPolicy, ...]
     reasons: dict[str, str]
+    needed: tuple[NeededStatement, ...]
+    nodes_rule: str | None
 
 
 def oke_identity(site: Site) -> OkeIdentity:
     """The groups and policies of a cluster; none where an administrator makes them."""
-    if not site.cluster.identity.create:
-        return OkeIdentity(groups=(), policies=(), reasons={})
     rows = tuple(policy_rows(site))
+    needed = tuple(NeededStatement(name=row.name, policy=row.policy, statement=_statement(site, row)) for row in rows)
+    rule = _nodes_rule(site) if _nodes_need_a_group(site) else None
+    if not site.cluster.identity.create:
+        return OkeIdentity(groups=(), policies=(), reasons={}, needed=needed, nodes_rule=rule)
     return OkeIdentity(
         groups=tuple(_groups(site)),
         policies=tuple(
@@ -71,7 +87,7 @@ def oke_identity(site: Site) -> OkeIdentity:
                 compartment_id=site.compartment,
                 name=f"{site.name}-{policy}",
                 description=_DESCRIPTIONS[policy].format(name=site.name),
-                statements=[_statement(site, row) for row in rows if row.policy == policy],
+                statements=[entry.statement for entry in needed if entry.policy == policy],
                 # A statement names its group as text, which tells the engine nothing.
                 after=tuple(_group_names(site, [row for row in rows if row.policy == policy])),
                 in_home_region=True,
@@ -79,6 +95,8 @@ def oke_identity(site: Site) -> OkeIdentity:
             for policy in dict.fromkeys(row.policy for row in rows)
         ),
         reasons={row.name: row.why for row in rows},
+        needed=needed,
+        nodes_rule=rule,
     )
 
 
@@ -114,9 +132,8 @@ def joins_after(site: Site) -> tuple[str, ...]:
 
 
 def _groups(site: Site) -> Iterator[PlannedDynamicGroup | PlannedDomainGroup]:
-    if site.cluster.identity.dynamic_group_id is None and _nodes_are_named(site):
-        rule = f"ALL {{instance.compartment.id = '{site.compartment}'}}"
-        yield _group(site, "nodes", f"Machines that may be nodes of {site.name}", rule)
+    if _nodes_need_a_group(site):
+        yield _group(site, "nodes", f"Machines that may be nodes of {site.name}", _nodes_rule(site))
     if site.cluster.access.mode == "bastion-host":
         host = Text(text="ALL {{instance.id = '{operator}'}}", refs={"operator": Ref(ref="host-operator")})
         yield _group(site, "operator", f"The operator host of {site.name}", host)
@@ -143,8 +160,13 @@ def _group(site: Site, name: str, description: str, rule: Value) -> PlannedDynam
     )
 
 
-def _nodes_are_named(site: Site) -> bool:
-    return any("{nodes}" in row.statement for row in policy_rows(site))
+def _nodes_need_a_group(site: Site) -> bool:
+    named = any("{nodes}" in row.statement for row in policy_rows(site))
+    return named and site.cluster.identity.dynamic_group_id is None
+
+
+def _nodes_rule(site: Site) -> str:
+    return f"ALL {{instance.compartment.id = '{site.compartment}'}}"
 
 
 def _group_names(site: Site, rows: list[PolicyRow]) -> Iterator[str]:

@@ -20,6 +20,7 @@ from fabric.plan.clouds.oke.cluster import (
     oke_cluster_record,
     oke_kubeconfig,
 )
+from fabric.plan.clouds.oke.constructs import pool_records
 from fabric.plan.clouds.oke.identity import OkeIdentity, oke_identity
 from fabric.plan.clouds.oke.machines import POOL_LABEL, images
 from fabric.plan.clouds.oke.network import oke_network, services_lookup
@@ -27,7 +28,7 @@ from fabric.plan.clouds.oke.network_records import OkeNetwork
 from fabric.plan.clouds.oke.record import Lookup, Record, Ref
 from fabric.plan.clouds.oke.site import NETWORK, TENANCY, Site
 from fabric.plan.clouds.oke.worker_records import PlannedNodePool
-from fabric.plan.clouds.oke.workers import SYSTEM_POOL, domains_lookup, images_lookup, pool_records, system_pool
+from fabric.plan.clouds.oke.workers import SYSTEM_POOL, domains_lookup, images_lookup, system_pool
 from fabric.spec import OkeCluster
 
 
@@ -53,10 +54,12 @@ class OkeResources(FrozenModel):
     """Everything that Oracle is asked for.
 
     `lookups` are the questions that are asked while it is made, each once something refers to it. `home_region` is
-    where records marked so are made. Only `records` is in the order in which they can be made.
+    where records marked so are made. Machines have `join_minutes` to become nodes. Only `records` is in the order in
+    which they can be made.
     """
 
     name: str
+    compartment: str
     region: str
     home_region: str
     lookups: tuple[Lookup, ...]
@@ -69,6 +72,7 @@ class OkeResources(FrozenModel):
     images: tuple[SerializeAsAny[Record], ...]
     pools: tuple[PlannedConstruct, ...]
     access: OkeAccess
+    join_minutes: int
     protect: bool
 
     @property
@@ -112,6 +116,7 @@ def oke_resources(case: Case, cluster: OkeCluster) -> OkeResources:
     site = Site(case, cluster, case.known.oke_clusters)
     resources = OkeResources(
         name=site.name,
+        compartment=site.compartment,
         region=cluster.region,
         home_region=cluster.identity.home_region or cluster.region,
         lookups=(),
@@ -124,6 +129,7 @@ def oke_resources(case: Case, cluster: OkeCluster) -> OkeResources:
         images=images(site),
         pools=tuple(_construct(site, place) for place in range(len(cluster.pools))),
         access=oke_access(site),
+        join_minutes=cluster.join_minutes,
         protect=cluster.protect,
     )
     return resources.model_copy(update={"lookups": _lookups(site, resources)})

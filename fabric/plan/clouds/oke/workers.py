@@ -1,31 +1,17 @@
-"""The machines that Oracle is asked for: the system pool, and each GPU pool by the construct of its placement."""
+"""The system pool, and what it has in common with every node pool that Oracle manages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
-from fabric.catalog.oke_cluster import Placement
-from fabric.plan.clouds.oke.boot import user_data
 from fabric.plan.clouds.oke.identity import joins_after, last_policies
-from fabric.plan.clouds.oke.machines import boot_text, image_of, image_ready, launch, node_labels
-from fabric.plan.clouds.oke.record import Id, Lookup, Record, Ref, Value
+from fabric.plan.clouds.oke.record import Id, Lookup, Ref, Value
 from fabric.plan.clouds.oke.site import CLUSTER, DOMAINS, NODE_IMAGES, Site
-from fabric.plan.clouds.oke.worker_records import (
-    PlannedClusterNetwork,
-    PlannedComputeCluster,
-    PlannedInstance,
-    PlannedInstanceConfiguration,
-    PlannedInstancePool,
-    PlannedMemoryCluster,
-    PlannedNodePool,
-)
+from fabric.plan.clouds.oke.worker_records import PlannedNodePool
 from fabric.spec import OkePool
 
 SYSTEM_POOL = "system-pool"
 
-_CYCLES = {"boot-volume-replace": "BOOT_VOLUME_REPLACE", "instance-replace": "INSTANCE_REPLACE"}
 # Pods get five minutes to leave, then the node goes all the same: a pod that cannot leave must not hold a destroy up.
-_EVICTION: dict[str, Value] = {
+EVICTION: dict[str, Value] = {
     "eviction_grace_duration": "PT300S",
     "is_force_action_after_grace_duration": True,
     "is_force_delete_after_grace_duration": True,
@@ -71,9 +57,9 @@ def system_pool(site: Site) -> PlannedNodePool:
         kubernetes_version=site.version,
         node_shape=wanted.shape,
         node_shape_config={"ocpus": wanted.ocpus, "memory_in_gbs": wanted.memory_gib},
-        node_config_details=_node_config(site, wanted.nodes, site.facts.system_max_pods, _placement(site, None)),
-        node_source_details=_node_source(image, wanted.boot_volume_gib),
-        node_eviction_node_pool_settings=_EVICTION,
+        node_config_details=node_config(site, wanted.nodes, site.facts.system_max_pods, node_placement(site, None)),
+        node_source_details=node_source(image, wanted.boot_volume_gib),
+        node_eviction_node_pool_settings=EVICTION,
         # Oracle publishes images all the time; a newer one is no change of this stack.
         ignore_changes=() if wanted.image_id else ("node_source_details.image_id",),
         after=last_managed(site),
@@ -87,201 +73,8 @@ def last_managed(site: Site) -> tuple[str, ...]:
     return tuple(name for name in last_policies(site) if name not in joins_after(site))
 
 
-def pool_records(site: Site, pool: OkePool) -> tuple[Record, ...]:
-    """The records of a GPU pool, each after what it refers to."""
-    return tuple(_CONSTRUCTS[pool.placement](site, pool))
-
-
-def _cluster_network(site: Site, pool: OkePool) -> Iterator[Record]:
-    yield _instance_configuration(site, pool)
-    island: dict[str, Value] | None = None
-    if pool.hpc_island_id:
-        island = {"hpc_island_id": pool.hpc_island_id}
-        if pool.network_block_ids:
-            island["network_block_ids"] = list(pool.network_block_ids)
-    yield PlannedClusterNetwork(
-        logical_name=f"pool-{pool.name}",
-        compartment_id=site.compartment,
-        display_name=f"{site.name}-{pool.name}",
-        instance_pools=[
-            {
-                "instance_configuration_id": Ref(ref=f"configuration-{pool.name}"),
-                "size": pool.nodes,
-                "display_name": f"{site.name}-{pool.name}",
-            }
-        ],
-        placement_configuration={
-            "availability_domain": site.availability_domain(pool.availability_domain),
-            "primary_vnic_subnets": {"subnet_id": site.subnet("workers")},
-        },
-        cluster_configuration=island,
-        **_of_self_managed(site, pool),
-    )
-
-
-def _instance_pool(site: Site, pool: OkePool) -> Iterator[Record]:
-    yield _instance_configuration(site, pool)
-    placement: dict[str, Value] = {
-        "availability_domain": site.availability_domain(pool.availability_domain),
-        "primary_vnic_subnets": {"subnet_id": site.subnet("workers")},
-    }
-    if pool.fault_domains:
-        placement["fault_domains"] = list(pool.fault_domains)
-    yield PlannedInstancePool(
-        logical_name=f"pool-{pool.name}",
-        compartment_id=site.compartment,
-        display_name=f"{site.name}-{pool.name}",
-        instance_configuration_id=Ref(ref=f"configuration-{pool.name}"),
-        placement_configurations=[placement],
-        size=pool.nodes,
-        **_of_self_managed(site, pool),
-    )
-
-
-def _compute_cluster_pool(site: Site, pool: OkePool) -> Iterator[Record]:
-    yield _compute_cluster(site, pool)
-    cycling: dict[str, Value] | None = None
-    if pool.cycling:
-        cycling = {
-            "is_node_cycling_enabled": True,
-            "cycle_modes": [_CYCLES[pool.cycling]],
-            "maximum_surge": "25%",
-            "maximum_unavailable": "0",
-        }
-    details = _node_config(site, pool.nodes, pool.max_pods, _placement(site, pool))
-    details["compute_cluster_id"] = Ref(ref=f"compute-cluster-{pool.name}")
-    yield PlannedNodePool(
-        logical_name=f"pool-{pool.name}",
-        compartment_id=site.compartment,
-        cluster_id=Ref(ref=CLUSTER),
-        name=pool.name,
-        kubernetes_version=site.version,
-        node_shape=pool.shape,
-        node_config_details=details,
-        node_source_details=_node_source(image_of(site, pool), pool.boot_volume.size_gib),
-        initial_node_labels=[{"key": key, "value": text} for key, text in node_labels(site, pool).items()],
-        node_metadata={"user_data": user_data(boot_text(site, pool))},
-        node_eviction_node_pool_settings=_EVICTION,
-        node_pool_cycling_details=cycling,
-        ignore_changes=() if pool.image_id or pool.image_uri else ("node_source_details.image_id",),
-        after=(*last_managed(site), *image_ready(site, pool)),
-        create_timeout=site.timeout,
-        update_timeout=site.timeout,
-        protect=site.cluster.protect,
-    )
-
-
-def _compute_cluster_instances(site: Site, pool: OkePool) -> Iterator[Record]:
-    yield _compute_cluster(site, pool)
-    details = launch(site, pool)
-    for number in range(pool.nodes):
-        yield PlannedInstance(
-            **{
-                **details,
-                "logical_name": f"pool-{pool.name}-{number}",
-                "display_name": f"{site.name}-{pool.name}-{number}",
-                "availability_domain": site.availability_domain(pool.availability_domain),
-                "compute_cluster_id": Ref(ref=f"compute-cluster-{pool.name}"),
-                "fault_domain": pool.fault_domains[number % len(pool.fault_domains)] if pool.fault_domains else None,
-                # This class wants words where instance configurations want truth values.
-                "create_vnic_details": {**_interface(site), "assign_public_ip": "false"},
-                "source_details": {**_volume(pool), "source_id": image_of(site, pool)},
-                # A running machine does not read them again; replacing every node for a label would be worse.
-                "ignore_changes": ("metadata",),
-                **_of_self_managed(site, pool),
-            }
-        )
-
-
-def _memory_clusters(site: Site, pool: OkePool) -> Iterator[Record]:
-    yield _compute_cluster(site, pool)
-    yield _instance_configuration(site, pool)
-    fabrics: tuple[str | None, ...] = pool.memory_fabric_ids or (None,)
-    each = pool.nodes // len(fabrics)
-    for number, fabric in enumerate(fabrics):
-        yield PlannedMemoryCluster(
-            logical_name=f"pool-{pool.name}-{number}",
-            compartment_id=site.compartment,
-            availability_domain=site.availability_domain(pool.availability_domain),
-            compute_cluster_id=Ref(ref=f"compute-cluster-{pool.name}"),
-            instance_configuration_id=Ref(ref=f"configuration-{pool.name}"),
-            display_name=f"{site.name}-{pool.name}-{number}",
-            gpu_memory_fabric_id=fabric,
-            size=str(each),
-            gpu_memory_cluster_scale_config={
-                "is_upsize_enabled": True,
-                "is_downsize_enabled": False,
-                "target_size": str(each),
-            },
-            ignore_changes=("size",),
-            **_of_self_managed(site, pool),
-        )
-
-
-_CONSTRUCTS: dict[Placement, Callable[[Site, OkePool], Iterator[Record]]] = {
-    "cluster-network": _cluster_network,
-    "compute-cluster": _compute_cluster_pool,
-    "compute-cluster-instances": _compute_cluster_instances,
-    "instance-pool": _instance_pool,
-    "gpu-memory-cluster": _memory_clusters,
-}
-
-
-def _instance_configuration(site: Site, pool: OkePool) -> PlannedInstanceConfiguration:
-    details = launch(site, pool)
-    details["create_vnic_details"] = {**_interface(site), "assign_public_ip": False}
-    details["source_details"] = {**_volume(pool), "image_id": image_of(site, pool)}
-    if pool.placement == "gpu-memory-cluster":
-        details["compute_cluster_id"] = Ref(ref=f"compute-cluster-{pool.name}")
-    return PlannedInstanceConfiguration(
-        logical_name=f"configuration-{pool.name}",
-        compartment_id=site.compartment,
-        display_name=f"{site.name}-{pool.name}",
-        instance_details={"instance_type": "compute", "launch_details": details},
-        after=image_ready(site, pool),
-    )
-
-
-def _compute_cluster(site: Site, pool: OkePool) -> PlannedComputeCluster:
-    constraint: dict[str, Value] | None = None
-    if pool.hpc_island_id:
-        constraint = {"type": "COMPUTE_CLUSTER", "hpc_island_id": pool.hpc_island_id}
-        if pool.network_block_ids:
-            constraint["target_network_block_ids"] = list(pool.network_block_ids)
-    return PlannedComputeCluster(
-        logical_name=f"compute-cluster-{pool.name}",
-        compartment_id=site.compartment,
-        availability_domain=site.availability_domain(pool.availability_domain),
-        display_name=f"{site.name}-{pool.name}",
-        placement_constraint_details=constraint,
-        protect=site.cluster.protect,
-    )
-
-
-def _of_self_managed(site: Site, pool: OkePool) -> dict[str, object]:
-    """What every construct of self-managed machines waits for and takes: the system pool holds what answers them."""
-    return {
-        "after": (*joins_after(site), SYSTEM_POOL, *image_ready(site, pool)),
-        "create_timeout": site.timeout,
-        "update_timeout": site.timeout,
-        "delete_timeout": site.timeout,
-        "protect": site.cluster.protect,
-    }
-
-
-def _interface(site: Site) -> dict[str, Value]:
-    return {"subnet_id": site.subnet("workers"), "nsg_ids": [site.security_group("workers")]}
-
-
-def _volume(pool: OkePool) -> dict[str, Value]:
-    return {
-        "source_type": "image",
-        "boot_volume_size_in_gbs": str(pool.boot_volume.size_gib),
-        "boot_volume_vpus_per_gb": str(pool.boot_volume.vpus_per_gib),
-    }
-
-
-def _placement(site: Site, pool: OkePool | None) -> dict[str, Value]:
+def node_placement(site: Site, pool: OkePool | None) -> dict[str, Value]:
+    """Where a node pool's machines lie; None stands for the system pool."""
     placement: dict[str, Value] = {
         "availability_domain": site.availability_domain(pool.availability_domain if pool else None),
         "subnet_id": site.subnet("workers"),
@@ -295,7 +88,8 @@ def _placement(site: Site, pool: OkePool | None) -> dict[str, Value]:
     return placement
 
 
-def _node_config(site: Site, nodes: int, max_pods: int, placement: dict[str, Value]) -> dict[str, Value]:
+def node_config(site: Site, nodes: int, max_pods: int, placement: dict[str, Value]) -> dict[str, Value]:
+    """Number, network and place of a node pool's machines."""
     pods: dict[str, Value] = {"cni_type": site.cni_type}
     if site.native_pods:
         pods |= {
@@ -311,5 +105,6 @@ def _node_config(site: Site, nodes: int, max_pods: int, placement: dict[str, Val
     }
 
 
-def _node_source(image: Id, volume: int) -> dict[str, Value]:
+def node_source(image: Id, volume: int) -> dict[str, Value]:
+    """What they start from; the volume is in GiB."""
     return {"source_type": "IMAGE", "image_id": image, "boot_volume_size_in_gbs": str(volume)}
