@@ -1,4 +1,4 @@
-"""The one way a chart becomes a Helm release."""
+"""The one way a chart is registered as a Helm release."""
 
 from __future__ import annotations
 
@@ -8,56 +8,32 @@ from typing import Any, ClassVar
 
 import pulumi
 from pulumi.runtime import config as engine
-from pulumi_kubernetes.helm.v3 import Release, RepositoryOptsArgs
 
+from components.engine_options import handled
 from components.resources import After, child_options
-from fabric.plan import ChartReference, HelmRelease, SecretValue
-from fabric.plan.values import merged
+from fabric.plan import HelmRelease, SecretValue
+from fabric.resources.charts import release_resource
+from fabric.resources.resource import Leaf, with_leaves
 
 
-def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) -> Release:
-    """A release exactly as planned; ready when every object of the chart is.
-
-    Decisions made here once: a fixed name (so that names inside the chart stay), an own Namespace resource (so that
-    Pod Security labels are there), all values from this run alone, failed upgrades cleaned up but kept for a look.
-    """
-    chart = planned.chart
-    return Release(
-        f"{name}-{planned.name}",
-        name=planned.name,
-        namespace=planned.namespace,
-        chart=_location(chart),
-        version=chart.version,
-        repository_opts=_repository(chart),
-        values=_values(planned),
-        timeout=planned.timeout,
-        create_namespace=False,
-        # Each revision keeps a secret with all values in the cluster; unlimited by default.
-        max_history=5,
-        # Helm otherwise keeps the old values when the new set is empty.
-        reset_values=True,
-        # Not atomic: that would remove a failed installation together with the evidence.
-        cleanup_on_fail=True,
-        skip_await=False,
-        wait_for_jobs=True,
-        # The name is fixed, so the old release must be gone before a replacement can be made.
-        opts=pulumi.ResourceOptions.merge(options, pulumi.ResourceOptions(delete_before_replace=True)),
-    )
+def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) -> pulumi.Resource:
+    """A release exactly as planned, of the component of this name; ready when every object of the chart is."""
+    resource = release_resource(name, planned)
+    properties = {**resource.properties, "values": _values(resource.properties["values"], planned)}
+    # The SDK's class sends just this, but importing its module alone takes half a second.
+    return pulumi.CustomResource(resource.type, resource.name, properties, handled(options, resource.handling))
 
 
-def _values(planned: HelmRelease) -> pulumi.Input[dict[str, Any]]:
+def _values(values: dict[str, Any], planned: HelmRelease) -> pulumi.Input[dict[str, Any]]:
     """The planned values; where some come from secrets of the stack's configuration, all are secret."""
     if not planned.secret_values:
-        return planned.values
-    values: dict[str, Any] = dict(planned.values)
-    for entry in planned.secret_values:
-        here = nested = {}  # type: dict[str, Any]
-        *folders, last = entry.path.split(".")
-        for key in folders:
-            here = here.setdefault(key, {})
-        here[last] = base64.b64encode(_secret(entry).encode()).decode()
-        values = merged(values, nested)
-    return pulumi.Output.secret(values)
+        return values
+    return pulumi.Output.secret(with_leaves(values, _in_base64))
+
+
+def _in_base64(leaf: Leaf) -> str:
+    assert isinstance(leaf, SecretValue), "a chart's values hold no other leaf"
+    return base64.b64encode(_secret(leaf).encode()).decode()
 
 
 def _secret(wanted: SecretValue) -> str:
@@ -75,20 +51,6 @@ def _secret(wanted: SecretValue) -> str:
     if not isinstance(found, str):
         raise pulumi.RunError(f"the secret {wanted.key} is not set, or no JSON with the text {wanted.entry!r}")
     return found
-
-
-def _location(chart: ChartReference) -> str:
-    if chart.path is not None:
-        return f"./{chart.path}"
-    if chart.repository is not None and chart.repository.startswith("oci://"):
-        return f"{chart.repository}/{chart.name}"
-    return chart.name
-
-
-def _repository(chart: ChartReference) -> RepositoryOptsArgs | None:
-    if chart.repository is None or chart.repository.startswith("oci://"):
-        return None
-    return RepositoryOptsArgs(repo=chart.repository)
 
 
 class ChartOperator(pulumi.ComponentResource):

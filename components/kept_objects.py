@@ -25,8 +25,10 @@ from pulumi.dynamic import (
 
 from components.cluster.handle import ClusterHandle
 from components.cluster_api import ClusterApi, RequestError
+from components.engine_options import handled
 from components.object_writing import CONNECTIONS, Keeper, Objects, restored
 from fabric.plan import PlannedGroup
+from fabric.resources.dynamic import group_resource
 
 # Of a long list of failures the first say what is wrong.
 _TOLD = 10
@@ -36,7 +38,7 @@ class KeptObjectsError(pulumi.RunError):
     """Objects could not be written or deleted; the engine prints the message alone."""
 
 
-class _AlreadySaid(logging.Filter):
+class AlreadySaid(logging.Filter):
     """Drops the traceback that the plug-in would print of an error whose message the engine shows."""
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -52,7 +54,7 @@ class KeptObjectsProvider(ResourceProvider):
 
     def configure(self, req: ConfigureRequest) -> None:
         self._apis: dict[str, ClusterApi] = {}
-        logging.getLogger("grpc._server").addFilter(_AlreadySaid())
+        logging.getLogger("grpc._server").addFilter(AlreadySaid())
 
     def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
         """Another cluster, or another cut, is another resource; for the rest the engine names each difference."""
@@ -127,22 +129,12 @@ class KeptObjects(Resource, module="gpu-fabric", name="KeptObjects"):
     def __init__(
         self, name: str, group: PlannedGroup, cluster: ClusterHandle, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        # Of two stacks on one cluster neither takes the other's objects for its own leftovers.
-        stack = hashlib.sha256(f"{pulumi.get_project()}/{pulumi.get_stack()}".encode()).hexdigest()[:8]
-        properties = {
-            "kubeconfig": cluster.kubeconfig,
-            "context": cluster.context,
-            "cluster": cluster.cluster_id,
-            "keptBy": f"{group.name}-{stack}",
-            "cut": group.cut,
-            "plurals": group.plurals,
-            "timeout": group.timeout,
-            "objects": group.manifests,
-            "failures": None,
-        }
-        # Both would have the same objects.
-        anew = pulumi.ResourceOptions(delete_before_replace=True)
-        super().__init__(KeptObjectsProvider(), name, properties, pulumi.ResourceOptions.merge(opts, anew))
+        """`name` is that of the component."""
+        stack = f"{pulumi.get_project()}/{pulumi.get_stack()}"
+        planned = group_resource(name, group, stack, cluster.context)
+        known = {"kubeconfig": cluster.kubeconfig, "cluster": cluster.cluster_id, "failures": None}
+        options = handled(pulumi.ResourceOptions() if opts is None else opts, planned.handling)
+        super().__init__(KeptObjectsProvider(), planned.name, {**planned.properties, **known}, options)
 
 
 def written(kept: KeptObjects) -> pulumi.Input[pulumi.Resource]:

@@ -52,6 +52,6 @@ class NodePools(pulumi.ComponentResource):
         super().__init__("gpu-fabric:rdma:NodePools", name, None, opts)
         gone_with = cluster.provider.gone_with
         options = pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=gone_with)
-        kept = [KeptObjects(f"{name}-{group.name}", group, cluster, options) for group in planned]
+        kept = [KeptObjects(name, group, cluster, options) for group in planned]
         self.resources = tuple(written(entry) for entry in kept)
         self.register_outputs({"rails": len(planned)})

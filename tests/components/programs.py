@@ -10,7 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import yaml
-from recording import AUTHORITY, Recording, record
+from recording import AUTHORITY, Recording, World, record
 
 from fabric.plan import PlannedCapacity, PlannedWait
 from fabric.plan.clouds.oke import PlannedConstruct
@@ -72,10 +72,12 @@ def run_program(
     answers: Mapping[str, dict[str, Any]] = ANSWERS,
     recording: Recording | None = None,
     preview: bool = False,
+    world: World | None = None,
 ) -> Recording:
     """The real program's composition, recorded; `secrets` are further keys of the engine's configuration.
 
-    The accounts' token and tenancy are in the environment, unless another `environment` is given.
+    The accounts' token and tenancy are in the environment, unless another `environment` is given. `world` says more
+    than look-ups' `answers`, and takes their place.
     """
     # Imported here: test collection need not pay for the SDK.
     from stacks.configuration import program_plan
@@ -96,7 +98,7 @@ def run_program(
             config=as_engine_config(config) | (secrets or {}),
             recording=recording,
             preview=preview,
-            answers=answers,
+            world=World(answers) if world is None else world,
         )
 
 

@@ -30,13 +30,17 @@ COMPUTED: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Registration:
-    """One registered resource; `dependencies`, `parent`, `provider` and `deleted_with` are resource names."""
+    """One registered resource; `dependencies`, `parent`, `provider` and `deleted_with` are resource names.
+
+    `comes_after` are the dependencies with their types, since a name alone may be that of several.
+    """
 
     type: str
     name: str
     custom: bool
     inputs: dict[str, Any]
     dependencies: frozenset[str]
+    comes_after: frozenset[tuple[str, str]]
     parent: str
     provider: str
     protect: bool
@@ -81,26 +85,43 @@ class Recording:
         return False
 
 
-class _Echo(mocks.Mocks):
-    """Answers every registration with its own inputs, as a provider does that computes nothing but its cloud's facts.
+class World:
+    """What providers add to what they are told: ids, and a cloud's facts by kind; and what look-ups find."""
 
-    Look-ups are answered from `answers`, by the function's name.
-    """
-
-    def __init__(self, recording: Recording, answers: Mapping[str, dict[str, Any]]) -> None:
-        self.recording = recording
+    def __init__(self, answers: Mapping[str, dict[str, Any]]) -> None:
         self.answers = answers
 
+    def id_of(self, name: str) -> str:
+        """The id of a resource."""
+        return f"{name}-id"
+
+    def computed(self, kind: str, name: str) -> dict[str, Any]:
+        """Further outputs of a resource of a kind."""
+        return COMPUTED.get(kind, {})
+
+    def answer(self, function: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+        """What a look-up finds; None where it is none that the program should make."""
+        return self.answers.get(function)
+
+
+class _Echo(mocks.Mocks):
+    """Answers every registration with its own inputs and what a world adds to them."""
+
+    def __init__(self, recording: Recording, world: World) -> None:
+        self.recording = recording
+        self.world = world
+
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
-        computed = COMPUTED.get(args.typ.rpartition(":")[2], {})
-        return (f"{args.name}-id" if args.custom else None), {**args.inputs, **computed}
+        computed = self.world.computed(args.typ.rpartition(":")[2], args.name)
+        return (self.world.id_of(args.name) if args.custom else None), {**args.inputs, **computed}
 
     def call(self, args: mocks.MockCallArgs) -> dict[Any, Any]:
         name = args.token.rpartition(":")[2]
-        if name not in self.answers:
+        answer = self.world.answer(name, args.args)
+        if answer is None:
             raise AssertionError(f"the program looks {args.token} up, which needs a cloud")
         self.recording.looked_up.append((name, args.args))
-        return self.answers[name]
+        return answer
 
 
 class _Callbacks:
@@ -129,6 +150,7 @@ class _RecordingMonitor(mocks.MockMonitor):
                     custom=request.custom,
                     inputs=plain,
                     dependencies=frozenset(_name(urn) for urn in request.dependencies),
+                    comes_after=frozenset((_type(urn), _name(urn)) for urn in request.dependencies),
                     parent=_name(request.parent),
                     provider=_name(request.provider.rpartition("::")[0]) if request.provider else "",
                     protect=request.protect,
@@ -164,15 +186,15 @@ def record(
     config: dict[str, str] | None = None,
     recording: Recording | None = None,
     preview: bool = False,
-    answers: Mapping[str, dict[str, Any]] = {},
+    world: World | None = None,
 ) -> Recording:
     """Run a program to its end against a recording monitor, in a context of its own.
 
-    `recording` takes what is registered; it then holds what a program that raises has got to. `answers` are what a
-    cloud says to look-ups. Raises whatever the program raises.
+    `recording` takes what is registered; it then holds what a program that raises has got to. `world` is what
+    providers say; without it, look-ups find nothing. Raises whatever the program raises.
     """
     recording = Recording() if recording is None else recording
-    echo = _Echo(recording, answers)
+    echo = _Echo(recording, World({}) if world is None else world)
 
     def run() -> None:
         loop = asyncio.new_event_loop()
@@ -197,6 +219,11 @@ def record(
 
     contextvars.copy_context().run(run)
     return recording
+
+
+def _type(urn: str) -> str:
+    """The type of a resource, without those of the components that it is in."""
+    return urn.split("::")[2].rpartition("$")[2]
 
 
 def _name(urn: str) -> str:

@@ -1,0 +1,20 @@
+"""The rendered plan: a plan as a folder of files that people and tools can compare."""
+
+from fabric.render.folder import FolderError, write_files
+from fabric.render.layout import files
+from fabric.render.model import RenderedPlan, RenderedRail, RenderedResource, RenderedWait
+from fabric.render.reading import RenderedPlanError, read_rendered
+from fabric.render.rendering import rendered
+
+__all__ = [
+    "FolderError",
+    "RenderedPlan",
+    "RenderedPlanError",
+    "RenderedRail",
+    "RenderedResource",
+    "RenderedWait",
+    "files",
+    "read_rendered",
+    "rendered",
+    "write_files",
+]

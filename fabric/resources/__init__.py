@@ -1,0 +1,19 @@
+"""The plan as the stack's resources: what components register, and what a rendered plan shows."""
+
+from fabric.resources.losses import Loss, losses
+from fabric.resources.order import COMPONENTS, Wait, resources, waits
+from fabric.resources.resource import Handling, Leaf, Resource, Timeouts, with_leaves
+
+__all__ = [
+    "COMPONENTS",
+    "Handling",
+    "Leaf",
+    "Loss",
+    "Resource",
+    "Timeouts",
+    "Wait",
+    "losses",
+    "resources",
+    "waits",
+    "with_leaves",
+]

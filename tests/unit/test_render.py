@@ -1,0 +1,343 @@
+"""The rendered plan: the same bytes wherever it is made, read back as it was, and never written over others' files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from changes import Changes
+from typer.testing import CliRunner, Result
+
+from fabric.cli import app
+from fabric.plan import Plan
+from fabric.prepare import prepare_stack
+from fabric.render import (
+    FolderError,
+    RenderedPlan,
+    RenderedPlanError,
+    files,
+    read_rendered,
+    rendered,
+    write_files,
+)
+from fabric.resources import resources
+
+ROOT = Path(__file__).parents[2]
+# A digest of every file of the rendered plan of each stack file that is named, in a process without any socket.
+RENDERING = """
+import hashlib, json, sys
+from pathlib import Path
+
+def refuse(event, arguments):
+    if event.startswith("socket."):
+        raise SystemExit(f"a plan needs no {event}: {arguments}")
+
+sys.addaudithook(refuse)
+from fabric.prepare import prepare_stack
+from fabric.render import files, rendered
+
+found = {}
+for path in map(Path, sys.argv[1:]):
+    plan = prepare_stack(path.name.split(".")[1], path.parent)
+    found[str(path)] = {
+        name: hashlib.sha256(text.encode()).hexdigest() for name, text in files(rendered(plan)).items()
+    }
+print(json.dumps(found))
+"""
+SETTINGS = (
+    {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"},
+    {"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LC_ALL": "C", "COLUMNS": "40", "FORCE_COLOR": "1", "TERM": "xterm"},
+)
+Digests = dict[str, dict[str, str]]
+
+
+def _stack_files() -> list[str]:
+    folders = (ROOT, ROOT / "examples", ROOT / "tests" / "stacks")
+    return [str(path) for folder in folders for path in sorted(folder.glob("Pulumi.*.yaml"))]
+
+
+def _start(python: str, settings: dict[str, str], folder: Path) -> subprocess.Popen[str]:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT), **settings}
+    command = [python, "-c", RENDERING, *_stack_files()]
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def _digests(process: subprocess.Popen[str]) -> Digests:
+    output, said = process.communicate()
+    assert process.returncode == 0, said
+    found: Digests = json.loads(output)
+    return found
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> Digests:
+    return _digests(_start(sys.executable, SETTINGS[0], tmp_path_factory.mktemp("home")))
+
+
+def test_every_stack_is_rendered_to_the_same_bytes_by_another_process_with_other_settings_and_no_network(
+    first_run: Digests, tmp_path: Path
+) -> None:
+    assert list(first_run) == _stack_files()
+    assert _digests(_start(sys.executable, SETTINGS[1], tmp_path)) == first_run
+
+
+def test_every_stack_is_rendered_to_the_same_bytes_by_another_version_of_python(
+    first_run: Digests, tmp_path: Path
+) -> None:
+    asked, lacking = "import pydantic, rich, typer, yaml", []
+    for minor in range(11, 20):
+        name = f"python3.{minor}"
+        if minor == sys.version_info.minor or (python := shutil.which(name)) is None:
+            continue
+        tried = subprocess.run([python, "-c", asked], capture_output=True, text=True)
+        if tried.returncode == 0:
+            assert _digests(_start(python, SETTINGS[1], tmp_path)) == first_run
+            return
+        lacking.append(f"{name}: {tried.stderr.strip().splitlines()[0]}")
+    pytest.skip(f"no other version of Python has what a plan needs: {'; '.join(lacking) or 'there is none'}")
+
+
+@pytest.fixture(scope="module")
+def plan(root: Path) -> Plan:
+    return prepare_stack("dev", root)
+
+
+@pytest.fixture(scope="module")
+def of_dev(plan: Plan) -> RenderedPlan:
+    return rendered(plan)
+
+
+@pytest.fixture
+def folder(of_dev: RenderedPlan, tmp_path: Path) -> Path:
+    """A rendered plan on disk."""
+    target = tmp_path / "plan"
+    write_files(target, files(of_dev))
+    return target
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_rendered_plan_is_read_back_as_it_was(of_dev: RenderedPlan, folder: Path) -> None:
+    assert read_rendered(folder) == of_dev
+
+
+def test_the_plan_of_every_kind_of_stack_survives_the_folder(stack_plans: tuple[Plan, ...], tmp_path: Path) -> None:
+    for plan in stack_plans:
+        found = rendered(plan)
+        write_files(tmp_path / "plan", files(found))
+        assert read_rendered(tmp_path / "plan") == found, plan.stack
+
+
+def test_objects_are_manifests_that_lie_in_the_order_in_which_they_are_applied(
+    of_dev: RenderedPlan, folder: Path
+) -> None:
+    listed = [resource["file"] for resource in json.loads((folder / "index.json").read_text())["resources"]]
+    steps = list(dict.fromkeys(path.split("/")[1] for path in listed if path.startswith("kubernetes/")))
+    assert steps == sorted(steps)
+    assert [step[3:] for step in steps] == [
+        "namespaces",
+        "gpu-operator",
+        "nic-policies",
+        "ip-pools",
+        "cni-plugins",
+        "networks",
+        "nccl",
+    ]
+    file = folder / "kubernetes" / steps[-2] / "networkattachmentdefinition-default-rail-00.yaml"
+    network = yaml.safe_load(file.read_text())
+    assert (network["kind"], network["metadata"]["name"]) == ("NetworkAttachmentDefinition", "rail-00")
+
+
+def test_a_release_has_its_chart_and_its_values_in_two_files(folder: Path) -> None:
+    release = yaml.safe_load((folder / "helm/gpu-operator/release.yaml").read_text())
+    values = yaml.safe_load((folder / "helm/gpu-operator/values.yaml").read_text())
+    assert (release["chart"], release["version"]) == ("./sandbox/charts/26.4/gpu-operator", "v26.3.3")
+    assert values["driver"] == {"enabled": False}
+
+
+def test_a_rails_table_has_a_row_for_every_node(folder: Path) -> None:
+    rows = (folder / "addresses/rail-01.csv").read_text().splitlines()
+    assert rows[:2] == ["number,node,share,gateway,host", "0,node-0000,192.168.16.1,,"]
+    assert len(rows) == 1 + 3
+
+
+def test_a_node_more_is_a_row_more_in_every_rails_table_and_no_other_file_of_addresses(
+    plan_with: Callable[[Changes], Plan],
+) -> None:
+    few, many = (
+        files(rendered(plan_with({"cluster.pools[0].nodes": nodes})))["addresses/rail-00.csv"].splitlines()
+        for nodes in (3, 4)
+    )
+    assert many[: len(few)] == few
+    assert len(many) == len(few) + 1
+
+
+def test_files_of_nccl_are_as_pods_read_them_and_keep_their_names_when_they_change(plan: Plan, folder: Path) -> None:
+    content = {file.key: file.content for file in plan.nccl.files}
+    assert (folder / "nccl/nccl-settings-bm-gpu-h100-8/nccl.conf").read_text() == content["nccl.conf"]
+    assert (folder / "nccl/nccl-topology-bm-gpu-h100-8/topo.xml").read_text() == content["topo.xml"]
+
+
+def test_the_contract_is_the_fabric_output(plan: Plan, folder: Path) -> None:
+    contract = json.loads((folder / "contract.json").read_text())
+    assert contract == plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def test_a_group_of_thousands_of_objects_is_one_file_with_a_line_for_each(root: Path) -> None:
+    found = files(rendered(prepare_stack("spiderpool-sriov-per-node", root / "tests" / "stacks")))
+    (path,) = (path for path in found if path.endswith("node-pools/rail-00.yaml"))
+    documents = [document for document in yaml.safe_load_all(found[path]) if document["kind"] == "SpiderIPPool"]
+    assert documents
+    assert found[path].count("\n") == 2 * len(list(yaml.safe_load_all(found[path])))
+
+
+def test_what_a_deletion_takes_along_is_said_of_clusters_pools_and_addresses(stack_plans: tuple[Plan, ...]) -> None:
+    lost = {
+        (plan.stack, resource.name): (resource.loss.nodes, resource.loss.gpus, resource.loss.addresses)
+        for plan in map(rendered, stack_plans)
+        for resource in plan.resources
+    }
+    assert lost["doks-h200", "cluster-pool-gpu"] == (2, 16, 0)
+    assert lost["doks-h200", "cluster-doks"] == (2, 16, 0)
+    assert lost["oke-h100", "cluster-pool-gpu"] == (4, 32, 0)
+    assert lost["oke-h100", "cluster-vcn"] == (4, 32, 64)
+    assert lost["oke-h100", "ip-pools-rail-00-nvidia-network-operator"] == (0, 0, 4)
+    assert lost["oke-h100", "cluster-nsg-workers"] == (0, 0, 0)
+
+
+def test_what_is_said_of_the_machine_that_plans_is_no_part_of_a_rendered_plan(plan: Plan) -> None:
+    said = [finding for finding in plan.findings if finding.id == "CLU003"]
+    other = plan.model_copy(update={"findings": tuple(f for f in plan.findings if f.id != "CLU003")})
+    assert files(rendered(plan)) == files(rendered(other))
+    assert all("CLU003" not in text for text in files(rendered(plan)).values()), said
+
+
+def test_a_field_of_the_plan_that_nobody_renders_is_an_error(plan: Plan) -> None:
+    class Longer(Plan):
+        drivers: tuple[Any, ...] = ()
+
+    longer = Longer.model_construct(**{**dict(plan), "drivers": plan.namespaces})
+    with pytest.raises(NotImplementedError, match="drivers"):
+        resources(longer)
+
+
+def test_an_older_rendered_plan_gives_way_with_all_its_files(
+    folder: Path, plan_with: Callable[[Changes], Plan]
+) -> None:
+    other = files(rendered(plan_with({"fabric.addressing.layout": "flat"})))
+    assert set(_contents(folder)) - set(other)
+    write_files(folder, other)
+    assert _contents(folder) == other
+    assert [path.name for path in folder.parent.iterdir()] == ["plan"]
+
+
+@pytest.mark.parametrize("strange", ["notes.md", "kubernetes/mine.yaml", "cloud/.hidden"])
+def test_a_folder_with_a_file_of_somebody_elses_is_refused_and_nothing_is_lost(
+    folder: Path, of_dev: RenderedPlan, strange: str
+) -> None:
+    (folder / strange).parent.mkdir(exist_ok=True)
+    (folder / strange).write_text("mine")
+    before = _contents(folder)
+    with pytest.raises(FolderError, match=f"{strange}; nothing was written"):
+        write_files(folder, files(of_dev))
+    assert _contents(folder) == before
+
+
+def test_an_index_of_somebody_elses_makes_no_folder_ours(tmp_path: Path, of_dev: RenderedPlan) -> None:
+    (tmp_path / "index.json").write_text('{"files": ["index.json"]}')
+    with pytest.raises(FolderError, match=r"index\.json; nothing was written"):
+        write_files(tmp_path, files(of_dev))
+
+
+def test_a_run_that_is_cut_off_leaves_the_older_plan(
+    folder: Path, of_dev: RenderedPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, rename = _contents(folder), Path.rename
+
+    def fails(path: Path, target: Path) -> Path:
+        if path.name == "new":
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fails)
+    with pytest.raises(KeyboardInterrupt):
+        write_files(folder, {**files(of_dev), "report.txt": "another"})
+    assert _contents(folder) == before
+    assert [path.name for path in folder.parent.iterdir()] == ["plan"]
+
+
+def test_a_folder_that_is_no_rendered_plan_is_not_read(tmp_path: Path) -> None:
+    with pytest.raises(RenderedPlanError, match=r"no rendered plan: index\.json: No such file"):
+        read_rendered(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda folder: (folder / "contract.json").unlink(), r"contract\.json: No such file"),
+        (lambda folder: (folder / "contract.json").write_text("{"), "not as a rendered plan is written"),
+        (lambda folder: (folder / "addresses/rail-00.csv").write_text("a,b\n1\n"), "not as a rendered plan is written"),
+        (lambda folder: _edit(folder, '"schemaVersion": "v1"', '"schemaVersion": "v9"'), "layout v9"),
+        (lambda folder: _edit(folder, '"contract.json"', '"../secret"'), "not in the folder"),
+        (lambda folder: (folder / "index.json").write_text("[]"), "is not one of"),
+    ],
+)
+def test_a_rendered_plan_that_is_not_whole_is_refused_with_the_reason(
+    folder: Path, spoil: Callable[[Path], object], said: str
+) -> None:
+    spoil(folder)
+    with pytest.raises(RenderedPlanError, match=said):
+        read_rendered(folder)
+
+
+def _edit(folder: Path, old: str, new: str) -> None:
+    index = folder / "index.json"
+    assert old in index.read_text()
+    index.write_text(index.read_text().replace(old, new))
+
+
+@pytest.fixture
+def project(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(root / "Pulumi.dev.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def _run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_the_command_writes_the_folder_and_says_so_on_stderr(project: Path) -> None:
+    result = _run("plan", "--out", "made/here")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr.startswith("made/here: plan of stack dev, ")
+    assert read_rendered(project / "made" / "here").stack == "dev"
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("arguments", [["--format", "json"], ["--summary"]])
+def test_the_command_prints_or_writes_and_not_both(arguments: list[str]) -> None:
+    result = _run("plan", "--out", "plan", *arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "leave one out" in result.stderr
+
+
+def test_the_command_refuses_a_folder_that_is_somebody_elses(project: Path) -> None:
+    result = _run("plan", "--out", ".")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(
+        ".: holds what no rendered plan has put there: Pulumi.dev.yaml; nothing was written"
+    )
+    assert (project / "Pulumi.dev.yaml").is_file()
