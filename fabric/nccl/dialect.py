@@ -8,6 +8,8 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
+from fabric.catalog import Shape
+from fabric.catalog.shape import Vendor
 from fabric.catalog.version import Version, VersionText
 from fabric.model import FrozenModel
 from fabric.tables import read_table
@@ -31,10 +33,12 @@ class Limits(FrozenModel):
 
 
 class Format(FrozenModel):
-    """The number of a library's format, and which elements each element may hold."""
+    """A library's format: whose GPUs it is for, its number, what each element may hold, and attributes of its own."""
 
+    gpu_vendor: Vendor
     format_version: int
     children: dict[str, tuple[str, ...]]
+    own_attributes: dict[str, tuple[str, ...]]
 
 
 class DialectTable(FrozenModel):
@@ -63,6 +67,12 @@ def dialect_table() -> DialectTable:
     return DialectTable.model_validate(read_table(Path(__file__).with_name("dialect.yaml")))
 
 
+def library_for(shape: Shape | None) -> Library:
+    """The library that drives a shape's GPUs; NCCL where no shape is named."""
+    rows = dialect_table().libraries
+    return next((name for name, row in rows.items() if shape and row.gpu_vendor == shape.gpus.vendor), Library.NCCL)
+
+
 @dataclass(frozen=True)
 class Dialect:
     """What a file is judged by.
@@ -85,6 +95,10 @@ class Dialect:
     def children_of(self, element: str) -> tuple[str, ...]:
         """Names of the elements that the reader takes below another."""
         return self.format.children.get(element, ())
+
+    def attributes_of(self, element: str) -> tuple[str, ...]:
+        """Names of the attributes that the library reads of an element."""
+        return (*dialect_table().attributes.get(element, ()), *self.format.own_attributes.get(element, ()))
 
 
 @cache

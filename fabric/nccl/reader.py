@@ -13,7 +13,6 @@ from fabric.nccl.dialect import Dialect, Library, dialect
 from fabric.nccl.reading import (
     ATTRIBUTES,
     LONGEST,
-    USUAL_SLOT,
     WORD,
     Attribute,
     Cause,
@@ -26,8 +25,9 @@ from fabric.nccl.reading import (
 
 _TOKEN = re.compile(r"[^= >/\n\r]*")
 _GAP = re.compile(r"[ \n\r]*")
-# The usual tag with all its attributes, in one step; all others are read part by part.
-_USUAL_TAG = re.compile(rf'<(?!!--)({WORD})((?: {WORD}="[^"\0]{{0,{LONGEST}}}")*)(/?)>')
+# The usual tag with all its attributes and the blanks before it, in one step; all others are read part by part.
+_USUAL_TAG = re.compile(rf'[ \n\r]*<(?:/({WORD})>|(?!!--)({WORD})((?: {WORD}="[^"\0]{{0,{LONGEST}}}")*)(/?)>)')
+_CLOSED, _NAME, _SLOTS = 1, 2, 3
 
 
 def read_topology(data: bytes, by: Dialect) -> Reading:
@@ -68,34 +68,48 @@ class _Reader:
         self._reading = reading
         self._text = reading.text
         self._limits = reading.dialect.reads
+        self._children = reading.dialect.format.children
         self._at = 0
 
     def read(self) -> None:
+        elements, room, text = self._reading.elements, self._limits.nodes, self._text
         open_elements: list[Element] = []
+        head: Element | None = None
         while True:
-            if len(self._reading.elements) == self._limits.nodes:
-                _stop(Cause.NODES, min(self._at, max(len(self._text) - 1, 0)))
-            element = self._element()
+            if len(elements) == room:
+                _stop(Cause.NODES, min(self._at, max(len(text) - 1, 0)))
+            usual = _USUAL_TAG.match(text, self._at)
+            closes = usual is not None and usual.lastindex == _CLOSED
+            if usual is not None and closes and head is not None:
+                self._at = usual.end()
+                self._close(head, usual[_CLOSED], usual.start(_CLOSED) - 2)
+            else:
+                element = self._element() if usual is None or closes else self._usual(usual)
+                if element is None:
+                    if head is not None:
+                        _stop(Cause.UNTERMINATED, head.offset, head.name)
+                    return
+                if head is None or not element.closing:
+                    self._place(element, head)
+                    if not element.single:
+                        open_elements.append(element)
+                        head = element
+                    continue
+                self._close(head, element.name, element.offset)
+            open_elements.pop()
             head = open_elements[-1] if open_elements else None
-            if element is None:
-                if head is not None:
-                    _stop(Cause.UNTERMINATED, head.offset, head.name)
-                return
-            if head is not None and element.closing:
-                # The slot of an element that NCCL skips is the one it reads the next tag into, so any name closes it.
-                if head.known and head.name != element.name:
-                    _stop(Cause.MISMATCH, element.offset, head.name)
-                open_elements.pop()
-                continue
-            self._place(element, head)
-            if not element.single:
-                open_elements.append(element)
+
+    @staticmethod
+    def _close(head: Element, name: str, offset: int) -> None:
+        # The slot of an element that NCCL skips is the one it reads the next tag into, so any name closes it.
+        if head.known and head.name != name:
+            _stop(Cause.MISMATCH, offset, head.name)
 
     def _place(self, element: Element, head: Element | None) -> None:
         if head is None:
             element.known = element.name == "system"
         else:
-            element.known = head.known and element.name in self._reading.dialect.children_of(head.name)
+            element.known = head.known and element.name in self._children.get(head.name, ())
         if not element.known:
             if head is None or head.known:
                 element.parent = head
@@ -122,7 +136,7 @@ class _Reader:
             if self._text[begin] != "<":
                 _stop(Cause.STRAY, begin, self._text[begin])
             usual = _USUAL_TAG.match(self._text, begin)
-            if usual is not None:
+            if usual is not None and usual.lastindex != _CLOSED:
                 return self._usual(usual)
             self._at = begin + 1
             name, last = self._name()
@@ -147,14 +161,17 @@ class _Reader:
     def _usual(self, found: re.Match[str]) -> Element:
         """A tag in the one form that every reader takes."""
         self._at = found.end()
-        name, text, slash = found.groups()
-        slots = USUAL_SLOT.findall(text)
-        values = dict(slots)
-        plain = len(values) == len(slots) <= ATTRIBUTES
+        _, name, text, slash = found.groups()
+        # The value of every second quote ends at the next: neither names nor values hold one.
+        parts = text.split('"')
+        names = [part[1:-1] for part in parts[:-1:2]]
+        values = dict(zip(names, parts[1::2], strict=True))
+        plain = len(values) == len(names) <= ATTRIBUTES
         if not plain:
-            values = dict(reversed(slots[:ATTRIBUTES]))
-        place = found.start(2)
-        return Element(name, found.start(), values, single=slash == "/", plain=plain, text=text, text_offset=place)
+            kept = list(zip(names, parts[1::2], strict=True))[:ATTRIBUTES]
+            values = dict(reversed(kept))
+        offset, place = found.start(_NAME) - 1, found.start(_SLOTS)
+        return Element(name, offset, values, single=slash == "/", plain=plain, text=text, text_offset=place)
 
     def _skip_comment(self, begin: int, read: str) -> None:
         if not ("..." + read).endswith("-->"):

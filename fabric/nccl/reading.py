@@ -12,8 +12,8 @@ from fabric.nccl.dialect import Dialect
 
 LONGEST = 253
 """Characters of a name or value that the reader's buffers hold."""
-WORD = rf"[^= >/\n\r\0]{{1,{LONGEST}}}"
-"""A name in the one form that every reader takes."""
+WORD = rf"[^= >/\n\r\0\"]{{1,{LONGEST}}}"
+"""A name in the one form that every reader takes; one with a quote in it is read like all that is unusual."""
 USUAL_SLOT = re.compile(rf' ({WORD})="([^"\0]{{0,{LONGEST}}})"')
 """A space, a name and a value in the one form that every reader takes."""
 ATTRIBUTES = 16

@@ -1,15 +1,37 @@
-"""What a job's NCCL reads: a settings file and, where the shape's PCI tree is published, a topology file."""
+"""What a job's NCCL reads: a settings file and, where the shape's PCI tree is known and hidden, a topology file."""
 
 from __future__ import annotations
 
 import hashlib
+from typing import NamedTuple
 
-from fabric.catalog import Catalog, DeviceAccess, Shape, nccl_environment
+from fabric.catalog import Catalog, DeviceAccess, Shape
 from fabric.k8s.base import ObjectMeta
 from fabric.k8s.core import ConfigMap
 from fabric.model import FrozenModel
 from fabric.nccl.topology import topology_xml
+from fabric.plan.nccl_settings import FabricFacts, PlannedSetting, environment_of, planned_settings
+from fabric.plan.nccl_topology import TopologyChoice, choose_topology
 from fabric.plan.records import PlannedObject
+from fabric.spec.nccl import TopologyWish
+
+
+class FilePlace(NamedTuple):
+    """A file's key in its ConfigMap, its path in a pod, and the variable that leads NCCL there."""
+
+    key: str
+    mount_path: str
+    variable: str | None
+
+
+# Each library reads its own file by itself, in every process that sees it (source: src/misc/param.cc of NCCL and of
+# RCCL, and RCCL's reference of variables). A topology file at another path than the variable says is ignored without a
+# word.
+SETTINGS_PLACES = {
+    "nvidia": FilePlace("nccl.conf", "/etc/nccl.conf", None),
+    "amd": FilePlace("nccl.conf", "/etc/rccl.conf", None),
+}
+TOPOLOGY_PLACE = FilePlace("topo.xml", "/etc/nccl/topo.xml", "NCCL_TOPO_FILE")
 
 
 class NcclFile(FrozenModel):
@@ -26,26 +48,47 @@ class NcclFile(FrozenModel):
 
 
 class NcclFiles(FrozenModel):
-    """The files of a stack, and the settings as environment variables."""
+    """The files of a stack, the settings as environment variables, and why there is a topology file, or none.
+
+    `environment` is what jobs get, and what the settings file has. `verification_environment` is what a measurement
+    sets on top of it, and no job gets. `settings` has the reason of each.
+    """
 
     environment: dict[str, str]
+    verification_environment: dict[str, str]
+    settings: tuple[PlannedSetting, ...]
     files: tuple[NcclFile, ...]
+    topology: TopologyChoice
 
 
-def plan_nccl_files(shape: Shape, known: Catalog, *, devices: DeviceAccess = "virtual") -> NcclFiles:
+def plan_nccl_files(
+    shape: Shape,
+    known: Catalog,
+    *,
+    devices: DeviceAccess = "virtual",
+    topology: TopologyWish = "auto",
+    facts: FabricFacts | None = None,
+) -> NcclFiles:
     """Settings and topology for pods that come by a shape's NICs in one way.
 
     A ConfigMap's name carries its content's hash, so new content rolls pods.
     """
-    settings = nccl_environment(known.nccl, shape, devices)
-    text = "".join(f"{variable}={value}\n" for variable, value in sorted(settings.items()))
-    # NCCL reads /etc/nccl.conf by itself, in every process that sees it.
-    files = [_file(f"nccl-settings-{_label(shape)}", "nccl.conf", "/etc/nccl.conf", None, text)]
-    # A tree names the devices of virtual functions; a pod with physical ones sees their place in the tree itself.
-    if devices == "virtual" and (topology := known.topologies.get(shape.name)):
-        xml = topology_xml(shape, topology)
-        files.append(_file(f"nccl-topology-{_label(shape)}", "topo.xml", "/etc/nccl/topo.xml", "NCCL_TOPO_FILE", xml))
-    return NcclFiles(environment=settings, files=tuple(files))
+    settings = planned_settings(shape, known, devices, facts or FabricFacts())
+    environment = environment_of(settings, "training")
+    # Neither comments nor blanks: RCCL takes them for part of a name or value.
+    text = "".join(f"{variable}={value}\n" for variable, value in environment.items())
+    files = [_file(f"nccl-settings-{_label(shape)}", SETTINGS_PLACES[shape.gpus.vendor], text)]
+    choice = choose_topology(topology, shape, known, devices)
+    if choice.form is not None:
+        xml = topology_xml(shape, known.topologies[shape.name], choice.form)
+        files.append(_file(f"nccl-topology-{_label(shape)}", TOPOLOGY_PLACE, xml))
+    return NcclFiles(
+        environment=environment,
+        verification_environment=environment_of(settings, "verification"),
+        settings=settings,
+        files=tuple(files),
+        topology=choice,
+    )
 
 
 def nccl_config_maps(nccl: NcclFiles, namespaces: tuple[str, ...]) -> tuple[PlannedObject, ...]:
@@ -63,9 +106,13 @@ def nccl_config_maps(nccl: NcclFiles, namespaces: tuple[str, ...]) -> tuple[Plan
     )
 
 
-def _file(name: str, key: str, mount_path: str, variable: str | None, content: str) -> NcclFile:
-    digest = hashlib.sha256(content.encode()).hexdigest()[:8]
-    return NcclFile(config_map=f"{name}-{digest}", key=key, mount_path=mount_path, variable=variable, content=content)
+def config_map_name(name: str, content: str) -> str:
+    """A name that carries the content's hash, so that new content rolls pods."""
+    return f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+
+
+def _file(name: str, place: FilePlace, content: str) -> NcclFile:
+    return NcclFile(config_map=config_map_name(name, content), **place._asdict(), content=content)
 
 
 def _label(shape: Shape) -> str:

@@ -14,7 +14,8 @@ from published_topologies import EXPECTED, SHAPES
 from syrupy.assertion import SnapshotAssertion
 
 from fabric.catalog import NumaNode, catalog
-from fabric.nccl.topology import cpu_mask, link_layer_guid, parse_tree, topology_xml, vf_devices
+from fabric.catalog.pci_tree import Bridge, parse_tree
+from fabric.nccl.topology import cpu_mask, link_layer_guid, topology_xml, vf_devices
 
 
 def text_of(shape: str) -> str:
@@ -149,7 +150,9 @@ def test_ports_carry_the_virtual_functions_names_and_numbers_of_the_table(shape:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_rails_name_the_same_virtual_functions_as_the_ports(shape: str) -> None:
     known = catalog()
-    devices = vf_devices(known.topologies[shape], known.shapes[shape].rails)
+    full = known.topologies[shape].full
+    assert full is not None
+    devices = vf_devices(full, known.shapes[shape].rails)
 
     for device, rail in zip(devices, known.shapes[shape].nics, strict=True):
         row = EXPECTED[shape].nics[rail.pci.split(":")[1]]
@@ -245,6 +248,11 @@ def test_the_file_stays_well_below_nccls_256_nodes(shape: str) -> None:
         "0x>G0",
         "01>N0",
         "01>G0,02>G1",
+        "01>02",
+        "0000:01:00>G0",
+        "ffff:01:00.8>G0",
+        ">".join(["01"] * 17) + ">G0",
+        "01>" * 9000,
     ],
 )
 def test_a_malformed_tree_is_refused_with_its_text(tree: str) -> None:
@@ -254,9 +262,16 @@ def test_a_malformed_tree_is_refused_with_its_text(tree: str) -> None:
 
 def test_siblings_and_roots_keep_the_order_of_the_text() -> None:
     first, second = parse_tree("08>(0d>G0,0a>N0c);26>28*>G1")
+    assert isinstance(first, Bridge)
+    assert isinstance(second, Bridge)
 
-    assert [child.bus for child in first.children] == ["0d", "0a"]
-    assert second.children[0].gpu_board
+    assert [getattr(child, "address", None) for child in first.children] == ["0000:0d:00.0", "0000:0a:00.0"]
+    assert second.children[0] == Bridge("0000:28:00.0", True, parse_tree("G1"))
+
+
+def test_an_address_may_be_written_out() -> None:
+    assert parse_tree("ffff:01:02.3>(G0,N0001:1a:00.0)") != parse_tree("01>(G0,N1a)")
+    assert parse_tree("0000:01:00.0>(G0,N0000:1a:00.0)") == parse_tree("01>(G0,N1a)")
 
 
 @given(first=st.integers(0, 220), length=st.integers(1, 64), words=st.integers(7, 9))
@@ -264,7 +279,7 @@ def test_siblings_and_roots_keep_the_order_of_the_text() -> None:
 def test_a_cpu_mask_holds_exactly_the_cpus_of_its_ranges(first: int, length: int, words: int) -> None:
     bits = 32 * words
     last = min(first + length - 1, bits - 1)
-    text = cpu_mask(NumaNode(node=0, cpus=((first, last),), tree=""), bits)
+    text = cpu_mask(NumaNode(node=0, cpus=((first, last),), tree="01>G0"), bits)
 
     value = int(text.replace(",", ""), 16)
     assert {cpu for cpu in range(bits) if value >> cpu & 1} == set(range(first, last + 1))

@@ -162,3 +162,9 @@ def test_a_text_ends_at_a_nul_as_c_has_it() -> None:
     reading = read('<system\0x version="1\0007"/>')
 
     assert (reading.elements[0].name, reading.elements[0].values) == ("system", {"version": "1"})
+
+
+def test_a_quote_in_a_name_is_part_of_it() -> None:
+    system = read('<system version="1" a"b="c" d="e"/>').of("system")[0]
+
+    assert system.values == {"version": "1", 'a"b': "c", "d": "e"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fabric.catalog import Shape
-from fabric.nccl.dialect import Dialect, Library, dialect
+from fabric.nccl.dialect import Dialect, Library, dialect, library_for
 from fabric.nccl.lint.against_dump import against_dump
 from fabric.nccl.lint.against_shape import against_shape
 from fabric.nccl.lint.cpus import cpus
@@ -47,8 +47,7 @@ class Linter:
         Raises:
             ValueError: the version is none of NCCL's, or the library's reader does not take the dump.
         """
-        chosen = library or (Library.RCCL if shape is not None and shape.gpus.vendor == "amd" else Library.NCCL)
-        by = dialect(chosen, version)
+        by = dialect(library or library_for(shape), version)
         read = None if dump is None else read_topology(dump, by)
         if read is not None and (read.rejection is not None or not read.of("system")):
             raise ValueError(f"the dump is no topology file of {by.name}; write one with NCCL_TOPO_DUMP_FILE")

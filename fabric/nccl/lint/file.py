@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 from fabric.catalog import Shape, catalog
 from fabric.nccl.dialect import Dialect, dialect, dialect_table
@@ -33,6 +33,14 @@ class Published:
     def held(self) -> dict[str, frozenset[tuple[str, ...]]]:
         """What each PCI element holds down to the next one, by bus id: names, and for a link its target and count."""
         return {busid: frozenset(map(kind_of, _held(element))) for busid, element in self.pci.items()}
+
+    @cached_property
+    def port_numbers(self) -> dict[str, frozenset[str]]:
+        """`dev` of the ports that each NIC holds, by bus id."""
+        return {
+            busid: frozenset(net.get("dev") for nic in element.below("nic") for net in nic.below("net"))
+            for busid, element in self.pci.items()
+        }
 
     @cached_property
     def nearest(self) -> dict[str, frozenset[str]]:
@@ -115,17 +123,21 @@ class File:
 
 def is_gpu(element: Element) -> bool:
     """Whether a PCI element is a GPU: by its class, or because one hangs below."""
-    return element.get("class").startswith(GPU_CLASS) or any(child.name == "gpu" for child in element.children)
+    return element.get("class").startswith(GPU_CLASS) or _holds(element, "gpu")
 
 
 def is_nic(element: Element) -> bool:
     """Whether a PCI element is a NIC: by its class, or because one hangs below."""
-    return element.get("class").startswith(NIC_CLASS) or any(child.name == "nic" for child in element.children)
+    return element.get("class").startswith(NIC_CLASS) or _holds(element, "nic")
 
 
 def is_bridge(element: Element) -> bool:
     """Whether a PCI element is a bridge or a switch: by its class, or because PCI elements hang below."""
-    return element.get("class").startswith(BRIDGE_CLASSES) or any(child.name == "pci" for child in element.children)
+    return element.get("class").startswith(BRIDGE_CLASSES) or _holds(element, "pci")
+
+
+def _holds(element: Element, name: str) -> bool:
+    return any([child.name == name for child in element.children]) if element.children else False
 
 
 def ancestors(element: Element) -> Iterator[Element]:
@@ -156,7 +168,12 @@ def bus_of(busid: str) -> str:
 def gt_per_second(element: Element) -> float | None:
     """GT/s of a link as NCCL reads it; None where the file leaves it to the system."""
     text = element.values.get("link_speed")
-    return None if text is None else dialect_table().link_speed(text)
+    return None if text is None else _speed_read(text)
+
+
+@lru_cache(maxsize=256)
+def _speed_read(text: str) -> float:
+    return dialect_table().link_speed(text)
 
 
 def link_rate(element: Element, width: int) -> float | None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from fabric.nccl.dialect import dialect_table
-from fabric.nccl.lint.file import File, bus_of, is_nic, link_rate, pci_above
+from fabric.nccl.lint.file import File, bus_of, link_rate, pci_above
 from fabric.nccl.lint.report import LineFinding, finding, shown
 from fabric.nccl.reading import Element, c_integer
 
@@ -82,14 +82,14 @@ def _widths(file: File) -> Iterator[LineFinding]:
 
 def _bottlenecks(file: File) -> Iterator[LineFinding]:
     needed: dict[int, tuple[int, Element]] = {}
-    for nic in filter(is_nic, file.pci):
+    for nic in file.nics:
         speed = nic_speed(file, nic) or 0
         for link in (nic, *pci_above(nic)):
             if speed > needed.get(id(link), (0, nic))[0]:
                 needed[id(link)] = (speed, nic)
     for element in file.pci:
         speed, nic = needed.get(id(element), (0, element))
-        rate = link_rate(element, width_of(element))
+        rate = link_rate(element, width_of(element)) if speed else None
         if rate is not None and rate * 1000 < speed and not _is_published(file, element):
             message = (
                 f"a link of {rate:g} Gb/s above the NIC {shown(nic.get('busid'))}, which runs at {speed // 1000} Gb/s"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from fabric.nccl.lint.file import BRIDGE_CLASSES, File, is_bridge, several
+from fabric.nccl.lint.file import BRIDGE_CLASSES, File, several
 from fabric.nccl.lint.report import LineFinding, finding, shown
 from fabric.nccl.reading import Element, c_integer
 
@@ -61,8 +61,8 @@ def _domains(file: File) -> Iterator[LineFinding]:
 
 
 def _is_made_up(element: Element) -> bool:
-    ids = [element.values.get(name) for name in ("vendor", "device")]
-    return all(value is not None and c_integer(value) == 0 for value in ids)
+    vendor, device = element.values.get("vendor"), element.values.get("device")
+    return vendor is not None and device is not None and c_integer(vendor) == 0 == c_integer(device)
 
 
 def _classes(file: File) -> Iterator[LineFinding]:
@@ -79,8 +79,10 @@ def _classes(file: File) -> Iterator[LineFinding]:
 
 
 def _ids(file: File) -> Iterator[LineFinding]:
+    needed = set(_IDS)
+    incomplete = [element for element in file.bridges if not needed <= element.values.keys()]
     for name in _IDS:
-        bridges = [element for element in file.bridges if name not in element.values]
+        bridges = [element for element in incomplete if name not in element.values]
         if bridges:
             message = f"a switch without `{name}`: releases of NCCL fail on switches that the system does not know"
             yield finding("TOP044", file.line(bridges[0]), f"{message}{several(bridges)}", f'write {name}="0x0000"')
@@ -88,10 +90,12 @@ def _ids(file: File) -> Iterator[LineFinding]:
 
 def _copies(file: File) -> Iterator[LineFinding]:
     first: dict[tuple[str, ...], Element] = {}
+    of_bridges = {id(element) for element in file.bridges}
     for element in file.bridges:
-        devices = tuple(sorted(child.get("busid") for child in element.below("pci") if not is_bridge(child)))
-        if not devices:
+        below = [child for child in element.below("pci") if id(child) not in of_bridges]
+        if not below:
             continue
+        devices = tuple(sorted(child.get("busid") for child in below))
         if devices in first:
             message = f"the same devices as below the switch on line {file.line(first[devices])}: a copy left as it was"
             yield finding("TOP048", file.line(element), message, "write the addresses of the devices that are here")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabric.nccl.dialect import Library, attributes_since, dialect_table
+from fabric.nccl.dialect import attributes_since, dialect_table
 from fabric.nccl.lint.file import File, is_gpu, is_nic, kind_of, pci_above, several
 from fabric.nccl.lint.report import LineFinding, finding, shown
 from fabric.nccl.reading import Element, c_integer
@@ -42,12 +42,11 @@ def _pinned(file: File) -> Iterator[LineFinding]:
 
 def _as_published(file: File, element: Element, attribute: str) -> bool:
     twin = file.published_twin(element)
-    if twin is None:
+    if twin is None or file.published is None:
         return _is_misplaced(file, element)
     if element.name == "net":
         # Ports are told apart by their number; what identifies an adapter was made up, so any value will do.
-        published = [net.get("dev") for nic in twin.below("nic") for net in nic.below("net")]
-        return attribute == "guid" or element.get("dev") in published
+        return attribute == "guid" or element.get("dev") in file.published.port_numbers[twin.get("busid")]
     return any(each.get(attribute) == element.get(attribute) for each in twin.below(element.name))
 
 
@@ -87,22 +86,20 @@ def _newer(file: File) -> Iterator[LineFinding]:
 
 
 def _unknown(file: File) -> Iterator[LineFinding]:
-    """Attributes that NCCL does not read; RCCL has some of its own, which are not looked at."""
-    if file.dialect.library is not Library.NCCL:
-        return
-    known = dialect_table().attributes
-    may_stand = {name: {"", "keep", *attributes} for name, attributes in known.items()}
-    seen: set[tuple[str, str]] = set()
+    """Attributes that the library does not read, each of an element's name once."""
+    may_stand: dict[str, set[str]] = {}
     for element in file.reading.elements:
-        for attribute in sorted(element.values.keys() - may_stand[element.name]):
-            key = (element.name, attribute)
-            if key in seen:
-                continue
-            seen.add(key)
-            message = f"`{element.name}` has no attribute {shown(attribute)}: it does nothing"
-            allowed = ", ".join(known[element.name]) or "none"
-            remedy = f"{nearest(attribute, known[element.name])}allowed: {allowed}"
+        name = element.name
+        if name not in may_stand:
+            may_stand[name] = {"", "keep", *file.dialect.attributes_of(name)}
+        if element.values.keys() <= may_stand[name]:
+            continue
+        known = file.dialect.attributes_of(name)
+        for attribute in sorted(element.values.keys() - may_stand[name]):
+            message = f"`{name}` has no attribute {shown(attribute)}: it does nothing"
+            remedy = f"{nearest(attribute, known)}allowed: {', '.join(known) or 'none'}"
             yield finding("TOP049", file.line(element, attribute), message, remedy)
+        may_stand[name] |= element.values.keys()
 
 
 def _kept(file: File) -> Iterator[LineFinding]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from fabric.nccl.dialect import Library
-from fabric.nccl.lint.file import pci_above, several
+from fabric.nccl.lint.file import several
 from fabric.nccl.lint.report import LineFinding, finding, shown
 from fabric.nccl.reading import ATTRIBUTES, Attribute, Element, Reading
 
@@ -80,14 +80,14 @@ def _sizes(reading: Reading) -> Iterator[LineFinding]:
                 message = f"{held} make {links} links; {name} {reading.dialect.version} holds {holds.links}"
             remedy = "put PCI switches between; or name the version that reads the file with --nccl"
             yield finding("TOP013", reading.line(element.offset), message, remedy)
-    too_deep = [element for element in reading.of("pci") if _pci_depth(element) == _DEPTH + 1]
-    for element in too_deep:
+    levels: dict[int, int] = {}
+    for element in reading.of("pci"):
+        # What holds an element comes before it.
+        levels[id(element)] = levels.get(id(element.parent), 0) + 1
+        if levels[id(element)] != _DEPTH + 1:
+            continue
         message = f"a `pci` at level {_DEPTH + 1} below its `cpu`"
         yield finding("TOP015", reading.line(element.offset), message, f"write at most {_DEPTH} levels of switches")
-
-
-def _pci_depth(element: Element) -> int:
-    return 1 + sum(1 for _ in pci_above(element))
 
 
 def _slots(reading: Reading) -> Iterator[LineFinding]:
@@ -157,7 +157,11 @@ def _characters(reading: Reading) -> Iterator[LineFinding]:
     if not reading.text.isascii():
         offset = next(place for place, character in enumerate(reading.text) if not character.isascii())
         yield finding("TOP023", reading.line(offset), "a character that is not ASCII", "write plain ASCII")
-    for element in reading.elements:
+    suspects = [element for element in reading.elements if not element.text]
+    # Nearly every file has none; one look at all of its tags is quicker than one at each.
+    if _SUSPECT.search("".join([element.text for element in reading.elements])):
+        suspects = reading.elements
+    for element in suspects:
         if not _SUSPECT.search(element.text or "".join(element.values.values())):
             continue
         for slot in element.slots:
