@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import product
 from typing import Any, get_args
 
 import pytest
 from pydantic import ValidationError
 
-from fabric.catalog import DeviceAccess, NcclSetting, Shape, catalog, nccl_environment
+from fabric.catalog import DeviceAccess, IpVersion, NcclSetting, Scope, Shape, catalog, nccl_environment
+from fabric.catalog.shape import LinkType
 from fabric.plan.nccl_files import plan_nccl_files
 
 WAYS = get_args(DeviceAccess)
@@ -124,11 +126,21 @@ def test_infiniband_shapes_get_no_traffic_class_and_no_address_index() -> None:
             assert not {"NCCL_IB_TC", "NCCL_IB_GID_INDEX"} & set(found), name
 
 
+@pytest.mark.parametrize("scope", ["training", "verification"])
 @pytest.mark.parametrize("devices", WAYS)
-def test_no_pod_is_given_one_variable_twice(devices: DeviceAccess) -> None:
-    for shape in catalog().shapes.values():
-        variables = Counter(row.variable for row in catalog().nccl if row.applies_to(shape, devices))
+def test_no_pod_is_given_one_variable_twice(devices: DeviceAccess, scope: Scope) -> None:
+    rows = [row for row in catalog().nccl if row.serves(scope)]
+    for shape, link, version in product(catalog().shapes.values(), get_args(LinkType), get_args(IpVersion)):
+        variables = Counter(row.variable for row in rows if row.applies_to(shape, devices, link, version))
         assert max(variables.values(), default=0) <= 1, (shape.name, variables.most_common(1))
+
+
+@pytest.mark.parametrize("devices", WAYS)
+def test_a_measurement_has_a_word_of_its_own_where_a_setting_is_for_jobs_alone(devices: DeviceAccess) -> None:
+    for shape in catalog().shapes.values():
+        rows = [row for row in catalog().nccl if row.applies_to(shape, devices)]
+        measured = {row.variable for row in rows if row.scope == "verification"}
+        assert {row.variable for row in rows if row.scope == "training"} <= measured, shape.name
 
 
 def test_every_row_says_why_and_whence_and_names_known_shapes_only() -> None:
@@ -136,8 +148,12 @@ def test_every_row_says_why_and_whence_and_names_known_shapes_only() -> None:
     assert {name for row in catalog().nccl for name in row.shapes} <= set(catalog().shapes)
 
 
-def test_what_belongs_to_a_measurement_is_never_shipped() -> None:
-    assert not {"NCCL_DEBUG", "NCCL_ALGO", "NCCL_GRAPH_FILE"} & {row.variable for row in catalog().nccl}
+def test_what_belongs_to_a_measurement_reaches_no_job() -> None:
+    measured = {"NCCL_DEBUG", "NCCL_DEBUG_SUBSYS", "NCCL_ALGO", "NCCL_PROTO", "NCCL_GRAPH_FILE", "NCCL_TOPO_DUMP_FILE"}
+    given = {name for shape in catalog().shapes for way in WAYS for name in environment(shape, way)}
+
+    assert not measured & given
+    assert "NCCL_GRAPH_FILE" not in {row.variable for row in catalog().nccl}
 
 
 @pytest.mark.parametrize(("devices", "keys"), [("virtual", ["nccl.conf", "topo.xml"]), ("host", ["nccl.conf"])])

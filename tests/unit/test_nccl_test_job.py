@@ -140,7 +140,7 @@ def test_every_file_that_a_worker_mounts_is_one_of_the_stacks(guide: FabricContr
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_rank_gets_the_fabrics_settings_and_no_algorithm_that_nccl_does_not_have(
+def test_every_rank_gets_the_fabrics_settings_and_those_of_a_measurement(
     guide: FabricContract, form: JobScheduler
 ) -> None:
     words = mpirun(job(guide, form))
@@ -149,7 +149,7 @@ def test_every_rank_gets_the_fabrics_settings_and_no_algorithm_that_nccl_does_no
     assert handed.items() >= guide.environment.items()
     assert handed["NCCL_TOPO_FILE"] == "/etc/nccl/topo.xml"
     assert handed["UCX_NET_DEVICES"] == "eth0"
-    assert "NCCL_ALGO" not in handed
+    assert (handed["NCCL_ALGO"], handed["NCCL_DEBUG"], handed["NCCL_DEBUG_SUBSYS"]) == ("Ring", "INFO", "INIT,NET")
 
 
 @pytest.mark.parametrize("form", FORMS)

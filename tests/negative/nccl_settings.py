@@ -1,0 +1,87 @@
+"""What a stack file tells NCCL: values that take the fabric away, name other NICs, or are read as something else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from negative.base import Base
+from negative.mistake import Kind, Mistake, together, written
+
+_AT = "fabric.nccl.settings"
+
+
+def _in_pods(base: Base) -> bool:
+    return base.model != "host-network"
+
+
+def _other_family(base: Base) -> Iterator[Mistake]:
+    if base.layout != "none" and base.supernet is not None:
+        family = "AF_INET" if base.supernet.version == 6 else "AF_INET6"
+        yield Mistake({f"{_AT}.NCCL_IB_ADDR_FAMILY": family}, f"{_AT}.NCCL_IB_ADDR_FAMILY")
+
+
+def _other_range(base: Base) -> Iterator[Mistake]:
+    if base.layout != "none" and base.supernet is not None:
+        for range_ in ("203.0.113.0/24", "2001:db8::/32", "everything"):
+            yield Mistake({f"{_AT}.NCCL_IB_ADDR_RANGE": range_}, f"{_AT}.NCCL_IB_ADDR_RANGE")
+
+
+def _nvlink_without_its_allocator(base: Base) -> Iterator[Mistake]:
+    own = {f"{_AT}.NCCL_MNNVL_ENABLE": 1, f"{_AT}.NCCL_CUMEM_ENABLE": 0}
+    yield Mistake(own, f"{_AT}.NCCL_CUMEM_ENABLE")
+
+
+KINDS = (
+    Kind(
+        "NCCL is told to leave the fabric alone",
+        "NCL012",
+        together(
+            written(f"{_AT}.NCCL_IB_DISABLE", 1, "1", "2"),
+            written(f"{_AT}.NCCL_NET", "Socket", "socket"),
+            written(f"{_AT}.NCCL_NET_GDR_LEVEL", "LOC", 0),
+        ),
+    ),
+    Kind(
+        "NCCL is led to files that are not the stack's",
+        "NCL012",
+        together(
+            written(f"{_AT}.NCCL_TOPO_FILE", "/topo.xml"),
+            written(f"{_AT}.NCCL_GRAPH_FILE", "/graphs.xml"),
+            written(f"{_AT}.NCCL_CONF_FILE", "/mine.conf"),
+        ),
+    ),
+    Kind(
+        "NCCL's list of NICs takes others, too",
+        "NCL013",
+        written(f"{_AT}.NCCL_IB_HCA", "mlx5_0,mlx5_1", "==mlx5_0", "=mlx5_0,=mlx5_1", "mlx5_1"),
+    ),
+    Kind("NCCL's bootstrap is sent over a rail", "NCL014", written(f"{_AT}.NCCL_SOCKET_IFNAME", "^lo", where=_in_pods)),
+    Kind(
+        "NCCL looks for addresses that the fabric has not",
+        "NCL015",
+        together(_other_family, _other_range, written(f"{_AT}.NCCL_IB_ADDR_FAMILY", "ipv6", "inet")),
+    ),
+    Kind("NVLink between nodes lacks its allocator", "NCL016", _nvlink_without_its_allocator),
+    Kind(
+        "a number of NCCL is written as people write it",
+        "NCL011",
+        together(
+            written(f"{_AT}.NCCL_BUFFSIZE", "8MiB", "16 M"),
+            written(f"{_AT}.NCCL_PXN_DISABLE", "yes", "off"),
+            written(f"{_AT}.NCCL_IB_TC", "0104", "41.0"),
+        ),
+    ),
+    Kind(
+        "a setting of NCCL has a form that no settings file can have",
+        "SPC002",
+        together(
+            written(f"{_AT}.NCCL_PXN_DISABLE", True, "", " 1", ["1"], {"value": 1}, 0.5),
+            written(f"{_AT}.NCCL_NET_PLUGIN", "none\n", "n\tone", "x" * 1024),
+        ),
+    ),
+    Kind(
+        "NCCL's release is no release",
+        "SPC002",
+        written("fabric.nccl.version", "newest", "2", "v2.27.3", "1.0.0", 2.27),
+    ),
+)
