@@ -107,9 +107,26 @@ def line_rate(nics: int, gbps: int) -> float:
     return nics * gbps / 8
 
 
-def given_bar(value: float) -> Bar:
+def given_bar(value: float, by: str = "--bar") -> Bar:
     """A bar that the user sets, whatever the fabric."""
-    return Bar(value=value, explanation=f"{value:g} GB/s, given by --bar", source="--bar")
+    return Bar(value=value, explanation=f"{value:g} GB/s, given by {by}", source=by)
+
+
+def share_of_bar(bar: Bar, rails: int) -> Bar:
+    """The bar of one rail alone: its share of the whole fabric's, two digits after the point.
+
+    It holds for rings, which a run with one GPU a node is in any case from four nodes on.
+    """
+    value = bar.value * 100 // rails / 100
+    said = f"{bar.value:g} GB/s by {rails} rails is {value:g} GB/s a rail ({bar.explanation})"
+    return Bar(
+        value=value,
+        limit=None if bar.limit is None else bar.limit / rails,
+        good=None if bar.good is None else bar.good / rails,
+        ring_or_nodes=bar_table().tree_nodes,
+        explanation=said,
+        source=bar.source,
+    )
 
 
 def shape_bar(shape: Shape, rails: int, *, nodes: int, ring: bool, nvlink: bool | None, operation: Operation) -> Bar:

@@ -41,7 +41,7 @@ class MpiRun:
             ("mpirun", *_MPI_OPTIONS),
             ("-np", str(self.ranks), "--map-by", f"ppr:{self.ranks_per_node}:node", "--bind-to", "numa"),
             *((("-hostfile", hosts),) if hosts else ()),
-            *(("-x", f"{name}={value}") for name, value in self._variables().items()),
+            *(("-x", f"{name}={value}") for name, value in self.variables().items()),
             (self.program, "-b", "8", "-e", "8G", "-f", "2", "-g", "1", "-c", "1"),
         ]
         command = " \\\n  ".join(shlex.join(line) for line in lines)
@@ -62,7 +62,8 @@ class MpiRun:
         """What a worker runs: ssh's server, which starts its ranks."""
         return f"mkdir -p /var/run/sshd && exec /usr/sbin/sshd -De -p {self.port}"
 
-    def _variables(self) -> dict[str, str]:
+    def variables(self) -> dict[str, str]:
+        """What every rank is told: its environment, and what keeps Open MPI on the front end."""
         chosen = {"NCCL_DEBUG": "WARN", "UCX_TLS": "tcp"}
         # Written so, NCCL's value is a whole name and not the beginning of several; UCX knows whole names only.
         before, _, front_end = self.environment.get("NCCL_SOCKET_IFNAME", "").partition("=")

@@ -14,6 +14,7 @@ import yaml
 from fabric.attach import Attached, Wishes, attach
 from fabric.attach.resources import gpu_resource
 from fabric.plan import FabricContract
+from fabric.plan.registries import pulled
 from fabric.workloads.mpi import SSH_PORT_OF_PODS, SSH_PORT_ON_HOSTS, MpiRun
 
 _NAME = "nccl-all-reduce"
@@ -58,10 +59,11 @@ def nccl_test(contract: FabricContract, wish: NcclTest) -> Attached:
     run = MpiRun(
         nodes=nodes,
         ranks_per_node=contract.gpus_per_node,
-        environment=contract.environment,
+        environment=contract.environment | contract.verification_environment,
         port=SSH_PORT_ON_HOSTS if contract.host_network else SSH_PORT_OF_PODS,
         program=wish.program,
     )
+    wish = wish._replace(image=pulled(contract.image_registries, wish.image))
     form = _volcano_job if wish.scheduler is JobScheduler.VOLCANO else _mpi_job
     metadata = {"name": _NAME, "namespace": wish.namespace or contract.namespaces[0]}
     return attach([form(contract, wish, run, metadata)], contract, Wishes(containers=(_WORKER,)))
@@ -82,7 +84,7 @@ def _volcano_job(contract: FabricContract, wish: NcclTest, run: MpiRun, metadata
             # All pods or none: fewer would hold GPUs and wait for the others.
             "minAvailable": 1 + run.nodes,
             "schedulerName": "volcano",
-            "queue": contract.scheduler_hints.queue or "default",
+            "queue": contract.scheduler_hints.queue_of("volcano") or "default",
             "plugins": {"ssh": [], "svc": []},
             "tasks": [
                 {

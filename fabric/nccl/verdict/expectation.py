@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fabric.catalog import Shape
 from fabric.nccl.busbw import Bar, BarUnknownError, Operation, given_bar, shape_bar
 from fabric.nccl.verdict.result import NcclResult
+from fabric.plan.verification import PlannedVerification
 from fabric.prepare import prepare_stack
 from fabric.spec import read_document, validate
 
@@ -17,7 +18,8 @@ class Expectation:
     """What is expected of a run.
 
     `shapes` are those of the stack's nodes, which use `rails` NICs each; empty where no stack was named. `nodes` is
-    the least number of nodes, `bar` the user's own in GB/s.
+    the least number of nodes, `bar` the user's own in GB/s, `rail_bar` that of a rail alone; `bars_from` says where the
+    user has written them. `each_rail`: every rail must have been measured alone; else only those that were to be.
     """
 
     shapes: tuple[Shape, ...] = ()
@@ -25,6 +27,9 @@ class Expectation:
     nodes: int | None = None
     bar: float | None = None
     operation: Operation = Operation.ALL_REDUCE
+    rail_bar: float | None = None
+    bars_from: str = "--bar"
+    each_rail: bool = False
 
     @property
     def gpus(self) -> set[int]:
@@ -38,7 +43,7 @@ class Expectation:
             BarUnknownError: no bar can be derived.
         """
         if self.bar is not None:
-            return given_bar(self.bar)
+            return given_bar(self.bar, self.bars_from)
         bars = [
             shape_bar(
                 shape,
@@ -66,7 +71,24 @@ def stack_expectation(
     if stack is None:
         return Expectation((), None, nodes, bar, operation)
     plan = prepare_stack(stack, root)
+    if plan.verification is not None:
+        expected = planned_expectation(plan.verification)
+        wanted = replace(expected, nodes=nodes or expected.nodes, operation=operation)
+        return wanted if bar is None else replace(wanted, bar=bar, bars_from="--bar")
     spec, _ = validate(read_document(stack, root))
     known = [] if spec is None else [spec.catalog.find(pool.shape) for pool in plan.cluster.pools]
     shapes = {shape.name: shape for shape in known if shape is not None}
     return Expectation(tuple(shapes.values()), len(plan.rails), nodes, bar, operation)
+
+
+def planned_expectation(planned: PlannedVerification) -> Expectation:
+    """What a stack's own verification asks of its run."""
+    return Expectation(
+        shapes=planned.shapes,
+        rails=planned.rails,
+        nodes=planned.nodes,
+        bar=planned.own_bar,
+        rail_bar=planned.own_rail_bar,
+        bars_from="the stack file",
+        each_rail=planned.each_rail,
+    )

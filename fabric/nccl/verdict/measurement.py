@@ -20,9 +20,9 @@ _EVERY_SIZE_FROM = 1 << 20
 """Bytes; below it nccl-tests may round a size down to nothing, and the same one comes more than once."""
 
 
-def whole_table(result: NcclResult) -> Iterator[Reason]:
-    """Whether every row is there that the run was started for, with every measurement."""
-    largest, least = _largest(result), bar_table().least_bytes
+def whole_table(result: NcclResult, least: int) -> Iterator[Reason]:
+    """Whether every row is there that the run was started for, up to `least` bytes or more, with every measurement."""
+    largest = _largest(result)
     if largest + _rounded_down(result) < least:
         rows = f"the largest has {largest} bytes" if result.results else "there is none at all"
         message = f"no row of {least} bytes or more; {rows}"

@@ -22,10 +22,19 @@ class Reason(FrozenModel):
     remedy: str
 
 
+class RailResult(FrozenModel):
+    """One rail alone: `measured` in GB/s is null where there is no result."""
+
+    rail: int
+    measured: float | None
+    passed: bool
+
+
 class Verdict(FrozenModel):
     """The verdict on one run. `measured` is the judged bus bandwidth in GB/s; null where there is none.
 
-    `nodes` and `ranks` are what the file shows; `bar` is null where the run ended before one could be chosen.
+    `nodes` and `ranks` are what the file shows; `bar` is null where the run ended before one could be chosen. `rails`
+    are those that were measured alone, against `rail_bar`.
     """
 
     schema_version: Literal["v1"] = "v1"
@@ -35,6 +44,8 @@ class Verdict(FrozenModel):
     size: int | None = Field(description="bytes of the judged row")
     nodes: tuple[str, ...]
     ranks: int
+    rail_bar: Bar | None = None
+    rails: tuple[RailResult, ...] = ()
     reasons: tuple[Reason, ...]
 
 
@@ -59,7 +70,17 @@ def verdict_lines(verdict: Verdict) -> Iterator[str]:
     if verdict.measured is not None:
         run = f"{len(verdict.nodes)} nodes, {verdict.ranks} ranks, {verdict.size} bytes"
         yield f"measured: {verdict.measured:.2f} GB/s ({run})"
+    if verdict.rail_bar is not None:
+        yield f"bar of a rail: {verdict.rail_bar.explanation}"
+        yield _rails_line(verdict.rails)
     for reason in verdict.reasons:
         yield f"{reason.severity} {reason.id}: {reason.where}: {reason.message}"
         yield f"    -> {reason.remedy}"
     yield "passed" if verdict.passed else "failed"
+
+
+def _rails_line(rails: tuple[RailResult, ...]) -> str:
+    good = sum(rail.passed for rail in rails)
+    values = [(rail.measured, rail.rail) for rail in rails if rail.measured is not None]
+    slowest = "" if not values else f"; the slowest is rail {min(values)[1]} with {min(values)[0]:.2f} GB/s"
+    return f"rails alone: {good} of {len(rails)} are as they should be{slowest}"

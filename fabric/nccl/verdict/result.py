@@ -1,7 +1,7 @@
-"""The result file of nccl-tests (`-J FILE`), format 1: typed, and read without trust in a single byte.
+"""The result file of nccl-tests (`-J FILE`): typed, and read without trust in a single byte.
 
 Only what the verdict needs is kept. Of the environment, which may hold secrets, only NCCL's own variables are.
-Source: nccl-tests 2.17.3 and later, src/util.cu.
+Source: nccl-tests 2.17.3 and later, src/util.cu; what is kept is the same in the formats 1 and 2.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, S
 
 from fabric.nccl.busbw import Operation
 
-FORMAT = 1
+FORMATS = (1, 2)
 
 _PRINTED = re.compile(r"^#|nccl-tests version|out-of-place", re.MULTILINE)
 _HALF_A_VALUE = re.compile(r"|nu?l?|-|\.|[eE][+-]?")
@@ -223,8 +223,9 @@ def _no_number(_: str) -> NoReturn:
 def _validated(document: Any) -> NcclResult:
     if not isinstance(document, dict) or "nccl_version" not in document:
         raise ResultError("JSON, but no result of nccl-tests: it has no `nccl_version`; give the file of `-J FILE`")
-    if document.get("version") != FORMAT:
-        raise ResultError(f"a result of nccl-tests, but not in format {FORMAT}, the only one that this version reads")
+    if document.get("version") not in FORMATS:
+        known = " or ".join(map(str, FORMATS))
+        raise ResultError(f"a result of nccl-tests, but not in format {known}, which this version reads")
     try:
         return NcclResult.model_validate(document)
     except ValidationError as error:

@@ -1,0 +1,228 @@
+"""The verification: the fabric is measured when it was made or has changed, and `up` fails where it is too slow.
+
+A dynamic resource, recorded by the name of its class, which so must keep its name and place; see
+`components.kept_objects`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import pulumi
+from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+
+from components.cluster.handle import ClusterHandle
+from components.cluster_api import ClusterApi, RequestError
+from components.kept_objects import AlreadySaid, KeptObjectsError
+from components.rdma.verification_run import VerificationRun
+from components.resources import After
+from fabric.nccl.verdict import Verdict, verdict_lines
+from fabric.plan.verification import PlannedVerification
+
+T = TypeVar("T")
+_PRINTED = 60
+PASSED, FAILED, STARTED = "passed", "failed", "started"
+
+
+class VerificationError(KeptObjectsError):
+    """The fabric did not pass, or could not be measured; the engine prints the message alone."""
+
+
+class _Props(NamedTuple):
+    """What the engine hands over: the planned run, and how it stands; None before its first start."""
+
+    planned: PlannedVerification
+    state: str | None
+
+    @classmethod
+    def of(cls, props: dict[str, Any]) -> _Props:
+        outcome = props.get("outcome")
+        planned = PlannedVerification.model_validate_json(props["planned"])
+        return cls(planned, json.loads(outcome)["state"] if outcome else None)
+
+
+class VerificationProvider(ResourceProvider):
+    """Runs the job of a Verification resource, and judges it.
+
+    Creating and updating never fail for a verdict: the outcome says it, so that the engine knows in any case what is
+    there, and the program ends the run. A run that passed is never repeated, one that failed is repeated by every `up`,
+    and one that nobody waited for is looked at by the next.
+    """
+
+    def configure(self, req: ConfigureRequest) -> None:
+        logging.getLogger("grpc._server").addFilter(AlreadySaid())
+
+    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
+        """Another cluster is another resource; for the rest the engine names each difference."""
+        if isinstance(new.get("cluster"), str) and old["cluster"] != new["cluster"]:
+            return DiffResult(changes=True, replaces=["cluster"], delete_before_replace=True)
+        return DiffResult(changes=None if _Props.of(old).state == PASSED else True)
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        planned = _Props.of(props).planned
+        run = _run(props, planned)
+
+        def outcome() -> str:
+            # One that was cut off goes on where it is.
+            if not run.is_there():
+                _started(run)
+            return _outcome(run, planned)
+
+        return CreateResult("verification", {**props, "outcome": _tried(outcome)})
+
+    def update(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
+        (before, state), planned = _Props.of(old), _Props.of(new).planned
+        run = _run(new, planned)
+
+        def outcome() -> str:
+            if before.name != planned.name:
+                _run(new, before).clear()
+                if not run.is_there():
+                    _started(run)
+            elif state == PASSED:
+                # Renewed credentials, or another wish of how to wait.
+                return str(old["outcome"])
+            elif state == FAILED:
+                run.clear()
+                _started(run)
+            return _outcome(run, planned)
+
+        return UpdateResult({**new, "outcome": _tried(outcome)})
+
+    def delete(self, _id: str, props: dict[str, Any]) -> None:
+        """Returns when the job's pods are gone. Raises VerificationError with the cluster's reason."""
+        run = _run(props, _Props.of(props).planned)
+
+        def gone() -> str:
+            run.clear()
+            run.forget()
+            return ""
+
+        _tried(gone)
+
+
+class _Run(Resource, module="gpu-fabric", name="Verification"):
+    """A planned run on a cluster; `outcome` is JSON, see `Verification`."""
+
+    outcome: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, planned: PlannedVerification, cluster: ClusterHandle, opts: pulumi.ResourceOptions
+    ) -> None:
+        properties = {
+            "kubeconfig": cluster.kubeconfig,
+            "context": cluster.context,
+            "cluster": cluster.cluster_id,
+            # As text: on the engine's wire all numbers are floating-point ones.
+            "planned": planned.model_dump_json(by_alias=True),
+            "outcome": None,
+        }
+        super().__init__(VerificationProvider(), name, properties, opts)
+
+
+class Verification(pulumi.ComponentResource):
+    """The job, and its verdict.
+
+    Must exist before: the networks, what advertises their devices, NCCL's files, and the launcher's controller. Waits
+    for the verdict if the plan says so; the run then ends with an error where the fabric did not pass. `outcome` is an
+    object with the state, the job, the bars and what was measured. Torn down first, since its pods hold addresses.
+    """
+
+    outcome: pulumi.Output[dict[str, Any]]
+
+    def __init__(
+        self,
+        name: str,
+        planned: PlannedVerification,
+        cluster: ClusterHandle,
+        after: After,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__("gpu-fabric:rdma:Verification", name, None, opts)
+        gone_with = cluster.provider.gone_with
+        options = pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=gone_with)
+        run = _Run(f"{name}-run", planned, cluster, options)
+        known = run.outcome.apply(lambda text: json.loads(text) if text else {})
+        # The kubeconfig is secret, and the verdict is not.
+        self.outcome = pulumi.Output.unsecret(known)
+        if not pulumi.runtime.is_dry_run():
+            self.outcome.apply(_judge)
+        self.register_outputs({"job": planned.name})
+
+
+def _judge(outcome: dict[str, Any]) -> None:
+    """End the run where the fabric did not pass; warn of it where nobody wanted to wait."""
+    if outcome.get("state") != FAILED:
+        return
+    text = "\n  ".join(["the fabric did not pass its verification:", *outcome["report"], f"look: {outcome['look']}"])
+    if outcome["wait"]:
+        raise VerificationError(text)
+    pulumi.log.warn(text)
+
+
+def _run(props: dict[str, Any], planned: PlannedVerification) -> VerificationRun:
+    return _tried(lambda: VerificationRun(ClusterApi(props["kubeconfig"], props.get("context"), 1), planned, _say))
+
+
+def _say(text: str) -> None:
+    # What a plug-in writes there is what the engine shows while the resource is being made.
+    print(f"verification: {text}", file=sys.stderr, flush=True)
+
+
+def _started(run: VerificationRun) -> None:
+    try:
+        run.start()
+    except RequestError:
+        # A half of the job would stay when the stack is destroyed, which does not know of it.
+        run.clear()
+        raise
+
+
+def _outcome(run: VerificationRun, planned: PlannedVerification) -> str:
+    """How the run stands, after its end where it is to be waited for."""
+    if planned.wait or run.has_ended():
+        return _described(planned, run.verdict())
+    return _described(planned, None)
+
+
+def _described(planned: PlannedVerification, verdict: Verdict | None) -> str:
+    rails = () if verdict is None else verdict.rails
+    namespace, report = planned.namespace, planned.report
+    look = f"kubectl -n {namespace} get pods -l gpu-fabric/verification={planned.name}"
+    if verdict is not None:
+        look = f"kubectl -n {namespace} get configmap {report} -o jsonpath='{{.data.report\\.txt}}'"
+    outcome: dict[str, Any] = {
+        "state": STARTED if verdict is None else PASSED if verdict.passed else FAILED,
+        "wait": planned.wait,
+        "job": planned.name,
+        "namespace": namespace,
+        "launcher": planned.launcher,
+        "nodes": planned.nodes,
+        "bar": planned.bar.value,
+        "barExplained": planned.bar.explanation,
+        "railBar": None if planned.rail_bar is None else planned.rail_bar.value,
+        "measured": None if verdict is None else verdict.measured,
+        "rails": {str(rail.rail): rail.measured for rail in rails},
+        "report": [] if verdict is None else _first_lines(list(verdict_lines(verdict)), report),
+        "configMap": report,
+        "look": look,
+    }
+    return json.dumps(outcome)
+
+
+def _tried(act: Callable[[], T]) -> T:
+    """What a task on the cluster gives. Raises VerificationError with the cluster's reason where it failed."""
+    try:
+        return act()
+    except RequestError as error:
+        raise VerificationError(f"the verification: {error}") from None
+
+
+def _first_lines(lines: list[str], report: str) -> list[str]:
+    """The lines that are printed; thousands of reasons have a cause that the first ones show."""
+    left = len(lines) - _PRINTED
+    return lines if left <= 1 else [*lines[:_PRINTED], f"and {left - 1} more lines in ConfigMap {report}", lines[-1]]

@@ -1,0 +1,324 @@
+"""The script of the verification with fakes: mpirun runs one rank, ssh runs here, and each host has a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fabric.workloads
+from fabric.nccl.verdict import Bundle, joined, read_bundle, spoken
+
+pytestmark = pytest.mark.scripts
+
+SCRIPT = Path(fabric.workloads.__file__).with_name("verification.sh")
+
+# ssh HOST COMMAND…: the options are skipped, and what is said of a pod's files goes to the host's own folder.
+_SSH = """#!/bin/bash
+while [ "${1#-}" != "$1" ]; do
+    case $1 in -p | -o | -i) shift ;; esac
+    shift
+done
+host=${1%%.*}; shift
+echo "$host: $*" >>"$WORLD/ssh"
+[ ! -e "$WORLD/deaf-$host" ] && [ ! -e "$WORLD/$host/over" ] || exit 255
+[ "$*" != hostname ] || { echo "$host"; exit; }
+exec bash -c "${*//$OUT/$WORLD/$host}"
+"""
+
+# Runs the first host's rank alone, as nccl-tests writes from there alone; its result is that of the hosts' number.
+_MPIRUN = """#!/bin/bash
+echo "$*" >>"$WORLD/mpirun"
+while [ $# -gt 0 ]; do
+    case $1 in
+        -hostfile) hosts=$2; shift ;;
+        -x) export "${2?}"; shift ;;
+        -np) ranks=$2; shift ;;
+        -mca) shift 2 ;;
+        --map-by | --bind-to) shift ;;
+        --*) ;;
+        *) break ;;
+    esac
+    shift
+done
+first=$(head -n 1 "$hosts"); first=${first%%.*}
+exec env HOSTS="$(tr '\\n' ' ' <"$hosts")" FIRST="$first" RANKS="$ranks" "$@"
+"""
+
+# all_reduce_perf … -J FILE
+_PROGRAM = """#!/bin/bash
+echo "$HOSTS| $NCCL_IB_HCA ${CUDA_VISIBLE_DEVICES-} ${NCCL_PXN_DISABLE-} $NCCL_ALGO | $*" >>"$WORLD/program"
+echo "worker-0:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]"
+echo "worker-0:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]"
+echo "worker-0:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA"
+echo "worker-0:1:2 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA"
+echo "worker-1:1:2 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [send] via NET/IB/3"
+echo "worker-1:1:2 [0] NCCL INFO cudaDriverVersion 12040"
+bandwidth=48.0
+[ ! -e "$WORLD/slow-$NCCL_IB_HCA" ] || bandwidth=24.0
+[ ! -e "$WORLD/hangs" ] || [ -z "${NCCL_PXN_DISABLE-}" ] || exec sleep 50
+[ ! -e "$WORLD/crashes" ] || exit 3
+file=${*: -1}
+printf '{"version":2,"env":["A=b\\\\"c","SECRET=no","NCCL_ALGO=Ring","X=,\\\\"NCCL_FAKE=1\\\\""],"nccl_version":1,' \\
+    >"${file/$OUT/$WORLD/$FIRST}"
+printf '"results":[{"bus_bw":%s},{"bus_bw":99.0}]}' "$bandwidth" >>"${file/$OUT/$WORLD/$FIRST}"
+"""
+
+
+class World:
+    """A launcher's pod, and hosts worker-0 to worker-2 as folders."""
+
+    def __init__(self, folder: Path, nodes: int = 3) -> None:
+        self.folder, self.out, self.mounted = folder, folder / "out", folder / "mounted"
+        self.nodes = nodes
+        for name, text in (("ssh", _SSH), ("mpirun", _MPIRUN), ("all_reduce_perf", _PROGRAM)):
+            path = folder / "bin" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+            path.chmod(0o755)
+        self.mounted.mkdir()
+        (self.mounted / SCRIPT.name).symlink_to(SCRIPT)
+        (self.mounted / "settings").write_text("NCCL_ALGO=Ring\nNCCL_SOCKET_IFNAME==eth0\n")
+        (self.mounted / "rails").write_text("0 net1 mlx5_0 0\n1 net2 - 4\n")
+        for node in range(nodes):
+            (folder / f"worker-{node}").mkdir()
+            (folder / f"worker-{node}" / "node").write_text(f"gpu-{node}\n")
+        (folder / "hosts").write_text("".join(f"worker-{node}.svc slots=8\n" for node in range(nodes)))
+        device = folder / "sys/class/net/net2/device/infiniband/mlx5_7"
+        device.mkdir(parents=True)
+        self.out.mkdir()
+        (self.out / "node").write_text("gpu-0\n")
+
+    def environment(self, **settings: Any) -> dict[str, str]:
+        values = {
+            "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
+            "WORLD": self.folder,
+            "OUT": self.out,
+            "SYS": self.folder / "sys",
+            "KEYS": self.folder / "no-keys",
+            "TERMINATION_LOG": self.out / "termination-log",
+            "HOSTS_FILE": self.folder / "hosts",
+            "NODES": self.nodes,
+            "GPUS": 8,
+            "PORT": 22,
+            "PROGRAM": "all_reduce_perf",
+            "RAIL_BAR": 46,
+            "LIMIT": 60,
+            "ANSWERS_WITHIN": 1,
+            "STATUS_TAKES": 0,
+            "NODE_NAME": "gpu-0",
+            **settings,
+        }
+        return {name: str(value) for name, value in values.items()}
+
+    def run(self, *arguments: str, **settings: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", str(self.mounted / SCRIPT.name), *arguments],
+            env=self.environment(**settings),
+            capture_output=True,
+            text=True,
+            timeout=50,
+        )
+
+    def launch(self, **settings: Any) -> subprocess.CompletedProcess[str]:
+        return self.run("launch", **settings)
+
+    def said(self, name: str) -> list[str]:
+        path = self.folder / name
+        return path.read_text().splitlines() if path.exists() else []
+
+    @property
+    def messages(self) -> list[str]:
+        places = [self.out, *(self.folder / f"worker-{node}" for node in range(self.nodes))]
+        return [file.read_text() for place in places if (file := place / "termination-log").exists()]
+
+    @property
+    def bundle(self) -> Bundle:
+        return read_bundle(joined(self.messages))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_rails_come_first_one_gpu_a_node_and_then_the_whole_fabric(world: World) -> None:
+    assert world.launch().returncode == 0
+    everyone = "worker-0.svc slots={0} worker-1.svc slots={0} worker-2.svc slots={0} "
+    short = [line.split(" -f ")[0] for line in world.said("program")]
+    assert short == [
+        f"{everyone.format(1)}| =mlx5_0 0 1 Ring | -b 1G -e 1G",
+        f"{everyone.format(1)}| =mlx5_7 4 1 Ring | -b 1G -e 1G",
+        f"{everyone.format(8)}|    Ring | -b 1G -e 8G",
+    ]
+
+
+def test_mpirun_is_told_ranks_hosts_and_every_setting(world: World) -> None:
+    world.launch()
+    first, *_, last = world.said("mpirun")
+    assert "-np 3 --map-by ppr:1:node" in first
+    assert "-np 24 --map-by ppr:8:node" in last
+    assert "-x NCCL_ALGO=Ring -x NCCL_SOCKET_IFNAME==eth0" in last
+    assert "-f 2 -g 1 -c 1 -J" in last
+
+
+def test_results_arrive_whole_and_name_the_nodes(world: World) -> None:
+    world.launch()
+    bundle = world.bundle
+    assert bundle.nodes == ("gpu-0", "gpu-1", "gpu-2")
+    assert bundle.rails == (0, 1)
+    result = json.loads(bundle.result("all") or b"")
+    assert result["results"][0] == {"bus_bw": 48.0}
+
+
+def test_of_the_environment_only_nccls_variables_leave_the_pod(world: World) -> None:
+    printed = world.launch()
+    result = json.loads(world.bundle.result("rail-0") or b"")
+    assert result["env"] == ["NCCL_ALGO=Ring"]
+    assert "SECRET" not in printed.stdout + printed.stderr
+
+
+def test_the_log_that_leaves_the_pod_has_what_proves_the_transport_once_a_node(world: World) -> None:
+    world.launch()
+    lines = world.bundle.log("all").decode().splitlines()
+    assert [line.partition("NCCL INFO ")[2][:24] for line in lines] == [
+        "NET/IB : Using [0]mlx5_0",
+        "Channel 00/0 : 0[0] -> 1",
+        "Channel 00/0 : 1[0] -> 0",
+    ]
+
+
+def test_pairs_of_nodes_are_measured_on_a_slow_rail_alone(world: World) -> None:
+    (world.folder / "slow-=mlx5_7").touch()
+    world.launch()
+    assert world.bundle.pairs == ((1, 0, 1), (1, 1, 2), (1, 2, 0))
+    pairs = [line for line in world.said("program") if line.count("slots=1") == 2]
+    assert [line.split("|")[0] for line in pairs] == [
+        "worker-0.svc slots=1 worker-1.svc slots=1 ",
+        "worker-1.svc slots=1 worker-2.svc slots=1 ",
+        "worker-2.svc slots=1 worker-0.svc slots=1 ",
+    ]
+
+
+def test_two_nodes_are_a_pair_already(tmp_path: Path) -> None:
+    world = World(tmp_path, nodes=2)
+    (tmp_path / "slow-=mlx5_7").touch()
+    world.launch()
+    assert world.bundle.pairs == ()
+
+
+def test_a_rail_without_a_device_is_said_with_its_node_and_the_rest_is_measured(world: World) -> None:
+    (world.mounted / "rails").write_text("0 net1 - 0\n1 net2 - 4\n")
+    assert world.launch().returncode == 0
+    bundle = world.bundle
+    assert bundle.result("rail-0") is None
+    assert bundle.words("rail-0")[0] == "rail 0: no RDMA device behind net1 on node gpu-0"
+    assert bundle.result("rail-1") is not None
+    assert bundle.result("all") is not None
+
+
+def test_a_device_is_found_by_the_interface_in_its_table_of_addresses(world: World) -> None:
+    (world.mounted / "rails").write_text("0 net1 - 0\n")
+    table = world.folder / "sys/class/infiniband/mlx5_9/ports/1/gid_attrs/ndevs"
+    table.mkdir(parents=True)
+    (table / "0").write_text("eth7\n")
+    (table / "3").write_text("net1\n")
+    world.launch()
+    assert "=mlx5_9 0" in world.said("program")[0]
+
+
+def test_a_test_that_crashes_leaves_its_status_and_no_result(world: World) -> None:
+    (world.folder / "crashes").touch()
+    assert world.launch().returncode == 0
+    assert world.bundle.words("all") == (
+        "all ended with status 3",
+        "all: the test wrote no result; nccl-tests 2.17.3 or later does",
+    )
+
+
+def test_a_test_that_hangs_is_ended_and_named(world: World) -> None:
+    (world.folder / "hangs").touch()
+    (world.mounted / "rails").write_text("0 net1 mlx5_0 0\n")
+    world.launch(A_STEP_TAKES=1, NODES=3)
+    assert world.bundle.words("rail-0")[0] == "rail-0 did not end within 1 s"
+
+
+def test_what_there_is_no_time_for_is_not_begun_and_the_results_leave_the_pod_in_time(world: World) -> None:
+    assert world.launch(LIMIT=20).returncode == 0
+    assert world.said("program") == []
+    assert world.bundle.words("all") == ("all: no time is left for it",)
+
+
+def test_a_host_that_does_not_answer_is_named_and_the_others_are_let_go(world: World) -> None:
+    (world.folder / "deaf-worker-1").touch()
+    assert world.launch().returncode == 1
+    assert spoken(world.messages) == ("worker-1.svc does not answer within 1 s",)
+    assert (world.folder / "worker-2" / "over").exists()
+
+
+def test_fewer_hosts_than_nodes_end_the_run(world: World) -> None:
+    assert world.launch(NODES=4).returncode == 1
+    assert spoken(world.messages) == ("there are 3 hosts, and 4 nodes were asked for",)
+
+
+def test_large_results_are_cut_into_messages_of_several_pods(world: World) -> None:
+    noise = "".join(f"{number:x}" for number in range(100000, 104000))
+    rails = world.mounted / "rails"
+    rails.write_text(rails.read_text() + f"# {os.urandom(2600).hex()} {noise[:10]}\n")
+    result = world.launch()
+    assert (result.returncode, len(world.messages)) == (0, 2)
+    assert all(len(message) < 4096 for message in world.messages)
+    assert world.bundle.result("all") is not None
+
+
+def test_results_beyond_what_the_pods_hold_are_a_failure_with_its_reason(world: World) -> None:
+    (world.mounted / "rails").write_text(f"0 net1 mlx5_0 0\n{os.urandom(12000).hex()}\n")
+    assert world.launch().returncode == 1
+    assert "messages of 3900 bytes, and there are 4 pods" in spoken(world.messages)[0]
+
+
+def test_workers_end_once_the_launcher_says_so(world: World) -> None:
+    world.launch()
+    assert all((world.folder / f"worker-{node}" / "over").exists() for node in range(3))
+
+
+def test_a_worker_serves_ssh_until_it_is_over(world: World) -> None:
+    server = world.folder / "bin" / "sshd"
+    server.write_text('#!/bin/bash\necho "$*" >"$WORLD/sshd"\nexec sleep 60\n')
+    server.chmod(0o755)
+    command = ["bash", str(world.mounted / SCRIPT.name), "worker"]
+    worker = subprocess.Popen(command, env=world.environment(SSHD=server, PORT=2222, NODE_NAME="gpu-9"))
+    for _ in range(100):
+        if world.said("sshd"):
+            break
+        time.sleep(0.05)
+    assert world.said("sshd") == ["-D -e -p 2222"]
+    assert (world.out / "node").read_text() == "gpu-9\n"
+    (world.out / "over").touch()
+    assert worker.wait(10) == 0
+
+
+def test_a_worker_whose_server_ends_says_so(world: World) -> None:
+    result = world.run("worker", SSHD="/bin/false")
+    assert result.returncode == 1
+    assert spoken(world.messages) == ("ssh's server ended on node gpu-0",)
+
+
+def test_keys_of_the_stacks_own_serve_both_sides(world: World) -> None:
+    keys = world.folder / "keys"
+    keys.mkdir()
+    (keys / "key").write_text("private")
+    (keys / "key.pub").write_text("ssh-ed25519 AAAA comment\n")
+    world.launch(KEYS=keys, PORT=2222)
+    assert (world.out / "known_hosts").read_text() == "* ssh-ed25519 AAAA\n"
+    server = world.folder / "bin" / "sshd"
+    server.write_text('#!/bin/bash\necho "$*" >"$WORLD/sshd"\n')
+    server.chmod(0o755)
+    world.run("worker", SSHD=server, KEYS=keys, PORT=2222)
+    assert f"-h {keys}/key -o AuthorizedKeysFile={keys}/key.pub" in world.said("sshd")[0]
+    assert "PasswordAuthentication=no" in world.said("sshd")[0]

@@ -1,0 +1,41 @@
+"""Cases of the group `verification`."""
+
+from __future__ import annotations
+
+from rules.tables import bad, good, irrelevant
+
+_SECTION = "verification"
+_ON = {"enabled": True, "image": "registry.example/nccl-tests:1"}
+
+
+def _on(**changes: object) -> dict[str, object]:
+    return {_SECTION: {**_ON, **changes}}
+
+
+CASES = (
+    good("VFY001", "host-device", _on()),
+    bad("VFY001", "host-device", {_SECTION: {"enabled": True}}, "verification.image"),
+    irrelevant("VFY001", "host-device"),
+    good("VFY002", "host-device", {**_on(launcher="volcano"), "software.schedulers.volcano": {}}),
+    good("VFY002", "host-device", {**_on(launcher="volcano"), "cluster.installed": ["volcano"]}),
+    good("VFY002", "host-device", {**_on(launcher="mpi-operator"), "software.schedulers.mpiOperator": {}}),
+    bad("VFY002", "host-device", _on(launcher="volcano"), "verification.launcher"),
+    bad("VFY002", "doks-h200", _on(launcher="mpi-operator"), "verification.launcher"),
+    irrelevant("VFY002", "host-device", _on()),
+    irrelevant("VFY002", "host-device", {_SECTION: {"launcher": "volcano"}}),
+    good("VFY003", "host-device", _on(nodes=2)),
+    bad("VFY003", "host-device", _on(nodes=9999), "verification.nodes"),
+    bad("VFY003", "host-device", {**_on(), "cluster.pools[0].nodes": 1}, "verification.enabled"),
+    irrelevant("VFY003", "host-device", {"cluster.pools[0].nodes": 1}),
+    good("VFY004", "dev", _on()),
+    good("VFY004", "doks-mi325x", _on(bar=300.0)),
+    bad("VFY004", "doks-mi325x", _on(), "verification.bar"),
+    irrelevant("VFY004", "doks-mi325x"),
+    good("VFY005", "ipoib", _on()),
+    bad("VFY005", "spiderpool-ipoib", _on(), "verification.enabled"),
+    bad("VFY005", "sriov-dpdk", _on(), "verification.enabled"),
+    irrelevant("VFY005", "spiderpool-ipoib"),
+    good("VFY006", "dev", _on(railBar=20.5)),
+    bad("VFY006", "dev", _on(railBar=20.5, perRail=False), "verification.railBar"),
+    irrelevant("VFY006", "dev", _on(perRail=False)),
+)
