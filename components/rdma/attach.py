@@ -7,7 +7,7 @@ from typing import Any
 import pulumi
 from pulumi.runtime import rpc
 
-from fabric.attach import AttachError, Wishes, attach, is_for_gpus, said_place
+from fabric.attach import AttachError, Wishes, attach, is_for_gpus
 from fabric.plan import FabricContract
 
 Properties = dict[str, Any]
@@ -51,7 +51,8 @@ def _attached_later(name: str, document: Properties, contract: FabricContract, w
 
     known = pulumi.Output.all(**document).apply(attached)
     # Were the name in `metadata` unknown, a preview would announce a replacement.
-    in_metadata = document.get("kind") == "Pod" or (wishes is not None and wishes.queue is not None)
+    queued = contract.scheduler_hints.queue_of("kueue") is not None or (wishes is not None and wishes.queue is not None)
+    in_metadata = document.get("kind") == "Pod" or queued
     changed = {"spec": known.apply(lambda found: found.get("spec"))}
     if in_metadata:
         changed["metadata"] = known.apply(lambda found: found.get("metadata"))
@@ -64,6 +65,6 @@ def _attached(name: str, document: Properties, contract: FabricContract, wishes:
     except AttachError as error:
         raise pulumi.RunError(error.explanation(name)) from None
     for note in result.notes:
-        pulumi.log.info(f"{name}: {said_place(0, note.path).removeprefix('all documents, ')}: {note.message}")
+        pulumi.log.info(f"{name}: {note._replace(document=0)}".replace("all documents, ", "", 1))
     content: Properties = result.documents[0]
     return content

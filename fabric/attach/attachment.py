@@ -15,6 +15,7 @@ from fabric.attach.problem import AttachError, Note
 from fabric.attach.resources import gpu_resource
 from fabric.k8s.cni import NETWORKS_ANNOTATION
 from fabric.plan import FabricContract
+from fabric.plan.workload import SchedulerHints
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | 
     for number, content in enumerate(results, start=1):
         place = Place(content if isinstance(content, dict) else {}, "", number, said)
         if content is not None and not isinstance(content, dict):
-            place.refuse("", "is no Kubernetes object", "correct it, or leave it out")
+            place.refuse("ATT005", "", "is no Kubernetes object", "correct it, or leave it out")
         elif content is not None:
             try:
                 found += workloads(place)
@@ -67,7 +68,7 @@ def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | 
         except Malformed as error:
             said.problems.append(error.problem)
     if chosen:
-        said.notes += [Note(0, "", f"about jobs on {contract.shape}: {line}") for line in contract.advice]
+        said.notes += [Note("ATT061", 0, "", f"about jobs on {contract.shape}: {line}") for line in contract.advice]
     if said.problems:
         raise AttachError(sorted(said.problems, key=lambda problem: problem.document))
     return Attached(tuple(results), tuple(sorted(said.notes, key=lambda note: note.document)))
@@ -92,14 +93,15 @@ def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricCon
     fabric = _fabric_for(workload, contract, wishes) if chosen else None
     if fabric is None:
         return
+    fabric = fabric._replace(claims=_claims(workload))
     for entry in chosen:
         attach_template(entry.template, entry.container, fabric)
         if workload.kind.of_a_train_job:
             train_job.write_back(workload, entry.template)
     if wishes.queue is not None:
         _attach_queue(workload, wishes.queue)
-    elif workload.kind.queue_of == contract.scheduler_hints.scheduler is not None:
-        _suggest_queue(workload.place.made("spec"), contract.scheduler_hints.queue)
+    elif fabric.namespace in contract.namespaces:
+        _suggest_queue(workload, contract.scheduler_hints)
     if workload.kind.kind == "Deployment" and contract.scheduler_hints.strategy == "Recreate":
         _attach_strategy(workload.place.made("spec"))
 
@@ -116,11 +118,12 @@ def _fabric_for(workload: Workload, contract: FabricContract, wishes: Wishes) ->
         return Fabric(contract, namespace, contract.annotations)
     if contract.networks_from_elsewhere:
         home, networks = next(iter(contract.networks_from_elsewhere.items()))
-        place.note(key, f"takes the networks of {home} into {namespace}, where the fabric's files are not")
+        place.note("ATT056", key, f"takes the networks of {home} into {namespace}, where the fabric's files are not")
         annotations = {**contract.annotations, NETWORKS_ANNOTATION: networks}
         return Fabric(contract, namespace, annotations, with_files=False)
     offered = " or ".join(contract.namespaces)
     place.refuse(
+        "ATT012",
         key,
         f"the fabric is not offered in {namespace}",
         f"use {offered} (in the manifest, or with -n), or add {namespace} to fabric.namespaces of the stack",
@@ -128,26 +131,43 @@ def _fabric_for(workload: Workload, contract: FabricContract, wishes: Wishes) ->
     return None
 
 
+def _claims(workload: Workload) -> frozenset[str]:
+    """The names of volumes that a StatefulSet claims for each of its pods."""
+    spec = workload.place.found("spec") if workload.kind.kind == "StatefulSet" else None
+    metadata = [] if spec is None else [claim.found("metadata") for claim in spec.entries("volumeClaimTemplates")]
+    return frozenset(name for place in metadata if place is not None and (name := place.text("name")))
+
+
 def _attach_queue(workload: Workload, queue: str) -> None:
     if not workload.kind.queue:
-        workload.place.refuse(
-            "", f"a {workload.kind.kind} has no queue", "leave --queue out, or put it in another file"
-        )
+        message = f"a {workload.kind.kind} has no queue"
+        workload.place.refuse("ATT013", "", message, "leave --queue out, or put it in another file")
         return
+    place, last = _queue_place(workload)
+    own = place.content.setdefault(last, queue)
+    if own != queue:
+        place.refuse("ATT013", last, f"is {shown(own)} already, not {queue!r}", "remove it, or leave --queue out")
+
+
+def _suggest_queue(workload: Workload, hints: SchedulerHints) -> None:
+    """The queue that the kind's scheduler has for the fabric's jobs; one that is written stays."""
+    keeper = workload.kind.queue_keeper
+    queue = None if keeper is None else hints.queue_of(keeper)
+    if queue is None:
+        return
+    place, last = _queue_place(workload)
+    own = place.content.setdefault(last, queue)
+    if own != queue:
+        place.note("ATT051", last, f"keeps {shown(own)}; the fabric's queue is {shown(queue)}")
+
+
+def _queue_place(workload: Workload) -> tuple[Place, str]:
+    """The mapping that names the queue, and under which key."""
     *folders, last = workload.kind.queue
     place = workload.place
     for key in folders:
         place = place.made(key)
-    own = place.content.setdefault(last, queue)
-    if own != queue:
-        place.refuse(last, f"is {shown(own)} already, not {queue!r}", "remove it, or leave --queue out")
-
-
-def _suggest_queue(spec: Place, queue: str | None) -> None:
-    """The queue that the stack's scheduler has for the fabric's jobs; one that is written stays."""
-    own = spec.content.setdefault("queue", queue)
-    if own != queue:
-        spec.note("queue", f"keeps {shown(own)}; the fabric's queue is {shown(queue)}")
+    return place, last
 
 
 def _attach_strategy(spec: Place) -> None:
@@ -157,4 +177,5 @@ def _attach_strategy(spec: Place) -> None:
     rolling = strategy.found("rollingUpdate")
     surge = None if rolling is None else rolling.content.get("maxSurge")
     if kind == "RollingUpdate" and surge not in (0, "0", "0%"):
-        strategy.note("type", "keeps 'RollingUpdate': a new pod waits for the devices of an old one; write Recreate")
+        message = "keeps 'RollingUpdate': a new pod waits for the devices of an old one; write Recreate"
+        strategy.note("ATT059", "type", message)

@@ -58,13 +58,14 @@ def choose(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said:
     for wish in unused:
         there = "; ".join(f"{entry.workload.name}: {entry.said()}" for entry in candidates) or "none"
         message = f"no role and no container is named {wish!r}"
-        said.problems.append(Problem(0, "", message, f"there are {there}"))
+        said.problems.append(Problem("ATT009", 0, "", message, f"there are {there}"))
     known = [wish for wish in wishes if wish not in unused]
     meant = [candidate for candidate in candidates if any(_is_meant(candidate, wish) for wish in known)]
     some_ask = any(candidate.asking and candidate.possible for candidate in candidates) or bool(meant)
     if not some_ask and len(workloads) > 1 and not wishes:
         for workload in workloads:
             workload.place.refuse(
+                "ATT010",
                 "",
                 f"nothing here asks for {gpu}, so it is not clear which of {len(workloads)} workloads trains",
                 f"ask for {gpu} in those that do, or name their container: --container NAME",
@@ -100,7 +101,8 @@ def _candidates(workload: Workload, gpu: str, said: Said) -> list[_Candidate]:
         said.problems.append(error.problem)
         return []
     if not found:
-        workload.place.refuse("spec", f"there is no pod template where a {workload.kind.kind} has one", "add it")
+        message = f"there is no pod template where a {workload.kind.kind} has one"
+        workload.place.refuse("ATT008", "spec", message, "add it")
     return found
 
 
@@ -118,18 +120,19 @@ def _templates_of(
     if asking or some_ask:
         for entry in own:
             if entry not in asking and entry.possible:
-                entry.template.place.note("", f"asks for no {gpu}, and is left as it is")
+                entry.template.place.note("ATT055", "", f"asks for no {gpu}, and is left as it is")
         return asking
     likely = [entry for entry in possible if entry.role not in workload.kind.only_asking]
     if len(likely) > 1 and not workload.kind.alike:
         workload.place.refuse(
+            "ATT010",
             "",
             f"none of its {len(likely)} pod templates asks for {gpu}: {'; '.join(entry.said() for entry in likely)}",
             f"ask for {gpu} in those that train, or name one: --container ROLE",
         )
         return []
     if own and not likely:
-        workload.place.refuse("", f"none of its pods asks for {gpu}", "name one: --container ROLE")
+        workload.place.refuse("ATT010", "", f"none of its pods asks for {gpu}", "name one: --container ROLE")
     return likely
 
 
@@ -140,7 +143,7 @@ def _container_of(candidate: _Candidate, wishes: Sequence[str], gpu: str) -> Pla
     named = [entry for entry in candidate.containers if _name(entry) in names]
     if len(named) > 1:
         message = f"several of its containers are named: {', '.join(dict.fromkeys(names))}"
-        place.refuse("spec.containers", message, "the devices of a pod go to one container: name that")
+        place.refuse("ATT011", "spec.containers", message, "the devices of a pod go to one container: name that")
         return None
     if named:
         return named[0]
@@ -149,6 +152,7 @@ def _container_of(candidate: _Candidate, wishes: Sequence[str], gpu: str) -> Pla
         return likely[0]
     fact = f"{len(likely)} containers ask for {gpu}" if candidate.asking else f"no container asks for {gpu}"
     place.refuse(
+        "ATT011",
         "spec.containers",
         f"{fact}: {', '.join(_name(entry) for entry in likely)}",
         f"name one: --container {candidate.said().partition(',')[0]}",

@@ -24,15 +24,19 @@ def read_contract(text: str) -> FabricContract:
     try:
         found: Any = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"no JSON (line {error.lineno}: {error.msg}); print one with `make outputs`") from None
+        message = f"no JSON (line {error.lineno}: {error.msg}); print one with `make outputs`"
+        raise InputError("ATT004", message) from None
     if isinstance(found, dict) and isinstance(found.get("fabric"), dict):
         found = found["fabric"]
     if not isinstance(found, dict) or "schemaVersion" not in found:
-        raise InputError("no contract: there is no `fabric` with a schemaVersion; print one with `make outputs`")
+        message = "no contract: there is no `fabric` with a schemaVersion; print one with `make outputs`"
+        raise InputError("ATT004", message)
     if found["schemaVersion"] != _KNOWN:
-        raise InputError(f"schemaVersion {found['schemaVersion']!r} is not known here; known is {_KNOWN!r}")
+        message = f"schemaVersion {found['schemaVersion']!r} is not known here; known is {_KNOWN!r}"
+        raise InputError("ATT004", message)
     try:
         return FabricContract.model_validate(found, extra="ignore")
     except ValidationError as error:
         wrong = [".".join(map(str, entry["loc"])) for entry in error.errors(include_input=False, include_url=False)]
-        raise InputError(f"no contract of schemaVersion {_KNOWN}: wrong or missing: {', '.join(wrong)}") from None
+        message = f"no contract of schemaVersion {_KNOWN}: wrong or missing: {', '.join(wrong)}"
+        raise InputError("ATT004", message) from None

@@ -11,6 +11,7 @@ import yaml
 
 from fabric.attach.place import Malformed, Place
 from fabric.attach.problem import Problem
+from fabric.k8s.kueue import QUEUE_LABEL
 from fabric.model import FrozenModel
 
 _TABLE = Path(__file__).parent / "kinds.yaml"
@@ -38,6 +39,11 @@ class WorkloadKind(FrozenModel):
     queue: tuple[str, ...] = ()
     queue_of: str | None = None
     cluster_wide: bool = False
+
+    @property
+    def queue_keeper(self) -> str | None:
+        """The scheduler whose queue it is; None where it has none."""
+        return self.queue_of or ("kueue" if self.queue[-1:] == (QUEUE_LABEL,) else None)
 
     @property
     def of_a_train_job(self) -> bool:
@@ -82,7 +88,8 @@ def workloads(place: Place) -> Iterator[Workload]:
         return
     kind, version = content.get("kind"), content.get("apiVersion")
     if not isinstance(kind, str) or not isinstance(version, str):
-        place.refuse("", "is no Kubernetes object: it has no apiVersion and kind", "add both, or leave it out")
+        message = "is no Kubernetes object: it has no apiVersion and kind"
+        place.refuse("ATT005", "", message, "add both, or leave it out")
         return
     rows = [row for row in workload_kinds() if row.kind == kind]
     for row in rows:
@@ -91,9 +98,10 @@ def workloads(place: Place) -> Iterator[Workload]:
             return
     groups = {known.rpartition("/")[0]: known for row in rows for known in row.api_versions}
     if (known := groups.get(version.rpartition("/")[0])) is not None:
-        place.refuse("apiVersion", f"{kind} of {version} is not known here", f"known is {known}")
+        place.refuse("ATT007", "apiVersion", f"{kind} of {version} is not known here", f"known is {known}")
     elif _makes_pods(content):
-        place.refuse("kind", f"{kind} of {version} makes pods, but is not known here", f"known are {_known()}")
+        message = f"{kind} of {version} makes pods, but is not known here"
+        place.refuse("ATT006", "kind", message, f"known are {_known()}")
 
 
 def templates(workload: Workload) -> Iterator[Template]:
@@ -132,7 +140,8 @@ def containers(template: Place) -> list[Place]:
     found = [] if spec is None else spec.entries("containers")
     if not found:
         where = template.under("spec.containers")
-        raise Malformed(Problem(template.document, where, "there is no container", "write the container that trains"))
+        remedy = "write the container that trains"
+        raise Malformed(Problem("ATT008", template.document, where, "there is no container", remedy))
     return found
 
 
@@ -143,12 +152,14 @@ def _known() -> str:
 
 
 def _makes_pods(value: Any) -> bool:
-    """Whether there is a list of containers anywhere in it."""
+    """Whether there is a list of containers, or a container alone, anywhere in it."""
     if isinstance(value, list):
         return any(_makes_pods(entry) for entry in value)
     if not isinstance(value, dict):
         return False
-    listed = value.get("containers")
+    listed, alone = value.get("containers"), value.get("container")
+    if isinstance(alone, dict) and "image" in alone:
+        return True
     if isinstance(listed, list) and any(isinstance(entry, dict) and "name" in entry for entry in listed):
         return True
     return any(_makes_pods(entry) for entry in value.values())

@@ -29,6 +29,13 @@ def attach_text(text: str, contract: FabricContract, wishes: Wishes | None = Non
         InputError: the text holds no manifests.
         AttachError: with every problem in all documents.
     """
+    try:
+        return _attached(text, contract, wishes)
+    except RecursionError:
+        raise InputError("ATT001", "mappings and lists lie too deep in each other for manifests") from None
+
+
+def _attached(text: str, contract: FabricContract, wishes: Wishes | None) -> AttachedText:
     if (documents := _json_documents(text)) is not None:
         result = attach([content for content, _, _ in documents], contract, wishes)
         return AttachedText(_json_text(text, documents, result.documents), result.notes)
@@ -62,7 +69,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     content = dict(pairs)
     if len(content) < len(pairs):
         names = [name for name, _ in pairs]
-        raise InputError(f"the key {next(name for name in names if names.count(name) > 1)} is there twice")
+        raise InputError("ATT002", f"the key {next(name for name in names if names.count(name) > 1)} is there twice")
     return content
 
 
@@ -78,10 +85,8 @@ def _dumped(content: Any, written: str) -> str:
     """JSON indented as it was written."""
     indent = _INDENT.match(written)
     compact = (",", ":") if indent is None and '": ' not in written else None
+    escaped = written.isascii() or "\\u" in written
     text = json.dumps(
-        content,
-        indent=None if indent is None else indent.group(1),
-        separators=compact,
-        ensure_ascii=written.isascii(),
+        content, indent=None if indent is None else indent.group(1), separators=compact, ensure_ascii=escaped
     )
     return text.replace("\n", "\r\n") if "\r\n" in written else text

@@ -36,13 +36,13 @@ class Place:
     document: int
     said: Said
 
-    def refuse(self, key: str, message: str, remedy: str) -> None:
-        """Record a problem at a key of this mapping; an empty key is the mapping itself."""
-        self.said.problems.append(Problem(self.document, self.under(key), message, remedy))
+    def refuse(self, rule: str, key: str, message: str, remedy: str) -> None:
+        """Record that a key of this mapping breaks a rule; an empty key is the mapping itself."""
+        self.said.problems.append(Problem(rule, self.document, self.under(key), message, remedy))
 
-    def note(self, key: str, message: str) -> None:
+    def note(self, rule: str, key: str, message: str) -> None:
         """Record what should be known about a key of this mapping."""
-        self.said.notes.append(Note(self.document, self.under(key), message))
+        self.said.notes.append(Note(rule, self.document, self.under(key), message))
 
     def under(self, key: str) -> str:
         """The path of a key of this mapping."""
@@ -119,17 +119,18 @@ class Place:
             for name, value in wanted.items():
                 inner.keep_or_set(name, value, whose)
         elif not _same(there, wanted):
-            self.note(key, f"keeps {shown(there)}; {whose} value is {shown(wanted)}")
+            self.note("ATT051", key, f"keeps {shown(there)}; {whose} value is {shown(wanted)}")
 
     def _mappings(self, key: str, values: Sequence[Any]) -> Iterator[Place]:
         for index, value in enumerate(values):
             where = f"{self.under(key)}[{index}]"
             if not isinstance(value, dict):
-                raise Malformed(Problem(self.document, where, "must be a mapping", "correct it"))
+                raise Malformed(Problem("ATT008", self.document, where, "must be a mapping", "correct it"))
             yield Place(value, where, self.document, self.said)
 
     def _malformed(self, key: str, wanted: str) -> Malformed:
-        return Malformed(Problem(self.document, self.under(key), f"must be {wanted}", "correct it, or leave it out"))
+        remedy = "correct it, or leave it out"
+        return Malformed(Problem("ATT008", self.document, self.under(key), f"must be {wanted}", remedy))
 
 
 def copied(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,12 +18,17 @@ _MERGED_OF_CONTAINER = ("name", "resources", "env", "volumeMounts", "securityCon
 
 
 class Fabric(NamedTuple):
-    """What a pod in one namespace gets: of the contract all, or all but the files where those are out of reach."""
+    """What a pod in one namespace gets: of the contract all, or all but the files where those are out of reach.
+
+    `claims` are names of volumes that the workload brings beside its pod template, and that would take the place of
+    others of the same name.
+    """
 
     contract: FabricContract
     namespace: str
     annotations: Mapping[str, str]
     with_files: bool = True
+    claims: frozenset[str] = frozenset()
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -53,8 +59,8 @@ class Fabric(NamedTuple):
 def attach_template(template: Place, container: Place, fabric: Fabric) -> None:
     """Attach the fabric to one container of a pod template; what cannot be is recorded."""
     metadata = template.made("metadata")
-    if fabric.annotations:
-        attach_annotations(metadata, fabric.annotations, fabric.namespace)
+    if wanted_annotations := {**fabric.annotations, **fabric.contract.scheduler_hints.annotations}:
+        attach_annotations(metadata, wanted_annotations, fabric.namespace)
     patch: Any = fabric.contract.pod_template_patch
     for key, value in patch.get("metadata", {}).items():
         if key != "annotations":
@@ -71,7 +77,7 @@ def attach_template(template: Place, container: Place, fabric: Fabric) -> None:
     present = spec.entries("tolerations")
     spec.append("tolerations", *(one for one in wanted if not any(_covers(own.content, one) for own in present)))
     for mount, volume in fabric.mounts:
-        _attach_mount(spec, container, mount, volume)
+        _attach_mount(spec, container, mount, volume, fabric.claims)
     _attach_security(container, fabric.container["securityContext"])
     for place, known, merged in (
         (spec, fabric.spec, _MERGED_OF_SPEC),
@@ -83,37 +89,63 @@ def attach_template(template: Place, container: Place, fabric: Fabric) -> None:
 
 
 def _attach_environment(container: Place, wanted: Mapping[str, str]) -> None:
-    present = {entry.content.get("name"): entry for entry in container.entries("env")}
+    present = {entry.text("name"): entry for entry in container.entries("env")}
     if container.entries("envFrom") and wanted:
-        container.note("envFrom", "the fabric's variables win over those of the same name from here")
+        container.note("ATT052", "envFrom", "the fabric's variables win over those of the same name from here")
+    _check_topology(present, wanted)
     missing = []
     for name, value in wanted.items():
         own = present.get(name)
         if own is None:
             missing.append({"name": name, "value": value})
         elif own.content.get("value") != value:
-            kept = "what it refers to" if "valueFrom" in own.content else shown(own.content.get("value", ""))
-            own.note("", f"{name} keeps {kept}; the fabric's value is {shown(value)}")
+            kept = "what it refers to" if "valueFrom" in own.content else shown(own.content.get("value") or "")
+            own.note("ATT051", "", f"{name} keeps {kept}; the fabric's value is {shown(value)}")
     container.append("env", *missing)
+
+
+def _check_topology(present: Mapping[Any, Place], wanted: Mapping[str, str]) -> None:
+    """What a container's own variables say about files that NCCL reads, and the fabric does not bring."""
+    graphs, topology = present.get("NCCL_GRAPH_FILE"), present.get("NCCL_TOPO_FILE")
+    if graphs is not None:
+        message = "NCCL_GRAPH_FILE forces rings and trees for the exact ranks of one job"
+        graphs.refuse("ATT026", "", message, "remove it")
+    if topology is not None and topology.content.get("value") != wanted.get("NCCL_TOPO_FILE"):
+        message = "NCCL_TOPO_FILE is not the fabric's; NCCL ignores a path without a file, and does not say so"
+        topology.note("ATT062", "", message)
 
 
 def _attach_host_network(spec: Place, fabric: Fabric) -> None:
     own = spec.content.get("hostNetwork")
     if fabric.contract.host_network:
         if own is False:
-            spec.refuse("hostNetwork", "the stack's pods use the node's own network", "remove it, or write true")
+            message = "the stack's pods use the node's own network"
+            spec.refuse("ATT017", "hostNetwork", message, "remove it, or write true")
             return
         for key in ("hostNetwork", "dnsPolicy"):
             if key in fabric.spec:
                 spec.keep_or_set(key, fabric.spec[key])
+        for container in (*spec.entries("containers"), *spec.entries("initContainers")):
+            for port in container.entries("ports"):
+                _refuse_other_port_of_node(port)
     elif own is True and NETWORKS_ANNOTATION in fabric.annotations:
-        spec.refuse("hostNetwork", "a pod on the node's own network gets no other networks", "remove it")
+        spec.refuse("ATT017", "hostNetwork", "a pod on the node's own network gets no other networks", "remove it")
+
+
+def _refuse_other_port_of_node(port: Place) -> None:
+    on_node, inside = port.content.get("hostPort"), port.content.get("containerPort")
+    if on_node not in (None, 0, inside):
+        message = f"{shown(on_node)} is not the container's port {shown(inside)}, which is the node's own there"
+        port.refuse("ATT025", "hostPort", message, f"remove it, or write {shown(inside)}")
 
 
 def _attach_selector(selector: Place, key: str, value: str) -> None:
-    own = selector.content.setdefault(key, value)
-    if own != value:
-        selector.refuse(key, f"{shown(own)} is no node of the stack, whose nodes have {value!r}", "remove it")
+    own = selector.content.get(key)
+    if own is None:
+        selector.content[key] = value
+    elif own != value:
+        message = f"{shown(own)} is no node of the stack, whose nodes have {value!r}"
+        selector.refuse("ATT018", key, message, "remove it")
 
 
 def _covers(own: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
@@ -127,18 +159,20 @@ def _covers(own: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
     )
 
 
-def _attach_mount(spec: Place, container: Place, mount: Mapping[str, Any], volume: Mapping[str, Any]) -> None:
+def _attach_mount(
+    spec: Place, container: Place, mount: Mapping[str, Any], volume: Mapping[str, Any], claims: frozenset[str]
+) -> None:
     """Mount a volume where nothing is mounted yet; an older file of the fabric gives way to the new one."""
-    volumes = {entry.content.get("name"): entry for entry in spec.entries("volumes")}
+    volumes = {entry.text("name"): entry for entry in spec.entries("volumes")}
     path = mount["mountPath"]
     for own in container.entries("volumeMounts"):
-        if _plain_path(own.content.get("mountPath")) == path:
-            there = volumes.get(own.content.get("name"))
+        if _plain_path(own.text("mountPath")) == path:
+            there = volumes.get(own.text("name"))
             if there is None or not _is_or_becomes(there, volume):
-                own.note("", f"{path} keeps what is mounted there")
+                own.note("ATT053", "", f"{path} keeps what is mounted there")
             return
     name = volume["name"]
-    while (there := volumes.get(name)) is not None and not _is_or_becomes(there, volume):
+    while name in claims or ((there := volumes.get(name)) is not None and not _is_or_becomes(there, volume)):
         name = f"fabric-{name}"
     if there is None:
         spec.append("volumes", {**volume, "name": name})
@@ -156,13 +190,13 @@ def _is_or_becomes(own: Place, volume: Mapping[str, Any]) -> bool:
     if there["name"] != wanted["name"]:
         if there["name"].rpartition("-")[0] != wanted["name"].rpartition("-")[0]:
             return False
-        own.note("configMap", f"{there['name']} gives way to {wanted['name']}")
+        own.note("ATT057", "configMap", f"{there['name']} gives way to {wanted['name']}")
         there["name"] = wanted["name"]
     return True
 
 
-def _plain_path(path: Any) -> Any:
-    return path.rstrip("/") if isinstance(path, str) else path
+def _plain_path(path: str | None) -> str:
+    return posixpath.normpath("/" + (path or "").lstrip("/"))
 
 
 def _attach_security(container: Place, wanted: Mapping[str, Any]) -> None:
@@ -170,15 +204,15 @@ def _attach_security(container: Place, wanted: Mapping[str, Any]) -> None:
     _attach_capabilities(security, wanted["capabilities"]["add"])
     if wanted.get("privileged"):
         if security.content.get("privileged") is False:
-            security.refuse("privileged", "on the node's own network no device plug-in admits devices", "write true")
+            message = "on the node's own network no device plug-in admits devices"
+            security.refuse("ATT023", "privileged", message, "write true")
         elif security.content.get("allowPrivilegeEscalation") is False:
-            security.refuse(
-                "allowPrivilegeEscalation", "Kubernetes refuses false for a privileged container", "remove it"
-            )
+            message = "Kubernetes refuses false for a privileged container"
+            security.refuse("ATT023", "allowPrivilegeEscalation", message, "remove it")
         else:
             security.content["privileged"] = True
     elif security.content.get("privileged") is True:
-        security.note("privileged", "stays true, which the fabric does not need")
+        security.note("ATT058", "privileged", "stays true, which the fabric does not need")
     for key, value in wanted.items():
         if key not in ("capabilities", "privileged"):
             security.keep_or_set(key, value)
@@ -190,7 +224,8 @@ def _attach_capabilities(security: Place, wanted: Sequence[str]) -> None:
     present, dropped = capabilities.values("add"), capabilities.values("drop")
     for name in wanted:
         if name in dropped:
-            capabilities.refuse("drop", f"the fabric needs {name}, to register memory with the NIC", f"remove {name}")
+            message = f"the fabric needs {name}, to register memory with the NIC"
+            capabilities.refuse("ATT022", "drop", message, f"remove {name}")
     capabilities.append("add", *(name for name in wanted if name not in present and "ALL" not in present))
     if not capabilities.content:
         del security.content["capabilities"]

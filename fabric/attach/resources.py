@@ -9,7 +9,7 @@ from typing import Any
 from fabric.attach.place import Place, shown
 from fabric.plan import FabricContract
 
-_AMOUNT = re.compile(r"([+-]?\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d+))?(m|k|[MGTPE]i?|Ki)?")
+_AMOUNT = re.compile(r"([+-]?\d+(?:\.\d*)?|\.\d+)(?:[eE]([+-]?\d{1,2}))?(m|k|[MGTPE]i?|Ki)?")
 _SUFFIXES = {"m": Fraction(1, 1000), "k": Fraction(10**3), "Ki": Fraction(2**10)}
 _SUFFIXES |= {letter: Fraction(10 ** (3 * power)) for power, letter in enumerate("MGTPE", start=2)}
 _SUFFIXES |= {f"{letter}i": Fraction(2 ** (10 * power)) for power, letter in enumerate("MGTPE", start=2)}
@@ -59,19 +59,22 @@ def _attach(container: Place, name: str, wanted: str, *, is_gpu: bool) -> None:
     if limit is not None and request is not None and amount(limit) != amount(request):
         if device or name.startswith("hugepages-"):
             requests.refuse(
+                "ATT019",
                 name,
                 f"the request {shown(request)} is not the limit {shown(limit)}, which it must be",
                 "write the limit alone",
             )
         else:
-            requests.note(name, f"keeps {shown(request)}, which is not the limit; the fabric's value is {wanted}")
+            message = f"keeps {shown(request)}, which is not the limit; the fabric's value is {wanted}"
+            requests.note("ATT051", name, message)
     there, needed = amount(asked), amount(wanted)
     if there == needed:
         return
     if device and not is_gpu and there is not None and needed is not None and there < needed:
-        limits.refuse(name, f"asks for {shown(asked)}, but the networks need {wanted}", "remove it, or write that many")
+        message = f"asks for {shown(asked)}, but the networks need {wanted}"
+        limits.refuse("ATT020", name, message, "remove it, or write that many")
     else:
-        limits.note(name, f"keeps {shown(asked)}; the fabric's value is {wanted}")
+        limits.note("ATT051", name, f"keeps {shown(asked)}; the fabric's value is {wanted}")
 
 
 def _refuse_other_gpus(container: Place, gpu: str) -> None:
@@ -81,4 +84,5 @@ def _refuse_other_gpus(container: Place, gpu: str) -> None:
         return
     for name in limits.content:
         if isinstance(name, str) and name.endswith("/gpu") and name != gpu:
-            limits.refuse(name, f"the stack's nodes have {gpu}", f"ask for {gpu}, or take another stack's contract")
+            message = f"the stack's nodes have {gpu}"
+            limits.refuse("ATT021", name, message, f"ask for {gpu}, or take another stack's contract")

@@ -31,7 +31,7 @@ def template_of(workload: Workload) -> Template:
         if place.content.get(key):
             message = "cannot carry the container's security context, which the fabric needs"
             remedy = "use runtimePatches, or attach the fabric to the TrainingRuntime or ClusterTrainingRuntime"
-            raise Malformed(Problem(place.document, place.under(key), message, remedy))
+            raise Malformed(Problem("ATT024", place.document, place.under(key), message, remedy))
     trainer = place.found("trainer")
     container: Tree = {"name": _NODE}
     if trainer is not None:
@@ -64,9 +64,8 @@ def write_back(workload: Workload, template: Place) -> None:
             spec.content[key] = template.content["spec"][key]
     unable = set(template.content["spec"]) - set(spec.content) - {"containers"}
     for key in sorted(unable):
-        workload.place.refuse(
-            "spec", f"a TrainJob cannot set {key} of its pods", "attach the fabric to the runtime that it refers to"
-        )
+        message = f"a TrainJob cannot set {key} of its pods"
+        workload.place.refuse("ATT024", "spec", message, "attach the fabric to the runtime that it refers to")
     written = {key: container[key] for key in _PATCHED_OF_CONTAINER if container.get(key)}
     own = next((entry for entry in spec.entries("containers") if entry.content.get("name") == _NODE), None)
     if own is None:
@@ -74,6 +73,7 @@ def write_back(workload: Workload, template: Place) -> None:
     else:
         own.content.update(written)
     workload.place.note(
+        "ATT060",
         "spec.runtimePatches",
         f"needs a Kubeflow Trainer that knows them, and a runtime whose job and container are named {_NODE}",
     )

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from fabric.attach.problem import InputError
+from fabric.yaml_nodes import NodeLoader
 
 # As many places a document may have once its aliases are written out.
 _MOST_PLACES = 200_000
@@ -26,9 +27,9 @@ class Alias(yaml.Node):
         self.target = target
 
 
-class _Composer(yaml.SafeLoader):
+class _Composer(NodeLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        event: Any = self.peek_event()
         node: Any = super().compose_node(parent, index)
         return Alias(node, event) if isinstance(event, yaml.AliasEvent) else node
 
@@ -56,11 +57,11 @@ def read_yaml(text: str) -> list[YamlDocument]:
         return documents
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise InputError(f"{_line(mark)}no YAML: {error.problem or error.context}") from None
+        # What is missing at the end is missing in the last line that there is.
+        line = 1 if mark is None else min(mark.line + 1, max(1, len(text.splitlines())))
+        raise InputError("ATT001", f"line {line}: no YAML: {error.problem or error.context}") from None
     except (yaml.YAMLError, ValueError) as error:
-        raise InputError(f"no YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise InputError("no manifests: mappings and lists lie too deep in each other") from None
+        raise InputError("ATT001", f"no YAML: {' '.join(str(error).split())}") from None
 
 
 class _Reader:
@@ -76,11 +77,12 @@ class _Reader:
             node = node.target
         self._places += 1
         if any(outer is node for outer in self._open) or self._places > _MOST_PLACES:
-            raise InputError(f"{_line(node.start_mark)}its aliases lead in a circle, or to too many places")
+            message = f"{_line(node.start_mark)}its aliases lead in a circle, or to too many places"
+            raise InputError("ATT001", message)
         if isinstance(node, yaml.ScalarNode):
             return self._scalars.construct_object(node, deep=True)
         if node.tag not in _COLLECTIONS:
-            raise InputError(f"{_line(node.start_mark)}the tag {node.tag} is not known here")
+            raise InputError("ATT001", f"{_line(node.start_mark)}the tag {node.tag} is not known here")
         self._open.append(node)
         try:
             if isinstance(node, yaml.SequenceNode):
@@ -96,9 +98,9 @@ class _Reader:
                 continue
             name = self.value(key)
             if isinstance(name, dict | list):
-                raise InputError(f"{_line(key.start_mark)}a key must be text")
+                raise InputError("ATT001", f"{_line(key.start_mark)}a key must be text")
             if name in own:
-                raise InputError(f"{_line(key.start_mark)}the key {name} is there twice")
+                raise InputError("ATT002", f"{_line(key.start_mark)}the key {name} is there twice")
             own[name] = self.value(value)
         return {**merged_in(node, self.value), **own}
 
@@ -122,7 +124,7 @@ def merged_in(node: yaml.Node, value_of: Callable[[yaml.Node], Any]) -> dict[Any
             for source in reversed(value.value) if listed else [value]:
                 brought = value_of(source)
                 if not isinstance(brought, dict):
-                    raise InputError(f"{_line(source.start_mark)}a merge key takes a mapping")
+                    raise InputError("ATT001", f"{_line(source.start_mark)}a merge key takes a mapping")
                 result |= brought
     return result
 

@@ -6,7 +6,6 @@ text at the places that PyYAML's composer names.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
@@ -15,27 +14,9 @@ import yaml
 
 from fabric.attach.problem import InputError
 from fabric.attach.yaml_documents import Alias, YamlDocument, is_merge_key, merged_in, read_yaml, value_of
+from fabric.attach.yaml_values import entries, scalar
 
 _BLOCK = ("|", ">")
-
-# Text that a parser of YAML 1.2, or of Go, may take for a number or a truth value, and PyYAML does not.
-_DOUBTFUL = re.compile(r"[-+]?[0-9._]+([eE][-+]?[0-9]+)?|0[xob].*|[yYnN]")
-
-
-class _Dumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-    def represent_str(self, data: str) -> yaml.ScalarNode:
-        node: yaml.ScalarNode = super().represent_str(data)
-        if "\n" in data:
-            node.style = '"'
-        elif node.style is None and _DOUBTFUL.fullmatch(data):
-            node.style = "'"
-        return node
-
-
-_Dumper.add_representer(str, _Dumper.represent_str)
 
 
 def rewritten(text: str, documents: list[YamlDocument], contents: list[Any]) -> str:
@@ -53,7 +34,8 @@ def rewritten(text: str, documents: list[YamlDocument], contents: list[Any]) -> 
     except InputError:
         same = False
     if not same:
-        raise InputError("written in a way that cannot be added to; write the workloads in block style, no merge keys")
+        message = "written in a way that cannot be added to; write the workloads in block style, no merge keys"
+        raise InputError("ATT003", message)
     return result
 
 
@@ -115,7 +97,7 @@ class _Edits:
                 there[name] = after[name]
         added = {name: value for name, value in after.items() if name not in there or there[name] != value}
         if added:
-            self._add(node.value[-1], _flow(added)[1:-1] if in_flow else self._block(added, column))
+            self._add(node.value[-1], entries(added) if in_flow else self._block(added, column))
 
     def _change_list(self, node: yaml.SequenceNode, before: Any, after: Any, in_flow: bool) -> None:
         column = self._dash_column(node)
@@ -123,7 +105,7 @@ class _Edits:
             self._change(entry, before[index], after[index], parent=column, in_flow=in_flow)
         added = after[len(node.value) :]
         if added:
-            self._add((None, node.value[-1]), _flow(added)[1:-1] if in_flow else self._block(added, column))
+            self._add((None, node.value[-1]), entries(added) if in_flow else self._block(added, column))
 
     def _add(self, last: tuple[yaml.Node | None, yaml.Node], new: str | list[str]) -> None:
         """Put something behind the last entry of a mapping or list: text inside brackets, or lines."""
@@ -146,7 +128,7 @@ class _Edits:
         if in_flow or not isinstance(after, dict | list) or not after:
             quote = node.style if isinstance(node, yaml.ScalarNode) and node.style == '"' else None
             space = " " if start > 0 and self.text[start - 1] == ":" else ""
-            self.pieces.append((start, end, space + _flow([after], quote)[1:-1]))
+            self.pieces.append((start, end, space + scalar(after, quote)))
             return
         self._put(node, parent, after, lambda column: self._block(after, column))
 
@@ -200,7 +182,7 @@ class _Edits:
         lines: list[str] = []
         for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
             in_list = isinstance(value, list)
-            head = " " * column + ("-" if in_list else f"{_flow([key])[1:-1]}:")
+            head = " " * column + ("-" if in_list else f"{scalar(key)}:")
             lines += self._entry(head, inner, column, self._block, in_list=in_list)
         return lines
 
@@ -209,7 +191,7 @@ class _Edits:
     ) -> list[str]:
         """The lines of one entry, whose dash or key is `head`; `lines_of` gives those of a mapping or list."""
         if not isinstance(value, dict | list) or not value:
-            return [f"{head} {_flow([value])[1:-1]}"]
+            return [f"{head} {scalar(value)}"]
         if in_list:
             below = lines_of(value, column + self.gap)
             return [head + " " * (self.gap - 1) + below[0].lstrip(" "), *below[1:]]
@@ -274,16 +256,3 @@ def _indentation(root: yaml.Node) -> tuple[int, int, int]:
 
 def _in_block(node: yaml.Node) -> bool:
     return isinstance(node, yaml.CollectionNode) and not node.flow_style and bool(node.value)
-
-
-def _flow(value: Any, quote: str | None = None) -> str:
-    text: str = yaml.dump(
-        value,
-        Dumper=_Dumper,
-        default_flow_style=True,
-        default_style=quote,
-        sort_keys=False,
-        allow_unicode=True,
-        width=float("inf"),
-    )
-    return text.strip()

@@ -141,7 +141,7 @@ def test_fields_that_a_newer_program_added_are_passed_over(outputs: dict[str, An
 def test_a_contract_with_wrong_fields_names_them_and_not_their_values(outputs: dict[str, Any]) -> None:
     wrong = outputs["fabric"] | {"nodes": "secret-looking"}
     del wrong["resources"]
-    with pytest.raises(InputError, match=r"wrong or missing: nodes, resources$"):
+    with pytest.raises(InputError, match=r"wrong or missing: nodes, resources \[ATT004\]$"):
         read_contract(json.dumps(wrong))
 
 

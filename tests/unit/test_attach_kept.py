@@ -303,3 +303,38 @@ def test_what_is_not_built_as_its_kind_is_named_with_its_path(
     contract: FabricContract, document: Any, path: str
 ) -> None:
     assert path in [problem.path for problem in problems(document, contract)]
+
+
+@pytest.mark.parametrize("path", ["/etc/nccl/topology.xml", "/mnt/topo.xml"])
+def test_another_topology_file_stays_and_it_is_said_that_nccl_ignores_a_wrong_path(
+    contract: FabricContract, path: str
+) -> None:
+    one, notes = attached(pod({"env": [{"name": "NCCL_TOPO_FILE", "value": path}]}), contract)
+
+    assert one.environment["NCCL_TOPO_FILE"] == path
+    assert [note.message for note in notes] == [
+        "NCCL_TOPO_FILE is not the fabric's; NCCL ignores a path without a file, and does not say so",
+        f"NCCL_TOPO_FILE keeps '{path}'; the fabric's value is '/etc/nccl/topo.xml'",
+    ]
+
+
+def test_a_topology_file_where_the_fabric_has_none_is_pointed_out(contract: FabricContract) -> None:
+    without = contract.model_copy(
+        update={"environment": {k: v for k, v in contract.environment.items() if k != "NCCL_TOPO_FILE"}}
+    )
+    _, notes = attached(pod({"env": [{"name": "NCCL_TOPO_FILE", "value": "/topo.xml"}]}), without)
+
+    assert [note.message.partition(";")[0] for note in notes] == ["NCCL_TOPO_FILE is not the fabric's"]
+
+
+def test_the_fabrics_own_topology_file_is_nothing_to_talk_about(contract: FabricContract) -> None:
+    _, notes = attached(pod({"env": [{"name": "NCCL_TOPO_FILE", "value": "/etc/nccl/topo.xml"}]}), contract)
+
+    assert notes == ()
+
+
+def test_a_graph_file_is_refused(contract: FabricContract) -> None:
+    (problem,) = problems(pod({"env": [{"name": "NCCL_GRAPH_FILE", "value": "/graphs.xml"}]}), contract)
+
+    assert problem.message == "NCCL_GRAPH_FILE forces rings and trees for the exact ranks of one job"
+    assert problem.remedy == "remove it"

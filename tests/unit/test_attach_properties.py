@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import yaml
-from attached_pods import NETWORKS
+from attached_pods import NETWORKS, assert_kept, contract_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fabric.attach import AttachError, attach, attach_text
 from fabric.plan import FabricContract, Plan
+from fabric.rules import rules
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,35 @@ def test_a_second_time_changes_nothing_and_the_users_own_stays(contract: FabricC
         except AttachError:
             return
         assert attach(once, contract).documents == once
-        assert_there(pod, once[0])
+        assert_kept(pod, once[0])
+
+    holds()
+
+
+@pytest.mark.parametrize("stack", ["dev", "host-network", "doks-h200", "examples/spiderpool-ib"])
+def test_a_workload_of_any_kind_keeps_all_that_it_has_and_changes_once(stack: str) -> None:
+    contract = contract_of(stack)
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(pods(), st.sampled_from(sorted(WRAPPED)))
+    def holds(pod: dict[str, Any], kind: str) -> None:
+        template = {"metadata": pod["metadata"], "spec": pod["spec"]}
+        workload = {
+            "apiVersion": WRAPPED[kind][0],
+            "kind": kind,
+            "metadata": {"name": "one"},
+            "extra": [None, {"a": 1}],
+        }
+        workload["spec"] = WRAPPED[kind][1](template)
+        try:
+            (once,) = attach([workload], contract).documents
+        except AttachError as error:
+            unfit = [problem for problem in error.problems if problem.rule not in rules() or not problem.remedy]
+        else:
+            unfit = []
+            assert attach([once], contract).documents == (once,)
+            assert_kept(workload, once)
+        assert unfit == []
 
     holds()
 
@@ -55,35 +84,34 @@ def test_text_in_any_style_says_the_same_as_data_and_keeps_its_lines(contract: F
     holds()
 
 
-def assert_there(before: Any, after: Any) -> None:
-    """All keys and entries of before are in after; the networks of the user's own among all."""
-    if isinstance(before, dict):
-        for key, value in before.items():
-            if key == NETWORKS and value.strip():
-                assert {own.partition("@")[0] for own in networks(value)} <= {
-                    name.partition("@")[0] for name in networks(after[key])
-                }
-            else:
-                assert_there(value, after[key])
-    elif isinstance(before, list):
-        assert all(any(contains(new, old) for new in after) for old in before)
-    elif before is not None:
-        assert after == before or before == ""
+def _roles(template: Any) -> Any:
+    return {"Launcher": {"template": {"spec": {"containers": [{"name": "other"}]}}}, "Worker": {"template": template}}
 
 
-def contains(after: Any, before: Any) -> bool:
-    try:
-        assert_there(before, after)
-    except (AssertionError, KeyError, TypeError):
-        return False
-    return True
+def _jobs(template: Any) -> Any:
+    return [{"name": "main", "template": {"spec": {"template": template}}}]
 
 
-def networks(value: str) -> set[str]:
-    if value.lstrip().startswith("["):
-        return {entry["name"] for entry in json.loads(value)}
-    return {entry.strip() for entry in value.split(",")}
-
+WRAPPED: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "Deployment": ("apps/v1", lambda template: {"template": template, "strategy": {"type": "RollingUpdate"}}),
+    "StatefulSet": (
+        "apps/v1",
+        lambda template: {"template": template, "volumeClaimTemplates": [{"metadata": {"name": "shared-memory"}}]},
+    ),
+    "Job": ("batch/v1", lambda template: {"template": template}),
+    "CronJob": ("batch/v1", lambda template: {"jobTemplate": {"spec": {"template": template}}}),
+    "MPIJob": ("kubeflow.org/v2beta1", lambda template: {"mpiReplicaSpecs": _roles(template)}),
+    "JobSet": ("jobset.x-k8s.io/v1alpha2", lambda template: {"replicatedJobs": _jobs(template)}),
+    "TrainingRuntime": (
+        "trainer.kubeflow.org/v1alpha1",
+        lambda template: {"template": {"spec": {"replicatedJobs": _jobs(template)}}},
+    ),
+    "RayCluster": (
+        "ray.io/v1",
+        lambda template: {"workerGroupSpecs": [{"groupName": "gpu", "template": template}]},
+    ),
+}
+"""Kinds with their version, and what makes a spec of one from a pod template."""
 
 names = st.sampled_from(["NCCL_DEBUG", "NCCL_IB_HCA", "NCCL_IB_TC", "HOME", "A_B"])
 words = st.sampled_from(["", "a", "yes", "0x1f", "1e3", "~", "a: b", "#c", "it's", '"', "é", "two\nlines\n", " x "])
@@ -96,9 +124,6 @@ own_networks = st.sampled_from(
 )
 amounts = st.sampled_from([8, "8", 4, "16"])
 gpus = st.dictionaries(st.just("nvidia.com/gpu"), amounts)
-some_tolerations = [{"operator": "Exists"}, {"key": "nvidia.com/gpu", "operator": "Exists"}, {"key": "a", "value": "b"}]
-tolerations = st.lists(st.sampled_from(some_tolerations), max_size=2)
-mounts = st.sampled_from([8, "8", 4, "16"])
 tolerations = st.lists(
     st.sampled_from(
         [{"operator": "Exists"}, {"key": "nvidia.com/gpu", "operator": "Exists"}, {"key": "a", "value": "b"}]
