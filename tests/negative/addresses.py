@@ -84,7 +84,7 @@ def _much_reserved(base: Base) -> Iterator[Mistake]:
 
 def _few_slots(base: Base) -> Iterator[Mistake]:
     if base.supernet is not None and not base.one_pool and not _pinned(base):
-        for slots in (1, 2, 3, base.rails // 2):
+        for slots in {slots for slots in (1, 2, 3, base.rails // 2) if slots < base.rails}:
             yield _change("railSlots", slots)
     if base.one_pool and not base.addressing("addressesPerNode"):
         yield _change("railSlots", base.rails - 1)

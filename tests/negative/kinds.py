@@ -15,14 +15,18 @@ from negative import (
     keys,
     machines,
     names,
+    nccl_settings,
     networks,
     node_kinds,
     oke,
     operators,
+    registries,
     software,
     spiderpool,
     spiderpool_software,
+    topologies,
     values,
+    verification,
     virtual_functions,
 )
 from negative.base import Base
@@ -36,6 +40,7 @@ _SUBJECTS = (
     addresses,
     choices,
     machines,
+    topologies,
     node_kinds,
     devices,
     virtual_functions,
@@ -46,7 +51,10 @@ _SUBJECTS = (
     spiderpool_software,
     host_preparation,
     fabric_check,
+    nccl_settings,
+    verification,
     software,
+    registries,
     operators,
 )
 KINDS: tuple[Kind, ...] = tuple(kind for subject in _SUBJECTS for kind in subject.KINDS)

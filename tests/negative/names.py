@@ -27,9 +27,10 @@ def _names_of_nodes(base: Base) -> Iterator[Mistake]:
 
 
 def _names_of_no_nodes(base: Base) -> Iterator[Mistake]:
-    names = [f"gpu-node-{number}" for number in range(base.nodes)]
+    nodes = base.pool["nodes"]
+    names = [f"gpu-node-{number}" for number in range(nodes)]
     for wrong in ("GPU-NODE-0", "gpu_node", "", "-gpu", "n" * 254):
-        yield Mistake({f"{_POOL}.nodeNames": [*names[:-1], wrong]}, f"{_POOL}.nodeNames[{base.nodes - 1}]")
+        yield Mistake({f"{_POOL}.nodeNames": [*names[:-1], wrong]}, f"{_POOL}.nodeNames[{nodes - 1}]")
 
 
 def _nodes_in_two_pools(base: Base) -> Iterator[Mistake]:

@@ -8,6 +8,7 @@ from negative.base import Base
 from negative.mistake import Applies, Kind, Mistake, Mistakes, provided_by, together, written, written_below
 
 _GPU, _NETWORK, _SPIDER = (f"software.{section}.values" for section in ("gpuOperator", "networkOperator", "spiderpool"))
+_SCHEDULERS = "software.schedulers"
 
 
 def _with_gpu_operator(base: Base) -> bool:
@@ -34,6 +35,16 @@ def _with_new_gpu_operator(base: Base) -> bool:
 
 def _with_spiderpool(base: Base) -> bool:
     return base.manager == "spiderpool"
+
+
+def _of_new_lines(base: Base) -> bool:
+    """Stacks of a release line that has Kueue."""
+    return base.line != "23.10"
+
+
+def _given_together(changes: dict[str, Any], path: str) -> Mistakes:
+    """Values at several places that are wrong together, in stacks of a line that has all of them."""
+    return lambda base: iter([Mistake(changes, path)] if _of_new_lines(base) else [])
 
 
 def _values(place: str, value: Any, at: str, where: Applies) -> Mistakes:
@@ -113,6 +124,41 @@ KINDS = (
             _installed("network-operator", where=_with_network_operator),
             _installed("cert-manager", "gpu-operator", where=_with_gpu_operator),
             _installed("prometheus-operator", "network-operator", where=_with_network_operator),
+        ),
+    ),
+    Kind(
+        "a scheduler or a controller of jobs comes a second time",
+        "SCH001",
+        together(
+            *(
+                _given_together({f"{_SCHEDULERS}.{key}": {}, "cluster.installed": [name]}, f"{_SCHEDULERS}.{key}")
+                for key, name in (
+                    ("volcano", "volcano"),
+                    ("kueue", "kueue"),
+                    ("mpiOperator", "mpi-operator"),
+                    ("jobSet", "job-set"),
+                )
+            ),
+        ),
+    ),
+    Kind(
+        "a queue gives out less than one pod asks for",
+        "SCH006",
+        written_below(
+            f"{_SCHEDULERS}.kueue",
+            ".quotas.nvidia.com/gpu",
+            *({"quotas": {"nvidia.com/gpu": few}} for few in ("0", "7")),
+            where=_with_new_gpu_operator,
+        ),
+    ),
+    Kind(
+        "a queue stands on more than Kueue's objects hold",
+        "SCH007",
+        written_below(
+            f"{_SCHEDULERS}.kueue",
+            "",
+            {"quotas": {f"example.com/part-{number}": "1" for number in range(61)}},
+            where=_of_new_lines,
         ),
     ),
     Kind(

@@ -29,14 +29,14 @@ HOSTS: dict[str, Any] = {
 Stack = tuple[str, Changes]
 
 PLACEMENTS: dict[str, Stack] = {
-    "cluster-network": ("oke-h100", {f"{POOL}.imageId": IMAGE}),
-    "compute-cluster": ("oke-h100", {f"{POOL}.imageId": IMAGE, f"{POOL}.placement": "compute-cluster"}),
+    "cluster-network": ("oke-h100-26-4", {f"{POOL}.imageId": IMAGE}),
+    "compute-cluster": ("oke-h100-26-4", {f"{POOL}.imageId": IMAGE, f"{POOL}.placement": "compute-cluster"}),
     "compute-cluster-instances": (
-        "oke-h100",
+        "oke-h100-26-4",
         {f"{POOL}.imageId": IMAGE, f"{POOL}.placement": "compute-cluster-instances"},
     ),
     "gpu-memory-cluster": (
-        "oke-h100",
+        "oke-h100-26-4",
         {
             f"{POOL}.imageId": IMAGE,
             f"{POOL}.placement": "gpu-memory-cluster",
@@ -52,7 +52,7 @@ EVERYTHING: dict[str, Stack] = {
     "a100": ("oke-a100", {}),
     "h200": ("oke-h200", {}),
     "open": (
-        "oke-h100",
+        "oke-h100-26-4",
         {
             "cluster.endpoint": {"public": True, "allowed": ["203.0.113.0/24", "198.51.100.0/24"]},
             "cluster.cni": "vcn-native",
@@ -65,7 +65,7 @@ EVERYTHING: dict[str, Stack] = {
         },
     ),
     "there-already": (
-        "oke-h100",
+        "oke-h100-26-4",
         {
             "cluster.vcn": {
                 "id": VCN,
@@ -103,7 +103,7 @@ def instance_pool_records() -> tuple[Record, ...]:
     """The records of an instance pool, which no stack with a fabric may have."""
     spec, problems = validate(
         changed(
-            read_document("oke-h100", folder_of("oke-h100")),
+            read_document("oke-h100-26-4", folder_of("oke-h100-26-4")),
             {f"{POOL}.placement": "instance-pool", f"{POOL}.shape": "BM.GPU.A10.4", f"{POOL}.nodes": 2},
         )
     )

@@ -113,7 +113,7 @@ def in_other_order(value: Any, random: Any) -> Any:
     return [in_other_order(entry, random) for entry in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("stack", ["oke-h100", "sriov-whereabouts", "spiderpool-sriov-per-node"])
+@pytest.mark.parametrize("stack", ["oke-h100-26-4", "sriov-whereabouts", "spiderpool-sriov-per-node"])
 @given(random=st.randoms(use_true_random=False))
 @settings(few, max_examples=4)
 def test_the_order_of_keys_in_a_stack_file_changes_no_byte_of_the_plan(stack: str, random: Any) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 from fabric.catalog import (
     CatalogError,
-    DeviceAccess,
     Shape,
     Topology,
     catalog,
@@ -19,6 +18,7 @@ from fabric.catalog import (
     read_shapes,
     read_sizes,
 )
+from fabric.nccl.tree_problems import tree_problems
 
 # Common to the three shapes, then what differs; names without their prefix NCCL_.
 NCCL_OF_ALL = {"IB_GID_INDEX": "3", "IB_TC": "41", "IB_SL": "0", "IB_TIMEOUT": "22", "IB_SPLIT_DATA_ON_QPS": "0"}
@@ -39,13 +39,6 @@ def test_nccl_settings_are_those_of_the_settings_table(shape: str) -> None:
     expected = {"SOCKET_IFNAME": "=eth0", "IB_HCA": "mlx5", **NCCL_OF_ALL, **NCCL_OF_ONE[shape]}
 
     assert settings == {f"NCCL_{name}": value for name, value in expected.items()}
-
-
-@pytest.mark.parametrize("devices", get_args(DeviceAccess))
-def test_no_variable_is_set_twice_for_a_shape(devices: DeviceAccess) -> None:
-    for shape in catalog().shapes.values():
-        variables = [setting.variable for setting in catalog().nccl if setting.applies_to(shape, devices)]
-        assert len(variables) == len(set(variables))
 
 
 def test_every_setting_says_why_and_whence() -> None:
@@ -72,6 +65,8 @@ def test_the_release_line_pins_exact_versions_and_one_node_feature_discovery() -
         "whereabouts": ("0.9.4", "whereabouts"),
         "ofed-driver": ("24.04.0", "ofed-driver"),
         "volcano": ("1.15.1", "volcano-system"),
+        "kueue": ("0.19.2", "kueue-system"),
+        "jobset": ("0.12.0", "jobset-system"),
     }
     assert line.charts["gpu-operator"].values["nfd"] == {"enabled": True}
     assert line.charts["network-operator"].values["nfd"] == {"enabled": False, "deployNodeFeatureRules": False}
@@ -180,5 +175,6 @@ def test_numa_nodes_that_share_cpus_or_name_absent_ones_are_refused(cpus: tuple[
     wrong = catalog().topologies["BM.GPU4.8"].model_dump()
     wrong["numa"][0]["cpus"] = cpus
 
-    with pytest.raises(ValidationError, match="of NUMA node 3 overlap"):
-        Topology.model_validate(wrong)
+    problems = tree_problems(catalog().shapes["BM.GPU4.8"], Topology.model_validate(wrong))
+
+    assert {problem.location[:2] + problem.location[3:] for problem in problems} == {("topology", "numa", "cpus")}

@@ -144,6 +144,14 @@ def test_an_unknown_rule_is_refused_with_the_nearest() -> None:
     assert "no rule 'ADR-001': did you mean 'ADR001'?" in refusal_of("explain", "ADR-001")
 
 
+def test_a_mistyped_variable_is_refused_with_the_nearest_ones() -> None:
+    assert "no variable 'nccl_ib_hcas': did you mean 'NCCL_IB_HCA' or " in refusal_of("explain", "nccl_ib_hcas")
+
+
+def test_a_stack_that_cannot_be_planned_is_refused_before_a_variable_is_explained() -> None:
+    assert "there is no stack file for 'nowhere'" in refusal_of("explain", "NCCL_IB_HCA", "-s", "nowhere")
+
+
 @pytest.mark.usefixtures("project")
 def test_the_published_contract_schema_accepts_the_development_contract() -> None:
     schema = json.loads(result_of("schema", "contract"))

@@ -277,7 +277,7 @@ def annotations_after(engine: OracleEngine, cluster: Resource, home: SandboxHome
     """What the cluster's first machine says of itself once stacks of these names have said what their images bring."""
     for name, changed_keys in changes.items():
         keys = {"cluster.name": name, "cluster.compartmentId": COMPARTMENT, **changed_keys}
-        spec, problems = validate(changed(read_document("oke-h100", folder_of("oke-h100")), keys))
+        spec, problems = validate(changed(read_document("oke-h100-26-4", folder_of("oke-h100-26-4")), keys))
         assert spec is not None, problems
         remember_image(home, spec)
     bring_about(engine.api, cluster.id)

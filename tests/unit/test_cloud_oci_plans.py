@@ -21,8 +21,11 @@ STACKS = {
     **PLACEMENTS,
     # a network that exists would have to be there
     **{name: stack for name, stack in EVERYTHING.items() if name != "there-already"},
-    "identity-domain": ("oke-h100", {"cluster.identity": {"domain": DOMAIN}}),
-    "bastion-service": ("oke-h100", {"cluster.access": {"mode": "bastion-service", "allowed": ["203.0.113.0/24"]}}),
+    "identity-domain": ("oke-h100-26-4", {"cluster.identity": {"domain": DOMAIN}}),
+    "bastion-service": (
+        "oke-h100-26-4",
+        {"cluster.access": {"mode": "bastion-service", "allowed": ["203.0.113.0/24"]}},
+    ),
 }
 
 

@@ -24,7 +24,7 @@ def pods(plan: Plan) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("stack", "changes", "plugins"),
     [
-        ("oke-h100", {}, ["sriov-cni", "rdma-cni"]),
+        ("oke-h100-26-4", {}, ["sriov-cni", "rdma-cni"]),
         ("sriov-whereabouts", {}, ["sriov-cni", "rdma-cni"]),
         ("sriov-per-node", {"fabric.rdmaMode": "shared"}, ["sriov-cni"]),
         ("ib-sriov", {}, ["ib-sriov-cni", "rdma-cni"]),
@@ -59,7 +59,7 @@ def test_there_is_none_where_nothing_lacks_or_the_node_image_has_them(stack: str
 
 
 def test_every_plug_in_that_is_brought_is_called_and_every_one_that_lacks_is_brought() -> None:
-    plan = plan_of("oke-h100")
+    plan = plan_of("oke-h100-26-4")
     chain = plan.networks[0].object.manifest()["spec"]["config"]
     brought = [container["name"].removesuffix("-cni") for container in pods(plan)["containers"]]
 
@@ -70,7 +70,7 @@ def test_every_plug_in_that_is_brought_is_called_and_every_one_that_lacks_is_bro
     ("stack", "images"),
     [
         (
-            "oke-h100",
+            "oke-h100-26-4",
             [
                 "nvcr.io/nvidia/mellanox/sriov-cni:network-operator-v26.4.1",
                 "nvcr.io/nvidia/mellanox/rdma-cni:network-operator-v26.4.1",
@@ -87,7 +87,7 @@ def test_images_are_those_of_the_release_line(stack: str, images: list[str]) -> 
 
 
 def test_each_container_finds_the_nodes_plug_in_folder_and_what_system_it_runs() -> None:
-    template = pods(plan_of("oke-h100"))
+    template = pods(plan_of("oke-h100-26-4"))
     paths = {volume["name"]: volume["hostPath"]["path"] for volume in template["volumes"]}
 
     for container in template["containers"]:
@@ -98,7 +98,7 @@ def test_each_container_finds_the_nodes_plug_in_folder_and_what_system_it_runs()
 
 
 def test_it_reaches_the_gpu_nodes_and_no_others_before_there_is_a_pod_network() -> None:
-    template = pods(plan_of("oke-h100"))
+    template = pods(plan_of("oke-h100-26-4"))
 
     assert template["nodeSelector"] == {"node.kubernetes.io/instance-type": "BM.GPU.H100.8"}
     assert template["tolerations"] == [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]
@@ -114,7 +114,7 @@ def test_kinds_of_nodes_share_the_daemon_set_by_what_they_have_in_common() -> No
 
 
 def test_it_lies_in_the_namespace_that_lets_privileged_pods_in() -> None:
-    plan = plan_of("oke-h100")
+    plan = plan_of("oke-h100-26-4")
     namespaces = {entry.name: entry.object.metadata.labels or {} for entry in plan.namespaces}
 
     labels = namespaces[daemon_set(plan)["metadata"]["namespace"]]

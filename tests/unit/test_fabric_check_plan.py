@@ -51,10 +51,10 @@ def test_without_being_asked_there_is_no_check() -> None:
         # All rails of such a fabric lie in one subnet.
         ("spiderpool-ib", {}, "7 net8 rail-07 172.17.0.0/16 - own infiniband -"),
         ("roce-macvlan", {}, "7 net8 rail-07 192.168.112.0/20 - shared ether 4220"),
-        ("oke-h100", SEVERAL, "15 net16 rail-15 192.168.240.0/20 - own ether 4220"),
+        ("oke-h100-26-4", SEVERAL, "15 net16 rail-15 192.168.240.0/20 - own ether 4220"),
         # The pool for all rails serves whichever NIC comes.
         (
-            "oke-h100",
+            "oke-h100-26-4",
             {**SEVERAL, "fabric.addressing.layout": "flat"},
             "15 net16 rdma-fabric 192.168.0.0/16 - own ether 4220",
         ),
@@ -86,7 +86,7 @@ def test_on_infiniband_no_router_is_asked_for() -> None:
     ("stack", "changes", "routes"),
     [
         ("spiderpool-macvlan", {}, "yes"),
-        ("oke-h100", SEVERAL, "yes"),
+        ("oke-h100-26-4", SEVERAL, "yes"),
         ("spiderpool-ib", {}, "no"),
     ],
 )
@@ -109,7 +109,7 @@ def test_where_no_device_is_advertised_it_asks_for_none() -> None:
 
 
 def test_it_runs_on_the_nodes_of_jobs_in_spite_of_their_taints_and_unprivileged() -> None:
-    plan = checked("oke-h100", SEVERAL)
+    plan = checked("oke-h100-26-4", SEVERAL)
     template = daemon(plan)["spec"]["template"]["spec"]
 
     assert template["nodeSelector"] == plan.workload.node_selector

@@ -61,7 +61,8 @@ def test_what_two_release_lines_share_is_linked_in_a_way_that_a_clone_keeps() ->
 
 
 def test_every_definition_of_a_chart_is_generated() -> None:
-    lying = {path for path in CHARTS.rglob("crds/*.yaml") if CHARTS in path.parents}
+    folders = ("crds", "templates/crd")
+    lying = {path for name in folders for path in CHARTS.rglob(f"{name}/*.yaml") if CHARTS in path.parents}
     assert {path.resolve() for path in lying} == {path.resolve() for path, _ in crd_files()}
 
 

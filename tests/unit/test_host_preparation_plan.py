@@ -56,7 +56,7 @@ def tables(plan: Plan) -> dict[str, dict[str, str]]:
     return {entry.name: entry.object.manifest()["data"] for entry in found}
 
 
-@pytest.mark.parametrize("stack", ["spiderpool-macvlan", "sriov-per-node", "doks-h200", "oke-h100"])
+@pytest.mark.parametrize("stack", ["spiderpool-macvlan", "sriov-per-node", "doks-h200", "oke-h100-26-4"])
 def test_without_being_asked_nothing_is_set_up(stack: str) -> None:
     plan = plan_of(stack)
 

@@ -35,7 +35,9 @@ def only(plan: Plan) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("stack", ["oke-h100", "sriov-operator", "externally-managed", "host-device", "roce-macvlan"])
+@pytest.mark.parametrize(
+    "stack", ["oke-h100-26-4", "sriov-operator", "externally-managed", "host-device", "roce-macvlan"]
+)
 def test_other_makers_and_models_have_none(stack: str) -> None:
     assert plan_of(stack).virtual_functions == ()
 
@@ -63,7 +65,8 @@ def test_an_mtu_that_nobody_states_or_that_infiniband_ignores_is_left_alone() ->
 
 
 def test_a_rails_own_pci_address_takes_the_place_of_the_shapes() -> None:
-    changes = {**BY_DAEMON_SET, "fabric.rails": [{"rail": 1, "pci": "0000:aa:00.0"}]}
+    others: Changes = {"fabric.rails": [{"rail": 1, "pci": "0000:aa:00.0"}], "fabric.nccl": {"topology": "none"}}
+    changes = {**BY_DAEMON_SET, **others}
 
     assert environment(only(plan_of("sriov-per-node", changes)))["PCI_ADDRESSES"].split()[1] == "0000:aa:00.0"
 

@@ -94,14 +94,28 @@ def test_a_clouds_sdk_is_imported_by_that_clouds_component_alone(root: Path, sdk
 
 
 @pytest.mark.parametrize(
-    ("part", "home"),
-    [("pulumi_kubernetes.helm", "components/helm.py"), ("pulumi_kubernetes.apiextensions", "components/resources.py")],
+    ("part", "homes"),
+    [
+        ("fabric.resources.charts", ["components/helm.py"]),
+        ("fabric.resources.objects", ["components/resources.py"]),
+        # The SDK's classes of kinds, which would be a second way.
+        ("pulumi_kubernetes.", []),
+    ],
 )
-def test_charts_and_objects_reach_the_engine_through_one_house_helper_each(root: Path, part: str, home: str) -> None:
+def test_charts_and_objects_reach_the_engine_through_one_house_helper_each(
+    root: Path, part: str, homes: list[str]
+) -> None:
     everywhere = [path for package in ("components", "stacks") for path in modules(root, package)]
     users = [str(path.relative_to(root)) for path in everywhere if any(name.startswith(part) for name in imports(path))]
 
-    assert users == [home]
+    assert users == homes
+
+
+def test_the_policies_take_the_base_of_models_and_nothing_else_so_that_other_programs_can_use_them(root: Path) -> None:
+    taken = {name for path in modules(root, "policy") for name in imports(path) if top(name) == "fabric"}
+
+    assert taken == {"fabric.model"}
+    assert offences(root, "policy", {"pulumi", "pulumi_kubernetes", "pulumi_oci", "kubernetes"}) == []
 
 
 def test_relative_imports_are_not_used_so_that_the_check_above_sees_all(root: Path) -> None:

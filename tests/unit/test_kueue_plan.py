@@ -62,7 +62,9 @@ def test_the_queue_gives_out_every_gpu_and_every_device(stack: str, device: str,
     assert found[device] == str(int(count) * nodes // 4)
 
 
-@pytest.mark.parametrize("stack", ["dev", "host-network", "spiderpool-macvlan", "sriov-dpdk", "doks-b300", "oke-h100"])
+@pytest.mark.parametrize(
+    "stack", ["dev", "host-network", "spiderpool-macvlan", "sriov-dpdk", "doks-b300", "oke-h100-26-4"]
+)
 def test_no_pod_of_the_fabric_asks_for_what_the_queue_does_not_cover(stack: str) -> None:
     plan = plan_of(stack, {KUEUE: {}})
     asked = {*plan.workload.resources, "cpu", "memory", "ephemeral-storage"}
@@ -107,7 +109,7 @@ def test_every_namespace_of_the_fabric_has_a_way_into_the_queue_and_no_other_may
 
 
 def test_oracles_rdma_pools_have_a_topology_of_their_labels() -> None:
-    plan = plan_of("oke-h100", {KUEUE: {}})
+    plan = plan_of("oke-h100-26-4", {KUEUE: {}})
     (topology,), (flavor,) = objects(plan, "Topology"), objects(plan, "ResourceFlavor")
 
     assert [level["nodeLabel"] for level in topology["spec"]["levels"]] == [
@@ -132,7 +134,7 @@ def test_elsewhere_nothing_is_known_of_where_nodes_lie(stack: str) -> None:
 
 
 def test_oracles_topology_can_be_left_out() -> None:
-    assert objects(plan_of("oke-h100", {KUEUE: {"topology": "none"}}), "Topology") == []
+    assert objects(plan_of("oke-h100-26-4", {KUEUE: {"topology": "none"}}), "Topology") == []
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_the_kind_is_awaited_and_so_are_the_daemons() -> None:
     assert planned(plan, "DaemonSet").timeout >= 600
 
 
-@pytest.mark.parametrize("stack", ["host-device", "oke-h100", "spiderpool-ib", "host-network"])
+@pytest.mark.parametrize("stack", ["host-device", "oke-h100-26-4", "spiderpool-ib", "host-network"])
 def test_elsewhere_the_manager_brings_its_own(stack: str) -> None:
     assert plan_of(stack).multus == ()
 

@@ -41,7 +41,7 @@ def test_on_doks_no_network_has_an_ipam(stack: str) -> None:
 
 
 def test_on_oke_a_network_is_the_chain_of_the_oke_guide() -> None:
-    fabric = fabric_of("oke-h100")
+    fabric = fabric_of("oke-h100-26-4")
 
     assert fabric.manifest(3)["metadata"] == {
         "name": "rail-03",
@@ -61,7 +61,7 @@ def test_on_oke_a_network_is_the_chain_of_the_oke_guide() -> None:
 
 
 def test_a_flat_fabric_has_one_network_with_the_resource_and_pool_of_all_rails() -> None:
-    fabric = fabric_of("oke-h100", {"fabric.addressing.layout": "flat"})
+    fabric = fabric_of("oke-h100-26-4", {"fabric.addressing.layout": "flat"})
     (only,) = fabric.networks
 
     assert only.object.manifest()["metadata"] == {
@@ -89,13 +89,13 @@ def test_whereabouts_is_told_its_range_in_the_network() -> None:
 
 
 def test_in_shared_mode_no_rdma_device_is_moved() -> None:
-    chain = fabric_of("oke-h100", {"fabric.rdmaMode": "shared"}).chain(0)
+    chain = fabric_of("oke-h100-26-4", {"fabric.rdmaMode": "shared"}).chain(0)
 
     assert [plugin["type"] for plugin in chain] == ["sriov", "tuning", "sbr"]
 
 
 def test_a_smaller_mtu_reaches_the_interfaces() -> None:
-    assert fabric_of("oke-h100", {"fabric.mtu": 1500}).chain(0)[1]["mtu"] == 1500
+    assert fabric_of("oke-h100-26-4", {"fabric.mtu": 1500}).chain(0)[1]["mtu"] == 1500
     assert fabric_of("roce-macvlan", {"fabric.mtu": 1500}).chain(0)[0]["mtu"] == 1500
 
 

@@ -35,7 +35,7 @@ def sections(plan: Plan) -> set[str]:
 @pytest.mark.parametrize(
     ("stack", "changes", "wanted"),
     [
-        ("oke-h100", {}, {"sriovDevicePlugin", "nvIpam", "multus", "cniPlugins"}),
+        ("oke-h100-26-4", {}, {"sriovDevicePlugin", "nvIpam", "multus", "cniPlugins"}),
         ("host-device", {}, {"sriovDevicePlugin", "nvIpam", "multus", "cniPlugins"}),
         ("roce-macvlan", {}, {"rdmaSharedDevicePlugin", "nvIpam", "multus", "cniPlugins"}),
         ("ib-sriov", {}, {"sriovDevicePlugin", "nvIpam", "multus", "cniPlugins"}),
@@ -138,7 +138,7 @@ def test_the_clusters_policy_leaves_the_device_plug_ins_to_those_of_the_kinds() 
 
 def test_pools_of_one_shape_need_no_policies_of_their_own() -> None:
     pool = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2}
-    plan = plan_of("oke-h100", {"cluster.pools": [pool, {**pool, "name": "more"}]})
+    plan = plan_of("oke-h100-26-4", {"cluster.pools": [pool, {**pool, "name": "more"}]})
 
     assert (plan.node_policies, plan.node_groups) == ((), ())
     assert "sriovDevicePlugin" in sections(plan)
@@ -176,7 +176,7 @@ def test_policies_of_kinds_tolerate_the_pools_taints_beside_the_marker() -> None
 @pytest.mark.parametrize(
     ("stack", "changes", "namespace", "daemon_set"),
     [
-        ("oke-h100", {}, "nvidia-network-operator", "network-operator-sriov-device-plugin"),
+        ("oke-h100-26-4", {}, "nvidia-network-operator", "network-operator-sriov-device-plugin"),
         ("host-device", {}, "nvidia-network-operator", "network-operator-sriov-device-plugin"),
         ("roce-macvlan", {}, "nvidia-network-operator", "rdma-shared-dp-ds"),
         ("guide-23-10", {}, "network-operator", "sriov-device-plugin"),
@@ -205,9 +205,9 @@ def test_nothing_is_started_anew_by_the_stack_where_an_operator_does_it_or_no_pl
 @pytest.mark.parametrize(
     ("stack", "changes"),
     [
-        ("oke-h100", {"cluster.pools[0].nodes": 40}),
-        ("oke-h100", {"fabric.namespaces": ["default", "jobs"]}),
-        ("oke-h100", {"software.gpuOperator.gdrcopy": True}),
+        ("oke-h100-26-4", {"cluster.pools[0].nodes": 40}),
+        ("oke-h100-26-4", {"fabric.namespaces": ["default", "jobs"]}),
+        ("oke-h100-26-4", {"software.gpuOperator.gdrcopy": True}),
         ("roce-macvlan", {"fabric.addressing.supernet": "172.16.0.0/16"}),
     ],
 )
@@ -218,9 +218,9 @@ def test_a_change_beside_the_configuration_leaves_running_plug_ins_alone(stack: 
 @pytest.mark.parametrize(
     ("stack", "changes"),
     [
-        ("oke-h100", {"fabric.rails": [{"rail": 3, "pci": "0000:aa:00.0"}]}),
-        ("oke-h100", {"fabric.rails": [{"rail": 3, "resource": "blue"}]}),
-        ("oke-h100", {"fabric.addressing.layout": "flat"}),
+        ("oke-h100-26-4", {"fabric.rails": [{"rail": 3, "pci": "0000:aa:00.0"}], "fabric.nccl": {"topology": "none"}}),
+        ("oke-h100-26-4", {"fabric.rails": [{"rail": 3, "resource": "blue"}]}),
+        ("oke-h100-26-4", {"fabric.addressing.layout": "flat"}),
         ("roce-macvlan", {"fabric.podsPerNic": 5}),
         ("guide-23-10", {"cluster.pools[0].shape": "BM.GPU4.8"}),
     ],

@@ -114,7 +114,7 @@ def test_a_pool_that_may_not_launch_is_told_the_statement_in_full() -> None:
     advice = advice_on(resources_of(*MANAGED), "cluster-pool-gpu", "404-NotAuthorizedOrNotFound")
 
     assert advice is not None
-    assert f"policy oke-h100-services of the stack says: Allow any-user {SERVICES}" in advice.text
+    assert f"policy oke-h100-26-4-services of the stack says: Allow any-user {SERVICES}" in advice.text
 
 
 def test_where_an_administrator_makes_policies_the_statement_and_the_group_are_told_too() -> None:
@@ -123,7 +123,7 @@ def test_where_an_administrator_makes_policies_the_statement_and_the_group_are_t
     text = joining_advice(planned, planned.pools[0], CLUSTER)
 
     assert "an administrator is to make (identity.create is false) a dynamic group with the rule: ALL {instance" in text
-    assert "a policy is to say: Allow dynamic-group 'oke-h100-nodes' to {CLUSTER_JOIN}" in text
+    assert "a policy is to say: Allow dynamic-group 'oke-h100-26-4-nodes' to {CLUSTER_JOIN}" in text
     assert f"where target.cluster.id = '{CLUSTER}'" in text
 
 

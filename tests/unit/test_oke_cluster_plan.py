@@ -12,9 +12,9 @@ from fabric.plan.clouds.oke import Ref, Text
 
 
 def test_the_cluster_is_enhanced_private_and_of_an_exact_version() -> None:
-    cluster = resources_of("oke-h100").cluster
+    cluster = resources_of("oke-h100-26-4").cluster
 
-    assert (cluster.type, cluster.kubernetes_version, cluster.name) == ("ENHANCED_CLUSTER", "v1.34.1", "oke-h100")
+    assert (cluster.type, cluster.kubernetes_version, cluster.name) == ("ENHANCED_CLUSTER", "v1.34.1", "oke-h100-26-4")
     assert cluster.endpoint_config == {
         "subnet_id": Ref(ref="subnet-control-plane"),
         "is_public_ip_enabled": False,
@@ -24,7 +24,7 @@ def test_the_cluster_is_enhanced_private_and_of_an_exact_version() -> None:
 
 
 def test_an_overlay_has_its_pod_range_and_native_pods_their_subnet() -> None:
-    overlay, native = resources_of("oke-h100").cluster, resources_of("oke-h200").cluster
+    overlay, native = resources_of("oke-h100-26-4").cluster, resources_of("oke-h200").cluster
 
     assert overlay.options["kubernetes_network_config"] == {
         "pods_cidr": "10.240.0.0/12",
@@ -38,7 +38,7 @@ def test_an_overlay_has_its_pod_range_and_native_pods_their_subnet() -> None:
 def test_services_get_their_load_balancers_in_the_private_subnet_unless_the_stack_says_so(
     public: bool, subnet: str
 ) -> None:
-    cluster = resources_of("oke-h100", {"cluster.vcn.publicLoadBalancers": public}).cluster
+    cluster = resources_of("oke-h100-26-4", {"cluster.vcn.publicLoadBalancers": public}).cluster
 
     assert cluster.options["service_lb_subnet_ids"] == [Ref(ref=f"subnet-{subnet}")]
 
@@ -46,11 +46,11 @@ def test_services_get_their_load_balancers_in_the_private_subnet_unless_the_stac
 def test_a_basic_cluster_can_hold_managed_nodes() -> None:
     changes = {"cluster.enhanced": False, f"{POOL}.placement": "compute-cluster"}
 
-    assert resources_of("oke-h100", changes).cluster.type == "BASIC_CLUSTER"
+    assert resources_of("oke-h100-26-4", changes).cluster.type == "BASIC_CLUSTER"
 
 
 def test_what_oracle_fills_in_is_no_change() -> None:
-    assert resources_of("oke-h100").cluster.ignore_changes == ("options.kubernetes_network_config",)
+    assert resources_of("oke-h100-26-4").cluster.ignore_changes == ("options.kubernetes_network_config",)
 
 
 def test_an_add_on_comes_after_the_nodes_that_it_runs_on() -> None:
@@ -62,7 +62,7 @@ def test_an_add_on_comes_after_the_nodes_that_it_runs_on() -> None:
 
 
 def test_a_command_signs_the_deployer_in_at_the_private_address() -> None:
-    kubeconfig = resources_of("oke-h100").kubeconfig
+    kubeconfig = resources_of("oke-h100-26-4").kubeconfig
 
     assert (kubeconfig.mode, kubeconfig.endpoint) == ("exec", "PRIVATE_ENDPOINT")
     assert kubeconfig.command == (
@@ -81,7 +81,7 @@ def test_a_public_address_is_used_where_there_is_one_unless_the_stack_says_other
     changes: dict[str, Any] = {"cluster.endpoint": {"public": True, "allowed": ["203.0.113.0/24"]}}
     if stated:
         changes["cluster.kubeconfig"] = {"endpoint": stated}
-    kubeconfig = resources_of("oke-h100", changes).kubeconfig
+    kubeconfig = resources_of("oke-h100-26-4", changes).kubeconfig
 
     assert kubeconfig.endpoint == endpoint
     assert endpoint.lower() in kubeconfig.server.refs["address"].output
@@ -89,19 +89,19 @@ def test_a_public_address_is_used_where_there_is_one_unless_the_stack_says_other
 
 def test_a_token_is_known_by_the_name_of_its_secret_only() -> None:
     changes = {"cluster.kubeconfig": {"mode": "token", "tokenSecret": "deployer-token"}}
-    kubeconfig = resources_of("oke-h100", changes).kubeconfig
+    kubeconfig = resources_of("oke-h100-26-4", changes).kubeconfig
 
     assert (kubeconfig.mode, kubeconfig.token_secret, kubeconfig.command) == ("token", "deployer-token", ())
 
 
 def test_without_access_there_is_no_way_in() -> None:
-    access = resources_of("oke-h100").access
+    access = resources_of("oke-h100-26-4").access
 
     assert (access.mode, access.records, access.command) == ("none", (), None)
 
 
 def test_people_jump_over_the_bastion_host_to_the_operator_host() -> None:
-    resources = resources_of("oke-h100", {"cluster.access": HOSTS})
+    resources = resources_of("oke-h100-26-4", {"cluster.access": HOSTS})
 
     assert resources.access.command == Text(
         text="ssh -J opc@{bastion} ubuntu@{operator}",
@@ -118,11 +118,11 @@ def test_people_jump_over_the_bastion_host_to_the_operator_host() -> None:
 
 
 def names_of_hosts() -> list[str]:
-    return names_of(resources_of("oke-h100", {"cluster.access": HOSTS}), "core.Instance")
+    return names_of(resources_of("oke-h100-26-4", {"cluster.access": HOSTS}), "core.Instance")
 
 
 def test_the_operator_host_gets_a_kubeconfig_of_its_cluster() -> None:
-    metadata: Any = record_of(resources_of("oke-h100", {"cluster.access": HOSTS}), "host-operator").arguments[
+    metadata: Any = record_of(resources_of("oke-h100-26-4", {"cluster.access": HOSTS}), "host-operator").arguments[
         "metadata"
     ]
     script = base64.b64decode(metadata["user_data"]).decode()

@@ -41,12 +41,12 @@ EXISTING = {
 
 
 def on_oke(shape: str, **fabric: Any) -> Plan:
-    return plan_of("oke-h100", _changes(shape, fabric))
+    return plan_of("oke-h100-26-4", _changes(shape, fabric))
 
 
 def on_existing(shape: str, **fabric: Any) -> Plan:
     pools = [{"name": "gpu", "shape": shape, "nodes": 4}]
-    return plan_of("oke-h100", {**_changes(shape, fabric), "cluster": {**EXISTING, "pools": pools}})
+    return plan_of("oke-h100-26-4", {**_changes(shape, fabric), "cluster": {**EXISTING, "pools": pools}})
 
 
 def _changes(shape: str, fabric: dict[str, Any]) -> Changes:
@@ -95,7 +95,7 @@ def test_the_guides_job_finds_its_settings_on_a_cluster_from_an_empty_compartmen
         assert plan.workload.environment[f"NCCL_IB_{name}"] == value
 
 
-@pytest.mark.parametrize("stack", ["oke-a100", "oke-h100", "oke-h200"])
+@pytest.mark.parametrize("stack", ["oke-a100", "oke-h100-26-4", "oke-h200"])
 def test_gpu_nodes_are_known_by_the_label_that_oracle_gives_them(stack: str) -> None:
     plan = plan_of(stack)
 

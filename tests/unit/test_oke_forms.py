@@ -29,7 +29,7 @@ LISTS = ("cluster.endpoint.allowed", "cluster.access.allowed")
 
 def places(place: str, value: object) -> list[str]:
     """Where the form of the stack is wrong with a value at a place."""
-    document = read_document("oke-h100", folder_of("oke-h100"))
+    document = read_document("oke-h100-26-4", folder_of("oke-h100-26-4"))
     _, problems = validate(changed(document, {place: value}))
     return [problem.path for problem in problems]
 

@@ -15,11 +15,11 @@ _OF_CLUSTER = "where target.cluster.id = '{cluster}'"
 _RACKS = "where request.principal.type = 'compute-gpu-memory-clusters'"
 
 STATEMENTS = {
-    "join": f"Allow dynamic-group 'oke-h100-nodes' to {{CLUSTER_JOIN}} {_IN} {_OF_CLUSTER}",
-    "images": f"Allow dynamic-group 'oke-h100-nodes' to read repos {_IN}",
-    "pod-subnets": f"Allow dynamic-group 'oke-h100-nodes' to use subnets {_IN}",
-    "pod-interfaces": f"Allow dynamic-group 'oke-h100-nodes' to use vnics {_IN}",
-    "pod-security-groups": f"Allow dynamic-group 'oke-h100-nodes' to use network-security-groups {_IN}",
+    "join": f"Allow dynamic-group 'oke-h100-26-4-nodes' to {{CLUSTER_JOIN}} {_IN} {_OF_CLUSTER}",
+    "images": f"Allow dynamic-group 'oke-h100-26-4-nodes' to read repos {_IN}",
+    "pod-subnets": f"Allow dynamic-group 'oke-h100-26-4-nodes' to use subnets {_IN}",
+    "pod-interfaces": f"Allow dynamic-group 'oke-h100-26-4-nodes' to use vnics {_IN}",
+    "pod-security-groups": f"Allow dynamic-group 'oke-h100-26-4-nodes' to use network-security-groups {_IN}",
     "launch-in-compute-cluster": (
         f"Allow any-user to {{COMPUTE_CLUSTER_LAUNCH_INSTANCE}} {_IN} where request.principal.type = 'nodepool'"
     ),
@@ -38,7 +38,7 @@ STATEMENTS = {
     "memory-cluster-volumes": f"Allow any-user to use volume-family {_IN} {_RACKS}",
     "memory-cluster-tags": f"Allow any-user to use tag-namespaces {_IN} {_RACKS}",
     "memory-cluster-configurations": f"Allow any-user to read compute-management-family {_IN} {_RACKS}",
-    "operator": f"Allow dynamic-group 'oke-h100-operator' to use clusters {_IN} {_OF_CLUSTER}",
+    "operator": f"Allow dynamic-group 'oke-h100-26-4-operator' to use clusters {_IN} {_OF_CLUSTER}",
 }
 
 ALWAYS = {"cluster-security-groups"}
@@ -51,18 +51,18 @@ WANTED: dict[str, tuple[tuple[str, Changes], set[str]]] = {
     "compute-cluster": (PLACEMENTS["compute-cluster"], {"launch-in-compute-cluster"}),
     "compute-cluster-instances": (PLACEMENTS["compute-cluster-instances"], {"join"}),
     "gpu-memory-cluster": (PLACEMENTS["gpu-memory-cluster"], {"join"} | RACK),
-    "host group": (("oke-h100", _HOST_GROUP), {"launch-in-compute-cluster", "launch-on-host-group"}),
-    "native pods": (("oke-h100", {"cluster.cni": "vcn-native"}), {"join"} | NATIVE),
+    "host group": (("oke-h100-26-4", _HOST_GROUP), {"launch-in-compute-cluster", "launch-on-host-group"}),
+    "native pods": (("oke-h100-26-4", {"cluster.cni": "vcn-native"}), {"join"} | NATIVE),
     "managed nodes with native pods": (
-        ("oke-h100", {"cluster.cni": "vcn-native", f"{POOL}.placement": "compute-cluster"}),
+        ("oke-h100-26-4", {"cluster.cni": "vcn-native", f"{POOL}.placement": "compute-cluster"}),
         {"launch-in-compute-cluster"},
     ),
-    "registry": (("oke-h100", {"cluster.identity": {"registry": True}}), {"join", "images"}),
+    "registry": (("oke-h100-26-4", {"cluster.identity": {"registry": True}}), {"join", "images"}),
     "file storage": (
-        ("oke-h100", {"cluster.vcn": {"fileStorage": True}}),
+        ("oke-h100-26-4", {"cluster.vcn": {"fileStorage": True}}),
         {"join", "cluster-file-systems", "cluster-file-networks"},
     ),
-    "operator host": (("oke-h100", {"cluster.access": HOSTS}), {"join", "operator"}),
+    "operator host": (("oke-h100-26-4", {"cluster.access": HOSTS}), {"join", "operator"}),
 }
 
 
@@ -95,7 +95,7 @@ def test_no_statement_allows_everything_or_the_whole_tenancy(stack: tuple[str, C
 
 
 def test_nodes_may_join_this_cluster_only() -> None:
-    policies = {policy.logical_name: policy for policy in resources_of("oke-h100").identity.policies}
+    policies = {policy.logical_name: policy for policy in resources_of("oke-h100-26-4").identity.policies}
     (statement,) = policies["policy-join"].statements
 
     assert isinstance(statement, Text)
@@ -112,20 +112,20 @@ def test_the_group_of_nodes_is_that_of_the_compartments_instances_and_lies_in_th
 
 
 def test_a_tenancy_that_is_not_stated_is_the_providers() -> None:
-    resources = resources_of("oke-h100")
+    resources = resources_of("oke-h100-26-4")
 
     assert record_of(resources, "group-nodes").arguments["compartment_id"] == Ref(ref="tenancy")
     assert [entry.function for entry in resources.lookups if entry.logical_name == "tenancy"] == ["oci:tenancyOcid"]
 
 
 def test_a_compartment_that_is_the_tenancy_needs_no_other_id() -> None:
-    resources = resources_of("oke-h100", {"cluster.compartmentId": "ocid1.tenancy.oc1..aaaaaaaaexample"})
+    resources = resources_of("oke-h100-26-4", {"cluster.compartmentId": "ocid1.tenancy.oc1..aaaaaaaaexample"})
 
     assert record_of(resources, "group-nodes").arguments["compartment_id"] == "ocid1.tenancy.oc1..aaaaaaaaexample"
 
 
 def test_policies_come_before_nodes_and_the_join_policy_after_cluster_and_group() -> None:
-    order = [record.logical_name for record in resources_of("oke-h100").records]
+    order = [record.logical_name for record in resources_of("oke-h100-26-4").records]
 
     assert order.index("cluster") < order.index("policy-join") < order.index("pool-gpu")
     assert order.index("group-nodes") < order.index("policy-join")
@@ -133,7 +133,7 @@ def test_policies_come_before_nodes_and_the_join_policy_after_cluster_and_group(
 
 
 def test_the_operator_host_comes_before_the_group_that_holds_it_alone() -> None:
-    resources = resources_of("oke-h100", {"cluster.access": HOSTS})
+    resources = resources_of("oke-h100-26-4", {"cluster.access": HOSTS})
     order = [record.logical_name for record in resources.records]
     rule = record_of(resources, "group-operator").arguments["matching_rule"]
 
@@ -148,26 +148,26 @@ def test_in_an_identity_domain_groups_are_the_domains_and_policies_name_it() -> 
         "https://idcs-example.identity.oraclecloud.com:443"
     )
     assert names_of(resources, "identity.DynamicGroup") == []
-    assert any("dynamic-group 'Machines'/'oke-h100-nodes' to" in text for text in statements(resources))
+    assert any("dynamic-group 'Machines'/'oke-h100-26-4-nodes' to" in text for text in statements(resources))
 
 
 def test_a_group_that_exists_is_named_by_its_id() -> None:
     group = "ocid1.dynamicgroup.oc1..aaaaaaaaexample"
-    resources = resources_of("oke-h100", {"cluster.identity": {"dynamicGroupId": group}})
+    resources = resources_of("oke-h100-26-4", {"cluster.identity": {"dynamicGroupId": group}})
 
     assert resources.identity.groups == ()
     assert any(text.startswith(f"Allow dynamic-group id {group} to {{CLUSTER_JOIN}}") for text in statements(resources))
 
 
 def test_where_an_administrator_makes_policies_the_stack_makes_none() -> None:
-    resources = resources_of("oke-h100", {"cluster.identity": {"create": False}})
+    resources = resources_of("oke-h100-26-4", {"cluster.identity": {"create": False}})
 
     assert (resources.identity.groups, resources.identity.policies) == ((), ())
     assert "policy-join" not in record_of(resources, "pool-gpu").after
 
 
 def test_everything_of_identity_is_made_in_the_home_region() -> None:
-    resources = resources_of("oke-h100", {"cluster.identity": {"homeRegion": "us-phoenix-1"}})
+    resources = resources_of("oke-h100-26-4", {"cluster.identity": {"homeRegion": "us-phoenix-1"}})
 
     assert (resources.region, resources.home_region) == ("us-ashburn-1", "us-phoenix-1")
     assert {record.logical_name for record in resources.records if record.in_home_region} == {

@@ -19,7 +19,7 @@ def booted(metadata: dict[str, Any]) -> str:
 
 
 def test_the_cloud_agents_plug_ins_are_those_of_the_catalog() -> None:
-    plugins = launched("oke-h100")["agent_config"]["plugins_configs"]
+    plugins = launched("oke-h100-26-4")["agent_config"]["plugins_configs"]
 
     assert {entry["name"]: entry["desired_state"] for entry in plugins} == FACTS.instances.agent_plugins
     assert FACTS.instances.agent_plugins["Compute HPC RDMA Auto-Configuration"] == "ENABLED"
@@ -57,7 +57,7 @@ def test_with_native_pods_the_metadata_say_where_pods_get_addresses() -> None:
 
 
 def test_machines_have_no_public_address_and_no_metadata_without_a_header() -> None:
-    details = launched("oke-h100")
+    details = launched("oke-h100-26-4")
 
     assert details["create_vnic_details"] == {
         "subnet_id": Ref(ref="subnet-workers"),
@@ -68,7 +68,7 @@ def test_machines_have_no_public_address_and_no_metadata_without_a_header() -> N
 
 
 def test_the_boot_volume_is_as_stated() -> None:
-    details = launched("oke-h100", {f"{POOL}.bootVolume": {"sizeGib": 300, "vpusPerGib": 20}})
+    details = launched("oke-h100-26-4", {f"{POOL}.bootVolume": {"sizeGib": 300, "vpusPerGib": 20}})
 
     assert details["source_details"]["boot_volume_size_in_gbs"] == "300"
     assert details["source_details"]["boot_volume_vpus_per_gb"] == "20"
@@ -79,14 +79,14 @@ def test_oracles_gpu_plug_in_is_off_on_the_nodes_where_the_operator_advertises(p
     changes = {"cluster.gpuPlugin": plugin, f"{POOL}.labels": {"team": "a"}}
     if plugin == "managed":
         changes["software.gpuOperator"] = {"values": {"devicePlugin": {"enabled": False}}}
-    labels = launched("oke-h100", changes)["metadata"]["oke-initial-node-labels"].split(",")
+    labels = launched("oke-h100-26-4", changes)["metadata"]["oke-initial-node-labels"].split(",")
 
     assert "team=a" in labels
     assert ("oci.oraclecloud.com/disable-gpu-device-plugin=true" in labels) is label
 
 
 def test_amd_machines_have_oracles_plug_in() -> None:
-    metadata = launched("oke-h100", {f"{POOL}.shape": "BM.GPU.MI300X.8"})["metadata"]
+    metadata = launched("oke-h100-26-4", {f"{POOL}.shape": "BM.GPU.MI300X.8"})["metadata"]
 
     assert metadata["oke-initial-node-labels"] == "gpu-fabric/pool=gpu"
 
@@ -105,16 +105,16 @@ def test_a_pools_nodes_can_be_counted_by_a_label_that_they_come_up_with(placemen
 def test_stated_taints_are_the_kubelets_and_the_vendors_own_is_left_to_oracle() -> None:
     taints = [{"key": "example.com/team", "value": "a"}, {"key": "x", "effect": "NoExecute"}]
 
-    script = booted(launched("oke-h100", {f"{POOL}.taints": taints})["metadata"])
+    script = booted(launched("oke-h100-26-4", {f"{POOL}.taints": taints})["metadata"])
     assert "--register-with-taints=example.com/team=a:NoSchedule,x=:NoExecute" in script
-    assert "--register-with-taints" not in booted(launched("oke-h100")["metadata"])
+    assert "--register-with-taints" not in booted(launched("oke-h100-26-4")["metadata"])
 
 
 def test_a_managed_pools_script_leaves_the_joining_to_what_the_pool_brings() -> None:
     metadata: Any = record_of(resources_of("oke-h200"), "pool-gpu").arguments["node_metadata"]
 
     assert "MODE=managed" in booted(metadata)
-    assert "MODE=self-managed" in booted(launched("oke-h100")["metadata"])
+    assert "MODE=self-managed" in booted(launched("oke-h100-26-4")["metadata"])
 
 
 def test_an_imported_image_may_start_on_the_pools_shape_before_the_pool_is_made() -> None:
@@ -137,7 +137,7 @@ def test_pools_of_one_image_import_it_once() -> None:
         {"name": name, "shape": "BM.GPU.H100.8", "nodes": 2, "availabilityDomain": "AD-1", "imageUri": uri}
         for name in ("first", "second")
     ]
-    resources = resources_of("oke-h100", {"cluster.pools": pools})
+    resources = resources_of("oke-h100-26-4", {"cluster.pools": pools})
 
     assert [record.logical_name for record in resources.images] == ["image-first", "image-shape-first"]
     assert "image-shape-first" in record_of(resources, "configuration-second").after

@@ -51,7 +51,7 @@ def row_of(row: SecurityRuleRow, peer: str) -> tuple[Any, ...]:
 
 
 def test_subnets_are_cut_from_the_vcn_by_the_published_plan() -> None:
-    assert {name: subnet.cidr_block for name, subnet in subnets(resources_of("oke-h100", OPEN)).items()} == {
+    assert {name: subnet.cidr_block for name, subnet in subnets(resources_of("oke-h100-26-4", OPEN)).items()} == {
         "control-plane": "10.140.0.0/29",
         "bastion": "10.140.0.8/29",
         "operator": "10.140.0.16/29",
@@ -64,14 +64,14 @@ def test_subnets_are_cut_from_the_vcn_by_the_published_plan() -> None:
 
 
 def test_a_stated_range_takes_the_place_of_the_published_one() -> None:
-    resources = resources_of("oke-h100", {"cluster.vcn.subnets": {"workers": "10.140.96.0/20"}})
+    resources = resources_of("oke-h100-26-4", {"cluster.vcn.subnets": {"workers": "10.140.96.0/20"}})
 
     assert subnets(resources)["workers"].cidr_block == "10.140.96.0/20"
     assert subnets(resources)["control-plane"].cidr_block == "10.140.0.0/29"
 
 
 def test_a_closed_cluster_has_only_private_subnets_and_no_internet_gateway() -> None:
-    resources = resources_of("oke-h100")
+    resources = resources_of("oke-h100-26-4")
 
     assert set(subnets(resources)) == {"control-plane", "internal-lb", "workers"}
     assert all(subnet.prohibit_public_ip_on_vnic for subnet in resources.network.subnets)
@@ -81,13 +81,13 @@ def test_a_closed_cluster_has_only_private_subnets_and_no_internet_gateway() -> 
 
 
 def test_no_rule_of_a_closed_cluster_lets_the_internet_in_but_for_icmp() -> None:
-    incoming = [row for row in as_rows(resources_of("oke-h100")) if row[1] == "ingress" and row[2] == "0.0.0.0/0"]
+    incoming = [row for row in as_rows(resources_of("oke-h100-26-4")) if row[1] == "ingress" and row[2] == "0.0.0.0/0"]
 
     assert {row[3] for row in incoming} == {"icmp"}
 
 
 def test_public_subnets_go_out_by_the_internet_gateway_and_private_ones_by_nat() -> None:
-    resources = resources_of("oke-h100", OPEN)
+    resources = resources_of("oke-h100-26-4", OPEN)
     tables = {name: subnet.route_table_id for name, subnet in subnets(resources).items()}
 
     assert {name for name, table in tables.items() if table == Ref(ref="routes-public")} == {
@@ -105,7 +105,7 @@ def test_public_subnets_go_out_by_the_internet_gateway_and_private_ones_by_nat()
 
 
 def test_without_the_internet_there_is_neither_nat_nor_a_rule_to_everywhere() -> None:
-    resources = resources_of("oke-h100", {"cluster.vcn.internet": False})
+    resources = resources_of("oke-h100-26-4", {"cluster.vcn.internet": False})
 
     assert resources.network.nat_gateway is None
     assert [rule["network_entity_id"] for rule in resources.network.route_tables[0].route_rules] == [
@@ -115,7 +115,7 @@ def test_without_the_internet_there_is_neither_nat_nor_a_rule_to_everywhere() ->
 
 
 def test_the_default_security_list_is_emptied() -> None:
-    record = record_of(resources_of("oke-h100"), "default-security-list")
+    record = record_of(resources_of("oke-h100-26-4"), "default-security-list")
 
     assert record.arguments["manage_default_resource_id"] == Ref(ref="vcn", output="default_security_list_id")
     assert record.arguments["ingress_security_rules"] == []
@@ -123,7 +123,7 @@ def test_the_default_security_list_is_emptied() -> None:
 
 
 def test_load_balancer_subnets_have_lists_of_their_own_whose_rules_are_left_to_the_cloud_controller() -> None:
-    resources = resources_of("oke-h100", OPEN)
+    resources = resources_of("oke-h100-26-4", OPEN)
 
     assert [entry.logical_name for entry in resources.network.security_lists] == [
         "security-list-internal-lb",
@@ -147,11 +147,11 @@ def test_every_row_of_the_catalog_is_a_rule_where_everything_is_asked_for() -> N
     }
     expected = [row_of(row, peer) for row in FACTS.security_rules for peer in peers.get(row.peer, [row.peer])]
 
-    assert as_rows(resources_of("oke-h100", OPEN)) == expected
+    assert as_rows(resources_of("oke-h100-26-4", OPEN)) == expected
 
 
 def test_groups_that_the_cluster_lacks_have_no_rules_on_either_side() -> None:
-    resources = resources_of("oke-h100")
+    resources = resources_of("oke-h100-26-4")
     groups = {group.logical_name.removeprefix("nsg-") for group in resources.network.security_groups}
     peers = {row[2] for row in as_rows(resources)}
 
@@ -168,15 +168,15 @@ def test_the_bastion_service_reaches_the_api_server_from_its_own_subnet_only() -
 def test_api_clients_count_only_where_the_api_server_is_public() -> None:
     changes: Changes = {"cluster.endpoint.allowed": ["203.0.113.0/24"]}
 
-    assert "203.0.113.0/24" not in {row[2] for row in as_rows(resources_of("oke-h100", changes))}
-    public = resources_of("oke-h100", {**changes, "cluster.endpoint.public": True})
+    assert "203.0.113.0/24" not in {row[2] for row in as_rows(resources_of("oke-h100-26-4", changes))}
+    public = resources_of("oke-h100-26-4", {**changes, "cluster.endpoint.public": True})
     assert "203.0.113.0/24" in {row[2] for row in as_rows(public)}
 
 
 def test_a_range_more_renames_no_rule() -> None:
     def names(*allowed: str) -> set[str]:
         changes = {"cluster.endpoint": {"public": True, "allowed": list(allowed)}}
-        return {rule.logical_name for rule in resources_of("oke-h100", changes).network.security_rules}
+        return {rule.logical_name for rule in resources_of("oke-h100-26-4", changes).network.security_rules}
 
     more = names("192.0.2.0/24", "203.0.113.0/24") - names("203.0.113.0/24")
 
@@ -200,15 +200,15 @@ def test_in_a_vcn_that_exists_only_what_lacks_is_made() -> None:
     ("name", "label"), [("gpu-lab-7", "gpulab7"), ("7", "v7"), ("a-name-that-is-far-too-long", "anamethatisfart")]
 )
 def test_the_vcns_dns_label_is_a_letter_and_at_most_14_letters_and_digits(name: str, label: str) -> None:
-    assert record_of(resources_of("oke-h100", {"cluster.name": name}), "vcn").arguments["dns_label"] == label
+    assert record_of(resources_of("oke-h100-26-4", {"cluster.name": name}), "vcn").arguments["dns_label"] == label
 
 
 def test_a_protected_stack_protects_its_vcn() -> None:
     assert record_of(resources_of("oke-h200"), "vcn").protect
-    assert not record_of(resources_of("oke-h100"), "vcn").protect
+    assert not record_of(resources_of("oke-h100-26-4"), "vcn").protect
 
 
 def test_hosts_come_after_the_rules_that_let_people_in() -> None:
-    order = [record.logical_name for record in resources_of("oke-h100", {"cluster.access": HOSTS}).records]
+    order = [record.logical_name for record in resources_of("oke-h100-26-4", {"cluster.access": HOSTS}).records]
 
     assert order.index("host-bastion") > max(place for place, name in enumerate(order) if name.startswith("rule-"))

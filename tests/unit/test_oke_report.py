@@ -54,7 +54,7 @@ def test_steps_count_what_is_made_and_name_the_longest_wait() -> None:
 
 
 def test_without_policies_of_the_stack_an_administrator_makes_them() -> None:
-    resources = resources_of("oke-h100", {"cluster.identity": {"create": False}})
+    resources = resources_of("oke-h100-26-4", {"cluster.identity": {"create": False}})
 
     assert oke_rows(resources)["policies"] == "an administrator's"
     assert "identity" not in {title for title, _, _ in oke_steps(resources)}

@@ -97,7 +97,7 @@ def test_the_text_of_every_reference_has_its_place() -> None:
 
 
 def test_the_plan_shows_the_class_of_every_record() -> None:
-    document = plan_of("oke-h100").model_dump(mode="json", by_alias=True)["cluster"]["oke"]
+    document = plan_of("oke-h100-26-4").model_dump(mode="json", by_alias=True)["cluster"]["oke"]
 
     assert document["cluster"]["kind"] == "containerengine.Cluster"
     assert [entry["kind"] for entry in document["pools"][0]["records"]] == [

@@ -82,7 +82,7 @@ def test_a_cluster_network_is_as_large_as_the_pool_and_made_from_its_configurati
     assert pool == {
         "instance_configuration_id": Ref(ref="configuration-gpu"),
         "size": 4,
-        "display_name": "oke-h100-gpu",
+        "display_name": "oke-h100-26-4-gpu",
     }
     assert network.arguments["placement_configuration"] == {
         "availability_domain": Ref(ref="availability-domains", output="AD-1"),
@@ -193,7 +193,7 @@ def test_machines_without_rdma_nics_would_come_through_an_instance_pool() -> Non
 
 
 def test_the_system_pool_takes_oracles_image_and_ignores_newer_ones() -> None:
-    resources = resources_of("oke-h100")
+    resources = resources_of("oke-h100-26-4")
     pool = resources.system_pool
 
     assert pool.node_source_details["image_id"] == Ref(ref="node-images", output="image")
@@ -204,7 +204,7 @@ def test_the_system_pool_takes_oracles_image_and_ignores_newer_ones() -> None:
 
 
 def test_an_availability_domain_by_its_full_name_is_taken_as_it_is() -> None:
-    resources = resources_of("oke-h100", {f"{POOL}.availabilityDomain": "Uocm:US-ASHBURN-AD-2"})
+    resources = resources_of("oke-h100-26-4", {f"{POOL}.availabilityDomain": "Uocm:US-ASHBURN-AD-2"})
     placement: Any = record_of(resources, "pool-gpu").arguments["placement_configuration"]
 
     assert placement["availability_domain"] == "Uocm:US-ASHBURN-AD-2"

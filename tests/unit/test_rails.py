@@ -82,7 +82,7 @@ def test_the_resources_that_networks_name_are_those_that_pods_request(stack: str
     assert named == (set() if by_pod else requested)
 
 
-@pytest.mark.parametrize("stack", ["oke-h100", "host-device", "ib-sriov", "sriov-ipv6", "sriov-per-node"])
+@pytest.mark.parametrize("stack", ["oke-h100-26-4", "host-device", "ib-sriov", "sriov-ipv6", "sriov-per-node"])
 def test_the_sriov_plug_in_advertises_what_pods_request_each_on_its_own_nic(stack: str) -> None:
     fabric = fabric_of(stack)
     advertised = sriov_plugin_config(fabric.case, fabric.case.shape, fabric.rails).resource_list
@@ -110,7 +110,7 @@ def test_the_shared_plug_in_advertises_what_pods_request_each_on_its_own_interfa
 @pytest.mark.parametrize(
     ("stack", "network", "resource", "interface"),
     [
-        ("oke-h100", "rail-03", "nvidia.com/rail_03", "net4"),
+        ("oke-h100-26-4", "rail-03", "nvidia.com/rail_03", "net4"),
         ("host-device", "rail-03", "nvidia.com/rail_03", "net4"),
         ("ib-sriov", "rail-03", "nvidia.com/rail_03", "net4"),
         ("roce-macvlan", "rail-03", "rdma/rail_03", "net4"),
@@ -129,15 +129,15 @@ def test_the_fourth_rails_names(stack: str, network: str | None, resource: str |
 
 
 def test_front_end_nics_are_never_a_rail() -> None:
-    shape = fabric_of("oke-h100").case.shape
-    selected = {rail.pci for rail in fabric_of("oke-h100").rails}
+    shape = fabric_of("oke-h100-26-4").case.shape
+    selected = {rail.pci for rail in fabric_of("oke-h100-26-4").rails}
 
     assert selected == {nic.pci for nic in shape.nics}
     assert not selected & {nic.pci for nic in shape.front_end_nics}
 
 
 @pytest.mark.parametrize(
-    ("stack", "resource"), [("oke-h100", "nvidia.com/sriov_rdma_vf"), ("host-device", "nvidia.com/rdma_nic")]
+    ("stack", "resource"), [("oke-h100-26-4", "nvidia.com/sriov_rdma_vf"), ("host-device", "nvidia.com/rdma_nic")]
 )
 def test_a_flat_fabric_has_one_network_and_one_resource_over_all_nics(stack: str, resource: str) -> None:
     fabric = fabric_of(stack, {"fabric.addressing.layout": "flat"})
@@ -152,7 +152,7 @@ def test_a_flat_fabric_has_one_network_and_one_resource_over_all_nics(stack: str
 
 def test_a_rails_own_names_reach_network_pool_and_resource() -> None:
     changes = {"fabric.rails": [{"rail": 2, "network": "storage-side"}, {"rail": 3, "resource": "blue"}]}
-    fabric = fabric_of("oke-h100", changes)
+    fabric = fabric_of("oke-h100-26-4", changes)
     pools = [entry.name for entry in pool_objects(fabric.addresses, "nvidia-network-operator")]
 
     assert [(rail.network, rail.resource, rail.pool) for rail in fabric.rails[1:4]] == [
@@ -165,7 +165,7 @@ def test_a_rails_own_names_reach_network_pool_and_resource() -> None:
 
 def test_a_rails_own_facts_replace_the_shapes() -> None:
     facts = {"rail": 0, "pci": "0000:aa:00.0", "interface": "eth9", "rdmaDevice": "mlx5_99", "nearestGpu": 7}
-    rail = fabric_of("oke-h100", {"fabric.rails": [facts]}).rails[0]
+    rail = fabric_of("oke-h100-26-4", {"fabric.rails": [facts]}).rails[0]
 
     assert (rail.pci, rail.interface, rail.rdma_device, rail.nearest_gpu) == ("0000:aa:00.0", "eth9", "mlx5_99", 7)
 
@@ -184,7 +184,7 @@ def test_on_doks_the_names_follow_the_nics_interface() -> None:
 
 def test_a_rails_own_names_do_not_split_a_flat_fabrics_one_network() -> None:
     changes = {"fabric.addressing.layout": "flat", "fabric.rails": [{"rail": 2, "network": "blue", "resource": "blue"}]}
-    rails = fabric_of("oke-h100", changes).rails
+    rails = fabric_of("oke-h100-26-4", changes).rails
 
     assert {(rail.network, rail.resource) for rail in rails} == {("rdma-fabric", "sriov_rdma_vf")}
 
@@ -192,7 +192,7 @@ def test_a_rails_own_names_do_not_split_a_flat_fabrics_one_network() -> None:
 def test_a_flat_fabrics_one_network_and_pool_are_called_as_the_first_rail_is() -> None:
     changes = {"fabric.addressing.layout": "flat", "fabric.rails": [{"rail": 0, "network": "blue"}]}
 
-    assert {(rail.network, rail.pool) for rail in fabric_of("oke-h100", changes).rails} == {("blue", "blue")}
+    assert {(rail.network, rail.pool) for rail in fabric_of("oke-h100-26-4", changes).rails} == {("blue", "blue")}
 
 
 def test_rails_that_share_masters_keep_a_network_and_resource_each_in_a_flat_fabric() -> None:

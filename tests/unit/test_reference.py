@@ -22,6 +22,7 @@ from fabric.support_reference import support_reference
         ("configuration.md", ["reference", "configuration"]),
         ("rules.md", ["reference", "rules"]),
         ("support.md", ["reference", "support"]),
+        ("nccl-settings.md", ["reference", "nccl"]),
         ("schema/stack.json", ["schema", "stack"]),
         ("schema/contract.json", ["schema", "contract"]),
     ],

@@ -34,6 +34,8 @@ def test_a_line_pins_exact_versions_each_in_its_namespace() -> None:
             "whereabouts": ("0.9.4", "whereabouts"),
             "ofed-driver": ("24.04.0", "ofed-driver"),
             "volcano": ("1.15.1", "volcano-system"),
+            "kueue": ("0.19.2", "kueue-system"),
+            "jobset": ("0.12.0", "jobset-system"),
         },
         "23.10": {
             "gpu-operator": ("v23.9.1", "gpu-operator"),

@@ -211,10 +211,10 @@ def test_what_a_deletion_takes_along_is_said_of_clusters_pools_and_addresses(sta
     }
     assert lost["doks-h200", "cluster-pool-gpu"] == (2, 16, 0)
     assert lost["doks-h200", "cluster-doks"] == (2, 16, 0)
-    assert lost["oke-h100", "cluster-pool-gpu"] == (4, 32, 0)
-    assert lost["oke-h100", "cluster-vcn"] == (4, 32, 64)
-    assert lost["oke-h100", "ip-pools-rail-00-nvidia-network-operator"] == (0, 0, 4)
-    assert lost["oke-h100", "cluster-nsg-workers"] == (0, 0, 0)
+    assert lost["oke-h100-26-4", "cluster-pool-gpu"] == (4, 32, 0)
+    assert lost["oke-h100-26-4", "cluster-vcn"] == (4, 32, 64)
+    assert lost["oke-h100-26-4", "ip-pools-rail-00-nvidia-network-operator"] == (0, 0, 4)
+    assert lost["oke-h100-26-4", "cluster-nsg-workers"] == (0, 0, 0)
 
 
 def test_what_is_said_of_the_machine_that_plans_is_no_part_of_a_rendered_plan(plan: Plan) -> None:

@@ -31,28 +31,44 @@ TESTED_WHERE_READ = {
     "CLU001": "unit/test_kubeconfig.py",
     "CLU003": "unit/test_prepare.py",
     "SUP007": "components/test_refusals.py",
+    **{
+        name: "unit/test_attach_rules.py" if name == "ATT004" else "unit/attach_cases.py"
+        for name, rule in rules().items()
+        if rule.group == "attach"
+    },
     **{name: "unit/topology_cases.py" for name, rule in rules().items() if rule.group == "topology"},
     **{
         name: "unit/verdict_faults.py" if rule.severity is Severity.ERROR else "unit/test_verdict.py"
         for name, rule in rules().items()
         if rule.group == "verdict"
     },
+    **{
+        name: "unit/test_verification_verdict.py"
+        for name, rule in rules().items()
+        if rule.group == "verification" and rule.stage == "reading"
+    },
 }
 
 
-def ids_called(root: Path, name: str) -> Iterator[str]:
-    """First arguments of the calls of a function in the program, decorators included."""
+# What makes a finding, or what the command `attach` says.
+MAKES_A_FINDING = ("finding", "refuse", "note", "Problem", "Note", "InputError")
+
+
+def ids_called(root: Path, *names: str) -> Iterator[str]:
+    """Ids that are first arguments of calls of some functions and methods in the program, decorators included."""
     for path in (root / "fabric").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            called = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
-            if called and isinstance(node.args[0], ast.Constant):
+            if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
+                continue
+            called = getattr(node.func, "id", getattr(node.func, "attr", None))
+            if called in names and re.fullmatch(r"[A-Z]{3}\d{3}", str(node.args[0].value)):
                 yield node.args[0].value
 
 
 def test_every_rule_that_is_checked_while_reading_is_found_somewhere(root: Path) -> None:
     reading = {name for name, rule in rules().items() if rule.stage == "reading"}
 
-    assert set(ids_called(root, "finding")) == reading
+    assert set(ids_called(root, *MAKES_A_FINDING)) == reading
     assert set(TESTED_WHERE_READ) == reading
 
 

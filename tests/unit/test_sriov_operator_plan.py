@@ -32,7 +32,7 @@ def test_the_operator_comes_with_the_network_operators_chart(stack: str) -> None
     assert plan.network_operator.values["sriovNetworkOperator"] == {"enabled": True}
 
 
-@pytest.mark.parametrize("stack", ["oke-h100", "guide-23-10", "host-device"])
+@pytest.mark.parametrize("stack", ["oke-h100-26-4", "guide-23-10", "host-device"])
 def test_other_makers_of_virtual_functions_need_no_such_operator(stack: str) -> None:
     plan = plan_of(stack)
 
@@ -128,7 +128,7 @@ def test_the_networks_of_one_namespace_are_the_operators_own_objects_in_its_name
 
 def test_the_operators_networks_chain_what_the_stacks_own_would_chain() -> None:
     theirs = json.loads(f"[{by_kind(plan_of('externally-managed'), 'SriovNetwork')['rail-00']['metaPlugins']}]")
-    ours = json.loads(by_kind(plan_of("oke-h100"), "NetworkAttachmentDefinition")["rail-00"]["config"])["plugins"]
+    ours = json.loads(by_kind(plan_of("oke-h100-26-4"), "NetworkAttachmentDefinition")["rail-00"]["config"])["plugins"]
 
     assert theirs == ours[1:]
     assert [plugin["type"] for plugin in theirs] == ["tuning", "rdma", "sbr"]

@@ -110,7 +110,7 @@ def test_a_committed_stack_outside_the_tests_may_come_up(
 
 def test_what_cannot_come_up_is_told_together_with_every_other_problem() -> None:
     document = changed(
-        read_document("oke-h100", folder_of("oke-h100")),
+        read_document("oke-h100-26-4", folder_of("oke-h100-26-4")),
         {"cluster.tags": "gpu", "fabric.mtu": "large", "fabric.model": "macvlan"},
     )
     with pytest.raises(ConfigurationError) as refused:

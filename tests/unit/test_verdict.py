@@ -229,7 +229,7 @@ def test_what_is_no_result_is_refused_with_the_reason(data: bytes, word: str) ->
 @pytest.mark.parametrize(
     ("key", "value", "word"),
     [
-        ("version", 2, "format 1"),
+        ("version", 3, "format 1 or 2"),
         ("config", [], "config"),
         ("results", "none", "results"),
         ("nccl_version", "x", "nccl"),

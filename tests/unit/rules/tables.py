@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Literal, NamedTuple
 
 from changes import Changes, changed
@@ -12,10 +14,14 @@ from committed_stacks import folder_of
 from fabric.plan import Plan, build
 from fabric.plan.case import case_of
 from fabric.rules import ConfigurationError, Finding, findings, rules
-from fabric.spec import StackSpec, read_document, validate
+from fabric.spec import StackDocument, StackSpec, read_document, validate
 
 Alteration = Callable[[Plan], Plan]
 """A plan with one thing wrong that no stack file can bring about; see `rules.alterations`."""
+
+
+_FOUND: dict[tuple[str, str, str], tuple[Finding, ...]] = {}
+"""What the rules of one stage find in a stack with some changes: many cases share one."""
 
 
 class RuleCase(NamedTuple):
@@ -54,9 +60,14 @@ def irrelevant(rule: str, stack: str, changes: Changes | None = None) -> RuleCas
     return RuleCase(rule, "irrelevant", stack, changes or {})
 
 
+@cache
+def _document(stack: str) -> StackDocument:
+    return read_document(stack, folder_of(stack))
+
+
 def spec_of(case: RuleCase) -> StackSpec:
     """The case's spec, which must be well-formed: rules are not asked about others."""
-    document = changed(read_document(case.stack, folder_of(case.stack)), case.changes)
+    document = changed(_document(case.stack), case.changes)
     spec, problems = validate(document)
     assert not problems, [f"{problem.path}: {problem.message}" for problem in problems]
     assert spec is not None
@@ -65,16 +76,26 @@ def spec_of(case: RuleCase) -> StackSpec:
 
 def found_in(case: RuleCase) -> tuple[Finding, ...]:
     """What the case's rule finds; the case of a rule about plans must be one that can be planned."""
-    spec = spec_of(case)
-    if rules()[case.rule].stage == "spec":
-        found = findings(case_of(spec), "spec")
-    elif case.alteration is not None:
+    stage = rules()[case.rule].stage
+    if case.alteration is not None:
+        spec = spec_of(case)
         found = findings(replace(case_of(spec), plan=case.alteration(build(spec))), "plan")
     else:
-        try:
-            found = build(spec).findings
-        except ConfigurationError as error:
-            found = error.findings
-            early = [f"{entry.path}: {entry.message}" for entry in found if rules()[entry.id].stage != "plan"]
-            assert not early, f"the stack is refused before it is planned: {early}"
+        key = (case.stack, json.dumps(case.changes, default=str), stage)
+        if key not in _FOUND:
+            _FOUND[key] = _of_the_spec(case) if stage == "spec" else _of_the_plan(case)
+        found = _FOUND[key]
     return tuple(entry for entry in found if entry.id == case.rule)
+
+
+def _of_the_spec(case: RuleCase) -> tuple[Finding, ...]:
+    return findings(case_of(spec_of(case)), "spec")
+
+
+def _of_the_plan(case: RuleCase) -> tuple[Finding, ...]:
+    try:
+        return build(spec_of(case)).findings
+    except ConfigurationError as error:
+        early = [f"{entry.path}: {entry.message}" for entry in error.findings if rules()[entry.id].stage != "plan"]
+        assert not early, f"the stack is refused before it is planned: {early}"
+        return error.findings

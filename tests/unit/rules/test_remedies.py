@@ -67,7 +67,7 @@ REMEDIES: tuple[tuple[str, str, Changes, str, str, Any, Any], ...] = (
     ),
     (
         "OKE007",
-        "oke-h100",
+        "oke-h100-26-4",
         {**_WITH_VCN_PODS, "cluster.vcn.subnets": {"pods": "10.140.128.0/24"}},
         "write a range of /22 or shorter, or a smaller maxPods",
         "cluster.vcn.subnets.pods",
@@ -166,7 +166,7 @@ REMEDIES: tuple[tuple[str, str, Changes, str, str, Any, Any], ...] = (
     ),
     (
         "HPR004",
-        "oke-h100",
+        "oke-h100-26-4",
         {"fabric.hostPreparation": {"addresses": True}, f"{_AT}.layout": "flat"},
         "leave it out, or write addressing.layout: per-rail",
         f"{_AT}.layout",
@@ -272,7 +272,7 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
         ),
         (
             "SUP006",
-            "oke-h100",
+            "oke-h100-26-4",
             {"fabric.manager": "doks", "fabric.model": "host-device"},
             "allowed on oke: network-operator or spiderpool",
         ),

@@ -137,7 +137,7 @@ CASES = (
     bad("ADR016", "host-device", {f"{_AT}.growthStep": 8000}, f"{_AT}.supernet"),
     irrelevant("ADR016", "host-network"),
     good("ADR017", "host-device"),
-    good("ADR017", "oke-h100", {"cluster.ranges.pods": "10.140.128.0/17"}),
+    good("ADR017", "oke-h100-26-4", {"cluster.ranges.pods": "10.140.128.0/17"}),
     bad("ADR017", "host-device", {"cluster.ranges.services": "10.244.8.0/24"}, "cluster.ranges.services"),
     bad("ADR017", "host-device", {"cluster.ranges.services": "10.0.0.0/24"}, "cluster.ranges.services"),
     irrelevant("ADR017", "host-device", {"cluster.ranges.services": None}),

@@ -11,8 +11,8 @@ CASES = (
     bad("CLU004", "host-device", {_SHAPE: "BM.GPU.A10.4"}, _SHAPE),
     bad("CLU004", "doks-h200", {_SHAPE: "gpu-h200x8-1128gb"}, _SHAPE),
     irrelevant("CLU004", "host-network"),
-    good("CLU005", "oke-h100"),
-    bad("CLU005", "oke-h100", {_SHAPE: "gpu-h200x8-1128gb-fabric-contracted"}, _SHAPE),
+    good("CLU005", "oke-h100-26-4"),
+    bad("CLU005", "oke-h100-26-4", {_SHAPE: "gpu-h200x8-1128gb-fabric-contracted"}, _SHAPE),
     bad("CLU005", "doks-h200", {_SHAPE: "BM.GPU.H200.8"}, _SHAPE),
     irrelevant("CLU005", "host-device", {_SHAPE: "gpu-h200x8-1128gb-fabric-contracted"}),
 )

@@ -23,7 +23,7 @@ def _with_rails(count: int) -> dict[str, Any]:
 
 CASES = (
     good("DEV001", H100),
-    bad("DEV001", "oke-h100", {"fabric.addressing.layout": "flat"}, "fabric.addressing.layout"),
+    bad("DEV001", "oke-h100-26-4", {"fabric.addressing.layout": "flat"}, "fabric.addressing.layout"),
     irrelevant("DEV001", "host-network"),
     good("DEV002", "ib-sriov"),
     good("DEV002", H100, {**_BOARD, "fabric.rails": _EIGHT_NICS}),
@@ -58,7 +58,7 @@ CASES = (
     bad("DEV005", "ib-sriov", _rail(rail=0, interface="enp41s0f1np1"), "fabric.rails[0].interface"),
     bad("DEV005", H100, _rail(rail=3, pci="0000:1f:00.0", rdmaDevice="mlx5_11"),
         "fabric.rails[0].pci", "fabric.rails[0].rdmaDevice"),
-    bad("DEV005", "oke-h100", {"cluster.pools[0].shape": "BM.GPU4.8", **_rail(rail=0, pci="0000:0f:00.0")},
+    bad("DEV005", "oke-h100-26-4", {"cluster.pools[0].shape": "BM.GPU4.8", **_rail(rail=0, pci="0000:0f:00.0")},
         "fabric.rails[0].pci"),
     bad("DEV005", "ib-sriov",
         {"fabric.rails": [{"rail": 0, "interface": "ib0"}, {"rail": 4, "interface": "ib0"}]},
@@ -76,7 +76,7 @@ CASES = (
         {"fabric.rails": [{"rail": 0, "network": "left-most"}, {"rail": 1, "resource": "left_most"}]},
         "fabric.rails[1].resource"),
     irrelevant("DEV007", "ib-sriov", {"fabric.rails": [{"rail": 0, "network": "a"}, {"rail": 1, "network": "a"}]}),
-    irrelevant("DEV007", "oke-h100", {
+    irrelevant("DEV007", "oke-h100-26-4", {
         "fabric.addressing.layout": "flat",
         "fabric.rails": [{"rail": 0, "resource": "a"}, {"rail": 1, "resource": "b"}],
     }),
@@ -118,10 +118,11 @@ CASES = (
     good("DEV014", "ib-sriov"),
     bad("DEV014", H100, {**_BOARD, "fabric.rails": _EIGHT_NICS}, "fabric.rails"),
     bad("DEV014", "node-kinds", {}, "fabric.rails"),
-    irrelevant("DEV014", "oke-h100", {"cluster.pools[0].shape": "BM.GPU.A10.4"}),
+    irrelevant("DEV014", "oke-h100-26-4", {"cluster.pools[0].shape": "BM.GPU.A10.4"}),
     good("DEV015", "ib-sriov", _rail(rail=0, network="first", resource="first")),
-    good("DEV015", "oke-h100", {"fabric.addressing.layout": "flat", **_rail(rail=0, network="rdma")}),
-    bad("DEV015", "oke-h100", {"fabric.addressing.layout": "flat", **_rail(rail=1, network="rdma", resource="rdma")},
+    good("DEV015", "oke-h100-26-4", {"fabric.addressing.layout": "flat", **_rail(rail=0, network="rdma")}),
+    bad("DEV015", "oke-h100-26-4",
+        {"fabric.addressing.layout": "flat", **_rail(rail=1, network="rdma", resource="rdma")},
         "fabric.rails[0].resource", "fabric.rails[0].network"),
     bad("DEV015", "host-network", _rail(rail=0, network="first"), "fabric.rails[0].network"),
     bad("DEV015", "doks-h200", _rail(rail=0, resource="first"), "fabric.rails[0].resource"),
@@ -129,5 +130,5 @@ CASES = (
     irrelevant("DEV015", "ib-sriov", _rail(rail=0, nearestGpu=1)),
     good("DEV016", "ipoib", _with_rails(32)),
     bad("DEV016", "ipoib", _with_rails(33), "cluster.pools[0].shape"),
-    irrelevant("DEV016", "oke-h100", {"cluster.pools[0].shape": "BM.GPU.A10.4"}),
+    irrelevant("DEV016", "oke-h100-26-4", {"cluster.pools[0].shape": "BM.GPU.A10.4"}),
 )  # fmt: skip

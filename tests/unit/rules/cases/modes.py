@@ -10,13 +10,13 @@ from rules.alterations.objects import (
 from rules.tables import bad, broken, good, irrelevant
 
 CASES = (
-    good("RDM001", "oke-h100"),
-    good("RDM001", "oke-h100", {"fabric.rdmaMode": "shared"}),
+    good("RDM001", "oke-h100-26-4"),
+    good("RDM001", "oke-h100-26-4", {"fabric.rdmaMode": "shared"}),
     good("RDM001", "spiderpool-ib"),
     good("RDM001", "ib-sriov"),
     good("RDM001", "spiderpool-ipoib", {"fabric.rdmaMode": "exclusive"}),
-    broken("RDM001", "oke-h100", in_rdma_mode("shared"), "fabric.rdmaMode"),
-    broken("RDM001", "oke-h100", with_one_network_that_keeps_the_device_on_the_host, "fabric.rdmaMode"),
+    broken("RDM001", "oke-h100-26-4", in_rdma_mode("shared"), "fabric.rdmaMode"),
+    broken("RDM001", "oke-h100-26-4", with_one_network_that_keeps_the_device_on_the_host, "fabric.rdmaMode"),
     broken("RDM001", "spiderpool-ib", in_rdma_mode("shared"), "fabric.rdmaMode"),
     broken("RDM001", "roce-macvlan", in_rdma_mode("exclusive"), "fabric.rdmaMode"),
     good("RDM001", "externally-managed"),
@@ -32,5 +32,5 @@ CASES = (
     broken("RDM002", "node-kinds", with_the_shared_plugin_in_a_node_policy, "fabric.rdmaMode"),
     bad("RDM002", "guide-23-10", {"software.networkOperator.values": {"rdmaSharedDevicePlugin": {"deploy": True}}},
         "fabric.rdmaMode"),
-    irrelevant("RDM002", "oke-h100"),
+    irrelevant("RDM002", "oke-h100-26-4"),
 )  # fmt: skip

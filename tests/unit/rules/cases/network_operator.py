@@ -29,7 +29,7 @@ CASES = (
     bad("NOP001", "guide-23-10", _OFED, f"{_OPERATOR}.ofedDriver"),
     bad("NOP001", "host-device", {**_OFED, "cluster.pools[0].shape": "gpu-h200x8-1128gb-fabric-contracted"},
         f"{_OPERATOR}.ofedDriver"),
-    bad("NOP001", "oke-h100", {
+    bad("NOP001", "oke-h100-26-4", {
         "fabric.manager": "spiderpool", "software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"},
     }, "software.ofedDriver"),
     good("NOP001", "spiderpool-macvlan", {"software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"}}),

@@ -68,7 +68,7 @@ CASES = (
     bad("NET011", "ib-sriov", {"fabric.rails": [{"rail": 0, "network": "rail-03"}]}, "fabric.rails[0].network"),
     bad("NET011", "doks-h200", {"fabric.rails": [{"rail": 0, "network": "a"}, {"rail": 1, "network": "a"}]},
         "fabric.rails[1].network"),
-    irrelevant("NET011", "oke-h100", {"fabric.addressing.layout": "flat"}),
+    irrelevant("NET011", "oke-h100-26-4", {"fabric.addressing.layout": "flat"}),
     irrelevant("NET011", "ib-sriov", {"fabric.rails": [{"rail": 60, "network": "a"}]}),
     irrelevant("NET011", "host-network"),
     good("NET012", "ib-sriov", {"fabric.pkey": None}),

@@ -4,12 +4,87 @@ from __future__ import annotations
 
 from rules.tables import RuleCase, bad, good, irrelevant
 
-_VOLCANO = "software.schedulers.volcano"
+_SCHEDULERS = "software.schedulers"
+_VOLCANO, _KUEUE = f"{_SCHEDULERS}.volcano", f"{_SCHEDULERS}.kueue"
+_MPI, _JOB_SET = f"{_SCHEDULERS}.mpiOperator", f"{_SCHEDULERS}.jobSet"
+_LEVEL = f"{_KUEUE}.topology[0]"
 
 CASES: tuple[RuleCase, ...] = (
     good("SCH001", "host-device", {_VOLCANO: {}}),
     good("SCH001", "host-device", {_VOLCANO: {}, "cluster.installed": ["prometheus-operator"]}),
+    good("SCH001", "host-device", {_KUEUE: {}, "cluster.installed": ["mpi-operator", "job-set"]}),
     bad("SCH001", "host-device", {_VOLCANO: {}, "cluster.installed": ["volcano"]}, _VOLCANO),
     bad("SCH001", "guide-23-10", {_VOLCANO: {"queue": "training"}, "cluster.installed": ["volcano"]}, _VOLCANO),
+    bad(
+        "SCH001",
+        "host-device",
+        {_KUEUE: {}, _MPI: {}, _JOB_SET: {}, "cluster.installed": ["kueue", "mpi-operator", "job-set"]},
+        _KUEUE,
+        _MPI,
+        _JOB_SET,
+    ),
     irrelevant("SCH001", "host-device", {"cluster.installed": ["volcano"]}),
+    good("SCH002", "host-device", {_KUEUE: {}, _MPI: {}, _JOB_SET: {}}),
+    good("SCH002", "host-device", {_VOLCANO: {}, _MPI: {}}),
+    bad("SCH002", "host-device", {_KUEUE: {}, _VOLCANO: {}}, _VOLCANO),
+    bad("SCH002", "host-device", {_KUEUE: {}, "cluster.installed": ["volcano"]}, _KUEUE),
+    bad("SCH002", "host-device", {_VOLCANO: {}, "cluster.installed": ["kueue"]}, _VOLCANO),
+    # What a cluster has is not this stack's to change.
+    irrelevant("SCH002", "host-device", {"cluster.installed": ["kueue", "volcano"]}),
+    good("SCH003", "host-device", {_KUEUE: {"topology": ["kubernetes.io/hostname"]}}),
+    good("SCH003", "spiderpool-macvlan", {_KUEUE: {"topology": "none"}}),
+    bad(
+        "SCH003",
+        "spiderpool-macvlan",
+        {_KUEUE: {"topology": ["kubernetes.io/hostname"]}, "cluster.pools[0].labels": {}},
+        f"{_KUEUE}.topology",
+    ),
+    irrelevant("SCH003", "host-device", {_VOLCANO: {}}),
+    good("SCH004", "host-device", {_KUEUE: {"topology": ["oci.oraclecloud.com/rdma.local_block_id"]}}),
+    bad(
+        "SCH004",
+        "spiderpool-macvlan",
+        {
+            _KUEUE: {"topology": ["oci.oraclecloud.com/rdma.local_block_id", "kubernetes.io/hostname"]},
+            "cluster.pools[0].labels": {"pool": "gpu"},
+        },
+        _LEVEL,
+    ),
+    irrelevant("SCH004", "spiderpool-macvlan", {_KUEUE: {}}),
+    good("SCH005", "host-device", {_KUEUE: {"topology": ["kubernetes.io/hostname"]}}),
+    good(
+        "SCH005",
+        "host-device",
+        {_KUEUE: {"topology": ["example.com/leaf"]}, "cluster.pools[0].labels": {"example.com/leaf": "a"}},
+    ),
+    bad("SCH005", "host-device", {_KUEUE: {"topology": ["example.com/leaf", "kubernetes.io/hostname"]}}, _LEVEL),
+    bad("SCH005", "host-device", {_KUEUE: {"topology": ["topology.kubernetes.io/zone"]}}, _LEVEL),
+    irrelevant("SCH005", "host-device", {_KUEUE: {"topology": "none"}}),
+    good("SCH006", "host-device", {_KUEUE: {"quotas": {"nvidia.com/gpu": "8", "cpu": "512"}}}),
+    bad(
+        "SCH006",
+        "host-device",
+        {_KUEUE: {"quotas": {"nvidia.com/gpu": "7", "nvidia.com/rail_00": "0"}}},
+        f"{_KUEUE}.quotas.nvidia.com/gpu",
+        f"{_KUEUE}.quotas.nvidia.com/rail_00",
+    ),
+    irrelevant("SCH006", "host-device", {_VOLCANO: {}}),
+    good("SCH007", "host-device", {_KUEUE: {}, "cluster.pools[0].labels": {f"label-{n}": "a" for n in range(7)}}),
+    bad(
+        "SCH007",
+        "host-device",
+        {_KUEUE: {}, "cluster.pools[0].labels": {f"label-{n}": "a" for n in range(8)}},
+        _KUEUE,
+    ),
+    bad(
+        "SCH007",
+        "host-device",
+        {
+            _KUEUE: {"quotas": {f"example.com/part-{n}": "1" for n in range(61)}},
+            "cluster.pools[0].taints": [{"key": f"taint-{n}"} for n in range(9)],
+        },
+        _KUEUE,
+        _KUEUE,
+    ),
+    irrelevant("SCH007", "host-device", {"cluster.pools[0].labels": {f"label-{n}": "a" for n in range(9)}}),
 )

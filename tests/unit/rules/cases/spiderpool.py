@@ -59,7 +59,7 @@ CASES = (
         {"name": "tainted", "shape": "server.dgx-h100.8", "nodes": 8},
         {"name": "free", "shape": "server.dgx-h100.8", "nodes": 8, "taints": []},
     ]}),
-    irrelevant("SPI004", "oke-h100", {"fabric.manager": "spiderpool"}),
+    irrelevant("SPI004", "oke-h100-26-4", {"fabric.manager": "spiderpool"}),
     irrelevant("SPI004", "ib-sriov"),
     good("SPI006", "spiderpool-sriov-per-node", {"fabric.rails": [
         {"rail": 0, "network": "gpu"}, {"rail": 1, "network": "gpu-east"},

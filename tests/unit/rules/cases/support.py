@@ -29,8 +29,8 @@ CASES = (
     bad("SUP005", "host-device", {_IPAM: "spiderpool"}, _IPAM),
     bad("SUP005", "host-network", {_IPAM: "nv-ipam"}, _IPAM),
     irrelevant("SUP005", "host-network"),
-    good("SUP006", "oke-h100", {"fabric.manager": "spiderpool"}),
-    bad("SUP006", "oke-h100", {"fabric.manager": "doks", "fabric.model": "host-device"}, "fabric.manager"),
+    good("SUP006", "oke-h100-26-4", {"fabric.manager": "spiderpool"}),
+    bad("SUP006", "oke-h100-26-4", {"fabric.manager": "doks", "fabric.model": "host-device"}, "fabric.manager"),
     bad("SUP006", "host-device", {"fabric.manager": "doks"}, "fabric.manager"),
     good(
         "SUP006",

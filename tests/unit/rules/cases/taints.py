@@ -56,7 +56,7 @@ CASES = (
     ),
     bad("TNT002", "spiderpool-macvlan", {"software.spiderpool.values": {"spiderpoolAgent": {"tolerations": []}}},
         "software.spiderpool.values.spiderpoolAgent.tolerations"),
-    bad("TNT002", "oke-h100",
+    bad("TNT002", "oke-h100-26-4",
         {
             "cluster.pools[0].shape": "BM.GPU.MI300X.8",
             "software.networkOperator.values": {"node-feature-discovery": {"worker": {"tolerations": []}}},

@@ -1,0 +1,53 @@
+"""Mirrors that are none, and prices that nobody can pay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from negative.base import Base
+from negative.mistake import Kind, together, written, written_below
+
+_REGISTRIES, _PRICES, _SIZE = "software.registries", "cluster.prices", "some-size"
+
+
+def _priced(**price: Any) -> dict[str, Any]:
+    return {_SIZE: {"hourly": 20.5, **price}}
+
+
+def _with_a_policy(base: Base) -> bool:
+    return base.manager == "network-operator" and base.model != "host-network"
+
+
+KINDS = (
+    Kind(
+        "the operator's policy cannot name the mirror",
+        "IMG004",
+        written(_REGISTRIES, {"*": "mirror.example:5000"}, {"*": "mirror.example/a_b"}, where=_with_a_policy),
+    ),
+    Kind(
+        "a mirror is no registry",
+        "SPC002",
+        together(
+            written_below(
+                _REGISTRIES,
+                ".*",
+                {"*": "https://mirror.example"},
+                {"*": "mirror"},
+                {"*": "mirror.example/"},
+                {"*": "mirror.example/Upper"},
+                {"*": ""},
+            ),
+            written(_REGISTRIES, "mirror.example", ["mirror.example"]),
+        ),
+    ),
+    Kind(
+        "a price is no price",
+        "SPC002",
+        together(
+            written_below(_PRICES, f".{_SIZE}.hourly", _priced(hourly=0), _priced(hourly=-1), _priced(hourly="20.5")),
+            written_below(_PRICES, f".{_SIZE}.currency", _priced(currency="dollars")),
+            written_below(_PRICES, f".{_SIZE}.asOf", _priced(asOf="last week")),
+            written_below(_PRICES, f".{_SIZE}", _priced(hourlyMost=1)),
+        ),
+    ),
+)

@@ -1,0 +1,150 @@
+"""`python -m fabric images`: every image and chart, by digest where it is known, and what is not known."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from changes import Changes
+from typer.testing import CliRunner, Result
+
+from fabric.catalog import catalog
+from fabric.cli import app
+from fabric.plan import Plan
+from fabric.plan.images import ImageList, image_list
+
+PlanWith = Callable[[Changes], Plan]
+NFD = "registry.k8s.io/nfd/node-feature-discovery:v0.18.3"
+
+
+def listed(plan: Plan) -> ImageList:
+    return image_list(plan, catalog(), {})
+
+
+def references(plan: Plan) -> set[str]:
+    return {image.reference for image in listed(plan).images}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with two stack files, as the current one."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("Pulumi.yaml", "Pulumi.dev.yaml", "Pulumi.doks-mi325x.yaml"):
+        shutil.copy(root / name, tmp_path)
+    return tmp_path
+
+
+def images(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["images", *arguments])
+
+
+def test_every_chart_version_of_every_line_has_its_images() -> None:
+    charts = {(name, chart.version) for line in catalog().releases.values() for name, chart in line.charts.items()}
+
+    assert {(name, version) for name, rows in catalog().chart_images.items() for version in rows} == charts
+
+
+def test_operands_of_both_operators_are_listed_with_who_runs_them(dev_plan: Plan) -> None:
+    users = {image.reference: image.used_by for image in listed(dev_plan).images}
+
+    assert users["nvcr.io/nvidia/k8s/dcgm-exporter:4.5.3-4.8.2-distroless"] == ("chart gpu-operator",)
+    assert users["nvcr.io/nvidia/mellanox/nvidia-k8s-ipam:network-operator-v26.4.1"] == (
+        "NicClusterPolicy nic-cluster-policy",
+    )
+    assert users["nvcr.io/nvidia/mellanox/sriov-cni:network-operator-v26.4.1"] == ("DaemonSet fabric-cni-plugins",)
+
+
+@pytest.mark.parametrize(
+    ("changes", "image"),
+    [
+        ({"software.gpuOperator.driver": True}, "nvcr.io/nvidia/driver:580.126.20"),
+        ({"software.gpuOperator.gdrcopy": True}, "nvcr.io/nvidia/cloud-native/gdrdrv:v2.5.2"),
+        ({"software.schedulers": {"volcano": {}}}, "docker.io/volcanosh/vc-scheduler:v1.15.1"),
+        ({"software.schedulers": {"mpiOperator": {}}}, "docker.io/mpioperator/mpi-operator:0.8.0"),
+        ({"fabric.check": {}, "fabric.vfsPerNic": 2}, "ghcr.io/spidernet-io/rdma-tools:light-v12.5.8"),
+    ],
+)
+def test_what_is_switched_on_is_listed_and_nothing_else(
+    plan_with: PlanWith, dev_plan: Plan, changes: dict[str, Any], image: str
+) -> None:
+    assert image in references(plan_with(changes)) - references(dev_plan)
+
+
+def test_what_is_switched_off_is_not_listed(plan_with: PlanWith, dev_plan: Plan) -> None:
+    without = references(dev_plan) - references(plan_with({"software.gpuOperator.dcgmExporter": False}))
+
+    assert without == {"nvcr.io/nvidia/k8s/dcgm-exporter:4.5.3-4.8.2-distroless"}
+
+
+def test_a_version_of_the_users_own_values_is_the_one_that_is_listed(plan_with: PlanWith) -> None:
+    plan = plan_with({"software.gpuOperator.values": {"toolkit": {"version": "v9"}}})
+
+    assert "nvcr.io/nvidia/k8s/container-toolkit:v9" in references(plan)
+
+
+def test_a_digest_is_said_where_it_is_known_and_is_not_invented_for_other_versions(plan_with: PlanWith) -> None:
+    other = {"software.gpuOperator.values": {"node-feature-discovery": {"image": {"tag": "v9"}}}}
+    known = {image.reference: image.digest for image in listed(plan_with({})).images}
+    unknown = {image.reference: image.digest for image in listed(plan_with(other)).images}
+
+    assert (known[NFD] or "").startswith("sha256:")
+    assert unknown["registry.k8s.io/nfd/node-feature-discovery:v9"] is None
+
+
+def test_a_digest_that_the_user_wrote_is_known(plan_with: PlanWith) -> None:
+    digest = f"sha256:{'0' * 64}"
+    plan = plan_with({"fabric.check": {"image": f"own.example/tools@{digest}"}, "fabric.vfsPerNic": 2})
+
+    assert {image.digest for image in listed(plan).images if image.reference.startswith("own.")} == {digest}
+
+
+def test_a_tag_that_depends_on_the_nodes_says_so(plan_with: PlanWith) -> None:
+    (driver,) = (
+        image
+        for image in listed(plan_with({"software.gpuOperator.driver": True})).images
+        if image.reference.startswith("nvcr.io/nvidia/driver:")
+    )
+
+    assert "operating system" in driver.notes[0]
+
+
+def test_charts_have_exact_versions_and_stand_ins_are_told_apart(dev_plan: Plan) -> None:
+    charts = {chart.name: (chart.version, chart.source, chart.stand_in) for chart in listed(dev_plan).charts}
+
+    assert charts["gpu-operator"] == ("v26.3.3", "https://helm.ngc.nvidia.com/nvidia", True)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_command_lists_images_charts_and_what_is_unknown() -> None:
+    result = images("-s", "doks-mi325x")
+
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "ghcr.io/k8snetworkplumbingwg/multus-cni:v4.3.0-thick\n    digest     unknown" in result.stdout
+    assert "Charts\n\nnone" in result.stdout
+    assert "provider doks: what DigitalOcean runs" in result.stdout
+
+
+def test_the_command_says_where_a_mirror_has_them(folder: Path) -> None:
+    file = folder / "Pulumi.dev.yaml"
+    text = file.read_text(encoding="utf-8")
+    assert text.count("gpu-fabric:software:") == 1
+    mirror = 'gpu-fabric:software:\n    registries: {"*": mirror.example}'
+    file.write_text(text.replace("gpu-fabric:software:", mirror), encoding="utf-8")
+
+    result = images("--json")
+
+    assert result.exit_code == 0
+    found = {row["reference"]: row["pulledAs"] for row in json.loads(result.stdout)["images"]}
+    assert found[NFD] == "mirror.example/nfd/node-feature-discovery:v0.18.3"
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_stack_that_is_not_there_is_refused() -> None:
+    result = images("-s", "nowhere")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "nowhere" in result.stderr

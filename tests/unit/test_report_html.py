@@ -1,0 +1,209 @@
+"""The HTML report as a page: what is drawn and said in it, that it needs nothing else, and that text stays text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from ipaddress import ip_address
+from typing import Any
+
+import pytest
+from committed_stacks import stack_names
+from planned_fabrics import example, plan_of
+from report_page import Element, page_of
+
+from fabric.plan import Plan
+from fabric.report_html import html_report
+
+HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\'"&`${1}`'
+
+
+def nodes(count: int) -> dict[str, Any]:
+    return {"cluster.pools[0].nodes": count}
+
+
+@pytest.fixture(scope="module")
+def dev() -> Element:
+    return page_of(html_report(plan_of("dev")))
+
+
+@pytest.fixture(scope="module")
+def large() -> tuple[Plan, str]:
+    plan = plan_of("dev", nodes(2048))
+    return plan, html_report(plan)
+
+
+def hints(page: Element, kind: str) -> list[str]:
+    return [part.all("title")[0].text for part in page.one("fabric-drawing").all("g", kind)]
+
+
+def test_every_rail_has_a_leaf_with_its_subnet(dev: Element) -> None:
+    subnets = [str(pool.subnet) for pool in plan_of("dev").addresses.pools]
+    leaves = dev.one("fabric-drawing").all("g", "leaf")
+    assert [leaf.all("text")[1].text for leaf in leaves] == subnets
+
+
+def test_every_nic_tells_its_own_address_when_pointed_at(dev: Element) -> None:
+    addresses = plan_of("dev").addresses
+    said = [re.findall(r"^address (\S+)$", hint, re.MULTILINE) for hint in hints(dev, "nic")]
+    assert said == [[str(addresses.nic_address(node, rail))] for node in range(3) for rail in range(16)]
+
+
+def test_a_gpu_stands_beside_the_rails_that_share_its_switch(dev: Element) -> None:
+    assert "shares a PCI switch with rails 4 to 5" in hints(dev, "gpu")[2]
+
+
+def test_the_addresses_of_drawn_nodes_are_in_a_table_too(dev: Element) -> None:
+    cells = {cell.text for cell in dev.one("fabric").all("td")}
+    assert {"192.168.0.1", "192.168.240.3"} <= cells
+
+
+def test_nodes_of_two_kinds_show_their_own_nics() -> None:
+    drawn = page_of(html_report(example("node-kinds"))).one("fabric-drawing").all("g", "node")
+    first, last = ({nic.all("text")[0].text for nic in node.all("g", "nic")} for node in (drawn[0], drawn[-1]))
+    assert first != last
+
+
+def test_rails_without_planned_addresses_are_drawn_with_their_networks() -> None:
+    page = page_of(html_report(plan_of("doks-b300")))
+    assert "roce-net-fabric15" in page.one("fabric-drawing").text
+    assert "None planned: the provider gives the NICs theirs." in page.one("addresses").text
+
+
+@pytest.mark.parametrize(
+    ("stack", "changes"), [("dev", nodes(3)), ("large-per-node", None), ("sriov-whereabouts", None)]
+)
+def test_a_pools_bar_counts_every_address_of_its_range(stack: str, changes: dict[str, Any] | None) -> None:
+    plan = plan_of(stack, changes)
+    rows = page_of(html_report(plan)).one("address-map").all("g", "pool")
+    assert len(rows) == len(plan.addresses.pools)
+    for row, pool in zip(rows, plan.addresses.pools, strict=True):
+        counts = [int(number) for number in re.findall(r"(\d+) (?:used|kept|reserved|free)", row.all("text")[-1].text)]
+        assert sum(counts) == pool.space.num_addresses
+
+
+def test_bars_stay_within_their_range_and_show_even_a_single_address(dev: Element) -> None:
+    for row in dev.one("address-map").all("g", "pool"):
+        whole, *parts = (
+            (float(bar.attributes["x"]), float(bar.attributes["width"]), bar.attributes["class"])
+            for bar in row.all("rect")
+        )
+        assert {kind for _, _, kind in parts} == {"used", "reserved"}
+        for left, width, _ in parts:
+            assert width >= 1.5
+            assert whole[0] <= left <= left + width <= whole[0] + whole[1] + 0.01
+
+
+def test_spare_nodes_addresses_are_told_apart() -> None:
+    page = page_of(html_report(plan_of("dev", {"fabric.addressing.spareNodes": 500})))
+    row = page.one("address-map").all("g", "pool")[0]
+    assert "3 used, 500 kept" in " ".join(row.text.split())
+    assert row.all("rect", "kept")
+
+
+def test_every_finding_comes_with_its_remedy() -> None:
+    plan = plan_of("oke-h100")
+    text = page_of(html_report(plan)).one("findings").text.replace("`", "")
+    assert plan.findings
+    for entry in plan.findings:
+        assert entry.id in text
+        assert entry.remedy.replace("`", "") in text
+
+
+def test_versions_of_charts_and_of_named_images_are_there(dev: Element) -> None:
+    text = dev.one("versions").text
+    assert "v26.3.3" in text
+    assert "nvcr.io/nvidia/mellanox/rdma-cni:network-operator-v26.4.1" in text
+
+
+def test_the_contract_on_the_page_is_the_stacks_output(dev: Element) -> None:
+    (shown,) = (block.text for block in dev.one("contract").all("pre"))
+    assert json.loads(shown) == plan_of("dev").workload.model_dump(mode="json", by_alias=True)
+
+
+@pytest.mark.parametrize("stack", stack_names())
+def test_every_committed_stack_has_a_whole_page_that_refers_to_nothing_outside(stack: str) -> None:
+    text = html_report(plan_of(stack))
+    page = page_of(text)
+    links = [
+        element.attributes[name] for element in page.all("") for name in ("href", "src") if name in element.attributes
+    ]
+    assert [link for link in links if not link.startswith("#")] == ["data:,"]
+    assert not re.search(r"@import|url\((?!#)", text)
+    names = [part.attributes["id"] for part in page.all("") if "id" in part.attributes]
+    assert len(names) == len(set(names))
+
+
+def test_the_same_stack_gives_the_same_bytes(large: tuple[Plan, str]) -> None:
+    assert html_report(plan_of("dev", nodes(2048))) == large[1]
+
+
+def test_two_thousand_nodes_fit_into_a_small_page(large: tuple[Plan, str]) -> None:
+    assert len(large[1].encode()) < 5_000_000
+
+
+def test_of_many_nodes_the_ends_are_drawn_and_the_others_counted(large: tuple[Plan, str]) -> None:
+    drawing = page_of(large[1]).one("fabric-drawing")
+    assert [node.all("text")[0].text for node in drawing.all("g", "node")][::5] == ["gpu 0", "gpu 2047"]
+    assert "… 2,042" in drawing.text
+
+
+def told(runs: list[list[Any]], node: int) -> str | None:
+    """An address as the page's script finds it."""
+    for first, count, start, step in runs:
+        if first <= node < first + count:
+            return str(ip_address(int(start) + int(step) * (node - first)))
+    return None
+
+
+@pytest.mark.parametrize(
+    "planned",
+    [
+        lambda: plan_of("dev", nodes(2048)),
+        lambda: plan_of("sriov-per-node", nodes(12)),
+        lambda: plan_of("sriov-whereabouts", nodes(30)),
+        lambda: example("spiderpool-sriov"),
+    ],
+    ids=["blocks", "prefixes", "around-excluded-ones", "few"],
+)
+def test_the_field_of_nodes_has_every_nics_address(planned: Callable[[], Plan]) -> None:
+    plan = planned()
+    page = page_of(html_report(plan))
+    found = [part for part in page.all("script") if part.attributes.get("id") == "field-data"]
+    if plan.addresses.proof.nodes <= 8:
+        assert not found
+        return
+    rails = json.loads(found[0].text)["rails"]
+    for rail, entry in enumerate(rails):
+        for node in range(plan.addresses.proof.nodes):
+            planned_address = plan.addresses.nic_address(node, rail)
+            assert told(entry["runs"], node) == (None if planned_address is None else str(planned_address))
+
+
+def hostile(plan: Plan) -> Plan:
+    """The plan with names that no stack file may have: nothing but this page keeps them from becoming markup."""
+    pool = plan.cluster.pools[0].model_copy(update={"name": HOSTILE, "shape": HOSTILE})
+    rails = tuple(rail.model_copy(update={"network": HOSTILE, "rdma_device": HOSTILE}) for rail in plan.rails)
+    finding = plan.findings[0].model_copy(update={"path": HOSTILE, "message": HOSTILE, "remedy": HOSTILE})
+    names = tuple(f"{HOSTILE}{node}" for node in range(plan.addresses.proof.nodes))
+    return plan.model_copy(
+        update={
+            "stack": HOSTILE,
+            "cluster": plan.cluster.model_copy(update={"pools": (pool,)}),
+            "rails": rails,
+            "findings": (finding,),
+            "addresses": plan.addresses.model_copy(update={"node_names": names}),
+            "workload": plan.workload.model_copy(update={"stack": HOSTILE, "advice": (HOSTILE,)}),
+        }
+    )
+
+
+@pytest.mark.parametrize("count", [3, 20])
+def test_nothing_a_user_wrote_becomes_markup(count: int) -> None:
+    plan = plan_of("dev", nodes(count))
+    tame, page = (page_of(html_report(entry)) for entry in (plan, hostile(plan)))
+    assert [part.tag for part in page.all("script")] == [part.tag for part in tame.all("script")]
+    assert not page.all("img")
+    assert not [name for part in page.all("") for name in part.attributes if name.startswith("on")]
+    assert HOSTILE in page.one("findings").text

@@ -1,0 +1,65 @@
+"""The Markdown report: whole tables, findings with remedies, and text that stays text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from committed_stacks import stack_names
+from planned_fabrics import plan_of
+
+from fabric.plan import Plan
+from fabric.report_markdown import markdown_report
+
+
+def rows(text: str) -> list[list[str]]:
+    """The cells of every line of a table; an escaped bar parts none."""
+    return [re.split(r"(?<!\\)\|", line)[1:-1] for line in text.splitlines() if line.startswith("|")]
+
+
+@pytest.mark.parametrize("stack", stack_names())
+def test_every_row_has_as_many_cells_as_its_head(stack: str) -> None:
+    tables = [rows(part) for part in markdown_report(plan_of(stack)).split("\n\n") if part.startswith("|")]
+    assert len(tables) > 3
+    for table in tables:
+        assert {len(row) for row in table} == {len(table[0])}
+
+
+def test_findings_come_with_their_remedies() -> None:
+    plan = plan_of("oke-h100")
+    text = markdown_report(plan).replace("\\", "")
+    assert plan.findings
+    for entry in plan.findings:
+        assert entry.remedy in text
+
+
+def test_a_rail_is_a_row_with_its_subnet() -> None:
+    subnets = {cells[-1].strip() for cells in rows(markdown_report(plan_of("dev")))}
+    assert "192.168.240.0/20" in subnets
+
+
+def test_the_contract_is_the_stacks_output() -> None:
+    plan = plan_of("dev")
+    (shown,) = re.findall(r"````json\n(.*?)\n````", markdown_report(plan), re.DOTALL)
+    assert json.loads(shown) == plan.workload.model_dump(mode="json", by_alias=True)
+
+
+def hostile(plan: Plan, text: str) -> Plan:
+    finding = plan.findings[0].model_copy(update={"message": text})
+    return plan.model_copy(update={"findings": (finding,)})
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("a | b", r"a \| b"),
+        ("<img src=x>", r"&lt;img src=x\>"),
+        ("[here](http://x)", r"\[here\](http://x)"),
+        ("two\nlines", "two lines"),
+        ("a\\|b", r"a\\\|b"),
+        ("`code`", r"\`code\`"),
+    ],
+)
+def test_nothing_a_user_wrote_becomes_markup(written: str, shown: str) -> None:
+    assert f"| {shown} |" in markdown_report(hostile(plan_of("dev"), written))
