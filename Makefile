@@ -15,7 +15,7 @@ help: ## show the targets
 
 setup: $(READY) ## make the virtual environment
 
-$(READY): requirements.txt requirements-dev.txt
+$(READY): requirements.txt requirements-dev.txt policy/requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
 	@echo "installing Python packages into $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
@@ -52,7 +52,7 @@ test: setup lint ## run every tier, and say what was skipped and why
 	@$(PY) -m pytest -n 2 --dist loadfile tests
 
 test-fast: setup ## run the tiers that need only Python
-	@$(PY) -m pytest -n 2 tests/unit tests/components
+	@$(PY) -m pytest -n 2 -m "not slow" tests/unit tests/components tests/policy
 
 lint: setup ## check style and types
 	@$(VENV)/bin/ruff check .
@@ -65,6 +65,7 @@ docs: setup ## write the generated pages anew
 	@$(PY) -m fabric reference configuration > docs/configuration.md
 	@$(PY) -m fabric reference rules > docs/rules.md
 	@$(PY) -m fabric reference support > docs/support.md
+	@$(PY) -m fabric reference nccl > docs/nccl-settings.md
 
 bench: setup ## measure the budgets, as ratios within one run
 	@$(PY) -m sandbox build core helm

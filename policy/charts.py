@@ -1,0 +1,156 @@
+"""What charts come, from where, and how they are installed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from pulumi_policy import PolicyResource, ResourceValidationArgs
+from pydantic import Field
+
+from fabric.model import FrozenModel
+from policy.definition import HIGH, NoSettings, Violation, Words, resource_policy, stack_policy
+from policy.reading import at, is_one_of, kind_of, of_kind
+
+_RELEASE = ("kubernetes:helm.sh/v3:Release",)
+_EXACT = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
+
+
+@resource_policy(
+    "exact-chart-versions",
+    Words(
+        "A chart is of one exact version.",
+        "With a range, every preview may install something that nobody tested with the rest.",
+        "write the version in full.",
+        "the Kubernetes provider resolves a range at each preview",
+    ),
+    of=_RELEASE,
+    settings=NoSettings,
+    severity=HIGH,
+)
+def exact_chart_versions(release: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
+    version = release.props.get("version")
+    if not _EXACT.fullmatch(version or ""):
+        yield f"version {version or 'none'} is not exact"
+
+
+class ReleaseOptions(FrozenModel):
+    """How long a release may take, and how much of its past is kept."""
+
+    least_timeout: int = Field(default=300, ge=1, description="least time limit, in seconds")
+    most_history: int = Field(default=10, ge=1, description="most revisions that Helm keeps")
+
+
+@resource_policy(
+    "release-options",
+    Words(
+        "A release has a name, a namespace of the stack, a time limit and a bounded history, and resets its values.",
+        "Helm's own choices are a random name, an unlabelled namespace, five minutes, every revision with its values"
+        " for ever, and old values that stay when new ones are empty.",
+        "set name, namespace, timeout, maxHistory and resetValues, and leave createNamespace off.",
+        "the Kubernetes provider's source",
+    ),
+    of=_RELEASE,
+    settings=ReleaseOptions,
+)
+def release_options(release: ResourceValidationArgs, settings: ReleaseOptions) -> Iterator[str]:
+    props = release.props
+    for key in ("name", "namespace"):
+        if not props.get(key):
+            yield f"has no {key}"
+    if (props.get("timeout") or 0) < settings.least_timeout:
+        yield f"has a time limit under {settings.least_timeout} seconds, or none"
+    if not 0 < (props.get("maxHistory") or 0) <= settings.most_history:
+        yield f"keeps more than {settings.most_history} revisions, or all"
+    if not props.get("resetValues"):
+        yield "keeps old values when new ones are empty"
+    if props.get("createNamespace"):
+        yield "makes its namespace itself, without labels"
+
+
+class ChartSources(FrozenModel):
+    """Where charts may come from."""
+
+    sources: tuple[str, ...] = Field(
+        default=(
+            "https://helm.ngc.nvidia.com/nvidia",
+            "https://spidernet-io.github.io/spiderpool",
+            "https://volcano-sh.github.io/helm-charts",
+            "oci://registry.k8s.io/*",
+            "oci://ghcr.io/k8snetworkplumbingwg/*",
+            "./*",
+        ),
+        description="repositories, full names of charts at registries, or folders, as patterns",
+    )
+
+
+@resource_policy(
+    "chart-sources",
+    Words(
+        "Charts come from named repositories.",
+        "A chart is code that runs as the cluster's administrator.",
+        "use a repository of the list, or add a mirror to it.",
+        "supply chain; the list is what the release lines use",
+    ),
+    of=_RELEASE,
+    settings=ChartSources,
+    severity=HIGH,
+)
+def chart_sources(release: ResourceValidationArgs, settings: ChartSources) -> Iterator[str]:
+    source = at(release.props, "repositoryOpts", "repo") or release.props.get("chart") or "none"
+    if not is_one_of(source, settings.sources):
+        yield f"comes from {source}, which is not on the list"
+
+
+@stack_policy(
+    "one-release-a-name",
+    Words(
+        "No two releases share a name in a namespace, and no chart is installed twice.",
+        "Two releases of one name take each other's place; two of one chart fight over its cluster-wide objects.",
+        "keep one of them.",
+        "Helm's documentation; both NVIDIA operators bring Node Feature Discovery",
+    ),
+    settings=NoSettings,
+    severity=HIGH,
+)
+def one_release_a_name(resources: list[PolicyResource], _settings: NoSettings) -> Iterator[Violation]:
+    seen: set[tuple[str, str]] = set()
+    for release in of_kind(resources, "Release"):
+        if "chart" not in release.props:
+            continue  # a preview of a cluster that is still to come shows nothing of it
+        chart = str(release.props["chart"]).rpartition("/")[2]
+        placed = f"{release.props.get('namespace')}/{release.props.get('name')}"
+        for key in (("release", placed), ("chart", chart)):
+            if key in seen:
+                yield Violation(f"the {key[0]} {key[1]} is there already", release.urn)
+            seen.add(key)
+
+
+class PluginOwners(FrozenModel):
+    """Names of the charts that bring a device plug-in for GPUs."""
+
+    charts: tuple[str, ...] = Field(default=("gpu-operator", "nvidia-device-plugin"), description="names of charts")
+
+
+@stack_policy(
+    "one-owner-of-gpus",
+    Words(
+        "One device plug-in advertises the GPUs.",
+        "DOKS has its own, switched on by default; with an operator's beside it, a GPU is given away twice.",
+        "switch nvidiaGpuDevicePlugin off, or the operator's devicePlugin.",
+        "DigitalOcean's documentation of GPU nodes",
+    ),
+    settings=PluginOwners,
+    severity=HIGH,
+)
+def one_owner_of_gpus(resources: list[PolicyResource], settings: PluginOwners) -> Iterator[Violation]:
+    managed = [
+        resource
+        for resource in resources
+        if kind_of(resource.resource_type) == "KubernetesCluster"
+        and at(resource.props, "nvidiaGpuDevicePlugin", "enabled")
+    ]
+    for release in of_kind(resources, "Release") if managed else ():
+        chart = str(release.props.get("chart")).rpartition("/")[2]
+        if chart in settings.charts and at(release.props, "values", "devicePlugin", "enabled") is not False:
+            yield Violation("brings a device plug-in for GPUs, and so does DOKS", release.urn)

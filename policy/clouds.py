@@ -1,0 +1,235 @@
+"""What a cloud is asked for: where, which machines, how many, with which marks, and how they are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from pulumi_policy import PolicyResource, ResourceValidationArgs
+from pydantic import Field
+
+from fabric.model import FrozenModel
+from policy.definition import ADVISORY, HIGH, LOW, NoSettings, Violation, Words, is_of, resource_policy, stack_policy
+from policy.reading import at, is_one_of, kind_of, many
+
+_CLOUD = ("digitalocean:*", "oci:*")
+_POOLS = (
+    "digitalocean:*:KubernetesNodePool",
+    "digitalocean:*:KubernetesCluster",
+    "oci:ContainerEngine/*:NodePool",
+    "oci:Core/*:ClusterNetwork",
+    "oci:Core/*:InstancePool",
+)
+_KEPT = ("digitalocean:*:KubernetesCluster", "oci:ContainerEngine/*:Cluster", "oci:Core/*:ComputeCluster", *_POOLS)
+# Exact versions as the two clouds write them.
+_EXACT = re.compile(r"v?\d+\.\d+\.\d+(-do\.\d+)?")
+
+
+class Regions(FrozenModel):
+    """Where a stack may be."""
+
+    regions: tuple[str, ...] = Field(default=(), description="names of regions, or patterns; none written: every one")
+
+
+@resource_policy(
+    "allowed-regions",
+    Words(
+        "Cloud resources are made in allowed regions only.",
+        "Data and contracts are bound to regions, and a pool in the wrong one costs the same.",
+        "change the stack's region, or the policy's regions.",
+        "contracted GPU sizes are sold per region (DigitalOcean's and Oracle's documentation)",
+    ),
+    of=(*_CLOUD, "pulumi:providers:oci"),
+    settings=Regions,
+    severity=HIGH,
+)
+def allowed_regions(resource: ResourceValidationArgs, settings: Regions) -> Iterator[str]:
+    region = resource.props.get("region")
+    if settings.regions and isinstance(region, str) and not is_one_of(region, settings.regions):
+        yield f"region {region} is none of {', '.join(settings.regions)}"
+
+
+class MachineTypes(FrozenModel):
+    """Which machines a stack may have."""
+
+    types: tuple[str, ...] = Field(default=(), description="sizes or shapes, or patterns; none written: every one")
+
+
+@resource_policy(
+    "allowed-machine-types",
+    Words(
+        "Machines are of allowed types only.",
+        "A GPU machine costs tens of dollars an hour, and its type decides it.",
+        "change the pool's shape, or the policy's types.",
+        "a cost guard; prices are per machine type in both clouds",
+    ),
+    of=(*_POOLS, "oci:Core/*:Instance", "oci:Core/*:InstanceConfiguration"),
+    settings=MachineTypes,
+)
+def allowed_machine_types(resource: ResourceValidationArgs, settings: MachineTypes) -> Iterator[str]:
+    props = resource.props
+    launched = at(props, "instanceDetails", "launchDetails", "shape")
+    written = (props.get("size"), props.get("nodeShape"), props.get("shape"), at(props, "nodePool", "size"), launched)
+    for name in filter(None, written):
+        if settings.types and not is_one_of(name, settings.types):
+            yield f"{name} is none of {', '.join(settings.types)}"
+
+
+class NodeCounts(FrozenModel):
+    """How many machines a stack may have."""
+
+    per_pool: int = Field(default=64, ge=1, description="most nodes of one pool, what it may grow to included")
+    in_stack: int = Field(default=256, ge=1, description="most nodes of all pools of a stack together")
+
+
+@stack_policy(
+    "node-counts",
+    Words(
+        "Pools stay under a number of nodes.",
+        "One digit too many in a stack file orders machines for a year's budget.",
+        "lower the pool's nodes, or raise the policy's numbers on purpose.",
+        "a cost guard",
+    ),
+    settings=NodeCounts,
+    severity=HIGH,
+)
+def node_counts(resources: list[PolicyResource], settings: NodeCounts) -> Iterator[Violation]:
+    pools = [(pool, _most_nodes(pool.props)) for pool in resources if is_of(pool.resource_type, _POOLS)]
+    for pool, nodes in pools:
+        if nodes > settings.per_pool:
+            yield Violation(f"up to {nodes} nodes, more than {settings.per_pool}", pool.urn)
+    total = sum(nodes for _, nodes in pools)
+    if total > settings.in_stack:
+        yield Violation(f"the stack has up to {total} nodes, more than {settings.in_stack}", pools[0][0].urn)
+
+
+def _most_nodes(props: Mapping[str, Any]) -> int:
+    """How many nodes a pool has, or may have if it grows by itself."""
+    own = at(props, "nodePool") or props
+    inner = sum(int(pool.get("size") or 0) for pool in many(props.get("instancePools")))
+    sizes = (own.get("nodeCount"), own.get("maxNodes"), at(props, "nodeConfigDetails", "size"), inner)
+    size = props.get("size")
+    numbers = [*sizes, None if isinstance(size, str) else size]
+    return max(int(number or 0) for number in numbers)
+
+
+class Tags(FrozenModel):
+    """Marks that a cloud resource must carry."""
+
+    tags: tuple[str, ...] = Field(
+        default=(), description="DigitalOcean: tags, or what stands before their colon; Oracle: keys of free-form tags"
+    )
+    kinds: tuple[str, ...] = Field(
+        default=("KubernetesCluster", "KubernetesNodePool", "Cluster", "NodePool", "ClusterNetwork", "ComputeCluster"),
+        description="kinds of resources that must carry them",
+    )
+
+
+@resource_policy(
+    "required-tags",
+    Words(
+        "Clusters and pools carry the tags that the owner asks for.",
+        "Bills and clean-ups go by tags; a pool without an owner's name stays up, unnoticed.",
+        "add the tags to the cluster and its pools.",
+        "a cost guard",
+    ),
+    of=_CLOUD,
+    settings=Tags,
+    severity=LOW,
+)
+def required_tags(resource: ResourceValidationArgs, settings: Tags) -> Iterator[str]:
+    if kind_of(resource.resource_type) in settings.kinds:
+        free_form = at(resource.props, "freeformTags") or {}
+        carried = {*(tag.partition(":")[0] for tag in many(resource.props.get("tags"))), *free_form}
+        if missing := [tag for tag in settings.tags if tag not in carried]:
+            yield f"has no tag {', '.join(missing)}"
+
+
+@resource_policy(
+    "exact-kubernetes-version",
+    Words(
+        "A cluster names the exact version of Kubernetes.",
+        "With `latest` or a prefix, the same stack makes another cluster next month, untested with its operators.",
+        "write the version in full.",
+        "DigitalOcean's provider: a prefix is resolved when the cluster is made",
+    ),
+    of=("digitalocean:*:KubernetesCluster", "oci:ContainerEngine/*:Cluster", "oci:ContainerEngine/*:NodePool"),
+    settings=NoSettings,
+)
+def exact_kubernetes_version(cluster: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
+    version = cluster.props.get("version") or cluster.props.get("kubernetesVersion")
+    if not _EXACT.fullmatch(version or ""):
+        yield f"version {version or 'none'} is not exact"
+
+
+@resource_policy(
+    "no-upgrade-by-itself",
+    Words(
+        "A cluster is not upgraded without a change of the stack.",
+        "An upgrade replaces GPU nodes, with the jobs on them, in a window that nobody chose for it.",
+        "switch autoUpgrade off, and change the version in the stack file.",
+        "DigitalOcean's documentation of automatic upgrades",
+    ),
+    of=("digitalocean:*:KubernetesCluster",),
+    settings=NoSettings,
+)
+def no_upgrade_by_itself(cluster: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
+    if cluster.props.get("autoUpgrade"):
+        yield "is upgraded by itself"
+
+
+class Timeouts(FrozenModel):
+    """How long the engine waits at least."""
+
+    least_minutes: int = Field(default=60, ge=1, description="least time limit of creating a cluster or a pool")
+
+
+@resource_policy(
+    "time-for-bare-metal",
+    Words(
+        "Creating clusters and pools has a time limit that bare metal keeps.",
+        "A GPU machine takes longer than the providers' own limits; the engine gives up, and the machine stays.",
+        "set custom timeouts on the cluster and its pools.",
+        "the providers' default timeouts, and Oracle's times for bare metal",
+    ),
+    of=("digitalocean:*:Kubernetes*", "oci:ContainerEngine/*:*", "oci:Core/*:ClusterNetwork"),
+    settings=Timeouts,
+    level=ADVISORY,
+    severity=LOW,
+)
+def time_for_bare_metal(resource: ResourceValidationArgs, settings: Timeouts) -> Iterator[str]:
+    minutes = resource.opts.custom_timeouts.create_seconds / 60
+    if is_of(resource.resource_type, _KEPT) and minutes < settings.least_minutes:
+        yield f"creating it may take {minutes:g} minutes, fewer than {settings.least_minutes}"
+
+
+class Protection(FrozenModel):
+    """Which stacks must be protected."""
+
+    stacks: tuple[str, ...] = Field(
+        default=("prod", "prod-*", "*-prod", "production", "*-production"),
+        description="names of stacks, or patterns, whose clusters and pools must be protected",
+    )
+
+
+@stack_policy(
+    "protected-clusters",
+    Words(
+        "The cluster and the pools of a production stack are protected, and no stack is protected in part.",
+        "Some changes of a stack file replace the cluster or a contracted pool, and hours of training are lost.",
+        "write `protect: true` into the stack's cluster section.",
+        "the providers' lists of properties that force a replacement",
+    ),
+    settings=Protection,
+    severity=HIGH,
+)
+def protected_clusters(resources: list[PolicyResource], settings: Protection) -> Iterable[Violation]:
+    kept = [resource for resource in resources if is_of(resource.resource_type, _KEPT)]
+    asked = any(
+        is_one_of(resource.urn.split("::")[0].removeprefix("urn:pulumi:"), settings.stacks) for resource in kept
+    )
+    if asked or any(resource.opts.protect for resource in kept):
+        why = "in a production stack" if asked else "though others of the stack are"
+        return [Violation(f"is not protected, {why}", r.urn) for r in kept if not r.opts.protect]
+    return []

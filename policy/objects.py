@@ -1,0 +1,191 @@
+"""Objects of the cluster: what is waited for, what a namespace admits, and files that pods read."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+from pulumi_policy import PolicyResource, ResourceValidationArgs
+from pydantic import Field
+
+from fabric.model import FrozenModel
+from policy.definition import ADVISORY, HIGH, LOW, Violation, Words, resource_policy, stack_policy
+from policy.reading import NETWORKS, at, is_one_of, kind_of, of_kind
+
+
+class HashedFiles(FrozenModel):
+    """Which files must be named by their content."""
+
+    maps: tuple[str, ...] = Field(default=("nccl-*",), description="names of ConfigMaps, or patterns")
+
+
+@resource_policy(
+    "files-by-content",
+    Words(
+        "The files that NCCL reads are immutable, under a name that ends in the hash of their content.",
+        "A topology file that changes below running pods leaves nodes with two of them, and NCCL's ranks disagree.",
+        "make the ConfigMap immutable, and let the program name it.",
+        "Kubernetes' documentation of immutable ConfigMaps",
+    ),
+    of=("kubernetes:core/v1:ConfigMap",),
+    settings=HashedFiles,
+)
+def files_by_content(config_map: ResourceValidationArgs, settings: HashedFiles) -> Iterator[str]:
+    name = at(config_map.props, "metadata", "name") or ""
+    if is_one_of(name, settings.maps):
+        if not config_map.props.get("immutable"):
+            yield "can be changed in place"
+        hashes = {
+            hashlib.sha256(str(text).encode()).hexdigest() for text in (at(config_map.props, "data") or {}).values()
+        }
+        if not any(text.startswith(name.rpartition("-")[2]) for text in hashes):
+            yield f"{name} does not end in the hash of its content"
+
+
+class Waiting(FrozenModel):
+    """Which objects must be waited for, and how long."""
+
+    kinds: tuple[str, ...] = Field(
+        default=(
+            "NicClusterPolicy",
+            "NicNodePolicy",
+            "ClusterPolicyPatch",
+            "NicClusterPolicyPatch",
+            "DaemonSetPatch",
+            "CustomResourceDefinition",
+            "ClusterQueue",
+        ),
+        description="kinds that later resources rely on",
+    )
+    most_seconds: int = Field(default=3600, ge=1, description="longest time limit")
+
+
+@resource_policy(
+    "gates-wait",
+    Words(
+        "An object that later ones rely on is waited for, with a time limit.",
+        "A custom resource counts as made at once; networks would come before the plug-ins that they need.",
+        "annotate it with pulumi.com/waitFor and pulumi.com/timeoutSeconds.",
+        "the Kubernetes provider's documentation of waiting",
+    ),
+    of=("kubernetes:*",),
+    settings=Waiting,
+)
+def gates_wait(resource: ResourceValidationArgs, settings: Waiting) -> Iterator[str]:
+    if kind_of(resource.resource_type) not in settings.kinds:
+        return
+    annotations = at(resource.props, "metadata", "annotations") or {}
+    if not annotations.get("pulumi.com/waitFor"):
+        yield "is not waited for"
+    written = str(annotations.get("pulumi.com/timeoutSeconds"))
+    if not written.isdecimal() or not 0 < int(written) <= settings.most_seconds:
+        yield f"has no time limit of up to {settings.most_seconds} seconds"
+
+
+_LEVEL = "pod-security.kubernetes.io/enforce"
+
+
+class Labels(FrozenModel):
+    """Which namespaces need no label."""
+
+    unlabelled: tuple[str, ...] = Field(
+        default=("kueue-system", "jobset-system", "mpi-operator", "volcano-system"),
+        description="namespaces, or patterns, that go by the cluster's own default",
+    )
+
+
+@resource_policy(
+    "pod-security-labels",
+    Words(
+        "A namespace says which pods it admits.",
+        "Without the label, a cluster's default decides: it refuses the operators' pods, or admits everybody's.",
+        "label the namespace with pod-security.kubernetes.io/enforce.",
+        "Kubernetes' Pod Security Admission",
+    ),
+    of=("kubernetes:core/v1:Namespace",),
+    settings=Labels,
+    severity=HIGH,
+)
+def pod_security_labels(namespace: ResourceValidationArgs, settings: Labels) -> Iterator[str]:
+    name = at(namespace.props, "metadata", "name") or namespace.name
+    level = at(namespace.props, "metadata", "labels", _LEVEL)
+    if level is None and not is_one_of(name, settings.unlabelled):
+        yield f"{name} says not which pods it admits"
+    elif level not in (None, "privileged", "baseline", "restricted"):
+        yield f"{level} is no level of pod security"
+
+
+class PrivilegedNamespaces(FrozenModel):
+    """Which namespaces may be privileged."""
+
+    privileged: tuple[str, ...] = Field(
+        default=("gpu-operator", "network-operator", "nvidia-network-operator", "spiderpool", "whereabouts"),
+        description="namespaces, or patterns, whose pods may be privileged, beside those that networks are offered in",
+    )
+
+
+@stack_policy(
+    "privileged-namespaces",
+    Words(
+        "Privileged pods are admitted only where operators, or jobs of the fabric, need them.",
+        "Whoever may make pods in such a namespace is root on the GPU nodes.",
+        "label the namespace `baseline` or `restricted`, or add it to the policy.",
+        "Kubernetes' Pod Security Standards",
+    ),
+    settings=PrivilegedNamespaces,
+    severity=HIGH,
+)
+def privileged_namespaces(resources: list[PolicyResource], settings: PrivilegedNamespaces) -> Iterator[Violation]:
+    offered = {
+        at(network.props, "spec", "networkNamespace") or at(network.props, "metadata", "namespace")
+        for network in of_kind(resources, *NETWORKS)
+    }
+    for namespace in of_kind(resources, "Namespace"):
+        name = at(namespace.props, "metadata", "name") or namespace.name
+        admits = at(namespace.props, "metadata", "labels", _LEVEL)
+        if admits == "privileged" and name not in offered and not is_one_of(name, settings.privileged):
+            yield Violation(f"{name} admits privileged pods", namespace.urn)
+
+
+class Kinds(FrozenModel):
+    """What kinds of objects a stack may have."""
+
+    kinds: tuple[str, ...] = Field(
+        default=(
+            "core/*",
+            "apps/*",
+            "batch/*",
+            "helm.sh/Release",
+            "apiextensions.k8s.io/CustomResourceDefinition",
+            "rbac.authorization.k8s.io/*",
+            "k8s.cni.cncf.io/NetworkAttachmentDefinition",
+            *(f"kueue.x-k8s.io/{kind}" for kind in ("ClusterQueue", "LocalQueue", "ResourceFlavor", "Topology")),
+            *(f"mellanox.com/{kind}" for kind in ("NicClusterPolicy", "NicNodePolicy")),
+            *(f"nv-ipam.nvidia.com/{kind}" for kind in ("IPPool", "CIDRPool")),
+            "nvidia.com/ClusterPolicy",
+            *(f"spiderpool.spidernet.io/Spider{kind}" for kind in ("IPPool", "MultusConfig", "ReservedIP")),
+            *(f"sriovnetwork.openshift.io/SriovNetwork{kind}" for kind in ("", "NodePolicy", "PoolConfig")),
+            "sriovnetwork.openshift.io/SriovIBNetwork",
+        ),
+        description="group of the API/kind, or patterns; a patch counts as the kind that it patches",
+    )
+
+
+@resource_policy(
+    "known-kinds",
+    Words(
+        "Objects are of known kinds.",
+        "An object of a kind that nothing in the cluster serves waits for ever; a misspelt one does nothing.",
+        "write group and kind right, or add them to the policy.",
+        "the definitions that the release lines bring",
+    ),
+    of=("kubernetes:*",),
+    settings=Kinds,
+    level=ADVISORY,
+    severity=LOW,
+)
+def known_kinds(resource: ResourceValidationArgs, settings: Kinds) -> Iterator[str]:
+    _, group, kind = resource.resource_type.split(":")
+    name = f"{group.partition('/')[0]}/{kind.removesuffix('Patch')}"
+    if not is_one_of(name, settings.kinds):
+        yield f"{name} is not on the list"

@@ -1,0 +1,214 @@
+"""What pods run, what they may, and what they ask for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pulumi_policy import ResourceValidationArgs
+from pydantic import Field
+
+from fabric.model import FrozenModel
+from policy.definition import CRITICAL, HIGH, MEDIUM, NoSettings, Words, resource_policy
+from policy.reading import WORKLOADS, at, containers, is_one_of, kind_of, mappings, object_name, pod_spec
+
+_WITH_IMAGES = (*WORKLOADS, "kubernetes:mellanox.com/*:Nic*Policy")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+# Tags that a registry moves: without a number they name no version.
+_MOVING = re.compile(r"[^0-9]*")
+
+
+class Images(FrozenModel):
+    """How exactly an image must be named."""
+
+    digests: bool = Field(default=False, description="whether every image must be named by its digest, not by a tag")
+
+
+def _images(args: ResourceValidationArgs) -> Iterator[tuple[str, str]]:
+    """Names of images without tag or digest, with their tag or digest; empty where there is none."""
+    for container in containers(pod_spec(args.resource_type, args.props)):
+        yield _split(str(container.get("image") or ""))
+    if kind_of(args.resource_type).startswith("Nic"):
+        for part in mappings(args.props.get("spec")):
+            if part.get("image") and part.get("repository"):
+                yield f"{part['repository']}/{part['image']}", str(part.get("version") or "")
+
+
+def _split(image: str) -> tuple[str, str]:
+    name, _, digest = image.partition("@")
+    folder, _, last = name.rpartition("/")
+    last, _, tag = last.partition(":")
+    return f"{folder}/{last}".lstrip("/"), digest or tag
+
+
+@resource_policy(
+    "pinned-images",
+    Words(
+        "Images are named by a version or a digest.",
+        "`latest`, or no tag, is another program on every node that pulls at another time.",
+        "write the version's tag, or the digest.",
+        "Kubernetes' documentation of images; NVIDIA's list of images per release",
+    ),
+    of=_WITH_IMAGES,
+    settings=Images,
+    severity=HIGH,
+)
+def pinned_images(workload: ResourceValidationArgs, settings: Images) -> Iterator[str]:
+    for name, version in dict.fromkeys(_images(workload)):
+        if settings.digests and not _DIGEST.fullmatch(version):
+            yield f"image {name} is named by no digest"
+        elif _MOVING.fullmatch(version):
+            yield f"image {name} is of no version ({version or 'no tag'})"
+
+
+class Registries(FrozenModel):
+    """Where images may come from."""
+
+    registries: tuple[str, ...] = Field(
+        default=(
+            "nvcr.io/nvidia/*",
+            "ghcr.io/k8snetworkplumbingwg/*",
+            "ghcr.io/mellanox/*",
+            "ghcr.io/spidernet-io/*",
+            "ghcr.io/digitalocean-packages/*",
+            "docker.io/library/*",
+            "docker.io/mpioperator/*",
+        ),
+        description="registries with folders, as patterns; for a closed site the mirror alone",
+    )
+
+
+@resource_policy(
+    "allowed-registries",
+    Words(
+        "Images come from named registries.",
+        "An image runs with the rights of its pod, and these pods are privileged on GPU nodes.",
+        "mirror the image into a registry of the list, or add its registry.",
+        "supply chain; the list is what the release lines use",
+    ),
+    of=_WITH_IMAGES,
+    settings=Registries,
+    severity=HIGH,
+)
+def allowed_registries(workload: ResourceValidationArgs, settings: Registries) -> Iterator[str]:
+    for name in dict.fromkeys(name for name, _ in _images(workload)):
+        if not is_one_of(name, settings.registries):
+            yield f"image {name} comes from a registry that is not on the list"
+
+
+# What prepares a host cannot do it from inside a container's own namespaces.
+_HOST_COMPONENTS = (
+    "*/fabric-cni-plugins",
+    "*/ip-preserving-host-device-cni",
+    "kube-system/kube-multus-ds",
+    "*/virtual-functions",
+    "*/rdma-mode",
+    "*/ipoib",
+    "*/link-type",
+    "*/acs",
+    "*/fabric-rule",
+    "*/lossless",
+    "*/nic-addresses",
+)
+
+
+class HostComponents(FrozenModel):
+    """Which components may act on their host."""
+
+    allowed: tuple[str, ...] = Field(
+        default=_HOST_COMPONENTS, description="namespace/name, or patterns, of components that may"
+    )
+
+
+@resource_policy(
+    "no-privileged-pods",
+    Words(
+        "Pods are not privileged, named components apart.",
+        "A privileged pod is root on its node. Jobs need IPC_LOCK alone for RDMA.",
+        "take privileged away, or add the component to the policy.",
+        "Kubernetes' Pod Security Standards; OKE's manifests are privileged by default",
+    ),
+    of=WORKLOADS,
+    settings=HostComponents,
+    severity=CRITICAL,
+)
+def no_privileged_pods(workload: ResourceValidationArgs, settings: HostComponents) -> Iterator[str]:
+    if not is_one_of(object_name(workload.props, workload.name), settings.allowed):
+        for container in containers(pod_spec(workload.resource_type, workload.props)):
+            if at(container, "securityContext", "privileged"):
+                yield f"container {container.get('name')} is privileged"
+
+
+@resource_policy(
+    "no-host-namespaces",
+    Words(
+        "Pods stay out of the host's network, processes and memory, named components apart.",
+        "hostNetwork bypasses the fabric's networks and addresses; hostPID and hostIPC show other jobs' memory.",
+        "use the fabric's networks, or add the component to the policy.",
+        "Kubernetes' Pod Security Standards; OKE's manifests use the host's network by default",
+    ),
+    of=WORKLOADS,
+    settings=HostComponents,
+    severity=HIGH,
+)
+def no_host_namespaces(workload: ResourceValidationArgs, settings: HostComponents) -> Iterator[str]:
+    if not is_one_of(object_name(workload.props, workload.name), settings.allowed):
+        spec = pod_spec(workload.resource_type, workload.props)
+        for key in ("hostNetwork", "hostPID", "hostIPC"):
+            if spec.get(key):
+                yield f"has {key}"
+
+
+class Capabilities(FrozenModel):
+    """Which capabilities a pod may add."""
+
+    allowed: tuple[str, ...] = Field(default=("IPC_LOCK",), description="capabilities that any pod may add")
+    components: tuple[str, ...] = Field(
+        default=(*_HOST_COMPONENTS, "*/fabric-check"), description="namespace/name, or patterns, of those that may more"
+    )
+
+
+@resource_policy(
+    "few-capabilities",
+    Words(
+        "Pods add no capability but IPC_LOCK, named components apart.",
+        "SYS_ADMIN is near to privileged, and NET_ADMIN lets a job change addresses that the plan has proved.",
+        "take the capability away, or add the component to the policy.",
+        "Kubernetes' Pod Security Standards; RDMA needs locked memory",
+    ),
+    of=WORKLOADS,
+    settings=Capabilities,
+    severity=MEDIUM,
+)
+def few_capabilities(workload: ResourceValidationArgs, settings: Capabilities) -> Iterator[str]:
+    if not is_one_of(object_name(workload.props, workload.name), settings.components):
+        for container in containers(pod_spec(workload.resource_type, workload.props)):
+            added = at(container, "securityContext", "capabilities", "add") or ()
+            if more := [name for name in added if name not in settings.allowed]:
+                yield f"container {container.get('name')} adds {', '.join(more)}"
+
+
+@resource_policy(
+    "requests-equal-limits",
+    Words(
+        "Devices are requested in the number of their limit.",
+        "Kubernetes refuses a pod whose requests and limits of a device differ, once the DaemonSet makes it.",
+        "write limits alone, or the same number twice.",
+        "Kubernetes' documentation of extended resources",
+    ),
+    of=WORKLOADS,
+    settings=NoSettings,
+)
+def requests_equal_limits(workload: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
+    for container in containers(pod_spec(workload.resource_type, workload.props)):
+        requests, limits = (_devices(at(container, "resources", key)) for key in ("requests", "limits"))
+        for name in sorted({*requests, *limits}):
+            asked, limit = requests.get(name, limits.get(name)), limits.get(name)
+            if asked != limit:
+                yield f"container {container.get('name')} requests {asked} of {name}, with a limit of {limit}"
+
+
+def _devices(amounts: Mapping[str, Any] | None) -> dict[str, str]:
+    """Amounts of extended resources: those with a prefix."""
+    return {name: str(amount) for name, amount in (amounts or {}).items() if "/" in name}
