@@ -1,0 +1,57 @@
+"""One browser for the whole tier; without one the tier is skipped, and says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from committed_stacks import folder_of
+from headless_chromium import Chromium
+
+from fabric.plan import Plan, build
+from fabric.report_html import html_report
+from fabric.spec import StackSpec, load_stack
+from sandbox.chromium import NAMES, found_browser
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """A Chromium without a window."""
+    program = found_browser()
+    if program is None:
+        pytest.skip(f"no Chromium: none of {', '.join(NAMES)} is on the path, and CHROMIUM names none")
+    with Chromium(program, tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The report of a stack as a file: of so many nodes, if a number is given."""
+    folder, plans = tmp_path_factory.mktemp("reports"), dict[tuple[str, int | None], Path]()
+
+    def written(stack: str, nodes: int | None = None) -> Path:
+        if (stack, nodes) not in plans:
+            file = plans[stack, nodes] = folder / f"{stack}-{nodes}.html"
+            file.write_text(html_report(_planned(stack, nodes)), encoding="utf-8")
+        return plans[stack, nodes]
+
+    return written
+
+
+def _planned(stack: str, nodes: int | None) -> Plan:
+    spec = load_stack(stack, folder_of(stack))
+    return build(spec if nodes is None else _sized(spec, nodes))
+
+
+def _sized(spec: StackSpec, nodes: int) -> StackSpec:
+    pool = spec.cluster.pools[0].model_copy(update={"nodes": nodes})
+    return spec.model_copy(update={"cluster": spec.cluster.model_copy(update={"pools": (pool,)})})
