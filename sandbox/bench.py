@@ -24,8 +24,10 @@ from fabric.k8s.apps import DaemonSet
 from fabric.plan import HelmRelease, PlannedObject
 from fabric.prepare import prepare_stack
 from fabric.spec import stack_file
+from sandbox.bench_lint import linting
 from sandbox.bench_planning import planning, planning_as_a_command
 from sandbox.bench_pools import exclusive_pools
+from sandbox.bench_report import reporting
 from sandbox.budget import Budget
 from sandbox.engine.workspace import Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
@@ -49,13 +51,13 @@ class Bench:
 
     def __init__(self, home: Path) -> None:
         self.home = SandboxHome(home)
-        self._toolchain = ensure(["core", "helm"], Progress(Console(stderr=True)))
-        self.helm = str(self._toolchain.folder("helm") / "helm")
-        self.control_plane = str(self._toolchain.folder("control-plane") / "control-plane")
+        self.toolchain = ensure(["core", "helm"], Progress(Console(stderr=True)))
+        self.helm = str(self.toolchain.folder("helm") / "helm")
+        self.control_plane = str(self.toolchain.folder("control-plane") / "control-plane")
         self.environment = {**os.environ, HOME_VARIABLE: str(home)}
         self.plan = prepare_stack(STACK, project_root())
         self.workspace = Workspace(self.home)
-        self.workspace.prepare(self._toolchain)
+        self.workspace.prepare(self.toolchain)
 
     def sandbox(self, *arguments: str) -> None:
         """A command of the sandbox, quiet unless it fails."""
@@ -72,11 +74,15 @@ class Bench:
         command = [self.workspace.command, "stack", "init", "--non-interactive", "--stack", stack]
         self._run(command, self.workspace.environment(), cwd=self.workspace.stacks)
 
-    def new_cluster(self) -> None:
-        """A cluster and an engine that have seen nothing yet: what an installation leaves behind shortens the next."""
+    def clear(self) -> None:
+        """No cluster, and an engine that has seen nothing yet: what an installation leaves behind shortens the next."""
         self.sandbox("down")
         self.sandbox("reset")
-        self.workspace.prepare(self._toolchain)
+        self.workspace.prepare(self.toolchain)
+
+    def new_cluster(self) -> None:
+        """A cluster that has seen nothing yet, with the stack's nodes."""
+        self.clear()
         self.sandbox("up", "-s", STACK)
 
     def kubectl(self, *arguments: str, document: str | None = None) -> None:
@@ -201,12 +207,16 @@ def main() -> int:
             budgets = [previewing(bench)]
             _say("up, against the same by hand")
             budgets.insert(0, installing(bench))
-            _say("up, 256 nodes with pools of their own against 32")
+            _say("make up, 256 nodes with pools of their own against 32")
             budgets.append(exclusive_pools(bench))
         finally:
             bench.sandbox("down")
         _say("planning, 128 to 2,048 nodes")
         budgets += [*planning(), *planning_as_a_command()]
+        _say("linting 1,000 topology files")
+        budgets += linting()
+        _say("an HTML report of 2,048 nodes")
+        budgets += reporting()
     table = Table("measured : reference", "measured", "reference", "ratio", "at most", "", box=None)
     for budget in budgets:
         table.add_row(*budget.row())

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from sandbox.budget import Budget
+from sandbox.control_plane import ControlPlane
 from sandbox.engine.commands import Stack
 from sandbox.engine.simulated import on_the_sandbox
 from sandbox.home import SandboxHome, project_root
@@ -54,21 +55,25 @@ def stack_of(nodes: int, home: SandboxHome, *, bare: bool = False) -> Stack:
 
 
 def exclusive_pools(bench: Bench) -> Budget:
-    """`up` of 256 nodes with 2,048 pools against 32 nodes with 256, each on a cluster of its own.
+    """What `make up` does on an empty sandbox, with 256 nodes and 2,048 pools against 32 nodes with 256.
 
-    The nodes are there before, and the stack is a bare one: what simulated nodes and pods take is no part of it.
+    The cluster starts, its nodes appear, and the stack comes up. It is a bare one: what more simulated pods take is no
+    part of it. The engine's own part is printed beside the whole.
     """
     seconds = []
     for nodes in (_FEW, _MANY):
-        bench.new_cluster()
         stack = stack_of(nodes, bench.home, bare=True)
+        bench.clear()
+        began = time.monotonic()
+        ControlPlane(bench.home, lambda _line: None, bench.home.remembered_ports()).up(bench.toolchain)
         api = Api(bench.home.kubeconfig)
         reconcile_nodes(api, desired_nodes(stack.spec))
         wait_nodes_ready(api)
         bench.make_stack(STACK)
-        began = time.monotonic()
+        engine = time.monotonic()
         bench.engine("up", "--yes", "--skip-preview", stack=STACK, sections=stack.sections)
         seconds.append(time.monotonic() - began)
-        print(f"  {nodes} nodes: {seconds[-1]:.1f} s", file=sys.stderr, flush=True)
+        part = f"of which the stack {time.monotonic() - engine:.1f} s"
+        print(f"  {nodes} nodes: {seconds[-1]:.1f} s, {part}", file=sys.stderr, flush=True)
     few, many = seconds
-    return Budget(f"up of {_MANY} nodes with 2,048 pools : of {_FEW} with 256", many, few, "s", 3.0)
+    return Budget(f"make up of {_MANY} nodes with 2,048 pools : of {_FEW} with 256", many, few, "s", 3.0)
