@@ -13,19 +13,24 @@ from typing import Annotated, Any
 
 import typer
 
-from fabric.attach import AttachError, InputError, Wishes, attach_text, read_contract, said_place
+from fabric.attach import AttachError, InputError, Wishes, attach_text, read_contract
 from fabric.catalog import catalog
+from fabric.cli_diff import diff
+from fabric.cli_images import images
 from fabric.cli_input import refuse, say, text_of, workload_contract
 from fabric.cli_job import job_app
+from fabric.cli_plan import print_document, write_plan
+from fabric.cli_topology import topology
 from fabric.cli_verdict import verdict
+from fabric.explanation import rule_explanation, unknown_name, variable_explanation
 from fabric.nccl.dialect import Library
 from fabric.nccl.lint import Linter, lint_files, report_lines
-from fabric.nccl.topology import topology_xml
+from fabric.nccl_reference import nccl_reference
 from fabric.plan import FabricContract
 from fabric.prepare import prepare_stack
 from fabric.reference import configuration_reference
 from fabric.report import plan_report, print_report, summary
-from fabric.rules import ConfigurationError, promise, rules
+from fabric.rules import ConfigurationError, rules
 from fabric.rules_reference import rules_reference
 from fabric.shape_listing import matching_shapes, shape_document, shape_page, shape_table
 from fabric.spec import stack_file
@@ -42,6 +47,8 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    HTML = "html"
+    MARKDOWN = "markdown"
 
 
 class Provider(StrEnum):
@@ -72,12 +79,14 @@ class ReferenceOf(StrEnum):
     CONFIGURATION = "configuration"
     RULES = "rules"
     SUPPORT = "support"
+    NCCL = "nccl"
 
 
 _PAGES = {
     ReferenceOf.CONFIGURATION: configuration_reference,
     ReferenceOf.RULES: rules_reference,
     ReferenceOf.SUPPORT: support_reference,
+    ReferenceOf.NCCL: nccl_reference,
 }
 
 Stack = Annotated[str, typer.Option("-s", "--stack", help="the stack's name: Pulumi.<name>.yaml here or in examples/")]
@@ -90,30 +99,28 @@ def plan(
     output: Annotated[Format, typer.Option("--format", help="how to print it")] = Format.TEXT,
     for_up: Annotated[bool, typer.Option("--for-up", help="also refuse what `up` would refuse")] = False,
     only_summary: Annotated[bool, typer.Option("--summary", help="print only the summary that ends `make up`")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="write it into this folder instead, as files")] = None,
 ) -> None:
     """Print everything that a stack would create, with the proof that its addresses fit."""
+    if out is not None and (only_summary or output is not Format.TEXT):
+        refuse("--out writes files, and --format and --summary say how to print: leave one out")
     try:
         planned = prepare_stack(stack, Path.cwd(), for_up=for_up)
     except ConfigurationError as error:
         refuse(str(error))
-    if output is Format.JSON:
+    if out is not None:
+        write_plan(planned, out)
+    elif output is Format.JSON:
         # pydantic's own writer: a plan of thousands of nodes has a million lines.
         print(planned.with_shares().model_dump_json(by_alias=True, indent=2))
+    elif output in (Format.HTML, Format.MARKDOWN):
+        print_document(planned, output.value)
     else:
         file = stack_file(stack, Path.cwd()).relative_to(Path.cwd())
         print_report(summary(planned, str(file)) if only_summary else plan_report(planned))
 
 
-@app.command()
-def topology(shape: Annotated[str, typer.Argument(help="a shape of the catalog")]) -> None:
-    """Print the NCCL topology file of a shape."""
-    known = catalog()
-    if shape not in known.shapes:
-        refuse(f"no shape {shape!r}: {nearest(shape, known.shapes)}`python -m fabric shapes` lists them")
-    if shape not in known.topologies:
-        published = ", ".join(known.topologies)
-        refuse(f"no PCI tree of {shape} is published, and none is guessed; there is one of: {published}")
-    sys.stdout.write(topology_xml(known.shapes[shape], known.topologies[shape]))
+app.command()(topology)
 
 
 @app.command()
@@ -178,11 +185,13 @@ def attach(
         say(error.explanation(file))
         raise typer.Exit(1) from None
     for note in attached.notes:
-        say(f"{file}: {said_place(note.document, note.path)}: {note.message}")
+        say(f"{file}: {note}")
     sys.stdout.write(attached.text)
 
 
 app.command()(verdict)
+app.command()(images)
+app.command()(diff)
 
 
 @app.command()
@@ -215,16 +224,24 @@ def shapes(
 
 
 @app.command()
-def explain(rule: Annotated[str, typer.Argument(help="id of a rule, such as ADR001")]) -> None:
-    """Say what a rule holds, what is wrong where it does not, why that matters, and on whose word."""
-    book = rules()
-    if rule not in book:
-        refuse(f"no rule {rule!r}: {nearest(rule, book)}allowed: {', '.join(sorted(book))}")
-    found = book[rule]
-    held = promise(rule)
-    lines = [f"{found.id} ({found.severity})", found.title, found.why]
-    lines += [f"Holds: {held}"] if held else []
-    print("\n".join([*lines, f"Source: {found.source}."]))
+def explain(
+    name: Annotated[str, typer.Argument(help="id of a rule, such as ADR001, or a variable, such as NCCL_IB_HCA")],
+    stack: Annotated[
+        str | None, typer.Option("-s", "--stack", help="also say what this stack makes of a variable")
+    ] = None,
+) -> None:
+    """Say what a rule holds, or what a variable of NCCL is set to: for whom, why, since when, and on whose word."""
+    if name in rules():
+        print("\n".join(rule_explanation(name)))
+        return
+    variable = catalog().nccl_variables.get(name)
+    if variable is None:
+        refuse(unknown_name(name))
+    try:
+        planned = None if stack is None else prepare_stack(stack, Path.cwd())
+    except ConfigurationError as error:
+        refuse(str(error))
+    print("\n".join(variable_explanation(variable, planned)))
 
 
 @app.command()
@@ -235,9 +252,9 @@ def schema(of: Annotated[SchemaOf, typer.Argument(help="what a user may write, o
 
 @app.command()
 def reference(
-    of: Annotated[ReferenceOf, typer.Argument(help="every key, every rule, or what goes with what")] = (
-        ReferenceOf.CONFIGURATION
-    ),
+    of: Annotated[
+        ReferenceOf, typer.Argument(help="every key, every rule, what goes with what, or NCCL's settings")
+    ] = (ReferenceOf.CONFIGURATION),
 ) -> None:
     """Print a reference page as Markdown."""
     sys.stdout.write(_PAGES[of]())

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fabric.attach import AttachError, InputError, read_contract, said_place
+from fabric.attach import AttachError, InputError, read_contract
 from fabric.cli_input import refuse, say, text_of, workload_contract
+from fabric.plan import FabricContract
 from fabric.workloads import JobError, JobScheduler, NcclTest, manifest_text, nccl_test
 
 job_app = typer.Typer(no_args_is_help=True, help="Print a job of our own, made for a stack's fabric.")
@@ -47,11 +48,11 @@ def nccl_test_job(
         known = workload_contract(stack or "dev") if contract is None else read_contract(text_of(contract))
     except InputError as error:
         refuse(f"{contract}: {error}")
-    brought = known.scheduler_hints.scheduler
-    if scheduler is None and brought not in list(JobScheduler):
+    brought = _brought(known)
+    if scheduler is None and not brought:
         refuse("the stack brings no scheduler of jobs; write --scheduler volcano or --scheduler mpi-operator")
-    chosen = scheduler or JobScheduler(str(brought))
-    if chosen != brought:
+    chosen = scheduler or brought[0]
+    if chosen not in brought:
         say(f"the stack does not bring {chosen}: the cluster must have it")
     try:
         made = nccl_test(known, NcclTest(chosen, image, program, nodes, namespace))
@@ -61,5 +62,13 @@ def nccl_test_job(
         say(error.explanation("nccl-test"))
         raise typer.Exit(1) from None
     for note in made.notes:
-        say(f"nccl-test: {said_place(note.document, note.path)}: {note.message}")
+        say(f"nccl-test: {note}")
     sys.stdout.write(manifest_text(made.documents[0]))
+
+
+def _brought(contract: FabricContract) -> list[JobScheduler]:
+    """Who can run the job on the stack, the one first whose jobs its scheduler queues."""
+    hints = contract.scheduler_hints
+    found = [name for name in JobScheduler if name in hints.controllers or name == hints.scheduler]
+    # Kueue queues every kind of job but Volcano's.
+    return sorted(found, key=lambda name: (name == JobScheduler.VOLCANO) is (hints.scheduler == "kueue"))

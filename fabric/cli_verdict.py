@@ -10,12 +10,24 @@ import typer
 
 from fabric.cli_input import refuse
 from fabric.nccl.busbw import Operation
-from fabric.nccl.verdict import BarUnknownError, ResultError, judge, stack_expectation, verdict_lines
+from fabric.nccl.verdict import (
+    BarUnknownError,
+    BundleError,
+    Expectation,
+    ResultError,
+    Verdict,
+    is_bundle,
+    judge,
+    judge_bundle,
+    read_bundle,
+    stack_expectation,
+    verdict_lines,
+)
 from fabric.rules import ConfigurationError
 
 
 def verdict(
-    result: Annotated[Path, typer.Argument(help="what nccl-tests wrote with -J FILE")],
+    result: Annotated[Path, typer.Argument(help="what nccl-tests wrote with -J FILE, or results.tar.gz")],
     stack: Annotated[str | None, typer.Option("-s", "--stack", help="the stack whose fabric was measured")] = None,
     bar: Annotated[float | None, typer.Option("--bar", help="GB/s to reach, instead of the derived bar")] = None,
     nodes: Annotated[int | None, typer.Option("--nodes", min=2, help="nodes that must have taken part")] = None,
@@ -30,15 +42,23 @@ def verdict(
         refuse("no bar: name the stack whose fabric was measured with -s, or give --bar in GB/s")
     try:
         expected = stack_expectation(stack, root=Path.cwd(), nodes=nodes, bar=bar, operation=operation)
-        judged = judge(result.read_bytes(), expected, None if log is None else log.read_bytes())
+        judged = _judged(result.read_bytes(), expected, log)
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
     except BarUnknownError as error:
         refuse(f"no bar: {error}; give it with --bar, in GB/s")
-    except ResultError as error:
+    except (ResultError, BundleError) as error:
         refuse(f"{str(result).encode('utf-8', 'backslashreplace').decode()}: {error}")
     except ConfigurationError as error:
         refuse(str(error))
     print(judged.model_dump_json(by_alias=True, indent=2) if as_json else "\n".join(verdict_lines(judged)))
     if not judged.passed:
         raise typer.Exit(1)
+
+
+def _judged(data: bytes, expected: Expectation, log: Path | None) -> Verdict:
+    if not is_bundle(data):
+        return judge(data, expected, None if log is None else log.read_bytes())
+    if log is not None:
+        refuse("--log: a verification's results have their logs in them")
+    return judge_bundle(read_bundle(data), expected)

@@ -8,10 +8,13 @@ from typing import NamedTuple
 
 from fabric.plan import HelmRelease, Plan, PlannedObject
 from fabric.plan.clouds.doks import DoksResources
+from fabric.plan.verification import PlannedVerification
 from fabric.report_oke import oke_steps
 
 _TITLES = {
     "gpu-operator": "GPU Operator",
+    "jobset": "JobSet",
+    "kueue": "Kueue",
     "network-operator": "Network Operator",
     "ofed-driver": "network drivers",
     "spiderpool": "Spiderpool",
@@ -41,17 +44,29 @@ def steps(plan: Plan) -> Iterator[Step]:
     for release in plan.releases:
         if release is after_nodes:
             yield from _on_nodes(plan)
+        if release is plan.kueue:
+            yield from _mpi_operator(plan)
         yield _release(plan, release)
     if after_nodes is None:
         yield from _on_nodes(plan)
-    if plan.volcano_objects:
-        yield Step("job scheduling", _kinds(plan.volcano_objects))
+    if plan.kueue is None:
+        yield from _mpi_operator(plan)
+    yield from _queues(plan)
     yield from _policies(plan)
     yield from _fabric(plan)
     files = len(plan.nccl_config_maps)
     yield Step("NCCL files", f"{files} ConfigMap{'s' if files > 1 else ''}")
     if plan.fabric_check:
         yield Step("check", f"DaemonSet {_daemons(plan.fabric_check)}", "every rail of every node")
+    if plan.verification is not None:
+        yield _verification(plan.verification)
+
+
+def _verification(run: PlannedVerification) -> Step:
+    each = "" if run.rail_bar is None else f"each rail {run.rail_bar.value:g} GB/s, then "
+    bars = f"{each}all of them {run.bar.value:g} GB/s"
+    what = f"{run.manifests[-1]['kind']} {run.name} on {run.nodes} nodes"
+    return Step("verification", what, f"{bars}, {run.seconds // 60} minutes at most" if run.wait else "nothing")
 
 
 def _doks(cloud: DoksResources) -> Iterator[Step]:
@@ -89,8 +104,10 @@ def _release(plan: Plan, release: HelmRelease) -> Step:
         waits += f", and {plan.gpu_operator_ready.name} {_condition(plan.gpu_operator_ready.wait_for)}"
     elif release is plan.network_operator and plan.gpu_operator is not None and not plan.network_operator_needs_nfd:
         what += ", at the same time"
-    elif release is plan.volcano:
+    elif release in (plan.volcano, plan.jobset):
         what += ", at the same time as all of the above"
+    elif release is plan.kueue:
+        what += ", after the controllers of jobs"
     return Step(_TITLES[release.name], what, waits)
 
 
@@ -106,6 +123,20 @@ def _on_nodes(plan: Plan) -> Iterator[Step]:
     ):
         if daemons := _daemons(planned):
             yield Step(title, f"DaemonSet{'s' if ',' in daemons else ''} {daemons}", _awaited(planned, waits))
+
+
+def _mpi_operator(plan: Plan) -> Iterator[Step]:
+    if plan.mpi_operator:
+        what = "Deployment mpi-operator in mpi-operator, and the kind MPIJob, at the same time as all of the above"
+        yield Step("MPI operator", what, "the kind, and its pod")
+
+
+def _queues(plan: Plan) -> Iterator[Step]:
+    """What comes with the schedulers beside their charts."""
+    if plan.volcano_objects:
+        yield Step("job scheduling", _kinds(plan.volcano_objects))
+    if plan.kueue_queues is not None:
+        yield Step("job queue", _kinds(plan.kueue_queues.objects), f"ClusterQueue {plan.kueue_queues.name} active")
 
 
 def _policies(plan: Plan) -> Iterator[Step]:

@@ -161,6 +161,18 @@ def fault(
 
 
 @app.command()
+def rail(
+    node: Annotated[str, typer.Argument(help="a simulated node")],
+    number: Annotated[int, typer.Argument(min=0, max=63, help="number of the rail")],
+    state: Annotated[str, typer.Argument(help="slow, missing, sockets, host-memory, corrupt, or well")],
+) -> None:
+    """Make a rail of a simulated node ail, or well again: what a verification of the fabric then finds."""
+    from sandbox.rails import set_rail
+
+    print(set_rail(SandboxHome.current(), node, number, state))
+
+
+@app.command()
 def build(
     binaries: Annotated[list[str] | None, typer.Argument(help="binaries or groups; by default what `up` needs")] = None,
 ) -> None:

@@ -13,7 +13,7 @@ from components.operators.gpu_operator import GpuOperator
 from components.operators.multus import Multus
 from components.operators.network_operator import NetworkOperator, NicPolicies
 from components.operators.ofed_driver import OfedDriver
-from components.operators.schedulers import Volcano
+from components.operators.schedulers import JobSet, Kueue, MpiOperator, Volcano
 from components.operators.spiderpool import Spiderpool
 from components.operators.sriov import SriovPolicies
 from components.operators.whereabouts import Whereabouts
@@ -23,6 +23,7 @@ from components.rdma.host_preparation import CniPlugins, HostPreparation, HostVi
 from components.rdma.ip_pools import IpPools, NodePools, ReservedIps
 from components.rdma.nccl import NcclFiles
 from components.rdma.networks import FabricNetworks
+from components.rdma.verification import Verification
 from components.resources import After
 from fabric.plan import HelmRelease, Plan
 from stacks.outputs import StackOutputs, stack_outputs
@@ -32,7 +33,8 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
     """Register every resource of the plan; `root` is the project's folder.
 
     Order: the cluster, namespaces, GPU Operator, what the nodes need, the manager and its policies, pools, the hosts'
-    addresses, networks, NCCL files, the check of the rails. What needs no GPU node comes up while those are made.
+    addresses, networks, NCCL files, the check of the rails, the verification. What needs no GPU node comes up while
+    those are made.
     """
     cluster = _cluster(plan, root)
     provider = cluster.provider
@@ -43,12 +45,15 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
         else None
     )
     fabric = _fabric(plan, cluster, namespaces, gpu)
-    NcclFiles("nccl", plan.nccl_config_maps, provider, (*namespaces, *fabric))
-    if plan.volcano is not None:
-        Volcano("volcano", plan.volcano, plan.volcano_objects, provider, namespaces)
+    files = NcclFiles("nccl", plan.nccl_config_maps, provider, (*namespaces, *fabric)).resources
+    before_jobs: After = (*files, *_schedulers(plan, cluster, namespaces))
     if plan.fabric_check:
-        FabricCheck("check", plan.fabric_check, provider, (*namespaces, *fabric))
-    return stack_outputs(plan, cluster)
+        check = FabricCheck("check", plan.fabric_check, provider, (*namespaces, *fabric))
+        before_jobs = (*before_jobs, *check.resources)
+    if plan.verification is None:
+        return stack_outputs(plan, cluster)
+    measured = Verification("verification", plan.verification, cluster, (*namespaces, *fabric, *before_jobs))
+    return stack_outputs(plan, cluster, measured.outcome)
 
 
 def _cluster(plan: Plan, root: Path) -> ClusterHandle:
@@ -62,6 +67,25 @@ def _cluster(plan: Plan, root: Path) -> ClusterHandle:
 
         return OkeCluster("cluster", plan.cluster.oke).handle
     return ExistingCluster("cluster", plan.cluster, root).handle
+
+
+def _schedulers(plan: Plan, cluster: ClusterHandle, namespaces: After) -> After:
+    """Schedulers and controllers of jobs, at the same time as the operators: nothing of the fabric needs them.
+
+    Gives what the stack's own jobs come after.
+    """
+    provider = cluster.provider
+    volcano: After = ()
+    if plan.volcano is not None:
+        volcano = Volcano("volcano", plan.volcano, plan.volcano_objects, provider, namespaces).ready
+    controllers = namespaces
+    if plan.jobset is not None:
+        controllers = (*controllers, JobSet("jobset", plan.jobset, provider, namespaces).installed)
+    if plan.mpi_operator:
+        controllers = (*controllers, *MpiOperator("mpi-operator", plan.mpi_operator, provider, namespaces).ready)
+    if plan.kueue is not None and plan.kueue_queues is not None:
+        Kueue("kueue", plan.kueue, plan.kueue_queues, cluster, controllers)
+    return (*volcano, *controllers)
 
 
 def _fabric(plan: Plan, cluster: ClusterHandle, namespaces: After, gpu: GpuOperator | None) -> After:

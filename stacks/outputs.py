@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
 from pydantic import JsonValue
@@ -17,7 +18,8 @@ class StackOutputs:
 
     `fabric` is the contract (JSON Schema: `python -m fabric schema contract`); `address_plan` is the address plan with
     its proof; `kubeconfig` is secret. `access` is the command that leads to a cluster without a public address, where
-    the stack makes a way in.
+    the stack makes a way in. `verification` says whether the fabric has passed, where the stack measures it: the job,
+    the bars and what was measured.
     """
 
     fabric: dict[str, JsonValue]
@@ -25,6 +27,7 @@ class StackOutputs:
     cluster_id: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
     access: pulumi.Output[str] | None = None
+    verification: pulumi.Output[dict[str, Any]] | None = None
 
     def export(self) -> None:
         """Make them the running stack's outputs."""
@@ -34,14 +37,19 @@ class StackOutputs:
         pulumi.export("kubeconfig", self.kubeconfig)
         if self.access is not None:
             pulumi.export("access", self.access)
+        if self.verification is not None:
+            pulumi.export("verification", self.verification)
 
 
-def stack_outputs(plan: Plan, cluster: ClusterHandle) -> StackOutputs:
-    """The outputs of a plan on a cluster."""
+def stack_outputs(
+    plan: Plan, cluster: ClusterHandle, verification: pulumi.Output[dict[str, Any]] | None = None
+) -> StackOutputs:
+    """The outputs of a plan on a cluster, with the outcome of its verification where there is one."""
     return StackOutputs(
         fabric=plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
         address_plan=plan.addresses.model_dump(mode="json", by_alias=True, exclude_none=True),
         cluster_id=cluster.cluster_id,
         kubeconfig=cluster.kubeconfig,
         access=cluster.access,
+        verification=verification,
     )

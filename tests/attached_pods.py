@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
+from committed_stacks import ROOT, folder_of
+
+from fabric.plan import FabricContract
+from fabric.prepare import prepare_stack
 
 MANIFESTS = Path(__file__).parent / "manifests"
 
@@ -139,3 +144,40 @@ def pods_in(text: str, name: str) -> list[Pod]:
     expected = EXPECTED[name]
     document = documents_of(text)[expected.document]
     return [Pod(at(document, path), container) for path, container in expected.attached.items()]
+
+
+@cache
+def contract_of(stack: str) -> FabricContract:
+    """The contract of a committed stack; `examples/` before its name says which of two is meant."""
+    folder, _, name = stack.rpartition("/")
+    return prepare_stack(name, ROOT / folder if folder else folder_of(name)).workload
+
+
+def assert_kept(before: Any, after: Any) -> None:
+    """All keys and entries of before are in after; the networks of the user's own among all."""
+    if isinstance(before, dict):
+        for key, value in before.items():
+            if key == NETWORKS and value:
+                assert {own.partition("@")[0] for own in _networks(value)} <= {
+                    name.partition("@")[0] for name in _networks(after[key])
+                }
+            else:
+                assert_kept(value, after[key])
+    elif isinstance(before, list):
+        assert all(any(_contains(new, old) for new in after) for old in before)
+    elif before is not None:
+        assert after == before or before == ""
+
+
+def _contains(after: Any, before: Any) -> bool:
+    try:
+        assert_kept(before, after)
+    except (AssertionError, KeyError, TypeError):
+        return False
+    return True
+
+
+def _networks(value: str) -> set[str]:
+    if value.lstrip().startswith("["):
+        return {entry["name"] for entry in json.loads(value)}
+    return {entry.strip() for entry in value.split(",")}

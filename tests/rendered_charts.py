@@ -62,6 +62,8 @@ TYPICAL: tuple[tuple[str, Values], ...] = (
     ),
     ("26.4/ofed-driver", NODES_SYSTEM),
     ("26.4/volcano", {}),
+    ("26.4/kueue", {}),
+    ("26.4/jobset", {}),
     ("23.10/gpu-operator", {"operator": {"defaultRuntime": "crio"}, "toolkit": {"version": "v1.14.5-ubi8"}}),
     (
         "23.10/gpu-operator",

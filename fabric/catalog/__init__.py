@@ -8,20 +8,23 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from fabric.catalog.address_limit import AddressLimits
+from fabric.catalog.chart_image import ChartImage, ChartImages, ChartImageTable
 from fabric.catalog.chart_key import ChartKeys, KeyProblem
 from fabric.catalog.doks_cluster import DoksClusterFacts
 from fabric.catalog.doks_size import DoksTable, size_shape
-from fabric.catalog.nccl_setting import DeviceAccess, NcclSetting, nccl_environment
+from fabric.catalog.nccl_setting import DeviceAccess, IpVersion, NcclSetting, Scope, nccl_environment
+from fabric.catalog.nccl_variable import NcclTable, NcclVariable
 from fabric.catalog.oke_cluster import OkeClusterFacts
 from fabric.catalog.pod_setting import PodSettings
+from fabric.catalog.price import PriceTable
 from fabric.catalog.release import Chart, ChartName, Component, ComponentImages, Image, ReleaseLine, Requirement
 from fabric.catalog.shape import DoksSize, FrontEndNic, Gpus, Hardware, Nic, NicModel, Shape
 from fabric.catalog.special_range import SpecialRange
 from fabric.catalog.support import Support
-from fabric.catalog.topology import NumaNode, PciIdentity, Topology
+from fabric.catalog.topology import FullForm, HostTree, NumaNode, PciIdentity, Topology
 from fabric.tables import read_table
 
 __all__ = [
@@ -29,6 +32,8 @@ __all__ = [
     "Catalog",
     "CatalogError",
     "Chart",
+    "ChartImage",
+    "ChartImages",
     "ChartKeys",
     "ChartName",
     "Component",
@@ -37,25 +42,33 @@ __all__ = [
     "DoksClusterFacts",
     "DoksSize",
     "FrontEndNic",
+    "FullForm",
     "Gpus",
     "Hardware",
+    "HostTree",
     "Image",
+    "IpVersion",
     "KeyProblem",
     "NcclSetting",
+    "NcclTable",
+    "NcclVariable",
     "Nic",
     "NicModel",
     "NumaNode",
     "OkeClusterFacts",
     "PciIdentity",
     "PodSettings",
+    "PriceTable",
     "ReleaseLine",
     "Requirement",
+    "Scope",
     "Shape",
     "SpecialRange",
     "Support",
     "Topology",
     "catalog",
     "nccl_environment",
+    "read_nccl",
     "read_shapes",
     "read_sizes",
 ]
@@ -111,9 +124,24 @@ class Catalog:
         return _chart_keys()
 
     @property
+    def chart_images(self) -> ChartImageTable:
+        """What the charts run, by chart and version."""
+        return _chart_images()
+
+    @property
+    def prices(self) -> PriceTable:
+        """What machines cost, as far as it is known."""
+        return _prices()
+
+    @property
     def nccl(self) -> tuple[NcclSetting, ...]:
         """NCCL settings with their reasons."""
-        return _nccl()
+        return _nccl().settings
+
+    @property
+    def nccl_variables(self) -> dict[str, NcclVariable]:
+        """NCCL's variables, those that are never set too."""
+        return _nccl().known
 
     @property
     def pod_settings(self) -> PodSettings:
@@ -122,8 +150,13 @@ class Catalog:
 
     @property
     def topologies(self) -> dict[str, Topology]:
-        """PCI trees by shape."""
-        return _topologies()
+        """PCI trees by shape: the published ones, and those of own shapes."""
+        own = {
+            name: Topology(shape=name, **dict(shape.topology))
+            for name, shape in self.own_shapes.items()
+            if shape.topology is not None
+        }
+        return {**_topologies(), **own} if own else _topologies()
 
     @property
     def address_limits(self) -> AddressLimits:
@@ -178,6 +211,18 @@ def read_sizes(path: Path) -> DoksTable:
         raise CatalogError(f"{path.name}: {_reasons(error)}") from None
 
 
+def read_nccl(path: Path) -> NcclTable:
+    """NCCL's variables and settings.
+
+    Raises:
+        CatalogError: an entry contradicts itself, or lacks what every entry has.
+    """
+    try:
+        return NcclTable.model_validate(read_table(path))
+    except ValidationError as error:
+        raise CatalogError(f"{path.name}: {_reasons(error)}") from None
+
+
 def _reasons(error: ValidationError) -> str:
     found = ((".".join(str(part) for part in item["loc"]), item["msg"]) for item in error.errors())
     return "; ".join(f"{place}: {reason}" if place else reason for place, reason in found)
@@ -218,7 +263,7 @@ def _doks_clusters() -> DoksClusterFacts:
 
 @cache
 def _oke_clusters() -> OkeClusterFacts:
-    parts = {key: _table(f"oke_{key}") for key in ("regions", "security_rules", "policies", "instances")}
+    parts = {key: _table(f"oke_{key}") for key in ("regions", "security_rules", "policies", "instances", "advice")}
     return OkeClusterFacts.model_validate({**_table("oke_clusters"), **parts})
 
 
@@ -240,13 +285,23 @@ def _chart_keys() -> ChartKeys:
 
 
 @cache
+def _chart_images() -> ChartImageTable:
+    return TypeAdapter(ChartImageTable).validate_python(_table("chart_images"))
+
+
+@cache
+def _prices() -> PriceTable:
+    return PriceTable.model_validate(_table("prices"))
+
+
+@cache
 def _pod_settings() -> PodSettings:
     return PodSettings.model_validate(_table("pod_settings"))
 
 
 @cache
-def _nccl() -> tuple[NcclSetting, ...]:
-    return tuple(NcclSetting.model_validate(row) for row in _table("nccl"))
+def _nccl() -> NcclTable:
+    return read_nccl(_FOLDER / "nccl.yaml")
 
 
 @cache

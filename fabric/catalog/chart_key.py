@@ -95,7 +95,7 @@ class ChartKeys(FrozenModel):
             ValueError: `version` is none.
         """
         found = Version.parse(version)
-        rows = [row for row in self.rows if row.chart == chart]
+        rows = [row for row in self.rows if row.chart == chart and row.problem_at(found) is not None]
         return list(self._below(chart, found, rows, (), dict(values)))
 
     def names(self, chart: ChartName, version: Version) -> Mapping[str, tuple[str, ...]] | None:

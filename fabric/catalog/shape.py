@@ -10,6 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from fabric.catalog.topology import HostTree
 from fabric.model import FrozenModel
 
 PCI_ADDRESS = re.compile(r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
@@ -104,6 +105,9 @@ class Hardware(FrozenModel):
     nics: tuple[Nic, ...] = Field(default=(), description="the RDMA NICs; the k-th is rail k")
     front_end_nics: tuple[FrontEndNic, ...] | None = Field(
         default=None, description="NICs of the node network; left out where unknown"
+    )
+    topology: HostTree | None = Field(
+        default=None, description="NUMA nodes and PCI tree of the host, from which the NCCL topology file is made"
     )
 
     @model_validator(mode="after")

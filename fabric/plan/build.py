@@ -13,6 +13,7 @@ from fabric.plan.capacity import plan_capacity
 from fabric.plan.case import Case, NodeGroup, case_of
 from fabric.plan.clouds.doks import doks_resources
 from fabric.plan.clouds.oke import oke_resources
+from fabric.plan.cost import plan_cost
 from fabric.plan.devices import shared_plugin_config, sriov_plugin_config
 from fabric.plan.fabric_check import fabric_check
 from fabric.plan.host import (
@@ -25,10 +26,12 @@ from fabric.plan.host import (
 )
 from fabric.plan.ipam import node_pools, pool_objects, reserved_objects
 from fabric.plan.nccl_files import nccl_config_maps, plan_nccl_files
+from fabric.plan.nccl_settings import fabric_facts
 from fabric.plan.networks import networks
 from fabric.plan.plan import Plan, PlannedCluster, PlannedNodes, PlannedPool
 from fabric.plan.rails import group_rails, plan_rails
 from fabric.plan.records import PlannedGroup, PlannedObject
+from fabric.plan.verification import plan_verification
 from fabric.plan.workload import plan_workload
 from fabric.rules import ConfigurationError, errors, findings
 from fabric.spec import DoksCluster, ExistingCluster, OkeCluster, StackSpec
@@ -45,6 +48,7 @@ def build(spec: StackSpec) -> Plan:
     if errors(before) or not isinstance(case.addresses, AddressPlan):
         raise ConfigurationError(errors(before), f"Pulumi.{spec.name}.yaml")
     plan = _planned(case, case.addresses)
+    plan = plan.model_copy(update={"verification": plan_verification(case, plan)})
     after = findings(replace(case, plan=plan), "plan")
     if errors(after):
         raise ConfigurationError(errors(after), f"Pulumi.{spec.name}.yaml")
@@ -61,7 +65,13 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
     configurations = {(group.sriov_plugin, group.shared_plugin) for group in groups}
     # One configuration serves all nodes, unless kinds of nodes have their NICs elsewhere.
     virtual, shared = configurations.pop() if len(configurations) == 1 else (None, None)
-    nccl = plan_nccl_files(case.shape, case.known, devices=row.access)
+    nccl = plan_nccl_files(
+        case.shape,
+        case.known,
+        devices=row.access,
+        topology=spec.fabric.nccl.topology,
+        facts=fabric_facts(case),
+    )
     offered = tuple(entry.name for entry in spec.fabric.namespaces)
     tolerations = operators.tolerations(case)
     contract = plan_workload(case, rails, nccl, offered, tolerations)
@@ -75,6 +85,7 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         release_line=case.line.name,
         choices=case.choices,
         cluster=_cluster(case),
+        cost=plan_cost(case),
         rails=rails,
         addresses=addresses,
         sriov_plugin=virtual,
@@ -91,6 +102,10 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         spiderpool=operators.spiderpool(case, shared) if "spiderpool" in installed else None,
         volcano=operators.volcano(case) if "volcano" in installed else None,
         volcano_objects=operators.volcano_objects(case) if "volcano" in installed else (),
+        kueue=operators.kueue(case) if "kueue" in installed else None,
+        kueue_queues=operators.kueue_queues(case, rails, contract.resources) if "kueue" in installed else None,
+        jobset=operators.jobset(case) if "jobset" in installed else None,
+        mpi_operator=operators.mpi_operator(case),
         coordinator=operators.coordinator_patch(case) if "spiderpool" in installed else None,
         multus=operators.multus(case),
         cni_plugins=cni_plugins(case),

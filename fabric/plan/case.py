@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from fabric.catalog import Catalog, Nic, ReleaseLine, Shape
 from fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
 from fabric.plan.choices import Choices, choices_of
+from fabric.plan.registries import pulled
 from fabric.spec import Fabric, Pool, StackSpec
 
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
@@ -36,7 +37,8 @@ class Case:
 
     `shapes` holds each pool's shape, in pool order; `groups` the kinds of nodes, of which most stacks have one.
     `addresses` is None where the layout needs a supernet and has none, or where the shape has no RDMA NICs.
-    `plan` is None before it is made.
+    `plan` is None before it is made. `kept` holds what several rules work out from the rest, once for all of them; a
+    case that is altered starts with nothing.
     """
 
     spec: StackSpec
@@ -48,11 +50,16 @@ class Case:
     demand: AddressDemand
     addresses: AddressPlan | Refusal | None
     plan: Plan | None = None
+    kept: dict[str, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     @property
     def nodes(self) -> int:
         """GPU nodes of the stack."""
         return sum(pool.nodes for pool in self.spec.cluster.pools)
+
+    def pulled(self, image: str) -> str:
+        """An image, or a place of images, as nodes pull it: from a mirror where the stack file names one."""
+        return pulled(self.spec.software.registries, image)
 
     @property
     def mtu(self) -> int | None:

@@ -58,7 +58,7 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
     devices = {name: str(count) for name, count in contract.devices.items() if name != case.shape.gpus.resource}
     container = Container(
         name=CHECK,
-        image=wanted.image or _image(case),
+        image=case.pulled(wanted.image or _image(case)),
         command=("/bin/sh", f"/script/{_SCRIPT}", "watch"),
         env=(NODE_NAME, *_environment(case, addresses, contract)),
         resources=Resources(requests=devices, limits=devices) if devices else None,

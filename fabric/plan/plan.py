@@ -11,6 +11,7 @@ from fabric.plan.addresses import AddressPlan
 from fabric.plan.choices import Choices
 from fabric.plan.clouds.doks import DoksResources
 from fabric.plan.clouds.oke import OkeResources
+from fabric.plan.cost import PlannedCost
 from fabric.plan.nccl_files import NcclFiles
 from fabric.plan.rails import Rail
 from fabric.plan.records import (
@@ -19,10 +20,12 @@ from fabric.plan.records import (
     PlannedGroup,
     PlannedObject,
     PlannedPatch,
+    PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
     PlannedWait,
 )
+from fabric.plan.verification import PlannedVerification
 from fabric.plan.workload import FabricContract
 from fabric.rules import Finding
 
@@ -67,7 +70,7 @@ class PlannedNodes(FrozenModel):
 class Plan(FrozenModel):
     """A frozen plan; the same spec and catalog give the same bytes. Never holds a finding of severity error.
 
-    The fields from `namespaces` to `fabric_check` are what is applied, in that order; None where the stack has no part
+    The fields from `namespaces` to `verification` are what is applied, in that order; None where the stack has no part
     for it. Pools are objects of their own, or where every node has some, of a group per rail. `sriov_plugin` and
     `shared_plugin` are the configurations of the two device plug-ins; both are None where kinds of nodes need their
     own, which are in `node_groups` then. `policy_ready` is waited for where the Network Operator's chart makes its
@@ -79,6 +82,7 @@ class Plan(FrozenModel):
     release_line: str
     choices: Choices
     cluster: PlannedCluster
+    cost: PlannedCost
     rails: tuple[Rail, ...]
     addresses: AddressPlan
     sriov_plugin: SriovDevicePluginConfig | None
@@ -95,6 +99,10 @@ class Plan(FrozenModel):
     spiderpool: HelmRelease | None
     volcano: HelmRelease | None
     volcano_objects: tuple[PlannedObject, ...]
+    kueue: HelmRelease | None
+    kueue_queues: PlannedQueues | None
+    jobset: HelmRelease | None
+    mpi_operator: tuple[PlannedObject, ...]
     coordinator: PlannedPatch | None
     multus: tuple[PlannedObject, ...]
     cni_plugins: tuple[PlannedObject, ...]
@@ -115,6 +123,7 @@ class Plan(FrozenModel):
     networks: tuple[PlannedObject, ...]
     nccl_config_maps: tuple[PlannedObject, ...]
     fabric_check: tuple[PlannedObject, ...]
+    verification: PlannedVerification | None = None
     workload: FabricContract
     findings: tuple[Finding, ...]
 
@@ -125,6 +134,8 @@ class Plan(FrozenModel):
         return (
             *self.namespaces,
             *self.volcano_objects,
+            *(() if self.kueue_queues is None else self.kueue_queues.objects),
+            *self.mpi_operator,
             *self.multus,
             *self.cni_plugins,
             *self.virtual_functions,
@@ -161,6 +172,8 @@ class Plan(FrozenModel):
                 self.ofed_driver,
                 self.spiderpool,
                 self.volcano,
+                self.jobset,
+                self.kueue,
             )
             if release is not None
         )

@@ -44,9 +44,12 @@ class Rail(FrozenModel):
 
 
 def plan_rails(case: Case) -> tuple[Rail, ...]:
-    """One rail per RDMA NIC, in NIC order; where kinds of nodes differ in a fact about the NIC, it is None."""
-    first, *others = (group_rails(case, group) for group in case.groups)
-    return tuple(_in_common(rail, [rails[rail.index] for rails in others]) for rail in first)
+    """One rail per RDMA NIC, in NIC order; where kinds of nodes differ in a fact about the NIC, it is None.
+
+    Kinds with different numbers of NICs, which no accepted stack has, share the rails of the one with the fewest.
+    """
+    kinds = (group_rails(case, group) for group in case.groups)
+    return tuple(_in_common(first, others) for first, *others in zip(*kinds, strict=False))
 
 
 def group_rails(case: Case, group: NodeGroup) -> tuple[Rail, ...]:

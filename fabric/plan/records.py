@@ -94,6 +94,25 @@ class PlannedGroup(FrozenModel):
         return {entry.object.kind: entry.object.plural for entry in self.objects}
 
 
+class PlannedQueues(FrozenModel):
+    """A queue of Kueue with what it stands on (`flavors`), and every namespace's way into it.
+
+    `namespace` and `controller` are those of the Deployment that takes finalizers off what is deleted.
+    """
+
+    name: str
+    namespace: str
+    controller: str
+    flavors: tuple[PlannedObject, ...]
+    queue: PlannedObject
+    local_queues: tuple[PlannedObject, ...]
+
+    @property
+    def objects(self) -> tuple[PlannedObject, ...]:
+        """Every object, in the order in which they are needed."""
+        return (*self.flavors, self.queue, *self.local_queues)
+
+
 class PlannedPatch(FrozenModel):
     """Settings in an object of somebody else's, which stays his: it is never created, and never deleted."""
 

@@ -9,13 +9,14 @@ from typing import Literal
 from pydantic import Field, JsonValue
 
 from fabric.k8s.cni import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
+from fabric.k8s.kueue import QUEUE_LABEL
 from fabric.k8s.scheduling import Toleration
 from fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION
 from fabric.model import FrozenModel
 from fabric.plan.case import Case
 from fabric.plan.nccl_files import NcclFiles
 from fabric.plan.networks import injection
-from fabric.plan.operators import job_queue, namespace_of
+from fabric.plan.operators import Controller, job_controllers, job_queues, namespace_of, topology_annotations
 from fabric.plan.rails import Rail
 
 
@@ -73,9 +74,32 @@ class SchedulerHints(FrozenModel):
     )
     scheduler: str | None = Field(
         default=None,
-        description="`volcano`, where the stack brings it or the cluster has it: it starts all pods of a job together",
+        description="`kueue` or `volcano`, where the stack brings it or the cluster has it: it starts all pods of a "
+        "job together",
     )
     queue: str | None = Field(default=None, description="its queue for the fabric's jobs")
+    queues: dict[str, str] = Field(
+        default={},
+        description="queues of the fabric's jobs by scheduler, where there are several: `volcano` is for Volcano's own "
+        "kind of job, `kueue` for every other",
+    )
+    labels: dict[str, str] = Field(
+        default={}, description="labels of the workload itself, not of its pod template: Kueue's, which names its queue"
+    )
+    annotations: dict[str, str] = Field(
+        default={},
+        description="annotations of the pod template, beside `annotations` of the contract: Kueue's, which names the "
+        "level of the topology below which the pods should lie together",
+    )
+    controllers: tuple[Controller, ...] = Field(
+        default=(),
+        description="who makes the pods of jobs that Kubernetes itself does not know: controllers that the stack "
+        "brings or the cluster has",
+    )
+
+    def queue_of(self, scheduler: str) -> str | None:
+        """A scheduler's queue for the fabric's jobs; None without one."""
+        return self.queues.get(scheduler) or (self.queue if self.scheduler == scheduler else None)
 
 
 class FabricContract(FrozenModel):
@@ -98,6 +122,10 @@ class FabricContract(FrozenModel):
     )
     resources: dict[str, str] = Field(description="requests, and equal limits, of the container")
     environment: dict[str, str] = Field(description="environment of the container")
+    verification_environment: dict[str, str] = Field(
+        default={},
+        description="what a measurement of the fabric sets on top of `environment`, and no other job should",
+    )
     files: tuple[FileMount, ...]
     shared_memory: SharedMemory
     huge_pages: HugePages | None = Field(default=None, description="of pods that use DPDK")
@@ -108,6 +136,9 @@ class FabricContract(FrozenModel):
     node_selector: dict[str, str]
     tolerations: tuple[Toleration, ...]
     scheduler_hints: SchedulerHints
+    image_registries: dict[str, str] = Field(
+        default={}, description="registries that images come from instead; `*` is every one without a line of its own"
+    )
     advice: tuple[str, ...] = Field(default=(), description="what else to know about jobs on this shape, in words")
     pod_template_patch: dict[str, JsonValue] = Field(
         description="strategic-merge patch for a pod template whose GPU container is named `worker`"
@@ -164,6 +195,7 @@ def plan_workload(
         stack=case.spec.name,
         shape=" or ".join(group.shape.name for group in case.groups),
         model=case.choices.model,
+        image_registries=case.spec.software.registries,
         nodes=case.nodes,
         gpus_per_node=shape.gpus.count,
         namespaces=namespaces,
@@ -176,6 +208,7 @@ def plan_workload(
         },
         resources=resources,
         environment=environment,
+        verification_environment=nccl.verification_environment,
         files=files,
         shared_memory=SharedMemory(size_limit=case.known.pod_settings.shared_memory_of(shape).size),
         huge_pages=None if dpdk is None else HugePages(medium=f"HugePages-{dpdk.page_size}"),
@@ -193,9 +226,18 @@ def plan_workload(
 
 
 def _scheduler_hints(case: Case) -> SchedulerHints:
-    found = job_queue(case)
-    scheduler, queue = (None, None) if found is None else found
-    return SchedulerHints(pods_per_node=1, gang=True, scheduler=scheduler, queue=queue)
+    scheduler, queues = job_queues(case)
+    kueue = case.spec.software.schedulers.kueue
+    return SchedulerHints(
+        pods_per_node=1,
+        gang=True,
+        scheduler=scheduler,
+        queue=None if scheduler is None else queues.get(scheduler),
+        queues=queues,
+        labels={} if kueue is None else {QUEUE_LABEL: kueue.queue},
+        annotations={} if kueue is None else topology_annotations(case),
+        controllers=job_controllers(case),
+    )
 
 
 def _annotations(case: Case, attached: tuple[AttachedNetwork, ...]) -> dict[str, str]:
@@ -251,7 +293,7 @@ def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
         {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if contract.host_network else {}
     )
     return {
-        "metadata": {"annotations": dict(contract.annotations)},
+        "metadata": {"annotations": {**contract.annotations, **contract.scheduler_hints.annotations}},
         "spec": {
             **on_host,
             "nodeSelector": dict(contract.node_selector),

@@ -91,6 +91,7 @@ DESCRIBING = frozenset(
         "release_line",
         "choices",
         "cluster",
+        "cost",
         "rails",
         "addresses",
         "sriov_plugin",

@@ -11,7 +11,7 @@ from fabric.catalog import ChartName
 from fabric.plan import operators
 from fabric.plan.case import Case
 from fabric.spec.places import dotted
-from fabric.spec.schedulers import Volcano
+from fabric.spec.schedulers import JobSet, Kueue, Volcano
 from fabric.spec.software import GpuOperator, NetworkOperator, Whereabouts
 from fabric.spec.spiderpool import ContainerOfedDriver, Spiderpool
 
@@ -22,6 +22,8 @@ SECTIONS: dict[ChartName, str] = {
     "whereabouts": "whereabouts",
     "ofed-driver": "ofedDriver",
     "volcano": "schedulers.volcano",
+    "kueue": "schedulers.kueue",
+    "jobset": "schedulers.jobSet",
 }
 """Each chart's section of `software`."""
 
@@ -45,7 +47,7 @@ class ChartValues(NamedTuple):
         return dotted(("software", SECTIONS[self.name], switch))
 
 
-Charts = dict[ChartName, ChartValues]
+Charts = Mapping[ChartName, ChartValues]
 """Charts by name."""
 
 
@@ -55,7 +57,7 @@ def written_values(case: Case) -> dict[ChartName, Mapping[str, JsonValue]]:
     return {name: section.values for name, section in sections.items() if section is not None}
 
 
-_Section = GpuOperator | NetworkOperator | Spiderpool | Whereabouts | ContainerOfedDriver | Volcano
+_Section = GpuOperator | NetworkOperator | Spiderpool | Whereabouts | ContainerOfedDriver | Volcano | Kueue | JobSet
 
 
 def _section(case: Case, name: ChartName) -> _Section | None:
@@ -67,6 +69,8 @@ def _section(case: Case, name: ChartName) -> _Section | None:
         "whereabouts": software.whereabouts,
         "ofed-driver": software.ofed_driver,
         "volcano": software.schedulers.volcano,
+        "kueue": software.schedulers.kueue,
+        "jobset": software.schedulers.job_set,
     }
     return sections[name]
 
@@ -89,8 +93,15 @@ def charts_in_use(case: Case) -> Charts:
 
     They lack the device plug-ins' configurations, which come from the plan.
     """
+    if (kept := case.kept.get(charts_in_use.__name__)) is None:
+        kept = case.kept[charts_in_use.__name__] = _charts_in_use(case)
+    found: Charts = kept
+    return found
+
+
+def _charts_in_use(case: Case) -> Charts:
     written = written_values(case)
-    found: Charts = {}
+    found: dict[ChartName, ChartValues] = {}
     for name in operators.charts(case):
         if name == "gpu-operator":
             release = operators.gpu_operator(case)
@@ -102,6 +113,10 @@ def charts_in_use(case: Case) -> Charts:
             release = operators.ofed_driver(case)
         elif name == "volcano":
             release = operators.volcano(case)
+        elif name == "kueue":
+            release = operators.kueue(case)
+        elif name == "jobset":
+            release = operators.jobset(case)
         else:
             release = operators.spiderpool(case, None)
         found[name] = ChartValues(name, release.chart.version, release.values, written[name])

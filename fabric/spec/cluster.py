@@ -11,6 +11,7 @@ from fabric.catalog import Catalog
 from fabric.catalog.shape import Hardware, Vendor
 from fabric.model import FrozenModel
 from fabric.spec.network_types import Network
+from fabric.spec.prices import Price
 from fabric.spec.suggestion import nearest
 
 DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
@@ -26,6 +27,9 @@ Component = Literal[
     "prometheus-operator",
     "grafana-operator",
     "volcano",
+    "kueue",
+    "mpi-operator",
+    "job-set",
 ]
 
 _LABEL_VALUE = re.compile(r"^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$")
@@ -133,6 +137,9 @@ class ClusterBase(FrozenModel):
         default={}, description="machine types of one's own, by name: what the catalog would say about them"
     )
     ranges: AddressRanges = AddressRanges()
+    prices: dict[str, Price] = Field(
+        default={}, description="prices of machine types, by name: they win over the list prices that are known"
+    )
     installed: tuple[Component, ...] = Field(
         default=(), description="software the cluster already has, and which must not come a second time"
     )

@@ -11,6 +11,7 @@ from fabric.model import FrozenModel
 from fabric.spec.addressing import Addressing
 from fabric.spec.cluster import DnsLabel
 from fabric.spec.host_preparation import FabricCheck, HostPreparation
+from fabric.spec.nccl import Nccl
 
 Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
 Manager = Literal["doks", "network-operator", "spiderpool"]
@@ -104,6 +105,7 @@ class Fabric(FrozenModel):
         description="network of the pods' own first interface, as namespace/name; by default the cluster's default",
     )
     host_preparation: HostPreparation = HostPreparation()
+    nccl: Nccl = Nccl()
     check: FabricCheck | None = Field(
         default=None, description="a DaemonSet that is attached to all rails and checks each; `{}` for its defaults"
     )

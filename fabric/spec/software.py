@@ -19,6 +19,10 @@ MigStrategy = Literal["none", "single", "mixed"]
 
 _GUID = r"^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){7}$"
 Guid = Annotated[str, StringConstraints(pattern=_GUID)]
+# A registry has a dot, a port, or the name localhost; anything else would be read as a path of Docker's own.
+_REGISTRY = r"((localhost|[a-z0-9.-]+\.[a-z0-9-]+)(:[0-9]{1,5})?|[a-z0-9-]+:[0-9]{1,5})"
+RegistryName = Annotated[str, StringConstraints(pattern=rf"^(\*|{_REGISTRY})$")]
+ImageMirror = Annotated[str, StringConstraints(pattern=rf"^{_REGISTRY}(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$")]
 _MIRROR = re.compile(r"^(https|oci)://\S+$")
 
 
@@ -114,6 +118,11 @@ class Software(FrozenModel):
     charts: str = Field(
         default="upstream",
         description="`upstream`: the vendor's chart repository; `bundled`: the sandbox's stand-ins; or a mirror's URL",
+    )
+    registries: dict[RegistryName, ImageMirror] = Field(
+        default={},
+        description="registries that nodes pull images from instead, such as `nvcr.io: mirror.example/nvcr`; `*` is "
+        "every one without a line of its own; of charts it holds for those from `oci://`",
     )
     gpu_operator: GpuOperator = GpuOperator()
     network_operator: NetworkOperator = NetworkOperator()

@@ -14,6 +14,7 @@ from fabric.spec.existing import ExistingCluster
 from fabric.spec.fabric import Fabric
 from fabric.spec.oke import OkeCluster
 from fabric.spec.software import Software
+from fabric.spec.verification import Verification
 
 Cluster = Annotated[ExistingCluster | DoksCluster | OkeCluster, Field(discriminator="provider")]
 """One of the providers' forms; `provider` says which."""
@@ -32,6 +33,7 @@ class StackSpec(FrozenModel):
     cluster: Cluster
     fabric: Fabric = Fabric()
     software: Software = Software()
+    verification: Verification = Verification()
 
     @property
     def catalog(self) -> Catalog:

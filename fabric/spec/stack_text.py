@@ -6,12 +6,14 @@ from typing import Any
 
 import yaml
 
+from fabric.yaml_nodes import NodeLoader
+
 
 class RepeatedKeyError(yaml.MarkedYAMLError):
     """A mapping has a key twice; `problem_mark` is where it stands the second time."""
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(NodeLoader):
     """PyYAML's safe loader would silently take the last of several values."""
 
     # Looked for before merge keys (`<<`) are resolved: what they bring may be overruled.

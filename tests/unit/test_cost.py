@@ -114,3 +114,9 @@ def test_oracles_prices_are_unknown_for_every_pool(stack: str) -> None:
 
     assert {pool.name for pool in cost.pools if pool.unknown is None} == set()
     assert [pool.name for pool in cost.pools][-1] == "system"
+
+
+def test_a_day_is_the_same_from_the_file_and_as_the_engine_hands_it_over() -> None:
+    from_engine = {"hourly": 20.0, "asOf": f"{DAY} 00:00:00 +0000 UTC"}
+
+    assert doks({GPU: from_engine}).cost == doks({GPU: price(20.0)}).cost

@@ -20,6 +20,9 @@ CRD_FOLDERS = (
     "nv-ipam-0.3.7",
     "nfd-in-gpu-operator-26.3.3",
     "volcano-1.15.1",
+    "kueue-0.19.2",
+    "mpi-operator-0.8.0",
+    "jobset-0.12.0",
     SPIDERPOOL,
 )
 

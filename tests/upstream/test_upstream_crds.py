@@ -12,6 +12,7 @@ from fabric.k8s.apiextensions import lenient_definition
 from fabric.k8s.base import KubernetesObject
 from fabric.k8s.cni import NetworkAttachmentDefinition
 from fabric.k8s.crd import custom_resource_definition
+from fabric.k8s.mpi_operator import MPIJob
 from fabric.plan import Plan, build
 from fabric.spec import load_stack
 
@@ -106,6 +107,8 @@ def declared_fields(schema: Schema, path: str = "") -> Iterator[str]:
 
 def used_fields(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
     """The paths of all fields that a value sets, written as `declared_fields` writes them."""
+    if schema.get("x-kubernetes-preserve-unknown-fields"):
+        return
     if isinstance(value, list):
         for entry in value:
             yield from used_fields(entry, schema["items"], f"{path}[]")
@@ -173,11 +176,14 @@ def test_every_planned_object_of_a_committed_stack_is_accepted_upstream(
 def test_the_committed_stacks_have_objects_of_every_kind_that_is_planned_today() -> None:
     assert {item.kind for path in STACKS for item in custom_objects(planned(path))} == {
         "CIDRPool",
+        "ClusterQueue",
         "IPPool",
+        "LocalQueue",
         "NetworkAttachmentDefinition",
         "NicClusterPolicy",
         "NicNodePolicy",
         "Queue",
+        "ResourceFlavor",
         "SpiderIPPool",
         "SpiderMultusConfig",
         "SpiderReservedIP",
@@ -185,7 +191,25 @@ def test_the_committed_stacks_have_objects_of_every_kind_that_is_planned_today()
         "SriovNetwork",
         "SriovNetworkNodePolicy",
         "SriovNetworkPoolConfig",
+        "Topology",
     }
+
+
+def test_the_definition_of_mpi_jobs_that_is_installed_knows_every_field_of_the_published_one(
+    definitions: Definitions,
+) -> None:
+    (ours,) = lenient_definition(MPIJob).manifest()["spec"]["versions"]
+    (theirs,) = definitions["mpijobs.kubeflow.org"][0]["versions"]
+    known = set(declared_fields(ours["schema"]["openAPIV3Schema"]))
+    # What lies in a pod template, or in the status, is kept whatever it is.
+    published = {
+        path
+        for path in declared_fields(theirs["schema"]["openAPIV3Schema"])
+        if ".template." not in path and not path.startswith(".status.")
+    }
+
+    assert published == known
+    assert ours["subresources"] == theirs["subresources"] == {"status": {}}
 
 
 def test_a_field_that_the_vendor_does_not_know_would_be_seen(definitions: Definitions) -> None:

@@ -20,7 +20,7 @@ STAND_INS = sorted(path.parent.relative_to(ROOT) for path in ROOT.glob("sandbox/
 CANDIDATES = "nvstaging"
 
 # No values of these charts lie beside this repository.
-NOT_AT_HAND = {"whereabouts", "ofed-driver", "volcano"}
+NOT_AT_HAND = {"whereabouts", "ofed-driver", "volcano", "kueue", "jobset"}
 
 # The OKE guide's command sets a key that its chart had lost already; the line keeps to the guide.
 LOST_ALREADY = {("network-operator", "23.10.0"): ["nvPeerDriver"]}

@@ -64,7 +64,7 @@ def _keeping_daemon(case: Case) -> PlannedObject:
     assert image is not None, "the catalog's row has one"
     container = Container(
         name=_KEEPING,
-        image=image.reference,
+        image=case.pulled(image.reference),
         security_context=SecurityContext(privileged=True),
         volume_mounts=tuple(VolumeMount(name=name, mount_path=path) for name, path in folders),
     )
@@ -83,7 +83,7 @@ def _keeping_daemon(case: Case) -> PlannedObject:
 def _container(case: Case, plugin: str) -> Container:
     return Container(
         name=f"{plugin}-cni",
-        image=case.line.images.image(_IMAGES[plugin]).reference,
+        image=case.pulled(case.line.images.image(_IMAGES[plugin]).reference),
         # The folder is the host's, and root's.
         security_context=SecurityContext(privileged=True),
         volume_mounts=(

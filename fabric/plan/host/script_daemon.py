@@ -58,7 +58,7 @@ def script_daemon(
     folders = tables or {}
     container = Container(
         name=component,
-        image=case.spec.software.host_image or _image(case),
+        image=case.pulled(case.spec.software.host_image or _image(case)),
         command=_command(component, "report" if dry_run else "configure"),
         env=(NODE_NAME, *(ContainerVariable(name=name, value=value) for name, value in environment.items())),
         readiness_probe=ReadinessProbe(

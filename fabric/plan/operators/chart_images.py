@@ -40,10 +40,9 @@ def run_images(known: ChartImages, values: Values) -> Iterator[RunImage]:
 
 def with_mirrors(case: Case, name: ChartName, version: str, values: dict[str, JsonValue]) -> dict[str, JsonValue]:
     """The values with every image that they make the chart run coming from the stack file's mirrors."""
-    known = case.known.chart_images.get(name, {}).get(version)
-    if known is None or not case.spec.software.registries:
+    if not case.spec.software.registries:
         return values
-    result = values
+    known, result = case.known.chart_images[name][version], values
     for row in known.images:
         # The value that stands for all registries is one that the stack file itself named.
         if not row.runs(values) or (known.override and value_at(values, known.override)):

@@ -145,7 +145,8 @@ def _seen(case: Case, group: NodeGroup) -> dict[str, Any]:
         "the MTU": shape.mtu,
     }
     if shape.nics and row is not None:
-        nccl = plan_nccl_files(shape, case.known, devices=row.access)
+        wish = case.spec.fabric.nccl.topology
+        nccl = plan_nccl_files(shape, case.known, devices=row.access, topology=wish)
         seen["what NCCL is told"] = (nccl.environment, [(file.key, file.content) for file in nccl.files])
     if case.choices.model in _BY_INTERFACE:
         seen["the interfaces on the host, which the networks name"] = [nic.interface for nic in shape.nics]

@@ -13,7 +13,8 @@ from fabric.spec.places import dotted
 def topology_is_published(case: Case) -> Iterator[Problem]:
     """Pods with virtual functions get a topology file where the shape's PCI tree is known."""
     row = case.choices.row
-    if row is not None and row.access == "virtual" and case.shape.name not in case.known.topologies:
+    asked = case.spec.fabric.nccl.topology != "auto"
+    if not asked and row is not None and row.access == "virtual" and case.shape.name not in case.known.topologies:
         yield Problem(
             dotted(("cluster", "pools")),
             f"{case.shape.name} gets no NCCL topology file",

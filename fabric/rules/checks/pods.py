@@ -10,6 +10,7 @@ from typing import Any
 
 from fabric.k8s.cni import NETWORKS_ANNOTATION
 from fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION
+from fabric.nccl.name_list import NameList
 from fabric.plan.case import Case
 from fabric.plan.networks import injection
 from fabric.plan.workload import FabricContract
@@ -72,6 +73,9 @@ def devices_are_named_exactly(case: Case) -> Iterator[Problem]:
     """NCCL is told each rail's RDMA device once and exactly; of virtual functions, their driver's prefix."""
     if case.plan is None:
         return
+    # A list of the stack file's own is judged by NCL013, at its place.
+    if "NCCL_IB_HCA" in case.spec.fabric.nccl.settings:
+        return
     value = case.plan.workload.environment.get("NCCL_IB_HCA")
     row = case.choices.row
     virtual = row is not None and row.access == "virtual"
@@ -97,7 +101,7 @@ def bootstrap_stays_off_the_fabric(case: Case) -> Iterator[Problem]:
     contract = case.plan.workload
     value = contract.environment.get("NCCL_SOCKET_IFNAME")
     fabric = [rail.interface if contract.host_network else rail.pod_interface for rail in case.plan.rails]
-    taken = [name for name in fabric if name and value and _takes(value, name)]
+    taken = [name for name in fabric if name and value and NameList.parse(value).takes(name)]
     if taken:
         yield Problem(
             _RAILS,
@@ -188,10 +192,3 @@ def _attached(text: str) -> list[tuple[str, str]]:
         return [(entry["name"], entry.get("interface", "")) for entry in json.loads(text)]
     parts = [entry.strip().partition("@") for entry in text.split(",") if entry.strip()]
     return [(name, interface) for name, _, interface in parts]
-
-
-def _takes(value: str, interface: str) -> bool:
-    """Whether a list of interfaces in NCCL's form takes one: `^` leaves out, `=` is exact, else by prefix."""
-    others, exact = value.startswith("^"), "=" in value[:2]
-    names = value.lstrip("^=").split(",")
-    return others != any(interface == name if exact else interface.startswith(name) for name in names)

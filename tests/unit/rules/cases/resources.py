@@ -98,7 +98,8 @@ CASES = (
     good("RES005", "guide-23-10"),
     irrelevant("RES005", "doks-h200"),
     good("RES006", "oke-h100-26-4"),
-    bad("RES006", "oke-h100-26-4", {"cluster.pools[0].shape": "BM.GPU.MI300X.8", **_TOLERANT}, "cluster.pools[0].shape"),
+    bad("RES006", "oke-h100-26-4",
+        {"cluster.pools[0].shape": "BM.GPU.MI300X.8", **_TOLERANT}, "cluster.pools[0].shape"),
     bad("RES006", "ib-sriov", {"software.gpuOperator.values": {"devicePlugin": {"enabled": False}}},
         "software.gpuOperator.values.devicePlugin.enabled"),
     good("RES006", "oke-h100-26-4", {
