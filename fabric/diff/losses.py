@@ -1,0 +1,60 @@
+"""What is lost in all, and which networks of running jobs need what goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from fabric.diff.model import ResourceDiff
+from fabric.render import RenderedPlan
+from fabric.resources import Loss
+
+_OUTPUT = re.compile(r"<output ([^>]+)\.[^.>]+>")
+
+
+def with_networks(found: Iterable[ResourceDiff], base: RenderedPlan) -> tuple[ResourceDiff, ...]:
+    """Resources with the networks of jobs that need them, where they go or get smaller."""
+    networks = {
+        entry["rail"]: entry["network"] for entry in base.contract.get("networks", ()) if entry.get("rail") is not None
+    }
+    named = {entry["network"] for entry in base.contract.get("networks", ())}
+    of_pool: dict[str, list[str]] = {}
+    for rail in base.rails:
+        if rail.rail in networks:
+            of_pool.setdefault(rail.pool, []).append(networks[rail.rail])
+    objects = {(entry.type, entry.name): entry.properties for entry in base.resources}
+
+    def needed(resource: ResourceDiff) -> tuple[str, ...]:
+        if resource.verdict not in ("replaced", "deleted"):
+            return ()
+        if resource.lost.nodes:
+            return tuple(sorted(named))
+        properties = objects.get((resource.type, resource.name), {})
+        metadata = properties.get("metadata") or {}
+        name = str(metadata.get("name") or resource.name)
+        if resource.component == "networks":
+            return (name,) if name in named else ()
+        if resource.component in ("ip-pools", "node-pools"):
+            return tuple(of_pool.get(name.removeprefix("node-pools-"), ()))
+        return ()
+
+    return tuple(resource.model_copy(update={"networks": needed(resource)}) for resource in found)
+
+
+def whole_loss(found: Iterable[ResourceDiff], base: RenderedPlan) -> Loss:
+    """Everything that is lost, counted once: what lies within something that is lost goes with that."""
+    lost = [resource for resource in found if resource.lost != Loss()]
+    holders = {resource.name for resource in lost if resource.lost.nodes}
+    within = {
+        entry.name
+        for entry in base.resources
+        if entry.name in holders and holders & set(_OUTPUT.findall(str(entry.properties)))
+    }
+    outer = [resource.lost for resource in lost if resource.name not in within]
+    pools = base.decisions["cluster"]["pools"]
+    needed = sum(pool["needed"] for pool in base.proof["pools"])
+    return Loss(
+        nodes=min(sum(loss.nodes for loss in outer), sum(pool["nodes"] for pool in pools)),
+        gpus=min(sum(loss.gpus for loss in outer), sum(pool["gpus"] for pool in pools)),
+        addresses=min(sum(loss.addresses for loss in outer), needed),
+    )

@@ -1,0 +1,93 @@
+"""Text of others within Markdown: it shows as it is written, and never becomes markup, a link or a mention."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+# What a terminal or a browser would act on instead of showing it: control characters, and turns of direction.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_LONGEST = 160
+_MOST_LINES = 2000
+"""Texts of more lines are counted, not compared: a comparison takes time that grows with their product."""
+
+
+def span(value: str) -> str:
+    """Text as a code span, which may stand in a cell of a table; a long one ends with its length."""
+    shown = _seen(" ".join(value.split()))
+    if len(shown) > _LONGEST:
+        shown = f"{shown[:_LONGEST]}… ({len(shown)} characters)"
+    fence = _fence(shown, 1)
+    space = " " if not shown or shown[0] in "` " or shown[-1] in "` " else ""
+    return f"{fence}{space}{shown}{space}{fence}".replace("|", "\\|")
+
+
+def value_span(value: Any) -> str:
+    """A property's value as a code span; values that are no text as JSON."""
+    return span(value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False))
+
+
+def plain(value: str) -> str:
+    """Text as a sentence among others."""
+    escaped = re.sub(r"([\\`*_\[\]|~$#>])", r"\\\1", value.replace("&", "&amp;").replace("<", "&lt;"))
+    return _seen(" ".join(escaped.split())).replace("@", "&#64;")
+
+
+def is_long_text(old: Any, new: Any) -> bool:
+    """Whether two values are told line by line."""
+    return any(isinstance(value, str) and "\n" in value.strip() for value in (old, new))
+
+
+def line_changes(old: Any, new: Any, most: int | None) -> Iterator[str]:
+    """The lines of two texts that differ, in a fence; nothing where none are wanted, and a count of those left out."""
+    before, after = (str(value or "").splitlines() for value in (old, new))
+    if most == 0 or max(len(before), len(after)) > _MOST_LINES:
+        return
+    lines = [_seen(line) for line in difflib.unified_diff(before, after, n=1, lineterm="")][2:]
+    shown = lines if most is None else lines[:most]
+    fence = _fence("\n".join(shown), 3)
+    yield from (f"{fence}diff", *(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…" for line in shown), fence)
+    if len(shown) < len(lines):
+        yield f"and {counted(len(lines) - len(shown), 'line')} more"
+
+
+def counted(number: int, word: str) -> str:
+    """A number with its word, such as `1 node` and `2 addresses`."""
+    end = "" if number == 1 else "es" if word.endswith("s") else "s"
+    return f"{number} {word}{end}"
+
+
+def listed(names: Iterable[str], most: int | None) -> str:
+    """Names as code spans, with the number of those left out."""
+    found = list(names)
+    shown = found if most is None else found[:most]
+    rest = len(found) - len(shown)
+    words = [", ".join(map(span, shown))] if shown else []
+    return " and ".join([*words, *([f"{rest} more" if shown else f"{rest}"] if rest else [])])
+
+
+def folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """A section that opens on a click; its title is this project's own text."""
+    yield from ("", f"<details><summary>{title}</summary>", "", *lines, "", "</details>")
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """A table of cells that are Markdown already."""
+    head = list(columns)
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _fence(text: str, least: int) -> str:
+    """More of the mark than stand together anywhere within."""
+    runs = [len(run) for run in re.findall(r"`+", text)]
+    return "`" * max([least, *(run + 1 for run in runs)])
+
+
+def _seen(text: str) -> str:
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -1,0 +1,220 @@
+"""Which resources are created, changed, made anew or deleted, and why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fabric.diff.changes import Found, differences
+from fabric.diff.model import Change, GroupChange, ResourceDiff
+from fabric.diff.replacements import rules_of, touches
+from fabric.render import RenderedPlan, RenderedResource
+from fabric.resources import Handling, Loss
+from fabric.resources.dynamic import DYNAMIC, KEPT_OBJECTS
+from fabric.resources.objects import KUBERNETES
+from fabric.resources.order import CLUSTER
+
+Key = tuple[str, str]
+"""Type and name of a resource."""
+
+_CLUSTERS = ("digitalocean:index/kubernetesCluster:KubernetesCluster", "oci:ContainerEngine/cluster:Cluster")
+_CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+_OUTPUT = re.compile(r"<output ([^>]+)\.[^.>]+>")
+_DIGEST = re.compile(r"-[0-9a-f]{8}(?=-|$)")
+# Written by the components for the engine to wait by: they change with whatever else does.
+_BY_CONTENT = ("gpu-fabric/awaited", "pulumi.com/waitFor")
+# It follows from whether the cluster is protected, and changes nothing that is made.
+_BY_PROTECTION = frozenset({"deleted_with"})
+
+
+def resource_diffs(base: RenderedPlan, head: RenderedPlan) -> Iterator[ResourceDiff]:
+    """Every resource that differs, in the order in which they are made, and then those that are deleted."""
+    before, after = ({(entry.type, entry.name): entry for entry in plan.resources} for plan in (base, head))
+    renamed = dict(_renamed(before, after))
+    old_of = {key: before.get(renamed.get(key, key)) for key in after}
+    compared = {key: _compared(old, after[key]) for key, old in old_of.items() if old is not None}
+    gone = before.keys() - after.keys() - set(renamed.values())
+    _carry_on(compared, old_of, after, {before[key].name for key in gone})
+    for key, resource in after.items():
+        if (old := old_of[key]) is None:
+            yield _told("created", resource)
+        elif _differs(found := compared[key]):
+            yield _with_losses(found, old, resource)
+    for key in before:
+        if key in gone:
+            old = before[key]
+            yield _told("deleted", old).model_copy(
+                update={
+                    "lost": old.loss,
+                    "protected": old.handling.protect,
+                    "retained": old.handling.retain_on_delete,
+                    "follows": _cluster_taking(old, before, gone),
+                }
+            )
+
+
+def _differs(found: ResourceDiff) -> bool:
+    return found.verdict == "replaced" or bool(found.changes or found.groups or found.handling or found.reasons)
+
+
+def _told(verdict: str, resource: RenderedResource, **more: Any) -> ResourceDiff:
+    return ResourceDiff.model_validate(
+        {
+            "verdict": verdict,
+            "name": resource.name,
+            "type": resource.type,
+            "identity": resource.identity,
+            "component": resource.component,
+            **more,
+        }
+    )
+
+
+def _renamed(
+    before: Mapping[Key, RenderedResource], after: Mapping[Key, RenderedResource]
+) -> Iterator[tuple[Key, Key]]:
+    """Immutable ConfigMaps by their new key: new content is a new object, whose name carries its digest."""
+    gone: dict[Key, list[Key]] = {}
+    for key in before.keys() - after.keys():
+        if _carries_digest(before[key]):
+            gone.setdefault(_undigested(key), []).append(key)
+    for key in after.keys() - before.keys():
+        if _carries_digest(after[key]) and len(old := gone.get(_undigested(key), [])) == 1:
+            yield key, old[0]
+
+
+def _carries_digest(resource: RenderedResource) -> bool:
+    return resource.type == _CONFIG_MAP and bool(resource.properties.get("immutable"))
+
+
+def _undigested(key: Key) -> Key:
+    return key[0], _DIGEST.sub("", key[1])
+
+
+def _compared(old: RenderedResource, new: RenderedResource) -> ResourceDiff:
+    rules, ignored = rules_of(new.type), new.handling.ignore_changes
+    before, after = old.properties, new.properties
+    groups: tuple[GroupChange, ...] = ()
+    if new.type == KEPT_OBJECTS:
+        groups = tuple(_groups(before["objects"], after["objects"]))
+        before, after = ({k: v for k, v in entry.items() if k != "objects"} for entry in (before, after))
+    found = [entry for entry in differences(before, after) if not (ignored and touches(ignored, entry))]
+    also = new.handling.replace_on_changes
+    changes = [
+        entry.change(forces=rules.forces(entry) or (bool(also) and touches(also, entry))) for entry in _telling(found)
+    ]
+    anew = any(change.forces for change in changes)
+    return _told(
+        "replaced" if anew else "changed",
+        new,
+        identity=old.identity,
+        changes=tuple(changes),
+        groups=groups,
+        handling=tuple(_handling(old.handling, new.handling)),
+        reasons=("new content is a new object, which jobs name by the new contract",) if old.name != new.name else (),
+    )
+
+
+def _telling(found: list[Found]) -> list[Found]:
+    """Changes without those that follow from the others."""
+    return [entry for entry in found if not entry.keys or entry.keys[-1] not in _BY_CONTENT] or found
+
+
+def _groups(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[GroupChange]:
+    for kind in sorted(old.keys() | new.keys()):
+        before, after = old.get(kind, {}), new.get(kind, {})
+        change = GroupChange(
+            kind=kind,
+            added=tuple(name for name in after if name not in before),
+            removed=tuple(name for name in before if name not in after),
+            changed=tuple(name for name in after if name in before and before[name] != after[name]),
+        )
+        if change.added or change.removed or change.changed:
+            yield change
+
+
+def _handling(old: Handling, new: Handling) -> Iterator[Change]:
+    if old != new:
+        before, after = (
+            entry.model_dump(mode="json", by_alias=True, exclude=set(_BY_PROTECTION)) for entry in (old, new)
+        )
+        for found in differences(before, after):
+            yield found.change()
+
+
+def _carry_on(
+    compared: dict[Key, ResourceDiff],
+    old_of: Mapping[Key, RenderedResource | None],
+    after: Mapping[Key, RenderedResource],
+    gone: set[str],
+) -> None:
+    """Make anew, too, what refers to something that is made anew by a property that cannot change in place."""
+    needed = {key: tuple(_references(after[key])) for key in compared}
+    anew = gone | {entry.name for entry in compared.values() if entry.verdict == "replaced"}
+    cluster, known = None, -1
+    while known != len(anew):
+        known = len(anew)
+        cluster = cluster or next((name for kind, name in compared if kind in _CLUSTERS and name in anew), None)
+        for key, entry in compared.items():
+            if entry.verdict == "replaced":
+                continue
+            if cluster is not None and _lies_on_cluster(after[key]):
+                compared[key] = entry.model_copy(update={"verdict": "replaced", "follows": cluster})
+            elif because := [one for one in needed[key] if one.old in anew and rules_of(key[0]).forces(one)]:
+                compared[key] = entry.model_copy(update={"verdict": "replaced", "reasons": _because(because)})
+            else:
+                continue
+            anew.add(after[key].name)
+    for key, entry in compared.items():
+        if entry.verdict == "changed" and (because := [one for one in needed[key] if one.old in anew]):
+            compared[key] = entry.model_copy(update={"reasons": _because(because)})
+
+
+def _because(references: list[Found]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{one.path} is an output of {one.old}, which goes" for one in references))
+
+
+def _lies_on_cluster(resource: RenderedResource) -> bool:
+    return resource.provider == f"{CLUSTER}-{KUBERNETES}" or resource.type.startswith(DYNAMIC)
+
+
+def _cluster_taking(resource: RenderedResource, before: Mapping[Key, RenderedResource], gone: set[Key]) -> str | None:
+    """The cluster that goes and takes a resource along."""
+    if not _lies_on_cluster(resource):
+        return None
+    return next((name for kind, name in before if kind in _CLUSTERS and (kind, name) in gone), None)
+
+
+def _references(resource: RenderedResource) -> Iterator[Found]:
+    """Outputs of other resources among the properties, as changes from the name of the resource that has them."""
+
+    def walk(value: Any, keys: tuple[str, ...], path: str) -> Iterator[Found]:
+        if isinstance(value, str):
+            for name in _OUTPUT.findall(value) if "<output " in value else ():
+                yield Found(keys, path, "changed", name, None)
+        elif isinstance(value, dict):
+            for key, entry in value.items():
+                yield from walk(entry, (*keys, key), f"{path}.{key}" if path else key)
+        elif isinstance(value, list):
+            for entry in value:
+                yield from walk(entry, keys, path)
+
+    if not _lies_on_cluster(resource):
+        yield from walk(resource.properties, (), "")
+
+
+def _with_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResource) -> ResourceDiff:
+    anew = found.verdict == "replaced"
+    fewer = Loss(
+        nodes=max(old.loss.nodes - new.loss.nodes, 0),
+        gpus=max(old.loss.gpus - new.loss.gpus, 0),
+        addresses=max(old.loss.addresses - new.loss.addresses, 0),
+    )
+    return found.model_copy(
+        update={
+            "lost": old.loss if anew else fewer,
+            "first_deleted": anew and old.name == new.name and new.handling.delete_before_replace,
+            "protected": anew and old.handling.protect,
+        }
+    )
