@@ -67,7 +67,7 @@ def _is_deep(entries: list[Any]) -> bool:
 
 def _by_name(entries: list[Any]) -> dict[str, Any] | None:
     """Entries by what tells them apart; None where nothing does."""
-    for key in ("name", "key", "logicalName"):
+    for key in ("name", "key", "resourceName"):
         names = [str(entry[key]) for entry in entries if isinstance(entry, dict) and key in entry]
         if len(set(names)) == len(entries):
             return dict(zip(names, entries, strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabric.diff.cost import cost_diff
-from fabric.diff.losses import whole_loss, with_networks
+from fabric.diff.losses import planned_pools, whole_loss, with_networks
 from fabric.diff.model import FindingDiff, Move, PlanDiff, PoolDiff, RailDiff
 from fabric.diff.resources import resource_diffs
 from fabric.diff.versions import version_diffs
@@ -48,7 +48,7 @@ def plan_diff(base: RenderedPlan, head: RenderedPlan) -> PlanDiff:
 
 
 def _pools(base: RenderedPlan, head: RenderedPlan) -> Iterator[PoolDiff]:
-    before, after = ({pool["name"]: pool for pool in plan.decisions["cluster"]["pools"]} for plan in (base, head))
+    before, after = ({pool["name"]: pool for pool in planned_pools(plan)} for plan in (base, head))
     for name in dict.fromkeys([*before, *after]):
         old, new = before.get(name, {}), after.get(name, {})
         if old != new:
@@ -60,12 +60,14 @@ def _pools(base: RenderedPlan, head: RenderedPlan) -> Iterator[PoolDiff]:
                 new_nodes=new.get("nodes", 0),
                 old_gpus=old.get("gpus", 0),
                 new_gpus=new.get("gpus", 0),
+                old_nics=old.get("nics", 0),
+                new_nics=new.get("nics", 0),
             )
 
 
 def _rails(base: RenderedPlan, head: RenderedPlan) -> Iterator[RailDiff]:
     before, after = ({rail.rail: rail for rail in plan.rails} for plan in (base, head))
-    spaces = [{pool["name"]: pool["space"] for pool in plan.proof["pools"]} for plan in (base, head)]
+    spaces = [{pool["name"]: pool["space"] for pool in plan.proof.get("pools", ())} for plan in (base, head)]
     for number in sorted(before.keys() | after.keys()):
         old, new = before.get(number), after.get(number)
         had, has = _shares(old), _shares(new)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fabric.diff.level import Level, first
-from fabric.diff.markup import counted, is_long_text, line_changes, listed, plain, span, table, value_span
+from fabric.diff.markup import counted, is_long_text, line_changes, listed, plain, shortened, span, table, value_span
 from fabric.diff.model import Change, GroupChange, ResourceDiff
 from fabric.resources import Loss
 from fabric.resources.charts import RELEASE
@@ -83,7 +83,7 @@ def _properties(one: ResourceDiff, lost: Loss, level: Level) -> Iterator[str]:
     if one.verdict == "changed" and lost != Loss():
         yield f"- lost: {loss_text(lost)}"
     if one.verdict == "changed":
-        yield from (f"- {plain(reason)}" for reason in one.reasons)
+        yield from (f"- {plain(shortened(reason, 200))}" for reason in one.reasons)
     changes, more = first([*one.changes, *one.handling], level.properties)
     for change in changes:
         yield from _change(change, level)
@@ -138,11 +138,14 @@ def _why(entry: ResourceDiff, level: Level) -> str:
     if entry.verdict == "deleted":
         return "no longer planned; stays where it is" if entry.retained else "no longer planned"
     forcing = [change for change in entry.changes if change.forces]
-    shown, left = first(forcing, _FORCING)
+    shown, left = first(forcing, _FORCING if level.properties is None else min(_FORCING, level.properties))
     words = [_short(change) for change in shown]
     if left:
-        words.append(f"{left} more")
-    words += map(plain, entry.reasons)
+        words.append(f"{left} more" if shown else f"{left} that cannot change in place")
+    reasons, more = first(entry.reasons, level.names)
+    words += [plain(shortened(reason, 200)) for reason in reasons]
+    if more:
+        words.append(f"{counted(more, 'reason')} more" if reasons else "for something that it needs")
     if entry.first_deleted:
         words.append("deleted before the new one is made")
     return "; ".join(words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from fabric.diff.model import ResourceDiff
 from fabric.render import RenderedPlan
@@ -41,6 +42,12 @@ def with_networks(found: Iterable[ResourceDiff], base: RenderedPlan) -> tuple[Re
     return tuple(resource.model_copy(update={"networks": needed(resource)}) for resource in found)
 
 
+def planned_pools(plan: RenderedPlan) -> list[dict[str, Any]]:
+    """The plan's pools of nodes, as its decisions have them."""
+    pools: list[dict[str, Any]] = plan.decisions.get("cluster", {}).get("pools", [])
+    return pools
+
+
 def whole_loss(found: Iterable[ResourceDiff], base: RenderedPlan) -> Loss:
     """Everything that is lost, counted once: what lies within something that is lost goes with that."""
     lost = [resource for resource in found if resource.lost != Loss()]
@@ -51,8 +58,8 @@ def whole_loss(found: Iterable[ResourceDiff], base: RenderedPlan) -> Loss:
         if entry.name in holders and holders & set(_OUTPUT.findall(str(entry.properties)))
     }
     outer = [resource.lost for resource in lost if resource.name not in within]
-    pools = base.decisions["cluster"]["pools"]
-    needed = sum(pool["needed"] for pool in base.proof["pools"])
+    pools = planned_pools(base)
+    needed = sum(pool["needed"] for pool in base.proof.get("pools", ()))
     return Loss(
         nodes=min(sum(loss.nodes for loss in outer), sum(pool["nodes"] for pool in pools)),
         gpus=min(sum(loss.gpus for loss in outer), sum(pool["gpus"] for pool in pools)),

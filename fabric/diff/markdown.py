@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fabric.diff.level import LEVELS, Level, first
 from fabric.diff.listing import changed_lines, created_lines, differs_further, loss_text, taken_rows
-from fabric.diff.markup import counted, folded, listed, plain, span, table
+from fabric.diff.markup import counted, folded, listed, plain, shortened, span, table
 from fabric.diff.model import CostDiff, PlanDiff, PoolDiff, RailDiff, Verdict
 from fabric.report_cost import range_text
 from fabric.resources import Loss
@@ -97,8 +97,13 @@ def _summary(diff: PlanDiff, level: Level) -> Iterator[str]:
 def _pool(pool: PoolDiff) -> str:
     shapes = [span(shape) for shape in (pool.old_shape, pool.new_shape) if shape is not None]
     shape = " → ".join(dict.fromkeys(shapes))
-    nodes, gpus = (_numbers(*pair) for pair in ((pool.old_nodes, pool.new_nodes), (pool.old_gpus, pool.new_gpus)))
-    return f"Pool {span(pool.name)} of {shape}: {nodes} nodes, {gpus} GPUs"
+    pairs = (
+        (pool.old_nodes, pool.new_nodes, "nodes"),
+        (pool.old_gpus, pool.new_gpus, "GPUs"),
+        (pool.old_nics, pool.new_nics, "NICs"),
+    )
+    counts = ", ".join(f"{_numbers(old, new)} {word}" for old, new, word in pairs)
+    return f"Pool {span(pool.name)} of {shape}: {counts}"
 
 
 def _numbers(old: int, new: int) -> str:
@@ -165,7 +170,7 @@ def _findings(diff: PlanDiff, level: Level) -> Iterator[str]:
     shown, left = first(diff.findings, level.groups)
     for entry in shown:
         word = "new" if entry.is_new else "gone"
-        message = entry.message if len(entry.message) <= 400 else f"{entry.message[:400]}…"
+        message = shortened(entry.message, 400)
         yield f"- {word}: {entry.severity} {entry.id} at {span(entry.path)}: {plain(message)}"
     if left:
         yield f"- and {left} more"

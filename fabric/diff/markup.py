@@ -17,9 +17,7 @@ _MOST_LINES = 2000
 
 def span(value: str) -> str:
     """Text as a code span, which may stand in a cell of a table; a long one ends with its length."""
-    shown = _seen(" ".join(value.split()))
-    if len(shown) > _LONGEST:
-        shown = f"{shown[:_LONGEST]}… ({len(shown)} characters)"
+    shown = shortened(_seen(" ".join(value.split())), _LONGEST)
     fence = _fence(shown, 1)
     space = " " if not shown or shown[0] in "` " or shown[-1] in "` " else ""
     return f"{fence}{space}{shown}{space}{fence}".replace("|", "\\|")
@@ -49,9 +47,14 @@ def line_changes(old: Any, new: Any, most: int | None) -> Iterator[str]:
     lines = [_seen(line) for line in difflib.unified_diff(before, after, n=1, lineterm="")][2:]
     shown = lines if most is None else lines[:most]
     fence = _fence("\n".join(shown), 3)
-    yield from (f"{fence}diff", *(line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…" for line in shown), fence)
+    yield from (f"{fence}diff", *(shortened(line, _LONGEST) for line in shown), fence)
     if len(shown) < len(lines):
         yield f"and {counted(len(lines) - len(shown), 'line')} more"
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of a long text, with the length of the whole."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
 
 
 def counted(number: int, word: str) -> str:

@@ -89,6 +89,8 @@ class PoolDiff(FrozenModel):
     new_nodes: int
     old_gpus: int
     new_gpus: int
+    old_nics: int
+    new_nics: int
 
 
 class VersionDiff(FrozenModel):

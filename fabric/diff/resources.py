@@ -75,13 +75,21 @@ def _renamed(
     before: Mapping[Key, RenderedResource], after: Mapping[Key, RenderedResource]
 ) -> Iterator[tuple[Key, Key]]:
     """Immutable ConfigMaps by their new key: new content is a new object, whose name carries its digest."""
-    gone: dict[Key, list[Key]] = {}
-    for key in before.keys() - after.keys():
-        if _carries_digest(before[key]):
-            gone.setdefault(_undigested(key), []).append(key)
-    for key in after.keys() - before.keys():
-        if _carries_digest(after[key]) and len(old := gone.get(_undigested(key), [])) == 1:
-            yield key, old[0]
+    old, new = _by_content_name(before, after), _by_content_name(after, before)
+    for name, keys in new.items():
+        if len(keys) == len(old.get(name, ())) == 1:
+            yield keys[0], old[name][0]
+
+
+def _by_content_name(
+    ours: Mapping[Key, RenderedResource], others: Mapping[Key, RenderedResource]
+) -> dict[Key, list[Key]]:
+    """Immutable ConfigMaps that the other plan has not, by their names without digest."""
+    found: dict[Key, list[Key]] = {}
+    for key, resource in ours.items():
+        if key not in others and _carries_digest(resource):
+            found.setdefault(_undigested(key), []).append(key)
+    return found
 
 
 def _carries_digest(resource: RenderedResource) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from negative.base import Base
 from negative.mistake import Kind, Mistake, written
@@ -114,11 +115,9 @@ def _line_without_a_chart(base: Base) -> Iterator[Mistake]:
     if base.manager == "spiderpool":
         yield Mistake({"software.releaseLine": "23.10"}, "software.releaseLine")
     if base.line == "23.10":
-        moved = {
-            "fabric.manager": "spiderpool",
-            "fabric.addressing.layout": "per-rail",
-            "fabric.virtualFunctions": None,
-        }
+        moved: dict[str, Any] = {"fabric.manager": "spiderpool", "fabric.addressing.layout": "per-rail"}
+        if base.has("fabric.virtualFunctions"):
+            moved["fabric.virtualFunctions"] = None
         yield Mistake(moved, "software.releaseLine")
 
 

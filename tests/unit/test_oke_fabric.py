@@ -55,12 +55,12 @@ def _changes(shape: str, fabric: dict[str, Any]) -> Changes:
 
 @pytest.mark.parametrize("fabric", [{}, {"model": "host-network"}], ids=["sriov", "host-network"])
 @pytest.mark.parametrize("shape", VIRTUAL)
-def test_only_cluster_and_findings_differ_from_the_same_machines_in_a_cluster_that_is_there(
+def test_only_cluster_cost_and_findings_differ_from_the_same_machines_in_a_cluster_that_is_there(
     shape: str, fabric: dict[str, Any]
 ) -> None:
     made, there = (plan.model_dump(mode="json") for plan in (on_oke(shape, **fabric), on_existing(shape, **fabric)))
 
-    assert {key for key in made if made[key] != there[key]} == {"choices", "cluster", "findings"}
+    assert {key for key in made if made[key] != there[key]} == {"choices", "cluster", "cost", "findings"}
     assert {key for key in made["choices"] if made["choices"][key] != there["choices"][key]} == {"provider"}
 
 
