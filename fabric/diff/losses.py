@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from fabric.diff.model import ResourceDiff
+from fabric.diff.resources import OUTPUT
 from fabric.render import RenderedPlan
 from fabric.resources import Loss
-
-_OUTPUT = re.compile(r"<output ([^>]+)\.[^.>]+>")
 
 
 def with_networks(found: Iterable[ResourceDiff], base: RenderedPlan) -> tuple[ResourceDiff, ...]:
@@ -55,7 +53,7 @@ def whole_loss(found: Iterable[ResourceDiff], base: RenderedPlan) -> Loss:
     within = {
         entry.name
         for entry in base.resources
-        if entry.name in holders and holders & set(_OUTPUT.findall(str(entry.properties)))
+        if entry.name in holders and holders & set(OUTPUT.findall(str(entry.properties)))
     }
     outer = [resource.lost for resource in lost if resource.name not in within]
     pools = planned_pools(base)

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from fabric.report_markdown import text
+
 # What a terminal or a browser would act on instead of showing it: control characters, and turns of direction.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _LONGEST = 160
@@ -30,8 +32,7 @@ def value_span(value: Any) -> str:
 
 def plain(value: str) -> str:
     """Text as a sentence among others."""
-    escaped = re.sub(r"([\\`*_\[\]|~$#>])", r"\\\1", value.replace("&", "&amp;").replace("<", "&lt;"))
-    return _seen(" ".join(escaped.split())).replace("@", "&#64;")
+    return _seen(text(value)).replace("@", "&#64;")
 
 
 def is_long_text(old: Any, new: Any) -> bool:
@@ -52,9 +53,9 @@ def line_changes(old: Any, new: Any, most: int | None) -> Iterator[str]:
         yield f"and {counted(len(lines) - len(shown), 'line')} more"
 
 
-def shortened(text: str, most: int) -> str:
+def shortened(value: str, most: int) -> str:
     """The beginning of a long text, with the length of the whole."""
-    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+    return value if len(value) <= most else f"{value[:most]}… ({len(value)} characters)"
 
 
 def counted(number: int, word: str) -> str:
@@ -86,11 +87,11 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str
         yield f"| {' | '.join(row)} |"
 
 
-def _fence(text: str, least: int) -> str:
+def _fence(value: str, least: int) -> str:
     """More of the mark than stand together anywhere within."""
-    runs = [len(run) for run in re.findall(r"`+", text)]
+    runs = [len(run) for run in re.findall(r"`+", value)]
     return "`" * max([least, *(run + 1 for run in runs)])
 
 
-def _seen(text: str) -> str:
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+def _seen(value: str) -> str:
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", value)

@@ -18,9 +18,11 @@ from fabric.resources.order import CLUSTER
 Key = tuple[str, str]
 """Type and name of a resource."""
 
+OUTPUT = re.compile(r"<output ([^>]+)\.[^.>]+>")
+"""What stands in a property for another resource's output, whose name it finds."""
+
 _CLUSTERS = ("digitalocean:index/kubernetesCluster:KubernetesCluster", "oci:ContainerEngine/cluster:Cluster")
 _CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
-_OUTPUT = re.compile(r"<output ([^>]+)\.[^.>]+>")
 _DIGEST = re.compile(r"-[0-9a-f]{8}(?=-|$)")
 # Written by the components for the engine to wait by: they change with whatever else does.
 _BY_CONTENT = ("gpu-fabric/awaited", "pulumi.com/waitFor")
@@ -199,7 +201,7 @@ def _references(resource: RenderedResource) -> Iterator[Found]:
 
     def walk(value: Any, keys: tuple[str, ...], path: str) -> Iterator[Found]:
         if isinstance(value, str):
-            for name in _OUTPUT.findall(value) if "<output " in value else ():
+            for name in OUTPUT.findall(value) if "<output " in value else ():
                 yield Found(keys, path, "changed", name, None)
         elif isinstance(value, dict):
             for key, entry in value.items():

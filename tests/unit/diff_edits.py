@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from functools import cache
 from typing import Any, NamedTuple
 
-from changes import Changes
+from changes import Changes, changed
+from committed_stacks import folder_of
+
+from fabric.diff import PlanDiff, plan_diff
+from fabric.prepare import prepare
+from fabric.render import RenderedPlan, rendered
+from fabric.spec import read_document
 
 POOL = "cluster.pools[0]"
 NODES = f"{POOL}.nodes"
@@ -67,3 +75,24 @@ EDITS = (
     Edit("OKE release line", "oke-h100", {"software.releaseLine": "26.4"}),
     Edit("OKE scheduler removed", "oke-h100", {"software.schedulers": None}),
 )
+
+
+@cache
+def _plan(stack: str, changes: str) -> RenderedPlan:
+    document = read_document(stack, folder_of(stack))
+    return rendered(prepare(changed(document, json.loads(changes)), for_up=False))
+
+
+def plan_of(stack: str, changes: Changes) -> RenderedPlan:
+    """The rendered plan of a committed stack with some values changed."""
+    return _plan(stack, json.dumps(changes, sort_keys=True))
+
+
+def diff_of(edit: Edit) -> PlanDiff:
+    """What an edit makes of its stack."""
+    return plan_diff(plan_of(edit.stack, edit.before), plan_of(edit.stack, {**edit.before, **edit.after}))
+
+
+def named(name: str) -> PlanDiff:
+    """What the edit of a name makes of its stack."""
+    return diff_of(next(edit for edit in EDITS if edit.name == name))
