@@ -62,10 +62,10 @@ def exclusive_pools(bench: Bench) -> Budget:
     """
     seconds = []
     for nodes in (_FEW, _MANY):
-        stack = stack_of(nodes, bench.home, bare=True)
         bench.clear()
         began = time.monotonic()
         ControlPlane(bench.home, lambda _line: None, bench.home.remembered_ports()).up(bench.toolchain)
+        stack = stack_of(nodes, bench.home, bare=True)
         api = Api(bench.home.kubeconfig)
         reconcile_nodes(api, desired_nodes(stack.spec))
         wait_nodes_ready(api)
