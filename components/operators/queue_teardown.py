@@ -7,6 +7,7 @@ definitions together, so that whatever has a finalizer then would keep its defin
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -39,7 +40,7 @@ class QueueTeardownError(pulumi.RunError):
     """The queues could not be emptied; the engine prints the message alone."""
 
 
-class _Teardown(ResourceProvider):
+class _Teardown(ResourceProvider, ABC):
     """Does nothing before it is deleted; what it does then is the subclass'."""
 
     def configure(self, req: ConfigureRequest) -> None:
@@ -63,8 +64,9 @@ class _Teardown(ResourceProvider):
         except RequestError as error:
             raise QueueTeardownError(f"Kueue's queues could not be emptied: {error}") from None
 
+    @abstractmethod
     def _take_down(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
-        raise NotImplementedError
+        """What happens on the cluster before the resource is gone. Raises RequestError."""
 
     def _do(self, request: Callable[[], Any]) -> Any:
         """A request's answer; None where what it is about is not there, which is what a teardown wants."""

@@ -148,7 +148,7 @@ def _in_order(plan: Plan) -> Iterable[str]:
 def _component(field: str) -> str:
     component = _COMPONENT_OF.get(field, field.replace("_", "-"))
     if component not in COMPONENTS:
-        raise NotImplementedError(f"the plan's field {field} belongs to no component that is known to be rendered")
+        raise LookupError(f"the plan's field {field} belongs to no component that is known to be rendered")
     return component
 
 
@@ -183,7 +183,7 @@ def _resources(plan: Plan, component: str, record: BaseModel) -> Iterator[Resour
         case PlannedWait() | PlannedCapacity():
             return
         case _:
-            raise NotImplementedError(f"of {component}: nothing is known to come of a {type(record).__name__}")
+            raise TypeError(f"of {component}: nothing is known to come of a {type(record).__name__}")
 
 
 def _of_cloud(plan: Plan) -> Iterator[Resource]:

@@ -229,7 +229,7 @@ def test_a_field_of_the_plan_that_nobody_renders_is_an_error(plan: Plan) -> None
         drivers: tuple[Any, ...] = ()
 
     longer = Longer.model_construct(**{**dict(plan), "drivers": plan.namespaces})
-    with pytest.raises(NotImplementedError, match="drivers"):
+    with pytest.raises(LookupError, match="drivers"):
         resources(longer)
 
 
