@@ -13,19 +13,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import (
-    ConfigureRequest,
-    CreateResult,
-    DiffResult,
-    ReadResult,
-    Resource,
-    ResourceProvider,
-    UpdateResult,
-)
+from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 
 from components.cluster.handle import ClusterHandle
 from components.cluster_api import ClusterApi, RequestError
-from components.engine_options import handled
+from components.dynamic_resource import DynamicResource
 from components.object_writing import CONNECTIONS, Keeper, Objects, restored
 from fabric.plan import PlannedGroup
 from fabric.resources.dynamic import group_resource
@@ -117,7 +109,7 @@ class KeptObjectsProvider(ResourceProvider):
         return Keeper(self._apis[key], id_, props["cut"], props["plurals"], props["timeout"])
 
 
-class KeptObjects(Resource, module="gpu-fabric", name="KeptObjects"):
+class KeptObjects(DynamicResource, module="gpu-fabric", name="KeptObjects"):
     """A planned group of objects on a cluster, by kind and name.
 
     Must exist before: the definitions of their kinds, and webhooks that answer. An object more, less or otherwise is
@@ -132,9 +124,7 @@ class KeptObjects(Resource, module="gpu-fabric", name="KeptObjects"):
         """`name` is that of the component."""
         stack = f"{pulumi.get_project()}/{pulumi.get_stack()}"
         planned = group_resource(name, group, stack, cluster.context)
-        known = {"kubeconfig": cluster.kubeconfig, "cluster": cluster.cluster_id, "failures": None}
-        options = handled(pulumi.ResourceOptions() if opts is None else opts, planned.handling)
-        super().__init__(KeptObjectsProvider(), planned.name, {**planned.properties, **known}, options)
+        super().__init__(KeptObjectsProvider(), planned, cluster, opts, {"failures": None})
 
 
 def written(kept: KeptObjects) -> pulumi.Input[pulumi.Resource]:

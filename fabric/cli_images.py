@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fabric.cli_input import refuse
+from fabric.cli_progress import shown_progress
 from fabric.plan import build
 from fabric.plan.images import ImageList, image_list
 from fabric.rules import ConfigurationError
@@ -22,10 +23,13 @@ def images(
 ) -> None:
     """List every image and chart that a stack uses, by digest where it is known, and what cannot be known."""
     try:
-        spec = load_stack(stack, Path.cwd())
-        # Without its mirrors the plan names what there is to be mirrored.
-        published = spec.model_copy(update={"software": spec.software.model_copy(update={"registries": {}})})
-        found = image_list(build(published), spec.catalog, spec.software.registries)
+        with shown_progress() as progress:
+            spec = load_stack(stack, Path.cwd())
+            # Without its mirrors the plan names what there is to be mirrored.
+            published = spec.model_copy(update={"software": spec.software.model_copy(update={"registries": {}})})
+            planned = build(published, progress)
+            progress.step("listing images")
+            found = image_list(planned, spec.catalog, spec.software.registries)
     except ConfigurationError as error:
         refuse(str(error))
     print(found.model_dump_json(by_alias=True, indent=2) if as_json else "\n".join(_lines(found)))

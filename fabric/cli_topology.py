@@ -10,6 +10,7 @@ import typer
 
 from fabric.catalog import Catalog, catalog
 from fabric.cli_input import refuse
+from fabric.cli_progress import shown_progress
 from fabric.nccl.dialect import Library
 from fabric.nccl.topology import Form, topology_xml
 from fabric.plan.case import case_of
@@ -46,8 +47,10 @@ def topology(
 def _with_own_shapes(stack: str) -> Catalog:
     """The catalog with the shapes of a stack file; refuses one that cannot be read, or whose trees are wrong."""
     try:
-        spec = load_stack(stack, Path.cwd())
-        wrong = [entry for entry in findings(case_of(spec), "spec") if entry.id == "NCT001"]
+        with shown_progress() as progress:
+            progress.step(f"reading stack {stack}")
+            spec = load_stack(stack, Path.cwd())
+            wrong = [entry for entry in findings(case_of(spec), "spec") if entry.id == "NCT001"]
         if wrong:
             raise ConfigurationError(wrong, f"Pulumi.{stack}.yaml")
     except ConfigurationError as error:

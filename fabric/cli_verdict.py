@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from fabric.cli_input import refuse
+from fabric.cli_progress import shown_progress
 from fabric.nccl.busbw import Operation
 from fabric.nccl.verdict import (
     BarUnknownError,
@@ -41,7 +42,10 @@ def verdict(
     if stack is None and bar is None:
         refuse("no bar: name the stack whose fabric was measured with -s, or give --bar in GB/s")
     try:
-        expected = stack_expectation(stack, root=Path.cwd(), nodes=nodes, bar=bar, operation=operation)
+        with shown_progress() as progress:
+            expected = stack_expectation(
+                stack, root=Path.cwd(), nodes=nodes, bar=bar, operation=operation, progress=progress
+            )
         judged = _judged(result.read_bytes(), expected, log)
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
@@ -57,8 +61,11 @@ def verdict(
 
 
 def _judged(data: bytes, expected: Expectation, log: Path | None) -> Verdict:
-    if not is_bundle(data):
-        return judge(data, expected, None if log is None else log.read_bytes())
-    if log is not None:
+    whole = is_bundle(data)
+    if whole and log is not None:
         refuse("--log: a verification's results have their logs in them")
-    return judge_bundle(read_bundle(data), expected)
+    with shown_progress() as progress:
+        progress.step("judging the results")
+        if whole:
+            return judge_bundle(read_bundle(data), expected)
+        return judge(data, expected, None if log is None else log.read_bytes())

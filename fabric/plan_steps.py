@@ -33,6 +33,9 @@ class Step(NamedTuple):
 
 def steps(plan: Plan) -> Iterator[Step]:
     """The steps in order; some run at the same time, and say so."""
+    if plan.split is not None and plan.part == "platform":
+        what = f"that of stack {plan.split.cluster_stack}, which is not changed"
+        yield Step("cluster", what, "nothing: that stack is up, and as its file says, or this one is refused")
     if plan.cluster.doks is not None:
         yield from _doks(plan.cluster.doks)
     if plan.cluster.oke is not None:
@@ -54,8 +57,8 @@ def steps(plan: Plan) -> Iterator[Step]:
     yield from _queues(plan)
     yield from _policies(plan)
     yield from _fabric(plan)
-    files = len(plan.nccl_config_maps)
-    yield Step("NCCL files", f"{files} ConfigMap{'s' if files > 1 else ''}")
+    if files := len(plan.nccl_config_maps):
+        yield Step("NCCL files", f"{files} ConfigMap{'s' if files > 1 else ''}")
     if plan.fabric_check:
         yield Step("check", f"DaemonSet {_daemons(plan.fabric_check)}", "every rail of every node")
     if plan.verification is not None:

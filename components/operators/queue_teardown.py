@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pulumi
-from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
 from components.cluster.handle import ClusterHandle
 from components.cluster_api import ClusterApi, Json, Patience, RequestError, persistently
+from components.dynamic_resource import DynamicResource
 from fabric.k8s.kueue import API_VERSION
 from fabric.plan import PlannedQueues
+from fabric.resources.dynamic import queue_drain, queue_release
 
 _QUEUES = f"/apis/{API_VERSION}"
 _MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -144,28 +146,20 @@ class QueueReleaseProvider(_Teardown):
         self._release(api, props)
 
 
-class QueueDrain(Resource, module="gpu-fabric", name="QueueDrain"):
+class QueueDrain(DynamicResource, module="gpu-fabric", name="QueueDrain"):
     """Comes after a queue, and so goes before it; see QueueDrainProvider."""
 
     def __init__(self, name: str, planned: PlannedQueues, cluster: ClusterHandle, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(QueueDrainProvider(), name, {**_properties(planned, cluster), "queue": planned.name}, opts)
+        """`name` is that of the component."""
+        super().__init__(QueueDrainProvider(), queue_drain(name, planned, cluster.context), cluster, opts)
 
 
-class QueueRelease(Resource, module="gpu-fabric", name="QueueRelease"):
+class QueueRelease(DynamicResource, module="gpu-fabric", name="QueueRelease"):
     """Comes between Kueue's chart and its queues, and so goes between them; see QueueReleaseProvider."""
 
     def __init__(self, name: str, planned: PlannedQueues, cluster: ClusterHandle, opts: pulumi.ResourceOptions) -> None:
-        super().__init__(QueueReleaseProvider(), name, _properties(planned, cluster), opts)
-
-
-def _properties(planned: PlannedQueues, cluster: ClusterHandle) -> dict[str, Any]:
-    return {
-        "kubeconfig": cluster.kubeconfig,
-        "context": cluster.context,
-        "cluster": cluster.cluster_id,
-        "namespace": planned.namespace,
-        "controller": planned.controller,
-    }
+        """`name` is that of the component."""
+        super().__init__(QueueReleaseProvider(), queue_release(name, planned, cluster.context), cluster, opts)
 
 
 def _deployment(props: Mapping[str, Any]) -> str:

@@ -59,12 +59,12 @@ class Kueue(pulumi.ComponentResource):
         super().__init__("gpu-fabric:operators:Kueue", name, None, opts)
         provider = cluster.provider
         installed = release(name, planned, child_options(self, provider, after))
-        released = QueueRelease(f"{name}-release", queues, cluster, self._of_no_provider(cluster, (installed,)))
+        released = QueueRelease(name, queues, cluster, self._of_no_provider(cluster, (installed,)))
         made: list[pulumi.Resource] = [released]
         for entry in (*queues.flavors, queues.queue, *queues.local_queues):
             made.append(custom_resource(name, entry, child_options(self, provider, (*after, installed, *made))))
         # Of another queue it is another resource: the old one is emptied before it goes.
-        drained = QueueDrain(f"{name}-drain-{queues.name}", queues, cluster, self._of_no_provider(cluster, made))
+        drained = QueueDrain(name, queues, cluster, self._of_no_provider(cluster, made))
         self.ready = (*made, drained)
         self.register_outputs({"version": planned.chart.version, "queue": queues.name})
 

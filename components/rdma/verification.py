@@ -13,15 +13,17 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import pulumi
-from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, Resource, ResourceProvider, UpdateResult
+from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
 from components.cluster.handle import ClusterHandle
 from components.cluster_api import ClusterApi, RequestError
+from components.dynamic_resource import DynamicResource
 from components.kept_objects import AlreadySaid, KeptObjectsError
 from components.rdma.verification_run import VerificationRun
 from components.resources import After
 from fabric.nccl.verdict import Verdict, verdict_lines
 from fabric.plan.verification import PlannedVerification
+from fabric.resources.dynamic import verification_resource
 
 T = TypeVar("T")
 _PRINTED = 60
@@ -105,7 +107,7 @@ class VerificationProvider(ResourceProvider):
         _tried(gone)
 
 
-class _Run(Resource, module="gpu-fabric", name="Verification"):
+class _Run(DynamicResource, module="gpu-fabric", name="Verification"):
     """A planned run on a cluster; `outcome` is JSON, see `Verification`."""
 
     outcome: pulumi.Output[str]
@@ -113,15 +115,11 @@ class _Run(Resource, module="gpu-fabric", name="Verification"):
     def __init__(
         self, name: str, planned: PlannedVerification, cluster: ClusterHandle, opts: pulumi.ResourceOptions
     ) -> None:
-        properties = {
-            "kubeconfig": cluster.kubeconfig,
-            "context": cluster.context,
-            "cluster": cluster.cluster_id,
-            # As text: on the engine's wire all numbers are floating-point ones.
-            "planned": planned.model_dump_json(by_alias=True),
-            "outcome": None,
-        }
-        super().__init__(VerificationProvider(), name, properties, opts)
+        """`name` is that of the component."""
+        resource = verification_resource(name, planned, cluster.context)
+        # As text: on the engine's wire all numbers are floating-point ones.
+        sent = {"planned": planned.model_dump_json(by_alias=True), "outcome": None}
+        super().__init__(VerificationProvider(), resource, cluster, opts, sent)
 
 
 class Verification(pulumi.ComponentResource):
@@ -145,7 +143,7 @@ class Verification(pulumi.ComponentResource):
         super().__init__("gpu-fabric:rdma:Verification", name, None, opts)
         gone_with = cluster.provider.gone_with
         options = pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=gone_with)
-        run = _Run(f"{name}-run", planned, cluster, options)
+        run = _Run(name, planned, cluster, options)
         known = run.outcome.apply(lambda text: json.loads(text) if text else {})
         # The kubeconfig is secret, and the verdict is not.
         self.outcome = pulumi.Output.unsecret(known)

@@ -15,7 +15,7 @@ from fabric.attach.problem import AttachError, Note
 from fabric.attach.resources import gpu_resource
 from fabric.k8s.cni import NETWORKS_ANNOTATION
 from fabric.plan import FabricContract
-from fabric.plan.workload import SchedulerHints
+from fabric.plan.contract import SchedulerHints
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The plan: every address, name, value and object, decided without a cloud."""
 
 from fabric.plan.build import build
+from fabric.plan.contract import FabricContract
 from fabric.plan.plan import Plan, PlannedCluster, PlannedPool
 from fabric.plan.rails import Rail
 from fabric.plan.records import (
@@ -16,7 +17,6 @@ from fabric.plan.records import (
     PlannedWait,
     SecretValue,
 )
-from fabric.plan.workload import FabricContract
 
 __all__ = [
     "ChartReference",

@@ -29,9 +29,9 @@ from fabric.k8s.mellanox import NIC_LABEL
 from fabric.k8s.scheduling import LabelSelector
 from fabric.plan.addresses import AddressPlan
 from fabric.plan.case import Case
+from fabric.plan.contract import AttachedNetwork, FabricContract
 from fabric.plan.host import COMPONENT_LABEL
 from fabric.plan.records import PlannedObject
-from fabric.plan.workload import AttachedNetwork, FabricContract
 
 CHECK = "fabric-check"
 """The DaemonSet's name, and the value of the label `gpu-fabric/component` on its pods."""

@@ -106,23 +106,16 @@ KINDS = {"used": "used by nodes", "kept": "kept for spare and surge nodes", "res
 
 def _held(pool: AddressPool, numbers: Iterable[int]) -> AddressSpace:
     """What shares cover: of a prefix all of it, gateway included."""
-    prefixes = ((number, pool.node_prefix(number)) for number in numbers)
-    return AddressSpace.of(
-        run
-        for number, prefix in prefixes
-        for run in (
-            pool.share(number).runs
-            if prefix is None
-            else [(int(prefix.network_address), int(prefix.broadcast_address))]
-        )
-    )
+    if pool.node_prefix_length is not None:
+        return AddressSpace.of(map(pool.bounds, numbers))
+    return AddressSpace.of(run for number in numbers for run in pool.share(number).runs)
 
 
 def _excluded(pool: AddressPool) -> AddressSpace:
     return AddressSpace.of((int(span.first), int(span.last)) for span in pool.excluded).clipped(*_bounds(pool))
 
 
-def _next_numbers(taken: tuple[int, ...], wanted: int) -> Iterator[int]:
+def _next_numbers(taken: Iterable[int], wanted: int) -> Iterator[int]:
     held = set(taken)
     return islice((number for number in count() if number not in held), wanted)
 

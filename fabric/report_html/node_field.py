@@ -26,8 +26,7 @@ def node_field(plan: Plan) -> dict[str, Any] | None:
         rows = -(-pool.nodes // _ACROSS)
         blocks.append({"pool": pool.name, "first": first, "nodes": pool.nodes, "top": top})
         first, top = first + pool.nodes, top + rows * _CELL + 24
-    # Plain numbers are looked up at once, while a plan without them counts the nodes anew for every address.
-    addresses = plan.addresses.model_copy(update={"node_numbers": plan.addresses.numbers})
+    addresses = plan.addresses
     return {
         "across": _ACROSS,
         "cell": _CELL,

@@ -42,18 +42,31 @@ def group_resource(component: str, planned: PlannedGroup, stack: str, context: s
 
 def queue_resources(component: str, planned: PlannedQueues, context: str | None) -> Iterator[Resource]:
     """A queue with what it stands on, between what ends its controller and what empties it when they are deleted."""
-    controller = {"namespace": planned.namespace, "controller": planned.controller}
-    yield _dynamic(component, "release", f"{DYNAMIC}QueueRelease", controller, context)
+    yield queue_release(component, planned, context)
     for entry in planned.objects:
         yield object_resource(component, entry)
-    queue = {**controller, "queue": planned.name}
-    yield _dynamic(component, f"drain-{planned.name}", f"{DYNAMIC}QueueDrain", queue, context)
+    yield queue_drain(component, planned, context)
+
+
+def queue_release(component: str, planned: PlannedQueues, context: str | None) -> Resource:
+    """What ends the controller, once nothing of a queue is there any more."""
+    return _dynamic(component, "release", f"{DYNAMIC}QueueRelease", _controller(planned), context)
+
+
+def queue_drain(component: str, planned: PlannedQueues, context: str | None) -> Resource:
+    """What empties a queue before it is deleted."""
+    properties = {**_controller(planned), "queue": planned.name}
+    return _dynamic(component, f"drain-{planned.name}", f"{DYNAMIC}QueueDrain", properties, context)
 
 
 def verification_resource(component: str, planned: PlannedVerification, context: str | None) -> Resource:
     """A run of the verification; the engine is sent `planned` as text, since on its wire all numbers are alike."""
     properties = {"planned": planned.model_dump(mode="json", by_alias=True)}
     return _dynamic(component, "run", VERIFICATION, properties, context)
+
+
+def _controller(planned: PlannedQueues) -> dict[str, str]:
+    return {"namespace": planned.namespace, "controller": planned.controller}
 
 
 def _dynamic(component: str, name: str, kind: str, properties: dict[str, Any], context: str | None) -> Resource:

@@ -101,6 +101,8 @@ DESCRIBING = frozenset(
         "network_operator_needs_nfd",
         "workload",
         "findings",
+        "acknowledgements",
+        "split",
     }
 )
 """Fields that are neither applied nor waited for as they are: what they decide is in other fields, or an output."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import Progress as Live
-from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from fabric.cli_progress import live_line
 
 PLAIN_INTERVAL_S = 30.0
 
@@ -40,8 +40,7 @@ class Progress:
         title = f"building {name} ({number} of {total})"
         started = time.monotonic()
         if self.console.is_terminal:
-            columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-            with Live(*columns, console=self.console, transient=True) as live:
+            with live_line(self.console) as live:
                 task = live.add_task(f"{title}: starting, about {minutes} min when cold", total=None)
                 yield Counter(lambda text: live.update(task, description=f"{title}: {text}"))
         else:

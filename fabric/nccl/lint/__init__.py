@@ -19,6 +19,7 @@ from fabric.nccl.lint.report import FileReport, LineFinding, LintReport, report_
 from fabric.nccl.lint.writing import written
 from fabric.nccl.reader import read_topology
 from fabric.nccl.reading import Reading
+from fabric.progress import UNHEARD, Progress
 from fabric.rules import Severity
 
 __all__ = ["FileReport", "LineFinding", "LintReport", "Linter", "lint_files", "report_lines"]
@@ -71,9 +72,9 @@ class Linter:
                 yield from check(file)
 
 
-def lint_files(files: Mapping[str, bytes], linter: Linter) -> LintReport:
+def lint_files(files: Mapping[str, bytes], linter: Linter, progress: Progress = UNHEARD) -> LintReport:
     """The report on several files, by name."""
-    reports = tuple(linter.lint(name, data) for name, data in files.items())
+    reports = tuple(linter.lint(name, data) for name, data in progress.each("judging", files.items(), "files"))
     severities = [found.severity for report in reports for found in report.findings]
     version = linter.dialect.version
     return LintReport(

@@ -10,6 +10,7 @@ from fabric.nccl.busbw import Bar, BarUnknownError, Operation, given_bar, shape_
 from fabric.nccl.verdict.result import NcclResult
 from fabric.plan.verification import PlannedVerification
 from fabric.prepare import prepare_stack
+from fabric.progress import UNHEARD, Progress
 from fabric.spec import read_document, validate
 
 
@@ -61,7 +62,13 @@ class Expectation:
 
 
 def stack_expectation(
-    stack: str | None, *, root: Path, nodes: int | None, bar: float | None, operation: Operation
+    stack: str | None,
+    *,
+    root: Path,
+    nodes: int | None,
+    bar: float | None,
+    operation: Operation,
+    progress: Progress = UNHEARD,
 ) -> Expectation:
     """What a stack's fabric, or the user's bar, asks of a run.
 
@@ -70,7 +77,7 @@ def stack_expectation(
     """
     if stack is None:
         return Expectation((), None, nodes, bar, operation)
-    plan = prepare_stack(stack, root)
+    plan = prepare_stack(stack, root, progress=progress)
     if plan.verification is not None:
         expected = planned_expectation(plan.verification)
         wanted = replace(expected, nodes=nodes or expected.nodes, operation=operation)

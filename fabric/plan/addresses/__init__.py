@@ -2,7 +2,7 @@
 
 from fabric.plan.addresses.capacity import Refusal
 from fabric.plan.addresses.demand import AddressDemand
-from fabric.plan.addresses.model import AddressPlan, AddressPool, CapacityProof
+from fabric.plan.addresses.model import AddressPlan, AddressPool, CapacityProof, numbered
 from fabric.plan.addresses.planner import not_stated, plan_addresses, stated_ranges
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "CapacityProof",
     "Refusal",
     "not_stated",
+    "numbered",
     "plan_addresses",
     "stated_ranges",
 ]

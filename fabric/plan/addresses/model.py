@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, Literal
@@ -71,27 +72,28 @@ class AddressPool(FrozenModel):
 
     def gateway_of(self, node: int) -> IPAddress | None:
         """The router that a node's pods use."""
-        if self.gateway_position == "none":
-            return None
-        subnet = self.node_prefix(node) or self.subnet
-        first, last = self._hosts((int(subnet.network_address), int(subnet.broadcast_address)))
-        return address(self.space.version, first if self.gateway_position == "first" else last)
+        return None if self._router is None else address(self.space.version, self._router + self._offset(node))
 
     def node_prefix(self, node: int) -> IPNetwork | None:
         """The node's own prefix; None where nodes share the subnet."""
         if self.node_prefix_length is None:
             return None
-        return type(self.space)((self._bounds(node)[0], self.node_prefix_length))
+        return type(self.space)((self.bounds(node)[0], self.node_prefix_length))
+
+    def bounds(self, node: int) -> Run:
+        """First and last address of the network that holds a node's addresses: its prefix, or the pool's space."""
+        first = int(self.space.network_address) + self._offset(node)
+        return first, first + self._size - 1
 
     @cached_property
     def available(self) -> AddressSpace:
         """What may be given out where nodes share the subnet."""
-        return self._without_fixed(0)
+        return self._unfixed.minus(self._excluded)
 
     def share(self, node: int) -> AddressSpace:
         """The addresses that the node's pods may hold."""
         if self.division == "prefixes":
-            return self._without_fixed(node)
+            return self._unfixed.moved(self._offset(node)).minus(self._excluded)
         if self.division == "sequence":
             return self.available.slice(node * self.addresses_per_node, self.addresses_per_node)
         first = int(self.space.network_address) + 1 + node * self.addresses_per_node
@@ -103,27 +105,52 @@ class AddressPool(FrozenModel):
         Hosts hold the reserved addresses: those at the start, after a router there, else those at the end, before one.
         Where nodes have prefixes of their own it is the first of them, else the n-th node's is the n-th.
         """
-        first, last = self._hosts(self._bounds(node))
-        routers = {position: self.gateway_position == position for position in ("first", "last")}
-        if self.reserved_first > routers["first"]:
-            begin, end = first + routers["first"], first + self.reserved_first - 1
-        else:
-            begin, end = last - self.reserved_last + 1, last - routers["last"]
-        place = begin + (0 if self.division == "prefixes" else node)
-        return address(self.space.version, place) if begin <= place <= end else None
+        begin, end = self._of_hosts
+        if self.division != "prefixes":
+            begin += node
+        return address(self.space.version, begin + self._offset(node)) if begin <= end else None
 
     def share_text(self, node: int) -> str:
         """A node's prefix, or the addresses its pods may hold, as text."""
-        prefix = self.node_prefix(node)
-        return span_text(self.space.version, self.share(node)) if prefix is None else str(prefix)
-
-    def _bounds(self, node: int) -> Run:
-        """First and last address of the network that holds a node's addresses."""
-        first = int(self.space.network_address)
         if self.node_prefix_length is None:
-            return first, int(self.space.broadcast_address)
-        size = 1 << (self.space.max_prefixlen - self.node_prefix_length)
-        return first + node * size, first + (node + 1) * size - 1
+            return span_text(self.space.version, self.share(node))
+        return f"{address(self.space.version, self.bounds(node)[0])}/{self.node_prefix_length}"
+
+    # What follows holds for the shared subnet or the first node's prefix. Those of other nodes are alike but for where
+    # they begin, and there are tens of thousands of them.
+
+    @cached_property
+    def _size(self) -> int:
+        length = self.space.prefixlen if self.node_prefix_length is None else self.node_prefix_length
+        return 1 << (self.space.max_prefixlen - length)
+
+    def _offset(self, node: int) -> int:
+        """How far a node's addresses lie behind the first node's."""
+        return 0 if self.node_prefix_length is None else node * self._size
+
+    @cached_property
+    def _router(self) -> int | None:
+        if self.gateway_position == "none":
+            return None
+        shared = (int(self.subnet.network_address), int(self.subnet.broadcast_address))
+        first, last = self._hosts(shared if self.node_prefix_length is None else self.bounds(0))
+        return first if self.gateway_position == "first" else last
+
+    @cached_property
+    def _unfixed(self) -> AddressSpace:
+        """What is neither reserved nor the router's."""
+        first, last = self._hosts(self.bounds(0))
+        kept = AddressSpace.of([(first + self.reserved_first, last - self.reserved_last)])
+        return kept if self._router is None else kept.minus(AddressSpace(((self._router, self._router),)))
+
+    @cached_property
+    def _of_hosts(self) -> Run:
+        """First and last of the addresses that the hosts hold; the last lies before the first where there are none."""
+        first, last = self._hosts(self.bounds(0))
+        routers = {position: self.gateway_position == position for position in ("first", "last")}
+        if self.reserved_first > routers["first"]:
+            return first + routers["first"], first + self.reserved_first - 1
+        return last - self.reserved_last + 1, last - routers["last"]
 
     def _hosts(self, network: Run) -> Run:
         first, last = network
@@ -132,13 +159,6 @@ class AddressPool(FrozenModel):
             return network
         # IPv6 has no broadcast; its first address is the routers' anycast address (RFC 4291, section 2.6.1).
         return first + 1, last - (self.space.version == 4)
-
-    def _without_fixed(self, node: int) -> AddressSpace:
-        first, last = self._hosts(self._bounds(node))
-        hosts = AddressSpace.of([(first + self.reserved_first, last - self.reserved_last)])
-        router = self.gateway_of(node)
-        fixed = AddressSpace(() if router is None else ((int(router), int(router)),))
-        return hosts.minus(fixed).minus(self._excluded)
 
     @cached_property
     def _excluded(self) -> AddressSpace:
@@ -230,20 +250,24 @@ class AddressPlan(FrozenModel):
         return address(pool.space.version, run[0][0]) if run else None
 
     @property
-    def numbers(self) -> tuple[int, ...]:
+    def numbers(self) -> Sequence[int]:
         """The share of every planned node."""
-        return self.node_numbers or tuple(range(self.proof.nodes))
+        return self.node_numbers or range(self.proof.nodes)
 
     @property
     def numbered_nodes(self) -> tuple[tuple[int, str], ...]:
-        """Share number and name of every planned node; without names, numbers that sort as they count."""
-        names = self.node_names or tuple(f"node-{number:04d}" for number in self.numbers)
-        return tuple(zip(self.numbers, names, strict=True))
+        """Share number and name of every planned node; see `numbered`."""
+        return numbered(self.node_names, self.numbers)
 
     def with_shares(self) -> AddressPlan:
         """The plan with an entry for every node in every pool, which takes time and room in proportion."""
         listed = (pool.altered(shares=tuple(map(pool.share_text, self.numbers))) for pool in self.pools)
         return self.model_copy(update={"pools": tuple(listed)})
+
+
+def numbered(names: Sequence[str], numbers: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    """Share number and name of every node; without names, numbers that sort as they count."""
+    return tuple(zip(numbers, names or (f"node-{number:04d}" for number in numbers), strict=True))
 
 
 def span_text(version: int, space: AddressSpace) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 
 Run = tuple[int, int]
 """First and last of a run of consecutive integers, both included."""
@@ -34,6 +36,8 @@ class AddressSpace:
 
     def minus(self, other: AddressSpace) -> AddressSpace:
         """The addresses that are not in the other space."""
+        if not other.runs:
+            return self
         left: list[Run] = []
         for first, last in self.runs:
             for gap_first, gap_last in other.clipped(first, last).runs:
@@ -52,21 +56,28 @@ class AddressSpace:
         end = bisect_right(self.runs, last, key=lambda run: run[0])
         return AddressSpace(tuple((max(first, low), min(last, high)) for low, high in self.runs[begin:end]))
 
+    def moved(self, offset: int) -> AddressSpace:
+        """The addresses that lie so far behind those of this space."""
+        return AddressSpace(tuple((first + offset, last + offset) for first, last in self.runs))
+
     def slice(self, start: int, length: int) -> AddressSpace:
         """`length` addresses from the `start`-th on, counted from 0; fewer where the space ends."""
         taken: list[Run] = []
-        for first, last in self.runs:
-            size = last - first + 1
-            if start >= size:
-                start -= size
-                continue
-            end = min(last, first + start + length - 1)
-            taken.append((first + start, end))
-            length -= end - (first + start) + 1
-            start = 0
-            if not length:
-                break
+        place = bisect_right(self._before, start) - 1
+        while length and place < len(self.runs):
+            first, last = self.runs[place]
+            first += start - self._before[place]
+            end = min(last, first + length - 1)
+            taken.append((first, end))
+            length -= end - first + 1
+            place += 1
+            start = self._before[place]
         return AddressSpace(tuple(taken))
+
+    @cached_property
+    def _before(self) -> tuple[int, ...]:
+        """How many addresses come before each run, and in the end how many there are."""
+        return tuple(accumulate((last - first + 1 for first, last in self.runs), initial=0))
 
     def edges(self) -> Iterator[int]:
         """First and last of every run: where a property of equal blocks can change."""

@@ -12,8 +12,8 @@ from fabric.k8s.cni import NETWORKS_ANNOTATION
 from fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION
 from fabric.nccl.name_list import NameList
 from fabric.plan.case import Case
+from fabric.plan.contract import FabricContract
 from fabric.plan.networks import injection
-from fabric.plan.workload import FabricContract
 from fabric.rules.registry import Problem, check
 from fabric.spec.places import dotted
 

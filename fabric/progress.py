@@ -1,0 +1,25 @@
+"""What long work says of itself while it lasts: one step after another, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Progress:
+    """Hears the steps of some work and makes nothing of them; who shows them has a class of his own."""
+
+    def step(self, doing: str) -> None:
+        """Hear what is being done from now on, such as "planning 8 nodes"."""
+
+    def each(self, doing: str, things: Collection[T], named: str) -> Iterator[T]:
+        """The things in order; before each a step says how far the work is: "rendering 3 of 42 resources"."""
+        for number, thing in enumerate(things, 1):
+            self.step(f"{doing} {number:,} of {len(things):,} {named}")
+            yield thing
+
+
+UNHEARD = Progress()
+"""For work that nobody watches."""
