@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fabric.cli_input import refuse
+from fabric.cli_input import refuse, say
+from fabric.cli_progress import shown_progress
+from fabric.clock import today
 from fabric.render import RenderedPlanError, read_rendered
 
 
@@ -19,17 +22,34 @@ def diff(
     fail_on_loss: Annotated[
         bool, typer.Option("--fail-on-loss", help="end with 1 where something is taken away")
     ] = False,
+    guard: Annotated[
+        bool, typer.Option("--guard", help="end with 1 where what is lost is not acknowledged in the stack file")
+    ] = False,
 ) -> None:
     """Print as Markdown what a change creates, changes, replaces and deletes, and what is lost with it."""
     # Only here: no other command needs it.
     from fabric.diff import DifferentStacks, markdown, plan_diff
+    from fabric.guard import explanation, judgement_on
+    from fabric.guard.markdown import section
 
     try:
-        found = plan_diff(read_rendered(base), read_rendered(head))
+        with shown_progress() as progress:
+            before, after = read_rendered(base, progress), read_rendered(head, progress)
+            found = plan_diff(before, after, progress)
     except (RenderedPlanError, DifferentStacks) as error:
         refuse(str(error))
-    text = found.model_dump_json(by_alias=True, indent=2) + "\n" if as_json else markdown(found)
+    judgement = judgement_on(found, before, after, today())
+    file = f"Pulumi.{found.stack}.yaml"
+    if as_json:
+        document = found.model_dump(mode="json", by_alias=True)
+        document["guard"] = {"passes": judgement.passes, **judgement.model_dump(mode="json", by_alias=True)}
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = markdown(found, guard=section(judgement, file))
     # In UTF-8 whatever the terminal has: it becomes a comment, or a file.
     sys.stdout.buffer.write(text.encode())
+    if guard and not judgement.passes:
+        say(explanation(judgement, file))
+        raise typer.Exit(1)
     if fail_on_loss and found.loses:
         raise typer.Exit(1)

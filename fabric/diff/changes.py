@@ -9,6 +9,9 @@ from typing import Any, Literal, NamedTuple
 
 from fabric.diff.model import Change
 
+NAMING = ("name", "key", "resourceName")
+"""What may tell the entries of a list apart."""
+
 
 class Found(NamedTuple):
     """A property that differs. `keys` lead to it without places in lists, `path` is for people."""
@@ -67,7 +70,7 @@ def _is_deep(entries: list[Any]) -> bool:
 
 def _by_name(entries: list[Any]) -> dict[str, Any] | None:
     """Entries by what tells them apart; None where nothing does."""
-    for key in ("name", "key", "resourceName"):
+    for key in NAMING:
         names = [str(entry[key]) for entry in entries if isinstance(entry, dict) and key in entry]
         if len(set(names)) == len(entries):
             return dict(zip(names, entries, strict=True))

@@ -7,10 +7,14 @@ from typing import Any
 
 from fabric.diff.cost import cost_diff
 from fabric.diff.losses import planned_pools, whole_loss, with_networks
-from fabric.diff.model import FindingDiff, Move, PlanDiff, PoolDiff, RailDiff
-from fabric.diff.resources import resource_diffs
+from fabric.diff.model import FindingDiff, Move, PlaceDiff, PlanDiff, PoolDiff, RailDiff
+from fabric.diff.resources import CLUSTERS, resource_diffs
 from fabric.diff.versions import version_diffs
+from fabric.progress import UNHEARD, Progress
 from fabric.render import RenderedPlan, RenderedRail
+from fabric.resources import Loss
+from fabric.resources.objects import KUBERNETES
+from fabric.resources.order import CLUSTER
 
 # Decisions that are told apart, or that say again what resources are.
 _TOLD = ("cluster.pools", "cost")
@@ -22,7 +26,7 @@ class DifferentStacks(Exception):
     """The plans are of two stacks, so that no edit of one leads to the other."""
 
 
-def plan_diff(base: RenderedPlan, head: RenderedPlan) -> PlanDiff:
+def plan_diff(base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEARD) -> PlanDiff:
     """What lies between two plans of one stack.
 
     Raises:
@@ -30,7 +34,8 @@ def plan_diff(base: RenderedPlan, head: RenderedPlan) -> PlanDiff:
     """
     if base.stack != head.stack:
         raise DifferentStacks(f"plans of two stacks, {base.stack!r} and {head.stack!r}: compare plans of one")
-    found = with_networks(resource_diffs(base, head), base)
+    found = with_networks(resource_diffs(base, head, progress), base)
+    progress.step("comparing addresses")
     there = sum(resource.verdict != "deleted" for resource in found)
     return PlanDiff(
         stack=head.stack,
@@ -44,6 +49,9 @@ def plan_diff(base: RenderedPlan, head: RenderedPlan) -> PlanDiff:
         cost=cost_diff(base, head),
         findings=tuple(_findings(base, head)),
         elsewhere=tuple(_elsewhere(base, head)),
+        place=_place(base, head),
+        acknowledged=head.acknowledgements,
+        acknowledged_before=base.acknowledgements,
     )
 
 
@@ -75,12 +83,53 @@ def _rails(base: RenderedPlan, head: RenderedPlan) -> Iterator[RailDiff]:
             continue
         yield RailDiff(
             rail=number,
+            kept_in=() if old is None else tuple(_keepers(base, old)),
             old_space=None if old is None else spaces[0].get(old.pool),
             new_space=None if new is None else spaces[1].get(new.pool),
             moved=tuple(Move(node=n, old=had[n], new=has[n]) for n in had if n in has and had[n] != has[n]),
             added=tuple(Move(node=n, old=None, new=has[n]) for n in has if n not in had),
             removed=tuple(Move(node=n, old=had[n], new=None) for n in had if n not in has),
         )
+
+
+def _keepers(plan: RenderedPlan, rail: RenderedRail) -> Iterator[str]:
+    """What holds a rail's addresses: its pool, or where they are handed out without one the rail's networks."""
+    networks = {entry["network"] for entry in plan.contract.get("networks", ()) if entry.get("rail") == rail.rail}
+    pools, others = [], []
+    for resource in plan.resources:
+        name = (resource.properties.get("metadata") or {}).get("name")
+        if (resource.component == "ip-pools" and name == rail.pool) or resource.name == f"node-pools-{rail.pool}":
+            pools.append(resource.name)
+        elif resource.component == "networks" and name in networks:
+            others.append(resource.name)
+    yield from pools or others
+
+
+def _place(base: RenderedPlan, head: RenderedPlan) -> PlaceDiff | None:
+    """Where the cluster is looked for, where that differs and only providers know.
+
+    Oracle's region is one; DigitalOcean's is a property of each resource. The other is the id of a cluster that exists:
+    by another one, everything on it is somebody else's.
+    """
+    before, after = ((plan.decisions.get("cluster") or {}) for plan in (base, head))
+    old, new = ((cluster.get("oke") or {}).get("region") for cluster in (before, after))
+    cluster = next((resource for resource in base.resources if resource.type in CLUSTERS), None)
+    if old and new and old != new and cluster is not None:
+        kind, name, lost = cluster.type, cluster.identity, cluster.loss
+        return PlaceDiff(
+            key="cluster.region", resource=cluster.name, type=kind, identity=name, old=old, new=new, lost=lost
+        )
+    if not before.get("provider") == after.get("provider") == "existing" or before.get("id") == after.get("id"):
+        return None
+    return PlaceDiff(
+        key="cluster.id",
+        resource=f"{CLUSTER}-{KUBERNETES}",
+        type="",
+        identity="the cluster, which exists",
+        old=before.get("id"),
+        new=after.get("id"),
+        lost=Loss(addresses=sum(pool["needed"] for pool in base.proof.get("pools", ()))),
+    )
 
 
 def _shares(rail: RenderedRail | None) -> dict[str, str]:

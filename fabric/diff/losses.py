@@ -17,6 +17,7 @@ def with_networks(found: Iterable[ResourceDiff], base: RenderedPlan) -> tuple[Re
         entry["rail"]: entry["network"] for entry in base.contract.get("networks", ()) if entry.get("rail") is not None
     }
     named = {entry["network"] for entry in base.contract.get("networks", ())}
+    offered = set(base.contract.get("namespaces", ()))
     of_pool: dict[str, list[str]] = {}
     for rail in base.rails:
         if rail.rail in networks:
@@ -33,6 +34,9 @@ def with_networks(found: Iterable[ResourceDiff], base: RenderedPlan) -> tuple[Re
         name = str(metadata.get("name") or resource.name)
         if resource.component == "networks":
             return (name,) if name in named else ()
+        if resource.component == "namespaces":
+            # All that is in it goes with it, the jobs first.
+            return tuple(sorted(named)) if name in offered else ()
         if resource.component in ("ip-pools", "node-pools"):
             return tuple(of_pool.get(name.removeprefix("node-pools-"), ()))
         return ()

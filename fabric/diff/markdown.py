@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from fabric.diff.level import LEVELS, Level, first
 from fabric.diff.listing import changed_lines, created_lines, differs_further, loss_text, taken_rows
@@ -14,6 +14,9 @@ from fabric.resources import Loss
 LIMIT = 65_536
 """The most characters that a comment at GitHub takes; held in bytes, which are never fewer."""
 
+Section = Callable[[Level], Iterator[str]]
+"""Lines of Markdown, as many as a level tells."""
+
 _VERDICTS: tuple[Verdict, ...] = ("created", "changed", "replaced", "deleted")
 _KEPT = (
     "A pod has its addresses from when it starts: those that run keep the old ones until they end, "
@@ -21,17 +24,25 @@ _KEPT = (
 )
 
 
-def markdown(diff: PlanDiff, limit: int = LIMIT) -> str:
-    """The whole difference, or as much as fits with a note of what is only counted."""
+def markdown(diff: PlanDiff, limit: int = LIMIT, guard: Section | None = None) -> str:
+    """The whole difference, or as much as fits with a note of what is only counted.
+
+    `guard` is what the guard says of it, which comes before what is replaced.
+    """
     text = ""
     for level in LEVELS:
-        text = "\n".join(_lines(diff, level, limit)) + "\n"
+        text = markdown_at(diff, level, limit, guard)
         if len(text.encode()) <= limit:
             break
     return text
 
 
-def _lines(diff: PlanDiff, level: Level, limit: int) -> Iterator[str]:
+def markdown_at(diff: PlanDiff, level: Level, limit: int = LIMIT, guard: Section | None = None) -> str:
+    """The difference with just so much told; `limit` is named as the reason of what is only counted."""
+    return "\n".join(_lines(diff, level, limit, guard)) + "\n"
+
+
+def _lines(diff: PlanDiff, level: Level, limit: int, guard: Section | None) -> Iterator[str]:
     by_verdict = {verdict: diff.of(verdict) for verdict in _VERDICTS}
     counts = ", ".join(f"{len(by_verdict[verdict])} {verdict}" for verdict in _VERDICTS)
     yield f"### Fabric plan of {span(diff.stack)}: {counts if diff.resources else 'no resource differs'}"
@@ -43,6 +54,8 @@ def _lines(diff: PlanDiff, level: Level, limit: int) -> Iterator[str]:
         )
         yield ""
     yield from (f"- {line}" for line in _summary(diff, level))
+    if guard is not None:
+        yield from guard(level)
     for title, found in (("Replaced", by_verdict["replaced"]), ("Deleted", by_verdict["deleted"])):
         if found:
             rows, left = taken_rows(found, level)
@@ -84,6 +97,12 @@ def _summary(diff: PlanDiff, level: Level) -> Iterator[str]:
         yield f"**Networks of running jobs among what goes:** {listed(diff.networks, level.names)}"
     if protected := [entry.identity for entry in diff.resources if entry.protected]:
         yield f"**`up` refuses this**, since these are protected: {listed(protected, level.names)}"
+    if (place := diff.place) is not None:
+        yield (
+            f"**The cluster is looked for elsewhere**, by {span(place.key)}: {_side(place.old)} → {_side(place.new)}. "
+            "No resource says so; what exists is not found there."
+        )
+    yield from _acknowledged(diff, level)
     pools, left = first(diff.pools, level.groups)
     yield from map(_pool, pools)
     if left:
@@ -92,6 +111,19 @@ def _summary(diff: PlanDiff, level: Level) -> Iterator[str]:
     if diff.cost is not None:
         yield _cost(diff.cost)
     yield f"{counted(diff.unchanged, 'resource')} as before"
+
+
+def _acknowledged(diff: PlanDiff, level: Level) -> Iterator[str]:
+    """Acknowledgements that are new or gone, which are no difference in what is made."""
+    new = (entry for entry in diff.acknowledged if entry not in diff.acknowledged_before)
+    gone = (entry for entry in diff.acknowledged_before if entry not in diff.acknowledged)
+    for word, found in (("Acknowledged", [*new]), ("No longer acknowledged", [*gone])):
+        shown, left = first(found, level.names)
+        for entry in shown:
+            reason = plain(shortened(entry.reason, 200))
+            yield f"{word}: {span(entry.resource)} until {entry.expires}: {reason}"
+        if left:
+            yield f"{word}: {left} {'more' if shown else 'resources'}"
 
 
 def _pool(pool: PoolDiff) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from fabric.model import FrozenModel
 from fabric.plan.cost import HourlyRange
 from fabric.resources import Loss
+from fabric.spec.guard import Acknowledgement
 
 Verdict = Literal["created", "changed", "replaced", "deleted"]
 
@@ -37,10 +38,10 @@ class ResourceDiff(FrozenModel):
     """A resource that is not as it was.
 
     `reasons` say why it is made anew, beside the changes that force it. `follows` names the resource that takes it
-    along, for what lies on a cluster. `lost` is what is gone with it for good or until it is made anew, and `networks`
-    those of running jobs that need it. `first_deleted`: there is none between the old and the new. `retained`: the
-    engine forgets it and leaves it where it is. `protected`: the engine refuses to take it away. `handling` are the
-    fields by which the engine treats it otherwise.
+    along, for what lies on a cluster; `held_by` names those that go and to which what goes refers. `lost` is what is
+    gone with it for good or until it is made anew, and `networks` those of running jobs that need it. `first_deleted`:
+    there is none between the old and the new. `retained`: the engine forgets it and leaves it where it is. `protected`:
+    the engine refuses to take it away. `handling` are the fields by which the engine treats it otherwise.
     """
 
     verdict: Verdict
@@ -53,6 +54,7 @@ class ResourceDiff(FrozenModel):
     handling: tuple[Change, ...] = ()
     reasons: tuple[str, ...] = ()
     follows: str | None = None
+    held_by: tuple[str, ...] = ()
     lost: Loss = Loss()
     networks: tuple[str, ...] = ()
     first_deleted: bool = False
@@ -69,9 +71,13 @@ class Move(FrozenModel):
 
 
 class RailDiff(FrozenModel):
-    """A rail whose addresses differ, with the spaces of its pool; None where there is no such rail."""
+    """A rail whose addresses differ, with the spaces of its pool; None where there is no such rail.
+
+    `kept_in` names the resources that hold its addresses before: its pool, or without one its networks.
+    """
 
     rail: int
+    kept_in: tuple[str, ...]
     old_space: str | None
     new_space: str | None
     moved: tuple[Move, ...]
@@ -110,6 +116,22 @@ class CostDiff(FrozenModel):
     difference: HourlyRange | None
 
 
+class PlaceDiff(FrozenModel):
+    """A cluster that is looked for elsewhere: no resource says so, but what asks the cloud or the cluster.
+
+    `key` is the one of the stack file; None stands for no value. `resource` is the cluster, or where it is nobody's
+    the provider of what lies on it. `lost` is what it takes along.
+    """
+
+    key: Literal["cluster.region", "cluster.id"]
+    resource: str
+    type: str
+    identity: str
+    old: str | None
+    new: str | None
+    lost: Loss
+
+
 class FindingDiff(FrozenModel):
     """A finding of the rules that is new, or no longer there."""
 
@@ -124,7 +146,8 @@ class PlanDiff(FrozenModel):
     """Everything between two plans of a stack.
 
     `lost` counts each node, GPU and address once, whatever number of resources takes it along. `elsewhere` names parts
-    of the contract and of the plan's decisions that differ.
+    of the contract and of the plan's decisions that differ. `acknowledged` are the stack file's acknowledgements after,
+    and `acknowledged_before` those before; they make no difference in what is made.
     """
 
     stack: str
@@ -138,6 +161,9 @@ class PlanDiff(FrozenModel):
     cost: CostDiff | None
     findings: tuple[FindingDiff, ...]
     elsewhere: tuple[str, ...]
+    place: PlaceDiff | None = None
+    acknowledged: tuple[Acknowledgement, ...] = ()
+    acknowledged_before: tuple[Acknowledgement, ...] = ()
 
     def of(self, verdict: Verdict) -> tuple[ResourceDiff, ...]:
         """The resources of one verdict."""
@@ -147,4 +173,4 @@ class PlanDiff(FrozenModel):
     def loses(self) -> bool:
         """Whether something is taken away: a resource deleted or made anew, nodes, or addresses in use."""
         moved = any(rail.moved or rail.removed for rail in self.rails)
-        return moved or self.lost != Loss() or bool(self.of("replaced") or self.of("deleted"))
+        return moved or self.place is not None or self.lost != Loss() or bool(self.of("replaced") or self.of("deleted"))

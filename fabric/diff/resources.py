@@ -9,6 +9,7 @@ from typing import Any
 from fabric.diff.changes import Found, differences
 from fabric.diff.model import Change, GroupChange, ResourceDiff
 from fabric.diff.replacements import rules_of, touches
+from fabric.progress import UNHEARD, Progress
 from fabric.render import RenderedPlan, RenderedResource
 from fabric.resources import Handling, Loss
 from fabric.resources.dynamic import DYNAMIC, KEPT_OBJECTS
@@ -21,7 +22,7 @@ Key = tuple[str, str]
 OUTPUT = re.compile(r"<output ([^>]+)\.[^.>]+>")
 """What stands in a property for another resource's output, whose name it finds."""
 
-_CLUSTERS = ("digitalocean:index/kubernetesCluster:KubernetesCluster", "oci:ContainerEngine/cluster:Cluster")
+CLUSTERS = ("digitalocean:index/kubernetesCluster:KubernetesCluster", "oci:ContainerEngine/cluster:Cluster")
 _CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 _DIGEST = re.compile(r"-[0-9a-f]{8}(?=-|$)")
 # Written by the components for the engine to wait by: they change with whatever else does.
@@ -30,19 +31,20 @@ _BY_CONTENT = ("gpu-fabric/awaited", "pulumi.com/waitFor")
 _BY_PROTECTION = frozenset({"deleted_with"})
 
 
-def resource_diffs(base: RenderedPlan, head: RenderedPlan) -> Iterator[ResourceDiff]:
+def resource_diffs(base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEARD) -> Iterator[ResourceDiff]:
     """Every resource that differs, in the order in which they are made, and then those that are deleted."""
     before, after = ({(entry.type, entry.name): entry for entry in plan.resources} for plan in (base, head))
     renamed = dict(_renamed(before, after))
     old_of = {key: before.get(renamed.get(key, key)) for key in after}
-    compared = {key: _compared(old, after[key]) for key, old in old_of.items() if old is not None}
+    both = progress.each("comparing", old_of.items(), "resources")
+    compared = {key: _compared(old, after[key]) for key, old in both if old is not None}
     gone = before.keys() - after.keys() - set(renamed.values())
-    _carry_on(compared, old_of, after, {before[key].name for key in gone})
+    away = _carry_on(compared, old_of, after, {before[key].name for key in gone})
     for key, resource in after.items():
         if (old := old_of[key]) is None:
             yield _told("created", resource)
         elif _differs(found := compared[key]):
-            yield _with_losses(found, old, resource)
+            yield _with_losses(found, old, resource, away)
     for key in before:
         if key in gone:
             old = before[key]
@@ -52,6 +54,7 @@ def resource_diffs(base: RenderedPlan, head: RenderedPlan) -> Iterator[ResourceD
                     "protected": old.handling.protect,
                     "retained": old.handling.retain_on_delete,
                     "follows": _cluster_taking(old, before, gone),
+                    "held_by": _held_by(old, away),
                 }
             )
 
@@ -158,14 +161,17 @@ def _carry_on(
     old_of: Mapping[Key, RenderedResource | None],
     after: Mapping[Key, RenderedResource],
     gone: set[str],
-) -> None:
-    """Make anew, too, what refers to something that is made anew by a property that cannot change in place."""
+) -> set[str]:
+    """Make anew, too, what refers to something that is made anew by a property that cannot change in place.
+
+    Gives the names of all that goes.
+    """
     needed = {key: tuple(_references(after[key])) for key in compared}
     anew = gone | {entry.name for entry in compared.values() if entry.verdict == "replaced"}
     cluster, known = None, -1
     while known != len(anew):
         known = len(anew)
-        cluster = cluster or next((name for kind, name in compared if kind in _CLUSTERS and name in anew), None)
+        cluster = cluster or next((name for kind, name in compared if kind in CLUSTERS and name in anew), None)
         for key, entry in compared.items():
             if entry.verdict == "replaced":
                 continue
@@ -179,6 +185,7 @@ def _carry_on(
     for key, entry in compared.items():
         if entry.verdict == "changed" and (because := [one for one in needed[key] if one.old in anew]):
             compared[key] = entry.model_copy(update={"reasons": _because(because)})
+    return anew
 
 
 def _because(references: list[Found]) -> tuple[str, ...]:
@@ -193,7 +200,7 @@ def _cluster_taking(resource: RenderedResource, before: Mapping[Key, RenderedRes
     """The cluster that goes and takes a resource along."""
     if not _lies_on_cluster(resource):
         return None
-    return next((name for kind, name in before if kind in _CLUSTERS and (kind, name) in gone), None)
+    return next((name for kind, name in before if kind in CLUSTERS and (kind, name) in gone), None)
 
 
 def _references(resource: RenderedResource) -> Iterator[Found]:
@@ -214,7 +221,11 @@ def _references(resource: RenderedResource) -> Iterator[Found]:
         yield from walk(resource.properties, (), "")
 
 
-def _with_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResource) -> ResourceDiff:
+def _held_by(resource: RenderedResource, away: set[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(one.old) for one in _references(resource) if one.old in away))
+
+
+def _with_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResource, away: set[str]) -> ResourceDiff:
     anew = found.verdict == "replaced"
     fewer = Loss(
         nodes=max(old.loss.nodes - new.loss.nodes, 0),
@@ -224,6 +235,7 @@ def _with_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResour
     return found.model_copy(
         update={
             "lost": old.loss if anew else fewer,
+            "held_by": _held_by(old, away) if anew else (),
             "first_deleted": anew and old.name == new.name and new.handling.delete_before_replace,
             "protected": anew and old.handling.protect,
         }

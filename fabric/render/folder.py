@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from fabric.progress import UNHEARD, Progress
 from fabric.render.layout import WRITTEN_BY
 from fabric.render.places import INDEX
 
@@ -19,7 +20,7 @@ class FolderError(Exception):
     """The folder cannot be written; the text says why, and that nothing was changed."""
 
 
-def write_files(folder: Path, files: Mapping[str, str]) -> None:
+def write_files(folder: Path, files: Mapping[str, str], progress: Progress = UNHEARD) -> None:
     """Make the folder hold just these files, in the place of those of an earlier rendered plan.
 
     They are written beside it first and take its place at once, so that an interrupted run leaves one or the other.
@@ -34,7 +35,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
             new, old = Path(beside) / "new", Path(beside) / "old"
-            for path, text in files.items():
+            for path, text in progress.each("writing", files.items(), "files"):
                 file = new / path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, encoding="utf-8", newline="\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fabric.progress import UNHEARD, Progress
 from fabric.render.model import RenderedPlan, RenderedRail, RenderedResource, RenderedShare
 from fabric.render.places import (
     CLOUD,
@@ -37,17 +38,20 @@ WRITTEN_BY = "python -m fabric plan --out"
 _INDEXED = {"name", "component", "type", "identity", "provider", "file", "handling", "loss"}
 
 
-def files(plan: RenderedPlan) -> dict[str, str]:
+def files(plan: RenderedPlan, progress: Progress = UNHEARD) -> dict[str, str]:
     """Every file by its path in the folder."""
     found: dict[str, str] = {}
-    for resource in plan.resources:
+    for resource in progress.each("formatting", plan.resources, "resources"):
         found |= _resource_files(resource)
     for rail in plan.rails:
         found[rail_path(rail.rail)] = table_text(RenderedShare._fields, rail.shares)
     found |= plan.nccl_files
-    found[PROOF] = json_text(plan.proof)
+    # A stack that makes a cluster alone has neither.
+    if plan.proof:
+        found[PROOF] = json_text(plan.proof)
+    if plan.contract:
+        found[CONTRACT] = json_text(plan.contract)
     found[DECISIONS] = yaml_text(plan.decisions)
-    found[CONTRACT] = json_text(plan.contract)
     found[REPORT] = plan.report
     found[INDEX] = json_text(_index(plan, sorted(found)))
     return dict(sorted(found.items()))
@@ -62,14 +66,16 @@ def plan_of(found: Mapping[str, str]) -> RenderedPlan:
     return RenderedPlan.model_validate(
         {
             **{key: index[key] for key in ("schemaVersion", "stack", "releaseLine", "waits", "findings")},
+            # Folders of an earlier version have none.
+            "acknowledgements": index.get("acknowledgements", ()),
             "resources": [{**entry, "properties": _properties(entry, found)} for entry in index["resources"]],
             "decisions": yaml_value(found[DECISIONS]),
-            "proof": json_value(found[PROOF]),
+            "proof": json_value(found[PROOF]) if PROOF in found else {},
             "rails": [
                 RenderedRail(**entry, shares=_shares(found[rail_path(entry["rail"])])) for entry in index["rails"]
             ],
             "ncclFiles": {path: found[path] for path in index["files"] if path.startswith(f"{NCCL}/")},
-            "contract": json_value(found[CONTRACT]),
+            "contract": json_value(found[CONTRACT]) if CONTRACT in found else {},
             "report": found[REPORT],
         }
     )
@@ -84,7 +90,7 @@ def _index(plan: RenderedPlan, paths: list[str]) -> dict[str, Any]:
         **plan.model_dump(
             mode="json",
             by_alias=True,
-            include={"schema_version", "stack", "release_line", "waits", "findings"},
+            include={"schema_version", "stack", "release_line", "waits", "findings", "acknowledgements"},
         ),
     }
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from fabric.model import FrozenModel
 from fabric.resources import Handling, Loss
 from fabric.rules import Finding
+from fabric.spec.guard import Acknowledgement
 
 VERSION: Literal["v1"] = "v1"
 """The version of the folder's layout; another one may name or arrange files otherwise."""
@@ -64,7 +65,8 @@ class RenderedPlan(FrozenModel):
 
     `decisions` are what the plan decides beside: choices, rails, devices, the cluster. `proof` is the address plan
     without the shares, which are in `rails`. `nccl_files` are the files that pods read, by their path in the folder.
-    `contract` is the `fabric` output. `report` is the plan for people.
+    `contract` is the `fabric` output; it and the proof are empty where a stack makes a cluster alone. `report` is the
+    plan for people. `acknowledgements` are those of the stack file; a folder of an earlier version has none.
     """
 
     schema_version: Literal["v1"] = VERSION
@@ -73,6 +75,7 @@ class RenderedPlan(FrozenModel):
     resources: tuple[RenderedResource, ...]
     waits: tuple[RenderedWait, ...]
     findings: tuple[Finding, ...]
+    acknowledgements: tuple[Acknowledgement, ...] = ()
     decisions: dict[str, Any]
     proof: dict[str, Any]
     rails: tuple[RenderedRail, ...]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from fabric.plan.nccl_files import NcclFile
@@ -42,16 +43,25 @@ def identity_of(resource: Resource) -> str:
     if resource.type == RELEASE:
         return f"release {properties['namespace']}/{properties['name']}"
     if resource.type == KEPT_OBJECTS:
-        counted = (f"{len(named)} {kind}" for kind, named in properties["objects"].items())
-        return f"group {properties['keptBy']}: {', '.join(counted)}"
+        return group_identity(properties["keptBy"], {kind: len(named) for kind, named in properties["objects"].items()})
     if resource.type.startswith(DYNAMIC):
         return f"{resource.type.removeprefix(DYNAMIC)} {resource.name}"
     if is_object(resource.type):
-        metadata = properties["metadata"]
-        place = f"{metadata['namespace']}/" if "namespace" in metadata else ""
-        return f"{properties['apiVersion']} {properties['kind']} {place}{metadata['name']}"
+        return object_identity(f"{properties['apiVersion']} {properties['kind']}", properties["metadata"])
     kind = resource.type.rpartition(":")[2]
     return f"{kind} {_cloud_name(properties)}".rstrip()
+
+
+def object_identity(kind: str, metadata: Mapping[str, Any]) -> str:
+    """What an object is, by its API version and kind, and its name."""
+    place = f"{metadata['namespace']}/" if "namespace" in metadata else ""
+    return f"{kind} {place}{metadata['name']}"
+
+
+def group_identity(kept_by: str, counts: Mapping[str, int]) -> str:
+    """What objects are that are one resource together, by how many there are of each kind."""
+    counted = (f"{count} {kind}" for kind, count in counts.items())
+    return f"group {kept_by}: {', '.join(counted)}"
 
 
 def nccl_path(file: NcclFile) -> str:

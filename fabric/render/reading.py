@@ -6,9 +6,11 @@ from pathlib import Path
 
 import yaml
 
+from fabric.progress import UNHEARD, Progress
 from fabric.render.layout import WRITTEN_BY, plan_of
 from fabric.render.model import VERSION, RenderedPlan
 from fabric.render.places import INDEX
+from fabric.render.refused import REFUSED
 from fabric.render.text import json_value
 
 
@@ -16,7 +18,7 @@ class RenderedPlanError(Exception):
     """A folder holds no rendered plan that can be read; the text names the folder and says why."""
 
 
-def read_rendered(folder: Path) -> RenderedPlan:
+def read_rendered(folder: Path, progress: Progress = UNHEARD) -> RenderedPlan:
     """The rendered plan of a folder.
 
     Raises:
@@ -35,11 +37,14 @@ def read_rendered(folder: Path) -> RenderedPlan:
             f"{folder}: a rendered plan of layout {index.get('schemaVersion')}, and this version reads {VERSION}: "
             "render both plans anew by one version"
         )
+    if REFUSED in index:
+        raise RenderedPlanError(f"{folder}: no rendered plan: its stack was refused; {INDEX} says why")
     try:
         paths = [INDEX, *index["files"]]
         if outside := [path for path in paths if Path(path).is_absolute() or ".." in Path(path).parts]:
             raise ValueError(f"{outside[0]} is not in the folder")
-        return plan_of({path: (folder / path).read_bytes().decode() for path in paths})
+        files = progress.each(f"reading {folder},", paths, "files")
+        return plan_of({path: (folder / path).read_bytes().decode() for path in files})
     except OSError as error:
         missing = Path(str(error.filename)).relative_to(folder)
         raise RenderedPlanError(f"{folder}: no whole rendered plan: {missing}: {error.strerror}") from None

@@ -12,6 +12,8 @@ _DOTS = re.compile(r"^@ \w+\.+$")
 _AWAITED = re.compile(r" (?:Resource is current|Resource scheduled for deletion) *$")
 # What it advises after a destroy is what the sandbox does by itself.
 _ADVICE = re.compile(r"^(?:The resources in the stack have been deleted|If you want to remove the stack completely)")
+# What it adds to a program's own last word, such as a refusal.
+_ENDED = re.compile(r" error: an unhandled error occurred: program exited with non-zero exit code: \d+ *$")
 # What a plug-in leaves on its last words when the Go runtime ends it.
 _CRASH = re.compile(r"^\s*(?:panic: |fatal error: |goroutine \d+ \[)")
 
@@ -19,7 +21,8 @@ _CRASH = re.compile(r"^\s*(?:panic: |fatal error: |goroutine \d+ \[)")
 def is_news(line: str) -> bool:
     """Whether a line of the engine tells a person something that no other line does."""
     plain = _COLOUR.sub("", line.rstrip("\r\n"))
-    return not (_BEGUN.search(plain) or _AWAITED.search(plain) or _DOTS.match(plain) or _ADVICE.match(plain))
+    silent = _BEGUN.search(plain) or _AWAITED.search(plain) or _ENDED.search(plain)
+    return not (silent or _DOTS.match(plain) or _ADVICE.match(plain))
 
 
 def is_crash(line: str) -> bool:

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from diff_edits import EDITS, H200, Edit, diff_of, named, plan_of
+from diff_edits import EDITS, H200, Edit, diff_of, judgement_of, named, plan_of
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from fabric.diff import LIMIT, DifferentStacks, markdown, plan_diff
 from fabric.diff.changes import Found
 from fabric.diff.replacements import rules_of
+from fabric.guard.markdown import section
 from fabric.plan import Plan
 from fabric.render import rendered
 from sandbox.cloud.digitalocean.kubernetes_clusters import KubernetesCluster
@@ -37,7 +38,7 @@ class Markdown(SingleFileSnapshotExtension):
 
 @pytest.mark.parametrize("edit", EDITS, ids=[edit.name.replace(" ", "-") for edit in EDITS])
 def test_an_edit_has_the_reviewed_difference(edit: Edit, snapshot: SnapshotAssertion) -> None:
-    text = markdown(diff_of(edit))
+    text = markdown(diff_of(edit), guard=section(judgement_of(edit), f"Pulumi.{edit.stack}.yaml"))
     assert len(text) <= LIMIT
     assert text == snapshot(extension_class=Markdown)
 

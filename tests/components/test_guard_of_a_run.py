@@ -1,0 +1,161 @@
+"""The guard in a run of the program: what would be lost is refused before any resource, unless it is acknowledged."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from copy import deepcopy
+from datetime import date
+from typing import Any
+
+import pulumi
+import pytest
+from programs import ANSWERS, ROOT, STACKS, Config, run_program, stack_config
+from recording import Recording, UnknownStack, World
+
+pytestmark = pytest.mark.components
+
+STACK = "doks-h200"
+TODAY = date(2026, 11, 22)
+
+
+def stack_with(nodes: int, *acknowledged: dict[str, Any]) -> Config:
+    """The stack with so many nodes, and with entries of its guard."""
+    config = deepcopy(stack_config(STACKS[STACK], ROOT))
+    config["gpu-fabric:cluster"]["pools"][0]["nodes"] = nodes  # type: ignore[index]
+    return {**config, "gpu-fabric:guard": {"acknowledge": list(acknowledged)}}
+
+
+def agreed(expires: str, resource: str = "cluster-pool-gpu") -> dict[str, Any]:
+    return {"resource": resource, "expires": expires, "reason": "the bookkeeper said so"}
+
+
+@pytest.fixture(scope="module")
+def last() -> dict[str, Any]:
+    """The outputs of the last run, which made four nodes."""
+    return run_program(STACK, stack_with(4)).outputs
+
+
+def run(config: Config, outputs: dict[str, Any], *, preview: bool = False) -> Recording:
+    """A run of the stack after one that left these outputs."""
+    return run_program(STACK, config, world=World(ANSWERS, outputs), today=TODAY, preview=preview)
+
+
+def refused(config: Config, outputs: dict[str, Any], *, preview: bool = False) -> str:
+    """Why such a run is refused; it must not have come to any resource."""
+    recording = Recording()
+    with pytest.raises(pulumi.RunError) as refusal:
+        run_program(STACK, config, world=World(ANSWERS, outputs), today=TODAY, preview=preview, recording=recording)
+    assert (recording.resources, recording.outputs, recording.looked_up) == ([], {}, [])
+    return str(refusal.value)
+
+
+@pytest.mark.parametrize("preview", [False, True], ids=["up", "preview"])
+def test_fewer_nodes_are_refused_before_any_resource_is_registered(last: dict[str, Any], preview: bool) -> None:
+    text = refused(stack_with(2), last, preview=preview)
+    assert text.startswith("Pulumi.doks-h200.yaml: 1 change loses nodes, networks or addresses in use")
+    assert "cluster-pool-gpu: would get smaller" in text
+    assert "2 nodes with 16 GPUs" in text
+    assert "    - resource: cluster-pool-gpu" in text
+    assert 'expires: "2026-11-29"' in text
+
+
+def test_the_plan_that_is_up_and_more_nodes_pass_without_a_word(
+    last: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert len(run(stack_with(4), last).resources) == len(run(stack_with(5), last).resources) > 0
+    assert told(caplog) == []
+
+
+def test_what_is_acknowledged_passes_and_is_said_with_entry_and_day(
+    last: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert run(stack_with(2, agreed("2026-11-22")), last).outputs["applied"]["pools"][0]["nodes"] == 2
+    ((level, text),) = told(caplog)
+    assert level == logging.WARNING
+    assert text.startswith("cluster-pool-gpu: would get smaller (nodeCount: 4 → 2).")
+    assert text.endswith("entry cluster-pool-gpu, until 2026-11-22: the bookkeeper said so")
+
+
+def test_an_acknowledgement_does_not_count_on_the_day_after_its_last(last: dict[str, Any]) -> None:
+    assert "its acknowledgement expired on 2026-11-21" in refused(stack_with(2, agreed("2026-11-21")), last)
+
+
+def test_an_acknowledgement_of_something_else_does_not_count(last: dict[str, Any]) -> None:
+    assert "nobody has acknowledged it" in refused(stack_with(2, agreed("2026-11-30", "cluster-vpc")), last)
+
+
+@pytest.mark.parametrize(
+    ("resource", "remark"),
+    [
+        ("cluster-pool-gpu", "loses nothing: the entry can go"),
+        ("multus-multus-kube-system", "loses nothing: the entry can go"),
+        ("cluster-pool-gqu", "did you mean 'cluster-pool-gpu'?"),
+    ],
+)
+def test_an_acknowledgement_that_is_left_over_is_remarked(
+    last: dict[str, Any], caplog: pytest.LogCaptureFixture, resource: str, remark: str
+) -> None:
+    run(stack_with(4, agreed("2026-11-30", resource)), last)
+    ((level, text),) = told(caplog)
+    assert level == logging.INFO
+    assert remark in text
+
+
+def test_a_stack_from_before_the_record_passes_and_is_told_so_once(
+    last: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    before = {key: value for key, value in last.items() if key != "applied"}
+    first = run(stack_with(2), before)
+    ((level, text),) = told(caplog)
+    assert (level, "left no record of what it applied" in text) == (logging.INFO, True)
+    caplog.clear()
+    run(stack_with(2), first.outputs)
+    assert told(caplog) == []
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda outputs: outputs["applied"].pop("resources"),
+        lambda outputs: outputs["applied"].update(resources=[{"type": "a"}]),
+        lambda outputs: outputs["addressPlan"].pop("proof"),
+        lambda outputs: outputs.update(fabric="gone"),
+    ],
+    ids=["no resources", "a strange resource", "no number of nodes", "no contract"],
+)
+def test_a_record_that_cannot_be_read_is_said_and_written_anew(
+    last: dict[str, Any], caplog: pytest.LogCaptureFixture, spoil: Callable[[dict[str, Any]], Any]
+) -> None:
+    outputs = deepcopy(last)
+    spoil(outputs)
+    assert run(stack_with(4), outputs).outputs["applied"] == last["applied"]
+    ((level, text),) = told(caplog)
+    assert (level, "cannot be read by this version" in text) == (logging.WARNING, True)
+
+
+def test_a_first_run_has_nothing_to_be_held_against(caplog: pytest.LogCaptureFixture) -> None:
+    assert run(stack_with(2), {}).resources
+    assert told(caplog) == []
+
+
+def test_an_engine_that_does_not_say_what_was_applied_ends_the_run(last: dict[str, Any]) -> None:
+    class Silent(World):
+        def outputs_of(self, stack: str) -> dict[str, Any]:
+            raise UnknownStack(stack)
+
+    recording = Recording()
+    with pytest.raises(pulumi.RunError, match="cannot tell what was applied last, and so nothing was changed"):
+        run_program(STACK, stack_with(4), world=Silent(ANSWERS, last), recording=recording)
+    assert recording.resources == []
+
+
+def told(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
+    """What the program told its user, each with how grave it is; warnings on the plan left out."""
+    records = [record for record in caplog.records if record.levelno >= logging.INFO and record.name == "root"]
+    return [(record.levelno, record.getMessage()) for record in records if " -> " not in record.getMessage()]
+
+
+@pytest.fixture(autouse=True)
+def _everything_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
