@@ -6,13 +6,15 @@ from pathlib import Path
 
 from fabric.catalog import catalog
 from fabric.plan import Plan, build
+from fabric.progress import UNHEARD, Progress
 from fabric.rules import ConfigurationError, Finding, errors, finding
 from fabric.spec import ExistingCluster, StackDocument, StackSpec, read_document, validate
 from fabric.spec.kubeconfig import kubeconfig_findings
-from fabric.spec.places import dotted
+from fabric.spec.parts import CLUSTER_SECTION, of_the_other
+from fabric.spec.places import dotted, within_section
 
 
-def prepare(document: StackDocument, *, for_up: bool) -> Plan:
+def prepare(document: StackDocument, *, for_up: bool, progress: Progress = UNHEARD) -> Plan:
     """The plan of a stack document.
 
     With `for_up` the stack must be one that this version can bring up, on a cluster whose kubeconfig can be used;
@@ -25,7 +27,9 @@ def prepare(document: StackDocument, *, for_up: bool) -> Plan:
     if spec is None:
         raise ConfigurationError(problems, document.file)
     absent = _kubeconfig(spec, document.root, for_up)
-    plan, refused = _planned(spec)
+    plan, refused = _planned(spec, progress)
+    if spec.split.part == "platform":
+        plan, refused = _beside_its_cluster(spec, document.root, plan, refused, progress)
     found = (*problems, *errors(absent), *_not_said(refused, problems))
     if plan is not None and for_up:
         found = (*found, *beyond_this_version(plan))
@@ -34,9 +38,10 @@ def prepare(document: StackDocument, *, for_up: bool) -> Plan:
     return plan.model_copy(update={"findings": (*absent, *plan.findings)})
 
 
-def prepare_stack(name: str, root: Path, *, for_up: bool = False) -> Plan:
+def prepare_stack(name: str, root: Path, *, for_up: bool = False, progress: Progress = UNHEARD) -> Plan:
     """The plan of a stack by its name; see `prepare`."""
-    return prepare(read_document(name, root), for_up=for_up)
+    progress.step(f"reading stack {name}")
+    return prepare(read_document(name, root), for_up=for_up, progress=progress)
 
 
 def beyond_this_version(plan: Plan) -> tuple[Finding, ...]:
@@ -58,11 +63,38 @@ def beyond_this_version(plan: Plan) -> tuple[Finding, ...]:
     )
 
 
-def _planned(spec: StackSpec) -> tuple[Plan | None, tuple[Finding, ...]]:
+def _planned(spec: StackSpec, progress: Progress) -> tuple[Plan | None, tuple[Finding, ...]]:
     try:
-        return build(spec), ()
+        return build(spec, progress), ()
     except ConfigurationError as error:
         return None, error.findings
+
+
+def _beside_its_cluster(
+    spec: StackSpec, root: Path, plan: Plan | None, refused: tuple[Finding, ...], progress: Progress
+) -> tuple[Plan | None, tuple[Finding, ...]]:
+    """A platform's plan or why there is none: without what its cluster stack says, but with why that has none."""
+    try:
+        document = read_document(spec.cluster_stack, root)
+        other, unreadable = validate(document)
+    except ConfigurationError:
+        # Said while the platform's own document was read.
+        return plan, refused
+    its_plan, its_refused = (None, ()) if other is None else _planned(other, progress)
+    said = its_refused if its_plan is None else its_plan.findings
+    found = refused if plan is None else plan.findings
+    own = tuple(_in_file(entry, document.file) for entry in found if entry not in said)
+    wrong = () if unreadable else of_the_other(document.file, its_refused)
+    if plan is None:
+        return None, (*wrong, *own)
+    return plan.model_copy(update={"findings": own}), wrong
+
+
+def _in_file(entry: Finding, file: str) -> Finding:
+    """A platform's finding; what it says of the cluster is corrected in the other stack's file."""
+    if not within_section(entry.path, CLUSTER_SECTION):
+        return entry
+    return entry.model_copy(update={"path": f"{entry.path} in {file}"})
 
 
 def _not_said(later: tuple[Finding, ...], earlier: tuple[Finding, ...]) -> tuple[Finding, ...]:

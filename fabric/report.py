@@ -30,17 +30,21 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "c
 
 def plan_report(plan: Plan) -> RenderableType:
     """Everything the plan decides, on a screen or two."""
-    return Group(
-        _heading(f"Plan of stack {plan.stack}"),
-        _pairs(overview_rows(plan)),
+    fabric: list[RenderableType] = [
         _heading("Rails"),
         _table(RAIL_COLUMNS, rail_rows(plan)),
         _heading("Addresses"),
         _addresses(plan),
+    ]
+    job: list[RenderableType] = [_heading("A job's pod carries"), _pairs(job_rows(plan))]
+    on_cluster = plan.part != "cluster"
+    return Group(
+        _heading(f"Plan of stack {plan.stack}"),
+        _pairs(overview_rows(plan)),
+        *(fabric if on_cluster else ()),
         _heading("Applied, in this order"),
         _table(("step", "what", "then wait for"), steps(plan)),
-        _heading("A job's pod carries"),
-        _pairs(job_rows(plan)),
+        *(job if on_cluster else ()),
         *_findings(plan),
     )
 
@@ -119,7 +123,9 @@ def _next_steps(plan: Plan, file: str, options: str) -> RenderableType:
         _pairs(
             {
                 "see the nodes": f"{_kubectl(plan)} get nodes",
-                "see what a job must carry": f"make outputs {stack}",
+                "see what the platform reads" if plan.part == "cluster" else "see what a job must carry": (
+                    f"make outputs {stack}"
+                ),
                 "see the whole plan": f"make plan STACK={plan.stack}",
                 "change something": f"edit {file}, then make preview {stack}",
                 "take it down": f"make destroy {stack}",

@@ -20,10 +20,12 @@ _MAKERS = {
 
 def overview_rows(plan: Plan) -> dict[str, str]:
     """Name and description of each choice, of the clouds' and the operators' parts."""
-    choices, rows = plan.choices, cloud_rows(plan)
+    choices, rows = plan.choices, split_rows(plan) | cloud_rows(plan)
     for pool in plan.cluster.pools:
         counted = f"{pool.nodes} x {pool.shape}, {pool.gpus} GPUs, {pool.nics} RDMA NICs"
         rows[f"pool {pool.name}"] = counted + pool_bounds(plan, pool.name)
+    if plan.part == "cluster":
+        return rows | cost_rows(plan.cost)
     resources = list(dict.fromkeys(rail.resource_name for rail in plan.rails if rail.resource_name is not None))
     advertised = f", resource{_s(resources)} {_span(resources)}" if resources else ""
     return rows | {
@@ -42,7 +44,21 @@ def overview_rows(plan: Plan) -> dict[str, str]:
             for release in plan.releases
         )
         or "none",
-        **cost_rows(plan.cost),
+        **(cost_rows(plan.cost) if plan.part == "all" else {}),
+    }
+
+
+def split_rows(plan: Plan) -> dict[str, str]:
+    """Which part of two the stack is; empty where it makes all."""
+    if plan.split is None:
+        return {}
+    cluster = plan.split.cluster
+    if plan.part == "cluster":
+        return {"part": "the cluster alone: what lies on it is another stack's"}
+    place = f"{cluster.name} in {cluster.region}, Kubernetes {cluster.kubernetes_version}"
+    return {
+        "part": f"the platform alone, on the cluster of stack {plan.split.cluster_stack}, which has the machines' cost",
+        "cluster": place,
     }
 
 

@@ -32,7 +32,7 @@ def markdown_report(plan: Plan) -> str:
 
 
 def _lines(plan: Plan) -> Iterator[str]:
-    addresses, findings = plan.addresses, by_weight(plan)
+    findings = by_weight(plan)
     yield f"# Fabric plan of {text(plan.stack)}"
     yield ""
     yield from _table(("", ""), overview_rows(plan).items())
@@ -42,24 +42,31 @@ def _lines(plan: Plan) -> Iterator[str]:
         yield from _table(("severity", "rule", "where", "what", "remedy"), rows)
     else:
         yield "None: every rule holds."
-    yield from ("", "## Addresses", "")
-    if addresses.pools:
-        yield from (f"- {text(line)}" for line in (*proof_lines(plan), *share_lines(plan)))
-        yield from _folded("Pools", _table(POOL_COLUMNS, pool_rows(plan)))
-    else:
-        yield f"{text(address_summary(plan))}."
-    if plan.rails:
-        yield from _folded("Rails", _table(RAIL_COLUMNS, rail_rows(plan)))
+    if plan.part != "cluster":
+        yield from _addresses(plan)
     yield from ("", "## Versions", "")
     charts, images = list(chart_rows(plan)), list(image_rows(plan))
     yield from _table(CHART_COLUMNS, charts) if charts else ("No chart is installed.",)
     if images:
         yield from _folded("Images that the stack names itself", _table(IMAGE_COLUMNS, images))
     yield from _folded("Applied, in this order", _table(("step", "what", "then wait for"), steps(plan)))
+    if plan.part == "cluster":
+        return
     yield from ("", "## Contract", "")
     yield from _table(("", ""), job_rows(plan).items())
     contract = plan.workload.model_dump_json(by_alias=True, indent=2)
     yield from _folded("The contract as JSON", (f"{_FENCE}json", contract, _FENCE))
+
+
+def _addresses(plan: Plan) -> Iterator[str]:
+    yield from ("", "## Addresses", "")
+    if plan.addresses.pools:
+        yield from (f"- {text(line)}" for line in (*proof_lines(plan), *share_lines(plan)))
+        yield from _folded("Pools", _table(POOL_COLUMNS, pool_rows(plan)))
+    else:
+        yield f"{text(address_summary(plan))}."
+    if plan.rails:
+        yield from _folded("Rails", _table(RAIL_COLUMNS, rail_rows(plan)))
 
 
 def text(value: str) -> str:

@@ -13,6 +13,8 @@ def stack_file_schema() -> dict[str, Any]:
     spec = StackSpec.model_json_schema(by_alias=True)
     sections = {key: value for key, value in spec["properties"].items() if key != "name"}
     required = [key for key in spec["required"] if key in sections]
+    part = {"properties": {"part": {"const": "platform"}}, "required": ["part"]}
+    split, cluster = f"{NAMESPACE}:split", f"{NAMESPACE}:cluster"
     secret = {"type": "object", "required": ["secure"], "properties": {"secure": {"type": "string"}}}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -22,7 +24,10 @@ def stack_file_schema() -> dict[str, Any]:
         "properties": {
             "config": {
                 "type": "object",
-                "required": [f"{NAMESPACE}:{key}" for key in required],
+                # A platform's cluster is described in its cluster stack's file.
+                "if": {"properties": {split: part}, "required": [split]},
+                "then": {"properties": {cluster: False}},
+                "else": {"required": [f"{NAMESPACE}:{key}" for key in required]},
                 "properties": {f"{NAMESPACE}:{key}": value for key, value in sections.items()},
                 "patternProperties": {f"^{NAMESPACE}:(?!({'|'.join(sections)})$)": secret},
             }

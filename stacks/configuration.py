@@ -13,6 +13,7 @@ from fabric.plan import Plan
 from fabric.prepare import prepare
 from fabric.rules import ConfigurationError, Severity
 from fabric.spec import StackDocument, stack_file
+from fabric.spec.parts import CLUSTER_SECTION
 from fabric.spec.places import NAMESPACE
 
 
@@ -32,13 +33,17 @@ def program_plan(root: Path) -> Plan:
     return plan
 
 
-def _document(root: Path) -> StackDocument:
+def stack_file_name(root: Path) -> str:
+    """The file of the running program's stack, from the project's folder on."""
     name = pulumi.get_stack()
     try:
-        file = str(stack_file(name, root).relative_to(root))
+        return str(stack_file(name, root).relative_to(root))
     except ConfigurationError:
         # A stack may be configured by `pulumi config set` alone, in a file elsewhere.
-        file = f"Pulumi.{name}.yaml"
+        return f"Pulumi.{name}.yaml"
+
+
+def _document(root: Path) -> StackDocument:
     prefix = f"{NAMESPACE}:"
     secret = set(engine.get_config_secret_keys_env())
     sections = {
@@ -46,7 +51,10 @@ def _document(root: Path) -> StackDocument:
         for key, text in {**engine.get_config_env(), **engine.CONFIG.get()}.items()
         if key.startswith(prefix)
     }
-    return StackDocument(name=name, file=file, root=root, sections=sections)
+    if not sections.get(CLUSTER_SECTION):
+        # The project's own default, for platform stacks: what no stack file says is missing, and not just empty.
+        sections.pop(CLUSTER_SECTION, None)
+    return StackDocument(name=pulumi.get_stack(), file=stack_file_name(root), root=root, sections=sections)
 
 
 def _value(text: str) -> Any:

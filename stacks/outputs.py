@@ -2,54 +2,77 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import pulumi
 from pydantic import JsonValue
+from pydantic.alias_generators import to_camel
 
 from components.cluster.handle import ClusterHandle
+from fabric.guard.applied import applied_document
+from fabric.guard.footprint import footprint
 from fabric.plan import Plan
+from fabric.plan.cluster_contract import cluster_contract
 
 
 @dataclass(frozen=True)
 class StackOutputs:
-    """What training jobs and other stacks read.
+    """What training jobs and other stacks read; None is what a stack of one part has not.
 
     `fabric` is the contract (JSON Schema: `python -m fabric schema contract`); `address_plan` is the address plan with
-    its proof; `kubeconfig` is secret. `access` is the command that leads to a cluster without a public address, where
-    the stack makes a way in. `verification` says whether the fabric has passed, where the stack measures it: the job,
-    the bars and what was measured.
+    its proof; `applied` is what the next run is held against; `kubeconfig` is secret. `access` is the command that
+    leads to a cluster without a public address, where the stack makes a way in. `verification` says whether the fabric
+    has passed, where the stack measures it: the job, the bars and what was measured. `cluster` is what a platform stack
+    plans with (`python -m fabric schema cluster`).
     """
 
-    fabric: dict[str, JsonValue]
-    address_plan: dict[str, JsonValue]
-    cluster_id: pulumi.Output[str]
-    kubeconfig: pulumi.Output[str]
+    applied: dict[str, JsonValue]
+    fabric: dict[str, JsonValue] | None = None
+    address_plan: dict[str, JsonValue] | None = None
+    cluster: pulumi.Output[dict[str, JsonValue]] | None = None
+    cluster_id: pulumi.Output[str] | None = None
+    kubeconfig: pulumi.Output[str] | None = None
     access: pulumi.Output[str] | None = None
     verification: pulumi.Output[dict[str, Any]] | None = None
 
     def export(self) -> None:
         """Make them the running stack's outputs."""
-        pulumi.export("fabric", self.fabric)
-        pulumi.export("addressPlan", self.address_plan)
-        pulumi.export("clusterId", self.cluster_id)
-        pulumi.export("kubeconfig", self.kubeconfig)
-        if self.access is not None:
-            pulumi.export("access", self.access)
-        if self.verification is not None:
-            pulumi.export("verification", self.verification)
+        for field in fields(self):
+            if (value := getattr(self, field.name)) is not None:
+                pulumi.export(to_camel(field.name), value)
 
 
 def stack_outputs(
     plan: Plan, cluster: ClusterHandle, verification: pulumi.Output[dict[str, Any]] | None = None
 ) -> StackOutputs:
     """The outputs of a plan on a cluster, with the outcome of its verification where there is one."""
-    return StackOutputs(
-        fabric=plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
-        address_plan=plan.addresses.model_dump(mode="json", by_alias=True, exclude_none=True),
+    return replace(
+        platform_outputs(plan, verification),
         cluster_id=cluster.cluster_id,
         kubeconfig=cluster.kubeconfig,
         access=cluster.access,
+    )
+
+
+def platform_outputs(plan: Plan, verification: pulumi.Output[dict[str, Any]] | None = None) -> StackOutputs:
+    """The outputs of what lies on another stack's cluster."""
+    return StackOutputs(
+        fabric=plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
+        address_plan=plan.addresses.model_dump(mode="json", by_alias=True, exclude_none=True),
+        applied=applied_document(footprint(plan)),
         verification=verification,
+    )
+
+
+def cluster_outputs(plan: Plan, cluster: ClusterHandle) -> StackOutputs:
+    """The outputs of a cluster with nothing on it."""
+    assert plan.split is not None, "a plan of a cluster alone says what others plan with"
+    facts = plan.split.cluster
+    return StackOutputs(
+        applied=applied_document(footprint(plan)),
+        cluster=cluster.cluster_id.apply(lambda known: cluster_contract(facts, known)),
+        cluster_id=cluster.cluster_id,
+        kubeconfig=cluster.kubeconfig,
+        access=cluster.access,
     )

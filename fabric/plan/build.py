@@ -28,31 +28,37 @@ from fabric.plan.ipam import node_pools, pool_objects, reserved_objects
 from fabric.plan.nccl_files import nccl_config_maps, plan_nccl_files
 from fabric.plan.nccl_settings import fabric_facts
 from fabric.plan.networks import networks
+from fabric.plan.parts import of_part, part_plan
 from fabric.plan.plan import Plan, PlannedCluster, PlannedNodes, PlannedPool
 from fabric.plan.rails import group_rails, plan_rails
 from fabric.plan.records import PlannedGroup, PlannedObject
 from fabric.plan.verification import plan_verification
 from fabric.plan.workload import plan_workload
+from fabric.progress import UNHEARD, Progress
 from fabric.rules import ConfigurationError, errors, findings
 from fabric.spec import DoksCluster, ExistingCluster, OkeCluster, StackSpec
 
 
-def build(spec: StackSpec) -> Plan:
+def build(spec: StackSpec, progress: Progress = UNHEARD) -> Plan:
     """The plan of a stack, held against every rule of the book.
 
     Raises:
         ConfigurationError: the spec is well-formed but cannot work; with every reason.
     """
+    progress.step(f"planning the addresses of stack {spec.name}")
     case = case_of(spec)
-    before = findings(case, "spec")
+    before = of_part(spec, findings(case, "spec"))
     if errors(before) or not isinstance(case.addresses, AddressPlan):
         raise ConfigurationError(errors(before), f"Pulumi.{spec.name}.yaml")
+    progress.step(f"planning stack {spec.name}, {case.nodes:,} nodes")
     plan = _planned(case, case.addresses)
     plan = plan.model_copy(update={"verification": plan_verification(case, plan)})
-    after = findings(replace(case, plan=plan), "plan")
+    progress.step(f"checking the plan of stack {spec.name}")
+    # Held against the rules whole: a part alone would break those about what goes together.
+    after = of_part(spec, findings(replace(case, plan=plan), "plan"))
     if errors(after):
         raise ConfigurationError(errors(after), f"Pulumi.{spec.name}.yaml")
-    return plan.model_copy(update={"findings": (*before, *after)})
+    return part_plan(case, plan).model_copy(update={"findings": (*before, *after)})
 
 
 def _planned(case: Case, addresses: AddressPlan) -> Plan:
@@ -137,6 +143,7 @@ def _planned(case: Case, addresses: AddressPlan) -> Plan:
         fabric_check=fabric_check(case, addresses, contract),
         workload=contract,
         findings=(),
+        acknowledgements=spec.guard.acknowledge,
     )
 
 

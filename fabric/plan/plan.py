@@ -11,6 +11,8 @@ from fabric.plan.addresses import AddressPlan
 from fabric.plan.choices import Choices
 from fabric.plan.clouds.doks import DoksResources
 from fabric.plan.clouds.oke import OkeResources
+from fabric.plan.cluster_contract import ClusterFacts
+from fabric.plan.contract import FabricContract
 from fabric.plan.cost import PlannedCost
 from fabric.plan.nccl_files import NcclFiles
 from fabric.plan.rails import Rail
@@ -26,8 +28,13 @@ from fabric.plan.records import (
     PlannedWait,
 )
 from fabric.plan.verification import PlannedVerification
-from fabric.plan.workload import FabricContract
 from fabric.rules import Finding
+from fabric.spec.guard import Acknowledgement
+from fabric.spec.split import Part
+
+_OF_THE_PLATFORM = frozenset(
+    {"choices", "rails", "addresses", "sriov_plugin", "shared_plugin", "node_groups", "nccl", "workload"}
+)
 
 
 class PlannedPool(FrozenModel):
@@ -56,6 +63,15 @@ class PlannedCluster(FrozenModel):
     oke: OkeResources | None
 
 
+class PlannedSplit(FrozenModel):
+    """Which of two parts the stack is. `cluster` is what both plan with, `organization` whose the cluster stack is."""
+
+    part: Literal["cluster", "platform"]
+    cluster_stack: str
+    organization: str | None
+    cluster: ClusterFacts
+
+
 class PlannedNodes(FrozenModel):
     """One kind of GPU nodes of several: its labels, its rails' NICs, and its device plug-ins' configurations."""
 
@@ -74,7 +90,7 @@ class Plan(FrozenModel):
     for it. Pools are objects of their own, or where every node has some, of a group per rail. `sriov_plugin` and
     `shared_plugin` are the configurations of the two device plug-ins; both are None where kinds of nodes need their
     own, which are in `node_groups` then. `policy_ready` is waited for where the Network Operator's chart makes its
-    policy, `sriov_discovered` before node policies are applied.
+    policy, `sriov_discovered` before node policies are applied. `split` is None where one stack makes all.
     """
 
     schema_version: Literal["v1"] = "v1"
@@ -126,6 +142,18 @@ class Plan(FrozenModel):
     verification: PlannedVerification | None = None
     workload: FabricContract
     findings: tuple[Finding, ...]
+    acknowledgements: tuple[Acknowledgement, ...] = ()
+    split: PlannedSplit | None = None
+
+    @property
+    def not_its_own(self) -> frozenset[str]:
+        """Fields that say what lies on a cluster, of a stack that makes the cluster alone; nobody is shown them."""
+        return _OF_THE_PLATFORM if self.part == "cluster" else frozenset()
+
+    @property
+    def part(self) -> Part:
+        """What of a whole the stack makes."""
+        return "all" if self.split is None else self.split.part
 
     @property
     def objects(self) -> tuple[PlannedObject, ...]:

@@ -46,6 +46,7 @@ def html_report(plan: Plan) -> str:
     fabric = drawing.drawing_of(plan)
     return environment.get_template("page.html.j2").render(
         plan=plan,
+        on_cluster=plan.part != "cluster",
         style=style,
         style_hash=_hash(style),
         script=script,

@@ -5,7 +5,7 @@ from fabric.spec.cluster import AddressRanges, Pool, Taint
 from fabric.spec.doks import DoksCluster, DoksPool
 from fabric.spec.existing import ExistingCluster
 from fabric.spec.fabric import Fabric, OfferedNamespace, RailOverride
-from fabric.spec.load import StackDocument, load_stack, read_document, stack_file, validate
+from fabric.spec.load import StackDocument, load_stack, read_document, stack_file, stack_names, validate
 from fabric.spec.oke import OkeCluster
 from fabric.spec.oke_pools import OkePool
 from fabric.spec.schedulers import Schedulers, Volcano
@@ -38,5 +38,6 @@ __all__ = [
     "load_stack",
     "read_document",
     "stack_file",
+    "stack_names",
     "validate",
 ]

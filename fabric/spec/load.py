@@ -14,7 +14,8 @@ from fabric.catalog import Catalog, Shape, catalog
 from fabric.catalog.shape import Hardware
 from fabric.model import FrozenModel
 from fabric.rules import ConfigurationError, Finding, finding
-from fabric.spec.places import NAMESPACE, Location, dotted, within
+from fabric.spec.parts import CLUSTER_SECTION, joined, part_of
+from fabric.spec.places import NAMESPACE, Location, dotted, within, within_section
 from fabric.spec.problems import findings_of, problems_of
 from fabric.spec.stack import StackSpec, own_shape
 from fabric.spec.stack_text import RepeatedKeyError, parsed
@@ -40,6 +41,14 @@ class StackDocument(FrozenModel):
     sections: dict[str, Any]
 
 
+def stack_names(root: Path) -> list[str]:
+    """The stacks that have a file, at the root or in examples/."""
+    files = (file for folder in (root, root / "examples") for file in folder.glob("Pulumi.*.yaml"))
+    names = {file.name.removeprefix("Pulumi.").removesuffix(".yaml") for file in files}
+    # Dots alone are no name, and as a folder's would lead out of another.
+    return sorted(name for name in names if name.strip("."))
+
+
 def stack_file(name: str, root: Path) -> Path:
     """The file of a stack: `Pulumi.<name>.yaml` at the root, or in examples/.
 
@@ -50,11 +59,7 @@ def stack_file(name: str, root: Path) -> Path:
     for place in places:
         if place.is_file():
             return place
-    known = sorted(
-        p.name.removeprefix("Pulumi.").removesuffix(".yaml")
-        for folder in (root, root / "examples")
-        for p in folder.glob("Pulumi.*.yaml")
-    )
+    known = stack_names(root)
     problem = finding(
         "SPC004",
         "",
@@ -107,12 +112,14 @@ def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, 
     With problems, the spec is the document with its faulty values mended, so that later checks can still report what
     else is wrong; None when too much is missing for that.
     """
-    sections, strangers = _without_strangers(document.sections)
+    whole, wrong = joined(document, _other)
+    sections, strangers = _without_strangers(whole)
     known, own_shapes = _with_own_shapes(sections)
+    before = (*wrong, *strangers, *own_shapes)
     try:
-        return _parse(document.name, sections, known), (*strangers, *own_shapes)
+        return _parse(document.name, sections, known), before
     except ValidationError as error:
-        problems = (*strangers, *own_shapes, *findings_of(error, provider_meant(sections)))
+        problems = (*before, *_own(document, findings_of(error, provider_meant(sections))))
         faulty = _innermost(error)
     tried: set[Location] = set()
     while faulty:
@@ -123,6 +130,19 @@ def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, 
         except ValidationError as error:
             faulty = [place for place in (_untried(place, tried) for place in _innermost(error)) if place]
     return None, problems
+
+
+def _other(name: str, root: Path) -> tuple[StackDocument, tuple[Finding, ...]]:
+    """Another stack's document, and what is wrong in it where it makes a cluster alone."""
+    document = read_document(name, root)
+    return document, validate(document)[1] if part_of(document.sections) == "cluster" else ()
+
+
+def _own(document: StackDocument, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """What is wrong in the document itself: a platform's cluster is described, and corrected, in another file."""
+    if part_of(document.sections) in ("all", "cluster"):
+        return found
+    return tuple(entry for entry in found if not within_section(entry.path, CLUSTER_SECTION))
 
 
 def _innermost(error: ValidationError) -> list[Location]:

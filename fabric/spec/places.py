@@ -19,3 +19,9 @@ def dotted(location: Location) -> str:
 def within(place: Location, parent: Location) -> bool:
     """Whether a place lies inside another one."""
     return len(place) > len(parent) and place[: len(parent)] == parent
+
+
+def within_section(path: str, section: str) -> bool:
+    """Whether a dotted path is a section of the file, or lies in it."""
+    whole = dotted((section,))
+    return path == whole or path.startswith((f"{whole}.", f"{whole}["))

@@ -12,8 +12,10 @@ from fabric.model import FrozenModel
 from fabric.spec.doks import DoksCluster
 from fabric.spec.existing import ExistingCluster
 from fabric.spec.fabric import Fabric
+from fabric.spec.guard import Guard
 from fabric.spec.oke import OkeCluster
 from fabric.spec.software import Software
+from fabric.spec.split import Split
 from fabric.spec.verification import Verification
 
 Cluster = Annotated[ExistingCluster | DoksCluster | OkeCluster, Field(discriminator="provider")]
@@ -34,6 +36,13 @@ class StackSpec(FrozenModel):
     fabric: Fabric = Fabric()
     software: Software = Software()
     verification: Verification = Verification()
+    guard: Guard = Guard()
+    split: Split = Split()
+
+    @property
+    def cluster_stack(self) -> str:
+        """The stack that makes the cluster, or reaches the one that exists: this one, unless it is a platform alone."""
+        return self.split.cluster_stack or self.name
 
     @property
     def catalog(self) -> Catalog:

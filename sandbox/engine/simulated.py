@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fabric.spec import StackDocument
+from fabric.spec.parts import part_of
 from sandbox.home import SandboxHome
 
 # What leads to the user's own cluster.
@@ -18,7 +19,8 @@ def on_the_sandbox(document: StackDocument, home: SandboxHome) -> StackDocument:
     # Anything else than a mapping is refused with the other mistakes of the file.
     if isinstance(cluster, dict):
         sections["cluster"] = _cluster(cluster, home)
-    if software is None or isinstance(software, dict):
+    # A stack that makes a cluster alone has no charts.
+    if part_of(sections) != "cluster" and (software is None or isinstance(software, dict)):
         sections["software"] = {**(software or {}), "charts": "bundled"}
     return document.model_copy(update={"sections": sections})
 

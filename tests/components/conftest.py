@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from programs import DOKS, OKE, STACKS, run_program, stack_config
+from programs import DOKS, OKE, PARTS, STACKS, run_program, stack_config
 from recording import Recording
 from stub_cluster import KUBECONFIG
 
@@ -39,7 +39,7 @@ def stack(request: pytest.FixtureRequest, recorded: Callable[[str], Recording]) 
     return recorded(request.param)
 
 
-@pytest.fixture(scope="session", params=sorted(set(STACKS) - {*DOKS, *OKE}))
+@pytest.fixture(scope="session", params=sorted(set(STACKS) - {*DOKS, *OKE, *PARTS}))
 def on_existing(request: pytest.FixtureRequest, recorded: Callable[[str], Recording]) -> Recording:
     """Each committed stack on a cluster that exists, in turn."""
     return recorded(request.param)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -25,7 +27,9 @@ STACKS = {
     if path.parent.name != "stacks" or path.name.startswith("Pulumi.doks-")
     if path.suffix == ".yaml" and path.name != "Pulumi.yaml"
 }
-DOKS = sorted(name for name in STACKS if name.startswith("doks-"))
+PARTS = sorted(name for name in STACKS if "-split-" in name)
+"""Stacks of one part: a cluster alone, and what lies on it."""
+DOKS = sorted(name for name in STACKS if name.startswith("doks-") and name not in PARTS)
 OKE = sorted(name for name in STACKS if name.startswith("oke-") and name != "oke-guide")
 API_TOKEN = "the-token-of-the-account"
 TENANCY = "ocid1.tenancy.oc1..aaaaaaaaaccount"
@@ -53,7 +57,7 @@ Config = dict[str, dict[str, Any]]
 def stack_config(path: Path, kubeconfig: Path) -> Config:
     """A stack file's sections, with the kubeconfig of a cluster that exists at a place of the test's own."""
     config = yaml.safe_load(path.read_text())["config"]
-    if config["gpu-fabric:cluster"]["provider"] == "existing":
+    if config.get("gpu-fabric:cluster", {}).get("provider") == "existing":
         config["gpu-fabric:cluster"]["kubeconfig"] = str(kubeconfig)
     return {key: value for key, value in config.items() if key.startswith("gpu-fabric:")}
 
@@ -73,16 +77,21 @@ def run_program(
     recording: Recording | None = None,
     preview: bool = False,
     world: World | None = None,
+    today: date | None = None,
 ) -> Recording:
     """The real program's composition, recorded; `secrets` are further keys of the engine's configuration.
 
     The accounts' token and tenancy are in the environment, unless another `environment` is given. `world` says more
-    than look-ups' `answers`, and takes their place.
+    than look-ups' `answers`, and takes their place. A platform stack finds its cluster stack brought up, unless the
+    world has other stacks' outputs. `today` is the day of the run.
     """
     # Imported here: test collection need not pay for the SDK.
     from stacks.configuration import program_plan
     from stacks.gpu_cluster import gpu_cluster
+    from stacks.guard import guarded
 
+    world = World(answers) if world is None else world
+    world.others = world.others or cluster_stacks_outputs(config)
     others = {name: text for name, text in os.environ.items() if not name.startswith(("DIGITALOCEAN_", "TF_VAR_"))}
     accounts = {"DIGITALOCEAN_TOKEN": API_TOKEN, "TF_VAR_tenancy_ocid": TENANCY}
     account = accounts if environment is None else environment
@@ -93,13 +102,24 @@ def run_program(
         patch("components.rdma.capacity.looking", _all_offered),
     ):
         return record(
-            lambda: gpu_cluster(program_plan(ROOT), ROOT).export(),
+            lambda: gpu_cluster(guarded(program_plan(ROOT), ROOT, today), ROOT).export(),
             stack=stack,
             config=as_engine_config(config) | (secrets or {}),
             recording=recording,
             preview=preview,
-            world=World(answers) if world is None else world,
+            world=world,
         )
+
+
+def cluster_stacks_outputs(config: Config) -> dict[str, dict[str, Any]]:
+    """What the engine has on record of the cluster stack that a platform's sections name; nothing for other stacks."""
+    named = config.get("gpu-fabric:split", {}).get("clusterStack")
+    return {named: _outputs_of(named)} if named in STACKS else {}
+
+
+@cache
+def _outputs_of(stack: str) -> dict[str, Any]:
+    return run_program(stack, stack_config(STACKS[stack], ROOT)).outputs
 
 
 def _all_joined(pool: PlannedConstruct, _kubeconfig: str, _context: str | None) -> Any:

@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import grpc
 import pulumi
 from pulumi.runtime import mocks, rpc, run_in_stack, settings
 
 MINTED = "a-token-of-the-cluster's-own"
 ENDPOINT, AUTHORITY = "https://cluster.example.com", "Y2VydGlmaWNhdGU="
+REFERENCE = "pulumi:pulumi:StackReference"
 # What a provider adds to what it is told, by kind.
 COMPUTED: dict[str, dict[str, Any]] = {
     "KubernetesCluster": {
@@ -74,7 +76,8 @@ class Recording:
 
     def comes_after(self, later: str, earlier: str) -> bool:
         """Whether `later` waits for `earlier`, directly or through others."""
-        seen: set[str] = set()
+        # What is read from another stack is no registration, and waits for nothing.
+        seen = {"cluster-stack"}
         open_names = [later]
         while open_names:
             for name in self[open_names.pop()].dependencies - seen:
@@ -85,11 +88,36 @@ class Recording:
         return False
 
 
-class World:
-    """What providers add to what they are told: ids, and a cloud's facts by kind; and what look-ups find."""
+class UnknownStack(grpc.RpcError):
+    """What the engine answers where it has no stack of a name."""
 
-    def __init__(self, answers: Mapping[str, dict[str, Any]]) -> None:
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNKNOWN
+
+    def details(self) -> str:
+        return f"unknown stack {self.args[0]!r}"
+
+
+class World:
+    """What providers add to what they are told: ids, and a cloud's facts by kind; and what look-ups find.
+
+    `outputs` are those that the engine has on record of the stack's last run, `others` those of other stacks by name.
+    `running` is the stack that is brought up.
+    """
+
+    outputs: Mapping[str, Any]
+    others: Mapping[str, Mapping[str, Any]]
+    running = ""
+
+    def __init__(
+        self,
+        answers: Mapping[str, dict[str, Any]],
+        outputs: Mapping[str, Any] | None = None,
+        others: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
         self.answers = answers
+        self.outputs = outputs or {}
+        self.others = others or {}
 
     def id_of(self, name: str) -> str:
         """The id of a resource."""
@@ -98,6 +126,15 @@ class World:
     def computed(self, kind: str, name: str) -> dict[str, Any]:
         """Further outputs of a resource of a kind."""
         return COMPUTED.get(kind, {})
+
+    def outputs_of(self, stack: str) -> dict[str, Any]:
+        """What the engine has on record of a stack's last run. Raises UnknownStack where it has no such stack."""
+        name = stack.rpartition("/")[2]
+        if name == self.running:
+            return dict(self.outputs)
+        if name not in self.others:
+            raise UnknownStack(stack)
+        return dict(self.others[name])
 
     def answer(self, function: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
         """What a look-up finds; None where it is none that the program should make."""
@@ -112,10 +149,16 @@ class _Echo(mocks.Mocks):
         self.world = world
 
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[Any, Any]]:
+        if args.typ == REFERENCE:
+            found = self.world.outputs_of(args.inputs["name"])
+            secret = [name for name in found if name == "kubeconfig"]
+            return args.resource_id, {**args.inputs, "outputs": found, "secretOutputNames": secret}
         computed = self.world.computed(args.typ.rpartition(":")[2], args.name)
         return (self.world.id_of(args.name) if args.custom else None), {**args.inputs, **computed}
 
     def call(self, args: mocks.MockCallArgs) -> dict[Any, Any]:
+        if args.token == "pulumi:pulumi:readStackOutputs":
+            return {"name": args.args["name"], "outputs": self.world.outputs_of(args.args["name"])}
         name = args.token.rpartition(":")[2]
         answer = self.world.answer(name, args.args)
         if answer is None:
@@ -200,8 +243,11 @@ def record(
         loop = asyncio.new_event_loop()
         asyncio.set_event_loop(loop)
         try:
+            echo.world.running = stack
             monitor = _RecordingMonitor(echo)
-            mocks.set_mocks(echo, project="gpu-fabric", stack=stack, preview=preview, monitor=monitor)
+            mocks.set_mocks(
+                echo, project="gpu-fabric", stack=stack, preview=preview, monitor=monitor, organization="organization"
+            )
             settings.SETTINGS.callbacks = _Callbacks(recording)
             pulumi.runtime.set_all_config(config or {})
             # The mocks made a root stack of their own; the program's one carries the outputs.

@@ -11,10 +11,15 @@ from typing import Any
 import yaml
 from stub_cluster import KUBECONFIG
 
+from fabric.plan.cluster_contract import cluster_contract
+from fabric.prepare import prepare_stack
 from sandbox.engine.workspace import Workspace
 from sandbox.home import SandboxHome, project_root
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
+
+# By these the engine knows a secret value in a state.
+_SIGNATURE, _SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d75fd1eb44270"
 
 
 class Preview:
@@ -50,18 +55,43 @@ class Engine:
         """A preview of a stack file; `change` edits the sections before."""
         stack = file.name.removeprefix("Pulumi.").removesuffix(".yaml")
         document = yaml.safe_load(file.read_text())
-        cluster = document["config"]["gpu-fabric:cluster"]
-        if cluster["provider"] == "existing":
+        cluster = document["config"].get("gpu-fabric:cluster", {})
+        if cluster.get("provider") == "existing":
             cluster["kubeconfig"] = str(self.kubeconfig)
-        document["config"].setdefault("gpu-fabric:software", {})["charts"] = "bundled"
+        part = document["config"].get("gpu-fabric:split", {}).get("part")
+        if part == "platform":
+            self.bring_up_the_cluster_of(stack)
+        if part != "cluster":
+            document["config"].setdefault("gpu-fabric:software", {})["charts"] = "bundled"
         if change is not None:
             change(document["config"])
         copy = self.folder / file.name
         copy.write_text(yaml.safe_dump(document))
-        if self.workspace.state(stack) is None:
-            self.run(["stack", "init", stack, "--non-interactive"], self.workspace.stacks)
+        self.create(stack)
         options = ["--json", "--non-interactive", "--stack", stack, "--config-file", str(copy)]
         return Preview(self.run(["preview", *options], project_root()))
+
+    def create(self, stack: str) -> None:
+        """A stack that holds nothing, where there is none of that name."""
+        if self.workspace.state(stack) is None:
+            self.run(["stack", "init", stack, "--non-interactive"], self.workspace.stacks)
+
+    def bring_up_the_cluster_of(self, platform: str) -> None:
+        """The state of a platform's cluster stack as its `up` would leave it, with the outputs alone."""
+        split = prepare_stack(platform, project_root()).split
+        assert split is not None
+        kubeconfig = {_SIGNATURE: _SECRET, "plaintext": json.dumps(KUBECONFIG)}
+        outputs = {"cluster": cluster_contract(split.cluster, "the-clusters-id"), "kubeconfig": kubeconfig}
+        project, stack = self.workspace.project, split.cluster_stack
+        kind = "pulumi:pulumi:Stack"
+        urn = f"urn:pulumi:{stack}::{project}::{kind}::{project}-{stack}"
+        self.create(stack)
+        exported = json.loads(self.run(["stack", "export", "--stack", stack], self.workspace.stacks).stdout)
+        exported["deployment"]["resources"] = [{"urn": urn, "custom": False, "type": kind, "outputs": outputs}]
+        file = self.folder / f"{stack}.json"
+        file.write_text(json.dumps(exported))
+        imported = self.run(["stack", "import", "--stack", stack, "--file", str(file)], self.workspace.stacks)
+        assert imported.returncode == 0, imported.stderr
 
     def run(self, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
         """A command of the real CLI."""

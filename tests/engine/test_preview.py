@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,13 @@ from sandbox.home import project_root
 
 pytestmark = pytest.mark.engine
 
+# What the engine writes in a preview in the place of a value that is not known yet.
+UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+
 FILES = [
     path for folder in (project_root(), project_root() / "examples") for path in sorted(folder.glob("Pulumi.*.yaml"))
 ]
-DEV = project_root() / "Pulumi.dev.yaml"
+DEV, EXAMPLES = project_root() / "Pulumi.dev.yaml", project_root() / "examples"
 
 
 def planned_names(plan: Plan) -> set[str]:
@@ -51,7 +55,11 @@ def test_every_committed_stack_previews_and_creates_just_what_its_plan_holds(eng
     assert sorted(groups, key=str) == sorted((group.manifests for group in plan.node_pools), key=str)
 
 
-@pytest.mark.parametrize("file", [DEV, project_root() / "examples/Pulumi.spiderpool-sriov.yaml"], ids=["dev", "pools"])
+@pytest.mark.parametrize(
+    "file",
+    [DEV, EXAMPLES / "Pulumi.spiderpool-sriov.yaml", EXAMPLES / "Pulumi.doks-split-platform.yaml"],
+    ids=["dev", "pools", "platform"],
+)
 def test_no_secret_shows_in_a_preview(engine: Engine, file: Path) -> None:
     preview = engine.preview(file)
     assert preview.status == 0
@@ -63,6 +71,27 @@ def test_the_clouds_token_and_the_kubeconfig_made_of_it_show_in_no_preview(engin
     assert preview.status == 0, preview.printed
     assert preview.steps["cluster-doks"] == "create"
     assert engine.workspace.environment()["DIGITALOCEAN_TOKEN"] not in preview.printed
+
+
+def test_a_preview_of_a_platform_has_nothing_that_is_known_only_later(engine: Engine) -> None:
+    preview = engine.preview(EXAMPLES / "Pulumi.doks-split-platform.yaml")
+    made = [step["newState"] for step in preview.digest["steps"] if step["op"] == "create"]
+    objects = [state for state in made if state["type"].startswith("kubernetes:")]
+    assert len(objects) == len(prepare_stack("doks-split-platform", project_root()).objects)
+    assert UNKNOWN not in json.dumps([state["inputs"] for state in made if "inputs" in state])
+
+
+def test_a_platform_without_its_cluster_is_refused_before_anything_is_planned(engine: Engine) -> None:
+    def name_another(config: dict[str, Any]) -> None:
+        config["gpu-fabric:split"]["organization"] = "organization"
+        config["gpu-fabric:split"]["clusterStack"] = "doks-split-elsewhere"
+
+    preview = engine.preview(EXAMPLES / "Pulumi.doks-split-platform.yaml", name_another)
+    assert preview.status != 0
+    assert "there is no stack file for 'doks-split-elsewhere'" in preview.printed
+    assert "gpu-fabric:split.clusterStack" in preview.printed
+    assert "Traceback" not in preview.printed
+    assert preview.steps == {}
 
 
 def stray_resource(engine: Engine, folder: Path, program: str) -> str:

@@ -11,6 +11,7 @@ from negative import (
     doks,
     doks_created,
     fabric_check,
+    guard,
     host_preparation,
     keys,
     machines,
@@ -24,6 +25,7 @@ from negative import (
     software,
     spiderpool,
     spiderpool_software,
+    split,
     topologies,
     values,
     verification,
@@ -56,6 +58,8 @@ _SUBJECTS = (
     software,
     registries,
     operators,
+    guard,
+    split,
 )
 KINDS: tuple[Kind, ...] = tuple(kind for subject in _SUBJECTS for kind in subject.KINDS)
 

@@ -112,7 +112,7 @@ class DoksResources(FrozenModel):
 
 def doks_resources(case: Case, cluster: DoksCluster) -> DoksResources:
     """The records of a stack's cluster."""
-    name = cluster.name or case.spec.name
+    name = cluster.name or case.spec.cluster_stack
     project = cluster.project
     return DoksResources(
         vpc=None

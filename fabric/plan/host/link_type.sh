@@ -48,7 +48,7 @@ change_type() {
     key=LINK_TYPE_P$((${2##*.} + 1))
     [[ $words == *$key* ]] || key=LINK_TYPE_P1
     # The first number in brackets is what the next start takes, as in IB(1).
-    shown="$key[[:space:]]+[^(]*\\(([0-9]+)\\)"
+    shown="${key}[[:space:]]+[^(]*\\(([0-9]+)\\)"
     if [[ ! $words =~ $shown ]]; then
         cannot "$1" "$3, and its firmware has no $key" "this NIC cannot be changed: use another one"
         return

@@ -33,7 +33,7 @@ class Site:
     @property
     def name(self) -> str:
         """The cluster's name, which begins the names of everything that belongs to it."""
-        return self.cluster.name or self.case.spec.name
+        return self.cluster.name or self.case.spec.cluster_stack
 
     @property
     def compartment(self) -> str:

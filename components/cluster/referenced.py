@@ -1,0 +1,100 @@
+"""A cluster that another stack has made, by that stack's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pulumi
+from pulumi.runtime import invoke
+from pydantic import ValidationError
+
+from components.cluster.handle import ClusterHandle, kubernetes_provider
+from fabric.plan.cluster_contract import ClusterContract, differences
+from fabric.plan.plan import PlannedSplit
+
+CLUSTER, KUBECONFIG = "cluster", "kubeconfig"
+"""The outputs of a cluster stack that are read here."""
+
+# The engine's own function, which its provider for stack references asks, too.
+_READ_OUTPUTS = "pulumi:pulumi:readStackOutputs"
+# What the engine puts before the reason itself.
+_SAID = "returned an error: "
+
+
+class ReferencedCluster(pulumi.ComponentResource):
+    """Builds the provider for the cluster of another stack, and creates nothing in it.
+
+    Must exist before: the cluster stack, brought up as its file is now, and whatever decrypts its kubeconfig. Waits for
+    nothing: its outputs are known before the first resource is registered, in a preview as well. Destroying it leaves
+    the cluster alone; what lies there is deleted object by object: nothing can go with a resource of another stack's.
+    """
+
+    handle: ClusterHandle
+
+    def __init__(self, name: str, planned: PlannedSplit, opts: pulumi.ResourceOptions | None = None) -> None:
+        # Where the two stacks disagree nothing is registered.
+        stack = _full_name(planned)
+        made = agreed(planned, _outputs(planned, stack))
+        super().__init__("gpu-fabric:cluster:ReferencedCluster", name, None, opts)
+        reference = pulumi.StackReference(f"{name}-stack", stack, pulumi.ResourceOptions(parent=self))
+        kubeconfig: pulumi.Output[str] = pulumi.Output.secret(reference.require_output(KUBECONFIG))
+        cluster_id = pulumi.Output.from_input(made.cluster_id)
+        provider = kubernetes_provider(f"{name}-kubernetes", kubeconfig, None, cluster_id, self)
+        self.handle = ClusterHandle(provider=provider, cluster_id=cluster_id, kubeconfig=kubeconfig, context=None)
+        self.register_outputs({"clusterId": cluster_id, "kubeconfig": kubeconfig})
+
+
+def agreed(planned: PlannedSplit, outputs: Mapping[str, Any]) -> ClusterContract:
+    """The cluster as its stack has made it.
+
+    Raises:
+        pulumi.RunError: it is not there, not as this plan has it, or its kubeconfig cannot be read; what to do is said.
+    """
+    stack = planned.cluster_stack
+    if not outputs.get(CLUSTER):
+        raise _refusal(planned, f"the cluster stack {stack} has made no cluster yet")
+    try:
+        made = ClusterContract.model_validate(outputs[CLUSTER])
+    except ValidationError:
+        text = f"the output `{CLUSTER}` of stack {stack} was written by another version of this program"
+        raise _refusal(planned, text) from None
+    if found := differences(made, planned.cluster):
+        text = f"the cluster of stack {stack} is not as its file says now:"
+        raise _refusal(planned, "\n".join([text, *(f"  {line}" for line in found)]))
+    kubeconfig = outputs.get(KUBECONFIG)
+    # The engine puts other words in the place of what it cannot decrypt, and goes on.
+    if not isinstance(kubeconfig, str) or "users" not in kubeconfig:
+        raise pulumi.RunError(
+            f"the kubeconfig of stack {stack} cannot be read: give this run what decrypts that stack's secrets, its "
+            "passphrase or the right to use its key (docs/split-stacks.md)"
+        )
+    return made
+
+
+def _outputs(planned: PlannedSplit, stack: str) -> Mapping[str, Any]:
+    """All outputs of the cluster stack.
+
+    Raises:
+        pulumi.RunError: there is no such stack, or the engine may not read it.
+    """
+    try:
+        answer = invoke(_READ_OUTPUTS, {"name": stack}).value
+    # The SDK raises nothing more exact, whatever the engine has said.
+    except Exception as error:
+        reason = str(error).rpartition(_SAID)[2]
+        raise _refusal(planned, f"the outputs of the cluster stack cannot be read: {reason}") from None
+    outputs: Mapping[str, Any] = (answer or {}).get("outputs") or {}
+    return outputs
+
+
+def _full_name(planned: PlannedSplit) -> str:
+    organization = planned.organization or pulumi.get_organization()
+    return "/".join((organization, pulumi.get_project(), planned.cluster_stack))
+
+
+def _refusal(planned: PlannedSplit, why: str) -> pulumi.RunError:
+    return pulumi.RunError(
+        f"{why}\n-> bring that stack up first: `pulumi up --stack {planned.cluster_stack}` (or `make up "
+        f"STACK={planned.cluster_stack}`), then this one. Nothing was changed"
+    )
