@@ -19,7 +19,9 @@ from fabric.cli_diff import diff
 from fabric.cli_images import images
 from fabric.cli_input import refuse, say, text_of, workload_contract
 from fabric.cli_job import job_app
-from fabric.cli_plan import print_document, write_plan
+from fabric.cli_plan import print_document, print_json, write_all, write_plan
+from fabric.cli_progress import shown_progress
+from fabric.cli_review import review
 from fabric.cli_topology import topology
 from fabric.cli_verdict import verdict
 from fabric.explanation import rule_explanation, unknown_name, variable_explanation
@@ -27,6 +29,7 @@ from fabric.nccl.dialect import Library
 from fabric.nccl.lint import Linter, lint_files, report_lines
 from fabric.nccl_reference import nccl_reference
 from fabric.plan import FabricContract
+from fabric.plan.cluster_contract import ClusterContract
 from fabric.prepare import prepare_stack
 from fabric.reference import configuration_reference
 from fabric.report import plan_report, print_report, summary
@@ -71,6 +74,7 @@ class SchemaOf(StrEnum):
 
     STACK = "stack"
     CONTRACT = "contract"
+    CLUSTER = "cluster"
 
 
 class ReferenceOf(StrEnum):
@@ -100,19 +104,27 @@ def plan(
     for_up: Annotated[bool, typer.Option("--for-up", help="also refuse what `up` would refuse")] = False,
     only_summary: Annotated[bool, typer.Option("--summary", help="print only the summary that ends `make up`")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="write it into this folder instead, as files")] = None,
+    all_stacks: Annotated[
+        bool, typer.Option("--all", help="write, with --out, a folder for every stack file; with a --format, a report")
+    ] = False,
 ) -> None:
     """Print everything that a stack would create, with the proof that its addresses fit."""
+    if all_stacks:
+        if out is None or only_summary or output is Format.JSON:
+            refuse("--all writes files: it needs --out, and takes --format html or markdown for reports")
+        write_all(Path.cwd(), out, None if output is Format.TEXT else output.value, for_up=for_up)
+        return
     if out is not None and (only_summary or output is not Format.TEXT):
         refuse("--out writes files, and --format and --summary say how to print: leave one out")
     try:
-        planned = prepare_stack(stack, Path.cwd(), for_up=for_up)
+        with shown_progress() as progress:
+            planned = prepare_stack(stack, Path.cwd(), for_up=for_up, progress=progress)
     except ConfigurationError as error:
         refuse(str(error))
     if out is not None:
         write_plan(planned, out)
     elif output is Format.JSON:
-        # pydantic's own writer: a plan of thousands of nodes has a million lines.
-        print(planned.with_shares().model_dump_json(by_alias=True, indent=2))
+        print_json(planned)
     elif output in (Format.HTML, Format.MARKDOWN):
         print_document(planned, output.value)
     else:
@@ -138,7 +150,8 @@ def lint(
         refuse(f"no shape {shape!r}: {nearest(shape, catalog().shapes)}`python -m fabric shapes` lists them")
     try:
         linter = Linter.of(library, nccl, known, None if dump is None else dump.read_bytes())
-        report = lint_files({_printable(file): file.read_bytes() for file in files}, linter)
+        with shown_progress() as progress:
+            report = lint_files({_printable(file): file.read_bytes() for file in files}, linter, progress)
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
     except ValueError as error:
@@ -178,7 +191,10 @@ def attach(
     except InputError as error:
         refuse(f"{contract}: {error}")
     try:
-        attached = attach_text(text_of(file), known, Wishes(tuple(container or ()), namespace, queue))
+        text = text_of(file)
+        with shown_progress() as progress:
+            progress.step("attaching the fabric to the manifests")
+            attached = attach_text(text, known, Wishes(tuple(container or ()), namespace, queue))
     except InputError as error:
         refuse(f"{file}: {error}; nothing was attached")
     except AttachError as error:
@@ -192,6 +208,7 @@ def attach(
 app.command()(verdict)
 app.command()(images)
 app.command()(diff)
+app.command()(review)
 
 
 @app.command()
@@ -238,16 +255,22 @@ def explain(
     if variable is None:
         refuse(unknown_name(name))
     try:
-        planned = None if stack is None else prepare_stack(stack, Path.cwd())
+        with shown_progress() as progress:
+            planned = None if stack is None else prepare_stack(stack, Path.cwd(), progress=progress)
     except ConfigurationError as error:
         refuse(str(error))
     print("\n".join(variable_explanation(variable, planned)))
 
 
 @app.command()
-def schema(of: Annotated[SchemaOf, typer.Argument(help="what a user may write, or the `fabric` output")]) -> None:
+def schema(
+    of: Annotated[SchemaOf, typer.Argument(help="what a user may write, or the output `fabric` or `cluster`")],
+) -> None:
     """Print a JSON Schema."""
-    _print_json(stack_file_schema() if of is SchemaOf.STACK else FabricContract.model_json_schema(by_alias=True))
+    if of is SchemaOf.STACK:
+        _print_json(stack_file_schema())
+    else:
+        _print_json((FabricContract if of is SchemaOf.CONTRACT else ClusterContract).model_json_schema(by_alias=True))
 
 
 @app.command()

@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 from rich.console import Console
 
+from fabric.cli_progress import shown_progress
 from fabric.plan import FabricContract
 from fabric.prepare import prepare_stack
 from fabric.rules import ConfigurationError
@@ -17,9 +18,13 @@ from fabric.rules import ConfigurationError
 def workload_contract(stack: str) -> FabricContract:
     """The contract of a stack; refuses, with every reason, one that cannot be planned."""
     try:
-        return prepare_stack(stack, Path.cwd()).workload
+        with shown_progress() as progress:
+            plan = prepare_stack(stack, Path.cwd(), progress=progress)
     except ConfigurationError as error:
         refuse(str(error))
+    if plan.part == "cluster":
+        refuse(f"stack {stack} makes a cluster alone; the fabric is that of the stack with part platform")
+    return plan.workload
 
 
 def text_of(file: str) -> str:

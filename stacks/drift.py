@@ -1,0 +1,124 @@
+"""`python -m stacks.drift`: what a stack's Helm releases hide, and a refresh of the engine so cannot find.
+
+Exit status: 0 all objects are as the charts wrote them, 1 some are not, 2 bad input, or some could not be compared.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from components.cluster_api import ClusterApi, RequestError
+from components.release_drift import ObjectName, ReleaseDrift, release_drift
+from fabric.diff.changes import Found
+from fabric.diff.markup import counted, shortened
+from fabric.plan import Plan
+from fabric.prepare import prepare_stack
+from fabric.rules import ConfigurationError
+
+_CONNECTIONS = 4
+_LONGEST = 100
+# What may hold values that nobody may read in a log; so may variables of a container, wherever it is.
+_HIDDEN = {"Secret"}
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command(help=__doc__)
+def drift(
+    stack: Annotated[str, typer.Option("-s", "--stack", help="the stack's name, as everywhere")] = "dev",
+    kubeconfig: Annotated[
+        str | None,
+        typer.Option(help="file with the cluster's kubeconfig, - for standard input [default: what KUBECONFIG names]"),
+    ] = None,
+) -> None:
+    """Compare, and say what differs."""
+    try:
+        plan = prepare_stack(stack, Path.cwd())
+    except ConfigurationError as error:
+        _refuse(str(error))
+    try:
+        api = ClusterApi(_text(kubeconfig), _context(plan, kubeconfig), _CONNECTIONS)
+        found = list(release_drift(api, releases(plan)))
+    except RequestError as error:
+        _refuse(f"the cluster of stack {stack} cannot be asked: {error}")
+    print("\n".join(lines(stack, found)))
+    if any(release.unknown for release in found):
+        raise typer.Exit(2)
+    if any(release.drifted for release in found):
+        raise typer.Exit(1)
+
+
+def releases(plan: Plan) -> list[tuple[str, str]]:
+    """Namespace and name of every release that the stack makes itself."""
+    return [(release.namespace, release.name) for release in plan.releases]
+
+
+def lines(stack: str, found: Iterable[ReleaseDrift]) -> Iterable[str]:
+    """What was found, as a list in Markdown; values of secrets are never among it."""
+    drifted = 0
+    for release in found:
+        heading = f"- release {release.namespace}/{release.name}, {counted(release.objects, 'object')}"
+        told = [
+            *([release.problem] if release.problem else []),
+            *(f"{place} is gone" for place in release.missing),
+            *(line for place, fields in release.changed.items() for line in _changed(place, fields)),
+            *(f"{place} cannot be compared{_reason(place, text)}" for place, text in release.unknown.items()),
+        ]
+        drifted += bool(told)
+        yield f"{heading}: {'not as its chart wrote them' if told else 'all as its chart wrote them'}"
+        yield from (f"  - {line}" for line in told)
+    yield f"stack {stack}: {counted(drifted, 'release')} not as installed" if drifted else f"stack {stack}: no drift"
+
+
+def _changed(place: ObjectName, fields: Iterable[Found]) -> Iterable[str]:
+    for entry in fields:
+        if place.kind in _HIDDEN or ".env[" in entry.path:
+            yield f"{place}: {entry.path} is not as written"
+        elif entry.kind == "added":
+            yield f"{place}: {entry.path} is gone, which was {_value(entry.new)}"
+        else:
+            yield f"{place}: {entry.path} is {_value(entry.old)} instead of {_value(entry.new)}"
+
+
+def _reason(place: ObjectName, text: str) -> str:
+    # A refusal may repeat what it refuses.
+    return "" if place.kind in _HIDDEN else f": {text}"
+
+
+def _value(value: object) -> str:
+    return shortened(repr(value), _LONGEST)
+
+
+def _context(plan: Plan, kubeconfig: str | None) -> str | None:
+    # A kubeconfig of one's own is used as it is; the stack's own output has the stack's context.
+    return plan.cluster.context if kubeconfig is not None else None
+
+
+def _text(kubeconfig: str | None) -> str:
+    """The kubeconfig's content; refuses where there is none."""
+    if kubeconfig == "-":
+        return sys.stdin.read()
+    file = kubeconfig or os.environ.get("KUBECONFIG")
+    if not file:
+        _refuse("no kubeconfig: name a file, give one on standard input with --kubeconfig -, or set KUBECONFIG")
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        _refuse(f"{file}: {error.strerror}")
+    except UnicodeDecodeError:
+        _refuse(f"{file}: no UTF-8 text")
+
+
+def _refuse(message: str) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise typer.Exit(2)
+
+
+if __name__ == "__main__":
+    app()
