@@ -19,23 +19,8 @@ from fabric.spec.stack_text import parsed
 ROOT = Path(__file__).parents[2]
 # The pages of models: each section with a stack file has a drawing of it.
 MODELS = {"network-operator": "docs/nvidia-operators.md", "spiderpool": "docs/spiderpool.md"}
-PAGES = (
-    *MODELS.values(),
-    "README.md",
-    "docs/addresses.md",
-    "docs/contract.md",
-    "docs/host-preparation.md",
-    "docs/networks.md",
-    "docs/releases.md",
-    "docs/sandbox.md",
-    "docs/testing.md",
-    *(f"docs/decisions/{path.name}" for path in sorted((ROOT / "docs/decisions").glob("*.md"))),
-)
-
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _EXAMPLE = re.compile(r"\A# (examples/Pulumi\.([a-z0-9-]+)\.yaml)\n")
-_LINK = re.compile(r"\]\(([^)\s]+)\)")
-_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def text_of(page: str) -> str:
@@ -151,8 +136,10 @@ def test_a_section_says_what_a_pod_of_its_stack_asks_for(section: str) -> None:
 
 
 @pytest.mark.parametrize("example", examples())
-def test_a_page_of_models_mentions_every_example(example: str) -> None:
-    assert any(f"`{example}`" in text_of(page) for page in MODELS.values())
+def test_a_page_mentions_every_example(example: str) -> None:
+    pages = (path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+
+    assert any(f"`{example}`" in page for page in pages)
 
 
 @pytest.mark.parametrize("manager", MODELS)
@@ -162,27 +149,3 @@ def test_a_page_of_models_has_every_model_of_its_manager(manager: str) -> None:
     for row in catalog().support:
         if row.manager == manager:
             assert any(f"`{row.model}`" in line for line in table), row.model
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_every_link_on_the_page_leads_somewhere(page: str) -> None:
-    for target in _LINK.findall(text_of(page)):
-        if target.startswith("https://"):
-            continue
-        path, _, anchor = target.partition("#")
-        file = (ROOT / page).parent / path if path else ROOT / page
-        assert file.exists(), target
-        assert not anchor or anchor in anchors(file), target
-
-
-def anchors(page: Path) -> set[str]:
-    """The page's headings, as links name them."""
-    headings = _HEADING.findall(page.read_text(encoding="utf-8"))
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_prose_on_the_page_keeps_to_its_line_length(page: str) -> None:
-    prose = [line for line in text_of(page).splitlines() if not line.startswith("|")]
-
-    assert [line for line in prose if len(line) > 130] == []

@@ -1,0 +1,109 @@
+"""Runs what pages show: this program's commands in this process, others by the shell, in a folder made for it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from attached_pods import MANIFESTS
+from typer.testing import CliRunner
+from verdict_results import file_of, healthy, log_lines, log_of
+
+from fabric.cli import app
+from fabric.plan import Plan
+
+ROOT = Path(__file__).parents[2]
+FABRIC = "python -m fabric "
+# Programs whose commands run as they are written; they change nothing but the folder that they run in.
+SHELL = ("sed", "diff", "cat", "grep", "jq", "cp", "mkdir", "find")
+# What stands in for programs that are no part of this: they give a manifest, or take what they get.
+STAND_INS = {"kustomize": "cat mpijob.yaml"}
+# The next lines of a page are cut, or a part of this one.
+CUT = "…"
+
+
+@dataclass
+class Result:
+    """What commands printed and how the first that failed ended; `everything` is in the order of a terminal."""
+
+    status: int = 0
+    everything: str = ""
+    errors: str = ""
+
+
+def prepare(folder: Path, plan: Plan) -> None:
+    """What commands on pages read: the committed stacks, manifests, a plan's outputs, results of nccl-tests."""
+    for path in (*ROOT.glob("Pulumi*.yaml"), ROOT / "Makefile", *MANIFESTS.iterdir()):
+        shutil.copy(path, folder)
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    contract = plan.workload.model_dump_json(by_alias=True, exclude_none=True)
+    (folder / "outputs.json").write_text(f'{{"fabric": {contract}}}', encoding="utf-8")
+    for name, busbw in (("result.json", 386.0), ("slow.json", 192.0)):
+        (folder / name).write_bytes(file_of(healthy(busbw)))
+    (folder / "output.txt").write_bytes(log_of(log_lines("BM.GPU.H100.8")))
+
+
+def made(target: str, folder: Path) -> list[str]:
+    """The commands that `make TARGET` runs, as `python -m …`; preparing the virtual environment left out."""
+    told = subprocess.run(
+        ["make", "-n", "-o", "setup", *shlex.split(target)], cwd=folder, capture_output=True, text=True, check=True
+    )
+    return [re.sub(r"^\.venv/bin/", "", line) for line in told.stdout.splitlines()]
+
+
+def stages(command: str) -> list[str]:
+    """The commands of a pipeline. No argument on our pages has a bar within it."""
+    return [stage.strip() for stage in re.split(r" \| ", command)]
+
+
+def run(command: str, folder: Path) -> Result:
+    """Run a pipeline; a stage that another program would have to run ends it, and gets what came before."""
+    result, text = Result(), ""
+    for stage in stages(command):
+        program, _, place = re.sub(r"2>&1", "", stage).partition(" >")
+        if stage.startswith(FABRIC):
+            ran = CliRunner().invoke(app, _words(program, folder)[3:], input=text)
+            if ran.exception is not None and not isinstance(ran.exception, SystemExit):
+                raise ran.exception
+            result.errors += ran.stderr
+            result.status = result.status or ran.exit_code
+            both, text = ran.output, ran.stdout
+        else:
+            name = stage.split()[0]
+            if name not in SHELL and name not in STAND_INS:
+                both = text = ""
+                break
+            shell = subprocess.run(
+                ["bash", "-c", STAND_INS.get(name, program)], cwd=folder, input=text, capture_output=True, text=True
+            )
+            result.errors += shell.stderr
+            both, text = shell.stderr + shell.stdout, shell.stdout
+        if place:
+            target = folder / place.lstrip(">").strip().strip('"').replace("$", "")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+            text = both = ""
+    result.everything = both if len(stages(command)) == 1 and not place else result.errors + text
+    return result
+
+
+def _words(command: str, folder: Path) -> list[str]:
+    """The words of a command; names of files with a star are those that there are, as a shell gives them."""
+    found: list[str] = []
+    for word in shlex.split(command):
+        found += sorted(path.name for path in folder.glob(word)) if "*" in word else [word]
+    return found
+
+
+def fits(shown: tuple[str, ...], printed: str) -> bool:
+    """Whether the output is what a page shows; `…` alone is any number of lines, within a line any text."""
+    pattern = "".join(
+        r"(?:.*\n)*?" if line.strip() == CUT else ".*".join(map(re.escape, line.rstrip().split(CUT))) + r"\n"
+        for line in shown
+    )
+    text = "".join(f"{line.rstrip()}\n" for line in printed.splitlines())
+    return re.fullmatch(pattern, text) is not None

@@ -1,0 +1,76 @@
+"""Summaries of a command's arguments, as `python -m fabric plan [-s STACK] [--format text|json]`: are they true?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import EnumType
+from typing import Any, cast
+
+from typer.main import get_command
+
+from fabric.cli import app as fabric_app
+from sandbox.__main__ import app as sandbox_app
+
+PROGRAMS: dict[str, Any] = {"fabric": get_command(fabric_app), "sandbox": get_command(sandbox_app)}
+
+_SUMMARY = re.compile(r"\[|[\w-]\|[\w-]|…")
+
+
+def is_summary(command: str) -> bool:
+    """Whether a command stands for many: it has arguments in brackets, alternatives, or is cut."""
+    return bool(_SUMMARY.search(command))
+
+
+def command_names() -> list[str]:
+    """Every command of ours, as `fabric plan` or `fabric job nccl-test`."""
+    return sorted(name for program, group in PROGRAMS.items() for name in _names(program, group))
+
+
+def _names(name: str, command: Any) -> Iterator[str]:
+    inner = getattr(command, "commands", {})
+    if not inner:
+        yield name
+    for word, found in inner.items():
+        yield from _names(f"{name} {word}", found)
+
+
+def options_of(name: str) -> list[str]:
+    """The options of a command, each by its shortest name; those that take something back are left out."""
+    program, *words = name.split()
+    command = PROGRAMS[program]
+    for word in words:
+        command = command.commands[word]
+    named = (parameter.opts for parameter in command.params if parameter.opts[0].startswith("-"))
+    return [min(names, key=len) for names in named]
+
+
+def untrue(command: str) -> list[str]:
+    """What a command of ours, or a summary of its arguments, says that the program does not know."""
+    _, _, program, *words = re.sub(r"[\[\]…]|\.\.\.", " ", command.partition(" | ")[0]).split()
+    names = words.pop(0).split("|") if words else []
+    commands = PROGRAMS[program].commands
+    wrong = [f"{program} has no command {name}" for name in names if name not in commands]
+    for name in set(names) & set(commands):
+        wrong += _untrue_arguments(commands[name], list(words))
+    return wrong
+
+
+def _untrue_arguments(command: Any, words: list[str]) -> Iterator[str]:
+    while words and words[0] in getattr(command, "commands", ()):
+        command = command.commands[words.pop(0)]
+    options = {name: option for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    arguments = [parameter for parameter in command.params if not parameter.opts[0].startswith("-")]
+    of = arguments[0] if arguments else None
+    for word in words:
+        if re.match(r"--?\w", word):
+            of = options.get(word)
+            if of is None:
+                yield f"{command.name} has no option {word}"
+        elif "|" in word and word.islower() and of is not None:
+            annotation = of.type_descriptor.annotation
+            choices = (
+                [str(choice.value) for choice in cast(Any, annotation)] if isinstance(annotation, EnumType) else []
+            )
+            if choices and set(choices) != set(word.split("|")):
+                yield f"{command.name}: {of.opts[0]} takes {'|'.join(choices)}"
