@@ -6,6 +6,10 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 TRIED  := $(if $(SANDBOX),--sandbox)
 READY  := $(VENV)/.ready
+# One more than a small machine has processors: tests of the sandbox wait for others' processes half of the time.
+WORKERS ?= 3
+# Every command imports the whole program, which would be compiled each time where this is set.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help setup up preview refresh destroy outputs plan status test test-fast lint docs bench
@@ -48,11 +52,11 @@ status: setup ## show the sandbox's processes
 	@$(PY) -m sandbox status
 
 test: setup lint ## run every tier, and say what was skipped and why
-	@$(PY) -m sandbox build core helm cni
-	@$(PY) -m pytest -n 2 --dist loadfile tests
+	@$(PY) -m sandbox build core helm cni lint
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests
 
 test-fast: setup ## run the tiers that need only Python
-	@$(PY) -m pytest -n 2 -m "not slow" tests/unit tests/components tests/policy
+	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" tests/unit tests/components tests/policy
 
 lint: setup ## check style and types
 	@$(VENV)/bin/ruff check .
@@ -62,6 +66,7 @@ lint: setup ## check style and types
 docs: setup ## write the generated pages anew
 	@$(PY) -m fabric schema stack > docs/schema/stack.json
 	@$(PY) -m fabric schema contract > docs/schema/contract.json
+	@$(PY) -m fabric schema cluster > docs/schema/cluster.json
 	@$(PY) -m fabric reference configuration > docs/configuration.md
 	@$(PY) -m fabric reference rules > docs/rules.md
 	@$(PY) -m fabric reference support > docs/support.md

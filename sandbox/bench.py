@@ -25,7 +25,7 @@ from fabric.plan import HelmRelease, PlannedObject
 from fabric.prepare import prepare_stack
 from fabric.spec import stack_file
 from sandbox.bench_lint import linting
-from sandbox.bench_planning import planning, planning_as_a_command
+from sandbox.bench_planning import planning, planning_as_a_command, rendering_every_stack
 from sandbox.bench_pools import exclusive_pools
 from sandbox.bench_report import reporting
 from sandbox.budget import Budget
@@ -213,6 +213,8 @@ def main() -> int:
             bench.sandbox("down")
         _say("planning, 128 to 2,048 nodes")
         budgets += [*planning(), *planning_as_a_command()]
+        _say("plan --out of every committed stack")
+        budgets.append(rendering_every_stack())
         _say("linting 1,000 topology files")
         budgets += linting()
         _say("an HTML report of 2,048 nodes")

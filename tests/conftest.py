@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -34,8 +35,23 @@ SLOW = frozenset(
 )
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what `make test-fast` leaves to `make test`."""
+# Of a test with more cases, `make test-fast` runs so many, spread evenly.
+CASES = 12
+# Folders whose tests wait for others' processes: begun first, they leave a processor free for the rest, and a long file
+# of theirs does not come last, when only one worker has something left to do.
+WAITING = ("sandbox", "engine", "cni", "browser")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what `make test-fast` leaves to `make test`, and order the files so that workers share them well."""
+    cases: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
-        if getattr(item, "originalname", None) in SLOW:
-            item.add_marker(pytest.mark.slow)
+        cases.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
+    for (_, name), found in cases.items():
+        kept = set() if name in SLOW else {len(found) * case // CASES for case in range(CASES)}
+        for place, item in enumerate(found):
+            if place not in kept:
+                item.add_marker(pytest.mark.slow)
+    if hasattr(config, "workerinput"):
+        files = Counter(item.path for item in items)
+        items.sort(key=lambda item: (item.path.parent.name not in WAITING, -files[item.path]))

@@ -60,6 +60,8 @@ def announcement(stack: Stack, home: SandboxHome) -> str | None:
     """Which cloud a command on the stack talks to, in a line; None where there is no cloud."""
     if stack.cloud is None:
         return None
+    if stack.spec.split.part == "platform" and not stack.simulated:
+        return f"the cluster of stack {stack.spec.cluster_stack}, with its kubeconfig"
     return f"simulated {stack.cloud} in {home.root}" if stack.simulated else f"{stack.cloud}, with your account"
 
 
@@ -176,7 +178,7 @@ class SandboxEngine:
         """The stack's clusters: the sandbox, or those of a simulated cloud that the engine knows of."""
         if stack.cloud is None:
             return [Api(self.home.kubeconfig)]
-        state = self.workspace.state(stack.name)
+        state = self.workspace.state(stack.spec.cluster_stack)
         known = {resource.get("id") for resource in state.resources} if state else set()
         return [Api(self.planes.kubeconfig(cluster)) for cluster in self.planes.ids() if cluster in known]
 

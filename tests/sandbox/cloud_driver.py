@@ -7,13 +7,13 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
-from driver import Sandbox, until
+from driver import Sandbox, guard, until
 
 from fabric.prepare import prepare
 from fabric.spec import read_document, stack_file, validate
@@ -54,23 +54,27 @@ class CloudSandbox(Sandbox):
     def engine(self) -> SandboxEngine:
         return SandboxEngine(self.home, ensure(None, Progress(None)), lambda line: print(line, file=sys.stderr))
 
-    def stack_with(self, cluster: dict[str, Any]) -> Stack:
-        """The stack as if its file said something else of the cluster."""
+    def stack_with(
+        self, cluster: dict[str, Any], acknowledge: Iterable[str] = (), days: int = 1, **sections: dict[str, Any]
+    ) -> Stack:
+        """The stack as if its file said something else of the cluster, and acknowledged that resources go."""
         document = on_the_sandbox(read_document(self.stack, project_root()), self.home)
-        sections = {**document.sections, "cluster": {**document.sections["cluster"], **cluster}}
-        document = document.model_copy(update={"sections": sections})
+        changed = {**document.sections, "cluster": {**document.sections["cluster"], **cluster}}
+        document = document.model_copy(update={"sections": {**changed, **sections, **guard(acknowledge, days)}})
         spec, problems = validate(document)
         assert spec is not None, problems
         file = stack_file(self.stack, project_root())
-        return Stack(self.stack, file, spec, prepare(document, for_up=True), sections)
+        return Stack(self.stack, file, spec, prepare(document, for_up=True), document.sections)
 
-    def up(self, *, fails: bool = False, **cluster: Any) -> str:
+    def up(self, *, fails: bool = False, acknowledge: Iterable[str] = (), **cluster: Any) -> str:
         """What `make up` runs; gives everything it printed."""
-        return self._said(lambda: self.engine.up(self.stack_with(cluster), as_json=False), fails)
+        stack = self.stack_with(cluster, acknowledge)
+        return self._said(lambda: self.engine.up(stack, as_json=False), fails)
 
-    def preview(self, **cluster: Any) -> Preview:
+    def preview(self, *, acknowledge: Iterable[str] = (), **cluster: Any) -> Preview:
         """What `make preview` says."""
-        said = self._said(lambda: self.engine.preview(self.stack_with(cluster), as_json=True), False)
+        stack = self.stack_with(cluster, acknowledge)
+        said = self._said(lambda: self.engine.preview(stack, as_json=True), False)
         digest = json.JSONDecoder().raw_decode(said, said.index("{"))[0]
         named = ((step["urn"].rpartition("::")[2], step["op"]) for step in digest["steps"])
         return Preview({name: operation for name, operation in named if operation != "same"}, said)

@@ -7,7 +7,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +89,10 @@ class Sandbox:
         """The engine on this sandbox, for stacks that are in no file."""
         return SandboxEngine(self.home, ensure(["core"], Progress(None)), lambda line: None)
 
-    def up_with(self, fabric: dict[str, Any]) -> None:
-        """Bring the stack up as if its file's section `fabric` said something more."""
+    def up_with(self, fabric: dict[str, Any], acknowledge: Iterable[str] = ()) -> None:
+        """Bring the stack up as if its file's section `fabric` said something more, and these resources might go."""
         document = on_the_sandbox(read_document(self.stack, project_root()), self.home)
-        sections = {**document.sections, "fabric": {**document.sections["fabric"], **fabric}}
+        sections = {**document.sections, "fabric": {**document.sections["fabric"], **fabric}, **guard(acknowledge)}
         document = document.model_copy(update={"sections": sections})
         spec, problems = validate(document)
         assert spec is not None, problems
@@ -136,6 +137,13 @@ class Sandbox:
             for node in nodes
             if resource in node["status"]["allocatable"]
         }
+
+
+def guard(acknowledge: Iterable[str], days: int = 1) -> dict[str, Any]:
+    """The section by which resources may go, until so many days from today."""
+    expires = str(datetime.now(UTC).date() + timedelta(days=days))
+    entries = [{"resource": name, "expires": expires, "reason": "a test wants it"} for name in acknowledge]
+    return {"guard": {"acknowledge": entries}} if entries else {}
 
 
 def until(condition: Callable[[], Any], what: str, seconds: float = 60) -> Any:

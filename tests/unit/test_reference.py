@@ -25,6 +25,7 @@ from fabric.support_reference import support_reference
         ("nccl-settings.md", ["reference", "nccl"]),
         ("schema/stack.json", ["schema", "stack"]),
         ("schema/contract.json", ["schema", "contract"]),
+        ("schema/cluster.json", ["schema", "cluster"]),
     ],
 )
 def test_a_generated_page_is_what_the_program_prints_today(root: Path, page: str, command: list[str]) -> None:

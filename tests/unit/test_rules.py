@@ -31,6 +31,7 @@ TESTED_WHERE_READ = {
     "CLU001": "unit/test_kubeconfig.py",
     "CLU003": "unit/test_prepare.py",
     "SUP007": "components/test_refusals.py",
+    **dict.fromkeys(("SPL001", "SPL002", "SPL003"), "unit/test_split.py"),
     **{
         name: "unit/test_attach_rules.py" if name == "ATT004" else "unit/attach_cases.py"
         for name, rule in rules().items()

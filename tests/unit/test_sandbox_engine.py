@@ -323,6 +323,7 @@ def test_a_stack_without_a_checkpoint_has_no_state(workspace: Workspace) -> None
         (" +  kubernetes:core/v1:ConfigMap nccl-default created (0.04s) \n", True),
         (" +  kubernetes:mellanox.com/v1alpha1:NicClusterPolicy nic creating (5s) waiting for state ready\n", True),
         ("    error: the server rejected our request\n", True),
+        ("    error: an unhandled error occurred: program exited with non-zero exit code: 1\n", False),
         ("Resources:\n", True),
     ],
 )
