@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pulumi
-from pulumi.runtime import invoke
 
+from components.stack_outputs import StackOutputsError, full_name, last_outputs
 from fabric import clock
 from fabric.guard import Judgement, dangers, explanation, judged
 from fabric.guard.applied import footprint_of_outputs
@@ -21,8 +21,6 @@ from fabric.resources import resources
 from fabric.resources.order import CLUSTER
 from stacks.configuration import stack_file_name
 
-# The engine's own function, which its provider for stack references asks, too.
-_READ_OUTPUTS = "pulumi:pulumi:readStackOutputs"
 # What the guard reads of the outputs; of the others, which hold a kubeconfig, it keeps nothing.
 _READ = ("applied", "addressPlan", "fabric")
 
@@ -59,12 +57,10 @@ def _outputs_of_last_run() -> Mapping[str, Any]:
     Raises:
         pulumi.RunError: the engine does not say.
     """
-    name = "/".join((pulumi.get_organization(), pulumi.get_project(), pulumi.get_stack()))
     try:
-        answer = invoke(_READ_OUTPUTS, {"name": name}).value
-    except Exception as error:
+        outputs = last_outputs(full_name(pulumi.get_stack()))
+    except StackOutputsError as error:
         raise pulumi.RunError(f"cannot tell what was applied last, and so nothing was changed: {error}") from None
-    outputs = (answer or {}).get("outputs") or {}
     return {key: outputs[key] for key in _READ if key in outputs}
 
 

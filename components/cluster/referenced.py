@@ -6,20 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import pulumi
-from pulumi.runtime import invoke
 from pydantic import ValidationError
 
 from components.cluster.handle import ClusterHandle, kubernetes_provider
+from components.stack_outputs import StackOutputsError, full_name, last_outputs
 from fabric.plan.cluster_contract import ClusterContract, differences
 from fabric.plan.plan import PlannedSplit
 
 CLUSTER, KUBECONFIG = "cluster", "kubeconfig"
 """The outputs of a cluster stack that are read here."""
-
-# The engine's own function, which its provider for stack references asks, too.
-_READ_OUTPUTS = "pulumi:pulumi:readStackOutputs"
-# What the engine puts before the reason itself.
-_SAID = "returned an error: "
 
 
 class ReferencedCluster(pulumi.ComponentResource):
@@ -34,7 +29,7 @@ class ReferencedCluster(pulumi.ComponentResource):
 
     def __init__(self, name: str, planned: PlannedSplit, opts: pulumi.ResourceOptions | None = None) -> None:
         # Where the two stacks disagree nothing is registered.
-        stack = _full_name(planned)
+        stack = full_name(planned.cluster_stack, planned.organization)
         made = agreed(planned, _outputs(planned, stack))
         super().__init__("gpu-fabric:cluster:ReferencedCluster", name, None, opts)
         reference = pulumi.StackReference(f"{name}-stack", stack, pulumi.ResourceOptions(parent=self))
@@ -79,18 +74,9 @@ def _outputs(planned: PlannedSplit, stack: str) -> Mapping[str, Any]:
         pulumi.RunError: there is no such stack, or the engine may not read it.
     """
     try:
-        answer = invoke(_READ_OUTPUTS, {"name": stack}).value
-    # The SDK raises nothing more exact, whatever the engine has said.
-    except Exception as error:
-        reason = str(error).rpartition(_SAID)[2]
-        raise _refusal(planned, f"the outputs of the cluster stack cannot be read: {reason}") from None
-    outputs: Mapping[str, Any] = (answer or {}).get("outputs") or {}
-    return outputs
-
-
-def _full_name(planned: PlannedSplit) -> str:
-    organization = planned.organization or pulumi.get_organization()
-    return "/".join((organization, pulumi.get_project(), planned.cluster_stack))
+        return last_outputs(stack)
+    except StackOutputsError as error:
+        raise _refusal(planned, f"the outputs of the cluster stack cannot be read: {error}") from None
 
 
 def _refusal(planned: PlannedSplit, why: str) -> pulumi.RunError:
