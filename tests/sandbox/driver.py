@@ -119,6 +119,11 @@ class Sandbox:
         assert state is not None
         return state
 
+    @property
+    def counted(self) -> int:
+        """How many resources the engine tells of a run: it counts no provider that it made by itself."""
+        return sum("::default" not in entry["urn"] for entry in self.state().resources)
+
     def items(self, path: str) -> list[dict[str, Any]]:
         """The objects of a list, none when the kind is not known."""
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -22,6 +23,8 @@ FABRIC = "python -m fabric "
 SHELL = ("sed", "diff", "cat", "grep", "jq", "cp", "mkdir", "find")
 # What stands in for programs that are no part of this: they give a manifest, or take what they get.
 STAND_INS = {"kustomize": "cat mpijob.yaml"}
+# By these `make` knows that it was started by another one, and says so.
+_OF_MAKE = ("MAKELEVEL", "MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES")
 # The next lines of a page are cut, or a part of this one.
 CUT = "…"
 
@@ -49,8 +52,14 @@ def prepare(folder: Path, plan: Plan) -> None:
 
 def made(target: str, folder: Path) -> list[str]:
     """The commands that `make TARGET` runs, as `python -m …`; preparing the virtual environment left out."""
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_MAKE}
     told = subprocess.run(
-        ["make", "-n", "-o", "setup", *shlex.split(target)], cwd=folder, capture_output=True, text=True, check=True
+        ["make", "-n", "-o", "setup", *shlex.split(target)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [re.sub(r"^\.venv/bin/", "", line) for line in told.stdout.splitlines()]
 

@@ -134,7 +134,11 @@ def test_steps_have_colours_unless_they_are_not_wanted(
     [
         ("    raise LookupError('of the work')", 1, "LookupError: of the work"),
         ("    raise SystemExit(3)", 3, None),
-        ("    import signal; signal.raise_signal(signal.SIGINT)", -2, "KeyboardInterrupt"),
+        (
+            "    import signal; signal.signal(signal.SIGINT, signal.default_int_handler); signal.raise_signal(signal.SIGINT)",
+            -2,
+            "KeyboardInterrupt",
+        ),
     ],
     ids=["error", "exit", "interrupt"],
 )
