@@ -44,6 +44,8 @@ WAITING = ("sandbox", "engine", "cni", "browser")
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what `make test-fast` leaves to `make test`, and order the files so that workers share them well."""
+    # Files that say so themselves have few tests, each of which takes long.
+    long = {item.path for item in items if item.get_closest_marker("slow") is not None}
     cases: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
         cases.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
@@ -54,4 +56,4 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
         files = Counter(item.path for item in items)
-        items.sort(key=lambda item: (item.path.parent.name not in WAITING, -files[item.path]))
+        items.sort(key=lambda item: (item.path.parent.name not in WAITING, item.path not in long, -files[item.path]))

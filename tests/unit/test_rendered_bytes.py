@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from other_pythons import NotToBeHad, equipped, other_pythons
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 # A digest of every file of the rendered plan of each stack file that is named, in a process without any socket.
 RENDERING = """
