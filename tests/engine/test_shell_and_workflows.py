@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_files import own_files
 
 from fabric.prepare import prepare_stack
 from fabric.render import rendered
@@ -111,15 +112,8 @@ def test_shellcheck_warns_of_nothing_in_the_scripts_that_stacks_run_on_nodes_and
 
 
 def test_shellcheck_warns_of_nothing_in_the_repositorys_own_scripts() -> None:
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split("\0")
     # Parts of scripts for nodes are judged above, put together.
-    own = [ROOT / name for name in listed if name and not name.startswith("fabric/") and (ROOT / name).is_file()]
+    own = [ROOT / name for name in own_files() if not name.startswith("fabric/")]
     scripts = {str(file): file.read_text() for file in own if _is_shell(file)}
     assert str(ROOT / ".ci" / "run") in scripts
     assert {name: said for name, text in scripts.items() if (said := _shellcheck(text))} == {}

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from own_files import own_files
 from workflow_steps import Ended, job_of, run_steps
 
 from fabric.review import MARKER
@@ -26,15 +27,8 @@ class Repository:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        for name in filter(None, listed.stdout.split("\0")):
-            if (ROOT / name).is_file() and not name.startswith(("examples/", "tests/", "docs/", "Pulumi.")):
+        for name in own_files():
+            if not name.startswith(("examples/", "tests/", "docs/", "Pulumi.")):
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, folder / name)
         for name in ("Pulumi.yaml", *(f"Pulumi.{stack}.yaml" for stack in STACKS)):
