@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,11 @@ from pulumi.runtime import invoke
 _READ_OUTPUTS = "pulumi:pulumi:readStackOutputs"
 # What the engine puts before the reason itself.
 _SAID = "returned an error: "
+# A file backend writes the attributes beside a state in place (`<stack>.json.attrs`, the state itself in one step), and
+# reads what is half written as a state that is broken ("failed to load checkpoint: EOF"). The running engine records
+# the stack's own resource just while the program asks, so what cannot be loaded is asked for again.
+_UNREADABLE = "failed to load checkpoint"
+_PAUSES_S = (0.1, 0.3, 0.9, 2.7)
 
 
 class StackOutputsError(Exception):
@@ -26,9 +32,22 @@ def full_name(stack: str, organization: str | None = None) -> str:
 def last_outputs(stack: str) -> Mapping[str, Any]:
     """Outputs of a stack by its full name, secrets as they are; none at all where it never ran.
 
+    A state that cannot be loaded is tried four times more, 4 s in all.
+
     Raises:
         StackOutputsError: the engine does not say.
     """
+    for pause in _PAUSES_S:
+        try:
+            return _asked(stack)
+        except StackOutputsError as error:
+            if _UNREADABLE not in str(error):
+                raise
+            time.sleep(pause)
+    return _asked(stack)
+
+
+def _asked(stack: str) -> Mapping[str, Any]:
     try:
         answer = invoke(_READ_OUTPUTS, {"name": stack}).value
     # The SDK raises nothing more exact, whatever the engine has said.

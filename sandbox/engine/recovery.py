@@ -1,8 +1,8 @@
 """What an interrupted run leaves behind, put right before the next one: nothing doubled, nothing lost.
 
-A run that was killed leaves up to five things: processes, half-written attributes of the state, a lock, operations
-that the engine does not know the outcome of, and Helm releases that Helm believes to be still in the middle of
-something. An API server that went away in the middle of a run leaves the last alone.
+A run that was killed leaves up to four things: processes, a lock, operations that the engine does not know the outcome
+of, and Helm releases that Helm believes to be still in the middle of something. An API server that went away in the
+middle of a run leaves the last alone.
 """
 
 from __future__ import annotations
@@ -40,9 +40,6 @@ def recover(workspace: Workspace, runs: Runs, apis: Sequence[Api], stack: str, s
     """
     if count := runs.end_leftovers():
         say(f"repaired: ended {count} process{'es' if count > 1 else ''} of an interrupted run")
-    for attributes in workspace.torn_attributes():
-        attributes.unlink()
-        say(f"repaired: dropped {attributes.name}, which an interrupted run had half written")
     if workspace.locks(stack):
         _engine(runs, workspace, ["cancel", "--yes", "--stack", stack])
         say("repaired: released the lock of an interrupted run")

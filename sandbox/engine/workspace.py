@@ -115,7 +115,9 @@ class Workspace:
             "DIGITALOCEAN_ACCESS_TOKEN": token,
             **oracle_account(self.home),
             "PULUMI_HOME": str(self.engine_home),
-            "PULUMI_BACKEND_URL": f"file://{self.backend}",
+            # Without `metadata=skip` the backend writes `<state>.attrs` beside each state, in place: whoever reads the
+            # state just then, or after the engine was killed there, is told "failed to load checkpoint: EOF".
+            "PULUMI_BACKEND_URL": f"file://{self.backend}?metadata=skip",
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.passphrase),
             # the Kubernetes plug-in leaves a copy of the kubeconfig behind for every release
             "TMPDIR": str(self.temporary),
@@ -165,14 +167,6 @@ class Workspace:
         """The locks that runs have taken on a stack."""
         return list((self.backend / ".pulumi" / "locks").glob(f"**/{self.project}/{stack}/*.json"))
 
-    def torn_attributes(self) -> list[Path]:
-        """Attribute files beside the state that a killed engine left half written.
-
-        The file backend replaces the state itself in one step but writes `<state>.attrs` in place, and refuses a
-        state whose attributes do not parse ("failed to load checkpoint: EOF"). Without the file it reads the state.
-        """
-        return [file for file in self.backend.glob("**/*.attrs") if not _is_json(file)]
-
     def state(self, stack: str) -> StackState | None:
         """A stack's recorded state; None when there is no such stack."""
         try:
@@ -197,14 +191,6 @@ class Workspace:
 def _is_foreign(key: str, value: Any) -> bool:
     """Whether a configuration value is a cloud's setting, or a secret that only the user's own engine can read."""
     return key.startswith(_CLOUD_SETTINGS) or (isinstance(value, dict) and value.keys() == {"secure"})
-
-
-def _is_json(file: Path) -> bool:
-    try:
-        json.loads(file.read_bytes())
-    except ValueError:
-        return False
-    return True
 
 
 def lies_in(kubeconfig: str, folder: Path) -> bool:

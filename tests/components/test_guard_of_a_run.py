@@ -8,6 +8,7 @@ from copy import deepcopy
 from datetime import date
 from typing import Any
 
+import grpc
 import pulumi
 import pytest
 from programs import ANSWERS, ROOT, STACKS, Config, run_program, stack_config
@@ -148,6 +149,55 @@ def test_an_engine_that_does_not_say_what_was_applied_ends_the_run(last: dict[st
     with pytest.raises(pulumi.RunError, match="cannot tell what was applied last, and so nothing was changed"):
         run_program(STACK, stack_with(4), world=Silent(ANSWERS, last), recording=recording)
     assert recording.resources == []
+
+
+class Unloadable(grpc.RpcError):
+    """What the engine answers where it finds a state that is half written."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNKNOWN
+
+    def details(self) -> str:
+        return "failed to load checkpoint: EOF"
+
+
+class HalfWritten(World):
+    """A world whose engine cannot load the stack's state the first times that it is asked."""
+
+    def __init__(self, outputs: dict[str, Any], times: int) -> None:
+        super().__init__(ANSWERS, outputs)
+        self.times, self.asked = times, 0
+
+    def outputs_of(self, stack: str) -> dict[str, Any]:
+        self.asked += 1
+        if self.asked <= self.times:
+            raise Unloadable
+        return super().outputs_of(stack)
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that the program makes, none of which is waited for."""
+    made: list[float] = []
+    monkeypatch.setattr("components.stack_outputs.time.sleep", made.append)
+    return made
+
+
+def test_a_state_that_is_just_being_written_is_asked_for_again(last: dict[str, Any], pauses: list[float]) -> None:
+    world = HalfWritten(last, times=2)
+    recording = Recording()
+    with pytest.raises(pulumi.RunError, match="would get smaller"):
+        run_program(STACK, stack_with(2), world=world, today=TODAY, recording=recording)
+    assert (world.asked, len(pauses), recording.resources) == (3, 2, [])
+
+
+def test_a_state_that_stays_broken_ends_the_run(last: dict[str, Any], pauses: list[float]) -> None:
+    world = HalfWritten(last, times=99)
+    recording = Recording()
+    with pytest.raises(pulumi.RunError, match=r"nothing was changed: .*failed to load checkpoint: EOF"):
+        run_program(STACK, stack_with(4), world=world, today=TODAY, recording=recording)
+    assert (world.asked, recording.resources) == (5, [])
+    assert 1 < sum(pauses) < 10
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:

@@ -156,7 +156,7 @@ def test_the_engines_environment_leads_nowhere_but_into_the_sandbox(
     environment = workspace.environment()
 
     assert {"PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "KUBECONFIG"}.isdisjoint(environment)
-    assert environment["PULUMI_BACKEND_URL"] == f"file://{workspace.backend}"
+    assert environment["PULUMI_BACKEND_URL"] == f"file://{workspace.backend}?metadata=skip"
 
 
 def test_after_a_clean_run_there_is_nothing_to_repair(workspace: Workspace) -> None:
@@ -285,19 +285,6 @@ def test_a_stale_lock_is_released_first(workspace: Workspace) -> None:
     asked, _ = _recover(workspace, FakeApi())
 
     assert asked == [["cancel", "--yes", "--stack", "dev"]]
-
-
-def test_half_written_attributes_of_the_state_are_dropped_and_whole_ones_kept(workspace: Workspace) -> None:
-    _checkpoint(workspace, [], [])
-    state = workspace.checkpoint("dev")
-    torn, whole = state.with_name("dev.json.attrs"), state.with_name("dev.json.bak.attrs")
-    torn.write_text("")
-    whole.write_text("{}\n")
-
-    _, said = _recover(workspace, FakeApi())
-
-    assert (torn.exists(), whole.exists()) == (False, True)
-    assert said == ["repaired: dropped dev.json.attrs, which an interrupted run had half written"]
 
 
 def test_a_second_run_is_refused_while_the_first_one_lives(workspace: Workspace) -> None:
