@@ -62,6 +62,7 @@ lint: setup ## check style and types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
+	@$(VENV)/bin/mypy .ci/*.py
 
 docs: setup ## write the generated pages anew
 	@$(PY) -m fabric schema stack > docs/schema/stack.json

@@ -3,7 +3,8 @@
 STACKS is the repository's variable GPU_FABRIC_STACKS, a JSON list. Each entry has `stack`, and may have `environment`
 (the GitHub environment that guards it; by default the stack's name), `organization` (at the service that keeps its
 state) and `cluster` (the stack whose output has its kubeconfig, where that is not its own). ONLY narrows it to one
-stack; empty is all. Writes `matrix` and `any` to the file that GITHUB_OUTPUT names.
+stack; empty is all. Writes `matrix` with every stack, `order` with those that come up first, each with the stacks that
+come up after it, and `any` to the file that GITHUB_OUTPUT names.
 """
 
 from __future__ import annotations
@@ -40,9 +41,35 @@ def chosen(stacks: str, only: str, root: Path) -> list[dict[str, str]]:
     names = [entry["stack"] for entry in found]
     if repeated := {name for name in names if names.count(name) > 1}:
         raise WrongStacks(f"GPU_FABRIC_STACKS names {', '.join(sorted(repeated))} more than once")
+    makers = {entry["cluster"] for entry in found if _lies_on_another(entry)}
+    for entry in found:
+        if entry["full"] in makers and _lies_on_another(entry):
+            raise WrongStacks(
+                f"GPU_FABRIC_STACKS names {entry['full']} as a stack's `cluster`, and for itself {entry['cluster']}: "
+                "`cluster` is the stack that makes the cluster"
+            )
     if only and only not in names:
         raise WrongStacks(f"GPU_FABRIC_STACKS has no stack {only!r}; it has: {', '.join(names) or 'none'}")
     return [entry for entry in found if only in ("", entry["stack"])]
+
+
+def in_order(stacks: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The stacks that come up first, each with `after`: a matrix, as JSON, of those on its cluster; empty for none."""
+    first = {entry["full"] for entry in stacks}
+    after: dict[str, list[dict[str, str]]] = {}
+    for entry in stacks:
+        if _lies_on_another(entry) and entry["cluster"] in first:
+            first.discard(entry["full"])
+            after.setdefault(entry["cluster"], []).append(entry)
+    return [
+        {**entry, "after": json.dumps({"include": after[entry["full"]]}) if entry["full"] in after else ""}
+        for entry in stacks
+        if entry["full"] in first
+    ]
+
+
+def _lies_on_another(entry: dict[str, str]) -> bool:
+    return entry["cluster"] != entry["full"]
 
 
 def _entry(entry: Any, root: Path) -> dict[str, str]:
@@ -67,6 +94,7 @@ if __name__ == "__main__":
         include = chosen(os.environ.get("STACKS", ""), os.environ.get("ONLY", ""), Path.cwd())
     except WrongStacks as error:
         sys.exit(str(error))
+    given = {"matrix": {"include": include}, "order": {"include": in_order(include)}, "any": bool(include)}
     with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as output:
-        output.write(f"matrix={json.dumps({'include': include})}\nany={json.dumps(bool(include))}\n")
+        output.writelines(f"{name}={json.dumps(value)}\n" for name, value in given.items())
     print(f"stacks: {', '.join(entry['full'] for entry in include) or 'none; set the variable GPU_FABRIC_STACKS'}")

@@ -42,6 +42,33 @@ def test_one_stack_can_be_asked_for(tmp_path: Path) -> None:
     assert [entry["stack"] for entry in json.loads(given["matrix"])["include"]] == ["doks-h200"]
 
 
+def test_what_lies_on_a_cluster_comes_up_after_it_and_all_else_side_by_side(tmp_path: Path) -> None:
+    on_dev = [{"stack": "doks-h200", "cluster": "dev"}, {"stack": "doks-b300", "cluster": "dev"}]
+    (tmp_path / "Pulumi.doks-b300.yaml").touch()
+    (tmp_path / "Pulumi.oke.yaml").touch()
+    _, given = _run(tmp_path, json.dumps([on_dev[0], {"stack": "oke"}, {"stack": "dev"}, on_dev[1]]))
+    assert len(json.loads(given["matrix"])["include"]) == 4
+    order = json.loads(given["order"])["include"]
+    assert [(entry["stack"], bool(entry["after"])) for entry in order] == [("oke", False), ("dev", True)]
+    after = json.loads(order[1]["after"])["include"]
+    assert [(entry["stack"], entry["full"], entry["environment"]) for entry in after] == [
+        ("doks-h200", "doks-h200", "doks-h200"),
+        ("doks-b300", "doks-b300", "doks-b300"),
+    ]
+
+
+def test_a_platform_alone_waits_for_nobody(tmp_path: Path) -> None:
+    pair = json.dumps([{"stack": "dev"}, {"stack": "doks-h200", "cluster": "dev"}])
+    _, given = _run(tmp_path, pair, "doks-h200")
+    assert [(entry["stack"], entry["after"]) for entry in json.loads(given["order"])["include"]] == [("doks-h200", "")]
+
+
+def test_a_cluster_of_the_same_name_in_another_organization_is_another_one(tmp_path: Path) -> None:
+    pair = json.dumps([{"stack": "dev", "organization": "acme"}, {"stack": "doks-h200", "cluster": "dev"}])
+    _, given = _run(tmp_path, pair)
+    assert [entry["stack"] for entry in json.loads(given["order"])["include"]] == ["dev", "doks-h200"]
+
+
 def test_without_the_variable_there_is_none_and_the_log_says_what_to_set(tmp_path: Path) -> None:
     ended, given = _run(tmp_path, "")
     assert (ended.returncode, given["any"]) == (0, "false")
@@ -60,6 +87,11 @@ def test_without_the_variable_there_is_none_and_the_log_says_what_to_set(tmp_pat
         ('[{"stack": "dev; rm -rf /"}]', "", "names are of letters, digits"),
         ('[{"stack": "../dev"}]', "", "names are of letters, digits"),
         ('[{"stack": "dev", "environment": 1}]', "", "names are of letters, digits"),
+        (
+            '[{"stack": "dev", "cluster": "doks-h200"}, {"stack": "doks-h200", "cluster": "base"}]',
+            "",
+            "names doks-h200 as a stack's `cluster`, and for itself base",
+        ),
         (TWO, "prod", "has no stack 'prod'; it has: dev, doks-h200"),
     ],
 )

@@ -113,6 +113,15 @@ def test_a_stack_comes_up_one_run_at_a_time_after_its_preview_and_its_environmen
     assert _read("stack.yaml")["jobs"]["run"]["environment"] == "${{ inputs.environment }}"
 
 
+def test_a_stack_that_lies_on_a_cluster_comes_up_after_the_stack_that_makes_it() -> None:
+    workflow = _read("up.yaml")["jobs"]["up"]
+    assert workflow["uses"] == "./.github/workflows/up-in-order.yaml"
+    assert workflow["strategy"]["matrix"] == "${{ fromJSON(needs.stacks.outputs.order) }}"
+    first, after = _read("up-in-order.yaml")["jobs"].items()
+    assert after[1]["needs"] == first[0]
+    assert first[1]["uses"] == after[1]["uses"] == "./.github/workflows/up-stack.yaml"
+
+
 def test_only_the_default_branch_comes_up() -> None:
     workflow = _read("up.yaml")
     assert workflow["on"]["push"]["branches"] == ["main"]
