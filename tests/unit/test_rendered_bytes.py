@@ -85,6 +85,16 @@ def test_every_stack_is_rendered_to_the_same_bytes_by_another_process_with_other
     assert _digests(_start([*_cut_off(), sys.executable], SETTINGS[1], tmp_path)) == first_run
 
 
+def test_the_process_without_a_network_really_has_none() -> None:
+    command = _cut_off()
+    if not command:
+        pytest.skip("no network namespace may be made here: the other process had this machine's network")
+    interfaces = [*command, sys.executable, "-c", "import socket; print([name for _, name in socket.if_nameindex()])"]
+    connects = [*command, sys.executable, "-c", "import socket; socket.create_connection(('127.0.0.1', 1))"]
+    assert subprocess.run(interfaces, capture_output=True, text=True).stdout == "['lo']\n"
+    assert "Network is unreachable" in subprocess.run(connects, capture_output=True, text=True).stderr
+
+
 def test_every_stack_is_rendered_to_the_same_bytes_by_another_version_of_python(
     first_run: Digests, tmp_path: Path
 ) -> None:
