@@ -102,7 +102,9 @@ def case_of(spec: StackSpec) -> Case:
         line=line,
         choices=choices,
         demand=demand,
-        addresses=None if missing or not demand.rails else plan_addresses(addressing, spec.cluster.ranges, demand),
+        addresses=None
+        if missing or not demand.rails
+        else plan_addresses(addressing, spec.cluster.ranges, demand, spec.cluster.ranges_within),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
@@ -129,6 +130,12 @@ class AddressRanges(FrozenModel):
     nodes: Network | None = Field(default=None, description="range of the node network (VPC, VCN)")
     reserved: tuple[Network, ...] = Field(default=(), description="further ranges in use, such as peered networks")
 
+    def not_stated(self, within: Collection[str] = ()) -> tuple[str, ...]:
+        """The cluster's own ranges that nobody has named, by their keys; but for those `within` another one."""
+        return tuple(
+            name for name in ("pods", "services", "nodes") if getattr(self, name) is None and name not in within
+        )
+
 
 class ClusterBase(FrozenModel):
     """What every cluster has: GPU pools, ranges in use, and shapes that the catalog lacks."""
@@ -143,6 +150,11 @@ class ClusterBase(FrozenModel):
     installed: tuple[Component, ...] = Field(
         default=(), description="software the cluster already has, and which must not come a second time"
     )
+
+    @property
+    def ranges_within(self) -> tuple[str, ...]:
+        """The cluster's ranges, by their keys, that are parts of another one, and so are held apart with it."""
+        return ()
 
 
 def distinct_pool_names(pools: tuple[Pool, ...]) -> None:

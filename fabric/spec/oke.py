@@ -103,3 +103,12 @@ class OkeCluster(ClusterBase):
     def _pool_names_differ(cls, value: tuple[OkePool, ...]) -> tuple[OkePool, ...]:
         distinct_pool_names(value)
         return value
+
+    @property
+    def pods_of_own_subnet(self) -> bool:
+        """Whether pods have addresses of a subnet that the stack cuts out of the VCN's range."""
+        return self.cni == "vcn-native" and "pods" not in self.vcn.subnet_ids
+
+    @property
+    def ranges_within(self) -> tuple[str, ...]:
+        return ("pods",) if self.pods_of_own_subnet else ()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from planned_addresses import Json, answer, planned
 
 from fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
+from fabric.prepare import prepare_stack
 from fabric.spec import Addressing, AddressRanges
 
 
@@ -63,6 +66,14 @@ def test_the_proof_names_every_range_that_it_was_held_against_and_those_that_it_
         "reserved[0]": "10.3.0.0/16",
     }
     assert plan.proof.not_stated == ("services",)
+
+
+def test_pods_with_addresses_of_the_vcn_need_no_range_of_their_own(root: Path) -> None:
+    addresses = prepare_stack("oke-h200", root).addresses
+
+    assert addresses is not None
+    assert addresses.proof.not_stated == ()
+    assert [entry.name for entry in addresses.proof.disjoint_from] == ["services", "nodes"]
 
 
 def test_no_larger_supernet_is_named_than_there_are() -> None:

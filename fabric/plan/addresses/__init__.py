@@ -3,7 +3,7 @@
 from fabric.plan.addresses.capacity import Refusal
 from fabric.plan.addresses.demand import AddressDemand
 from fabric.plan.addresses.model import AddressPlan, AddressPool, CapacityProof, numbered
-from fabric.plan.addresses.planner import not_stated, plan_addresses, stated_ranges
+from fabric.plan.addresses.planner import plan_addresses, stated_ranges
 
 __all__ = [
     "AddressDemand",
@@ -11,7 +11,6 @@ __all__ = [
     "AddressPool",
     "CapacityProof",
     "Refusal",
-    "not_stated",
     "numbered",
     "plan_addresses",
     "stated_ranges",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from fabric.plan.addresses.capacity import Refusal, pools_of
 from fabric.plan.addresses.demand import AddressDemand
 from fabric.plan.addresses.growth import growth_of, limits_of
@@ -11,20 +13,24 @@ from fabric.spec import Addressing, AddressRanges
 from fabric.spec.network_types import IPNetwork
 
 
-def plan_addresses(addressing: Addressing, ranges: AddressRanges, demand: AddressDemand) -> AddressPlan | Refusal:
+def plan_addresses(
+    addressing: Addressing, ranges: AddressRanges, demand: AddressDemand, within: Collection[str] = ()
+) -> AddressPlan | Refusal:
     """The plan, or why there is none; what a refusal proposes is proved to fit.
+
+    `within` names those of the ranges in use that are parts of another one, and need not be stated.
 
     Raises:
         ValueError: the layout gives addresses, and `addressing` has no supernet.
     """
     if demand.layout == "none":
-        return _plan(addressing, ranges, demand, (), ())
+        return _plan(addressing, ranges, demand, within, (), ())
     if addressing.supernet is None:
         raise ValueError(f"the layout {demand.layout} needs a supernet")
     pools = pools_of(addressing, addressing.supernet, demand)
     if isinstance(pools, Refusal):
         return pools.model_copy(update={"remedy": remedy(addressing, addressing.supernet, demand, pools)})
-    return _plan(addressing, ranges, demand, pools, limits_of(addressing, demand))
+    return _plan(addressing, ranges, demand, within, pools, limits_of(addressing, demand))
 
 
 def stated_ranges(ranges: AddressRanges) -> list[tuple[str, IPNetwork]]:
@@ -34,15 +40,11 @@ def stated_ranges(ranges: AddressRanges) -> list[tuple[str, IPNetwork]]:
     return stated + [(f"reserved[{place}]", network) for place, network in enumerate(ranges.reserved)]
 
 
-def not_stated(ranges: AddressRanges) -> tuple[str, ...]:
-    """The cluster's own ranges that the stack file does not name."""
-    return tuple(name for name in ("pods", "services", "nodes") if getattr(ranges, name) is None)
-
-
 def _plan(
     addressing: Addressing,
     ranges: AddressRanges,
     demand: AddressDemand,
+    within: Collection[str],
     pools: tuple[AddressPool, ...],
     limits: tuple[Limit, ...],
 ) -> AddressPlan:
@@ -62,6 +64,6 @@ def _plan(
             growth=growth_of(addressing, demand, pools, limits),
             limits=limits,
             disjoint_from=tuple(RangeInUse(name=name, range=network) for name, network in stated_ranges(ranges)),
-            not_stated=not_stated(ranges),
+            not_stated=ranges.not_stated(within),
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fabric.plan.addresses import AddressPlan, Refusal, not_stated, stated_ranges
+from fabric.plan.addresses import AddressPlan, Refusal, stated_ranges
 from fabric.plan.addresses.model import Growth
 from fabric.plan.case import Case, pool_shares
 from fabric.rules.registry import Problem, check
@@ -46,7 +46,7 @@ def ranges_are_disjoint(case: Case) -> Iterator[Problem]:
 @check("ADR003")
 def ranges_are_stated(case: Case) -> Iterator[Problem]:
     """The cluster's own ranges are known, so that an overlap can be ruled out."""
-    missing = not_stated(case.spec.cluster.ranges)
+    missing = case.spec.cluster.ranges.not_stated(case.spec.cluster.ranges_within)
     if missing and case.demand.layout != "none":
         yield Problem(
             dotted(("cluster", "ranges")),

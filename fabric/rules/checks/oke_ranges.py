@@ -101,5 +101,20 @@ def subnets_do_not_overlap(case: Case) -> Iterator[Problem]:
             )
 
 
+@check("OKE040")
+def pods_range_is_not_stated_twice(case: Case) -> Iterator[Problem]:
+    """No range is stated for pods that have addresses of a subnet."""
+    cluster = oke_cluster(case)
+    if cluster is None or not cluster.pods_of_own_subnet or cluster.ranges.pods is None:
+        return
+    subnet = _subnets(case, cluster).get("pods")
+    if subnet != cluster.ranges.pods:
+        yield Problem(
+            dotted(("cluster", "ranges", "pods")),
+            f"pods have addresses of the subnet {subnet or 'pods'}, not of {cluster.ranges.pods}",
+            "remove it; where pods shall have another part of the VCN, write that as cluster.vcn.subnets.pods",
+        )
+
+
 def _overlap(first: IPNetwork, second: IPNetwork) -> bool:
     return first.version == second.version and first.overlaps(second)

@@ -54,6 +54,14 @@ CASES = (
     irrelevant("ADR002", "host-network", {f"{_AT}.supernet": "10.244.0.0/17"}),
     good("ADR003", "host-device"),
     bad("ADR003", "host-device", {"cluster.ranges.services": None}, "cluster.ranges"),
+    good("ADR003", "oke-h200"),
+    bad("ADR003", "oke-h200", {"cluster.ranges.services": None}, "cluster.ranges"),
+    bad(
+        "ADR003",
+        "oke-h200",
+        {"cluster.vcn.subnetIds": {"pods": "ocid1.subnet.oc1.us-chicago-1.aaaaaaaaexample"}},
+        "cluster.ranges",
+    ),
     irrelevant("ADR003", "host-network", {"cluster.ranges": None}),
     good("ADR004", "host-device", {f"{_AT}.gateway": "first", f"{_AT}.addressesPerNode": 2}),
     bad(

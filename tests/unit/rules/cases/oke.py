@@ -161,4 +161,18 @@ CASES = (
         {f"{_POOL}.shape": "gpu-h200x8-1128gb-fabric-contracted", "fabric.vfsPerNic": 1},
     ),
     irrelevant("OKE015", "oke-h100-26-4", {f"{_POOL}.shape": "BM.GPU.H100T.8", "fabric.model": "host-device"}),
+    good("OKE040", "oke-h200"),
+    good("OKE040", "oke-h200", {"cluster.ranges.pods": "10.140.128.0/17"}),
+    good("OKE040", "oke-h100-26-4"),
+    bad("OKE040", "oke-h200", {"cluster.ranges.pods": "10.240.0.0/12"}, "cluster.ranges.pods"),
+    bad("OKE040", "oke-h100-26-4", {"cluster.cni": "vcn-native"}, "cluster.ranges.pods"),
+    irrelevant(
+        "OKE040",
+        "oke-h200",
+        {
+            "cluster.ranges.pods": "10.240.0.0/12",
+            "cluster.vcn.subnetIds": {"pods": "ocid1.subnet.oc1.us-chicago-1.aaaaaaaaexample"},
+        },
+    ),
+    irrelevant("OKE040", "doks-h200"),
 )
