@@ -30,7 +30,7 @@ STACKS = {
 PARTS = sorted(name for name in STACKS if "-split-" in name)
 """Stacks of one part: a cluster alone, and what lies on it."""
 DOKS = sorted(name for name in STACKS if name.startswith("doks-") and name not in PARTS)
-OKE = sorted(name for name in STACKS if name.startswith("oke-") and name != "oke-guide")
+OKE = sorted(name for name in STACKS if name.startswith("oke-") and name != "oke-guide" and name not in PARTS)
 API_TOKEN = "the-token-of-the-account"
 TENANCY = "ocid1.tenancy.oc1..aaaaaaaaaccount"
 # What the clouds say to the program's questions.

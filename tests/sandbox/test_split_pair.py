@@ -1,10 +1,12 @@
-"""A cluster and what lies on it as two stacks, brought up one after the other on the simulated DigitalOcean."""
+"""A cluster and what lies on it as two stacks, brought up one after the other on the simulated clouds."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -27,19 +29,36 @@ class Pair(NamedTuple):
     cluster: CloudSandbox
     platform: Sandbox
 
+    @classmethod
+    @contextmanager
+    def tried(cls, home: Path, below: str, above: str, cloud: str) -> Iterator[Pair]:
+        """The stacks of a cluster and of its platform on a simulated cloud, of which nothing is left in the end."""
+        cluster = CloudSandbox(home, below, cloud)
+        try:
+            yield cls(cluster, cluster.trying(above))
+        finally:
+            cluster.clean_up()
+
     def platform_says(self, *command: str, status: int = 0) -> str:
         return self.platform.run("pulumi", *command, *self.platform.options, status=status)
+
+    def take_a_pod_on_each_node(self) -> None:
+        """Pods written from the platform's contract run, each on a node of its own."""
+        patch = self.platform.outputs()["fabric"]["podTemplatePatch"]
+        patch["spec"]["containers"][0]["image"] = "training"
+        for name in ("worker-0", "worker-1"):
+            pod = {"apiVersion": "v1", "kind": "Pod", **patch, "metadata": {"name": name, **patch["metadata"]}}
+            self.cluster.api.post(PODS, pod)
+            until(partial(on_a_node, self, name), f"{name} runs")
+        pods = self.cluster.api.get(PODS)["items"]
+        assert len({pod["spec"]["nodeName"] for pod in pods}) == 2
 
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    home = tmp_path_factory.mktemp("split")
-    cluster = CloudSandbox(home, "doks-split-cluster")
-    pair = Pair(cluster, cluster.trying("doks-split-platform"))
-    try:
+    stacks = ("doks-split-cluster", "doks-split-platform")
+    with Pair.tried(tmp_path_factory.mktemp("split"), *stacks, "digitalocean") as pair:
         yield pair
-    finally:
-        cluster.clean_up()
 
 
 def nodes(count: int) -> list[dict[str, Any]]:
@@ -73,14 +92,7 @@ def test_a_preview_of_the_platform_is_whole_and_shows_no_kubeconfig(pair: Pair) 
 
 def test_the_platform_comes_up_on_the_other_stacks_cluster_and_takes_pods(pair: Pair) -> None:
     pair.platform_says("up")
-    patch = pair.platform.outputs()["fabric"]["podTemplatePatch"]
-    patch["spec"]["containers"][0]["image"] = "training"
-    for name in ("worker-0", "worker-1"):
-        metadata = {"name": name, **patch["metadata"]}
-        pair.cluster.api.post(PODS, {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": patch["spec"]})
-        until(partial(on_a_node, pair, name), f"{name} runs")
-    pods = pair.cluster.api.get(PODS)["items"]
-    assert len({pod["spec"]["nodeName"] for pod in pods}) == 2
+    pair.take_a_pod_on_each_node()
 
 
 def test_the_platforms_state_has_the_kubeconfig_encrypted_alone(pair: Pair) -> None:
@@ -114,3 +126,14 @@ def test_destroying_the_platform_and_then_the_cluster_leaves_nothing(pair: Pair)
     assert not [entry["metadata"]["name"] for entry in left if "multus" in entry["metadata"]["name"]]
     pair.cluster.destroy()
     pair.cluster.assert_nothing_is_left()
+
+
+def test_a_pair_at_oracle_comes_up_takes_pods_and_goes(tmp_path_factory: pytest.TempPathFactory) -> None:
+    stacks = ("oke-split-cluster", "oke-split-platform")
+    with Pair.tried(tmp_path_factory.mktemp("split"), *stacks, "oci") as pair:
+        pair.cluster.up()
+        pair.platform_says("up")
+        pair.take_a_pod_on_each_node()
+        pair.platform_says("destroy")
+        pair.cluster.destroy()
+        pair.cluster.assert_nothing_is_left()
