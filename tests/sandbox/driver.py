@@ -89,16 +89,17 @@ class Sandbox:
         """The engine on this sandbox, for stacks that are in no file."""
         return SandboxEngine(self.home, ensure(["core"], Progress(None)), lambda line: None)
 
-    def up_with(self, fabric: dict[str, Any], acknowledge: Iterable[str] = ()) -> None:
-        """Bring the stack up as if its file's section `fabric` said something more, and these resources might go."""
+    def up_with(self, acknowledge: Iterable[str] = (), *, fails: bool = False, **more: dict[str, Any]) -> None:
+        """Bring the stack up as if sections of its file said something more, and these resources might go."""
         document = on_the_sandbox(read_document(self.stack, project_root()), self.home)
-        sections = {**document.sections, "fabric": {**document.sections["fabric"], **fabric}, **guard(acknowledge)}
+        changed = {name: {**document.sections.get(name, {}), **section} for name, section in more.items()}
+        sections = {**document.sections, **changed, **guard(acknowledge)}
         document = document.model_copy(update={"sections": sections})
         spec, problems = validate(document)
         assert spec is not None, problems
         file = stack_file(self.stack, project_root())
         stack = Stack(self.stack, file, spec, prepare(document, for_up=True), sections)
-        assert self.engine.up(stack, as_json=False) == 0
+        assert (self.engine.up(stack, as_json=False) != 0) == fails
 
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs, secrets masked."""

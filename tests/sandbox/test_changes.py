@@ -53,6 +53,6 @@ def test_a_changed_stack_file_changes_what_the_nodes_offer(
     sandbox = trying(stack)
     sandbox.up()
     until(lambda: everywhere(sandbox, *before), f"every node offers {before}")
-    sandbox.up_with(change, acknowledged)
+    sandbox.up_with(acknowledged, fabric=change)
     until(lambda: everywhere(sandbox, *after), f"every node offers {after}")
     assert before[0] == after[0] or sandbox.allocatable(before[0]) == {}
