@@ -37,6 +37,7 @@ from fabric.rules import ConfigurationError, rules
 from fabric.rules_reference import rules_reference
 from fabric.shape_listing import matching_shapes, shape_document, shape_page, shape_table
 from fabric.spec import stack_file
+from fabric.spec.places import printable
 from fabric.spec.suggestion import nearest
 from fabric.stack_schema import stack_file_schema
 from fabric.support_reference import support_reference
@@ -151,7 +152,7 @@ def lint(
     try:
         linter = Linter.of(library, nccl, known, None if dump is None else dump.read_bytes())
         with shown_progress() as progress:
-            report = lint_files({_printable(file): file.read_bytes() for file in files}, linter, progress)
+            report = lint_files({printable(str(file)): file.read_bytes() for file in files}, linter, progress)
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
     except ValueError as error:
@@ -166,7 +167,7 @@ def attach(
     file: Annotated[str, typer.Argument(help="workload manifests, YAML or JSON; - for standard input")],
     stack: Annotated[
         str | None,
-        typer.Option("-s", "--stack", help="the stack whose fabric it is [default: dev]", show_default=False),
+        typer.Option("-s", "--stack", help="the stack whose fabric it is", show_default="dev"),
     ] = None,
     contract: Annotated[
         str | None, typer.Option("--contract", help="its outputs as JSON instead, from `make outputs`; - for stdin")
@@ -281,11 +282,6 @@ def reference(
 ) -> None:
     """Print a reference page as Markdown."""
     sys.stdout.write(_PAGES[of]())
-
-
-def _printable(path: Path) -> str:
-    """A path as text that can be printed, whatever bytes its name has."""
-    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def _print_json(value: Any) -> None:

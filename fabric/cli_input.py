@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NoReturn
 
 import typer
-from rich.console import Console
 
 from fabric.cli_progress import shown_progress
+from fabric.plain_console import plain_console
 from fabric.plan import FabricContract
 from fabric.prepare import prepare_stack
 from fabric.rules import ConfigurationError
@@ -39,7 +39,7 @@ def text_of(file: str) -> str:
 
 def say(message: str) -> None:
     """Say something to the user that is no result."""
-    Console(stderr=True).print(message, markup=False, highlight=False, soft_wrap=True)
+    plain_console(stderr=True).print(message, soft_wrap=True)
 
 
 def refuse(message: str) -> NoReturn:

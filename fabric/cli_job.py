@@ -25,7 +25,7 @@ def nccl_test_job(
     image: Annotated[str, typer.Option(help="image with Open MPI, ssh's server and the tests; none is published")],
     stack: Annotated[
         str | None,
-        typer.Option("-s", "--stack", help="the stack whose fabric is tested [default: dev]", show_default=False),
+        typer.Option("-s", "--stack", help="the stack whose fabric is tested", show_default="dev"),
     ] = None,
     contract: Annotated[
         str | None, typer.Option("--contract", help="its outputs as JSON instead, from `make outputs`; - for stdin")

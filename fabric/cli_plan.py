@@ -14,6 +14,7 @@ from fabric.prepare import prepare_stack
 from fabric.render import FolderError, files, refused_files, rendered, stacks_index, write_files
 from fabric.rules import ConfigurationError
 from fabric.spec import stack_names
+from fabric.spec.places import printable
 
 # Of the files with reports, by the name of the format.
 _ENDINGS = {"html": "html", "markdown": "md"}
@@ -51,7 +52,7 @@ def write_all(root: Path, folder: Path, form: str | None, *, for_up: bool) -> No
                     written = refused_files(error) if form is None else {}
                 else:
                     written = files(rendered(planned)) if form is None else {_page(name, form): _report(planned, form)}
-                found |= {f"{name}/{path}" if form is None else path: text for path, text in written.items()}
+                found |= {f"{printable(name)}/{path}" if form is None else path: text for path, text in written.items()}
             write_files(folder, found | stacks_index(found), progress)
     except FolderError as error:
         refuse(str(error))

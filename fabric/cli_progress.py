@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import Progress as Live
 from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from fabric.plain_console import plain_console
 from fabric.progress import UNHEARD, Progress
 
 PATIENCE_S = 0.5
@@ -35,7 +36,7 @@ def shown_progress() -> Iterator[Progress]:
     Nothing of it stays, also when what is done within fails; print results and refusals only behind it. In a pipe, in a
     file, on a terminal that cannot move its cursor, and where `CI` is set, nothing is shown.
     """
-    console = Console(stderr=True)
+    console = plain_console(stderr=True)
     if not (console.is_interactive and console.file.isatty()) or os.environ.get("CI"):
         yield UNHEARD
         return

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
+from fabric.plain_console import plain_console
 from fabric.plan import Plan
 from fabric.plan_steps import steps
 from fabric.report_content import (
@@ -63,9 +64,9 @@ def summary(plan: Plan, file: str, options: str = "") -> RenderableType:
 
 def print_report(report: RenderableType, console: Console | None = None) -> None:
     """Print to stdout; wide tables stay whole when the output is a file."""
-    target = console or Console()
+    target = console or plain_console()
     if not target.is_terminal:
-        target = Console(width=160, file=target.file, no_color=True)
+        target = plain_console(width=160, file=target.file, no_color=True)
     target.print(report)
 
 
@@ -76,14 +77,15 @@ def _heading(text: str) -> RenderableType:
 def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for column in columns:
-        table.add_column(column)
+        table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table
 
 
 def _pairs(rows: dict[str, str]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    columns = (Column(overflow="fold") for _ in range(2))
+    table = Table(*columns, box=None, padding=(0, 2, 0, 0), show_header=False)
     for name, value in rows.items():
         table.add_row(Text(name, style="dim"), value)
     return table

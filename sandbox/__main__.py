@@ -13,8 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
+from fabric.plain_console import plain_console
 from sandbox.control_plane import ControlPlane
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, project_root
@@ -268,7 +268,7 @@ def _stop(home: SandboxHome) -> list[str]:
 
 
 def _progress() -> Progress:
-    return Progress(Console(stderr=True))
+    return Progress(plain_console(stderr=True))
 
 
 def _fail(message: str, remedy: str, code: int) -> NoReturn:

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from fabric.k8s.apps import DaemonSet
+from fabric.plain_console import plain_console
 from fabric.plan import HelmRelease, PlannedObject
 from fabric.prepare import prepare_stack
 from fabric.spec import stack_file
@@ -51,7 +51,7 @@ class Bench:
 
     def __init__(self, home: Path) -> None:
         self.home = SandboxHome(home)
-        self.toolchain = ensure(["core", "helm"], Progress(Console(stderr=True)))
+        self.toolchain = ensure(["core", "helm"], Progress(plain_console(stderr=True)))
         self.helm = str(self.toolchain.folder("helm") / "helm")
         self.control_plane = str(self.toolchain.folder("control-plane") / "control-plane")
         self.environment = {**os.environ, HOME_VARIABLE: str(home)}
@@ -222,7 +222,7 @@ def main() -> int:
     table = Table("measured : reference", "measured", "reference", "ratio", "at most", "", box=None)
     for budget in budgets:
         table.add_row(*budget.row())
-    Console(width=120).print(table)
+    plain_console(width=120).print(table)
     return 0 if all(budget.kept for budget in budgets) else 1
 
 

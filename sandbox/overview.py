@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from rich.console import Console
 from rich.table import Table
 
+from fabric.plain_console import plain_console
 from sandbox.control_plane import ControlPlane, ServiceStatus
 from sandbox.home import SandboxHome
 
@@ -35,4 +35,4 @@ def _print_table(rows: list[ServiceStatus]) -> None:
         cells = (str(row.pid or "-"), str(row.port or "-"), row.state, str(row.log))
         table.add_row(row.name, *cells, style=None if row.good else "red")
     # as wide as it needs: a cut path cannot be copied
-    Console(width=max(100, 60 + max(len(str(row.log)) for row in rows))).print(table)
+    plain_console(width=max(100, 60 + max(len(str(row.log)) for row in rows))).print(table)

@@ -13,6 +13,7 @@ from fabric.plan import Plan
 from fabric.prepare import prepare
 from fabric.rules import ConfigurationError, Severity
 from fabric.spec import StackDocument, stack_file
+from fabric.spec.load import too_deep
 from fabric.spec.parts import CLUSTER_SECTION
 from fabric.spec.places import NAMESPACE
 
@@ -44,22 +45,24 @@ def stack_file_name(root: Path) -> str:
 
 
 def _document(root: Path) -> StackDocument:
-    prefix = f"{NAMESPACE}:"
+    file, prefix = stack_file_name(root), f"{NAMESPACE}:"
     secret = set(engine.get_config_secret_keys_env())
     sections = {
-        key.removeprefix(prefix): None if key in secret else _value(text)
+        key.removeprefix(prefix): None if key in secret else _value(text, file)
         for key, text in {**engine.get_config_env(), **engine.CONFIG.get()}.items()
         if key.startswith(prefix)
     }
     if not sections.get(CLUSTER_SECTION):
         # The project's own default, for platform stacks: what no stack file says is missing, and not just empty.
         sections.pop(CLUSTER_SECTION, None)
-    return StackDocument(name=pulumi.get_stack(), file=stack_file_name(root), root=root, sections=sections)
+    return StackDocument(name=pulumi.get_stack(), file=file, root=root, sections=sections)
 
 
-def _value(text: str) -> Any:
+def _value(text: str, file: str) -> Any:
     # The engine hands objects over as JSON and scalars as plain text.
     try:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
+    except RecursionError:
+        raise ConfigurationError([too_deep()], file) from None

@@ -34,7 +34,9 @@ def drift(
     stack: Annotated[str, typer.Option("-s", "--stack", help="the stack's name, as everywhere")] = "dev",
     kubeconfig: Annotated[
         str | None,
-        typer.Option(help="file with the cluster's kubeconfig, - for standard input [default: what KUBECONFIG names]"),
+        typer.Option(
+            help="file with the cluster's kubeconfig, - for standard input", show_default="what KUBECONFIG names"
+        ),
     ] = None,
 ) -> None:
     """Compare, and say what differs."""

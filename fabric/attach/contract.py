@@ -26,6 +26,8 @@ def read_contract(text: str) -> FabricContract:
     except json.JSONDecodeError as error:
         message = f"no JSON (line {error.lineno}: {error.msg}); print one with `make outputs`"
         raise InputError("ATT004", message) from None
+    except RecursionError:
+        raise InputError("ATT004", "no contract: it is nested too deep; print one with `make outputs`") from None
     if isinstance(found, dict) and isinstance(found.get("fabric"), dict):
         found = found["fabric"]
     if not isinstance(found, dict) or "schemaVersion" not in found:

@@ -83,5 +83,5 @@ def _written(index: Path) -> frozenset[str]:
     try:
         document = json.loads(index.read_text(encoding="utf-8"))
         return frozenset({INDEX, *document["files"]} if document["writtenBy"] == WRITTEN_BY else ())
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return frozenset()

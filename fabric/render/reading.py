@@ -28,7 +28,7 @@ def read_rendered(folder: Path, progress: Progress = UNHEARD) -> RenderedPlan:
         index = json_value((folder / INDEX).read_text(encoding="utf-8"))
     except OSError as error:
         raise RenderedPlanError(f"{folder}: no rendered plan: {INDEX}: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         index = None
     if not isinstance(index, dict) or index.get("writtenBy") != WRITTEN_BY:
         raise RenderedPlanError(f"{folder}: no rendered plan: its {INDEX} is not one of `{WRITTEN_BY}`")
@@ -48,6 +48,6 @@ def read_rendered(folder: Path, progress: Progress = UNHEARD) -> RenderedPlan:
     except OSError as error:
         missing = Path(str(error.filename)).relative_to(folder)
         raise RenderedPlanError(f"{folder}: no whole rendered plan: {missing}: {error.strerror}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, yaml.YAMLError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, yaml.YAMLError) as error:
         first = " ".join(str(error).split())[:200]
         raise RenderedPlanError(f"{folder}: not as a rendered plan is written: {first}") from None

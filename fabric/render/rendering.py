@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from io import StringIO
 from typing import Any
 
-from rich.console import Console
-
+from fabric.plain_console import plain_console
 from fabric.plan import Plan, SecretValue
 from fabric.plan.addresses import AddressPool
 from fabric.plan.clouds.oke import Ref, Text
@@ -151,7 +150,8 @@ def rendered_share(pool: AddressPool, number: int, node: str) -> RenderedShare:
 def _report(plan: Plan) -> str:
     """The report as a file has it, whatever the terminal and its settings."""
     text = StringIO()
-    Console(file=text, width=_WIDTH, color_system=None, force_terminal=False, _environ={}).print(plan_report(plan))
+    target = plain_console(file=text, width=_WIDTH, color_system=None, force_terminal=False, _environ={})
+    target.print(plan_report(plan))
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
 
 

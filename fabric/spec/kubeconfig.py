@@ -51,7 +51,7 @@ def cluster_entry(text: str, context: str | None) -> dict[str, Any]:
     """
     try:
         document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise ValueError("is not YAML") from error
     if not isinstance(document, dict) or not isinstance(document.get("contexts"), list):
         raise ValueError("is no kubeconfig: it has no contexts")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,15 @@ from fabric.catalog.shape import Hardware
 from fabric.model import FrozenModel
 from fabric.rules import ConfigurationError, Finding, finding
 from fabric.spec.parts import CLUSTER_SECTION, joined, part_of
-from fabric.spec.places import NAMESPACE, Location, dotted, within, within_section
+from fabric.spec.places import NAMESPACE, Location, dotted, printable, within, within_section
 from fabric.spec.problems import findings_of, problems_of
 from fabric.spec.stack import StackSpec, own_shape
 from fabric.spec.stack_text import RepeatedKeyError, parsed
 from fabric.spec.stand_ins import mended, provider_meant, stand_in_hardware
 from fabric.spec.suggestion import nearest
+
+MOST_NESTED = 30
+"""As deep may lists and mappings lie in each other: the engine's own messages take a little more."""
 
 SECTIONS = tuple(name for name in StackSpec.model_fields if name != "name")
 
@@ -64,7 +67,7 @@ def stack_file(name: str, root: Path) -> Path:
         "SPC004",
         "",
         f"there is no stack file for {name!r}",
-        f"{nearest(name, known)}stacks here: {', '.join(known) or 'none'}",
+        f"{nearest(name, known)}stacks here: {printable(', '.join(known)) or 'none'}",
     )
     raise ConfigurationError([problem], f"Pulumi.{name}.yaml")
 
@@ -76,11 +79,13 @@ def read_document(name: str, root: Path) -> StackDocument:
         ConfigurationError: the file is missing, unreadable or no YAML mapping.
     """
     path = stack_file(name, root)
-    file = str(path.relative_to(root))
+    file = printable(str(path.relative_to(root)))
 
     def unreadable(reason: str) -> ConfigurationError:
         return ConfigurationError([finding("SPC004", "", reason, "correct the file")], file)
 
+    if printable(name) != name:
+        raise unreadable("has a name that is no UTF-8")
     try:
         content = parsed(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -94,6 +99,8 @@ def read_document(name: str, root: Path) -> StackDocument:
         raise unreadable(f"is not YAML{place}") from error
     except ValueError as error:
         raise unreadable("holds a date that does not exist") from error
+    except RecursionError as error:
+        raise ConfigurationError([too_deep()], file) from error
     config = content.get("config") if isinstance(content, dict) else None
     if not isinstance(config, dict):
         raise unreadable("has no `config:` mapping")
@@ -101,9 +108,31 @@ def read_document(name: str, root: Path) -> StackDocument:
     sections = {key.removeprefix(prefix): value for key, value in config.items() if str(key).startswith(prefix)}
     try:
         json.dumps(sections, default=str)
+    except RecursionError as error:
+        raise ConfigurationError([too_deep()], file) from error
     except (TypeError, ValueError) as error:
         raise unreadable("holds a key that is no text, or a value that contains itself") from error
     return StackDocument(name=name, file=file, root=root, sections=sections)
+
+
+def too_deep() -> Finding:
+    """A stack file holds what nobody can read to its end."""
+    message = f"holds lists and mappings that lie in each other more than {MOST_NESTED} deep"
+    return finding("SPC004", "", message, "correct the file")
+
+
+def _is_deep(value: Any) -> bool:
+    """Whether lists and mappings lie deeper in each other than they may; none contains itself."""
+    level = [value]
+    for _ in range(MOST_NESTED + 1):
+        level = [inner for outer in level for inner in _entries(outer)]
+    return bool(level)
+
+
+def _entries(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, ...]]:
@@ -112,6 +141,8 @@ def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, 
     With problems, the spec is the document with its faulty values mended, so that later checks can still report what
     else is wrong; None when too much is missing for that.
     """
+    if _is_deep(document.sections):
+        return None, (too_deep(),)
     whole, wrong = joined(document, _other)
     sections, strangers = _without_strangers(whole)
     known, own_shapes = _with_own_shapes(sections)
@@ -147,7 +178,7 @@ def _own(document: StackDocument, found: tuple[Finding, ...]) -> tuple[Finding, 
 
 def _innermost(error: ValidationError) -> list[Location]:
     """The faulty places, without those that are faulty for what lies in them."""
-    places = [problem.location for problem in problems_of(error)]
+    places = [problem.location for problem in problems_of(error) if problem.location]
     return [place for place in places if not any(within(other, place) for other in places)]
 
 

@@ -21,6 +21,11 @@ def within(place: Location, parent: Location) -> bool:
     return len(place) > len(parent) and place[: len(parent)] == parent
 
 
+def printable(name: str) -> str:
+    """A file's name as text, whatever bytes it has: those that are no UTF-8 by their numbers."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def within_section(path: str, section: str) -> bool:
     """Whether a dotted path is a section of the file, or lies in it."""
     whole = dotted((section,))

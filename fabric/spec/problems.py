@@ -47,7 +47,7 @@ def _as_written(problem: Problem) -> Problem:
         return Problem(kind, (*location, "provider"), text)
     if len(location) > 1 and location[0] == "cluster" and location[1] in PROVIDERS:
         location = (location[0], *location[2:])
-    if location[-1] == "[key]":
+    if location[-1:] == ("[key]",):
         # pydantic's mark for a key of a mapping that is not among those allowed.
         return Problem("extra_forbidden", location[:-1], text)
     return Problem(kind, location, text)
@@ -69,6 +69,9 @@ def findings_of(error: ValidationError, provider: str) -> tuple[Finding, ...]:
 
 def _finding(problem: Problem, provider: str) -> Finding:
     kind, location, text = problem
+    if not location:
+        # Only of the whole: JSON that cannot be read, where a value of it lies too deep or is too long a number.
+        return finding("SPC004", "", f"cannot be read: {text}", "correct the file")
     path = dotted(location)
     if kind == "extra_forbidden":
         known = _keys_at(location[:-1], provider)

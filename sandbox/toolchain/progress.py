@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
+from rich.text import Text
 
 from fabric.cli_progress import live_line
 
@@ -32,7 +33,7 @@ class Progress:
         self.console = console
 
     def say(self, line: str) -> None:
-        self.console.print(line, highlight=False, markup=False, soft_wrap=True)
+        self.console.print(Text(line), soft_wrap=True)
 
     @contextmanager
     def binary(self, name: str, number: int, total: int, minutes: int) -> Iterator[Counter]:

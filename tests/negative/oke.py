@@ -19,6 +19,15 @@ def _reserved_somewhere(base: Base) -> Iterator[Mistake]:
         yield Mistake({reservation: "ocid1.capacityreservation.oc1.iad.aaaa", domain: None}, reservation)
 
 
+def _called_as_a_machine(base: Base) -> Iterator[Mistake]:
+    """A second pool by the name of a machine that the first one has, or may have later."""
+    if on_oke(base):
+        first = {**base.pool, "placement": "compute-cluster-instances"}
+        for number in (0, 1, 63):
+            second = {**base.pool, "name": f"{first['name']}-{number}"}
+            yield Mistake({"cluster.pools": [first, second]}, "cluster.pools[1].name")
+
+
 READING = (
     Kind(
         "a region of Oracle is spelt as none",
@@ -202,6 +211,7 @@ RULES = (
             below("cluster.vcn.subnets", ".workers", {"workers": "10.140.0.0/29"}),
         ),
     ),
+    Kind("a pool is called as a machine of another one", "OKE041", _called_as_a_machine),
 )
 
 

@@ -13,6 +13,9 @@ from fabric.rules.registry import Problem, check
 from fabric.spec import OkePool
 from fabric.spec.places import dotted
 
+# Constructs that are a resource for each machine, or for each cluster of machines.
+_NUMBERED = ("compute-cluster-instances", "gpu-memory-cluster")
+
 
 def _pools(case: Case) -> Iterator[tuple[int, OkePool]]:
     cluster = oke_cluster(case)
@@ -222,3 +225,17 @@ def somebody_makes_the_policies(case: Case) -> Iterator[Problem]:
             "the nodes can join only if an administrator has let them",
             "make sure that a policy gives their dynamic group CLUSTER_JOIN, or write create: true",
         )
+
+
+@check("OKE041")
+def no_pool_is_called_as_a_member_of_another(case: Case) -> Iterator[Problem]:
+    """No pool's name is that of another pool whose members are numbered, and a number."""
+    numbered = {pool.name for _, pool in _pools(case) if pool.placement in _NUMBERED}
+    for place, pool in _pools(case):
+        other, _, number = pool.name.rpartition("-")
+        if other in numbered and number.isdecimal():
+            yield Problem(
+                _of_pool(place, "name"),
+                f"the members of pool {other} are called {other}-0, {other}-1 and so on",
+                "write another name, such as one that ends in a letter",
+            )

@@ -13,6 +13,9 @@ _KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExample someone@example"
 _NO_PLUGIN = {"software.gpuOperator": {"values": {"devicePlugin": {"enabled": False}}}}
 _NO_CHART = {"software.gpuOperator": {"install": False}}
 _A100 = {f"{_POOL}.shape": "BM.GPU.A100-v2.8"}
+_NETWORK = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2, "availabilityDomain": "AD-1"}
+_EACH = {**_NETWORK, "placement": "compute-cluster-instances"}
+_RACK_POOL = {"shape": "BM.GPU.GB300.4", "placement": "gpu-memory-cluster"}
 
 CASES = (
     good(
@@ -117,4 +120,16 @@ CASES = (
     bad("OKE039", "oke-h100-26-4", _NO_PLUGIN, "software.gpuOperator.values.devicePlugin.enabled"),
     bad("OKE039", "oke-h100-26-4", _NO_CHART, "cluster.gpuPlugin"),
     irrelevant("OKE039", "oke-h100-26-4", {"cluster.gpuPlugin": "managed", **_NO_CHART}),
+    good("OKE041", "oke-h100-26-4", {"cluster.pools": [_EACH, {**_EACH, "name": "gpu-b1"}]}),
+    good("OKE041", "oke-h100-26-4", {"cluster.pools": [_EACH, {**_EACH, "name": "more-1"}]}),
+    bad("OKE041", "oke-h100-26-4", {"cluster.pools": [_EACH, {**_EACH, "name": "gpu-1"}]}, "cluster.pools[1].name"),
+    bad("OKE041", "oke-h100-26-4", {"cluster.pools": [{**_NETWORK, "name": "gpu-64"}, _EACH]}, "cluster.pools[0].name"),
+    bad(
+        "OKE041",
+        "oke-h100-26-4",
+        {"cluster.pools": [{**_EACH, **_RACK_POOL}, {**_EACH, **_RACK_POOL, "name": "gpu-0"}]},
+        "cluster.pools[1].name",
+    ),
+    irrelevant("OKE041", "oke-h100-26-4", {"cluster.pools": [_NETWORK, {**_NETWORK, "name": "gpu-1"}]}),
+    irrelevant("OKE041", "doks-h200"),
 )
