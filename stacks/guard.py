@@ -9,6 +9,7 @@ from typing import Any
 
 import pulumi
 
+from components.cluster.referenced import cluster_id_of
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
 from fabric import clock
 from fabric.guard import Judgement, dangers, explanation, judged
@@ -16,9 +17,9 @@ from fabric.guard.applied import footprint_of_outputs
 from fabric.guard.compared import footprint_diff
 from fabric.guard.footprint import Footprint, footprint
 from fabric.guard.groups import groups
+from fabric.guard.judging import nameable
 from fabric.plan import Plan
 from fabric.resources import resources
-from fabric.resources.order import CLUSTER
 from stacks.configuration import stack_file_name
 
 # What the guard reads of the outputs; of the others, which hold a kubeconfig, it keeps nothing.
@@ -40,7 +41,7 @@ def guarded(plan: Plan, root: Path, today: date | None = None) -> Plan:
     if last is None:
         return plan
     judgement = judged(
-        dangers(footprint_diff(plan.stack, last, footprint(plan))),
+        dangers(footprint_diff(plan.stack, last, footprint(plan, _cluster_id(plan)))),
         plan.acknowledgements,
         clock.today() if today is None else today,
         _known(plan, last),
@@ -82,11 +83,14 @@ def _applied(outputs: Mapping[str, Any]) -> Footprint | None:
     return found
 
 
+def _cluster_id(plan: Plan) -> str | None:
+    """The id of the cluster that another stack has made for this one, as far as that says so."""
+    return cluster_id_of(plan.split) if plan.split is not None and plan.part == "platform" else None
+
+
 def _known(plan: Plan, last: Footprint) -> set[str]:
-    """What an acknowledgement can name: every resource, and every component of what lies on the cluster."""
-    planned = {(entry.component, entry.name) for entry in (resources(plan) if plan.acknowledgements else ())}
-    planned |= {(entry.component, entry.name) for entry in last.applied.resources}
-    return {name for _, name in planned} | {component for component, _ in planned if component != CLUSTER}
+    """What an acknowledgement can name, of the plan and of what was applied last."""
+    return nameable((*(resources(plan) if plan.acknowledgements else ()), *last.applied.resources))
 
 
 def _tell(judgement: Judgement) -> None:

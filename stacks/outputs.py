@@ -55,12 +55,14 @@ def stack_outputs(
     )
 
 
-def platform_outputs(plan: Plan, verification: pulumi.Output[dict[str, Any]] | None = None) -> StackOutputs:
-    """The outputs of what lies on another stack's cluster."""
+def platform_outputs(
+    plan: Plan, verification: pulumi.Output[dict[str, Any]] | None = None, cluster_id: str | None = None
+) -> StackOutputs:
+    """The outputs of what lies on another stack's cluster, whose id that is."""
     return StackOutputs(
         fabric=plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
         address_plan=plan.addresses.model_dump(mode="json", by_alias=True, exclude_none=True),
-        applied=applied_document(footprint(plan)),
+        applied=applied_document(footprint(plan, cluster_id)),
         verification=verification,
     )
 

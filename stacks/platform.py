@@ -36,8 +36,8 @@ def platform(plan: Plan) -> StackOutputs:
         pulumi.RunError: that stack has not made the cluster that this plan is for; before anything is registered.
     """
     assert plan.split is not None, "a plan of a platform says whose cluster it lies on"
-    handle = ReferencedCluster("cluster", plan.split).handle
-    return platform_outputs(plan, on_cluster(plan, handle))
+    referenced = ReferencedCluster("cluster", plan.split)
+    return platform_outputs(plan, on_cluster(plan, referenced.handle), referenced.cluster_id)
 
 
 def on_cluster(plan: Plan, cluster: ClusterHandle) -> pulumi.Output[dict[str, Any]] | None:

@@ -23,14 +23,17 @@ class ReferencedCluster(pulumi.ComponentResource):
     Must exist before: the cluster stack, brought up as its file is now, and whatever decrypts its kubeconfig. Waits for
     nothing: its outputs are known before the first resource is registered, in a preview as well. Destroying it leaves
     the cluster alone; what lies there is deleted object by object: nothing can go with a resource of another stack's.
+    `cluster_id` is the id that the cluster has, at a time when the handle's is still an output.
     """
 
     handle: ClusterHandle
+    cluster_id: str
 
     def __init__(self, name: str, planned: PlannedSplit, opts: pulumi.ResourceOptions | None = None) -> None:
         # Where the two stacks disagree nothing is registered.
         stack = full_name(planned.cluster_stack, planned.organization)
         made = agreed(planned, _outputs(planned, stack))
+        self.cluster_id = made.cluster_id
         super().__init__("gpu-fabric:cluster:ReferencedCluster", name, None, opts)
         reference = pulumi.StackReference(f"{name}-stack", stack, pulumi.ResourceOptions(parent=self))
         kubeconfig: pulumi.Output[str] = pulumi.Output.secret(reference.require_output(KUBECONFIG))
@@ -65,6 +68,16 @@ def agreed(planned: PlannedSplit, outputs: Mapping[str, Any]) -> ClusterContract
             "passphrase or the right to use its key (docs/split-stacks.md)"
         )
     return made
+
+
+def cluster_id_of(planned: PlannedSplit) -> str | None:
+    """The id of another stack's cluster; None where its outputs do not say: to build on it says why."""
+    try:
+        made = last_outputs(full_name(planned.cluster_stack, planned.organization)).get(CLUSTER)
+    except StackOutputsError:
+        return None
+    found = made.get("clusterId") if isinstance(made, Mapping) else None
+    return found if isinstance(found, str) else None
 
 
 def _outputs(planned: PlannedSplit, stack: str) -> Mapping[str, Any]:

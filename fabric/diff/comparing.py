@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from fabric.diff.cost import cost_diff
+from fabric.diff.jobs import jobs_diff
 from fabric.diff.losses import planned_pools, whole_loss, with_networks
-from fabric.diff.model import FindingDiff, Move, PlaceDiff, PlanDiff, PoolDiff, RailDiff
-from fabric.diff.resources import CLUSTERS, resource_diffs
+from fabric.diff.model import FindingDiff, Move, PlanDiff, PoolDiff, RailDiff
+from fabric.diff.place import place_diff
+from fabric.diff.resources import resource_diffs
 from fabric.diff.versions import version_diffs
 from fabric.progress import UNHEARD, Progress
 from fabric.render import RenderedPlan, RenderedRail
-from fabric.resources import Loss
-from fabric.resources.objects import KUBERNETES
-from fabric.resources.order import CLUSTER
 
 # Decisions that are told apart, or that say again what resources are.
 _TOLD = ("cluster.pools", "cost")
@@ -34,7 +33,9 @@ def plan_diff(base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEA
     """
     if base.stack != head.stack:
         raise DifferentStacks(f"plans of two stacks, {base.stack!r} and {head.stack!r}: compare plans of one")
-    found = with_networks(resource_diffs(base, head, progress), base)
+    place = place_diff(base, head)
+    left = None if place is None else place.provider_of_another
+    found = with_networks(resource_diffs(base, head, progress, left), base)
     progress.step("comparing addresses")
     there = sum(resource.verdict != "deleted" for resource in found)
     return PlanDiff(
@@ -49,7 +50,8 @@ def plan_diff(base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEA
         cost=cost_diff(base, head),
         findings=tuple(_findings(base, head)),
         elsewhere=tuple(_elsewhere(base, head)),
-        place=_place(base, head),
+        place=place,
+        jobs=jobs_diff(base, head),
         acknowledged=head.acknowledgements,
         acknowledged_before=base.acknowledgements,
     )
@@ -103,33 +105,6 @@ def _keepers(plan: RenderedPlan, rail: RenderedRail) -> Iterator[str]:
         elif resource.component == "networks" and name in networks:
             others.append(resource.name)
     yield from pools or others
-
-
-def _place(base: RenderedPlan, head: RenderedPlan) -> PlaceDiff | None:
-    """Where the cluster is looked for, where that differs and only providers know.
-
-    Oracle's region is one; DigitalOcean's is a property of each resource. The other is the id of a cluster that exists:
-    by another one, everything on it is somebody else's.
-    """
-    before, after = ((plan.decisions.get("cluster") or {}) for plan in (base, head))
-    old, new = ((cluster.get("oke") or {}).get("region") for cluster in (before, after))
-    cluster = next((resource for resource in base.resources if resource.type in CLUSTERS), None)
-    if old and new and old != new and cluster is not None:
-        kind, name, lost = cluster.type, cluster.identity, cluster.loss
-        return PlaceDiff(
-            key="cluster.region", resource=cluster.name, type=kind, identity=name, old=old, new=new, lost=lost
-        )
-    if not before.get("provider") == after.get("provider") == "existing" or before.get("id") == after.get("id"):
-        return None
-    return PlaceDiff(
-        key="cluster.id",
-        resource=f"{CLUSTER}-{KUBERNETES}",
-        type="",
-        identity="the cluster, which exists",
-        old=before.get("id"),
-        new=after.get("id"),
-        lost=Loss(addresses=sum(pool["needed"] for pool in base.proof.get("pools", ()))),
-    )
 
 
 def _shares(rail: RenderedRail | None) -> dict[str, str]:

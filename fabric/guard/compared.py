@@ -50,13 +50,14 @@ def _rendered(stack: str, found: Footprint, resources: tuple[RenderedResource, .
         "oke": {"region": applied.region},
         "pools": [pool.model_dump(mode="json", by_alias=True) for pool in applied.pools],
     }
+    split = None if applied.split is None else applied.split.model_dump(mode="json", by_alias=True)
     return RenderedPlan(
         stack=stack,
         release_line="",
         resources=tuple(_with_addresses(entry, found, other) for entry in resources),
         waits=(),
         findings=(),
-        decisions={"cluster": cluster},
+        decisions={"cluster": cluster, "split": split},
         proof={"pools": [pool.model_dump(mode="json", by_alias=True) for pool in found.addresses.pools]},
         rails=tuple(_rails(found.addresses, other)),
         nccl_files={},

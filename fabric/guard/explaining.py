@@ -19,7 +19,8 @@ _EXAMPLE_DAYS = 7
 def explanation(judgement: Judgement, file: str) -> str:
     """Every danger that is not acknowledged: what goes and why, what is lost, what to do instead, and what to write.
 
-    `file` is the stack file. Empty where all are acknowledged.
+    `file` is the stack file. An entry that nothing needs may be the one that is meant: it is told, too. Empty where all
+    are acknowledged.
     """
     refused = groups(judgement.refused)
     return "\n".join(_lines(refused, judgement, file)) if refused else ""
@@ -72,6 +73,7 @@ def _lines(refused: list[Group], judgement: Judgement, file: str) -> Iterator[st
             yield "      protected: the engine refuses it, too, as long as `cluster.protect` is true"
         yield f"      refused: {group.refusal}"
         yield f"      -> {group.alternative}"
+    yield from (f"  not needed: {leftover.remark}" for leftover in judgement.leftovers)
     day = days_after(judgement.day, _EXAMPLE_DAYS)
     yield f"To lose it all the same, write into {file} under `config:`, in the place of an entry of the same name:"
     yield from (f"  {line}" for line in entries(refused, str(day)))

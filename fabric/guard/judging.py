@@ -7,8 +7,10 @@ from datetime import date
 
 from fabric.diff import PlanDiff
 from fabric.guard.dangers import dangers
-from fabric.guard.model import Answer, Danger, Judgement, Leftover
-from fabric.render import RenderedPlan
+from fabric.guard.model import GROUPS, Answer, Danger, Judgement, Leftover
+from fabric.render import RenderedPlan, RenderedResource
+from fabric.resources import Resource
+from fabric.resources.objects import KUBERNETES
 from fabric.resources.order import CLUSTER
 from fabric.spec.guard import MOST_DAYS, Acknowledgement, days_after
 from fabric.spec.suggestion import nearest
@@ -37,8 +39,14 @@ def judged(
 def judgement_on(diff: PlanDiff, base: RenderedPlan, head: RenderedPlan, today: date) -> Judgement:
     """The guard's judgement on the difference between two plans, by the acknowledgements of the later one."""
     planned = (*base.resources, *head.resources)
-    groups = {entry.component for entry in planned if entry.component != CLUSTER}
-    return judged(dangers(diff), head.acknowledgements, today, groups | {entry.name for entry in planned})
+    return judged(dangers(diff), head.acknowledgements, today, nameable(planned))
+
+
+def nameable(planned: Iterable[Resource | RenderedResource]) -> set[str]:
+    """What an acknowledgement can name: every resource, the components whose objects go together, and the provider."""
+    named = {(entry.component, entry.name) for entry in planned}
+    groups = {component for component, _ in named if component in GROUPS}
+    return {name for _, name in named} | groups | {f"{CLUSTER}-{KUBERNETES}"}
 
 
 def _answer(danger: Danger, written: tuple[Acknowledgement, ...], today: date) -> Answer:

@@ -11,12 +11,12 @@ from typing import Any
 import grpc
 import pulumi
 import pytest
-from programs import ANSWERS, ROOT, STACKS, Config, run_program, stack_config
+from programs import ANSWERS, ROOT, STACKS, Config, cluster_stacks_outputs, run_program, stack_config
 from recording import Recording, UnknownStack, World
 
 pytestmark = pytest.mark.components
 
-STACK = "doks-h200"
+STACK, PLATFORM = "doks-h200", "doks-split-platform"
 TODAY = date(2026, 11, 22)
 
 
@@ -198,6 +198,70 @@ def test_a_state_that_stays_broken_ends_the_run(last: dict[str, Any], pauses: li
         run_program(STACK, stack_with(4), world=world, today=TODAY, recording=recording)
     assert (world.asked, recording.resources) == (5, [])
     assert 1 < sum(pauses) < 10
+
+
+@pytest.fixture(scope="module")
+def platform() -> dict[str, Any]:
+    """The outputs of the last run of a platform, on the cluster that its cluster stack has made."""
+    return run_program(PLATFORM, stack_config(STACKS[PLATFORM], ROOT)).outputs
+
+
+def platform_of(acknowledged: tuple[dict[str, Any], ...] = (), **split: str) -> Config:
+    """The platform with other words on whose cluster it lies."""
+    config = stack_config(STACKS[PLATFORM], ROOT)
+    named = {**config["gpu-fabric:split"], **split}
+    return {**config, "gpu-fabric:split": named, "gpu-fabric:guard": {"acknowledge": list(acknowledged)}}
+
+
+def on_cluster(last: dict[str, Any], cluster_id: str, config: Config, recording: Recording | None = None) -> Recording:
+    """A run of the platform after one that left these outputs, where the cluster stack's cluster has such an id."""
+    made = deepcopy(cluster_stacks_outputs(stack_config(STACKS[PLATFORM], ROOT)))
+    made["doks-split-cluster"]["cluster"]["clusterId"] = cluster_id
+    world = World(ANSWERS, last, made)
+    return run_program(PLATFORM, config, world=world, today=TODAY, environment={}, recording=recording)
+
+
+def test_the_record_of_a_platform_says_whose_cluster_it_lies_on(platform: dict[str, Any]) -> None:
+    split = {"part": "platform", "clusterStack": "doks-split-cluster"}
+    assert (platform["applied"]["split"], platform["applied"]["clusterId"]) == (split, "cluster-doks-id")
+
+
+def test_a_platform_is_refused_where_the_cluster_stack_has_made_another_cluster(platform: dict[str, Any]) -> None:
+    recording = Recording()
+    with pytest.raises(pulumi.RunError) as refusal:
+        on_cluster(platform, "another-id", platform_of(), recording)
+    assert recording.resources == []
+    assert "clusterId: cluster-doks-id → another-id: its stack has made another cluster" in str(refusal.value)
+    assert "    - resource: cluster-kubernetes" in str(refusal.value)
+
+
+def test_a_platform_on_another_cluster_passes_once_it_is_acknowledged_and_is_then_on_record_there(
+    platform: dict[str, Any],
+) -> None:
+    entry = agreed("2026-11-30", "cluster-kubernetes")
+    moved = on_cluster(platform, "another-id", platform_of((entry,)))
+    assert moved.outputs["applied"]["clusterId"] == "another-id"
+    assert on_cluster(moved.outputs, "another-id", platform_of()).resources
+
+
+def test_a_platform_of_another_organization_is_the_same_by_the_same_id_and_another_by_another(
+    platform: dict[str, Any],
+) -> None:
+    theirs = platform_of(organization="cluster-team")
+    assert on_cluster(platform, "cluster-doks-id", theirs).outputs["applied"]["split"]["organization"] == "cluster-team"
+    with pytest.raises(pulumi.RunError, match=r"split\.organization: not stated → cluster-team"):
+        on_cluster(platform, "another-id", theirs)
+
+
+def test_a_platform_from_before_clusters_were_on_record_passes_on_whatever_cluster(platform: dict[str, Any]) -> None:
+    older = deepcopy(platform)
+    del older["applied"]["split"], older["applied"]["clusterId"]
+    assert on_cluster(older, "another-id", platform_of()).resources
+
+
+def test_a_platform_whose_cluster_stack_is_gone_is_told_to_bring_that_up(platform: dict[str, Any]) -> None:
+    with pytest.raises(pulumi.RunError, match="bring that stack up first"):
+        run_program(PLATFORM, platform_of(), world=World(ANSWERS, platform, {"another": {}}), today=TODAY)
 
 
 def told(caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:

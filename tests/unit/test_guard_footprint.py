@@ -6,24 +6,29 @@ import json
 from typing import Any
 
 import pytest
-from applied_outputs import outputs_of
+from applied_outputs import on_the_wire, outputs_of
 from changes import Changes
-from committed_stacks import stack_names
+from committed_stacks import folder_of, stack_names
 from diff_edits import EDITS, Edit, plan_of, prepared
 
 from fabric.diff import PlanDiff, plan_diff
 from fabric.guard import Danger, dangers
 from fabric.guard.applied import applied_document, footprint_of_outputs
 from fabric.guard.compared import footprint_diff
-from fabric.guard.footprint import footprint
+from fabric.guard.footprint import Footprint, footprint
 from fabric.plan import Plan
+from fabric.spec import read_document
 
 POOL = "cluster.pools[0]"
 NAMES = [f"node{number}" for number in range(8)]
 NAMED: Changes = {f"{POOL}.nodes": 8, f"{POOL}.nodeNames": NAMES}
 NAMED_BACKWARDS: Changes = {f"{POOL}.nodeNames": NAMES[::-1]}
-# Beside the edits of the table, some whose dangers lie in the addresses of single nodes.
+CLUSTER = read_document("doks-split-cluster", folder_of("doks-split-cluster")).sections["cluster"]
+# Beside the edits of the table, some whose dangers lie in the addresses of single nodes, and some that go to another
+# cluster by another section.
 OTHERS = (
+    Edit("platform made whole", "doks-split-platform", {"split": None, "cluster": CLUSTER}),
+    Edit("existing cluster given up for one of a cloud", "dev", {"cluster": CLUSTER, "fabric": {}}),
     Edit("more pods on a NIC", "roce-macvlan", {"fabric.podsPerNic": 9}),
     Edit("fewer virtual functions", "sriov-operator", {"fabric.vfsPerNic": 4}),
     Edit("nodes in another order", "large-per-node", NAMED_BACKWARDS, NAMED),
@@ -105,6 +110,47 @@ def test_a_property_that_an_older_version_did_not_record_is_no_danger() -> None:
     assert dangers(held_against(outputs, plan)) == ()
     moved = dangers(held_against(outputs, prepared("doks-h200", {"cluster.region": "atl1"})))
     assert "cluster-vpc" in {danger.resource for danger in moved}
+
+
+PLATFORM = "doks-split-platform"
+ELSEWHERE: Changes = {"split.organization": "cluster-team"}
+
+
+def on_cluster(changes: Changes, cluster_id: str | None) -> Footprint:
+    return footprint(prepared(PLATFORM, changes), cluster_id)
+
+
+def moved(old: Footprint, new: Footprint) -> list[tuple[str, str]]:
+    """What goes because the cluster is another one, and why."""
+    last = footprint_of_outputs(on_the_wire({"applied": applied_document(old)}))
+    assert last is not None
+    return [(danger.resource, danger.why) for danger in dangers(footprint_diff(PLATFORM, last, new))]
+
+
+def test_a_cluster_that_its_stack_has_made_anew_takes_the_platform_along() -> None:
+    ((resource, why),) = moved(on_cluster({}, "first"), on_cluster({}, "second"))
+    assert resource == "cluster-kubernetes"
+    assert why.startswith("clusterId: first → second: its stack has made another cluster since")
+
+
+def test_a_cluster_by_the_same_id_is_the_same_whatever_leads_to_it() -> None:
+    assert moved(on_cluster({}, "first"), on_cluster(ELSEWHERE, "first")) == []
+
+
+def test_a_cluster_by_another_id_is_told_by_what_leads_to_it() -> None:
+    ((_, why),) = moved(on_cluster({}, "first"), on_cluster(ELSEWHERE, "second"))
+    assert why.startswith("split.organization: not stated → cluster-team")
+
+
+def test_an_id_that_is_not_known_is_no_other_cluster() -> None:
+    assert moved(on_cluster({}, "first"), on_cluster({}, None)) == []
+    assert moved(on_cluster({}, None), on_cluster({}, "second")) == []
+
+
+def test_a_record_from_before_clusters_were_in_it_is_not_held_against_another_cluster() -> None:
+    older = on_cluster({}, None)
+    older = older._replace(applied=older.applied.model_copy(update={"split": None}))
+    assert moved(older, on_cluster(ELSEWHERE, "second")) == []
 
 
 def test_outputs_without_a_record_or_with_one_of_another_version_hold_no_footprint() -> None:
