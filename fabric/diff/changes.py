@@ -22,9 +22,9 @@ class Found(NamedTuple):
     old: Any
     new: Any
 
-    def change(self, *, forces: bool = False) -> Change:
+    def change(self, *, forces: bool = False, renews: bool = False) -> Change:
         """As it is told."""
-        return Change(path=self.path, kind=self.kind, old=self.old, new=self.new, forces=forces)
+        return Change(path=self.path, kind=self.kind, old=self.old, new=self.new, forces=forces, renews=renews)
 
 
 def differences(old: Any, new: Any, keys: tuple[str, ...] = (), path: str = "") -> Iterator[Found]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from fabric.diff.level import Level, first
 from fabric.diff.markup import counted, is_long_text, line_changes, listed, plain, shortened, span, table, value_span
 from fabric.diff.model import Change, GroupChange, ResourceDiff
-from fabric.resources import Loss
+from fabric.resources import Loss, together
 from fabric.resources.charts import RELEASE
 from fabric.resources.dynamic import KEPT_OBJECTS
 
@@ -113,7 +113,8 @@ def loss_text(loss: Loss) -> str:
     """Nodes, GPUs and addresses that are gone."""
     words = []
     if loss.nodes or loss.gpus:
-        words.append(f"{counted(loss.nodes, 'node')} with {counted(loss.gpus, 'GPU')}")
+        most = "up to " if loss.up_to else ""
+        words.append(f"{most}{counted(loss.nodes, 'node')} with {counted(loss.gpus, 'GPU')}")
     if loss.addresses:
         words.append(f"{counted(loss.addresses, 'address')} of the fabric")
     return ", ".join(words)
@@ -178,12 +179,7 @@ def _group(group: GroupChange, level: Level) -> str:
 
 
 def _sum(entries: Iterable[ResourceDiff]) -> Loss:
-    found = [entry.lost for entry in entries]
-    return Loss(
-        nodes=sum(loss.nodes for loss in found),
-        gpus=sum(loss.gpus for loss in found),
-        addresses=sum(loss.addresses for loss in found),
-    )
+    return together(entry.lost for entry in entries)
 
 
 def _kind(entry: ResourceDiff) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from fabric.diff.model import ResourceDiff
 from fabric.diff.resources import OUTPUT
 from fabric.render import RenderedPlan
-from fabric.resources import Loss
+from fabric.resources import Loss, together
 
 
 def with_networks(found: Iterable[ResourceDiff], base: RenderedPlan) -> tuple[ResourceDiff, ...]:
@@ -25,7 +25,7 @@ def with_networks(found: Iterable[ResourceDiff], base: RenderedPlan) -> tuple[Re
     objects = {(entry.type, entry.name): entry.properties for entry in base.resources}
 
     def needed(resource: ResourceDiff) -> tuple[str, ...]:
-        if resource.verdict not in ("replaced", "deleted"):
+        if resource.verdict not in ("replaced", "deleted") and not resource.renewed:
             return ()
         if resource.lost.nodes:
             return tuple(sorted(named))
@@ -60,10 +60,10 @@ def whole_loss(found: Iterable[ResourceDiff], base: RenderedPlan) -> Loss:
         if entry.name in holders and holders & set(OUTPUT.findall(str(entry.properties)))
     }
     outer = [resource.lost for resource in lost if resource.name not in within]
-    pools = planned_pools(base)
-    needed = sum(pool["needed"] for pool in base.proof.get("pools", ()))
-    return Loss(
-        nodes=min(sum(loss.nodes for loss in outer), sum(pool["nodes"] for pool in pools)),
-        gpus=min(sum(loss.gpus for loss in outer), sum(pool["gpus"] for pool in pools)),
-        addresses=min(sum(loss.addresses for loss in outer), needed),
+    # Where nodes may be lost, there is a cluster that would take all of them along.
+    whole = Loss(
+        nodes=max((entry.loss.nodes for entry in base.resources), default=0),
+        gpus=max((entry.loss.gpus for entry in base.resources), default=0),
+        addresses=sum(pool["needed"] for pool in base.proof.get("pools", ())),
     )
+    return together(outer).within(whole)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from fabric.diff.level import LEVELS, Level, first
 from fabric.diff.listing import changed_lines, created_lines, differs_further, loss_text, taken_rows
 from fabric.diff.markup import counted, folded, listed, plain, shortened, span, table
-from fabric.diff.model import CostDiff, PlanDiff, PoolDiff, RailDiff, Verdict
+from fabric.diff.model import CostDiff, JobsDiff, PlanDiff, PoolDiff, RailDiff, Verdict
 from fabric.report_cost import range_text
 from fabric.resources import Loss
 
@@ -17,6 +17,8 @@ LIMIT = 65_536
 Section = Callable[[Level], Iterator[str]]
 """Lines of Markdown, as many as a level tells."""
 
+# As many names of what jobs ask for are told, which mostly differ by a number.
+_NAMES = 4
 _VERDICTS: tuple[Verdict, ...] = ("created", "changed", "replaced", "deleted")
 _KEPT = (
     "A pod has its addresses from when it starts: those that run keep the old ones until they end, "
@@ -37,12 +39,17 @@ def markdown(diff: PlanDiff, limit: int = LIMIT, guard: Section | None = None) -
     return text
 
 
-def markdown_at(diff: PlanDiff, level: Level, limit: int = LIMIT, guard: Section | None = None) -> str:
-    """The difference with just so much told; `limit` is named as the reason of what is only counted."""
-    return "\n".join(_lines(diff, level, limit, guard)) + "\n"
+def markdown_at(
+    diff: PlanDiff, level: Level, limit: int = LIMIT, guard: Section | None = None, compared: bool = True
+) -> str:
+    """The difference with just so much told; `limit` is named as the reason of what is only counted.
+
+    `compared` is false where nothing is known of what was before, so that nobody can say that nothing is taken away.
+    """
+    return "\n".join(_lines(diff, level, limit, guard, compared)) + "\n"
 
 
-def _lines(diff: PlanDiff, level: Level, limit: int, guard: Section | None) -> Iterator[str]:
+def _lines(diff: PlanDiff, level: Level, limit: int, guard: Section | None, compared: bool) -> Iterator[str]:
     by_verdict = {verdict: diff.of(verdict) for verdict in _VERDICTS}
     counts = ", ".join(f"{len(by_verdict[verdict])} {verdict}" for verdict in _VERDICTS)
     yield f"### Fabric plan of {span(diff.stack)}: {counts if diff.resources else 'no resource differs'}"
@@ -53,7 +60,7 @@ def _lines(diff: PlanDiff, level: Level, limit: int, guard: Section | None) -> I
             "`python -m fabric diff --json` has all."
         )
         yield ""
-    yield from (f"- {line}" for line in _summary(diff, level))
+    yield from (f"- {line}" for line in _summary(diff, level, compared))
     if guard is not None:
         yield from guard(level)
     for title, found in (("Replaced", by_verdict["replaced"]), ("Deleted", by_verdict["deleted"])):
@@ -88,20 +95,26 @@ def _lines(diff: PlanDiff, level: Level, limit: int, guard: Section | None) -> I
         )
 
 
-def _summary(diff: PlanDiff, level: Level) -> Iterator[str]:
-    if not diff.loses:
+def _summary(diff: PlanDiff, level: Level, compared: bool) -> Iterator[str]:
+    if compared and not diff.loses and not (diff.jobs and diff.jobs.gone):
         yield "Nothing is taken away."
     if diff.lost != Loss():
         yield f"**Lost: {loss_text(diff.lost)}.**"
     if diff.networks:
         yield f"**Networks of running jobs among what goes:** {listed(diff.networks, level.names)}"
+    if diff.jobs is not None:
+        yield _jobs(diff.jobs, level)
+    if renewed := [entry.identity for entry in diff.resources if entry.renewed]:
+        yield f"**Nodes are renewed**, although this changes in place: {listed(renewed, level.names)}"
     if protected := [entry.identity for entry in diff.resources if entry.protected]:
         yield f"**`up` refuses this**, since these are protected: {listed(protected, level.names)}"
     if (place := diff.place) is not None:
-        yield (
-            f"**The cluster is looked for elsewhere**, by {span(place.key)}: {_side(place.old)} → {_side(place.new)}. "
-            "No resource says so; what exists is not found there."
+        what, then = (
+            ("The cluster is looked for elsewhere", "No resource says so; what exists is not found there.")
+            if place.provider_of_another is None
+            else ("Another cluster", "What lies on the one is deleted there, and made anew on the other.")
         )
+        yield f"**{what}**, by {span(place.key)}: {_side(place.old)} → {_side(place.new)}. {then}"
     yield from _acknowledged(diff, level)
     pools, left = first(diff.pools, level.groups)
     yield from map(_pool, pools)
@@ -111,6 +124,22 @@ def _summary(diff: PlanDiff, level: Level) -> Iterator[str]:
     if diff.cost is not None:
         yield _cost(diff.cost)
     yield f"{counted(diff.unchanged, 'resource')} as before"
+
+
+def _jobs(jobs: JobsDiff, level: Level) -> str:
+    """What becomes of jobs whose manifests were written by the contract before; `--json` has all names."""
+    most = _NAMES if level.names is None else min(level.names, _NAMES)
+    sentences = []
+    if jobs.gone:
+        what = f"they ask for {listed(jobs.gone, most)}, which the contract no longer has"
+        sentences.append(f"**Jobs attached before stay Pending when they start anew**: {what}.")
+    if jobs.new:
+        words = "New in it:" if jobs.gone else "**Jobs attached before start without what is new in the contract**:"
+        sentences.append(f"{words} {listed(jobs.new, most)}.")
+    if jobs.changed:
+        words = "It has otherwise:" if sentences else "**Jobs attached before have otherwise than the contract**:"
+        sentences.append(f"{words} {listed(jobs.changed, most)}.")
+    return " ".join((*sentences, "Attach them anew: `python -m fabric attach`."))
 
 
 def _acknowledged(diff: PlanDiff, level: Level) -> Iterator[str]:

@@ -20,7 +20,7 @@ _MOST_LINES = 2000
 def span(value: str) -> str:
     """Text as a code span, which may stand in a cell of a table; a long one ends with its length."""
     shown = shortened(_seen(" ".join(value.split())), _LONGEST)
-    fence = _fence(shown, 1)
+    fence = backticks(shown, 1)
     space = " " if not shown or shown[0] in "` " or shown[-1] in "` " else ""
     return f"{fence}{space}{shown}{space}{fence}".replace("|", "\\|")
 
@@ -32,7 +32,15 @@ def value_span(value: Any) -> str:
 
 def plain(value: str) -> str:
     """Text as a sentence among others."""
-    return _seen(text(value)).replace("@", "&#64;")
+    return unlinked(_seen(text(value)))
+
+
+def unlinked(value: str) -> str:
+    """Text that mentions nobody: GitHub takes a name behind `@` for a mention, whether it is written so or escaped.
+
+    A word joiner between them is not seen, and keeps them together. For escaped text, of which `&` is no entity.
+    """
+    return value.replace("@", "@\u2060")
 
 
 def is_long_text(old: Any, new: Any) -> bool:
@@ -47,10 +55,16 @@ def line_changes(old: Any, new: Any, most: int | None) -> Iterator[str]:
         return
     lines = [_seen(line) for line in difflib.unified_diff(before, after, n=1, lineterm="")][2:]
     shown = lines if most is None else lines[:most]
-    fence = _fence("\n".join(shown), 3)
+    fence = backticks("\n".join(shown), 3)
     yield from (f"{fence}diff", *(shortened(line, _LONGEST) for line in shown), fence)
     if len(shown) < len(lines):
         yield f"and {counted(len(lines) - len(shown), 'line')} more"
+
+
+def backticks(value: str, least: int) -> str:
+    """A code span's or block's mark: more backticks than stand together anywhere within, and at least so many."""
+    runs = [len(run) for run in re.findall(r"`+", value)]
+    return "`" * max([least, *(run + 1 for run in runs)])
 
 
 def shortened(value: str, most: int) -> str:
@@ -85,12 +99,6 @@ def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str
     yield f"|{'---|' * len(head)}"
     for row in rows:
         yield f"| {' | '.join(row)} |"
-
-
-def _fence(value: str, least: int) -> str:
-    """More of the mark than stand together anywhere within."""
-    runs = [len(run) for run in re.findall(r"`+", value)]
-    return "`" * max([least, *(run + 1 for run in runs)])
 
 
 def _seen(value: str) -> str:

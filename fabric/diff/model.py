@@ -10,12 +10,21 @@ from fabric.resources import Loss
 from fabric.spec.guard import Acknowledgement
 
 Verdict = Literal["created", "changed", "replaced", "deleted"]
+PlaceKey = Literal[
+    "cluster.region",
+    "cluster.provider",
+    "cluster.id",
+    "split.part",
+    "split.clusterStack",
+    "split.organization",
+    "clusterId",
+]
 
 
 class Change(FrozenModel):
     """A property that differs; `old` is None where it is new, `new` where it is gone, and `kind` tells them apart.
 
-    `forces` says that it cannot change in place, so that the resource is made anew.
+    `forces` says that it cannot change in place, so that the resource is made anew; `renews` that the machines are.
     """
 
     path: str
@@ -23,6 +32,7 @@ class Change(FrozenModel):
     old: Any = None
     new: Any = None
     forces: bool = False
+    renews: bool = False
 
 
 class GroupChange(FrozenModel):
@@ -40,7 +50,8 @@ class ResourceDiff(FrozenModel):
     `reasons` say why it is made anew, beside the changes that force it. `follows` names the resource that takes it
     along, for what lies on a cluster; `held_by` names those that go and to which what goes refers. `lost` is what is
     gone with it for good or until it is made anew, and `networks` those of running jobs that need it. `first_deleted`:
-    there is none between the old and the new. `retained`: the engine forgets it and leaves it where it is. `protected`:
+    there is none between the old and the new. `renewed`: it changes in place, and its machines are drained and made or
+    started anew. `retained`: the engine forgets it and leaves it where it is. `protected`:
     the engine refuses to take it away. `handling` are the fields by which the engine treats it otherwise.
     """
 
@@ -58,6 +69,7 @@ class ResourceDiff(FrozenModel):
     lost: Loss = Loss()
     networks: tuple[str, ...] = ()
     first_deleted: bool = False
+    renewed: bool = False
     protected: bool = False
     retained: bool = False
 
@@ -119,17 +131,34 @@ class CostDiff(FrozenModel):
 class PlaceDiff(FrozenModel):
     """A cluster that is looked for elsewhere: no resource says so, but what asks the cloud or the cluster.
 
-    `key` is the one of the stack file; None stands for no value. `resource` is the cluster, or where it is nobody's
-    the provider of what lies on it. `lost` is what it takes along.
+    `key` is the one of the stack file, or the output of the cluster's own stack; None stands for no value. `resource`
+    is the cluster, or where the stack does not make it the provider of what lies on it. `lost` is what it takes along.
     """
 
-    key: Literal["cluster.region", "cluster.id"]
+    key: PlaceKey
     resource: str
     type: str
     identity: str
     old: str | None
     new: str | None
     lost: Loss
+
+    @property
+    def provider_of_another(self) -> str | None:
+        """The provider by which everything is deleted on one cluster and made on another; None by another region."""
+        return None if self.key == "cluster.region" else self.resource
+
+
+class JobsDiff(FrozenModel):
+    """What manifests of the contract before have otherwise than by the one after: resources, networks and ConfigMaps.
+
+    A pod that asks for what is `gone` does not start; of a device that is only fewer, the amount before is told. One
+    that was written before has nothing of what is `new`, and another amount, interface or path of what is `changed`.
+    """
+
+    gone: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 class FindingDiff(FrozenModel):
@@ -162,6 +191,7 @@ class PlanDiff(FrozenModel):
     findings: tuple[FindingDiff, ...]
     elsewhere: tuple[str, ...]
     place: PlaceDiff | None = None
+    jobs: JobsDiff | None = None
     acknowledged: tuple[Acknowledgement, ...] = ()
     acknowledged_before: tuple[Acknowledgement, ...] = ()
 

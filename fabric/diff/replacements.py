@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,6 +21,8 @@ class Row(FrozenModel):
     replaced: tuple[str, ...]
     lowered: tuple[str, ...] = ()
     kept: tuple[str, ...] | Literal["all"] = ()
+    renewed: tuple[str, ...] = ()
+    renewing: str = ""
 
 
 class Rules(NamedTuple):
@@ -29,12 +31,20 @@ class Rules(NamedTuple):
     replaced: tuple[Keys, ...]
     lowered: tuple[Keys, ...]
     kept: tuple[Keys, ...]
+    renewed: tuple[Keys, ...]
+    renewing: tuple[Keys, ...]
 
     def forces(self, found: Found) -> bool:
         """Whether a change cannot be made in place."""
         if found.kind == "removed" and _touched(self.kept, found):
             return False
         return _touched(self.replaced, found) or (_touched(self.lowered, found) and _is_lower(found.new, found.old))
+
+    def renews(self, found: Found, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+        """Whether a change that is made in place renews the machines, by a resource's properties before and after."""
+        # What the program drops stays on.
+        on = (_value(new, keys) if _has(new, keys) else _value(old, keys) for keys in self.renewing)
+        return _touched(self.renewed, found) and (any(on) or not self.renewing)
 
 
 @cache
@@ -43,7 +53,11 @@ def rules_of(resource_type: str) -> Rules:
     rows = [row for name, row in _table().items() if _means(name, resource_type)]
     kept = ((),) if any(row.kept == "all" for row in rows) else _keys(path for row in rows for path in row.kept)
     return Rules(
-        _keys(path for row in rows for path in row.replaced), _keys(path for row in rows for path in row.lowered), kept
+        replaced=_keys(path for row in rows for path in row.replaced),
+        lowered=_keys(path for row in rows for path in row.lowered),
+        kept=kept,
+        renewed=_keys(path for row in rows for path in row.renewed),
+        renewing=_keys(row.renewing for row in rows if row.renewing),
     )
 
 
@@ -81,6 +95,12 @@ def _holds(found: Found, rule: Keys) -> bool:
     """Whether what came or went as a whole has such a property in it."""
     rest = rule[len(found.keys) :]
     return rule[: len(found.keys)] == found.keys and any(_has(value, rest) for value in (found.old, found.new))
+
+
+def _value(value: Any, keys: Keys) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
 
 
 def _has(value: Any, keys: Keys) -> bool:

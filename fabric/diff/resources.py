@@ -11,7 +11,7 @@ from fabric.diff.model import Change, GroupChange, ResourceDiff
 from fabric.diff.replacements import rules_of, touches
 from fabric.progress import UNHEARD, Progress
 from fabric.render import RenderedPlan, RenderedResource
-from fabric.resources import Handling, Loss
+from fabric.resources import OF_MACHINES, Handling, Loss
 from fabric.resources.dynamic import DYNAMIC, KEPT_OBJECTS
 from fabric.resources.objects import KUBERNETES
 from fabric.resources.order import CLUSTER
@@ -31,15 +31,22 @@ _BY_CONTENT = ("gpu-fabric/awaited", "pulumi.com/waitFor")
 _BY_PROTECTION = frozenset({"deleted_with"})
 
 
-def resource_diffs(base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEARD) -> Iterator[ResourceDiff]:
-    """Every resource that differs, in the order in which they are made, and then those that are deleted."""
+def resource_diffs(
+    base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEARD, left: str | None = None
+) -> Iterator[ResourceDiff]:
+    """Every resource that differs, in the order in which they are made, and then those that are deleted.
+
+    `left` is the provider of what lies on the cluster, where that is another cluster's afterwards.
+    """
     before, after = ({(entry.type, entry.name): entry for entry in plan.resources} for plan in (base, head))
     renamed = dict(_renamed(before, after))
     old_of = {key: before.get(renamed.get(key, key)) for key in after}
     both = progress.each("comparing", old_of.items(), "resources")
     compared = {key: _compared(old, after[key]) for key, old in both if old is not None}
     gone = before.keys() - after.keys() - set(renamed.values())
-    away = _carry_on(compared, old_of, after, {before[key].name for key in gone})
+    # A cluster that is no longer planned takes along what lies on it, wherever that is planned afterwards.
+    left = next((name for kind, name in before if kind in CLUSTERS and (kind, name) in gone), left)
+    away = _carry_on(compared, old_of, after, {before[key].name for key in gone}, left)
     for key, resource in after.items():
         if (old := old_of[key]) is None:
             yield _told("created", resource)
@@ -53,7 +60,7 @@ def resource_diffs(base: RenderedPlan, head: RenderedPlan, progress: Progress = 
                     "lost": old.loss,
                     "protected": old.handling.protect,
                     "retained": old.handling.retain_on_delete,
-                    "follows": _cluster_taking(old, before, gone),
+                    "follows": left if _lies_on_cluster(old) else None,
                     "held_by": _held_by(old, away),
                 }
             )
@@ -115,7 +122,11 @@ def _compared(old: RenderedResource, new: RenderedResource) -> ResourceDiff:
     found = [entry for entry in differences(before, after) if not (ignored and touches(ignored, entry))]
     also = new.handling.replace_on_changes
     changes = [
-        entry.change(forces=rules.forces(entry) or (bool(also) and touches(also, entry))) for entry in _telling(found)
+        entry.change(
+            forces=rules.forces(entry) or (bool(also) and touches(also, entry)),
+            renews=rules.renews(entry, before, after),
+        )
+        for entry in _telling(found)
     ]
     anew = any(change.forces for change in changes)
     return _told(
@@ -123,6 +134,7 @@ def _compared(old: RenderedResource, new: RenderedResource) -> ResourceDiff:
         new,
         identity=old.identity,
         changes=tuple(changes),
+        renewed=not anew and any(change.renews for change in changes),
         groups=groups,
         handling=tuple(_handling(old.handling, new.handling)),
         reasons=("new content is a new object, which jobs name by the new contract",) if old.name != new.name else (),
@@ -161,6 +173,7 @@ def _carry_on(
     old_of: Mapping[Key, RenderedResource | None],
     after: Mapping[Key, RenderedResource],
     gone: set[str],
+    left: str | None = None,
 ) -> set[str]:
     """Make anew, too, what refers to something that is made anew by a property that cannot change in place.
 
@@ -168,7 +181,7 @@ def _carry_on(
     """
     needed = {key: tuple(_references(after[key])) for key in compared}
     anew = gone | {entry.name for entry in compared.values() if entry.verdict == "replaced"}
-    cluster, known = None, -1
+    cluster, known = left, -1
     while known != len(anew):
         known = len(anew)
         cluster = cluster or next((name for kind, name in compared if kind in CLUSTERS and name in anew), None)
@@ -176,16 +189,22 @@ def _carry_on(
             if entry.verdict == "replaced":
                 continue
             if cluster is not None and _lies_on_cluster(after[key]):
-                compared[key] = entry.model_copy(update={"verdict": "replaced", "follows": cluster})
+                update: dict[str, Any] = {"follows": cluster}
             elif because := [one for one in needed[key] if one.old in anew and rules_of(key[0]).forces(one)]:
-                compared[key] = entry.model_copy(update={"verdict": "replaced", "reasons": _because(because)})
+                update = {"reasons": _because(because)}
             else:
                 continue
+            compared[key] = entry.model_copy(update={"verdict": "replaced", "renewed": False, **update})
             anew.add(after[key].name)
     for key, entry in compared.items():
         if entry.verdict == "changed" and (because := [one for one in needed[key] if one.old in anew]):
-            compared[key] = entry.model_copy(update={"reasons": _because(because)})
+            renewed = entry.renewed or any(_renews(one, old_of[key], after[key]) for one in because)
+            compared[key] = entry.model_copy(update={"reasons": _because(because), "renewed": renewed})
     return anew
+
+
+def _renews(reference: Found, old: RenderedResource | None, new: RenderedResource) -> bool:
+    return old is not None and rules_of(new.type).renews(reference, old.properties, new.properties)
 
 
 def _because(references: list[Found]) -> tuple[str, ...]:
@@ -194,13 +213,6 @@ def _because(references: list[Found]) -> tuple[str, ...]:
 
 def _lies_on_cluster(resource: RenderedResource) -> bool:
     return resource.provider == f"{CLUSTER}-{KUBERNETES}" or resource.type.startswith(DYNAMIC)
-
-
-def _cluster_taking(resource: RenderedResource, before: Mapping[Key, RenderedResource], gone: set[Key]) -> str | None:
-    """The cluster that goes and takes a resource along."""
-    if not _lies_on_cluster(resource):
-        return None
-    return next((name for kind, name in before if kind in CLUSTERS and (kind, name) in gone), None)
 
 
 def _references(resource: RenderedResource) -> Iterator[Found]:
@@ -227,14 +239,12 @@ def _held_by(resource: RenderedResource, away: set[str]) -> tuple[str, ...]:
 
 def _with_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResource, away: set[str]) -> ResourceDiff:
     anew = found.verdict == "replaced"
-    fewer = Loss(
-        nodes=max(old.loss.nodes - new.loss.nodes, 0),
-        gpus=max(old.loss.gpus - new.loss.gpus, 0),
-        addresses=max(old.loss.addresses - new.loss.addresses, 0),
-    )
+    # What holds pools loses none of their nodes in place: each of them says itself what it loses.
+    counts = new.type in OF_MACHINES or not old.loss.nodes
+    fewer = old.loss.beyond(new.loss) if counts else Loss()
     return found.model_copy(
         update={
-            "lost": old.loss if anew else fewer,
+            "lost": old.loss if anew or found.renewed else fewer,
             "held_by": _held_by(old, away) if anew else (),
             "first_deleted": anew and old.name == new.name and new.handling.delete_before_replace,
             "protected": anew and old.handling.protect,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from fabric.guard.model import Effect
 from fabric.model import FrozenModel
@@ -20,6 +20,7 @@ class Row(FrozenModel):
     moves: tuple[str, ...] = ()
     replaced: str = ""
     deleted: str = ""
+    renewed: str = ""
     smaller: str = ""
     moved: str = ""
     harmless: str = ""
@@ -30,8 +31,8 @@ class Row(FrozenModel):
             for property_of, sentence in self.when.items():
                 if _is_of(path, property_of):
                     return sentence
-        by_effect = {"replaced": self.replaced, "deleted": self.deleted, "smaller": self.smaller, "moved": self.moved}
-        return by_effect[effect] or self.replaced
+        by_effect = self.model_dump(include=set(get_args(Effect)))
+        return str(by_effect[effect] or self.replaced)
 
 
 def alternative(resource_type: str, component: str, effect: Effect, paths: Iterable[str]) -> str:
@@ -50,7 +51,7 @@ def is_harmless(resource_type: str) -> bool:
 
 
 def moves(resource_type: str, path: str) -> bool:
-    """Whether by a change of a property what is there goes on and no longer fits, or is interrupted."""
+    """Whether by a change of a property what is there goes on and no longer fits."""
     row = rows().get(resource_type)
     return row is not None and any(_is_of(path, one) for one in row.moves)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Protocol
 
-from fabric.diff.model import Change, PlanDiff, RailDiff, ResourceDiff
+from fabric.diff.model import PlanDiff, RailDiff, ResourceDiff
 from fabric.diff.resources import CLUSTERS
 from fabric.guard.alternatives import alternative, is_harmless, moves
 from fabric.guard.model import INSTANCE, Danger, Effect
 from fabric.guard.reasons import deciding, place_reason, share_reason, why
-from fabric.resources import Loss
+from fabric.resources import Loss, together
 from fabric.resources.order import CLUSTER
 
 _CLOUDS = ("digitalocean:", "oci:")
@@ -59,7 +59,9 @@ def _effect(entry: ResourceDiff) -> Effect | None:
         return None
     moved = any(moves(entry.type, change.path) for change in entry.changes)
     if entry.verdict == "changed":
-        fewer = entry.component == CLUSTER and entry.lost.nodes and any(map(_is_less, entry.changes))
+        if entry.renewed and entry.lost.nodes:
+            return "renewed"
+        fewer = entry.component == CLUSTER and entry.lost.nodes
         removed = entry.lost.addresses and any(group.removed for group in entry.groups)
         return "smaller" if fewer or removed else "moved" if moved else None
     if entry.verdict == "created" or not _is_watched(entry):
@@ -75,11 +77,6 @@ def _is_watched(entry: ResourceDiff) -> bool:
         return bool(entry.networks)
     # A host that people log in to is a machine, and no node.
     return not is_harmless(entry.type) and (entry.type != INSTANCE or bool(entry.lost.nodes))
-
-
-def _is_less(change: Change) -> bool:
-    """Whether a property is a number that gets smaller, such as that of a pool's machines."""
-    return isinstance(change.old, int) and isinstance(change.new, int) and change.new < change.old
 
 
 def _goes_along(entry: ResourceDiff, going: Mapping[str, ResourceDiff], effects: Mapping[str, Effect]) -> bool:
@@ -180,7 +177,8 @@ def _with_what_it_takes(
     return danger.model_copy(
         update={
             "takes": tuple(of_cloud),
-            "takes_a_cluster": danger.takes_a_cluster or (danger.effect != "moved" and not types.isdisjoint(CLUSTERS)),
+            "takes_a_cluster": danger.takes_a_cluster
+            or (danger.effect in ("replaced", "deleted") and not types.isdisjoint(CLUSTERS)),
             "lost": lost,
             "networks": danger.networks or tuple(networks),
         }
@@ -190,11 +188,7 @@ def _with_what_it_takes(
 def _counted(taken: Mapping[str, ResourceDiff], whole: Loss) -> Loss:
     """What resources lose together; what lies within one that loses something is lost with that."""
     outer = [entry.lost for entry in taken.values() if not any(_loses(taken.get(name)) for name in entry.held_by)]
-    return Loss(
-        nodes=min(sum(loss.nodes for loss in outer), whole.nodes),
-        gpus=min(sum(loss.gpus for loss in outer), whole.gpus),
-        addresses=min(sum(loss.addresses for loss in outer), whole.addresses),
-    )
+    return together(outer).within(whole)
 
 
 def _loses(entry: ResourceDiff | None) -> bool:

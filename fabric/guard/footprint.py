@@ -27,13 +27,22 @@ REFERENCES = "refersTo"
 """Where a record has references of properties that are not in it."""
 
 
+class AppliedSplit(FrozenModel):
+    """Which part of two a stack is, and whose cluster it lies on."""
+
+    part: Literal["cluster", "platform"]
+    cluster_stack: str
+    organization: str | None = None
+
+
 class Applied(FrozenModel):
     """The output `applied`: pools of nodes, and the resources whose loss takes nodes or addresses along.
 
     Of their properties those alone by which something is lost, and of long texts digests; `fixed` says by type which
-    cannot change in place, since another version may know of others. What else is compared is in the outputs
-    `addressPlan` and `fabric`. `region` is Oracle's, and `cluster_id` that of a cluster that exists: no property has
-    these.
+    cannot change in place or renew machines, since another version may know of others. What else is compared is in the
+    outputs `addressPlan` and `fabric`. `region` is Oracle's, and `cluster_id` that of a cluster that exists, or that
+    another stack has made: no property has these. `split` is None where one stack makes all, and in a record of a
+    version without it.
     """
 
     schema_version: Literal["v1"] = SCHEMA
@@ -41,6 +50,7 @@ class Applied(FrozenModel):
     pools: tuple[PlannedPool, ...]
     region: str | None = None
     cluster_id: str | None = None
+    split: AppliedSplit | None = None
     fixed: dict[str, tuple[str, ...]]
     resources: tuple[RenderedResource, ...]
 
@@ -64,19 +74,21 @@ OF_CONTRACT = ("networks", "namespaces")
 """What of the output `fabric` is compared."""
 
 
-def footprint(plan: Plan) -> Footprint:
-    """The footprint of a plan."""
+def footprint(plan: Plan, cluster_id: str | None = None) -> Footprint:
+    """The footprint of a plan; `cluster_id` is that of another stack's cluster, where a run knows it."""
     resources = tuple(_resources(plan))
     kept = _with_references({entry.name for entry in resources if _is_watched(entry)}, resources)
     recorded = tuple(_recorded(entry, kept) for entry in resources if entry.name in kept)
     fixed = {entry.type: tuple(map(".".join, _fixed(entry.type))) for entry in recorded}
+    split = plan.split
     contract = plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True, include=set(OF_CONTRACT))
     return Footprint(
         applied=Applied(
             provider=plan.cluster.provider,
             pools=plan.cluster.pools,
             region=None if plan.cluster.oke is None else plan.cluster.oke.region,
-            cluster_id=plan.cluster.id,
+            cluster_id=plan.cluster.id or cluster_id,
+            split=None if split is None else AppliedSplit(**split.model_dump(include=set(AppliedSplit.model_fields))),
             fixed=dict(sorted(fixed.items())),
             resources=recorded,
         ),
@@ -141,7 +153,7 @@ def _counts(entry: RenderedResource) -> bool:
 
 def _fixed(resource_type: str) -> tuple[Keys, ...]:
     rules, row = rules_of(resource_type), rows().get(resource_type)
-    return (*rules.replaced, *rules.lowered, *map(keys_of, () if row is None else row.moves))
+    return (*rules.replaced, *rules.lowered, *rules.renewed, *map(keys_of, () if row is None else row.moves))
 
 
 def _by_handling(entry: RenderedResource) -> tuple[Keys, ...]:

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from fabric.diff.markup import counted
 from fabric.guard.model import Answer
 from fabric.model import FrozenModel
-from fabric.resources import Loss
+from fabric.resources import Loss, together
 from fabric.resources.order import CLUSTER
 
 _HAPPENS = {
     "replaced": "would be deleted and made anew",
     "deleted": "would be deleted",
+    "renewed": "would have its nodes renewed",
     "smaller": "would get smaller",
     "moved": "would change under those who use it",
 }
@@ -65,12 +66,7 @@ class Group(FrozenModel):
     @property
     def lost(self) -> Loss:
         """What is lost by all of them."""
-        lost = [answer.danger.lost for answer in self.answers]
-        return Loss(
-            nodes=sum(loss.nodes for loss in lost),
-            gpus=sum(loss.gpus for loss in lost),
-            addresses=sum(loss.addresses for loss in lost),
-        )
+        return together(answer.danger.lost for answer in self.answers)
 
     @property
     def networks(self) -> tuple[str, ...]:

@@ -39,7 +39,15 @@ def lasting(value: Any, paths: Iterable[Keys], *, numbers: bool = False) -> Any:
         if any(entry is not None for entry in entries):
             return [_named(entry, part) for entry, part in zip(value, entries, strict=True)]
         return None
-    return value if numbers and isinstance(value, int) and not isinstance(value, bool) else None
+    return value if numbers and number(value) is not None else None
+
+
+def number(value: Any) -> int | None:
+    """A whole number, also where a provider takes it as a text; None for all else."""
+    if isinstance(value, str):
+        return int(value) if value.isdecimal() else None
+    # Whether something is on is a number to Python.
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def shortened(value: Any) -> Any:

@@ -13,7 +13,10 @@ from fabric.spec.guard import Acknowledgement
 
 INSTANCE = oci_type("core.Instance")
 
-Effect = Literal["replaced", "deleted", "smaller", "moved"]
+GROUPS = ("ip-pools", "node-pools", "networks", "rails")
+"""Components whose objects one acknowledgement may name together. With a namespace goes all that is in it."""
+
+Effect = Literal["replaced", "deleted", "renewed", "smaller", "moved"]
 
 
 class Danger(FrozenModel):
@@ -41,11 +44,12 @@ class Danger(FrozenModel):
     def names(self) -> tuple[str, ...]:
         """What an acknowledgement may name: the resource, or the group that many of its kind are in.
 
-        Address pools and networks go by their component, machines that are a resource each by their pool.
+        Address pools and networks go by their component, machines that are a resource each by their pool. A namespace
+        and what is the cloud's are named one by one.
         """
-        if self.component != CLUSTER:
+        if self.component in GROUPS:
             return self.resource, self.component
-        if self.type == INSTANCE:
+        if self.component == CLUSTER and self.type == INSTANCE:
             return self.resource, self.resource.rpartition("-")[0]
         return (self.resource,)
 

@@ -14,8 +14,7 @@ from fabric.diff import LIMIT, DifferentStacks, markdown, plan_diff
 from fabric.diff.changes import Found
 from fabric.diff.replacements import rules_of
 from fabric.guard.markdown import section
-from fabric.plan import Plan
-from fabric.render import rendered
+from fabric.render import RenderedPlan
 from sandbox.cloud.digitalocean.kubernetes_clusters import KubernetesCluster
 from sandbox.cloud.digitalocean.node_pools import NodePool
 from sandbox.cloud.digitalocean.vpcs import Vpc
@@ -63,6 +62,64 @@ def test_plans_of_two_stacks_are_refused_with_both_names() -> None:
         plan_diff(plan_of("dev", {}), plan_of("doks-h200", {}))
 
 
+def test_jobs_that_ask_for_what_is_gone_are_said_to_stay_pending() -> None:
+    text = markdown(named("another model"))
+    first = text.splitlines()[2]
+    assert first.startswith("- **Jobs attached before stay Pending when they start anew**: they ask for `nvidia.com/")
+    assert "New in it: `rdma/rail_00`" in first
+    assert "Nothing is taken away" not in text
+
+
+def test_jobs_that_only_lack_what_is_new_are_not_said_to_wait() -> None:
+    text = markdown(plan_diff(plan_of("dev", {}), _asking(8)))
+    assert "- Nothing is taken away." in text
+    assert "- **Jobs attached before start without what is new in the contract**: `my.org/nic`. Attach them" in text
+
+
+def test_jobs_that_mount_files_which_get_a_new_name_are_said_to_stay_pending() -> None:
+    found = named("setting of NCCL")
+    assert found.jobs is not None
+    assert [name.rpartition("-")[0] for name in found.jobs.gone] == ["nccl-settings-bm-gpu-h100-8"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gone", "changed"), [(8, 4, ("my.org/nic: 8",), ()), (4, 8, (), ("my.org/nic",))]
+)
+def test_fewer_devices_than_a_job_asks_for_keep_it_waiting_and_more_do_not(
+    before: int, after: int, gone: tuple[str, ...], changed: tuple[str, ...]
+) -> None:
+    plans = [_asking(number) for number in (before, after)]
+    jobs = plan_diff(*plans).jobs
+    assert jobs is not None
+    assert (jobs.gone, jobs.changed) == (gone, changed)
+
+
+def _asking(devices: int) -> RenderedPlan:
+    plan = plan_of("dev", {})
+    resources = {**plan.contract["resources"], "my.org/nic": str(devices)}
+    return plan.model_copy(update={"contract": {**plan.contract, "resources": resources}})
+
+
+def test_a_stack_that_becomes_one_of_two_parts_has_no_contract_to_attach_jobs_to() -> None:
+    plan = plan_of("dev", {})
+    alone = plan.model_copy(update={"contract": {}})
+    assert [plan_diff(*pair).jobs for pair in ((plan, alone), (alone, plan))] == [None, None]
+
+
+@pytest.mark.parametrize("edit", EDITS, ids=[edit.name.replace(" ", "-") for edit in EDITS])
+def test_jobs_are_spoken_of_just_where_what_they_must_have_to_start_differs(edit: Edit) -> None:
+    plans = (plan_of(edit.stack, changes) for changes in (edit.before, {**edit.before, **edit.after}))
+    before, after = (
+        [plan.contract.get("resources"), *_places(plan.contract, "networks"), *_places(plan.contract, "files")]
+        for plan in plans
+    )
+    assert ("**Jobs attached before " in markdown(diff_of(edit))) == (before != after)
+
+
+def _places(contract: dict[str, Any], key: str) -> list[Any]:
+    return [entry.get("network", entry.get("configMap")) for entry in contract.get(key, ())]
+
+
 def test_what_a_replaced_cluster_takes_along_is_counted_once() -> None:
     found = named("DOKS region")
     assert {entry.name for entry in found.of("replaced")} >= {"cluster-vpc", "cluster-doks", "cluster-pool-gpu"}
@@ -73,6 +130,59 @@ def test_fewer_nodes_in_place_are_a_loss() -> None:
     found = named("DOKS nodes fewer")
     assert found.of("replaced") == ()
     assert (found.lost.nodes, found.lost.gpus, found.loses) == (2, 16, True)
+
+
+def test_a_cluster_loses_nothing_itself_when_it_changes_in_place_while_a_pool_gets_smaller() -> None:
+    found = named("DOKS nodes and nodes of the system pool fewer")
+    assert {entry.name: entry.lost.nodes for entry in found.resources} == {"cluster-doks": 0, "cluster-pool-gpu": 1}
+    assert (found.lost.nodes, found.lost.gpus) == (1, 8)
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "gpus"),
+    [
+        ("DOKS most nodes of a pool that scales fewer", 4, 32),
+        ("DOKS pool that scales no longer", 6, 48),
+        ("DOKS pool that scales, with the system pool resized", 8, 64),
+    ],
+)
+def test_a_pool_that_scales_is_lost_up_to_the_most_nodes_that_it_may_have(name: str, nodes: int, gpus: int) -> None:
+    assert f"**Lost: up to {nodes} nodes with {gpus} GPUs.**" in markdown(named(name))
+
+
+def test_what_lies_on_a_cluster_that_goes_is_not_as_before_although_it_is_planned_on_another() -> None:
+    found = named("OKE stack on a cluster that exists")
+    assert found.unchanged == 0
+    assert {entry.follows for entry in found.of("replaced")} == {"cluster-cluster"}
+
+
+@pytest.mark.parametrize(
+    "name", ["OKE cycling pool with another image", "OKE version raised where machines are replaced"]
+)
+def test_nodes_that_cycling_renews_are_lost_meanwhile_and_named_in_the_first_lines(name: str) -> None:
+    found = named(name)
+    assert (found.lost.nodes, found.lost.gpus, found.loses, found.of("replaced")) == (4, 32, True, ())
+    assert "**Nodes are renewed**, although this changes in place: `NodePool gpu`" in markdown(found)
+
+
+def test_cycling_that_a_program_no_longer_states_is_still_on() -> None:
+    rules = rules_of("oci:ContainerEngine/nodePool:NodePool")
+    image = Found(("nodeSourceDetails", "imageId"), "nodeSourceDetails.imageId", "changed", "one", "another")
+    on, off = ({"nodePoolCyclingDetails": {"isNodeCyclingEnabled": value}} for value in (True, False))
+    assert rules.renews(image, on, {})
+    assert not rules.renews(image, on, off)
+    assert not rules.renews(image, {}, {})
+
+
+def test_what_renews_machines_is_a_property_that_changes_in_place() -> None:
+    for kind, pool in (
+        ("NodePool", "oci:ContainerEngine/nodePool:NodePool"),
+        ("Instance", "oci:Core/instance:Instance"),
+    ):
+        rules = rules_of(pool)
+        assert rules.renewed
+        for keys in (*rules.renewed, *rules.renewing):
+            assert not _replaces(fields_of(kind), keys), keys
 
 
 def test_a_replacement_that_protection_ends_is_said_to_be_refused() -> None:
@@ -137,11 +247,11 @@ def _replaces(fields: Fields, keys: tuple[str, ...]) -> bool:
 
 
 def test_every_property_of_every_cloud_resource_is_judged_as_the_simulated_clouds_judge_it(
-    stack_plans: tuple[Plan, ...],
+    rendered_plans: tuple[RenderedPlan, ...],
 ) -> None:
     judged = 0
-    for plan in stack_plans:
-        for resource in rendered(plan).resources:
+    for plan in rendered_plans:
+        for resource in plan.resources:
             kind = resource.type.rpartition(":")[2]
             if resource.type.startswith("oci:"):
                 fields = fields_of(kind)
@@ -162,8 +272,8 @@ def test_a_computed_property_that_is_dropped_keeps_its_value_and_replaces_nothin
     assert not rules.forces(Found(("clusterSubnet",), "clusterSubnet", "removed", "10.1.0.0/16", None))
 
 
-def test_any_two_plans_can_be_compared(stack_plans: tuple[Plan, ...]) -> None:
-    plans = [rendered(plan).model_copy(update={"stack": "one"}) for plan in stack_plans]
+def test_any_two_plans_can_be_compared(rendered_plans: tuple[RenderedPlan, ...]) -> None:
+    plans = [plan.model_copy(update={"stack": "one"}) for plan in rendered_plans]
     for before, after in zip(plans, [*plans[1:], plans[0]], strict=True):
         found = plan_diff(before, after)
         assert len(markdown(found).encode()) <= LIMIT

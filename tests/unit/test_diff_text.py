@@ -142,7 +142,7 @@ def test_the_command_prints_all_of_it_as_json(folders: tuple[str, str]) -> None:
     document = json.loads(_run(*folders, "--json").stdout)
     assert not document.pop("guard")["passes"]
     (pool,) = document["resources"]
-    assert (pool["verdict"], pool["lost"]) == ("changed", {"nodes": 1, "gpus": 8, "addresses": 0})
+    assert (pool["verdict"], pool["lost"]) == ("changed", {"nodes": 1, "gpus": 8, "addresses": 0, "upTo": False})
     assert PlanDiff.model_validate(document).lost.nodes == 1
 
 

@@ -12,22 +12,20 @@ import pytest
 import yaml
 from changes import changed
 from committed_stacks import folder_of
-from diff_edits import EDITS, POOL, TODAY, Edit, diff_of, judgement_of, plan_of
+from diff_edits import EDITS, POOL, TODAY, Edit, acknowledged, diff_of, judgement_of, plan_of
 from syrupy.assertion import SnapshotAssertion
 
 from fabric.diff import LIMIT, markdown, plan_diff
-from fabric.guard import Acknowledgement, dangers, explanation, judgement_on
+from fabric.guard import dangers, explanation, judgement_on
 from fabric.guard.alternatives import rows
 from fabric.guard.markdown import section
-from fabric.plan import Plan
 from fabric.prepare import prepare
 from fabric.reference import configuration_reference
-from fabric.render import rendered
+from fabric.render import RenderedPlan
 from fabric.spec import read_document
 from fabric.tables import read_table
 
 ROOT = Path(__file__).parents[2]
-SOON = TODAY + timedelta(days=7)
 
 DANGEROUS = [edit for edit in EDITS if edit.guarded]
 HARMLESS = [edit for edit in EDITS if not edit.guarded]
@@ -35,10 +33,6 @@ HARMLESS = [edit for edit in EDITS if not edit.guarded]
 
 def named(name: str) -> Edit:
     return next(edit for edit in EDITS if edit.name == name)
-
-
-def acknowledged(*resources: str, expires: date = SOON) -> tuple[Acknowledgement, ...]:
-    return tuple(Acknowledgement(resource=name, expires=expires, reason="the jobs are elsewhere") for name in resources)
 
 
 def ids(edits: list[Edit]) -> list[str]:
@@ -126,6 +120,12 @@ def test_machines_that_are_a_resource_each_are_acknowledged_by_their_pool() -> N
     assert judgement_of(named("OKE machines fewer"), acknowledged("cluster-pool-gpu")).passes
 
 
+def test_a_pool_that_gets_smaller_takes_no_cluster_along_whatever_else_is_less_on_it() -> None:
+    for name in ("DOKS nodes and nodes of the system pool fewer", "DOKS nodes fewer and no longer highly available"):
+        (danger,) = dangers(diff_of(named(name)))
+        assert (danger.effect, danger.lost.nodes, danger.takes_a_cluster) == ("smaller", 1, False)
+
+
 def test_what_a_network_takes_along_is_told_with_it() -> None:
     (danger,) = dangers(diff_of(named("OKE cluster renamed")))
     assert {"cluster-subnet-workers", "cluster-cluster", "cluster-pool-gpu"} <= set(danger.takes)
@@ -171,13 +171,25 @@ def test_what_goes_for_something_that_is_not_watched_is_told_itself() -> None:
     ]
 
 
-def test_no_plan_is_a_danger_to_itself(stack_plans: tuple[Plan, ...]) -> None:
-    for plan in stack_plans:
-        assert dangers(plan_diff(rendered(plan), rendered(plan))) == ()
+def test_a_platform_that_names_another_cluster_stack_goes_as_a_whole_although_no_property_differs() -> None:
+    base = plan_of("doks-split-platform", {})
+    split = {**base.decisions["split"], "clusterStack": "doks-other-cluster"}
+    found = plan_diff(base, base.model_copy(update={"decisions": {**base.decisions, "split": split}}))
+    assert (len(found.of("replaced")), found.unchanged, found.loses) == (len(base.resources), 0, True)
+    (danger,) = dangers(found)
+    assert (danger.resource, danger.takes_a_cluster) == ("cluster-kubernetes", True)
+    assert danger.why.startswith("split.clusterStack: doks-split-cluster → doks-other-cluster")
+    assert len(danger.networks) == 8
+    assert "Nothing is taken away" not in markdown(found)
 
 
-def test_any_two_plans_can_be_judged_and_told_within_a_comment(stack_plans: tuple[Plan, ...]) -> None:
-    plans = [rendered(plan).model_copy(update={"stack": "one"}) for plan in stack_plans]
+def test_no_plan_is_a_danger_to_itself(rendered_plans: tuple[RenderedPlan, ...]) -> None:
+    for plan in rendered_plans:
+        assert dangers(plan_diff(plan, plan.model_copy(deep=True))) == ()
+
+
+def test_any_two_plans_can_be_judged_and_told_within_a_comment(rendered_plans: tuple[RenderedPlan, ...]) -> None:
+    plans = [plan.model_copy(update={"stack": "one"}) for plan in rendered_plans]
     for before, after in zip(plans, [*plans[1:], plans[0]], strict=True):
         found = plan_diff(before, after)
         answers = judgement_on(found, before, after, TODAY)
@@ -201,9 +213,9 @@ def test_every_type_of_a_cloud_is_watched_with_something_to_do_instead_or_let_go
         assert bool(row.harmless) != bool(row.replaced and row.deleted), name
 
 
-def test_every_type_of_a_cloud_that_a_stack_has_is_in_the_table(stack_plans: tuple[Plan, ...]) -> None:
-    for plan in stack_plans:
-        for resource in rendered(plan).resources:
+def test_every_type_of_a_cloud_that_a_stack_has_is_in_the_table(rendered_plans: tuple[RenderedPlan, ...]) -> None:
+    for plan in rendered_plans:
+        for resource in plan.resources:
             if resource.type.startswith(("digitalocean:", "oci:")):
                 assert resource.type in rows()
 

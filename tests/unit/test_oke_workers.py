@@ -129,6 +129,11 @@ def test_a_node_pool_in_a_compute_cluster_says_so_and_keeps_its_image_and_cyclin
     }
 
 
+def test_a_node_pool_that_does_not_cycle_says_so_since_what_is_left_out_stays_as_it_was() -> None:
+    pool = record_of(resources_of("oke-h200", {f"{POOL}.cycling": None}), "pool-gpu").arguments
+    assert pool["node_pool_cycling_details"] == {"is_node_cycling_enabled": False}
+
+
 def test_a_managed_pool_takes_reservation_hosts_and_fault_domains_in_its_one_placement() -> None:
     stack, changes = PLACEMENTS["compute-cluster"]
     wishes = {

@@ -85,14 +85,10 @@ def _instance_pool(site: Site, pool: OkePool) -> Iterator[Record]:
 
 def _compute_cluster_pool(site: Site, pool: OkePool) -> Iterator[Record]:
     yield _compute_cluster(site, pool)
-    cycling: dict[str, Value] | None = None
+    # Oracle's provider keeps what is left out: cycling that was on once would stay on.
+    cycling: dict[str, Value] = {"is_node_cycling_enabled": bool(pool.cycling)}
     if pool.cycling:
-        cycling = {
-            "is_node_cycling_enabled": True,
-            "cycle_modes": [_CYCLES[pool.cycling]],
-            "maximum_surge": "25%",
-            "maximum_unavailable": "0",
-        }
+        cycling |= {"cycle_modes": [_CYCLES[pool.cycling]], "maximum_surge": "25%", "maximum_unavailable": "0"}
     details = node_config(site, pool.nodes, pool.max_pods, node_placement(site, pool))
     details["compute_cluster_id"] = Ref(ref=f"compute-cluster-{pool.name}")
     yield PlannedNodePool(
