@@ -1,40 +1,73 @@
 """Plans of the state before a change, by that state's own code: python .ci/base_plans.py REVISION FOLDER
 
 They are made in a worktree beside, so that neither state's code sees the other's. Where REVISION asks for other Python
-packages, it gets an environment of its own with them. Ends with 1, and leaves no folder, where REVISION has no such
-command yet, or cannot run it.
+packages, it gets an environment of its own with them. Where it has no command yet that plans every stack, FOLDER has
+the file `no-plans-yet` alone, by which `python -m fabric review` knows that this is no fault. Ends with 1, and leaves
+no folder, where REVISION could not be planned: then nobody knows what a change loses.
 """
 
 from __future__ import annotations
 
 import filecmp
+import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 REQUIREMENTS = "requirements.txt"
+NOTHING_YET = "no-plans-yet"
+PROGRAM = "fabric/__main__.py"
 
 
 def main(revision: str, folder: Path) -> int:
-    """Write the plans; gives the exit status."""
+    """Write the plans, or that there can be none; gives the exit status."""
+    if folder.exists():
+        # It would be taken for what this run has made.
+        print(f"{folder}: is there already", file=sys.stderr)
+        return 1
     with tempfile.TemporaryDirectory() as scratch:
         tree = Path(scratch) / "tree"
         added = subprocess.run(["git", "worktree", "add", "--quiet", "--detach", str(tree), revision], check=False)
         if added.returncode != 0:
             return 1
         try:
-            command = [_python(tree, Path(scratch)), "-m", "fabric", "plan", "--all", "--out", str(folder.resolve())]
-            # Its status is no matter: stacks that it refuses are in the folder, too.
-            subprocess.run(command, cwd=tree, check=False)
+            _plan(tree, Path(scratch), folder.resolve())
         except subprocess.CalledProcessError as error:
-            print(f"{revision}: its packages cannot be installed: {error}", file=sys.stderr)
+            print(f"its packages cannot be installed: {error}", file=sys.stderr)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", str(tree)], check=True)
-    if folder.is_dir():
-        return 0
-    print(f"{revision}: no plans to compare with", file=sys.stderr)
-    return 1
+    if (folder / NOTHING_YET).is_file():
+        print(f"{revision}: no command yet that plans every stack")
+    elif not folder.is_dir():
+        print(f"{revision}: could not be planned", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _plan(tree: Path, scratch: Path, folder: Path) -> None:
+    """Have the tree's own code write the plans; no folder is left where it cannot.
+
+    Raises:
+        CalledProcessError: its packages cannot be installed.
+    """
+    has_command = (tree / PROGRAM).is_file()
+    if has_command:
+        command = [_python(tree, scratch), "-m", "fabric", "plan"]
+        # Its status is no matter: stacks that it refuses are in the folder, too.
+        subprocess.run([*command, "--all", "--out", str(folder)], cwd=tree, check=False)
+        has_command = folder.is_dir() or _knows_all(command, tree)
+    if not has_command:
+        folder.mkdir(parents=True)
+        (folder / NOTHING_YET).write_text("There was no `python -m fabric plan --all` yet.\n", encoding="utf-8")
+
+
+def _knows_all(command: list[str], tree: Path) -> bool:
+    """Whether a command that has failed plans every stack: it does unless its program says that it does not."""
+    # As wide as needed: help that is cut short hides options.
+    wide = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb"}
+    told = subprocess.run([*command, "--help"], cwd=tree, env=wide, capture_output=True, text=True, check=False)
+    return "--all" in told.stdout if told.returncode == 0 else "No such command" not in told.stderr
 
 
 def _python(tree: Path, scratch: Path) -> str:

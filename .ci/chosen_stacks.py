@@ -19,6 +19,8 @@ from typing import Any
 # What a shell, a path and an expression take for a name and for nothing else.
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 KEYS = {"stack", "environment", "organization", "cluster"}
+# Environments that wait for nobody's approval (docs/workflows.md).
+OPEN = {"preview", "drift"}
 
 
 class WrongStacks(Exception):
@@ -80,10 +82,15 @@ def _entry(entry: Any, root: Path) -> dict[str, str]:
     stack = entry["stack"]
     if not (root / f"Pulumi.{stack}.yaml").is_file():
         raise WrongStacks(f"GPU_FABRIC_STACKS names {stack}, and there is no Pulumi.{stack}.yaml beside Pulumi.yaml")
+    if (environment := entry.get("environment", stack)) in OPEN:
+        raise WrongStacks(
+            f"GPU_FABRIC_STACKS has {environment} guard {stack}, and that environment waits for no approval: "
+            "name another"
+        )
     prefix = f"{entry['organization']}/" if "organization" in entry else ""
     return {
         "stack": stack,
-        "environment": entry.get("environment", stack),
+        "environment": environment,
         "full": f"{prefix}{stack}",
         "cluster": f"{prefix}{entry.get('cluster', stack)}",
     }

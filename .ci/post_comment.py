@@ -22,6 +22,9 @@ from urllib.parse import quote, urlencode, urlsplit
 MARKER = "<!-- gpu-fabric review -->"
 AUTHOR = "github-actions[bot]"
 LIMIT = 65_536
+# What GitHub reads as `@` before it looks for mentions, with what keeps it from being one already. Where HTML stands
+# among Markdown, an entity needs no semicolon.
+MENTION = re.compile(r"(?:@|&commat;|&#0*64(?!\d);?|&#[xX]0*40(?![0-9a-fA-F]);?)\u2060?")
 
 
 class NotPosted(Exception):
@@ -83,7 +86,7 @@ def _text(folder: Path, environment: Mapping[str, str]) -> str:
         raise NotPosted("the run has left no review")
     if environment["HEAD_OWNER"] != environment["GITHUB_REPOSITORY"].partition("/")[0]:
         # In our name a stranger's text calls nobody: a character that is not seen keeps a name from being a mention.
-        text = re.sub(r"@(?=\w)", "@\u2060", text)
+        text = MENTION.sub("@\u2060", text)
     footer = f"\n<sub>Planned for {environment['HEAD_COMMIT'][:12]} by [this run]({environment['RUN_URL']}).</sub>\n"
     if len(text) > LIMIT:
         raise NotPosted(f"the review has {len(text)} characters, and a comment takes {LIMIT}")

@@ -4,7 +4,7 @@ from fabric.render.folder import FolderError, write_files
 from fabric.render.layout import files
 from fabric.render.model import RenderedPlan, RenderedRail, RenderedResource, RenderedWait
 from fabric.render.reading import RenderedPlanError, read_rendered
-from fabric.render.refused import RefusedPlan, read_refused, refused_files, stacks_index
+from fabric.render.refused import RefusedPlan, has_stacks_index, read_refused, refused_files, stacks_index
 from fabric.render.rendering import rendered
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "RenderedResource",
     "RenderedWait",
     "files",
+    "has_stacks_index",
     "read_refused",
     "read_rendered",
     "refused_files",

@@ -29,6 +29,15 @@ def stacks_index(paths: Iterable[str]) -> dict[str, str]:
     return {INDEX: json_text({"writtenBy": WRITTEN_BY, "schemaVersion": VERSION, "files": sorted(paths)})}
 
 
+def has_stacks_index(folder: Path) -> bool:
+    """Whether a folder has such an index, of whatever version of the layout."""
+    try:
+        document: Any = json_value((folder / INDEX).read_text(encoding="utf-8"))
+        return bool(document["writtenBy"] == WRITTEN_BY)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
+
+
 def refused_files(error: ConfigurationError) -> dict[str, str]:
     """The files of such a folder."""
     refused = RefusedPlan(file=error.file, findings=error.findings)
@@ -46,5 +55,5 @@ def read_refused(folder: Path) -> RefusedPlan | None:
     try:
         document: Any = json_value((folder / INDEX).read_text(encoding="utf-8"))
         return RefusedPlan.model_validate(document[REFUSED]) if document["writtenBy"] == WRITTEN_BY else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

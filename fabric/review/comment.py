@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from fabric.diff import LIMIT, markdown_at
+from fabric.diff import LIMIT, PlanDiff, markdown_at
 from fabric.diff.level import LEVELS, first
 from fabric.diff.listing import loss_text
-from fabric.diff.markup import counted, folded, listed, plain, shortened, span, table
+from fabric.diff.markup import backticks, counted, folded, listed, plain, shortened, span, table, unlinked
+from fabric.guard.groups import groups
 from fabric.guard.markdown import section
 from fabric.resources import Loss
 from fabric.review.stacks import Review, StackReview
@@ -16,11 +17,21 @@ from fabric.review.stacks import Review, StackReview
 MARKER = "<!-- gpu-fabric review -->"
 """The first line, by which the comment is found again when the change gets another commit."""
 
+_NOTHING_YET = (
+    "> **Nothing was compared**, and the guard has judged nothing: the branch that this goes to has no command yet "
+    "that plans every stack. Below is what each stack is, not what changes."
+)
+_NOTHING_PLANNED = (
+    "> **Nothing was compared, and the guard has judged nothing**: the branch that this goes to could not be planned, "
+    "so that nobody knows what is lost. The log of the step that plans it says why. Below is what each stack is, not "
+    "what changes."
+)
+
 _LAST = len(LEVELS)
 """The level at which a stack has its row in the table and nothing else."""
 
 # The most rows, and names of stacks that stay as they are, when sections are left out already.
-_MOST_ROWS = (None, 200, 40)
+_MOST_ROWS = (None, 200, 40, 10)
 # Findings of a stack that cannot be planned, level by level.
 _MOST_FINDINGS = (None, 40, 20, 10, 5, 3, 1)
 
@@ -48,7 +59,12 @@ def _size(frame: str, texts: Iterable[str]) -> int:
 
 def _weight(stack: StackReview) -> tuple[int, str]:
     """What a reader must see first: what cannot be planned, what the guard stops, what is lost."""
-    ranks = (not stack.planned, not stack.passes, stack.state == "removed", stack.diff is not None and stack.diff.loses)
+    ranks = (
+        not stack.planned,
+        not (stack.passes and stack.judged),
+        stack.state == "removed",
+        stack.diff is not None and stack.diff.loses,
+    )
     return next((rank for rank, holds in enumerate(ranks) if holds), len(ranks)), stack.name
 
 
@@ -59,12 +75,11 @@ def _frame(review: Review, told: list[StackReview], most: int | None) -> str:
 def _frame_lines(review: Review, told: list[StackReview], most: int | None) -> Iterator[str]:
     yield MARKER
     yield f"## Fabric plans: {_headline(review, told)}"
-    if not review.compared:
+    if review.nothing_before is not None:
+        yield from ("", _NOTHING_YET if review.nothing_before.yet else _NOTHING_PLANNED)
+    if blind := sum(not stack.judged for stack in told):
         yield ""
-        yield (
-            "> There is no base to compare with: the branch that this goes to gave no rendered plans. "
-            "Below is what each stack is, not what changes."
-        )
+        yield f"> **The guard cannot judge {counted(blind, 'stack')}**: there is no plan before to compare with."
     if refused := sum(not stack.passes for stack in told):
         yield ""
         yield f"> **The guard stops {counted(refused, 'stack')}**: what is lost there needs an acknowledgement."
@@ -85,15 +100,40 @@ def _headline(review: Review, told: list[StackReview]) -> str:
         return counted(len(review.stacks), "stack")
     if not told:
         return f"all {counted(len(review.stacks), 'stack')} as before"
-    verb = "differs" if len(told) == 1 else "differ"
-    return f"{len(told)} of {counted(len(review.stacks), 'stack')} {verb}"
+    known = sum(stack.judged for stack in told)
+    rest = f", {len(told) - known} not compared" if known < len(told) else ""
+    verb = "differs" if known == 1 else "differ"
+    return f"{known} of {counted(len(review.stacks), 'stack')} {verb}{rest}"
 
 
 def _rows(review: Review, told: Iterable[StackReview]) -> Iterator[tuple[str, ...]]:
     for stack in told:
-        lost = "" if stack.diff is None else "nothing" if stack.diff.lost == Loss() else loss_text(stack.diff.lost)
-        lost = f"**{lost}**" if lost not in ("", "nothing") else lost
-        yield span(stack.name), _what(stack, review.compared), lost, _guard(stack)
+        compared = review.compared and not stack.before
+        lost = "" if stack.diff is None else _lost(stack.diff) if compared else "not compared"
+        yield span(stack.name), _what(stack, review.compared), lost, _guard(stack, review.compared)
+
+
+def _lost(diff: PlanDiff) -> str:
+    """What goes, counted where it can be: what goes with nodes or with pools of addresses is not told twice."""
+    words = [loss_text(diff.lost)] if diff.lost != Loss() else []
+    if diff.networks and not diff.lost.nodes:
+        words.append(f"{counted(len(diff.networks), 'network')} of running jobs")
+    if shares := _shares(diff):
+        words.append(shares)
+    if diff.jobs is not None and diff.jobs.gone:
+        words.append("what jobs ask for")
+    if words:
+        return f"**{', '.join(words)}**"
+    return "nothing that is counted" if diff.loses else "nothing"
+
+
+def _shares(diff: PlanDiff) -> str:
+    if diff.lost.addresses:
+        return ""
+    moved = sum(len(rail.moved) for rail in diff.rails)
+    removed = 0 if diff.lost.nodes else sum(len(rail.removed) for rail in diff.rails)
+    counts = ", ".join(f"{number} {word}" for number, word in ((moved, "move"), (removed, "fewer")) if number)
+    return f"shares of addresses: {counts}" if counts else ""
 
 
 def _what(stack: StackReview, compared: bool) -> str:
@@ -114,12 +154,15 @@ def _what(stack: StackReview, compared: bool) -> str:
     return counts or "no resource differs"
 
 
-def _guard(stack: StackReview) -> str:
+def _guard(stack: StackReview, compared: bool) -> str:
+    """The guard's word, in changes as its section counts them."""
+    if not stack.judged:
+        return "**cannot judge**"
     if stack.judgement is None:
-        return ""
+        return "" if compared or not stack.planned else "not compared"
     if stack.judgement.refused:
-        return f"**stops {counted(len(stack.judgement.refused), 'change')}**"
-    return f"{len(stack.judgement.answers)} acknowledged" if stack.judgement.answers else "passes"
+        return f"**stops {counted(len(groups(stack.judgement.refused)), 'change')}**"
+    return f"{len(groups(stack.judgement.answers))} acknowledged" if stack.judgement.answers else "passes"
 
 
 def _section(stack: StackReview, level: int) -> str:
@@ -136,9 +179,9 @@ def _section_lines(stack: StackReview, level: int) -> Iterator[str]:
         yield from _refused(stack, level)
     elif stack.diff is not None:
         # It stands in a title, where only HTML counts.
-        file = escape(f"Pulumi.{stack.name}.yaml").replace("@", "&#64;").replace("]", "&#93;")
+        file = unlinked(escape(f"Pulumi.{stack.name}.yaml")).replace("]", "&#93;")
         guard = None if stack.judgement is None else section(stack.judgement, file)
-        yield markdown_at(stack.diff, LEVELS[level], guard=guard).rstrip("\n")
+        yield markdown_at(stack.diff, LEVELS[level], guard=guard, compared=stack.judged).rstrip("\n")
         yield from _remarks(stack, level)
 
 
@@ -155,8 +198,8 @@ def _remarks(stack: StackReview, level: int) -> Iterator[str]:
     elif stack.state == "new":
         yield from ("", "The stack is new: above is all of it.")
     if stack.report and level == 0:
-        fence = "`" * 4
-        yield from folded("The plan as `python -m fabric plan` prints it", (f"{fence}text", stack.report, fence))
+        marks = backticks(stack.report, 4)
+        yield from folded("The plan as `python -m fabric plan` prints it", (f"{marks}text", stack.report, marks))
 
 
 def _refused(stack: StackReview, level: int) -> Iterator[str]:

@@ -9,7 +9,7 @@ from fabric.diff import PlanDiff, plan_diff
 from fabric.guard import Judgement, judgement_on
 from fabric.model import FrozenModel
 from fabric.render import RefusedPlan, RenderedPlan
-from fabric.review.reading import Side, Unreadable
+from fabric.review.reading import NoPlans, Side, Unreadable
 
 State = Literal["unchanged", "changed", "new", "removed", "refused", "unreadable"]
 
@@ -37,16 +37,26 @@ class StackReview(FrozenModel):
         return self.state not in ("refused", "unreadable")
 
     @property
+    def judged(self) -> bool:
+        """Whether the guard has judged what is to be judged: a stack that was there before, and is there after."""
+        return self.state != "changed" or self.judgement is not None
+
+    @property
     def passes(self) -> bool:
-        """Whether the guard lets the change pass; it has no say without two plans."""
+        """Whether the guard has stopped nothing; it has no say without two plans."""
         return self.judgement is None or self.judgement.passes
 
 
 class Review(FrozenModel):
-    """A whole change. `compared` is false where there was nothing to compare with."""
+    """A whole change. `nothing_before` says why there was nothing to compare with; None where there was."""
 
     stacks: tuple[StackReview, ...]
-    compared: bool
+    nothing_before: NoPlans | None
+
+    @property
+    def compared(self) -> bool:
+        """Whether there was something to compare with."""
+        return self.nothing_before is None
 
     @property
     def planned(self) -> bool:
@@ -54,21 +64,28 @@ class Review(FrozenModel):
         return all(stack.planned for stack in self.stacks)
 
     @property
+    def judged(self) -> bool:
+        """Whether the guard has judged every stack, or had none to judge since nothing was planned before."""
+        known = self.nothing_before is None or self.nothing_before.yet
+        return known and all(stack.judged for stack in self.stacks)
+
+    @property
     def passes(self) -> bool:
-        """Whether the guard lets every stack pass."""
+        """Whether the guard has stopped no stack."""
         return all(stack.passes for stack in self.stacks)
 
 
-def review(base: Side | None, head: Side, today: date) -> Review:
-    """Every stack of both sides; `base` is None where nothing is known of what was before.
+def review(base: Side | NoPlans, head: Side, today: date) -> Review:
+    """Every stack of both sides.
 
     The guard judges what is lost, by the acknowledgements of the stack files that count on the day.
     """
-    before = {} if base is None else base
+    nothing_before = base if isinstance(base, NoPlans) else None
+    before = {} if isinstance(base, NoPlans) else base
     names = sorted(before.keys() | head.keys())
     return Review(
         stacks=tuple(_stack(name, before.get(name), head.get(name), today) for name in names),
-        compared=base is not None,
+        nothing_before=nothing_before,
     )
 
 

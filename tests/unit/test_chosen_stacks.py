@@ -88,6 +88,16 @@ def test_without_the_variable_there_is_none_and_the_log_says_what_to_set(tmp_pat
         ('[{"stack": "../dev"}]', "", "names are of letters, digits"),
         ('[{"stack": "dev", "environment": 1}]', "", "names are of letters, digits"),
         (
+            '[{"stack": "dev", "environment": "preview"}]',
+            "",
+            "preview guard dev, and that environment waits for no approval",
+        ),
+        (
+            '[{"stack": "dev", "environment": "drift"}]',
+            "",
+            "drift guard dev, and that environment waits for no approval",
+        ),
+        (
             '[{"stack": "dev", "cluster": "doks-h200"}, {"stack": "doks-h200", "cluster": "base"}]',
             "",
             "names doks-h200 as a stack's `cluster`, and for itself base",

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from readme_picture import picture
@@ -78,6 +79,12 @@ def test_the_index_has_every_page() -> None:
 def test_the_readme_leads_to_the_index_and_names_the_command_that_tests_everything() -> None:
     assert DOCS / "README.md" in linked(ROOT / "README.md")
     assert "    make test " in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_says_to_how_many_kinds_of_manifests_the_fabric_is_attached() -> None:
+    kinds = yaml.safe_load((ROOT / "fabric" / "attach" / "kinds.yaml").read_text(encoding="utf-8"))
+
+    assert f" of {len(kinds)} kinds " in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", DECISIONS)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from html import unescape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -76,7 +78,7 @@ def github() -> Iterator[tuple[FakeGitHub, str]]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield fake, f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
@@ -188,6 +190,31 @@ def test_a_strangers_text_mentions_nobody_in_our_name(github: tuple[FakeGitHub, 
     assert _post(tmp_path, url, f"{MARKER}\nhello @everyone\n", HEAD_OWNER="mallory").returncode == 0
     assert "@everyone" not in fake.comments[0]["body"]
     assert "@\u2060everyone" in fake.comments[0]["body"]
+
+
+@pytest.mark.parametrize(
+    "sign", ["@", "&#64;", "&#0064;", "&#x40;", "&#X040;", "&commat;", "<b>&#64", "<b>&#x40", "@\u2060"]
+)
+@pytest.mark.parametrize("name", ["octocat", "&#111;ctocat"], ids=["as it is", "escaped"])
+def test_however_a_stranger_writes_it_nobody_is_mentioned(
+    github: tuple[FakeGitHub, str], tmp_path: Path, sign: str, name: str
+) -> None:
+    fake, url = github
+    fake.pulls[0]["head"]["label"] = "mallory:work"  # type: ignore[index]
+    written = _post(tmp_path, url, f"{MARKER}\nhello {sign}{name} of a@b\n", HEAD_OWNER="mallory")
+    assert written.returncode == 0
+    # GitHub reads entities before it looks for names behind the sign.
+    shown = unescape(fake.comments[0]["body"])
+    assert "@\u2060octocat" in shown
+    assert not re.search(r"@(?!\u2060)", shown)
+
+
+@pytest.mark.parametrize("text", ["&#640;", "&#x400;", "&amp;"])
+def test_other_signs_of_a_stranger_stay_as_they_are(github: tuple[FakeGitHub, str], tmp_path: Path, text: str) -> None:
+    fake, url = github
+    fake.pulls[0]["head"]["label"] = "mallory:work"  # type: ignore[index]
+    assert _post(tmp_path, url, f"{MARKER}\n{text}\n", HEAD_OWNER="mallory").returncode == 0
+    assert f"\n{text}\n" in fake.comments[0]["body"]
 
 
 def test_a_refusal_of_githubs_fails_the_job_and_says_what_was_refused(

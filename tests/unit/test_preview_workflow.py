@@ -6,13 +6,15 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from own_files import own_files
 from workflow_steps import Ended, job_of, run_steps
 
-from fabric.review import MARKER
+from fabric.review import MARKER, NOTHING_YET
 
 pytestmark = pytest.mark.slow
 
@@ -117,18 +119,88 @@ def test_a_harmless_change_passes_and_a_stack_that_cannot_be_planned_does_not(
     assert summary == comment
 
 
-@pytest.mark.parametrize("missing", ["the command", "the packages"])
-def test_a_target_branch_that_gives_no_plans_is_no_failure_and_the_comment_says_so(
-    repository: Repository, tmp_path: Path, missing: str
+def _cut_option(repository: Repository) -> None:
+    repository.replace("fabric/cli.py", 'typer.Option("--all",', 'typer.Option("--every",')
+
+
+def _cut_program(repository: Repository) -> None:
+    repository.git("rm", "--quiet", "-r", "fabric")
+
+
+def _cut_command(repository: Repository) -> None:
+    two = "import typer\napp = typer.Typer()\napp.command('a')(print)\napp.command('b')(print)\napp()\n"
+    (repository.folder / "fabric" / "__main__.py").write_text(two)
+
+
+def _crash(repository: Repository) -> None:
+    (repository.folder / "fabric" / "__main__.py").write_text("raise MemoryError\n")
+
+
+def _unknown_package(repository: Repository) -> None:
+    # Other requirements give an environment of the branch's own.
+    (repository.folder / "requirements.txt").write_text("no-such-package==0\n")
+
+
+def _other_before(repository: Repository, change: Callable[[Repository], None]) -> None:
+    """A target branch that is otherwise, and a pull request that is as the working tree."""
+    for stack in STACKS[1:]:
+        (repository.folder / f"Pulumi.{stack}.yaml").unlink()
+    repository.commit()
+    change(repository)
+    repository.commit()
+    repository.git("checkout", "--quiet", "HEAD~", "--", ".")
+    repository.commit()
+
+
+def _base_plans(repository: Repository) -> subprocess.CompletedProcess[str]:
+    """The script alone, as the step calls it."""
+    command = [sys.executable, ".ci/base_plans.py", "HEAD^1", "review/base"]
+    environment = {**os.environ, "PIP_NO_INDEX": "1"}
+    return subprocess.run(command, cwd=repository.folder, env=environment, capture_output=True, text=True)
+
+
+def test_a_target_branch_that_has_no_such_command_yet_is_no_failure_and_the_comment_says_so(
+    repository: Repository, tmp_path: Path
 ) -> None:
-    file = "fabric/__main__.py" if missing == "the command" else "requirements.txt"
-    text = (repository.folder / file).read_text()
-    # Other requirements give an environment of the branch's own, here one without any package.
-    (repository.folder / file).write_text("raise SystemExit(2)\n" if missing == "the command" else "")
-    repository.commit()
-    (repository.folder / file).write_text(text)
-    repository.commit()
+    _other_before(repository, _cut_option)
     steps, _, comment = repository.run(tmp_path / "home")
-    assert {name for name, ended in steps.items() if ended.status} == {"Plan the target branch by its own code"}
-    assert "There is no base to compare with" in comment
-    assert _row(comment, "dev")[0] == "42 resources, 3 nodes, 24 GPUs"
+    assert {ended.status for ended in steps.values()} == {0}
+    assert "no command yet that plans every stack" in comment
+    assert _row(comment, "dev") == ["42 resources, 3 nodes, 24 GPUs", "not compared", "not compared"]
+
+
+def test_a_target_branch_that_could_not_be_planned_fails_the_check_and_the_comment_says_so(
+    repository: Repository, tmp_path: Path
+) -> None:
+    _other_before(repository, _crash)
+    steps, summary, comment = repository.run(tmp_path / "home")
+    assert {name: ended.status for name, ended in steps.items() if ended.status} == {
+        "Plan the target branch by its own code": 1,
+        "Say what changes, and ask the guard": 2,
+    }
+    assert "the branch that this goes to could not be planned" in comment
+    assert _row(comment, "dev") == ["42 resources, 3 nodes, 24 GPUs", "not compared", "not compared"]
+    assert summary == comment
+
+
+@pytest.mark.parametrize("lacks", [_cut_program, _cut_command])
+def test_a_state_without_the_program_or_its_command_leaves_word_that_there_were_no_plans_yet(
+    repository: Repository, lacks: Callable[[Repository], None]
+) -> None:
+    _other_before(repository, lacks)
+    assert _base_plans(repository).returncode == 0
+    assert [path.name for path in (repository.folder / "review" / "base").iterdir()] == [NOTHING_YET]
+
+
+def test_a_state_whose_packages_cannot_be_installed_leaves_nothing(repository: Repository) -> None:
+    _other_before(repository, _unknown_package)
+    ended = _base_plans(repository)
+    assert ended.returncode == 1
+    assert "its packages cannot be installed" in ended.stderr
+    assert not (repository.folder / "review").exists()
+
+
+def test_plans_that_lie_there_already_are_not_taken_for_those_of_the_target_branch(repository: Repository) -> None:
+    (repository.folder / "review" / "base").mkdir(parents=True)
+    ended = _base_plans(repository)
+    assert (ended.returncode, ended.stderr) == (1, "review/base: is there already\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import date
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,9 @@ from typer.testing import CliRunner, Result
 
 from fabric.cli import app
 from fabric.diff import LIMIT
-from fabric.plan import Plan
 from fabric.prepare import prepare_stack
-from fabric.render import RefusedPlan, RenderedPlan, files, rendered, write_files
-from fabric.review import MARKER, Review, ReviewError, comment, read_side, review
+from fabric.render import RefusedPlan, RenderedPlan, files, refused_files, stacks_index, write_files
+from fabric.review import MARKER, NOTHING_YET, NoPlans, Review, ReviewError, comment, read_side, review
 from fabric.rules import ConfigurationError
 
 TODAY = date(2026, 11, 22)
@@ -42,9 +42,8 @@ def _row(text: str, stack: str) -> list[str]:
 
 
 def _written(folder: Path, *plans: RenderedPlan) -> Path:
-    folder.mkdir(exist_ok=True)
-    for plan in plans:
-        write_files(folder / plan.stack, files(plan))
+    found = {f"{plan.stack}/{path}": text for plan in plans for path, text in files(plan).items()}
+    write_files(folder, found | stacks_index(found))
     return folder
 
 
@@ -95,6 +94,10 @@ def test_a_removed_stack_says_what_goes_once_it_is_destroyed_and_that_nothing_go
     text = comment(whole)
     assert _row(text, "gone")[1:3] == ["the stack file is gone, with 18 resources", "**2 nodes with 16 GPUs**"]
     assert "By that alone nothing is deleted" in text
+    goes = comment(review({"dev": plan_of("dev", {})}, {}, TODAY))
+    # It is not planned on another cluster.
+    assert "Another cluster" not in goes
+    assert "| no longer planned |" in goes
 
 
 def test_a_new_stack_is_told_by_its_plan(whole: Review) -> None:
@@ -112,13 +115,22 @@ def test_a_stack_whose_plan_before_was_refused_is_told_whole_with_the_reason(tmp
     found = review({"dev": _refused(tmp_path)}, {"dev": plan_of("dev", {})}, TODAY)
     text = comment(found)
     assert "There is no plan before to compare with: its stack file could not be planned" in text
-    assert _row(text, "dev")[1] == "42 resources, 3 nodes, 24 GPUs"
+    assert _row(text, "dev")[1:] == ["42 resources, 3 nodes, 24 GPUs", "not compared", "**cannot judge**"]
+    assert "> **The guard cannot judge 1 stack**" in text
+    assert "0 of 1 stack differ, 1 not compared" in text
+    assert "Nothing is taken away" not in text
 
 
-def test_without_a_base_every_stack_is_one_row_and_the_comment_says_why() -> None:
-    text = comment(review(None, {"dev": plan_of("dev", {}), "doks-h200": plan_of("doks-h200", {})}, TODAY))
-    assert "There is no base to compare with" in text
-    assert _row(text, "dev")[1] == "42 resources, 3 nodes, 24 GPUs"
+@pytest.mark.parametrize(
+    ("yet", "reason"),
+    [(True, "has no command yet that plans every stack"), (False, "could not be planned, so that nobody knows")],
+)
+def test_without_a_base_every_stack_is_one_row_and_the_comment_says_why(yet: bool, reason: str) -> None:
+    head = {"dev": plan_of("dev", {}), "doks-h200": plan_of("doks-h200", {})}
+    text = comment(review(NoPlans(yet=yet), head, TODAY))
+    assert reason in text
+    assert "## Fabric plans: 2 stacks\n" in text
+    assert _row(text, "dev")[1:] == ["42 resources, 3 nodes, 24 GPUs", "not compared", "not compared"]
     assert "###" not in text
 
 
@@ -132,9 +144,9 @@ def test_an_acknowledged_loss_passes_the_guard() -> None:
 
 @pytest.mark.parametrize("limit", [LIMIT, 20_000, 6_000, 3_000])
 def test_a_comment_of_many_stacks_keeps_its_limit_and_counts_what_it_leaves_out(
-    stack_plans: tuple[Plan, ...], limit: int
+    rendered_plans: tuple[RenderedPlan, ...], limit: int
 ) -> None:
-    plans = [rendered(plan) for plan in stack_plans]
+    plans = rendered_plans
     base = {f"stack-{number:02d}": _named(plan, f"stack-{number:02d}") for number, plan in enumerate(plans)}
     turned = [*plans[1:], plans[0]]
     head = {name: _named(plan, name) for name, plan in zip(base, turned, strict=True)}
@@ -172,7 +184,7 @@ def test_names_and_values_of_a_strangers_stack_file_never_become_markup(tmp_path
     text = re.sub(r"`[^`\n]*`", "", comment(review(base, {**head, "x": refused}, TODAY)))
     assert "To lose it all the same" in text
     assert "<img" not in text
-    assert "@everyone" not in text
+    assert "@everyone" not in unescape(text)
     assert "](" not in text
 
 
@@ -183,6 +195,47 @@ def test_the_command_ends_with_0_and_with_the_guard_asked_with_1_where_something
     assert (unasked.exit_code, asked.exit_code) == (0, 1)
     assert asked.stdout == unasked.stdout
     assert _command("--guard", base, base).exit_code == 0
+
+
+def test_the_row_counts_changes_as_the_guards_section_does_and_names_addresses_that_move() -> None:
+    acknowledged = [{"resource": "ip-pools", "expires": "2026-11-30", "reason": "no job runs"}]
+    moved = {"fabric.addressing.supernet": "10.64.0.0/16"}
+    base = {"dev": plan_of("dev", {})}
+    refused = comment(review(base, {"dev": plan_of("dev", moved)}, TODAY))
+    agreed = comment(review(base, {"dev": plan_of("dev", {**moved, "guard.acknowledge": acknowledged})}, TODAY))
+    assert "#### Guard: 1 change needs an acknowledgement" in refused
+    assert _row(refused, "dev")[2:] == ["**shares of addresses: 48 move**", "**stops 1 change**"]
+    assert _row(agreed, "dev")[2:] == ["**shares of addresses: 48 move**", "1 acknowledged"]
+
+
+@pytest.mark.parametrize(
+    ("after", "lost"),
+    [
+        ({NODES: 4}, "nothing"),
+        (FEWER, "**shares of addresses: 16 fewer**"),
+        ({"fabric.namespaces": ["other"]}, "**16 networks of running jobs**"),
+        (
+            {"fabric.addressing.layout": "flat"},
+            "**48 addresses of the fabric, 16 networks of running jobs, what jobs ask for**",
+        ),
+    ],
+    ids=["a node more", "a node fewer", "networks elsewhere", "pools made anew"],
+)
+def test_nothing_is_lost_only_where_nothing_is_taken_away(after: dict[str, object], lost: str) -> None:
+    text = comment(review({"dev": plan_of("dev", {})}, {"dev": plan_of("dev", after)}, TODAY))
+    assert _row(text, "dev")[2] == lost
+    assert ("Nothing is taken away" in text) == (lost == "nothing")
+
+
+def test_a_reason_in_a_stack_file_mentions_nobody() -> None:
+    reason = "agreed by @acme/oncall &commat;acme &#64;x"
+    entry = {"resource": "cluster-doks", "expires": "2026-11-30", "reason": reason}
+    head = plan_of("doks-h200", {**DEAD_SYSTEM_POOL, "guard.acknowledge": [entry]})
+    text = comment(review({"doks-h200": plan_of("doks-h200", {})}, {"doks-h200": head}, TODAY))
+    # GitHub reads entities before it looks for names behind the sign.
+    shown = unescape(re.sub(r"\\([#&])", r"\1", re.sub(r"`[^`\n]*`", "", text)))
+    assert "agreed by @\u2060acme/oncall &commat;acme &#64;x" in shown
+    assert not re.search(r"@\w", shown)
 
 
 def test_the_command_ends_with_2_where_a_stack_cannot_be_planned_and_tells_the_others(
@@ -205,6 +258,48 @@ def test_the_command_refuses_a_head_without_plans_and_says_which(tmp_path: Path)
     result = _command(tmp_path, tmp_path / "head")
     assert result.exit_code == 2
     assert "head: no rendered plans: No such file or directory" in result.stderr
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    # In the place of plans it would say of each stack that it is gone.
+    assert "empty: no rendered plans: it has no index.json" in _command(tmp_path, empty).stderr
+
+
+def test_where_the_state_before_could_not_be_planned_the_guard_fails_and_the_plans_are_told(tmp_path: Path) -> None:
+    head, empty = _written(tmp_path / "head", plan_of("dev", {})), tmp_path / "empty"
+    empty.mkdir()
+    for base in (tmp_path / "missing", empty):
+        result = _command("--guard", base, head)
+        assert result.exit_code == 2
+        assert _row(result.stdout, "dev")[2:] == ["not compared", "not compared"]
+        assert "the guard has not judged every stack" in result.stderr
+        assert _command(base, head).exit_code == 0
+
+
+def test_where_the_state_before_had_no_command_yet_the_guard_passes_and_the_comment_says_so(tmp_path: Path) -> None:
+    base = tmp_path / "base"
+    base.mkdir()
+    (base / NOTHING_YET).touch()
+    result = _command("--guard", base, _written(tmp_path / "head", plan_of("dev", {})))
+    assert result.exit_code == 0
+    assert "no command yet that plans every stack" in result.stdout
+    assert _row(result.stdout, "dev")[2:] == ["not compared", "not compared"]
+
+
+@pytest.mark.parametrize("before", ["of another layout", "refused"])
+def test_the_guard_fails_where_one_stack_has_no_plan_before_that_can_be_read(tmp_path: Path, before: str) -> None:
+    base = _written(tmp_path / "base", plan_of("dev", {}), plan_of("doks-h200", {}))
+    head = _written(tmp_path / "head", plan_of("dev", FEWER), plan_of("doks-h200", {}))
+    index = base / "dev" / "index.json"
+    if before == "refused":
+        refused = _refused(tmp_path)
+        error = ConfigurationError(refused.findings, refused.file)
+        index.write_text(refused_files(error)["index.json"])
+    else:
+        index.write_text(index.read_text().replace('"schemaVersion": "v1"', '"schemaVersion": "v9"'))
+    result = _command("--guard", base, head)
+    assert result.exit_code == 2
+    assert _row(result.stdout, "dev")[2:] == ["not compared", "**cannot judge**"]
+    assert _command(base, head).exit_code == 0
 
 
 def test_a_plan_of_another_layout_cannot_be_read_and_the_others_are_told(tmp_path: Path) -> None:

@@ -44,11 +44,20 @@ def test_a_workflow_may_nothing_and_each_job_only_what_it_needs(name: str) -> No
 def test_every_action_is_pinned_and_comes_from_github_or_pulumi(name: str) -> None:
     used = [entry["uses"] for entry in (*_steps(name), *(job for _, job in _jobs(name))) if "uses" in entry]
     for action in used:
+        # A tag of GitHub's own; a commit of another's, since a tag can be moved.
         assert re.fullmatch(
-            r"(actions/[\w-]+|pulumi/actions)@(v\d+|[0-9a-f]{40})|\./\.github/workflows/[\w-]+\.yaml", action
+            r"actions/[\w-]+@(v\d+|[0-9a-f]{40})|pulumi/actions@[0-9a-f]{40}|\./\.github/workflows/[\w-]+\.yaml", action
         )
     text = (ROOT / ".github" / "dependabot.yml").read_text()
     assert "package-ecosystem: github-actions" in text
+
+
+def test_a_commit_of_an_action_has_its_release_beside_it() -> None:
+    # By it Dependabot knows what to raise, and a reader what runs.
+    texts = [(ROOT / ".github" / "workflows" / name).read_text() for name in NAMES]
+    pinned = [line for text in texts for line in text.splitlines() if re.search(r"uses: .*@[0-9a-f]{40}", line)]
+    assert pinned
+    assert [line for line in pinned if not re.search(r"@[0-9a-f]{40} # v\d+\.\d+\.\d+$", line)] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -125,7 +134,20 @@ def test_a_stack_that_lies_on_a_cluster_comes_up_after_the_stack_that_makes_it()
 def test_only_the_default_branch_comes_up() -> None:
     workflow = _read("up.yaml")
     assert workflow["on"]["push"]["branches"] == ["main"]
-    assert "github.ref_name == github.event.repository.default_branch" in workflow["jobs"]["stacks"]["if"]
+    condition = workflow["jobs"]["stacks"]["if"]
+    # A name alone may be a tag's.
+    assert "github.ref == format('refs/heads/{0}', github.event.repository.default_branch)" in condition
+    assert "ref_name" not in condition
+
+
+def test_drift_has_an_environment_of_its_own_and_runs_the_default_branch_alone() -> None:
+    # What a branch's preview may use, anybody has who may push a branch; drift has credentials on the clusters.
+    jobs = _read("drift.yaml")["jobs"]
+    assert jobs["drift"]["with"]["environment"] == "drift"
+    assert " ".join(jobs["stacks"]["if"].split()) == (
+        "vars.GPU_FABRIC_STACKS != '' && (github.event_name == 'schedule' || "
+        "github.ref == format('refs/heads/{0}', github.event.repository.default_branch))"
+    )
 
 
 def test_drift_is_looked_for_every_day_and_changes_nothing() -> None:
