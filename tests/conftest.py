@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
+from typing import TypeVar
+from unittest.mock import patch
 
 import pytest
+import typer.testing
+from hypothesis import settings
 
 from fabric.spec import StackDocument, read_document
+
+T = TypeVar("T")
 
 
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The repository's root."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_made_once() -> Iterator[None]:
+    """A command line that a test runs is the one of the test before: making it takes longer than most commands."""
+    with patch.object(typer.testing, "_get_command", cache(typer.main.get_command)):
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -26,20 +42,53 @@ def dev_document(root: Path) -> StackDocument:
 SLOW = frozenset(
     {
         "test_a_17_holds_a_31_for_each_of_2048_nodes_and_8_rails_and_nothing_more",
+        "test_a_check_for_drift_looks_into_the_releases_whatever_the_refresh_finds",
+        "test_a_comment_of_many_stacks_keeps_its_limit_and_counts_what_it_leaves_out",
+        "test_a_file_of_thousands_of_documents_stays_to_the_byte_around_the_one_that_trains",
+        "test_a_large_plan_says_its_steps_and_leaves_one_line_about_its_files",
         "test_a_plan_grows_to_its_most_nodes_and_no_further",
+        "test_a_refusal_after_long_work_is_all_that_is_left",
         "test_a_stack_imports_its_own_clouds_sdk_alone",
+        "test_a_text_of_others_names_and_values_without_end_fits_and_says_how_long_they_are",
+        "test_any_two_plans_can_be_compared",
+        "test_any_two_plans_can_be_judged_and_told_within_a_comment",
         "test_every_mistake_is_refused_by_its_rule_at_its_place",
+        "test_every_property_of_every_cloud_resource_is_judged_as_the_simulated_clouds_judge_it",
         "test_every_remedy_of_a_refusal_fits",
+        "test_every_stack_that_can_be_planned_can_be_reported",
+        "test_every_type_of_a_cloud_that_a_stack_has_is_in_the_table",
+        "test_no_plan_is_a_danger_to_itself",
+        "test_nothing_is_shown_in_a_pipe_that_is_told_to_have_colours",
+        "test_on_one_terminal_the_report_is_all_that_is_left",
         "test_the_command_line_refuses_one_of_each_kind_on_stderr_without_a_traceback",
+        "test_the_plan_of_every_kind_of_stack_survives_the_folder",
+        "test_thousands_of_nodes_fit_in_a_comment_and_the_text_says_what_is_only_counted",
+        "test_what_a_deletion_takes_along_is_said_of_clusters_pools_and_addresses",
     }
 )
 
 
-# Of a test with more cases, `make test-fast` runs so many, spread evenly.
-CASES = 12
+# Of a test with more cases, `make test-fast` runs so many, spread evenly; and so many of those that hypothesis draws.
+CASES = 4
 # Folders whose tests wait for others' processes: begun first, they leave a processor free for the rest, and a long file
 # of theirs does not come last, when only one worker has something left to do.
 WAITING = ("sandbox", "engine", "cni", "browser")
+
+
+def spread(cases: Sequence[T]) -> list[T]:
+    """The cases that `make test-fast` runs."""
+    return [case for place, case in enumerate(cases) if place in {len(cases) * kept // CASES for kept in range(CASES)}]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Leave out at once what `make test-fast` would leave out later, and let hypothesis draw fewer cases there."""
+    yield
+    if metafunc.config.option.markexpr == "not slow":
+        metafunc._calls = spread(metafunc._calls)
+        if drawn := getattr(metafunc.function, "_hypothesis_internal_use_settings", None):
+            fewer = settings(drawn, max_examples=min(CASES, drawn.max_examples))
+            metafunc.function._hypothesis_internal_use_settings = fewer
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -50,10 +99,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         cases.setdefault((item.path, getattr(item, "originalname", item.name)), []).append(item)
     for (_, name), found in cases.items():
-        kept = set() if name in SLOW else {len(found) * case // CASES for case in range(CASES)}
-        for place, item in enumerate(found):
-            if place not in kept:
+        kept = [] if name in SLOW else spread(found)
+        for item in found:
+            if item not in kept:
                 item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
         files = Counter(item.path for item in items)
         items.sort(key=lambda item: (item.path.parent.name not in WAITING, item.path not in long, -files[item.path]))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector of garbage what stays to the end: all the tests, and every module."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)

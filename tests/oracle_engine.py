@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from cloud_engine import MINUTE_S, Engine, FakeControlPlanes, Resource, served
+from cryptography.hazmat.primitives.asymmetric import rsa
 
 from sandbox.cloud.clock import Clock
 from sandbox.cloud.faults import Faults
@@ -127,7 +130,13 @@ class OracleEngine(Engine):
 @contextmanager
 def oracle_on(home: Path, minute_s: float = MINUTE_S) -> Iterator[OracleEngine]:
     """An engine with a plug-in of its own on the account in this folder."""
-    planes, faults, account = FakeControlPlanes(), Faults(home), credentials(SandboxHome(home))
+    with patch.object(rsa, "generate_private_key", _key):
+        account = credentials(SandboxHome(home))
+    planes, faults = FakeControlPlanes(), Faults(home)
     tenancy = Tenancy(Store(home / "oci"), faults, Clock(home, minute_s), planes, account)
     with served(Oracle(tenancy)) as stub:
         yield OracleEngine(stub, tenancy, planes)
+
+
+# A key takes longer to make than most tests with one.
+_key = cache(rsa.generate_private_key)

@@ -10,6 +10,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from fast_time import FastTime
 from programs import STACKS, run_program, stack_config
 from recording import Recording
 
@@ -31,6 +32,7 @@ NETWORK = "v1:NetworkAttachmentDefinition"
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "_PAUSE", 0.01)
+    monkeypatch.setattr(waiting, "time", FastTime())
 
 
 def planned(count: int = 2, seconds: int = 30) -> PlannedCapacity:

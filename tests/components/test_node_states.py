@@ -9,6 +9,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from fast_time import FastTime
 from programs import ROOT, STACKS, as_engine_config, stack_config
 from recording import Recording, record
 
@@ -27,7 +28,8 @@ States = Mapping[str, Mapping[str, Any]]
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waiting, "_PAUSE", 0.01)
-    monkeypatch.setattr(waiting, "_PATIENCE", 0.1)
+    monkeypatch.setattr(waiting, "_PATIENCE", 0.35)
+    monkeypatch.setattr(waiting, "time", FastTime())
 
 
 def wait(seconds: int = 30) -> PlannedWait:

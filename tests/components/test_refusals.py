@@ -61,6 +61,13 @@ def _supernet_too_small(config: dict[str, Any]) -> None:
     config["gpu-fabric:fabric"]["addressing"]["supernet"] = "192.168.0.0/26"
 
 
+def _too_deep(config: dict[str, Any]) -> None:
+    value: Any = 1
+    for _ in range(300):
+        value = {"a": value}
+    config["gpu-fabric:software"]["networkOperator"] = {"values": value}
+
+
 CASES: list[tuple[Callable[[dict[str, Any]], None], str, str]] = [
     (_unknown_key, "gpu-fabric:fabric.modell: this key is not known", "did you mean 'model'?"),
     (_unknown_section, "gpu-fabric:fabrik: this key is not known", "did you mean 'fabric'?"),
@@ -68,6 +75,7 @@ CASES: list[tuple[Callable[[dict[str, Any]], None], str, str]] = [
     (_unknown_shape, "gpu-fabric:cluster.pools[0].shape: no shape", "did you mean 'BM.GPU.H100.8'?"),
     (_zero_nodes, "gpu-fabric:cluster.pools[0].nodes: must be", "number of GPU nodes"),
     (_no_kubeconfig, "gpu-fabric:cluster.kubeconfig: nowhere/kubeconfig: no such file", "write its real path"),
+    (_too_deep, "stack: holds lists and mappings that lie in each other more than 30 deep", "correct the file"),
     (_supernet_too_small, "gpu-fabric:fabric.addressing.supernet: 3 nodes x 1 address", "use a supernet of /"),
 ]
 

@@ -10,6 +10,7 @@ from committed_stacks import folder_of, stack_names
 
 from fabric.plan import Plan, build
 from fabric.prepare import prepare_stack
+from fabric.render import RenderedPlan, rendered
 from fabric.rules import ConfigurationError
 from fabric.spec import StackDocument, StackSpec, validate
 
@@ -50,6 +51,12 @@ def dev_plan(plan_with: Callable[[Changes], Plan]) -> Plan:
 def stack_plans() -> tuple[Plan, ...]:
     """The plan of every stack for tests but the large one: each provider, manager and model."""
     return tuple(prepare_stack(name, folder_of(name)) for name in stack_names() if not name.startswith("large"))
+
+
+@pytest.fixture(scope="session")
+def rendered_plans(stack_plans: tuple[Plan, ...]) -> tuple[RenderedPlan, ...]:
+    """The rendered plans of the same stacks."""
+    return tuple(rendered(plan) for plan in stack_plans)
 
 
 @pytest.fixture(scope="session")

@@ -52,11 +52,12 @@ def _file(name: str) -> str:
 
 
 def _arguments(text: str, name: str) -> dict[str, Argument]:
-    match = re.search(rf"^class {name}:\n    def __init__\(__self__, \*,\n(.*?)\):\n", text, re.MULTILINE | re.DOTALL)
-    if match is None:
+    # A regular expression takes a moment for each of the thousands of classes before.
+    _, begin, rest = text.partition(f"\nclass {name}:\n    def __init__(__self__, *,\n")
+    if not begin:
         raise LookupError(f"pulumi-oci has no class {name}")
     found = {}
-    for line in match[1].splitlines():
+    for line in rest.partition("):\n")[0].splitlines():
         argument, _, rest = line.strip().partition(": ")
         nested = re.search(r"'(?:\w+\.)?(\w+Args)'", rest)
         found[argument] = Argument(" = None" not in rest, nested[1] if nested else None)

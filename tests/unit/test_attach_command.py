@@ -109,11 +109,13 @@ def test_options_reach_the_workloads() -> None:
         ([], "Missing argument"),
         (["latin.yaml"], "latin.yaml: no UTF-8 text"),
         (["broken.yaml"], "broken.yaml: line 1: no YAML"),
+        (["pod.yaml", "--contract", "deep.json"], "deep.json: no contract: it is nested too deep"),
     ],
 )
 def test_bad_input_and_wrong_usage_are_exit_status_2(project: Path, arguments: list[str], said: str) -> None:
     (project / "latin.yaml").write_bytes(b"a: \xe4\n")
     (project / "broken.yaml").write_text("a: [")
+    (project / "deep.json").write_text("[" * 100_000)
     result = run(*arguments)
 
     assert (result.exit_code, result.stdout) == (2, "")

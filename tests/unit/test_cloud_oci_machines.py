@@ -21,8 +21,7 @@ from sandbox.home import SandboxHome
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[OracleEngine]:
-    # a quarter of a real second for twenty tries to join
-    with oracle_on(tmp_path, minute_s=0.05) as made:
+    with oracle_on(tmp_path) as made:
         yield made
 
 

@@ -96,6 +96,7 @@ def test_bytes_are_no_kubeconfig(tmp_path: Path) -> None:
     ("text", "context", "reason"),
     [
         (f"token: {TOKEN}: [", None, "is not YAML"),
+        (f"token: {TOKEN}\nclusters: " + "[" * 3000, None, "is not YAML"),
         ("", None, "is no kubeconfig: it has no contexts"),
         (f"[{TOKEN}]", None, "is no kubeconfig: it has no contexts"),
         ("contexts: []", None, "has no current context, and the stack names none"),

@@ -54,11 +54,12 @@ def test_a_rendered_plan_is_read_back_as_it_was(of_dev: RenderedPlan, folder: Pa
     assert read_rendered(folder) == of_dev
 
 
-def test_the_plan_of_every_kind_of_stack_survives_the_folder(stack_plans: tuple[Plan, ...], tmp_path: Path) -> None:
-    for plan in stack_plans:
-        found = rendered(plan)
+def test_the_plan_of_every_kind_of_stack_survives_the_folder(
+    rendered_plans: tuple[RenderedPlan, ...], tmp_path: Path
+) -> None:
+    for found in rendered_plans:
         write_files(tmp_path / "plan", files(found))
-        assert read_rendered(tmp_path / "plan") == found, plan.stack
+        assert read_rendered(tmp_path / "plan") == found, found.stack
 
 
 def test_objects_are_manifests_that_lie_in_the_order_in_which_they_are_applied(
@@ -124,10 +125,12 @@ def test_a_group_of_thousands_of_objects_is_one_file_with_a_line_for_each(root: 
     assert found[path].count("\n") == 2 * len(list(yaml.safe_load_all(found[path])))
 
 
-def test_what_a_deletion_takes_along_is_said_of_clusters_pools_and_addresses(stack_plans: tuple[Plan, ...]) -> None:
+def test_what_a_deletion_takes_along_is_said_of_clusters_pools_and_addresses(
+    rendered_plans: tuple[RenderedPlan, ...],
+) -> None:
     lost = {
         (plan.stack, resource.name): (resource.loss.nodes, resource.loss.gpus, resource.loss.addresses)
-        for plan in map(rendered, stack_plans)
+        for plan in rendered_plans
         for resource in plan.resources
     }
     assert lost["doks-h200", "cluster-pool-gpu"] == (2, 16, 0)
@@ -213,6 +216,8 @@ def test_a_folder_that_is_no_rendered_plan_is_not_read(tmp_path: Path) -> None:
         (lambda folder: _edit(folder, '"schemaVersion": "v1"', '"schemaVersion": "v9"'), "layout v9"),
         (lambda folder: _edit(folder, '"contract.json"', '"../secret"'), "not in the folder"),
         (lambda folder: (folder / "index.json").write_text("[]"), "is not one of"),
+        (lambda folder: (folder / "index.json").write_text("[" * 100_000), "is not one of"),
+        (lambda folder: (folder / "contract.json").write_text("[" * 100_000), "not as a rendered plan is written"),
     ],
 )
 def test_a_rendered_plan_that_is_not_whole_is_refused_with_the_reason(

@@ -160,7 +160,7 @@ def told(runs: list[list[Any]], node: int) -> str | None:
 @pytest.mark.parametrize(
     "planned",
     [
-        lambda: plan_of("dev", nodes(2048)),
+        pytest.param(lambda: plan_of("dev", nodes(2048)), marks=pytest.mark.slow),
         lambda: plan_of("sriov-per-node", nodes(12)),
         lambda: plan_of("sriov-whereabouts", nodes(30)),
         lambda: example("spiderpool-sriov"),

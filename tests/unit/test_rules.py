@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,13 +58,20 @@ MAKES_A_FINDING = ("finding", "refuse", "note", "Problem", "Note", "InputError")
 
 def ids_called(root: Path, *names: str) -> Iterator[str]:
     """Ids that are first arguments of calls of some functions and methods in the program, decorators included."""
+    yield from (found for called, found in _calls_with_ids(root) if called in names)
+
+
+@cache
+def _calls_with_ids(root: Path) -> list[tuple[str | None, str]]:
+    """Every call in the program whose first argument is an id: what is called, and the id."""
+    calls = []
     for path in (root / "fabric").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
                 continue
-            called = getattr(node.func, "id", getattr(node.func, "attr", None))
-            if called in names and re.fullmatch(r"[A-Z]{3}\d{3}", str(node.args[0].value)):
-                yield node.args[0].value
+            if re.fullmatch(r"[A-Z]{3}\d{3}", str(node.args[0].value)):
+                calls.append((getattr(node.func, "id", getattr(node.func, "attr", None)), node.args[0].value))
+    return calls
 
 
 def test_every_rule_that_is_checked_while_reading_is_found_somewhere(root: Path) -> None:

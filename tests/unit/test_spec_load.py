@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from fabric.cli import app
 from fabric.plan import build
+from fabric.render import read_refused, read_rendered
 from fabric.rules import ConfigurationError
 from fabric.spec import load_stack, read_document, stack_file, validate
 
@@ -99,6 +103,9 @@ def test_a_missing_stack_file_in_an_empty_folder_says_that_there_is_none(tmp_pat
         ("config:\n  gpu-fabric:cluster: 2026-13-40\n", "holds a date that does not exist"),
         ("config:\n  gpu-fabric:cluster: {2026-01-01: a}\n", "holds a key that is no text"),
         ("config:\n  gpu-fabric:cluster: &again [*again]\n", "a value that contains itself"),
+        ("config: " + "[" * 3000, "in each other more than 30 deep"),
+        ("config:\n  gpu-fabric:cluster: " + "[" * 300 + "]" * 300, "in each other more than 30 deep"),
+        ("config:\n  gpu-fabric:software: " + "{a: " * 31 + "1" + "}" * 31, "in each other more than 30 deep"),
     ],
 )
 def test_a_file_that_holds_no_configuration_is_refused_with_the_reason(tmp_path: Path, text: str, reason: str) -> None:
@@ -109,6 +116,40 @@ def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.lab.yaml").write_bytes(b"config: \xff\xfe")
 
     assert "cannot be read: UnicodeDecodeError" in reasons(tmp_path)
+
+
+def test_a_value_as_deep_as_a_file_may_be_is_read(tmp_path: Path) -> None:
+    values = "{a: " * 27 + "1" + "}" * 27
+    written(tmp_path, f"{GOOD}  gpu-fabric:software: {{networkOperator: {{values: {values}}}}}\n")
+
+    assert load_stack("lab", tmp_path).software.network_operator.values["a"]
+
+
+def test_a_file_whose_name_is_no_text_is_refused_and_listed_by_what_can_be_shown(tmp_path: Path) -> None:
+    name = os.fsdecode(b"lab-\xff")
+    written(tmp_path, GOOD, name)
+
+    assert "Pulumi.lab-\\udcff.yaml: 1 problem" in reasons(tmp_path, name)
+    assert "has a name that is no UTF-8" in reasons(tmp_path, name)
+    assert reasons(tmp_path, "another").endswith("stacks here: lab-\\udcff")
+
+
+def test_stacks_that_cannot_be_read_leave_the_plans_of_all_others(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path, (root / "Pulumi.dev.yaml").read_text(encoding="utf-8"), "dev")
+    written(tmp_path, "config: " + "[" * 3000, "deep")
+    written(tmp_path, GOOD, os.fsdecode(b"lab-\xff"))
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["plan", "--all", "--out", "plans"])
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("plans: plans of 1 of 3 stacks, ")
+    assert read_rendered(tmp_path / "plans" / "dev").stack == "dev"
+    for name, reason in (("deep", "30 deep"), ("lab-\\udcff", "no UTF-8")):
+        refused = read_refused(tmp_path / "plans" / name)
+        assert refused is not None
+        assert reason in refused.findings[0].message
 
 
 def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,6 +243,14 @@ def test_a_secret_key_that_nothing_refers_to_is_named_without_its_value(problems
     assert "s3cr3t" not in found.message + found.remedy
 
 
+def test_text_that_is_none_is_refused_as_a_whole(document_with: DocumentWith) -> None:
+    spec, problems = validate(document_with({"cluster.pools[0].name": "\ud800"}))
+
+    assert spec is None
+    assert [(entry.id, entry.path) for entry in problems] == [("SPC004", "")]
+    assert problems[0].message.startswith("cannot be read: Invalid JSON")
+
+
 def test_a_namespace_may_be_written_by_its_name_alone(document_with: DocumentWith) -> None:
     spec, problems = validate(document_with({"fabric.namespaces": ["default", {"name": "jobs", "create": True}]}))
 

@@ -45,7 +45,7 @@ def test_any_byte_changed_is_judged_or_refused(at: int, byte: int) -> None:
     verdict_or_refusal(WHOLE[:at] + bytes([byte]) + WHOLE[at + 1 :])
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_any_value_anywhere_is_judged_or_refused(data: st.DataObject) -> None:
     document = healthy(nodes=2, gpus=2)
@@ -71,7 +71,7 @@ def test_any_further_line_of_a_log_is_judged(at: int, line: str) -> None:
     judge(file_of(healthy()), expectation(), log_of(lines))
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_a_lower_bandwidth_never_makes_a_failed_run_pass(data: st.DataObject) -> None:
     document = healthy()
