@@ -11,6 +11,8 @@ import yaml
 from cloud_engine import Failed, Resource
 from oracle_engine import COMPARTMENT, H100, OracleEngine, oracle_on
 
+NEW_BOOT_VOLUMES = {"isNodeCyclingEnabled": True, "cycleModes": ["BOOT_VOLUME_REPLACE"]}
+
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[OracleEngine]:
@@ -181,9 +183,28 @@ def test_new_labels_reach_new_nodes_only_unless_the_pool_cycles_them(
     labels = {"initialNodeLabels": [{"key": "team", "value": "a"}]}
     grown = engine.update(pool, engine.node_pool_inputs(cluster, subnet, 2, **labels))
     assert labelled() == [False, True]
-    cycling = {"isNodeCyclingEnabled": True, "cycleModes": ["BOOT_VOLUME_REPLACE"]}
+    cycling = {"isNodeCyclingEnabled": True, "cycleModes": ["INSTANCE_REPLACE"]}
     engine.update(grown, engine.node_pool_inputs(cluster, subnet, 2, **labels, nodePoolCyclingDetails=cycling))
     assert labelled() == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"initialNodeLabels": [{"key": "team", "value": "a"}]}, "initialNodeLabels"),
+        ({"nodePoolCyclingDetails": {**NEW_BOOT_VOLUMES, "maximumUnavailable": "0"}}, "maximumUnavailable is 0"),
+    ],
+    ids=["other labels", "no node less"],
+)
+def test_new_boot_volumes_bring_no_labels_and_need_a_node_that_may_be_unavailable(
+    engine: OracleEngine, cluster: Resource, subnet: Resource, more: dict[str, Any], reason: str
+) -> None:
+    pool = engine.up("NodePool", "gpu", engine.node_pool_inputs(cluster, subnet, 1))
+    cycling = {"nodePoolCyclingDetails": NEW_BOOT_VOLUMES, **more}
+    with pytest.raises(Failed, match=reason):
+        engine.update(pool, engine.node_pool_inputs(cluster, subnet, 1, **cycling))
+    [node] = engine.planes.nodes[cluster.id]
+    assert "team" not in node["metadata"]["labels"]
 
 
 def test_gpu_nodes_of_a_compute_cluster_are_tainted_and_know_their_place_in_the_fabric(

@@ -124,8 +124,7 @@ def test_a_node_pool_in_a_compute_cluster_says_so_and_keeps_its_image_and_cyclin
     assert pool["node_pool_cycling_details"] == {
         "is_node_cycling_enabled": True,
         "cycle_modes": ["BOOT_VOLUME_REPLACE"],
-        "maximum_surge": "25%",
-        "maximum_unavailable": "0",
+        "maximum_unavailable": "1",
     }
 
 

@@ -13,6 +13,7 @@ from sandbox.cloud.resource import Call, CloudError
 from sandbox.cloud.store import Record
 from sandbox.cloud.wire import Properties
 
+_BOOT_VOLUMES = "BOOT_VOLUME_REPLACE"
 _PERMISSIONS = {"computeClusterId": "COMPUTE_CLUSTER_LAUNCH_INSTANCE", "hostGroupId": "HOST_GROUP_LAUNCH_INSTANCE"}
 
 
@@ -37,6 +38,7 @@ class NodePool(Stored):
             raise invalid("nodeConfigDetails: size is negative")
         self._check_placements(inputs, config)
         self._check_pod_network(cluster, config)
+        self._check_cycling(inputs, record)
         present = len(record["nodes"]) if record else 0
         if config["size"] > present:
             if record is None and self.tenancy.faults.happens("not-enough-quota"):
@@ -122,19 +124,30 @@ class NodePool(Stored):
         if kind == "OCI_VCN_IP_NATIVE" and not pods.get("podSubnetIds"):
             raise invalid(f"nodePoolPodNetworkOptionDetails: {kind} needs podSubnetIds")
 
+    def _check_cycling(self, inputs: Properties, record: Record | None) -> None:
+        """What cannot be done with new boot volumes, by Oracle's documentation; its own words are not known."""
+        cycling = inputs.get("nodePoolCyclingDetails") or {}
+        if not cycling.get("isNodeCyclingEnabled") or _BOOT_VOLUMES not in (cycling.get("cycleModes") or []):
+            return
+        if cycling.get("maximumUnavailable", "1") in ("0", "0%"):
+            raise invalid("nodePoolCyclingDetails: maximumUnavailable is 0, and boot volumes are to be replaced")
+        labels = _labels(inputs)
+        if record and any(node["labels"] != labels for node in record["nodes"]):
+            raise invalid("nodePoolCyclingDetails: a new boot volume brings a node no other initialNodeLabels")
+
     def _launch(self, identifier: str) -> None:
         record = self._found(identifier)
         inputs, nodes = record["inputs"], record["nodes"]
         config = inputs["nodeConfigDetails"]
         wanted = {
-            "labels": {each["key"]: each.get("value", "") for each in inputs.get("initialNodeLabels") or []},
+            "labels": _labels(inputs),
             "userData": (inputs.get("nodeMetadata") or {}).get("user_data", ""),
             "version": inputs.get("kubernetesVersion") or record["outputs"]["kubernetesVersion"],
             "image": (inputs.get("nodeSourceDetails") or {}).get("imageId", ""),
         }
         cycling = inputs.get("nodePoolCyclingDetails") or {}
         if cycling.get("isNodeCyclingEnabled"):
-            replace = "BOOT_VOLUME_REPLACE" not in (cycling.get("cycleModes") or [])
+            replace = _BOOT_VOLUMES not in (cycling.get("cycleModes") or [])
             old = [node for node in nodes if any(node[key] != value for key, value in wanted.items())]
             if replace:
                 nodes = [node for node in nodes if node not in old]
@@ -160,3 +173,7 @@ class NodePool(Stored):
             # the next one's address is to be another
             self.tenancy.store.put(self.collection, record)
         self.tenancy.store.put(self.collection, record)
+
+
+def _labels(inputs: Properties) -> dict[str, str]:
+    return {each["key"]: each.get("value", "") for each in inputs.get("initialNodeLabels") or []}

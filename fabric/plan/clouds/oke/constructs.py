@@ -29,7 +29,12 @@ from fabric.plan.clouds.oke.workers import (
 )
 from fabric.spec import OkePool
 
-_CYCLES = {"boot-volume-replace": "BOOT_VOLUME_REPLACE", "instance-replace": "INSTANCE_REPLACE"}
+# New boot volumes bring no further machines, so one node at least must be allowed to be unavailable: Oracle's
+# documentation on availability and cost of cycling, whose default that is. Else the figures are the quick-start's.
+_CYCLES: dict[str, dict[str, Value]] = {
+    "boot-volume-replace": {"cycle_modes": ["BOOT_VOLUME_REPLACE"], "maximum_unavailable": "1"},
+    "instance-replace": {"cycle_modes": ["INSTANCE_REPLACE"], "maximum_surge": "25%", "maximum_unavailable": "0"},
+}
 
 
 def pool_records(site: Site, pool: OkePool) -> tuple[Record, ...]:
@@ -88,7 +93,7 @@ def _compute_cluster_pool(site: Site, pool: OkePool) -> Iterator[Record]:
     # Oracle's provider keeps what is left out: cycling that was on once would stay on.
     cycling: dict[str, Value] = {"is_node_cycling_enabled": bool(pool.cycling)}
     if pool.cycling:
-        cycling |= {"cycle_modes": [_CYCLES[pool.cycling]], "maximum_surge": "25%", "maximum_unavailable": "0"}
+        cycling |= _CYCLES[pool.cycling]
     details = node_config(site, pool.nodes, pool.max_pods, node_placement(site, pool))
     details["compute_cluster_id"] = Ref(ref=f"compute-cluster-{pool.name}")
     yield PlannedNodePool(
