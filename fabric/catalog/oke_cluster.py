@@ -16,6 +16,7 @@ Placement = Literal[
     "cluster-network", "compute-cluster", "compute-cluster-instances", "instance-pool", "gpu-memory-cluster"
 ]
 PodNetwork = Literal["flannel", "vcn-native"]
+Cycling = Literal["boot-volume-replace", "instance-replace"]
 SubnetName = Literal[
     "control-plane",
     "bastion",
@@ -36,6 +37,17 @@ class PlacementFacts(FrozenModel):
     rdma: bool
     growth: str
     replacement: str
+
+
+class CyclingFacts(FrozenModel):
+    """How nodes are renewed: Oracle's name of the mode, and how many machines more and fewer there may be meanwhile.
+
+    Numbers of machines, or shares of the pool such as `25%`; without `surge` there can be none more.
+    """
+
+    mode: str
+    surge: str | None = None
+    unavailable: str
 
 
 class Region(FrozenModel):
@@ -83,6 +95,7 @@ class OkeClusterFacts(FrozenModel):
 
     placements: dict[Placement, PlacementFacts]
     placement_keys: dict[str, tuple[Placement, ...]]
+    cycling: dict[Cycling, CyclingFacts]
     memory_fabric_gpus: tuple[str, ...]
     self_managed_from: dict[PodNetwork, str]
     rdma_range: IPv4Network

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
-from fabric.catalog.oke_cluster import Placement
+from fabric.catalog.oke_cluster import Cycling, Placement
 from fabric.model import FrozenModel
 from fabric.spec.cluster import Pool
 from fabric.spec.oke_ids import ImageId, Ocid, ReservationId
@@ -73,6 +73,6 @@ class OkePool(Pool):
     memory_fabric_ids: tuple[Ocid, ...] = Field(
         default=(), description="ids of memory fabrics; the nodes are spread evenly over a memory cluster on each"
     )
-    cycling: Literal["boot-volume-replace", "instance-replace"] | None = Field(
+    cycling: Cycling | None = Field(
         default=None, description="how a managed node pool brings changes to its nodes; by default not at all"
     )

@@ -29,13 +29,6 @@ from fabric.plan.clouds.oke.workers import (
 )
 from fabric.spec import OkePool
 
-# New boot volumes bring no further machines, so one node at least must be allowed to be unavailable: Oracle's
-# documentation on availability and cost of cycling, whose default that is. Else the figures are the quick-start's.
-_CYCLES: dict[str, dict[str, Value]] = {
-    "boot-volume-replace": {"cycle_modes": ["BOOT_VOLUME_REPLACE"], "maximum_unavailable": "1"},
-    "instance-replace": {"cycle_modes": ["INSTANCE_REPLACE"], "maximum_surge": "25%", "maximum_unavailable": "0"},
-}
-
 
 def pool_records(site: Site, pool: OkePool) -> tuple[Record, ...]:
     """The records of a GPU pool, each after what it refers to."""
@@ -90,10 +83,6 @@ def _instance_pool(site: Site, pool: OkePool) -> Iterator[Record]:
 
 def _compute_cluster_pool(site: Site, pool: OkePool) -> Iterator[Record]:
     yield _compute_cluster(site, pool)
-    # Oracle's provider keeps what is left out: cycling that was on once would stay on.
-    cycling: dict[str, Value] = {"is_node_cycling_enabled": bool(pool.cycling)}
-    if pool.cycling:
-        cycling |= _CYCLES[pool.cycling]
     details = node_config(site, pool.nodes, pool.max_pods, node_placement(site, pool))
     details["compute_cluster_id"] = Ref(ref=f"compute-cluster-{pool.name}")
     yield PlannedNodePool(
@@ -108,13 +97,26 @@ def _compute_cluster_pool(site: Site, pool: OkePool) -> Iterator[Record]:
         initial_node_labels=[{"key": key, "value": text} for key, text in node_labels(site, pool).items()],
         node_metadata={"user_data": user_data(boot_text(site, pool))},
         node_eviction_node_pool_settings=EVICTION,
-        node_pool_cycling_details=cycling,
+        node_pool_cycling_details=_cycling(site, pool),
         ignore_changes=() if pool.image_id or pool.image_uri else ("node_source_details.image_id",),
         after=(*last_managed(site), *image_ready(site, pool)),
         create_timeout=site.timeout,
         update_timeout=site.timeout,
         protect=site.cluster.protect,
     )
+
+
+def _cycling(site: Site, pool: OkePool) -> dict[str, Value]:
+    if pool.cycling is None:
+        # Oracle's provider keeps what is left out: cycling that was on once would stay on.
+        return {"is_node_cycling_enabled": False}
+    facts = site.facts.cycling[pool.cycling]
+    return {
+        "is_node_cycling_enabled": True,
+        "cycle_modes": [facts.mode],
+        **({"maximum_surge": facts.surge} if facts.surge else {}),
+        "maximum_unavailable": facts.unavailable,
+    }
 
 
 def _compute_cluster_instances(site: Site, pool: OkePool) -> Iterator[Record]:
