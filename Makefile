@@ -1,10 +1,12 @@
 # STACK names the stack file to use: Pulumi.<STACK>.yaml here or in examples/.
 # SANDBOX=1 tries a stack for a cluster or a cloud account of your own on the sandbox instead.
+# YES=1 leaves out the question before a cluster or account of your own is changed: in CI, or in a pipe.
 STACK  ?= dev
 PYTHON ?= python3
 VENV   := .venv
 PY     := $(VENV)/bin/python
 TRIED  := $(if $(SANDBOX),--sandbox)
+AGREED := $(if $(YES),--yes)
 READY  := $(VENV)/.ready
 # One more than a small machine has processors: tests of the sandbox wait for others' processes half of the time.
 WORKERS ?= 3
@@ -12,41 +14,45 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview refresh destroy outputs plan status test test-fast lint docs bench
+.PHONY: help setup up preview refresh destroy outputs kubeconfig plan status test test-fast lint docs bench
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make the virtual environment
 
-$(READY): requirements.txt requirements-dev.txt policy/requirements.txt
+$(READY): requirements.txt requirements-dev.txt policy/requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
-	@echo "installing Python packages into $(VENV)"
+	@echo "installing Python packages into $(VENV) (800 MB; minutes, by the network and the disk)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PY) -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@$(PY) sandbox/install_packages.py requirements-dev.txt
+	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 up: setup ## start the sandbox if the stack needs it, and bring the stack up
 	@$(PY) -m sandbox up -s $(STACK) $(TRIED)
-	@$(PY) -m sandbox pulumi up -s $(STACK) $(TRIED)
+	@$(PY) -m sandbox pulumi up -s $(STACK) $(TRIED) $(AGREED)
 
 preview: setup ## show what `up` would change
-	@$(PY) -m sandbox up -s $(STACK) $(TRIED)
+	@$(PY) -m sandbox up -s $(STACK) $(TRIED) --before preview
 	@$(PY) -m sandbox pulumi preview -s $(STACK) $(TRIED)
 
 refresh: setup ## read everything anew that the stack made; renews a kubeconfig that has expired
 	@$(PY) -m sandbox up -s $(STACK) $(TRIED)
-	@$(PY) -m sandbox pulumi refresh -s $(STACK) $(TRIED)
+	@$(PY) -m sandbox pulumi refresh -s $(STACK) $(TRIED) $(AGREED)
 
 destroy: setup ## take the stack down; for a sandbox stack, the sandbox's processes too
-	@$(PY) -m sandbox pulumi destroy -s $(STACK) $(TRIED)
+	@$(PY) -m sandbox pulumi destroy -s $(STACK) $(TRIED) $(AGREED)
 	@$(PY) -m sandbox down -s $(STACK) $(TRIED)
 
 outputs: setup ## print the stack's outputs as JSON, secrets masked
 	@$(PY) -m sandbox pulumi outputs -s $(STACK) $(TRIED)
 
+kubeconfig: setup ## print the stack's kubeconfig: make kubeconfig > FILE
+	@$(PY) -m sandbox pulumi kubeconfig -s $(STACK) $(TRIED)
+
 plan: setup ## print everything the stack would create; needs no cluster
-	@$(PY) -m fabric plan -s $(STACK)
+	@$(PY) -m gpu_fabric plan -s $(STACK)
 
 status: setup ## show the sandbox's processes
 	@$(PY) -m sandbox status
@@ -65,14 +71,15 @@ lint: setup ## check style and types
 	@$(VENV)/bin/mypy .ci/*.py
 
 docs: setup ## write the generated pages anew
-	@$(PY) -m fabric schema stack > docs/schema/stack.json
-	@$(PY) -m fabric schema contract > docs/schema/contract.json
-	@$(PY) -m fabric schema cluster > docs/schema/cluster.json
-	@$(PY) -m fabric reference configuration > docs/configuration.md
-	@$(PY) -m fabric reference rules > docs/rules.md
-	@$(PY) -m fabric reference support > docs/support.md
-	@$(PY) -m fabric reference nccl > docs/nccl-settings.md
+	@$(PY) tests/unit/rules/examples.py > .examples.yaml && mv .examples.yaml gpu_fabric/rules/examples.yaml
+	@$(PY) -m gpu_fabric schema stack > docs/schema/stack.json
+	@$(PY) -m gpu_fabric schema contract > docs/schema/contract.json
+	@$(PY) -m gpu_fabric schema cluster > docs/schema/cluster.json
+	@$(PY) -m gpu_fabric reference configuration > docs/configuration.md
+	@$(PY) -m gpu_fabric reference rules > docs/rules.md
+	@$(PY) -m gpu_fabric reference support > docs/support.md
+	@$(PY) -m gpu_fabric reference nccl > docs/nccl-settings.md
 
 bench: setup ## measure the budgets, as ratios within one run
 	@$(PY) -m sandbox build core helm
-	@$(PY) -m sandbox.bench
+	@$(PY) -m tests.bench

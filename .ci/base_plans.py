@@ -2,7 +2,7 @@
 
 They are made in a worktree beside, so that neither state's code sees the other's. Where REVISION asks for other Python
 packages, it gets an environment of its own with them. Where it has no command yet that plans every stack, FOLDER has
-the file `no-plans-yet` alone, by which `python -m fabric review` knows that this is no fault. Ends with 1, and leaves
+the file `no-plans-yet` alone, by which `gpu-fabric review` knows that this is not a fault. Ends with 1, and leaves
 no folder, where REVISION could not be planned: then nobody knows what a change loses.
 """
 
@@ -17,7 +17,8 @@ from pathlib import Path
 
 REQUIREMENTS = "requirements.txt"
 NOTHING_YET = "no-plans-yet"
-PROGRAM = "fabric/__main__.py"
+# The package of today, and its name up to the version 532f664.
+PACKAGES = ("gpu_fabric", "fabric")
 
 
 def main(revision: str, folder: Path) -> int:
@@ -51,15 +52,16 @@ def _plan(tree: Path, scratch: Path, folder: Path) -> None:
     Raises:
         CalledProcessError: its packages cannot be installed.
     """
-    has_command = (tree / PROGRAM).is_file()
-    if has_command:
-        command = [_python(tree, scratch), "-m", "fabric", "plan"]
+    package = next((name for name in PACKAGES if (tree / name / "__main__.py").is_file()), None)
+    has_command = package is not None
+    if package is not None:
+        command = [_python(tree, scratch), "-m", package, "plan"]
         # Its status is no matter: stacks that it refuses are in the folder, too.
         subprocess.run([*command, "--all", "--out", str(folder)], cwd=tree, check=False)
         has_command = folder.is_dir() or _knows_all(command, tree)
     if not has_command:
         folder.mkdir(parents=True)
-        (folder / NOTHING_YET).write_text("There was no `python -m fabric plan --all` yet.\n", encoding="utf-8")
+        (folder / NOTHING_YET).write_text("There was no `gpu-fabric plan --all` yet.\n", encoding="utf-8")
 
 
 def _knows_all(command: list[str], tree: Path) -> bool:

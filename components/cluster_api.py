@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import ssl
 import threading
 import time
@@ -24,6 +25,9 @@ _PASSING_REASONS = ("failed calling webhook", "etcdserver: ", "no endpoints avai
 # The kubernetes client keeps key files by their content, and one that another thread has removed is not made anew.
 _loading = threading.Lock()
 
+# By this word of the user's the Kubernetes provider takes what it cannot reach for deleted; so do programs of ours.
+_FORGETTING = "PULUMI_K8S_DELETE_UNREACHABLE"
+
 Json = dict[str, Any]
 T = TypeVar("T")
 
@@ -39,6 +43,11 @@ class RequestError(Exception):
     def passing(self) -> bool:
         """Whether the same request may succeed a little later."""
         return self.status in _PASSING or (self.status == 500 and any(said in str(self) for said in _PASSING_REASONS))
+
+
+def counts_as_deleted(error: RequestError) -> bool:
+    """Whether what was asked for is gone with its cluster: that was not reached, and the user says that it is gone."""
+    return error.status == 0 and os.environ.get(_FORGETTING, "").lower() == "true"
 
 
 class Patience:
@@ -142,7 +151,7 @@ def persistently(patience: Patience, request: Callable[[], T]) -> T:
         try:
             answer = request()
         except RequestError as error:
-            if not error.passing or patience.over:
+            if not error.passing or patience.over or counts_as_deleted(error):
                 raise
         else:
             patience.succeeded()

@@ -10,7 +10,7 @@ from pulumi.dynamic import Resource, ResourceProvider
 
 from components.cluster.handle import ClusterHandle
 from components.engine_options import handled
-from fabric import resources
+from gpu_fabric import resources
 
 
 class DynamicResource(Resource):

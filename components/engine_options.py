@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pulumi
 
-from fabric.resources.resource import Handling
+from gpu_fabric.resources.resource import Handling
 
 
 def handled(

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any, ClassVar
+from typing import Any
 
 import pulumi
 from pulumi.runtime import config as engine
 
 from components.engine_options import handled
-from components.resources import After, child_options
-from fabric.plan import HelmRelease, SecretValue
-from fabric.resources.charts import release_resource
-from fabric.resources.resource import Leaf, with_leaves
+from gpu_fabric.plan import HelmRelease, SecretValue
+from gpu_fabric.resources.charts import release_resource
+from gpu_fabric.resources.resource import Leaf, with_leaves
 
 
 def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) -> pulumi.Resource:
@@ -51,22 +50,3 @@ def _secret(wanted: SecretValue) -> str:
     if not isinstance(found, str):
         raise pulumi.RunError(f"the secret {wanted.key} is not set, or no JSON with the text {wanted.entry!r}")
     return found
-
-
-class ChartOperator(pulumi.ComponentResource):
-    """An operator that is its chart and nothing more; subclasses say which. What needs it comes after `installed`."""
-
-    type_token: ClassVar[str]
-    installed: pulumi.Resource
-
-    def __init__(
-        self,
-        name: str,
-        planned: HelmRelease,
-        provider: pulumi.ProviderResource,
-        after: After,
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        super().__init__(self.type_token, name, None, opts)
-        self.installed = release(name, planned, child_options(self, provider, after))
-        self.register_outputs({"version": planned.chart.version})

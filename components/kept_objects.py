@@ -16,11 +16,11 @@ import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 
 from components.cluster.handle import ClusterHandle
-from components.cluster_api import ClusterApi, RequestError
+from components.cluster_api import ClusterApi, RequestError, counts_as_deleted
 from components.dynamic_resource import DynamicResource
 from components.object_writing import CONNECTIONS, Keeper, Objects, restored
-from fabric.plan import PlannedGroup
-from fabric.resources.dynamic import group_resource
+from gpu_fabric.plan import PlannedGroup
+from gpu_fabric.resources.dynamic import group_resource
 
 # Of a long list of failures the first say what is wrong.
 _TOLD = 10
@@ -75,7 +75,7 @@ class KeptObjectsProvider(ResourceProvider):
         try:
             failures = self._keeper(id_, kept).delete_all(kept["objects"])
         except RequestError as error:
-            failures = [f"the cluster: {error}"]
+            failures = [] if counts_as_deleted(error) else [f"the cluster: {error}"]
         if failures:
             raise KeptObjectsError("\n  ".join(["these objects could not be deleted:", *shortened(failures)]))
 
@@ -85,6 +85,9 @@ class KeptObjectsProvider(ResourceProvider):
         try:
             there = self._keeper(id_, kept).look(kept["objects"])
         except RequestError as error:
+            if counts_as_deleted(error):
+                # Without an id the engine forgets it.
+                return ReadResult("", {})
             raise KeptObjectsError(f"the cluster: {error}") from None
         outs = {**kept, "objects": there}
         inputs = {name: value for name, value in outs.items() if name != "failures"}

@@ -10,25 +10,28 @@ import pulumi
 from components.cluster.handle import ClusterHandle
 from components.cluster_api import RequestError
 from components.waiting import Standing, api_of, nodes_with, offered, once_waited, wait_for_nodes
-from fabric.plan import PlannedWait
+from gpu_fabric.plan import PlannedWait, WantedFunctions
 
 
 class Seen(NamedTuple):
-    """The cluster at one moment: what each node that counts offers, and the operator's objects, by node.
+    """The cluster at one moment: what each node that counts offers, the operator's objects and the labels, by node.
 
-    `problem` says why nothing was seen.
+    `problem` says why nothing was seen. `is_served` is false while what must serve the operator's objects does not.
     """
 
     nodes: Mapping[str, Mapping[str, str]]
     states: Mapping[str, Mapping[str, Any]]
     problem: str = ""
+    is_served: bool = True
+    labels: Mapping[str, Mapping[str, str]] = {}
 
 
 Look = Callable[[], Seen]
+_DAEMON_SETS = "/apis/apps/v1/namespaces/{}/daemonsets"
 
 
 def when_synced(
-    wait: PlannedWait, cluster: ClusterHandle, resources: Sequence[pulumi.Resource]
+    wait: PlannedWait, cluster: ClusterHandle, resources: Sequence[pulumi.Input[pulumi.Resource]]
 ) -> tuple[pulumi.Input[pulumi.Resource], ...]:
     """The resources, known once every node's object has the wanted value after all of them were applied.
 
@@ -60,22 +63,36 @@ def looking(wait: PlannedWait, kubeconfig: str, context: str | None) -> Look:
         try:
             nodes = nodes_with(api, wait.nodes)
             states = api.items(f"/apis/{wait.api_version}/namespaces/{wait.namespace}/{wait.plural}", "")
+            servers = [] if wait.served_by is None else api.items(_DAEMON_SETS.format(wait.namespace), "")
         except RequestError as error:
-            return Seen({}, {}, f"the cluster gives no answer: {error}")
+            return Seen({}, {}, problem=f"the cluster gives no answer: {error}")
         resources = {name: offered(node) for name, node in nodes.items()}
         return Seen(
             {name: found for name, found in resources.items() if found.get(wait.having, "0") != "0"},
             {item["metadata"]["name"]: item for item in states},
+            is_served=wait.served_by is None or any(_works(item, wait.served_by) for item in servers),
+            labels={name: node["metadata"].get("labels") or {} for name, node in nodes.items()},
         )
 
     return look
+
+
+def _works(daemon_set: Mapping[str, Any], name: str) -> bool:
+    return daemon_set["metadata"]["name"] == name and bool(_at(daemon_set, "status.numberReady").strip("0"))
 
 
 def _standing(wait: PlannedWait, seen: Seen) -> Standing:
     lacks = {node: lack for node in seen.nodes if (lack := _lack(wait, seen, node))}
     failed = frozenset(node for node in lacks if _at(seen.states.get(node, {}), wait.field) == wait.failed)
     none = f"there is no node with {wait.having} and the labels {wait.nodes}"
-    return Standing(len(seen.nodes), lacks, failed, "" if seen.nodes else seen.problem or none)
+    missing = "" if seen.nodes else seen.problem or none
+    if not missing and not seen.is_served:
+        missing = (
+            f"DaemonSet {wait.namespace}/{wait.served_by} has no pod that works, without which the operator's webhook "
+            "refuses every policy: it runs on nodes of the control plane only; where the cluster shows none, write "
+            "software.spiderpool.values.sriov.operatorConfig.enableOperatorWebhook: false"
+        )
+    return Standing(len(seen.nodes), lacks, failed, missing)
 
 
 def _lack(wait: PlannedWait, seen: Seen, node: str) -> str:
@@ -85,9 +102,55 @@ def _lack(wait: PlannedWait, seen: Seen, node: str) -> str:
     state = seen.states[node]
     if (value := _at(state, wait.field)) != wait.value:
         return f"{wait.field} is {value or 'not set'} {_at(state, wait.reason)}".rstrip()
+    labels = seen.labels.get(node, {})
+    asked = [wanted for wanted in wait.functions if wanted.nodes.items() <= labels.items()]
+    if behind := next(filter(None, (_unwritten(state, wanted) for wanted in asked)), "") or _behind(state):
+        return behind
     resources = seen.nodes[node]
     few = [name for name, least in wait.resources.items() if int(resources.get(name, "0")) < least]
     return ", ".join(f"{resources.get(name, '0')} of {wait.resources[name]} {name}" for name in few)
+
+
+def _unwritten(state: Mapping[str, Any], wanted: WantedFunctions) -> str:
+    """What of a node policy the operator has not written into the object's spec yet, in words; empty where it has.
+
+    Each of the spec's interfaces names the policies that its groups of functions come from (VfGroup in
+    api/v1/sriovnetworknodestate_types.go of the operator, v1.3.0 to v1.6.0).
+    """
+    found = {entry.get("pciAddress"): entry for entry in (state.get("spec") or {}).get("interfaces") or ()}
+    written = {address for address, entry in found.items() if _is_written(entry, wanted)}
+    if (written >= set(wanted.addresses)) if wanted.addresses else written:
+        return ""
+    return f"the operator has not written policy {wanted.policy}, as it is now, into its spec"
+
+
+def _is_written(interface: Mapping[str, Any], wanted: WantedFunctions) -> bool:
+    """Whether an interface has a group of functions of this policy; a policy of others may ask for more of them."""
+    return interface.get("numVfs", 0) >= wanted.count and any(
+        (group.get("policyName"), group.get("resourceName")) == (wanted.policy, wanted.resource)
+        and (wanted.mtu is None or group.get("mtu", wanted.mtu) == wanted.mtu)
+        for group in interface.get("vfGroups") or ()
+    )
+
+
+def _behind(state: Mapping[str, Any]) -> str:
+    """The first interface that is not as the object's own `spec` asks, in words; empty where all are.
+
+    After the operator has written the spec the status keeps its old value until the node's daemon has looked at it.
+    """
+    spec, status = ((state.get(part) or {}) for part in ("spec", "status"))
+    there = {entry.get("pciAddress"): entry for entry in status.get("interfaces") or ()}
+    for wanted in spec.get("interfaces") or ():
+        address = wanted.get("pciAddress")
+        found = there.get(address, {})
+        count, asked = found.get("numVfs", 0), wanted.get("numVfs", 0)
+        # Functions that somebody else makes may be more than are asked for; the MTU is only ever raised.
+        if count < asked or (count > asked and not wanted.get("externallyManaged")):
+            return f"{address} has {count} of {asked} virtual functions"
+        if found.get("mtu", 0) < wanted.get("mtu", 0):
+            return f"{address} has an MTU of {found.get('mtu', 0)}, not {wanted['mtu']}"
+    mode, has = ((part.get("system") or {}).get("rdmaMode") for part in (spec, status))
+    return f"the RDMA mode is {has or 'not set'}, not {mode}" if mode and has != mode else ""
 
 
 def _at(item: Mapping[str, Any], path: str) -> str:

@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 import yaml
 
 from components.cluster_api import APPLY, ClusterApi, Json, RequestError
-from fabric.diff.changes import Found, differences
+from gpu_fabric.changes.properties import Difference, differences
 
 # A dry run leaves no trace of it.
 _MANAGER = "gpu-fabric-drift"
@@ -51,7 +51,7 @@ class ReleaseDrift:
     objects: int = 0
     problem: str = ""
     missing: list[ObjectName] = field(default_factory=list)
-    changed: dict[ObjectName, list[Found]] = field(default_factory=dict)
+    changed: dict[ObjectName, list[Difference]] = field(default_factory=dict)
     unknown: dict[ObjectName, str] = field(default_factory=dict)
 
     @property

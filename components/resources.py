@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 import pulumi
 
 from components.cluster.handle import ClusterProvider
 from components.engine_options import handled
-from fabric.plan import PlannedObject, PlannedPatch, PlannedReadiness, PlannedRollout
-from fabric.resources.objects import object_resource, patch_resource, readiness_resource, rollout_resource
-from fabric.resources.resource import Resource
+from gpu_fabric.plan import PlannedObject, PlannedPatch, PlannedReadiness, PlannedRollout
+from gpu_fabric.resources.objects import object_resource, patch_resource, readiness_resource, rollout_resource
+from gpu_fabric.resources.resource import Resource
 
 # Resources that a component's children must wait for.
 After = Sequence[pulumi.Input[pulumi.Resource]]
@@ -50,23 +49,3 @@ def roll_out(name: str, planned: PlannedRollout, options: pulumi.ResourceOptions
 def _registered(resource: Resource, options: pulumi.ResourceOptions) -> pulumi.CustomResource:
     # The SDK's class per kind sends just this, but importing its core/v1 module alone takes half a second.
     return pulumi.CustomResource(resource.type, resource.name, resource.properties, handled(options, resource.handling))
-
-
-class ObjectGroup(pulumi.ComponentResource):
-    """Planned objects of one concern that do not depend on each other; subclasses say which concern."""
-
-    type_token: ClassVar[str]
-    resources: tuple[pulumi.Resource, ...]
-
-    def __init__(
-        self,
-        name: str,
-        planned: tuple[PlannedObject, ...],
-        provider: pulumi.ProviderResource,
-        after: After = (),
-        opts: pulumi.ResourceOptions | None = None,
-    ) -> None:
-        super().__init__(self.type_token, name, None, opts)
-        options = child_options(self, provider, after)
-        self.resources = tuple(custom_resource(name, entry, options) for entry in planned)
-        self.register_outputs({"names": sorted({entry.name for entry in planned})})

@@ -61,8 +61,10 @@ def _applied(resource: pulumi.Input[pulumi.Resource]) -> pulumi.Output[pulumi.Re
     return known.apply(lambda entry: entry.urn.apply(lambda _: entry))
 
 
-async def wait_for_nodes(look: Callable[[], Standing], aim: str, seconds: int, say: Callable[[str], None]) -> None:
-    """Look again and again until every node is as wanted; `aim` says so of nodes, in words.
+async def wait_for_nodes(
+    look: Callable[[], Standing], aim: str, seconds: int, say: Callable[[str], None], what: str = "nodes"
+) -> None:
+    """Look again and again until every node, or `what` else is looked at, is as wanted; `aim` says so in words.
 
     Raises:
         NodesError: naming each node that is not, and what it lacks, after the time or where a node keeps failing.
@@ -77,12 +79,12 @@ async def wait_for_nodes(look: Callable[[], Standing], aim: str, seconds: int, s
         now = time.monotonic()
         failing_since = {node: failing_since.get(node, now) for node in found.failed}
         if failed := [node for node, since in failing_since.items() if now - since > _PATIENCE]:
-            raise NodesError(_complaint("nodes that kept failing:", {node: found.lacks[node] for node in failed}))
+            raise NodesError(_complaint(f"{what} that kept failing:", {node: found.lacks[node] for node in failed}))
         if now > end:
-            late = f"after {seconds} s not all nodes {aim}; those that lack something:" if found.lacks else ""
+            late = f"after {seconds} s not all {what} {aim}; those that lack something:" if found.lacks else ""
             missing = f"after {seconds} s {found.missing}" if found.missing else ""
             raise NodesError("\n".join(filter(None, [missing, _complaint(late, found.lacks)])))
-        text = found.missing or f"{found.total - len(found.lacks)} of {found.total} nodes {aim}"
+        text = found.missing or f"{found.total - len(found.lacks)} of {found.total} {what} {aim}"
         if text != said:
             say(text)
             said = text

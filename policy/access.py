@@ -1,4 +1,4 @@
-"""Who may reach the cluster and its machines, and what identities may do."""
+"""Network access to the cluster and its machines, and the permissions of identities."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from pulumi_policy import ResourceValidationArgs
 from pydantic import Field
 
-from fabric.model import FrozenModel
+from gpu_fabric.model import FrozenModel
 from policy.definition import CRITICAL, HIGH, NoSettings, Words, resource_policy
 from policy.reading import at, is_one_of, kind_of, many
 
@@ -19,7 +19,7 @@ _ICMP = "1"
 
 
 class OpenRanges(FrozenModel):
-    """What counts as the whole internet."""
+    """The prefix lengths that count as the whole internet."""
 
     widest: int = Field(
         default=8, ge=0, le=32, description="shortest IPv4 prefix that may come in; /0 is the whole internet"
@@ -29,9 +29,9 @@ class OpenRanges(FrozenModel):
 
 _API_WORDS = Words(
     "The API server, bastions and machines are not open to the internet.",
-    "An API server that everybody reaches is one leaked token away from being everybody's.",
+    "One leaked token is enough to take over a cluster whose API server is open to the internet.",
     "name the ranges that may come in: access.allowed on OKE, controlPlaneFirewall.allowed on DOKS.",
-    "Oracle's and DigitalOcean's access documentation; example clusters elsewhere come open",
+    "Oracle's and DigitalOcean's access documentation; example clusters elsewhere are open by default",
 )
 
 
@@ -49,7 +49,7 @@ def no_open_ingress(resource: ResourceValidationArgs, settings: OpenRanges) -> I
 
 
 def _sources(resource_type: str, props: Mapping[str, Any]) -> Iterator[str]:
-    """The ranges that a resource lets in; ICMP is left out, which the discovery of the path's MTU needs from all."""
+    """The ranges that a resource admits; ICMP is left out, since path MTU discovery needs it from every address."""
     # A security group as the source is known only once it is made; no range comes in by it.
     by_range = props.get("sourceType") in (None, "CIDR_BLOCK")
     if props.get("direction") == "INGRESS" and props.get("protocol") != _ICMP and by_range:
@@ -85,8 +85,8 @@ class ApiServer(FrozenModel):
 @resource_policy(
     "api-server-access",
     Words(
-        "The API server is reached the way that the owner allows.",
-        "A DOKS cluster without a firewall answers the whole internet; an OKE endpoint may be private altogether.",
+        "The API server is reachable only in the way that the owner allows.",
+        "A DOKS cluster without a firewall is open to the whole internet; an OKE endpoint can be entirely private.",
         "write controlPlaneFirewall.allowed (DOKS), or endpoint.public: false (OKE).",
         "DigitalOcean's documentation of the control plane's firewall; Oracle's of cluster endpoints",
     ),
@@ -173,7 +173,7 @@ def empty_default_security_list(listed: ResourceValidationArgs, _settings: NoSet
     "narrow-identity-policies",
     Words(
         "An identity policy names what it allows, where, and on which condition.",
-        "`any-user` without a condition is everybody in the tenancy; all-resources is everything in it.",
+        "`any-user` without a condition is every user of the tenancy; all-resources is every resource in it.",
         "name a resource family and a compartment, and add a `where` to any-user.",
         "Oracle's reference of policy statements",
     ),
@@ -203,7 +203,7 @@ class Permissions(FrozenModel):
     "narrow-cluster-roles",
     Words(
         "No role covers all groups of the API, or every secret; nothing is bound to cluster-admin.",
-        "A controller with such a role hands the cluster to whoever takes over its pod.",
+        "A controller with such a role gives the cluster to every attacker of its pod.",
         "name the groups and resources that the controller needs.",
         "Kubernetes' good practices for role-based access",
     ),
@@ -234,7 +234,7 @@ class LoadBalancers(FrozenModel):
     "load-balancer-ranges",
     Words(
         "A load balancer names the ranges that may come in.",
-        "A Service of this type is on the internet within a minute, whatever the cluster's own rules say.",
+        "A Service of this type is on the internet within a minute, whatever the cluster's own rules are.",
         "set loadBalancerSourceRanges, or use a ClusterIP.",
         "Kubernetes' documentation of Services",
     ),

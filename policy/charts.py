@@ -1,4 +1,4 @@
-"""What charts come, from where, and how they are installed."""
+"""Charts: their versions, their sources, and the options of their releases."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pulumi_policy import PolicyResource, ResourceValidationArgs
 from pydantic import Field
 
-from fabric.model import FrozenModel
+from gpu_fabric.model import FrozenModel
 from policy.definition import HIGH, NoSettings, Violation, Words, resource_policy, stack_policy
 from policy.reading import at, is_one_of, kind_of, of_kind
 
@@ -20,7 +20,7 @@ _EXACT = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")
     "exact-chart-versions",
     Words(
         "A chart is of one exact version.",
-        "With a range, every preview may install something that nobody tested with the rest.",
+        "With a range, every preview may install something that was never tested with the rest.",
         "write the version in full.",
         "the Kubernetes provider resolves a range at each preview",
     ),
@@ -46,7 +46,7 @@ class ReleaseOptions(FrozenModel):
     Words(
         "A release has a name, a namespace of the stack, a time limit and a bounded history, and resets its values.",
         "Helm's own choices are a random name, an unlabelled namespace, five minutes, every revision with its values"
-        " for ever, and old values that stay when new ones are empty.",
+        " without limit, and old values that stay when new ones are empty.",
         "set name, namespace, timeout, maxHistory and resetValues, and leave createNamespace off.",
         "the Kubernetes provider's source",
     ),
@@ -65,7 +65,7 @@ def release_options(release: ResourceValidationArgs, settings: ReleaseOptions) -
     if not props.get("resetValues"):
         yield "keeps old values when new ones are empty"
     if props.get("createNamespace"):
-        yield "makes its namespace itself, without labels"
+        yield "creates its namespace itself, without labels"
 
 
 class ChartSources(FrozenModel):
@@ -106,9 +106,9 @@ def chart_sources(release: ResourceValidationArgs, settings: ChartSources) -> It
     "one-release-a-name",
     Words(
         "No two releases share a name in a namespace, and no chart is installed twice.",
-        "Two releases of one name take each other's place; two of one chart fight over its cluster-wide objects.",
+        "Two releases of one name replace each other; two of one chart overwrite each other's cluster-wide objects.",
         "keep one of them.",
-        "Helm's documentation; both NVIDIA operators bring Node Feature Discovery",
+        "Helm's documentation; both NVIDIA operators install Node Feature Discovery",
     ),
     settings=NoSettings,
     severity=HIGH,
@@ -122,12 +122,12 @@ def one_release_a_name(resources: list[PolicyResource], _settings: NoSettings) -
         placed = f"{release.props.get('namespace')}/{release.props.get('name')}"
         for key in (("release", placed), ("chart", chart)):
             if key in seen:
-                yield Violation(f"the {key[0]} {key[1]} is there already", release.urn)
+                yield Violation(f"the {key[0]} {key[1]} exists already", release.urn)
             seen.add(key)
 
 
 class PluginOwners(FrozenModel):
-    """Names of the charts that bring a device plug-in for GPUs."""
+    """Names of the charts that install a device plug-in for GPUs."""
 
     charts: tuple[str, ...] = Field(default=("gpu-operator", "nvidia-device-plugin"), description="names of charts")
 
@@ -136,7 +136,7 @@ class PluginOwners(FrozenModel):
     "one-owner-of-gpus",
     Words(
         "One device plug-in advertises the GPUs.",
-        "DOKS has its own, switched on by default; with an operator's beside it, a GPU is given away twice.",
+        "DOKS has its own, on by default; with an operator's beside it, one GPU is allocated to two pods.",
         "switch nvidiaGpuDevicePlugin off, or the operator's devicePlugin.",
         "DigitalOcean's documentation of GPU nodes",
     ),
@@ -153,4 +153,4 @@ def one_owner_of_gpus(resources: list[PolicyResource], settings: PluginOwners) -
     for release in of_kind(resources, "Release") if managed else ():
         chart = str(release.props.get("chart")).rpartition("/")[2]
         if chart in settings.charts and at(release.props, "values", "devicePlugin", "enabled") is not False:
-            yield Violation("brings a device plug-in for GPUs, and so does DOKS", release.urn)
+            yield Violation("installs a device plug-in for GPUs, and so does DOKS", release.urn)

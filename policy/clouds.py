@@ -1,4 +1,4 @@
-"""What a cloud is asked for: where, which machines, how many, with which marks, and how they are kept."""
+"""Cloud resources: their region, machine types, node counts, tags, and protection against deletion."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pulumi_policy import PolicyResource, ResourceValidationArgs
 from pydantic import Field
 
-from fabric.model import FrozenModel
+from gpu_fabric.model import FrozenModel
 from policy.definition import ADVISORY, HIGH, LOW, NoSettings, Violation, Words, is_of, resource_policy, stack_policy
 from policy.reading import at, is_one_of, kind_of, many
 
@@ -27,7 +27,7 @@ _EXACT = re.compile(r"v?\d+\.\d+\.\d+(-do\.\d+)?")
 
 
 class Regions(FrozenModel):
-    """Where a stack may be."""
+    """The allowed regions."""
 
     regions: tuple[str, ...] = Field(default=(), description="names of regions, or patterns; none written: every one")
 
@@ -35,7 +35,7 @@ class Regions(FrozenModel):
 @resource_policy(
     "allowed-regions",
     Words(
-        "Cloud resources are made in allowed regions only.",
+        "Cloud resources are created in allowed regions only.",
         "Data and contracts are bound to regions, and a pool in the wrong one costs the same.",
         "change the stack's region, or the policy's regions.",
         "contracted GPU sizes are sold per region (DigitalOcean's and Oracle's documentation)",
@@ -51,7 +51,7 @@ def allowed_regions(resource: ResourceValidationArgs, settings: Regions) -> Iter
 
 
 class MachineTypes(FrozenModel):
-    """Which machines a stack may have."""
+    """The allowed machine types."""
 
     types: tuple[str, ...] = Field(default=(), description="sizes or shapes, or patterns; none written: every one")
 
@@ -115,22 +115,22 @@ def _most_nodes(props: Mapping[str, Any]) -> int:
 
 
 class Tags(FrozenModel):
-    """Marks that a cloud resource must carry."""
+    """Tags that a cloud resource must have."""
 
     tags: tuple[str, ...] = Field(
-        default=(), description="DigitalOcean: tags, or what stands before their colon; Oracle: keys of free-form tags"
+        default=(), description="DigitalOcean: tags, or the part before their colon; Oracle: keys of free-form tags"
     )
     kinds: tuple[str, ...] = Field(
         default=("KubernetesCluster", "KubernetesNodePool", "Cluster", "NodePool", "ClusterNetwork", "ComputeCluster"),
-        description="kinds of resources that must carry them",
+        description="kinds of resources that must have them",
     )
 
 
 @resource_policy(
     "required-tags",
     Words(
-        "Clusters and pools carry the tags that the owner asks for.",
-        "Bills and clean-ups go by tags; a pool without an owner's name stays up, unnoticed.",
+        "Clusters and pools have the tags that the owner requires.",
+        "Bills and clean-ups depend on tags; a pool without an owner's tag keeps running unnoticed.",
         "add the tags to the cluster and its pools.",
         "a cost guard",
     ),
@@ -150,9 +150,9 @@ def required_tags(resource: ResourceValidationArgs, settings: Tags) -> Iterator[
     "exact-kubernetes-version",
     Words(
         "A cluster names the exact version of Kubernetes.",
-        "With `latest` or a prefix, the same stack makes another cluster next month, untested with its operators.",
+        "With `latest` or a prefix, the same stack creates a newer cluster next month, untested with its operators.",
         "write the version in full.",
-        "DigitalOcean's provider: a prefix is resolved when the cluster is made",
+        "DigitalOcean's provider: a prefix is resolved when the cluster is created",
     ),
     of=("digitalocean:*:KubernetesCluster", "oci:ContainerEngine/*:Cluster", "oci:ContainerEngine/*:NodePool"),
     settings=NoSettings,
@@ -167,7 +167,7 @@ def exact_kubernetes_version(cluster: ResourceValidationArgs, _settings: NoSetti
     "no-upgrade-by-itself",
     Words(
         "A cluster is not upgraded without a change of the stack.",
-        "An upgrade replaces GPU nodes, with the jobs on them, in a window that nobody chose for it.",
+        "An upgrade replaces GPU nodes, with the jobs on them, in a maintenance window that was not chosen for it.",
         "switch autoUpgrade off, and change the version in the stack file.",
         "DigitalOcean's documentation of automatic upgrades",
     ),
@@ -180,7 +180,7 @@ def no_upgrade_by_itself(cluster: ResourceValidationArgs, _settings: NoSettings)
 
 
 class Timeouts(FrozenModel):
-    """How long the engine waits at least."""
+    """The shortest allowed time limit."""
 
     least_minutes: int = Field(default=60, ge=1, description="least time limit of creating a cluster or a pool")
 
@@ -188,8 +188,8 @@ class Timeouts(FrozenModel):
 @resource_policy(
     "time-for-bare-metal",
     Words(
-        "Creating clusters and pools has a time limit that bare metal keeps.",
-        "A GPU machine takes longer than the providers' own limits; the engine gives up, and the machine stays.",
+        "Clusters and pools have a time limit for creation that is long enough for bare metal.",
+        "A GPU machine takes longer than the providers' own limits; Pulumi then stops waiting, and the machine stays.",
         "set custom timeouts on the cluster and its pools.",
         "the providers' default timeouts, and Oracle's times for bare metal",
     ),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pulumi_policy import ResourceValidationArgs
 from pydantic import Field
 
-from fabric.model import FrozenModel
+from gpu_fabric.model import FrozenModel
 from policy.definition import CRITICAL, HIGH, NoSettings, Words, resource_policy
 from policy.reading import at, is_one_of, kind_of, texts
 
@@ -41,7 +41,7 @@ class SecretInputs(FrozenModel):
     Words(
         "Kubeconfigs, keys and tokens are in no object, chart value or machine's metadata.",
         "State, previews and the cluster's own store would show them; a chart's values are in its release's secret.",
-        "keep it in a secret of the stack's configuration, and name a Secret that somebody else fills.",
+        "keep it in a secret of the stack's configuration, and name a Secret that is filled elsewhere.",
         "the Kubernetes provider's documentation of secrets",
     ),
     of=("*",),
@@ -57,16 +57,16 @@ def no_credentials_in_objects(resource: ResourceValidationArgs, settings: Secret
 
 
 class Secrets(FrozenModel):
-    """Secrets that a stack may make."""
+    """Secrets that a stack may create."""
 
-    allowed: tuple[str, ...] = Field(default=(), description="namespace/name, or patterns, of Secrets that may come")
+    allowed: tuple[str, ...] = Field(default=(), description="namespace/name, or patterns, of allowed Secrets")
 
 
 @resource_policy(
     "no-secrets-as-resources",
     Words(
-        "The stack makes no Secret with content.",
-        "Its content is in the engine's state from then on, and in every backup of it.",
+        "The stack creates no Secret with content.",
+        "Its content is then in Pulumi's state, and in every backup of it.",
         "let the cluster's own tool fill the Secret, and refer to it by name.",
         "the Kubernetes provider's documentation of secrets",
     ),
@@ -84,8 +84,8 @@ def no_secrets_as_resources(secret: ResourceValidationArgs, settings: Secrets) -
 @resource_policy(
     "no-default-provider",
     Words(
-        "Every resource goes through a provider that the stack made.",
-        "A default one lands on whatever cluster or account the machine happens to name.",
+        "Every resource uses a provider of the stack.",
+        "A default provider uses the cluster or account that the machine is configured for.",
         "pass the cluster's own provider.",
         "the Kubernetes provider's documentation: it falls back to the machine's kubeconfig",
     ),
@@ -95,7 +95,7 @@ def no_secrets_as_resources(secret: ResourceValidationArgs, settings: Secrets) -
 )
 def no_default_provider(resource: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     if resource.provider is None or re.fullmatch(r"default(_[0-9_]+.*)?", resource.provider.name):
-        yield "goes through a default provider"
+        yield "uses a default provider"
 
 
 @resource_policy(
@@ -126,8 +126,8 @@ class FixedNames(FrozenModel):
 @resource_policy(
     "fixed-names-delete-first",
     Words(
-        "A resource with a fixed name is deleted before its replacement is made.",
-        "Otherwise the replacement finds its name taken, and the update stops half-way.",
+        "A resource with a fixed name is deleted before its replacement is created.",
+        "If the replacement is created first, its name is taken, and the update stops half-way.",
         "set delete_before_replace.",
         "the Kubernetes provider's source: another name or namespace replaces a release",
     ),
@@ -136,4 +136,4 @@ class FixedNames(FrozenModel):
 )
 def fixed_names_delete_first(resource: ResourceValidationArgs, settings: FixedNames) -> Iterator[str]:
     if kind_of(resource.resource_type) in settings.kinds and not resource.opts.delete_before_replace:
-        yield "is made anew before the old one is gone"
+        yield "is created again before the old one is deleted"

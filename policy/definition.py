@@ -1,4 +1,4 @@
-"""How a policy is written: what it says of itself, the resources it looks at, its settings, and its check."""
+"""How a policy is written: its description, the resource types it checks, its settings, and its check."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
-from fabric.model import FrozenModel
+from gpu_fabric.model import FrozenModel
 
 ADVISORY, MANDATORY = EnforcementLevel.ADVISORY, EnforcementLevel.MANDATORY
 LOW, MEDIUM, HIGH, CRITICAL = Severity.LOW, Severity.MEDIUM, Severity.HIGH, Severity.CRITICAL
@@ -29,7 +29,7 @@ class NoSettings(FrozenModel):
 
 
 class Words(NamedTuple):
-    """What a policy says: the rule, the reason for it, what to do, and where the reason is from."""
+    """A policy's text: the rule, the reason, the remedy, and the source of the reason."""
 
     title: str
     why: str

@@ -1,4 +1,4 @@
-"""Networks, and the resources that they ask for."""
+"""Networks and the resources that they request."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pulumi_policy import PolicyResource, ResourceValidationArgs
 from pydantic import Field
 
-from fabric.model import FrozenModel
+from gpu_fabric.model import FrozenModel
 from policy.definition import HIGH, NoSettings, Violation, Words, resource_policy, stack_policy
 from policy.reading import NETWORKS, at, is_one_of, many, mappings, object_name, of_kind, parsed
 
@@ -16,7 +16,7 @@ _OFFERING = ("NicClusterPolicy", "NicNodePolicy", "SriovNetworkNodePolicy", "Rel
 
 
 class Offered(FrozenModel):
-    """What the cluster offers beside what the stack brings."""
+    """Resources that the cluster already offers, beside those that the stack installs."""
 
     elsewhere: tuple[str, ...] = Field(
         default=(), description="resources, or patterns, that something outside the stack advertises"
@@ -26,9 +26,9 @@ class Offered(FrozenModel):
 @stack_policy(
     "advertised-resources",
     Words(
-        "Every network asks for a resource that something in the stack advertises.",
-        "A pod that asks for a resource that no node has stays Pending, with nothing that names the mistake.",
-        "use the name that the device plug-in's configuration has.",
+        "Every network requests a resource that a component of the stack advertises.",
+        "A pod that requests a resource that no node has stays Pending, and no message names the mistake.",
+        "use the name in the device plug-in's configuration.",
         "the SR-IOV network device plug-in's documentation",
     ),
     settings=Offered,
@@ -74,7 +74,7 @@ def _advertised(resource: PolicyResource) -> Iterator[str]:
 
 
 def _asked(network: PolicyResource) -> Iterator[str]:
-    """The resources that a network asks for."""
+    """The resources that a network requests."""
     annotated = at(network.props, "metadata", "annotations", RESOURCE_ANNOTATION)
     spec = at(network.props, "spec") or {}
     parts = [spec, *(part for part in spec.values() if isinstance(part, Mapping))]
@@ -95,7 +95,7 @@ def _asked(network: PolicyResource) -> Iterator[str]:
 def whole_networks(network: ResourceValidationArgs, _settings: NoSettings) -> Iterator[str]:
     config = parsed(at(network.props, "spec", "config"))
     if not isinstance(config, dict):
-        yield "its configuration is no JSON object"
+        yield "its configuration is not a JSON object"
         return
     name = at(network.props, "metadata", "name")
     # Multus gives a configuration without a name that of its object.

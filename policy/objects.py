@@ -1,4 +1,4 @@
-"""Objects of the cluster: what is waited for, what a namespace admits, and files that pods read."""
+"""Objects of the cluster: waits, pod security of namespaces, and files that pods read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pulumi_policy import PolicyResource, ResourceValidationArgs
 from pydantic import Field
 
-from fabric.model import FrozenModel
+from gpu_fabric.model import FrozenModel
 from policy.definition import ADVISORY, HIGH, LOW, Violation, Words, resource_policy, stack_policy
 from policy.reading import NETWORKS, at, is_one_of, kind_of, of_kind
 
@@ -23,7 +23,7 @@ class HashedFiles(FrozenModel):
     "files-by-content",
     Words(
         "The files that NCCL reads are immutable, under a name that ends in the hash of their content.",
-        "A topology file that changes below running pods leaves nodes with two of them, and NCCL's ranks disagree.",
+        "If a topology file changes while pods run, nodes have different versions of it, and NCCL's ranks disagree.",
         "make the ConfigMap immutable, and let the program name it.",
         "Kubernetes' documentation of immutable ConfigMaps",
     ),
@@ -64,7 +64,7 @@ class Waiting(FrozenModel):
     "gates-wait",
     Words(
         "An object that later ones rely on is waited for, with a time limit.",
-        "A custom resource counts as made at once; networks would come before the plug-ins that they need.",
+        "A custom resource counts as created at once; networks would exist before the plug-ins that they need.",
         "annotate it with pulumi.com/waitFor and pulumi.com/timeoutSeconds.",
         "the Kubernetes provider's documentation of waiting",
     ),
@@ -97,8 +97,8 @@ class Labels(FrozenModel):
 @resource_policy(
     "pod-security-labels",
     Words(
-        "A namespace says which pods it admits.",
-        "Without the label, a cluster's default decides: it refuses the operators' pods, or admits everybody's.",
+        "A namespace has a pod security level.",
+        "Without the label, the cluster's default applies: it refuses the operators' pods, or admits all pods.",
         "label the namespace with pod-security.kubernetes.io/enforce.",
         "Kubernetes' Pod Security Admission",
     ),
@@ -110,9 +110,9 @@ def pod_security_labels(namespace: ResourceValidationArgs, settings: Labels) -> 
     name = at(namespace.props, "metadata", "name") or namespace.name
     level = at(namespace.props, "metadata", "labels", _LEVEL)
     if level is None and not is_one_of(name, settings.unlabelled):
-        yield f"{name} says not which pods it admits"
+        yield f"{name} has no pod security label"
     elif level not in (None, "privileged", "baseline", "restricted"):
-        yield f"{level} is no level of pod security"
+        yield f"{level} is not a level of pod security"
 
 
 class PrivilegedNamespaces(FrozenModel):
@@ -128,7 +128,7 @@ class PrivilegedNamespaces(FrozenModel):
     "privileged-namespaces",
     Words(
         "Privileged pods are admitted only where operators, or jobs of the fabric, need them.",
-        "Whoever may make pods in such a namespace is root on the GPU nodes.",
+        "Any user who can create pods in such a namespace is root on the GPU nodes.",
         "label the namespace `baseline` or `restricted`, or add it to the policy.",
         "Kubernetes' Pod Security Standards",
     ),
@@ -175,9 +175,9 @@ class Kinds(FrozenModel):
     "known-kinds",
     Words(
         "Objects are of known kinds.",
-        "An object of a kind that nothing in the cluster serves waits for ever; a misspelt one does nothing.",
+        "An object of a kind that the cluster does not serve is never ready; a misspelt one has no effect.",
         "write group and kind right, or add them to the policy.",
-        "the definitions that the release lines bring",
+        "the custom resource definitions of the release lines",
     ),
     of=("kubernetes:*",),
     settings=Kinds,

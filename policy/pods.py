@@ -1,4 +1,4 @@
-"""What pods run, what they may, and what they ask for."""
+"""Pods: their images, their privileges, and their resource requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from pulumi_policy import ResourceValidationArgs
 from pydantic import Field
 
-from fabric.model import FrozenModel
+from gpu_fabric.model import FrozenModel
 from policy.definition import CRITICAL, HIGH, MEDIUM, NoSettings, Words, resource_policy
 from policy.reading import WORKLOADS, at, containers, is_one_of, kind_of, mappings, object_name, pod_spec
 
@@ -46,7 +46,7 @@ def _split(image: str) -> tuple[str, str]:
     "pinned-images",
     Words(
         "Images are named by a version or a digest.",
-        "`latest`, or no tag, is another program on every node that pulls at another time.",
+        "With `latest` or no tag, nodes that pull at different times run different programs.",
         "write the version's tag, or the digest.",
         "Kubernetes' documentation of images; NVIDIA's list of images per release",
     ),
@@ -126,7 +126,7 @@ class HostComponents(FrozenModel):
     Words(
         "Pods are not privileged, named components apart.",
         "A privileged pod is root on its node. Jobs need IPC_LOCK alone for RDMA.",
-        "take privileged away, or add the component to the policy.",
+        "remove privileged, or add the component to the policy.",
         "Kubernetes' Pod Security Standards; OKE's manifests are privileged by default",
     ),
     of=WORKLOADS,
@@ -174,7 +174,7 @@ class Capabilities(FrozenModel):
     Words(
         "Pods add no capability but IPC_LOCK, named components apart.",
         "SYS_ADMIN is near to privileged, and NET_ADMIN lets a job change addresses that the plan has proved.",
-        "take the capability away, or add the component to the policy.",
+        "remove the capability, or add the component to the policy.",
         "Kubernetes' Pod Security Standards; RDMA needs locked memory",
     ),
     of=WORKLOADS,
@@ -193,7 +193,7 @@ def few_capabilities(workload: ResourceValidationArgs, settings: Capabilities) -
     "requests-equal-limits",
     Words(
         "Devices are requested in the number of their limit.",
-        "Kubernetes refuses a pod whose requests and limits of a device differ, once the DaemonSet makes it.",
+        "Kubernetes refuses pods whose requests and limits of a device differ, but only when a DaemonSet creates them.",
         "write limits alone, or the same number twice.",
         "Kubernetes' documentation of extended resources",
     ),

@@ -1,4 +1,4 @@
-"""Addresses of the fabric: that nobody else has them."""
+"""Addresses of the fabric: no other network may use them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from pulumi_policy import PolicyResource
 from pydantic import Field
 
-from fabric.model import FrozenModel
+from gpu_fabric.model import FrozenModel
 from policy.definition import HIGH, NoSettings, Violation, Words, stack_policy
 from policy.reading import at, at_known, kind_of, many, mappings, of_kind
 
@@ -24,7 +24,7 @@ _OF_CLUSTERS = (
 
 
 class Range(NamedTuple):
-    """Addresses from the first to the last, and who has them."""
+    """Addresses from the first to the last, and their owner."""
 
     first: int
     last: int
@@ -37,7 +37,7 @@ class Range(NamedTuple):
     "disjoint-addresses",
     Words(
         "Address pools overlap neither one another nor the networks of the cluster.",
-        "Two pods with one address talk to each other's peers; a route into the VPC's range goes out of the wrong NIC.",
+        "Two pods with one address talk to each other's peers; a route into the VPC's range uses the wrong NIC.",
         "give every pool a range of its own, outside of the ranges of pods, services and nodes.",
         "Linux routing; the cluster documentation of both clouds",
     ),
@@ -84,7 +84,7 @@ def _pools(resource: PolicyResource) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _range(text: str | None, owner: str, urn: str) -> Iterator[Range]:
-    """The addresses that a text names; none where it is no range, which the cluster or the cloud refuses itself."""
+    """The addresses of a range; none for text that is not a range, which the cluster or the cloud refuses itself."""
     try:
         if text and "-" in text:
             first, last = (int(ip_address(part.strip())) for part in text.split("-"))
@@ -101,7 +101,7 @@ class PrivateRanges(FrozenModel):
 
     ranges: tuple[str, ...] = Field(
         default=("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"),
-        description="ranges that pools may lie in",
+        description="allowed ranges of the pools",
     )
 
 
@@ -109,7 +109,7 @@ class PrivateRanges(FrozenModel):
     "private-fabric",
     Words(
         "The fabric's addresses are private.",
-        "With somebody's public addresses on every rail, nodes cannot reach that somebody, who may be a registry.",
+        "With public addresses of another owner on every rail, nodes cannot reach that owner, for instance a registry.",
         "take the supernet from a private range.",
         "RFC 1918, RFC 6598 and RFC 4193",
     ),

@@ -1,4 +1,4 @@
-"""Reading what a resource was told. What a preview cannot know yet raises the SDK's error, which the SDK reports."""
+"""Read a resource's inputs. A value that a preview does not know yet raises the SDK's error, which the SDK reports."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def kind_of(resource_type: str) -> str:
 
 
 def at(value: Any, *path: str) -> Any:
-    """What lies on a path of keys; None where the path ends before."""
+    """The value at a path of keys; None where the path does not exist."""
     for key in path:
         if not isinstance(value, Mapping):
             return None
@@ -40,7 +40,7 @@ def at(value: Any, *path: str) -> Any:
 
 
 def at_known(value: Any, *path: str) -> Any:
-    """What lies on a path of keys; None where the path ends before, or where a preview cannot know it."""
+    """The value at a path of keys; None where the path does not exist or a preview does not know the value yet."""
     try:
         return at(value, *path)
     except UnknownValueError:
@@ -48,40 +48,40 @@ def at_known(value: Any, *path: str) -> Any:
 
 
 def many(value: Any) -> Sequence[Any]:
-    """A list as it is; nothing else is one."""
+    """A list unchanged; an empty one for any other value."""
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
 def texts(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Every known text below a value, with its path; what a preview cannot know is left out."""
+    """Every known text below a value, with its path; values that a preview does not know yet are left out."""
     if isinstance(value, str):
         yield path, value
-    keys: Iterable[Any] = value if isinstance(value, Mapping) else range(len(many(value)))
-    for key in keys:
-        try:
-            inner = value[key]
-        except UnknownValueError:
-            continue
+    for key, inner in _known_entries(value):
         yield from texts(inner, f"{path}.{key}".lstrip("."))
 
 
 def mappings(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Every mapping at and below a value, and in the JSON texts in it; what a preview cannot know is left out."""
+    """Every mapping at and below a value and in its JSON texts; values that a preview does not know are left out."""
     if isinstance(value, str) and value.startswith(("{", "[")):
         value = parsed(value)
     if isinstance(value, Mapping):
         yield value
-    keys: Iterable[Any] = value if isinstance(value, Mapping) else range(len(many(value)))
-    for key in keys:
-        try:
-            inner = value[key]
-        except UnknownValueError:
-            continue
+    for _, inner in _known_entries(value):
         yield from mappings(inner)
 
 
+def _known_entries(value: Any) -> Iterator[tuple[Any, Any]]:
+    """The keys or indices of a mapping or list with their known values; none for any other value."""
+    keys: Iterable[Any] = value if isinstance(value, Mapping) else range(len(many(value)))
+    for key in keys:
+        try:
+            yield key, value[key]
+        except UnknownValueError:
+            continue
+
+
 def parsed(text: Any) -> Any:
-    """What a JSON text says; None where it is none."""
+    """The value of a JSON text; None for text that is not JSON."""
     try:
         return json.loads(text)
     except (TypeError, ValueError):
@@ -89,13 +89,13 @@ def parsed(text: Any) -> Any:
 
 
 def pod_spec(resource_type: str, props: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The description of the pods that an object makes; empty for an object that makes none."""
+    """The pod spec of an object; empty for an object without pods."""
     spec = at(props, *_POD_SPECS.get(kind_of(resource_type), ("none",)))
     return spec if isinstance(spec, Mapping) else {}
 
 
 def containers(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """All containers of a pod: those that prepare it, and those that stay."""
+    """All containers of a pod, init containers included."""
     return [c for key in ("initContainers", "containers") for c in many(spec.get(key)) if isinstance(c, Mapping)]
 
 
@@ -111,5 +111,5 @@ def is_one_of(name: str, patterns: Iterable[str]) -> bool:
 
 
 def of_kind(resources: Iterable[PolicyResource], *kinds: str) -> list[PolicyResource]:
-    """The resources of some kinds, whoever provides them; a patch of an object is of another kind."""
+    """The resources of some Kubernetes kinds, of any package; a patch of an object is a kind of its own."""
     return [resource for resource in resources if kind_of(resource.resource_type) in kinds]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from fabric.plain_console import plain_console
+from gpu_fabric.report.console import plain_console
 from sandbox.control_plane import ControlPlane
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, project_root
@@ -25,7 +25,13 @@ from sandbox.toolchain.progress import Progress, duration
 if TYPE_CHECKING:
     from sandbox.engine.commands import Stack
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=__doc__,
+)
 
 StackName = Annotated[
     str, typer.Option("-s", "--stack", help="the stack's name: Pulumi.<name>.yaml here or in examples/")
@@ -38,13 +44,17 @@ Simulated = Annotated[
 
 
 class Verb(StrEnum):
-    """What the engine is asked for."""
+    """The commands of the engine."""
 
     UP = "up"
     PREVIEW = "preview"
     REFRESH = "refresh"
     DESTROY = "destroy"
     OUTPUTS = "outputs"
+    KUBECONFIG = "kubeconfig"
+
+
+_CHANGING = (Verb.UP, Verb.REFRESH, Verb.DESTROY)
 
 
 def say(line: str) -> None:
@@ -53,7 +63,13 @@ def say(line: str) -> None:
 
 
 @app.command()
-def up(stack: StackName = "dev", simulated: Simulated = False) -> None:
+def up(
+    stack: StackName = "dev",
+    simulated: Simulated = False,
+    before: Annotated[
+        Verb | None, typer.Option(help="the next command, such as `preview`: the effect on the nodes is printed")
+    ] = None,
+) -> None:
     """Build what is missing, start the control plane, and make the simulated nodes those of a stack's pools."""
     from sandbox.cloud.clusters import ControlPlanes
     from sandbox.engine.commands import is_sandbox_stack
@@ -65,7 +81,7 @@ def up(stack: StackName = "dev", simulated: Simulated = False) -> None:
     place = _load(stack, simulated, coming_up=True)
     _announce(place, home)
     if not is_sandbox_stack(place, home):
-        print(f"stack {stack} lies on a cluster of its own: the sandbox is not needed")
+        print(f"stack {stack} uses a cluster of its own: the sandbox is not needed")
         return
     if place.cloud is not None:
         ensure(None, _progress())
@@ -90,21 +106,26 @@ def up(stack: StackName = "dev", simulated: Simulated = False) -> None:
         print(f"sandbox up in {duration(time.monotonic() - began)}: {len(nodes)} nodes ({changes}); {home.kubeconfig}")
     else:
         print(f"sandbox already up: {len(nodes)} nodes, nothing changed; {home.kubeconfig}")
+    if before is Verb.PREVIEW and changes:
+        print(
+            f"the sandbox's nodes were changed to those of stack {stack}: {changes.names}. They stand for machines "
+            "that exist, and are no resources of the stack, so the preview shows no difference for them"
+        )
 
 
 @app.command()
 def down(
     stack: Annotated[
-        str | None, typer.Option("-s", "--stack", help="do nothing if this stack lies on a cluster of its own")
+        str | None, typer.Option("-s", "--stack", help="do nothing if this stack uses a cluster of its own")
     ] = None,
     simulated: Simulated = False,
 ) -> None:
-    """Stop every process of the sandbox; the simulated clusters stay on disk and `up` brings them back."""
+    """Stop every process of the sandbox; the simulated clusters stay on disk and `up` starts them again."""
     from sandbox.engine.commands import is_sandbox_stack
 
     home = SandboxHome.current()
     if stack is not None and not is_sandbox_stack(_load(stack, simulated), home):
-        print(f"stack {stack} lies on a cluster of its own: the sandbox stays as it is")
+        print(f"stack {stack} uses a cluster of its own: the sandbox stays as it is")
         return
     if not home.root.exists():
         print("there is no sandbox: nothing to stop")
@@ -144,20 +165,31 @@ def fault(
     cleared: Annotated[bool, typer.Option("--clear", help="take back those that have not happened yet")] = False,
 ) -> None:
     """Make something go wrong in the simulated clouds of this sandbox."""
-    from sandbox.cloud import faults
+    from sandbox.cloud import fault_orders
+    from sandbox.cloud.faults import Faults
 
     home = SandboxHome.current()
     if sum((name is not None, listed, cleared)) != 1:
         raise SandboxError("give the name of one fault, or --list, or --clear", status=2)
     if name is not None:
-        print(faults.add(home, name, times, seconds))
+        print(fault_orders.add(home, name, times, seconds))
     elif cleared:
-        faults.clear(home)
+        fault_orders.clear(home)
         print("nothing goes wrong any more")
     else:
-        with faults.Faults(home.cloud).open() as ordered:
-            for known, about in faults.names().items():
+        with Faults(home.cloud).open() as ordered:
+            for known, about in fault_orders.names().items():
                 print(f"{known}\t{about}{' (ordered, not over yet)' if known in ordered else ''}")
+
+
+@app.command(context_settings={"ignore_unknown_options": True})
+def doctl(arguments: Annotated[list[str], typer.Argument(help="a command of DigitalOcean's `doctl`")]) -> None:
+    """Run the sandbox's `doctl` on the simulated account: it lists clusters, pools, versions and sizes, and deletes."""
+    from sandbox.cloud.account import account_token
+    from sandbox.cloud.doctl import answer
+
+    home = SandboxHome.current()
+    print(answer(arguments, {"DIGITALOCEAN_ACCESS_TOKEN": account_token(home)}, home))
 
 
 @app.command()
@@ -166,7 +198,7 @@ def rail(
     number: Annotated[int, typer.Argument(min=0, max=63, help="number of the rail")],
     state: Annotated[str, typer.Argument(help="slow, missing, sockets, host-memory, corrupt, or well")],
 ) -> None:
-    """Make a rail of a simulated node ail, or well again: what a verification of the fabric then finds."""
+    """Set a rail of a simulated node to a faulty state, or to `well`: a verification of the fabric then finds it."""
     from sandbox.rails import set_rail
 
     print(set_rail(SandboxHome.current(), node, number, state))
@@ -176,7 +208,7 @@ def rail(
 def build(
     binaries: Annotated[list[str] | None, typer.Argument(help="binaries or groups; by default what `up` needs")] = None,
 ) -> None:
-    """Build the toolchain as far as it is missing, and print where each binary lies."""
+    """Build the missing binaries of the toolchain, and print the path of each."""
     from sandbox.toolchain.recipes import choose
 
     toolchain = ensure(binaries, _progress())
@@ -205,12 +237,20 @@ def pulumi(
     place = _load(stack, simulated, coming_up=verb in (Verb.UP, Verb.PREVIEW))
     _announce(place, home)
     if not is_sandbox_stack(place, home):
+        if verb in _CHANGING and not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise SandboxError(
+                f"`{verb.value}` asks before it changes a cluster or an account, and there is no terminal to ask on",
+                f"Where that is meant: make {verb.value} STACK={stack} YES=1",
+                status=2,
+            )
         wishes = {"--json": as_json or verb is Verb.OUTPUTS, "--show-secrets": show_secrets and verb is Verb.OUTPUTS}
-        wishes["--yes"] = yes and verb in (Verb.UP, Verb.REFRESH, Verb.DESTROY)
+        wishes["--yes"] = yes and verb in _CHANGING
         chosen = [option for option, wanted in wishes.items() if wanted]
         raise typer.Exit(run_elsewhere(verb.value, place, home.bin if home.bin.exists() else None, chosen, say))
     engine = SandboxEngine(home, ensure(None, _progress()), say)
-    if verb is Verb.OUTPUTS:
+    if verb is Verb.KUBECONFIG:
+        print(engine.kubeconfig(place), end="")
+    elif verb is Verb.OUTPUTS:
         print(engine.outputs(place, show_secrets=show_secrets), end="")
     elif verb is Verb.UP:
         raise typer.Exit(engine.up(place, as_json=as_json))
@@ -227,11 +267,10 @@ def _load(name: str, simulated: bool, *, coming_up: bool = False) -> Stack:
 
     Raises SandboxError (status 2) with everything that keeps it from being planned or, if it is coming up, from that.
     """
-    from fabric.prepare import beyond_this_version, prepare
-    from fabric.rules import ConfigurationError
-    from fabric.spec import read_document, stack_file, validate
-    from sandbox.engine.commands import Stack
-    from sandbox.engine.simulated import on_the_sandbox
+    from gpu_fabric.findings import ConfigurationError
+    from gpu_fabric.prepare import beyond_this_version, prepare
+    from gpu_fabric.spec import read_document, stack_file, validate
+    from sandbox.engine.commands import Stack, is_sandbox_stack, on_the_sandbox
 
     try:
         file, document = stack_file(name, project_root()), read_document(name, project_root())
@@ -241,13 +280,17 @@ def _load(name: str, simulated: bool, *, coming_up: bool = False) -> Stack:
         assert spec is not None, "what cannot be validated was refused"
         if coming_up and (refused := beyond_this_version(plan)):
             raise ConfigurationError(refused, file.name)
-        return Stack(name, file, spec, plan, document.sections if simulated else None)
+        stack = Stack(name, file, spec, plan, document.sections if simulated else None)
+        if coming_up and not is_sandbox_stack(stack, SandboxHome.current()):
+            # Checked before any question. The sandbox writes its own kubeconfig later, so it is not checked here.
+            prepare(document, for_up=True)
+        return stack
     except ConfigurationError as error:
         raise SandboxError(str(error), status=2) from error
 
 
 def _announce(stack: Stack, home: SandboxHome) -> None:
-    """Say, before anything else, which cloud a command talks to."""
+    """Print first which cloud a command talks to."""
     from sandbox.engine.commands import announcement
 
     if line := announcement(stack, home):

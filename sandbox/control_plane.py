@@ -1,4 +1,4 @@
-"""Bring the control plane up, down, and say how it is."""
+"""Start and stop the control plane, and report its state."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ from sandbox.home import SandboxHome
 from sandbox.kubernetes_api import Api, ApiError
 from sandbox.ports import completed_ports, is_listening, require_free
 from sandbox.processes import PidFile, last_lines, start, stop
-from sandbox.scheduler import write_scheduler_file
-from sandbox.services import NAMES, PORTS, Service, services, to_restart, working_directory
+from sandbox.services import NAMES, PORTS, Service, services, to_restart, working_directory, write_scheduler_file
 from sandbox.toolchain.build import Toolchain
 
 READY_WITHIN_S = 60.0
-# What a service gets of our environment: nothing that could carry a credential or change its behaviour, and no folder
-# for temporary files, since that of a run of the engine goes with the run.
+# The environment variables that a service inherits: none that could carry a credential or change its behaviour, and no
+# TMPDIR, since an engine run's folder for temporary files is deleted after the run.
 _INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "VIRTUAL_ENV", "PYTHONPATH")
 
 Say = Callable[[str], None]
@@ -124,7 +123,7 @@ class ControlPlane:
         return [name for name in reversed(NAMES) if self._stop(name, grace_s)]
 
     def status(self) -> list[ServiceStatus]:
-        """How every process is; empty when there is no sandbox."""
+        """The state of every process; empty when there is no sandbox."""
         ports: dict[str, int] = self.home.load_state().get("ports", {})
         if not ports:
             return []
@@ -174,7 +173,7 @@ class ControlPlane:
         start(service.command, pid_file, self._log(service.name), environment, working_directory())
 
     def _stop(self, name: str, grace_s: float | None = None) -> bool:
-        # only etcd has something to bring to an end; an API server whose etcd is gone would wait for a minute
+        # only etcd needs a graceful end; an API server whose etcd has stopped would wait for a minute
         needed = 10.0 if name == "etcd" else 2.0
         return stop(self._pid_file(name), needed if grace_s is None else grace_s)
 

@@ -8,30 +8,35 @@ from typing import Any
 
 import yaml
 
-from fabric.k8s.base import KubernetesObject
-from fabric.k8s.cni import NetworkAttachmentDefinition
-from fabric.k8s.crd import custom_resource_definition
-from fabric.k8s.jobset import JobSet
-from fabric.k8s.kueue import ClusterQueue, LocalQueue, ResourceFlavor, Topology
-from fabric.k8s.mellanox import NicClusterPolicy
-from fabric.k8s.nfd import NodeFeatureRule
-from fabric.k8s.nic_node_policy import NicNodePolicy
-from fabric.k8s.nv_ipam import CIDRPool, IPPool
-from fabric.k8s.nvidia import ClusterPolicy
-from fabric.k8s.spider_coordinator import SpiderCoordinator
-from fabric.k8s.spiderpool import SpiderIPPool, SpiderMultusConfig, SpiderReservedIP
-from fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork, SriovNetworkNodePolicy, SriovNetworkPoolConfig
-from fabric.k8s.sriov_state import SriovNetworkNodeState
-from fabric.k8s.volcano import Queue
+from gpu_fabric.k8s.base import KubernetesObject
+from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
+from gpu_fabric.k8s.crd import custom_resource_definition
+from gpu_fabric.k8s.jobset import JobSet
+from gpu_fabric.k8s.kueue import ClusterQueue, LocalQueue, ResourceFlavor, Topology
+from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
+from gpu_fabric.k8s.nfd import NodeFeatureRule
+from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
+from gpu_fabric.k8s.nvidia import ClusterPolicy
+from gpu_fabric.k8s.spiderpool import SpiderCoordinator, SpiderIPPool, SpiderMultusConfig, SpiderReservedIP
+from gpu_fabric.k8s.sriov_operator import (
+    SriovIBNetwork,
+    SriovNetwork,
+    SriovNetworkNodePolicy,
+    SriovNetworkNodeState,
+    SriovNetworkPoolConfig,
+)
+from gpu_fabric.k8s.volcano import Queue
 from sandbox.chart_kinds import (
     NodeSlicePool,
     OverlappingRangeIPReservation,
+    PodGroup,
     SpiderEndpoint,
     SpiderSubnet,
     SriovOperatorConfig,
+    VolcanoJob,
     WhereaboutsIPPool,
+    Workload,
 )
-from sandbox.job_kinds import PodGroup, VolcanoJob, Workload
 
 CHARTS = Path(__file__).parent / "charts"
 
@@ -46,12 +51,12 @@ _SRIOV_OPERATOR: tuple[type[KubernetesObject], ...] = (
 
 _VOLCANO: tuple[type[KubernetesObject], ...] = (VolcanoJob, PodGroup, Queue)
 
-# The kinds each chart brings. The real network-operator brings nv-ipam's only at run time, after its policy, and in
-# 23.10 so those of Whereabouts.
+# The kinds of each chart, and those that its operator writes with a section of its policy (`_SECTIONS`).
 _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
     "26.4/gpu-operator": (ClusterPolicy, NodeFeatureRule),
     "26.4/network-operator": (NicClusterPolicy, NicNodePolicy, NetworkAttachmentDefinition, IPPool, CIDRPool),
     "26.4/network-operator/charts/sriov-network-operator": _SRIOV_OPERATOR,
+    "26.4/network-operator/charts/node-feature-discovery": (NodeFeatureRule,),
     "26.4/spiderpool": (
         SpiderIPPool,
         SpiderSubnet,
@@ -83,6 +88,15 @@ _WITHOUT_STATUS_SUBRESOURCE = (SpiderEndpoint, PodGroup)
 # Where a chart has its definitions; those among the templates go with the release.
 _FOLDERS = {"26.4/kueue": "templates/crd"}
 
+# Kinds that come and go with a section of the Network Operator's policy; of Whereabouts' it has one in line 23.10 only.
+_SECTIONS: dict[str, dict[type[KubernetesObject], str]] = {
+    "26.4/network-operator": dict.fromkeys((IPPool, CIDRPool), "nvIpam"),
+    "23.10/network-operator": {
+        IPPool: "nvIpam",
+        **dict.fromkeys((WhereaboutsIPPool, OverlappingRangeIPReservation), "ipamPlugin"),
+    },
+}
+
 _HEADER = "# Generated from {sources} by `python -m sandbox.crds`; change {what}.\n"
 
 
@@ -103,8 +117,14 @@ def crd_files() -> Iterator[tuple[Path, str]]:
             what = "those, not this file" if len(sources) > 1 else "the model, not this file"
             header = _HEADER.format(sources=" and ".join(sources), what=what)
             text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
-            folder = CHARTS / chart / _FOLDERS.get(chart, "crds")
+            section = _SECTIONS.get(chart, {}).get(model)
+            folder = section_folder(chart, section) if section else CHARTS / chart / _FOLDERS.get(chart, "crds")
             yield folder / f"{model.group()}_{model.plural}.yaml", header + text
+
+
+def section_folder(chart: str, section: str) -> Path:
+    """Where the definitions are that an operator writes with a section of its policy; Helm does not look there."""
+    return CHARTS / chart / "sections" / section / "crds"
 
 
 def _changes(chart: str) -> dict[Path, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Where a sandbox keeps what it knows: one folder, ``.sandbox`` at the project root unless told otherwise."""
+"""The folder of a sandbox: ``.sandbox`` at the project root by default."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def project_root() -> Path:
 
 
 def default_home() -> Path:
-    """Where the sandbox lies when nothing else is asked for, and where stack files say that it lies."""
+    """The sandbox's default folder, which stack files name."""
     return project_root() / ".sandbox"
 
 
@@ -84,7 +84,7 @@ class SandboxHome:
 
     @property
     def cloud(self) -> Path:
-        """What the simulated clouds know."""
+        """The state of the simulated clouds."""
         return self.root / "cloud"
 
     @property
@@ -93,7 +93,7 @@ class SandboxHome:
         return self.root / "clusters"
 
     def cluster(self, name: str) -> SandboxHome:
-        """The home of a simulated cloud's cluster. Raises ValueError for an id that is no plain file name."""
+        """The home of a simulated cloud's cluster. Raises ValueError for an id that is not a plain file name."""
         if not name or name != Path(name).name or name.startswith("."):
             raise ValueError(f"cluster {name!r}: allowed are ids that are plain file names")
         return SandboxHome(self.clusters / name)
@@ -108,12 +108,12 @@ class SandboxHome:
         return frozenset(port for home in homes for port in home.load_state().get("ports", {}).values())
 
     def create(self) -> None:
-        """Make the folder, closed to other users: keys, tokens and the engine's passphrase lie in it."""
+        """Create the folder, closed to other users: it contains keys, tokens and the engine's passphrase."""
         for folder in (self.root, self.pki, self.pids, self.logs):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def load_state(self) -> dict[str, Any]:
-        """What was decided at first start (ports); empty when there is no sandbox yet.
+        """Values chosen at the first start (ports); empty when there is no sandbox yet.
 
         Raises SandboxError when the file cannot be read as JSON.
         """
@@ -136,7 +136,7 @@ class SandboxHome:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Let one command at a time change the sandbox; a second one fails at once and says why."""
+        """Let one command at a time change the sandbox; a second one fails at once with the reason."""
         self.create()
         with contextlib.ExitStack() as held:
             try:

@@ -1,4 +1,4 @@
-"""A Kubernetes client as small as the sandbox's own needs: JSON over one kept connection.
+"""A small Kubernetes client: JSON over one kept connection, and objects applied and deleted by their manifests.
 
 The full client takes a second to import, which is as long as a whole second `up` may take.
 """
@@ -59,11 +59,11 @@ class Api:
         return self.request("DELETE", path)
 
     def apply(self, path: str, body: Object) -> Object:
-        """Server-side apply, forced: the object has our fields afterwards, whoever had set them."""
+        """Server-side apply, forced: our fields replace those of other managers."""
         return self.request("PATCH", f"{path}?fieldManager=gpu-fabric-sandbox&force=true", body, APPLY_PATCH)
 
     def is_ready(self) -> bool:
-        """Whether the API server answers and says that it is ready."""
+        """Whether the API server responds and reports that it is ready."""
         try:
             self.request("GET", "/readyz")
         except ApiError:
@@ -92,3 +92,50 @@ class Api:
         if answer.status >= 400:
             raise ApiError(answer.status, document.get("message") or text.strip()[:300])
         return document if isinstance(document, dict) else {}
+
+
+def apply_object(api: Api, document: dict[str, Any]) -> None:
+    """Apply a manifest; its fields replace those of other managers.
+
+    Raises ApiError, with status 404 for a kind that the cluster does not serve.
+    """
+    path = _object_path(api, document, "default")
+    if path is None:
+        raise ApiError(404, f"the cluster serves no {document['kind']} of {document['apiVersion']}")
+    api.apply(path, document)
+
+
+def delete_object(api: Api, document: dict[str, Any], namespace: str = "default") -> bool:
+    """Delete the object that a manifest describes, in the given namespace unless it names one; True if it was there.
+
+    An object whose kind the cluster does not serve counts as gone. Raises ApiError.
+    """
+    path = _object_path(api, document, namespace)
+    return path is not None and delete_path(api, path)
+
+
+def delete_path(api: Api, path: str) -> bool:
+    """Delete the object at a path of the API; True if there was one."""
+    try:
+        api.delete(path)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return False
+    return True
+
+
+def _object_path(api: Api, document: dict[str, Any], namespace: str) -> str | None:
+    version = document["apiVersion"]
+    group = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    try:
+        served = api.get(group)["resources"]
+    except ApiError as error:
+        if error.status == 404:
+            return None
+        raise
+    kind = next((row for row in served if row["kind"] == document["kind"] and "/" not in row["name"]), None)
+    if kind is None:
+        return None
+    place = f"/namespaces/{document['metadata'].get('namespace', namespace)}" if kind["namespaced"] else ""
+    return f"{group}{place}/{kind['name']}/{document['metadata']['name']}"

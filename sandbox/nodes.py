@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from sandbox.kubernetes_api import Api, ApiError, Object
 
 if TYPE_CHECKING:
-    from fabric.catalog import Shape
-    from fabric.spec import Pool, StackSpec
+    from gpu_fabric.catalog import Shape
+    from gpu_fabric.spec import Pool, StackSpec
 
 POOL_LABEL = "gpu-fabric/pool"
 OWN_LABEL = "sandbox.gpu-fabric/node"
@@ -44,6 +44,8 @@ GPU_NODE = {
     "ephemeral-storage": "6Ti",
     "pods": "110",
 }
+# As on a cluster of one's own: its control plane is a node of it. No such node is in a cloud's clusters.
+_SYSTEM_ROLES = {"node-role.kubernetes.io/system": "", "node-role.kubernetes.io/control-plane": ""}
 SYSTEM_NODE = {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "200Gi", "pods": "110"}
 
 
@@ -58,6 +60,16 @@ class NodeChanges:
     def __bool__(self) -> bool:
         return bool(self.added or self.updated or self.removed)
 
+    @property
+    def names(self) -> str:
+        """What was done to which nodes, of many the first."""
+        done = (("added", self.added), ("updated", self.updated), ("removed", self.removed))
+        return "; ".join(
+            f"{verb} {', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''}"
+            for verb, names in done
+            if names
+        )
+
     def __str__(self) -> str:
         parts = [f"{len(names)} {verb}" for verb, names in (("added", self.added), ("updated", self.updated)) if names]
         if self.removed:
@@ -68,15 +80,15 @@ class NodeChanges:
 def desired_nodes(spec: StackSpec) -> list[Object]:
     """The nodes of a stack as Kubernetes objects: each pool's by the names it lists, else `<pool>-<n>`; one CPU node.
 
-    The CPU node is `system-0`, or `system-cpu` where a GPU node has that name. NICs are the shape's, with
-    what the stack file says about single rails. Raises ValueError for a pool whose shape is unknown.
+    The CPU node is `system-0`, or `system-cpu` where a GPU node has that name. NICs are the shape's, with the stack
+    file's settings of single rails. Raises ValueError for a pool whose shape is unknown.
     """
-    from fabric.plan.case import shape_on_nodes
+    from gpu_fabric.plan.case import shape_on_nodes
 
     known = spec.catalog
     names = {name for pool in spec.cluster.pools for name in _names(pool)}
     system = "system-0" if "system-0" not in names else "system-cpu"
-    nodes = [node_object(system, _FIRST_ADDRESS, {"node-role.kubernetes.io/system": ""}, [], {}, SYSTEM_NODE)]
+    nodes = [node_object(system, _FIRST_ADDRESS, _SYSTEM_ROLES, [], {}, SYSTEM_NODE)]
     for pool in spec.cluster.pools:
         shape = known.find(pool.shape)
         if shape is None:
@@ -88,19 +100,19 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
 
 
 def machine_annotations(spec: StackSpec, shape: Shape) -> dict[str, str]:
-    """Annotations of a node that nobody has configured yet: its devices and its RDMA mode.
+    """Annotations of a node that is not configured yet: its devices and its RDMA mode.
 
-    What the stack's own software makes or sets, virtual functions, the mode, addresses, a node has not when it joins.
+    Virtual functions, modes and addresses that the stack's own software configures are missing when a node joins.
     """
-    from fabric.plan.choices import choices_of
+    from gpu_fabric.plan.choices import choices_of
     from sandbox.hardware.inventory import inventory_annotation
 
     choices = choices_of(spec, shape, spec.catalog)
     makes_functions = choices.virtual_functions in ("sriov-operator", "daemon-set")
-    # Spiderpool's SR-IOV operator knows no RDMA mode: there the stack prepares the hosts for it, or they come in it
+    # Spiderpool's SR-IOV operator has no RDMA mode: there the stack's host preparation sets it, or the image does
     sets_mode = spec.fabric.host_preparation.rdma_mode or (makes_functions and choices.manager != "spiderpool")
     return {
-        # part of a node's definition, so that one that another stack has configured starts anew
+        # part of a node's definition, so that a node that another stack configured is created again
         PREPARED_ANNOTATION: choices.virtual_functions or "as-it-is",
         NIC_ADDRESSES_ANNOTATION: "[]",
         RDMA_MODE_ANNOTATION: "shared" if sets_mode else choices.rdma_mode,
@@ -109,7 +121,7 @@ def machine_annotations(spec: StackSpec, shape: Shape) -> dict[str, str]:
 
 
 def _names(pool: Pool) -> tuple[str, ...]:
-    return pool.node_names or tuple(f"{pool.name}-{index}" for index in range(pool.nodes))
+    return pool.named_nodes or tuple(f"{pool.name}-{index}" for index in range(pool.nodes))
 
 
 def reconcile_nodes(api: Api, desired: Iterable[Object]) -> NodeChanges:
@@ -181,7 +193,7 @@ def node_object(
                 {"type": "InternalIP", "address": str(address)},
                 {"type": "Hostname", "address": name},
             ],
-            # a field that says on every `kubectl get nodes -o wide` what this is
+            # `kubectl get nodes -o wide` shows this field
             "nodeInfo": {
                 "kubeletVersion": "simulated",
                 "kubeProxyVersion": "",
@@ -219,7 +231,7 @@ def _apply(api: Api, node: Object, found: Object | None) -> None:
 
 
 def _remove(api: Api, name: str) -> None:
-    # without its kubelet nobody would end the pods for the next minute
+    # without a kubelet the pods would stay for another minute
     pods = api.get("/api/v1/pods", fieldSelector=f"spec.nodeName={name}")["items"]
     for path in [
         *(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from rich.table import Table
-
-from fabric.plain_console import plain_console
+from gpu_fabric.report.fitting import FittingTable
+from gpu_fabric.report.text import print_report
 from sandbox.control_plane import ControlPlane, ServiceStatus
 from sandbox.home import SandboxHome
 
@@ -30,9 +29,5 @@ def show(home: SandboxHome) -> bool:
 
 
 def _print_table(rows: list[ServiceStatus]) -> None:
-    table = Table("process", "pid", "port", "state", "log", box=None, pad_edge=False)
-    for row in rows:
-        cells = (str(row.pid or "-"), str(row.port or "-"), row.state, str(row.log))
-        table.add_row(row.name, *cells, style=None if row.good else "red")
-    # as wide as it needs: a cut path cannot be copied
-    plain_console(width=max(100, 60 + max(len(str(row.log)) for row in rows))).print(table)
+    cells = ((row.name, str(row.pid or "-"), str(row.port or "-"), row.state, str(row.log)) for row in rows)
+    print_report(FittingTable(("process", "pid", "port", "state", "log"), cells))

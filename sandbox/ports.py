@@ -56,10 +56,10 @@ def is_listening(port: int) -> bool:
 
 
 def require_free(service: str, port: int, patience_s: float = 10.0) -> None:
-    """Raise SandboxError, naming who has the port if the system tells, when it cannot be listened on.
+    """Raise SandboxError when the port cannot be listened on, with the process that holds it where it can be found.
 
-    A port that no living process holds becomes free within the patience: a killed process keeps its sockets until
-    its last thread is gone, a moment after the process itself counts as ended.
+    A port that no running process holds becomes free within the patience: a killed process keeps its sockets until
+    its last thread has ended, a moment after the process itself counts as ended.
     """
     deadline = time.monotonic() + patience_s
     while not _can_listen(port):
@@ -95,5 +95,5 @@ def _holder(port: int) -> str:
         pid = next((row.pid for row in listeners if row.laddr and row.laddr.port == port), None)
         return f"process {pid} ({psutil.Process(pid).name()})" if pid else ""
     except psutil.Error:
-        # some systems tell only an administrator
+        # some systems show this only to an administrator
         return ""

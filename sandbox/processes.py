@@ -22,7 +22,7 @@ from sandbox.home import write_private
 
 
 def start_mark(pid: int) -> str | None:
-    """A text that tells this process from any other that ever had its pid; None when it is not running.
+    """A text that distinguishes this process from any other that ever had its pid; None when it is not running.
 
     On Linux the boot's id and the start in clock ticks since boot: unlike a wall-clock time, neither moves when
     the clock is set or the machine has slept. A zombie counts as not running.
@@ -88,15 +88,15 @@ def start(command: Sequence[str], pid_file: PidFile, log: Path, env: Mapping[str
             start_new_session=True,
         )
     pid_file.write(process.pid)
-    # it is meant to outlive us: without this the interpreter warns about it when the object goes
+    # the process outlives this one: without this the interpreter warns when the object is collected
     process.returncode = 0
     return process.pid
 
 
 def stop(pid_file: PidFile, grace_s: float = 10.0) -> bool:
-    """Ask the recorded process to end, and after the grace make it; True when there was one.
+    """Terminate the recorded process, and kill it after the grace period; True when there was one.
 
-    The pid file goes last, so that a `down` that is itself interrupted can be repeated.
+    The pid file is deleted last, so that an interrupted `down` can be repeated.
     """
     pid = pid_file.pid()
     if pid is None:

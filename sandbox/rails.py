@@ -15,9 +15,9 @@ WELL = "well"
 
 
 def set_rail(home: SandboxHome, node: str, rail: int, state: str) -> str:
-    """Make a rail of a node ail, or well again, on whichever of the sandbox's clusters the node is; says what it does.
+    """Set a rail of a node to a faulty state or back, on the node's cluster in the sandbox; returns the effect as text.
 
-    Raises SandboxError for a state or node that there is not.
+    Raises SandboxError for an unknown state or node.
     """
     if state != WELL and state not in list(Ailment):
         raise SandboxError(f"a rail cannot be {state!r}", f"It can be: {WELL}, {', '.join(Ailment)}", status=2)

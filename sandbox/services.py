@@ -1,4 +1,4 @@
-"""The processes of the control plane: what each is started with, what it needs, and how it says that it is ready."""
+"""The processes of the control plane: arguments, dependencies, readiness checks, and the scheduler's configuration."""
 
 from __future__ import annotations
 
@@ -8,10 +8,36 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from sandbox.certificates import Pki
 from sandbox.home import SandboxHome, project_root
-from sandbox.scheduler import scheduler_file
 from sandbox.toolchain.build import Toolchain
+
+# A pod is bound by the scheduler that it names. Volcano's own does not run here: `sandbox.hardware.jobs` decides
+# whether all pods of a job fit before they are created, and this scheduler binds each under Volcano's name.
+SCHEDULERS = ("default-scheduler", "volcano")
+
+# The scheduler ignores the flags of `_CLIENT_RATES` when it has a configuration file, so the file has the same rates.
+_QPS, _BURST = 300, 600
+
+
+def scheduler_file(home: SandboxHome) -> Path:
+    """The path of the scheduler's configuration."""
+    return home.root / "scheduler.yaml"
+
+
+def write_scheduler_file(home: SandboxHome) -> None:
+    """Write the configuration: the cluster's kubeconfig, and a profile for each scheduler's name."""
+    document = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(home.kubeconfig), "qps": _QPS, "burst": _BURST},
+        "leaderElection": {"leaderElect": False},
+        "profiles": [{"schedulerName": name} for name in SCHEDULERS],
+    }
+    scheduler_file(home).write_text(yaml.safe_dump(document, sort_keys=False))
+
 
 # KWOK, with a single client for all nodes and pods, and the controllers are held back by the default rates
 _CLIENT_RATES = ("--kube-api-qps=300", "--kube-api-burst=600")
@@ -48,7 +74,7 @@ class Service:
         return digest.hexdigest()
 
 
-# every service's ports by name; the first is the one that its health is asked on
+# every service's ports by name; the first serves its health check
 PORTS: dict[str, tuple[str, ...]] = {
     "etcd": ("etcd", "etcd-peers"),
     "kube-apiserver": ("kube-apiserver",),
@@ -56,7 +82,7 @@ PORTS: dict[str, tuple[str, ...]] = {
     "kube-scheduler": ("kube-scheduler",),
     "admission": ("admission",),
 }
-# what `status` and `down` know without a toolchain, in the order of starting
+# the names for `status` and `down`, which need no toolchain, in the order of starting
 NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "admission", "hardware")
 
 
@@ -81,7 +107,7 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
                 *controller,
                 *_CLIENT_RATES,
                 f"--secure-port={ports['kube-controller-manager']}",
-                # there is no cloud that hands out address ranges
+                # no cloud assigns address ranges here
                 "--controllers=*,-nodeipam",
                 f"--node-monitor-grace-period={_GRACE}s",
                 f"--service-account-private-key-file={pki.service_accounts}",
@@ -167,7 +193,7 @@ def _etcd(home: SandboxHome, pki: Pki, ports: dict[str, int]) -> list[str]:
         f"--listen-peer-urls={peers}",
         f"--initial-advertise-peer-urls={peers}",
         f"--initial-cluster=default={peers}",
-        # loopback is open to every user of the machine, and the cluster's secrets lie in here
+        # loopback is open to every user of the machine, and etcd stores the cluster's secrets
         *(f"--{side}client-cert-auth" for side in ("", "peer-")),
         *(f"--{side}trusted-ca-file={pki.ca}" for side in ("", "peer-")),
         *(f"--{side}cert-file={pki.certificate}" for side in ("", "peer-")),

@@ -9,13 +9,14 @@ from typing import Any
 import pulumi
 from pulumi.runtime import config as engine
 
-from fabric.plan import Plan
-from fabric.prepare import prepare
-from fabric.rules import ConfigurationError, Severity
-from fabric.spec import StackDocument, stack_file
-from fabric.spec.load import too_deep
-from fabric.spec.parts import CLUSTER_SECTION
-from fabric.spec.places import NAMESPACE
+from gpu_fabric.findings import ConfigurationError, Severity
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec import StackDocument, read_document, stack_file
+from gpu_fabric.spec.load import too_deep
+from gpu_fabric.spec.parts import CLUSTER_SECTION
+from gpu_fabric.spec.places import NAMESPACE
+from gpu_fabric.spec.plain_secrets import plain_settings
 
 
 def program_plan(root: Path) -> Plan:
@@ -47,15 +48,34 @@ def stack_file_name(root: Path) -> str:
 def _document(root: Path) -> StackDocument:
     file, prefix = stack_file_name(root), f"{NAMESPACE}:"
     secret = set(engine.get_config_secret_keys_env())
-    sections = {
-        key.removeprefix(prefix): None if key in secret else _value(text, file)
+    config = {
+        key: None if key in secret else _value(text, file)
         for key, text in {**engine.get_config_env(), **engine.CONFIG.get()}.items()
-        if key.startswith(prefix)
     }
+    sections = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
     if not sections.get(CLUSTER_SECTION):
         # The project's own default, for platform stacks: what no stack file says is missing, and not just empty.
         sections.pop(CLUSTER_SECTION, None)
-    return StackDocument(name=pulumi.get_stack(), file=file, root=root, sections=sections)
+    document = StackDocument(
+        name=pulumi.get_stack(), file=file, root=root, sections=sections, plain_settings=plain_settings(config)
+    )
+    written = _written(root, {key.removeprefix(prefix) for key in secret})
+    return written if written is not None and _same(written, document) else document
+
+
+def _written(root: Path, secret: set[str]) -> StackDocument | None:
+    """The stack's file, for the lines of its problems; None where there is none, or it cannot be read."""
+    try:
+        found = read_document(pulumi.get_stack(), root)
+    except ConfigurationError:
+        return None
+    sections = {key: None if key in secret else value for key, value in found.sections.items()}
+    return found.model_copy(update={"sections": sections})
+
+
+def _same(written: StackDocument, running: StackDocument) -> bool:
+    """Whether the engine runs what the file has: it may have been given another file."""
+    return json.dumps(written.sections, default=str, sort_keys=True) == json.dumps(running.sections, sort_keys=True)
 
 
 def _value(text: str, file: str) -> Any:

@@ -15,11 +15,11 @@ import typer
 
 from components.cluster_api import ClusterApi, RequestError
 from components.release_drift import ObjectName, ReleaseDrift, release_drift
-from fabric.diff.changes import Found
-from fabric.diff.markup import counted, shortened
-from fabric.plan import Plan
-from fabric.prepare import prepare_stack
-from fabric.rules import ConfigurationError
+from gpu_fabric.changes.markup import quantity, shorten
+from gpu_fabric.changes.properties import Difference
+from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare_stack
 
 _CONNECTIONS = 4
 _LONGEST = 100
@@ -65,7 +65,7 @@ def lines(stack: str, found: Iterable[ReleaseDrift]) -> Iterable[str]:
     """What was found, as a list in Markdown; values of secrets are never among it."""
     drifted = 0
     for release in found:
-        heading = f"- release {release.namespace}/{release.name}, {counted(release.objects, 'object')}"
+        heading = f"- release {release.namespace}/{release.name}, {quantity(release.objects, 'object')}"
         told = [
             *([release.problem] if release.problem else []),
             *(f"{place} is gone" for place in release.missing),
@@ -75,10 +75,10 @@ def lines(stack: str, found: Iterable[ReleaseDrift]) -> Iterable[str]:
         drifted += bool(told)
         yield f"{heading}: {'not as its chart wrote them' if told else 'all as its chart wrote them'}"
         yield from (f"  - {line}" for line in told)
-    yield f"stack {stack}: {counted(drifted, 'release')} not as installed" if drifted else f"stack {stack}: no drift"
+    yield f"stack {stack}: {quantity(drifted, 'release')} not as installed" if drifted else f"stack {stack}: no drift"
 
 
-def _changed(place: ObjectName, fields: Iterable[Found]) -> Iterable[str]:
+def _changed(place: ObjectName, fields: Iterable[Difference]) -> Iterable[str]:
     for entry in fields:
         if place.kind in _HIDDEN or ".env[" in entry.path:
             yield f"{place}: {entry.path} is not as written"
@@ -94,7 +94,7 @@ def _reason(place: ObjectName, text: str) -> str:
 
 
 def _value(value: object) -> str:
-    return shortened(repr(value), _LONGEST)
+    return shorten(repr(value), _LONGEST)
 
 
 def _context(plan: Plan, kubeconfig: str | None) -> str | None:

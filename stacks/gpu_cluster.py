@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fabric.plan import Plan
+from components.engine.steps import register_steps
+from gpu_fabric.plan import Plan
 from stacks.cluster import cluster, made_cluster
 from stacks.outputs import StackOutputs, stack_outputs
-from stacks.platform import on_cluster, platform
+from stacks.platform import platform
 
 
 def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
@@ -17,4 +18,4 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
     if plan.part == "platform":
         return platform(plan)
     made = made_cluster(plan, root)
-    return stack_outputs(plan, made, on_cluster(plan, made))
+    return stack_outputs(plan, made, register_steps(plan, made))

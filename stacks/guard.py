@@ -1,4 +1,4 @@
-"""The guard of a run: what was applied last against the plan, before any resource is registered."""
+"""The guard of a run: what was applied last against the plan."""
 
 from __future__ import annotations
 
@@ -11,45 +11,52 @@ import pulumi
 
 from components.cluster.referenced import cluster_id_of
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
-from fabric import clock
-from fabric.guard import Judgement, dangers, explanation, judged
-from fabric.guard.applied import footprint_of_outputs
-from fabric.guard.compared import footprint_diff
-from fabric.guard.footprint import Footprint, footprint
-from fabric.guard.groups import groups
-from fabric.guard.judging import nameable
-from fabric.plan import Plan
-from fabric.resources import resources
+from gpu_fabric.changes.applied import footprint_of_outputs
+from gpu_fabric.changes.dangers import dangers
+from gpu_fabric.changes.footprint import Footprint, footprint, footprint_diff
+from gpu_fabric.changes.guard import acknowledgeable_names, group_answers, judge
+from gpu_fabric.changes.guard_report import explanation
+from gpu_fabric.changes.model import Judgement
+from gpu_fabric.cli import clock
+from gpu_fabric.plan import Plan
+from gpu_fabric.resources import resources
 from stacks.configuration import stack_file_name
+from stacks.reached import reached_cluster
 
 # What the guard reads of the outputs; of the others, which hold a kubeconfig, it keeps nothing.
-_READ = ("applied", "addressPlan", "fabric")
+_READ = ("applied", "addressPlan", "fabric", "clusterId")
 
 
-def guarded(plan: Plan, root: Path, today: date | None = None) -> Plan:
-    """The plan, which loses nothing that nobody has agreed to; without `today` it is today's date in UTC.
+def refusal(plan: Plan, root: Path, today: date | None = None) -> str:
+    """Why the plan may not be applied: what it loses that nobody has agreed to. Empty where it may be.
 
-    Says which acknowledgements let something pass, and which ones have nothing to acknowledge.
+    Says which acknowledgements let something pass, and which ones have nothing to acknowledge. Without `today` it is
+    today's date in UTC.
 
     Raises:
-        pulumi.RunError: the plan loses something that no acknowledgement covers; the text says what and what to do.
+        pulumi.RunError: the engine does not say what was applied last, or a kubeconfig cannot be used.
     """
+    reached = None if plan.part == "platform" or plan.cluster.provider != "existing" else reached_cluster(plan, root)
     outputs = _outputs_of_last_run()
     if not outputs:
-        return plan
+        return ""
     last = _applied(outputs)
     if last is None:
-        return plan
-    judgement = judged(
-        dangers(footprint_diff(plan.stack, last, footprint(plan, _cluster_id(plan)))),
+        return ""
+    new = footprint(plan, _cluster_id(plan), None if reached is None else reached.address)
+    judgement = judge(
+        dangers(footprint_diff(plan.stack, last, new)),
         plan.acknowledgements,
         clock.today() if today is None else today,
         _known(plan, last),
     )
     if not judgement.passes:
-        raise pulumi.RunError(explanation(judgement, stack_file_name(root)))
+        ways = () if reached is None or last.known_id == new.known_id else reached.ways_back(last.known_id)
+        return "\n".join([explanation(judgement, stack_file_name(root)), *ways])
+    if reached is not None and last.known_id == new.known_id:
+        reached.warn_of_another(last.applied.address)
     _tell(judgement)
-    return plan
+    return ""
 
 
 def _outputs_of_last_run() -> Mapping[str, Any]:
@@ -71,13 +78,14 @@ def _applied(outputs: Mapping[str, Any]) -> Footprint | None:
         found = footprint_of_outputs(outputs)
     except (AttributeError, KeyError, TypeError, ValueError):
         pulumi.log.warn(
-            "the output `applied` of the last run cannot be read by this version: this run is not held against it, and "
-            "writes it anew"
+            "the output `applied` of the last run cannot be read by this version: this run is not compared with it, "
+            "and "
+            "overwrites it"
         )
         return None
     if found is None:
         pulumi.log.info(
-            "the last run left no record of what it applied (output `applied`): this run is not held against it, and "
+            "the last run left no record of what it applied (output `applied`): this run is not compared with it, and "
             "writes one"
         )
     return found
@@ -90,15 +98,15 @@ def _cluster_id(plan: Plan) -> str | None:
 
 def _known(plan: Plan, last: Footprint) -> set[str]:
     """What an acknowledgement can name, of the plan and of what was applied last."""
-    return nameable((*(resources(plan) if plan.acknowledgements else ()), *last.applied.resources))
+    return acknowledgeable_names((*(resources(plan) if plan.acknowledgements else ()), *last.applied.resources))
 
 
 def _tell(judgement: Judgement) -> None:
-    for group in groups(judgement.answers):
+    for group in group_answers(judgement.answers):
         for entry in dict.fromkeys(answer.acknowledgement for answer in group.answers):
             if entry is not None:
                 pulumi.log.warn(
-                    f"{group.name}: {group.happens} ({group.why}). This is acknowledged by the entry "
+                    f"{group.name}: {group.happens} ({group.danger.why}). This is acknowledged by the entry "
                     f"{entry.resource}, until {entry.expires}: {entry.reason}"
                 )
     for leftover in judgement.leftovers:

@@ -14,7 +14,7 @@ import pytest
 import typer.testing
 from hypothesis import settings
 
-from fabric.spec import StackDocument, read_document
+from gpu_fabric.spec import StackDocument, read_document
 
 T = TypeVar("T")
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import pulumi
-import pulumi_digitalocean as digitalocean
 
 from components.cluster.handle import ClusterHandle, kubernetes_provider
 from components.cluster.kubeconfig import asks_command, kubeconfig_text
-from components.engine_options import handled
-from fabric.plan.clouds.doks import DoksResources, PlannedDoksCluster, PlannedDoksPool
-from fabric.resources.doks import CLUSTER, IN_PROJECT, PROJECT, VPC, doks_resources, pool_name
-from fabric.resources.wire import argument_name
+from components.cluster.records import RecordedResource, RecordedResources, plugin_version
+from gpu_fabric.plan.clouds.doks import VERSIONS, DoksResources, PlannedDoksCluster, PlannedDoksPool
+from gpu_fabric.plan.clouds.record import Record
+from gpu_fabric.resources.wire import wire_function
 
-R = TypeVar("R", bound=pulumi.Resource)
-
+# A request to create that was answered with a refusal; a time limit (408) and too many requests (429) are none.
+_REFUSED = re.compile(r"\bPOST \S+: 4(?!08|29)\d\d\b")
 _VARIABLES = ("DIGITALOCEAN_TOKEN", "DIGITALOCEAN_ACCESS_TOKEN")
+_API = "https://api.digitalocean.com"
 
 
 class DoksCluster(pulumi.ComponentResource):
@@ -33,71 +34,55 @@ class DoksCluster(pulumi.ComponentResource):
 
     handle: ClusterHandle
 
-    def __init__(self, name: str, planned: DoksResources, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        planned: DoksResources,
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        made: Callable[[], bool] = lambda: True,
+    ) -> None:
         # Without one nothing is registered.
         token = _token()
         super().__init__("gpu-fabric:cluster:DoksCluster", name, None, opts)
-        provider = digitalocean.Provider(f"{name}-digitalocean", token=token, opts=pulumi.ResourceOptions(parent=self))
-        self._planned = planned
-        self._digitalocean = provider
-        self._resources = {resource.name: resource for resource in doks_resources(name, planned)}
-        self._made: dict[str, pulumi.Resource] = {}
-        cluster = self._cluster(name)
-        pools = tuple(self._pool(name, pool, cluster) for pool in planned.pools)
-        if planned.project is not None:
-            self._list_in_project(name, cluster)
+        provider = _provider(f"{name}-digitalocean", token, self)
+        # Before the VPC: a version that cannot be had leaves nothing behind.
+        version = _version(planned, provider, lambda: planned.cluster.adopts is not None or made())
+        records = RecordedResources(
+            name,
+            planned,
+            {f"{name}-digitalocean": provider},
+            self,
+            plugin="digitalocean",
+            answers=lambda ref, *_: version if ref.ref == VERSIONS else None,
+            hooks=lambda record: _if_it_fails(planned, record),
+        )
+        cluster = records[planned.cluster.logical_name]
         kubeconfig = _kubeconfig(planned, cluster, token)
         # A deletion that a protected resource ends must not have taken for gone what is still on the cluster.
         gone_with = None if planned.protect else cluster
         kubernetes = kubernetes_provider(f"{name}-kubernetes", kubeconfig, None, cluster.id, self, gone_with)
         self.handle = ClusterHandle(
-            provider=kubernetes, cluster_id=cluster.id, kubeconfig=kubeconfig, context=None, nodes=pools
+            provider=kubernetes,
+            cluster_id=cluster.id,
+            kubeconfig=kubeconfig,
+            context=None,
+            nodes=tuple(records[pool.logical_name] for pool in planned.pools),
         )
         self.register_outputs({"clusterId": cluster.id, "kubeconfig": kubeconfig})
 
-    def _cluster(self, name: str) -> digitalocean.KubernetesCluster:
-        record = self._planned.cluster
-        hook = _if_it_fails(f"the cluster {record.name}", "doctl kubernetes cluster list", "adopt.cluster")
-        vpc = (
-            self._planned.vpc_id if self._planned.vpc is None else self._register(digitalocean.Vpc, f"{name}-{VPC}").id
-        )
-        return self._register(
-            digitalocean.KubernetesCluster,
-            f"{name}-{CLUSTER}",
-            hook,
-            vpc_uuid=vpc,
-            version=_version(record, self._digitalocean),
-        )
 
-    def _pool(
-        self, name: str, pool: PlannedDoksPool, cluster: digitalocean.KubernetesCluster
-    ) -> digitalocean.KubernetesNodePool:
-        of_cluster = self._planned.cluster.name
-        hook = _if_it_fails(
-            f"the pool {pool.name} of the cluster {of_cluster}",
-            f"doctl kubernetes cluster node-pool list {of_cluster}",
-            f"adopt.pools.{pool.name}",
-        )
-        resource = f"{name}-{pool_name(pool)}"
-        return self._register(digitalocean.KubernetesNodePool, resource, hook, cluster_id=cluster.id)
-
-    def _list_in_project(self, name: str, cluster: digitalocean.KubernetesCluster) -> None:
-        project = f"{name}-{PROJECT}"
-        known: dict[str, Any] = {"resources": [cluster.cluster_urn]}
-        if project in self._resources:
-            known["project"] = self._register(digitalocean.Project, project).id
-        self._register(digitalocean.ProjectResources, f"{name}-{IN_PROJECT}", **known)
-
-    def _register(
-        self, kind: Callable[..., R], name: str, hook: pulumi.ResourceHookBinding | None = None, **known: Any
-    ) -> R:
-        """A planned resource; `known` are the arguments that the plan leaves to other resources' outputs."""
-        planned = self._resources[name]
-        arguments = {argument_name(key): value for key, value in planned.properties.items()}
-        options = pulumi.ResourceOptions(parent=self, provider=self._digitalocean, hooks=hook)
-        made = kind(name, **(arguments | known), opts=handled(options, planned.handling, self._made))
-        self._made[name] = made
-        return made
+def _provider(name: str, token: pulumi.Output[str], parent: pulumi.Resource) -> pulumi.ProviderResource:
+    """The account's provider; its addresses may be those of the environment."""
+    settings = {
+        "apiEndpoint": os.environ.get("DIGITALOCEAN_API_URL") or _API,
+        "spacesEndpoint": os.environ.get("SPACES_ENDPOINT_URL"),
+        "token": token,
+    }
+    options = pulumi.ResourceOptions(
+        parent=parent, version=plugin_version("digitalocean"), additional_secret_outputs=["token"]
+    )
+    return pulumi.ProviderResource("digitalocean", name, settings, options)
 
 
 def _token() -> pulumi.Output[str]:
@@ -117,17 +102,35 @@ def _token() -> pulumi.Output[str]:
     return pulumi.Output.secret(found)
 
 
-def _if_it_fails(what: str, look: str, key: str) -> pulumi.ResourceHookBinding:
-    """Say after a failed creation how to get at what DigitalOcean may have made of it.
+def _if_it_fails(planned: DoksResources, record: Record) -> pulumi.ResourceHookBinding | None:
+    """Say after a failed creation how to get at what DigitalOcean may have made of a cluster or a pool.
 
     The provider forgets the id of what failed or was not ready in time, but DigitalOcean keeps it, and charges for it.
     """
+    cluster = planned.cluster.name
+    match record:
+        case PlannedDoksCluster():
+            what, key = f"the cluster {cluster}", "adopt.cluster"
+            look, delete = "doctl kubernetes cluster list", f"doctl kubernetes cluster delete {cluster}"
+        case PlannedDoksPool():
+            what, key = f"the pool {record.name} of the cluster {cluster}", f"adopt.pools.{record.name}"
+            look = f"doctl kubernetes cluster node-pool list {cluster}"
+            delete = f"doctl kubernetes cluster node-pool delete {cluster} {record.name}"
+        case _:
+            return None
 
     def advise(failure: pulumi.ErrorHookArgs) -> bool:
-        if failure.failed_operation == "create" and not pulumi.runtime.is_dry_run():
+        if failure.failed_operation != "create" or pulumi.runtime.is_dry_run():
+            return False
+        if any(_REFUSED.search(text) for text in failure.errors):
+            pulumi.log.error(
+                f"{what} was not created: DigitalOcean refused the request, so there is nothing of it. Correct what "
+                f"its answer names in Pulumi.{pulumi.get_stack()}.yaml, and run `up` again"
+            )
+        else:
             pulumi.log.error(
                 f"{what} was not created, but DigitalOcean may have it nonetheless, unknown to this stack: `{look}` "
-                f"shows it. Then either delete it, or write its id in Pulumi.{pulumi.get_stack()}.yaml as "
+                f"shows it. Then either delete it (`{delete}`), or write its id in Pulumi.{pulumi.get_stack()}.yaml as "
                 f"gpu-fabric:cluster.{key}, and run `up` again"
             )
         return False
@@ -135,46 +138,52 @@ def _if_it_fails(what: str, look: str, key: str) -> pulumi.ResourceHookBinding:
     return pulumi.ResourceHookBinding(on_error=[pulumi.ErrorHook(f"advice on {what}", advise)])
 
 
-def _version(record: PlannedDoksCluster, provider: digitalocean.Provider) -> str:
-    """The exact slug; DigitalOcean is asked for one only where the stack file names none.
+def _version(planned: DoksResources, provider: pulumi.ProviderResource, there: Callable[[], bool]) -> str:
+    """The exact slug; `there` says whether the cluster exists, and so keeps its version.
+
+    DigitalOcean is asked where the stack file names no exact slug, and before a first cluster is made of one.
 
     Raises:
         pulumi.RunError: no version that DigitalOcean offers begins as wanted.
     """
-    if record.version is not None:
-        return record.version
-    assert record.version_prefix is not None
-    offered = digitalocean.get_kubernetes_versions(
-        version_prefix=record.version_prefix, opts=pulumi.InvokeOptions(provider=provider)
-    )
-    if offered.latest_version:
-        return offered.latest_version
-    refusal = f"DigitalOcean offers no Kubernetes version {record.version_prefix}*"
-    if not record.version_ignored:
-        raise pulumi.RunError(f"{refusal}; `doctl kubernetes options versions` lists those it does")
+    wanted, exact = planned.version_prefix, isinstance(planned.cluster.version, str)
+    if exact and there():
+        return wanted
+    function = wire_function("digitalocean.get_kubernetes_versions")
+    options = pulumi.InvokeOptions(provider=provider, version=plugin_version("digitalocean"))
+    offered: Mapping[str, Any] = pulumi.runtime.invoke(function, {"versionPrefix": wanted}, options).value
+    if not exact and (newest := offered.get("latestVersion")):
+        return str(newest)
+    if exact and wanted in (offered.get("validVersions") or ()):
+        return wanted
+    refusal = f"DigitalOcean offers no Kubernetes version {wanted}{'' if exact else '*'}"
+    if "version" not in planned.cluster.ignore_changes or not there():
+        raise pulumi.RunError(
+            f"{refusal}; `doctl kubernetes options versions` lists those it does. Write one in "
+            f"Pulumi.{pulumi.get_stack()}.yaml as gpu-fabric:cluster.version; nothing was created"
+        )
     # A cluster that has it keeps it, long after new ones can no longer be made of it.
-    pulumi.log.warn(f"{refusal}: a cluster that is there keeps its own, a new one cannot be made")
-    return record.version_prefix.rstrip(".-")
+    pulumi.log.warn(f"{refusal}: an existing cluster keeps its own, a new one cannot be created")
+    return wanted.rstrip(".-")
 
 
-def _kubeconfig(
-    planned: DoksResources, cluster: digitalocean.KubernetesCluster, token: pulumi.Output[str]
-) -> pulumi.Output[str]:
+def _kubeconfig(planned: DoksResources, cluster: RecordedResource, token: pulumi.Output[str]) -> pulumi.Output[str]:
     """The kubeconfig of the planned mode, secret.
 
     `raw` is DigitalOcean's own, whose credentials end; a refresh of the stack renews them once they have.
     """
     mode = planned.kubeconfig_mode
+    given = cluster.output("kube_configs")
     if mode == "raw":
-        return pulumi.Output.secret(cluster.kube_configs.apply(lambda configs: configs[0].raw_config or ""))
+        return pulumi.Output.secret(given.apply(lambda configs: configs[0].get("rawConfig") or ""))
     context = f"do-{planned.cluster.region}-{planned.cluster.name}"
 
     def text(values: Mapping[str, Any]) -> str:
         user = _doctl(values["id"]) if mode == "exec" else {"token": values["token"]}
         return kubeconfig_text(context, values["endpoint"], values["authority"], user)
 
-    authority = cluster.kube_configs.apply(lambda configs: configs[0].cluster_ca_certificate or "")
-    known = pulumi.Output.all(id=cluster.id, endpoint=cluster.endpoint, authority=authority, token=token)
+    authority = given.apply(lambda configs: configs[0].get("clusterCaCertificate") or "")
+    known = pulumi.Output.all(id=cluster.id, endpoint=cluster.output("endpoint"), authority=authority, token=token)
     return pulumi.Output.secret(known.apply(text))
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pulumi
+from pulumi.runtime import config as engine
 
 from components.cluster.handle import ClusterHandle, kubernetes_provider
-from fabric.plan import PlannedCluster
-from fabric.spec.kubeconfig import cluster_identity
+from gpu_fabric.plan import PlannedCluster
+from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity
 
 
 class ExistingCluster(pulumi.ComponentResource):
@@ -25,24 +26,45 @@ class ExistingCluster(pulumi.ComponentResource):
     ) -> None:
         """`root` is the folder that a relative kubeconfig path starts from."""
         super().__init__("gpu-fabric:cluster:ExistingCluster", name, None, opts)
-        kubeconfig = _kubeconfig(cluster, root)
-        identity = (
-            pulumi.Output.from_input(cluster.id)
-            if cluster.id
-            else kubeconfig.apply(lambda text: cluster_identity(text, cluster.context))
-        )
+        text = kubeconfig_text(cluster, root)
+        kubeconfig = pulumi.Output.secret(text)
         # A digest of address and authority gives nothing away, and a secret output would hide it from its readers.
-        cluster_id = pulumi.Output.unsecret(identity)
+        address = cluster_identity(text, cluster.context)
+        cluster_id = pulumi.Output.from_input(cluster.id or address)
         provider = kubernetes_provider(f"{name}-kubernetes", kubeconfig, cluster.context, cluster_id, self)
         self.handle = ClusterHandle(
-            provider=provider, cluster_id=cluster_id, kubeconfig=kubeconfig, context=cluster.context
+            provider=provider, cluster_id=cluster_id, kubeconfig=kubeconfig, context=cluster.context, address=address
         )
         self.register_outputs({"clusterId": cluster_id, "kubeconfig": kubeconfig})
 
 
-def _kubeconfig(cluster: PlannedCluster, root: Path) -> pulumi.Output[str]:
-    if cluster.kubeconfig_secret is not None:
-        return pulumi.Config().require_secret(cluster.kubeconfig_secret)
-    if cluster.kubeconfig is None:
-        raise ValueError("a plan without kubeconfig and without secret; the spec refuses it")
-    return pulumi.Output.secret((root / Path(cluster.kubeconfig).expanduser()).read_text(encoding="utf-8"))
+def kubeconfig_text(cluster: PlannedCluster, root: Path) -> str:
+    """The kubeconfig of a cluster that exists, of which the stack's context leads to a cluster.
+
+    Raises:
+        pulumi.RunError: it is not there, or cannot be used; its content is never repeated.
+    """
+    if cluster.kubeconfig is not None:
+        place, text = cluster.kubeconfig, _file(root / Path(cluster.kubeconfig).expanduser(), cluster.kubeconfig)
+    else:
+        # Read as text: an error inside an Output would be one of every resource that comes later.
+        place = pulumi.Config().full_key(cluster.kubeconfig_secret or "")
+        found = engine.get_config(place)
+        if not found:
+            raise pulumi.RunError(
+                f"the secret {place} is not set\n-> pulumi config set --secret {place} < the kubeconfig's file"
+            )
+        text = found
+    try:
+        cluster_entry(text, cluster.context)
+    except ValueError as error:
+        raise pulumi.RunError(f"{place}: {error}\n-> give it a complete kubeconfig with the context") from None
+    return text
+
+
+def _file(path: Path, name: str) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        # What was read while the stack file was checked is gone a moment later.
+        raise pulumi.RunError(f"{name}: cannot be read as a text file") from None

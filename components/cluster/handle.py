@@ -25,7 +25,8 @@ class ClusterHandle:
 
     `kubeconfig` is secret, and `context` the one of its contexts that is meant; `cluster_id` is the cluster's own
     identity, never a constant. `nodes` are the GPU nodes' pools where the stack makes them: what runs on those nodes,
-    or looks at them, comes after. `access` is the command that leads in, where there is one.
+    or looks at them, comes after. `access` is the command that leads in, where there is one. `address` is a
+    digest of where the kubeconfig of a cluster that exists leads.
     """
 
     provider: ClusterProvider
@@ -34,6 +35,7 @@ class ClusterHandle:
     context: str | None
     nodes: tuple[pulumi.Input[pulumi.Resource], ...] = ()
     access: pulumi.Output[str] | None = None
+    address: str | None = None
 
 
 def kubernetes_provider(

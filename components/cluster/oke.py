@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,12 +11,39 @@ import pulumi
 
 from components.cluster.handle import ClusterHandle, kubernetes_provider
 from components.cluster.kubeconfig import asks_command, kubeconfig_text
-from components.cluster.oke_lookups import tenancy_id
-from components.cluster.oke_nodes import when_joined
-from components.cluster.oke_provider import oracle_provider
-from components.cluster.oke_records import Providers, RecordedResources
-from components.cluster.oke_values import known_later
-from fabric.plan.clouds.oke import OkeResources
+from components.cluster.oke_lookups import Lookups, tenancy_id
+from components.cluster.oke_nodes import real_seconds, when_joined
+from components.cluster.records import RecordedResources, known_later, plugin_version
+from gpu_fabric.plan.clouds.oke import OkeResources, advice_on
+
+_PAUSE_S = 30
+# All that the provider knows, but for the region, which is the stack file's.
+_SETTINGS = (
+    "auth",
+    "configFileProfile",
+    "disableAutoRetries",
+    "dualStackEndpointEnabled",
+    "fingerprint",
+    "ignoreDefinedTags",
+    "privateKey",
+    "privateKeyPassword",
+    "privateKeyPath",
+    "realmSpecificServiceEndpointTemplateEnabled",
+    "retriesConfigFile",
+    "retryDurationSeconds",
+    "tenancyOcid",
+    "tokenExchangeAuth",
+    "tokenExchangeClientId",
+    "tokenExchangeClientSecret",
+    "tokenExchangeDomainUrl",
+    "tokenExchangePublicKey",
+    "tokenExchangeRequestedTokenType",
+    "tokenExchangeResourceType",
+    "tokenExchangeRpstExp",
+    "tokenExchangeSubjectTokenType",
+    "userOcid",
+    "workloadIdentityTokenPath",
+)
 
 
 class OkeCluster(pulumi.ComponentResource):
@@ -33,7 +61,17 @@ class OkeCluster(pulumi.ComponentResource):
         tenancy = tenancy_id(planned.lookups)
         token = _token(planned)
         super().__init__("gpu-fabric:cluster:OkeCluster", name, None, opts)
-        made = RecordedResources(name, planned, _providers(name, planned, self), self, tenancy)
+        providers = _providers(name, planned, self)
+        hooks = pulumi.ResourceHookBinding(on_error=[_advising(name, planned)])
+        made = RecordedResources(
+            name,
+            planned,
+            providers,
+            self,
+            plugin="oci",
+            answers=Lookups(planned.lookups, providers[f"{name}-oci"], tenancy).answer,
+            hooks=lambda _: hooks,
+        )
         cluster = made[planned.cluster.logical_name]
         kubeconfig = _kubeconfig(planned, made, token)
         kubernetes = kubernetes_provider(
@@ -63,12 +101,45 @@ class OkeCluster(pulumi.ComponentResource):
         self.register_outputs({"clusterId": cluster.id, "kubeconfig": kubeconfig})
 
 
-def _providers(name: str, planned: OkeResources, parent: pulumi.Resource) -> Providers:
-    """One for each region that something is made in."""
-    region = oracle_provider(f"{name}-oci", planned.region, parent)
-    if planned.home_region == planned.region or not any(record.in_home_region for record in planned.records):
-        return Providers(region, region)
-    return Providers(region, oracle_provider(f"{name}-oci-home", planned.home_region, parent))
+def _providers(name: str, planned: OkeResources, parent: pulumi.Resource) -> dict[str, pulumi.ProviderResource]:
+    """One for each region that something is made in, with the stack's settings `oci:*`.
+
+    What the settings leave out is the environment's.
+    """
+    configuration = pulumi.Config("oci")
+    # Any of them may have been set as a secret, and none is needed in plain text.
+    given = {key: value for key in _SETTINGS if (value := configuration.get_secret(key)) is not None}
+    options = pulumi.ResourceOptions(parent=parent, version=plugin_version("oci"))
+    regions = {f"{name}-oci": planned.region}
+    regions |= {
+        f"{name}-{planned.provider(record)}": planned.home_region for record in planned.records if record.in_home_region
+    }
+    return {
+        provider: pulumi.ProviderResource("oci", provider, {**given, "region": region}, options)
+        for provider, region in regions.items()
+    }
+
+
+def _advising(name: str, planned: OkeResources) -> pulumi.ErrorHook:
+    """The hook for everything at Oracle: after an error it asks again, or says what it means and what to do.
+
+    The engine calls it where it runs the program: `up`, not `destroy`.
+    """
+
+    async def advise(failure: pulumi.ErrorHookArgs) -> bool:
+        found = advice_on(planned, failure.name, failure.errors[0] if failure.errors else "")
+        if found is None or pulumi.runtime.is_dry_run():
+            return False
+        # The newest is the first, so there are as many as there have been tries.
+        tried = len(failure.errors)
+        if tried <= found.tries:
+            pulumi.log.info(f"{found.means}: trying again in {_PAUSE_S} s ({tried} of {found.tries})")
+            await asyncio.sleep(real_seconds(_PAUSE_S))
+            return True
+        pulumi.log.error(found.text)
+        return False
+
+    return pulumi.ErrorHook(f"{name}: advice on Oracle's refusals", advise)
 
 
 def _token(planned: OkeResources) -> pulumi.Output[str] | None:

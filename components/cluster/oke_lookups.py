@@ -5,19 +5,40 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pulumi
 import yaml
 
-from components.cluster.oke_values import References, known_later, plugin_version, value_at
-from fabric.plan.clouds.oke import Lookup, Ref
-from fabric.resources.wire import oci_function, wire_properties
+from components.cluster.records import References, known_later, plugin_version, value_at
+from gpu_fabric.plan.clouds.oke import Lookup, Record, Ref
+from gpu_fabric.resources.wire import wire_function, wire_properties
 
 _TENANCY = "oci:tenancyOcid"
 _TENANCY_VARIABLE = "TF_VAR_tenancy_ocid"
 _ARM_SHAPE = re.compile(r"\.A\d\.|GB[23]00")
 _BUILD = re.compile(r"(\d{4}\.\d{2}\.\d{2})-\d+-OKE-[\d.]+-(\d+)")
+
+
+_IMAGES, _POOLS = "containerengine.get_node_pool_option", "containerengine.get_node_pools"
+# A pool that Oracle still lists and that starts no machine any longer.
+_ENDED = ("DELETING", "DELETED", "FAILED")
+
+
+class Machines(NamedTuple):
+    """What an image is for: machines of a shape, and the node pool that has them, if one does."""
+
+    shape: str = ""
+    pool: str = ""
+    version: str = ""
+
+    @classmethod
+    def of(cls, record: Record) -> Machines:
+        """The machines of a record, all of them empty where it is not a node pool."""
+        given = record.arguments
+        if record.kind != "containerengine.NodePool":
+            return cls(str(given.get("node_shape", "")))
+        return cls(str(given["node_shape"]), str(given["name"]), str(given["kubernetes_version"]))
 
 
 class Lookups:
@@ -26,31 +47,45 @@ class Lookups:
     What a question refers to may not be there in a preview; nothing is asked then, and its answer is not known.
     """
 
-    def __init__(
-        self, planned: Iterable[Lookup], provider: pulumi.ProviderResource, references: References, tenancy: str | None
-    ) -> None:
+    def __init__(self, planned: Iterable[Lookup], provider: pulumi.ProviderResource, tenancy: str | None) -> None:
         self._planned = {lookup.logical_name: lookup for lookup in planned}
         self._provider = provider
-        self._references = references
         self._tenancy = tenancy
         self._answers: dict[str, pulumi.Output[Any]] = {}
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._planned
+    def answer(self, ref: Ref, record: Record | None, references: References) -> pulumi.Input[Any] | None:
+        """One of a look-up's outputs, None where it is none of theirs; an image is one for the record's machines.
 
-    def output(self, ref: Ref, shape: str) -> pulumi.Input[Any]:
-        """One of a look-up's outputs; an image is one for a machine of this shape."""
-        lookup = self._planned[ref.ref]
+        A node pool keeps its image: Oracle publishes images all the time, and a newer one does not change
+        the stack. With another version the image changes as well, since Oracle wants both to be of one version.
+        """
+        lookup = self._planned.get(ref.ref)
+        if lookup is None:
+            return None
         if lookup.function == _TENANCY:
             return self._tenancy
+        machines = Machines() if record is None else Machines.of(record)
+        found, output = _READERS[lookup.function], ref.output
+        pools = next((each for each in self._planned.values() if each.function == _POOLS), None)
+        if lookup.function == _IMAGES and machines.pool and pools is not None:
+            both = pulumi.Output.all(self._asked(lookup, references), self._asked(pools, references))
+            return both.apply(
+                lambda answers: _image_of(answers[1], machines) or found(answers[0], output, machines.shape)
+            )
+        return self._asked(lookup, references).apply(lambda answer: found(answer, output, machines.shape))
+
+    def _asked(self, lookup: Lookup, references: References) -> pulumi.Output[Any]:
+        """What Oracle says, asked once.
+
+        A question that refers to what a preview is yet to create has no known answer.
+        """
         if lookup.logical_name not in self._answers:
             self._answers[lookup.logical_name] = pulumi.runtime.invoke_output(
-                oci_function(lookup.function),
-                known_later(wire_properties(lookup.arguments), self._references),
-                pulumi.InvokeOutputOptions(provider=self._provider, version=plugin_version()),
+                wire_function(lookup.function),
+                known_later(wire_properties(lookup.arguments), references),
+                pulumi.InvokeOutputOptions(provider=self._provider, version=plugin_version("oci")),
             )
-        found, output = _READERS[lookup.function], ref.output
-        return self._answers[lookup.logical_name].apply(lambda answer: found(answer, output, shape))
+        return self._answers[lookup.logical_name]
 
 
 def tenancy_id(lookups: Iterable[Lookup]) -> str | None:
@@ -102,6 +137,15 @@ def _image(answer: Mapping[str, Any], output: str, shape: str) -> str:
             f"Oracle offers no node image for {shape} and this Kubernetes version; write gpu-fabric:cluster.{key}"
         )
     return fitting[max(fitting)]
+
+
+def _image_of(answer: Mapping[str, Any], machines: Machines) -> str | None:
+    """The image that a node pool has, if there is one of this name and version."""
+    for pool in answer["nodePools"]:
+        same = (pool["name"], pool["kubernetesVersion"]) == (machines.pool, machines.version)
+        if same and pool.get("state") not in _ENDED and (details := pool.get("nodeSourceDetails")):
+            return str(details[0]["imageId"])
+    return None
 
 
 def _authority(answer: Mapping[str, Any], output: str, shape: str) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pulumi
 
 from components.cluster.handle import ClusterHandle
-from components.cluster.oke_time import real_seconds
 from components.cluster_api import RequestError
 from components.waiting import NodesError, Standing, api_of, nodes_with, once_waited, wait_for_nodes
-from fabric.plan.clouds.oke import OkeResources, PlannedConstruct, joining_advice
+from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
+from gpu_fabric.plan.clouds.oke import OkeResources, PlannedConstruct, joining_advice
 
 
 class Joined(NamedTuple):
@@ -78,3 +79,8 @@ def _standing(pool: PlannedConstruct, seen: Joined) -> Standing:
 def _is_ready(node: Mapping[str, Any]) -> bool:
     conditions = node.get("status", {}).get("conditions", [])
     return any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
+
+
+def real_seconds(seconds: float) -> float:
+    """How long so many seconds of the cloud take here: less at a simulated one, whose time passes faster."""
+    return seconds / 60 * float(os.environ.get(MINUTE_VARIABLE, 60))

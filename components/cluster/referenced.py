@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from components.cluster.handle import ClusterHandle, kubernetes_provider
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
-from fabric.plan.cluster_contract import ClusterContract, differences
-from fabric.plan.plan import PlannedSplit
+from gpu_fabric.contract import ClusterContract, differences
+from gpu_fabric.plan.plan import PlannedSplit
 
 CLUSTER, KUBECONFIG = "cluster", "kubeconfig"
 """The outputs of a cluster stack that are read here."""
@@ -51,7 +51,7 @@ def agreed(planned: PlannedSplit, outputs: Mapping[str, Any]) -> ClusterContract
     """
     stack = planned.cluster_stack
     if not outputs.get(CLUSTER):
-        raise _refusal(planned, f"the cluster stack {stack} has made no cluster yet")
+        raise _refusal(planned, f"the cluster stack {stack} has created no cluster yet")
     try:
         made = ClusterContract.model_validate(outputs[CLUSTER])
     except ValidationError:
@@ -94,6 +94,6 @@ def _outputs(planned: PlannedSplit, stack: str) -> Mapping[str, Any]:
 
 def _refusal(planned: PlannedSplit, why: str) -> pulumi.RunError:
     return pulumi.RunError(
-        f"{why}\n-> bring that stack up first: `pulumi up --stack {planned.cluster_stack}` (or `make up "
+        f"{why}\n-> run `up` of that stack first: `pulumi up --stack {planned.cluster_stack}` (or `make up "
         f"STACK={planned.cluster_stack}`), then this one. Nothing was changed"
     )

@@ -15,11 +15,11 @@ import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
 from components.cluster.handle import ClusterHandle
-from components.cluster_api import ClusterApi, Json, Patience, RequestError, persistently
+from components.cluster_api import ClusterApi, Json, Patience, RequestError, counts_as_deleted, persistently
 from components.dynamic_resource import DynamicResource
-from fabric.k8s.kueue import API_VERSION
-from fabric.plan import PlannedQueues
-from fabric.resources.dynamic import queue_drain, queue_release
+from gpu_fabric.k8s.kueue import API_VERSION
+from gpu_fabric.plan import PlannedQueues
+from gpu_fabric.resources.dynamic import queue_drain, queue_release
 
 _QUEUES = f"/apis/{API_VERSION}"
 _MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -64,6 +64,8 @@ class _Teardown(ResourceProvider, ABC):
         try:
             self._take_down(ClusterApi(props["kubeconfig"], props.get("context"), _CONNECTIONS), props)
         except RequestError as error:
+            if counts_as_deleted(error):
+                return
             raise QueueTeardownError(f"Kueue's queues could not be emptied: {error}") from None
 
     @abstractmethod

@@ -1,1 +1,1 @@
-"""The fabric itself: address pools, networks, NCCL files."""
+"""The measurement of the fabric, the wait for what nodes offer, and workloads with the fabric attached."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pulumi
 from pulumi.runtime import rpc
 
-from fabric.attach import AttachError, Wishes, attach, is_for_gpus
-from fabric.plan import FabricContract
+from gpu_fabric.attach import AttachError, Wishes, attach, is_for_gpus
+from gpu_fabric.contract import FabricContract
 
 Properties = dict[str, Any]
 
@@ -17,11 +18,14 @@ def fabric_transform(contract: FabricContract, wishes: Wishes | None = None) -> 
     """A transform that attaches the fabric to Kubernetes workloads whose containers ask for GPUs, or are wished.
 
     For `transforms` of a resource, a component or a whole stack; every other resource stays as it is. Where a pod
-    template waits for other resources, it is attached once they are there.
+    template waits for other resources, it is attached once they are there. Pod templates get the same stamp as from
+    the command, so that `gpu-fabric detach` and `attach --check` work on what a cluster has.
 
     Raises, from the transform or once values are known:
         pulumi.RunError: the fabric cannot be attached to a workload, with every reason.
     """
+
+    stamping = replace(wishes or Wishes(), stamped=True)
 
     def transform(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
         if not args.type_.startswith("kubernetes:"):
@@ -31,19 +35,19 @@ def fabric_transform(contract: FabricContract, wishes: Wishes | None = None) -> 
             key: pulumi.Output.secret(rpc.unwrap_rpc_secret(value)) if rpc.is_rpc_secret(value) else value
             for key, value in args.props.items()
         }
-        meant = is_for_gpus(document, contract, wishes)
+        meant = is_for_gpus(document, contract, stamping)
         if meant is False:
             return None
         if meant is None or any(isinstance(value, pulumi.Output) for value in document.values()):
-            result = _attached_later(args.name, document, contract, wishes)
+            result = _attached_later(args.name, document, contract, stamping)
         else:
-            result = _attached(args.name, document, contract, wishes)
+            result = _attached(args.name, document, contract, stamping)
         return pulumi.ResourceTransformResult(result, args.opts)
 
     return transform
 
 
-def _attached_later(name: str, document: Properties, contract: FabricContract, wishes: Wishes | None) -> Properties:
+def _attached_later(name: str, document: Properties, contract: FabricContract, wishes: Wishes) -> Properties:
     """The properties that attaching changes, as outputs: unknown in a preview that does not know all values."""
 
     def attached(found: Properties) -> Properties:
@@ -51,7 +55,7 @@ def _attached_later(name: str, document: Properties, contract: FabricContract, w
 
     known = pulumi.Output.all(**document).apply(attached)
     # Were the name in `metadata` unknown, a preview would announce a replacement.
-    queued = contract.scheduler_hints.queue_of("kueue") is not None or (wishes is not None and wishes.queue is not None)
+    queued = contract.scheduler_hints.queue_of("kueue") is not None or wishes.queue is not None
     in_metadata = document.get("kind") == "Pod" or queued
     changed = {"spec": known.apply(lambda found: found.get("spec"))}
     if in_metadata:
@@ -59,7 +63,7 @@ def _attached_later(name: str, document: Properties, contract: FabricContract, w
     return {**document, **changed}
 
 
-def _attached(name: str, document: Properties, contract: FabricContract, wishes: Wishes | None) -> Properties:
+def _attached(name: str, document: Properties, contract: FabricContract, wishes: Wishes) -> Properties:
     try:
         result = attach([document], contract, wishes)
     except AttachError as error:

@@ -1,8 +1,8 @@
-"""The gate before jobs: every GPU node offers its rails' devices."""
+"""Gates: every GPU node offers its GPUs, and before jobs its rails' devices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -11,7 +11,7 @@ import pulumi
 from components.cluster.handle import ClusterHandle
 from components.cluster_api import ClusterApi, Json, RequestError
 from components.waiting import NodesError, Standing, api_of, nodes_with, offered, once_waited, wait_for_nodes
-from fabric.plan import PlannedCapacity
+from gpu_fabric.plan import PlannedCapacity
 
 _REFUSED = (401, 403)
 _ON_NODES = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
@@ -31,8 +31,10 @@ class Capacity(NamedTuple):
 Look = Callable[[], Capacity]
 
 
-def when_offered(planned: PlannedCapacity, cluster: ClusterHandle) -> tuple[pulumi.Input[pulumi.Resource], ...]:
-    """The cluster's nodes, known once every GPU node offers some of each rail's resource.
+def when_offered(
+    planned: PlannedCapacity, cluster: ClusterHandle, resources: Sequence[pulumi.Input[pulumi.Resource]]
+) -> tuple[pulumi.Input[pulumi.Resource], ...]:
+    """The resources, known once every GPU node offers some of each resource that is planned.
 
     Looked at in every run but previews. The run ends with an error that names node and rail where the time is over.
     """
@@ -40,8 +42,7 @@ def when_offered(planned: PlannedCapacity, cluster: ClusterHandle) -> tuple[pulu
     async def waited(kubeconfig: str) -> None:
         await wait_until_offered(planned, looking(planned, kubeconfig, cluster.context), pulumi.log.info)
 
-    # The provider is there in any case, also where the nodes are no resources of the stack.
-    return once_waited(cluster, (cluster.provider, *cluster.nodes), waited)
+    return once_waited(cluster, resources, waited)
 
 
 async def wait_until_offered(planned: PlannedCapacity, look: Look, say: Callable[[str], None]) -> None:
@@ -50,7 +51,9 @@ async def wait_until_offered(planned: PlannedCapacity, look: Look, say: Callable
     Raises:
         NodesError: naming each node that does not, with the rail and its resource.
     """
-    await wait_for_nodes(lambda: _standing(planned, look()), "offer their RDMA devices", planned.timeout, say)
+    rails = any(rail is not None for rail in planned.resources.values())
+    aim = "offer their RDMA devices" if rails else "offer their GPUs"
+    await wait_for_nodes(lambda: _standing(planned, look()), aim, planned.timeout, say)
 
 
 def looking(planned: PlannedCapacity, kubeconfig: str, context: str | None) -> Look:
@@ -101,7 +104,8 @@ def _lack(planned: PlannedCapacity, seen: Capacity, node: str) -> str:
     """
     taken = seen.taken.get(node, frozenset())
     lacking = [name for name in _lacking(planned, seen.offered[node]) if name not in taken]
-    return ", ".join(f"no {name} (rail {planned.resources[name]})" for name in lacking)
+    rails = {name: planned.resources[name] for name in lacking}
+    return ", ".join(f"no {name}" + ("" if rail is None else f" (rail {rail})") for name, rail in rails.items())
 
 
 def _lacking(planned: PlannedCapacity, resources: Mapping[str, str]) -> list[str]:

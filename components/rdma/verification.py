@@ -16,14 +16,14 @@ import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
 from components.cluster.handle import ClusterHandle
-from components.cluster_api import ClusterApi, RequestError
+from components.cluster_api import ClusterApi, RequestError, counts_as_deleted
 from components.dynamic_resource import DynamicResource
 from components.kept_objects import AlreadySaid, KeptObjectsError
 from components.rdma.verification_run import VerificationRun
 from components.resources import After
-from fabric.nccl.verdict import Verdict, verdict_lines
-from fabric.plan.verification import PlannedVerification
-from fabric.resources.dynamic import verification_resource
+from gpu_fabric.nccl.verdict import Verdict, verdict_lines
+from gpu_fabric.plan.records import PlannedVerification
+from gpu_fabric.resources.dynamic import verification_resource
 
 T = TypeVar("T")
 _PRINTED = 60
@@ -100,8 +100,12 @@ class VerificationProvider(ResourceProvider):
         run = _run(props, _Props.of(props).planned)
 
         def gone() -> str:
-            run.clear()
-            run.forget()
+            try:
+                run.clear()
+                run.forget()
+            except RequestError as error:
+                if not counts_as_deleted(error):
+                    raise
             return ""
 
         _tried(gone)

@@ -8,20 +8,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from components.cluster_api import ClusterApi, Json, Patience, RequestError, persistently
-from fabric.nccl.verdict import (
+from gpu_fabric.nccl.verdict import (
     BarUnknownError,
     BundleError,
     Verdict,
     joined,
     judge_bundle,
     nothing_measured,
-    planned_expectation,
     read_bundle,
     spoken,
     verdict_lines,
 )
-from fabric.plan.verification import PlannedVerification
-from fabric.workloads.verification import RUN_LABEL
+from gpu_fabric.plan.records import PlannedVerification
+from gpu_fabric.workloads.verification import RUN_LABEL
 
 MANAGER = "gpu-fabric"
 RESULTS, VERDICT, LINES = "results.tar.gz", "verdict.json", "report.txt"
@@ -150,7 +149,7 @@ class VerificationRun:
         if data is None:
             return nothing_measured(reasons)
         try:
-            return judge_bundle(read_bundle(data), planned_expectation(self._planned))
+            return judge_bundle(read_bundle(data), self._planned.expectation)
         except (BundleError, BarUnknownError) as error:
             return nothing_measured([str(error)])
 

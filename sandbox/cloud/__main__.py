@@ -1,6 +1,6 @@
 """A provider plug-in as the engine starts it: `python -m sandbox.cloud CLOUD ENGINE_ADDRESS`.
 
-The first line on stdout is the port that it listens on. GPU_FABRIC_SANDBOX names the sandbox that the cloud lies in.
+The first line on stdout is the port that it listens on. GPU_FABRIC_SANDBOX names the sandbox of the simulated cloud.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
     def say(urn: str, message: str) -> None:
         if engine is not None:
             line = proto.LogRequest(severity=proto.INFO, message=message, urn=urn, ephemeral=True)
-            # waited for: a call that nobody waits for is taken back as soon as nobody refers to it
+            # awaited: gRPC cancels a call that has no references left
             with contextlib.suppress(grpc.RpcError):
                 engine.Log(line, timeout=5)
 

@@ -17,8 +17,8 @@ MINUTE_S = 1.0
 class Clock:
     """Time on a simulated cloud: all amounts are its own seconds unless a name says `real`.
 
-    Waits pass at `minute_s` real seconds a minute. Dates are the real ones, moved on by what `advance` has added up:
-    a kubeconfig that ends in a week does so in a real week, or when the date is moved on.
+    A simulated minute takes `minute_s` real seconds. Dates are the real ones plus the sum of all `advance` calls:
+    a kubeconfig that expires in a week does so after a real week, or after the date has been advanced.
     """
 
     def __init__(self, folder: Path, minute_s: float = MINUTE_S) -> None:

@@ -1,7 +1,7 @@
 """The clusters of the simulated clouds: each is a control plane of its own, in a folder of its own.
 
-A cluster outlives whoever asked for it, as a cloud's does: the process of a plug-in, which the engine may end at any
-time, and the run of the engine itself. All calls can be made by several processes and threads at a time.
+As in a real cloud, a cluster outlives the process of the plug-in that created it (the engine may end that at any time)
+and the run of the engine. All calls can be made by several processes and threads at a time.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Endpoint:
 
 
 class ControlPlanes:
-    """The clusters of one sandbox's clouds, by their ids; `say` hears of what is started.
+    """The clusters of one sandbox's clouds, by their ids; `say` reports the processes that are started.
 
     Raises SandboxError where a control plane does not come up or a cluster does not exist, and ApiError where its API
-    server refuses or is not reached; ValueError for an id that is no plain file name.
+    server refuses or is not reached; ValueError for an id that is not a plain file name.
     """
 
     def __init__(self, home: SandboxHome, say: Callable[[str], None] = lambda line: None) -> None:
@@ -55,7 +55,7 @@ class ControlPlanes:
 
     def create(self, cluster: str) -> Endpoint:
         """Start a cluster's control plane as far as it does not run, and wait until it is ready (about 5 s)."""
-        from fabric.plain_console import plain_console
+        from gpu_fabric.report.console import plain_console
         from sandbox.control_plane import ControlPlane
         from sandbox.toolchain.build import ensure
         from sandbox.toolchain.progress import Progress
@@ -71,7 +71,7 @@ class ControlPlanes:
         return self.endpoint(cluster)
 
     def start_all(self) -> list[str]:
-        """Bring back every cluster that stands still; gives the ids of all."""
+        """Start every stopped cluster; returns the ids of all."""
         for cluster in self.ids():
             self.create(cluster)
         return self.ids()
@@ -85,11 +85,10 @@ class ControlPlanes:
         return Endpoint(f"https://127.0.0.1:{port}", Pki(home.pki).ca.read_text())
 
     def set_tokens(self, cluster: str, tokens: Mapping[str, datetime.datetime | None]) -> None:
-        """Take just these bearer tokens from now on, each until its end (with a time zone; None: for ever).
+        """Accept only these bearer tokens, each until its expiry (with a time zone; None: unlimited).
 
-        All are administrators'; those that were issued one by one stay good. Returns when the API server goes by it: a
-        token that was good and is no longer may have to be waited for. One that comes to its end later is taken for
-        good for up to ten seconds more.
+        All are administrators'. Tokens that were issued one by one stay valid. Returns when the API server rejects the
+        tokens that are no longer valid. The API server accepts an expired token for up to ten seconds more.
         """
         from sandbox.hardware.authentication import is_good, read_tokens, write_tokens
 
@@ -128,9 +127,8 @@ class ControlPlanes:
         return {node["metadata"]["name"] for node in nodes if is_ready(node)}
 
     def apply(self, cluster: str, manifests: Sequence[Object]) -> None:
-        """Make these objects what they say, in their order."""
-        from sandbox.kubernetes_api import ApiError
-        from sandbox.objects import apply_object
+        """Apply these objects, in their order."""
+        from sandbox.kubernetes_api import ApiError, apply_object
 
         api, deadline = self._api(cluster), time.monotonic() + _NAMESPACE_WITHIN_S
         for manifest in manifests:
@@ -145,14 +143,14 @@ class ControlPlanes:
 
     def remove(self, cluster: str, manifests: Sequence[Object]) -> None:
         """Delete these objects, last first; what is not there counts as deleted."""
-        from sandbox.objects import delete_object
+        from sandbox.kubernetes_api import delete_object
 
         api = self._api(cluster)
         for manifest in reversed(manifests):
             delete_object(api, manifest)
 
     def stop(self, cluster: str) -> list[str]:
-        """End a cluster's processes, whose names are given; `create` brings the same cluster back."""
+        """Stop a cluster's processes and return their names; `create` starts the same cluster."""
         from sandbox.control_plane import ControlPlane
 
         with self._lock(cluster):

@@ -1,6 +1,7 @@
-"""Stands in for DigitalOcean's `doctl` where a simulated cluster's kubeconfig asks it for a token.
+"""Stands in for DigitalOcean's `doctl`, as far as kubeconfigs call it and messages name it.
 
-`doctl kubernetes cluster kubeconfig exec-credential --version=v1beta1 ID` and nothing else. As the real one it needs an
+A kubeconfig asks it for a token: `kubernetes cluster kubeconfig exec-credential --version=v1beta1 ID`. Other commands
+list what the simulated account has and offers, and delete what a creation has left behind. As the real one it needs an
 account's token in DIGITALOCEAN_ACCESS_TOKEN, and takes the sandbox's only.
 """
 
@@ -17,16 +18,40 @@ from sandbox.home import SandboxHome
 
 _COMMAND = ["kubernetes", "cluster", "kubeconfig", "exec-credential", "--version=v1beta1"]
 _LIFETIME = datetime.timedelta(minutes=10)
+_YES = ("--force", "-f")
 
 
 def answer(arguments: Sequence[str], environment: Mapping[str, str], home: SandboxHome) -> str:
-    """What the command prints. Raises SandboxError for any other command, account or cluster."""
-    if list(arguments[:-1]) != _COMMAND:
-        raise SandboxError(f"the sandbox's doctl knows no other command than: doctl {' '.join(_COMMAND)} ID")
+    """What the command prints. Raises SandboxError for any other command, account, cluster or pool."""
+    if list(arguments[:-1]) == _COMMAND:
+        _require_account(environment, home)
+        return credential(home, arguments[-1], _LIFETIME)
+    from sandbox.cloud.digitalocean.command import COMMANDS
+
+    stated = [argument for argument in arguments if argument not in _YES]
+    for words, command in COMMANDS.items():
+        given = _given(words.split(), stated)
+        if given is not None:
+            _require_account(environment, home)
+            return command(home, given)
+    known = "".join(f"\n  doctl {words}" for words in (f"{' '.join(_COMMAND)} ID", *COMMANDS))
+    raise SandboxError(f"the sandbox's doctl knows no other command than:{known}")
+
+
+def _given(words: list[str], stated: list[str]) -> list[str] | None:
+    """What stands in the place of the words in capitals; None where this is another command."""
+    if len(words) != len(stated):
+        return None
+    pairs = list(zip(words, stated, strict=True))
+    if any(word != own for word, own in pairs if not word.isupper()):
+        return None
+    return [own for word, own in pairs if word.isupper()]
+
+
+def _require_account(environment: Mapping[str, str], home: SandboxHome) -> None:
     given = environment.get("DIGITALOCEAN_ACCESS_TOKEN", "")
     if not hmac.compare_digest(given.encode(), account_token(home).encode()):
         raise SandboxError("DIGITALOCEAN_ACCESS_TOKEN is not the token of the simulated account")
-    return credential(home, arguments[-1], _LIFETIME)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ Answer = Callable[[Sequence[str], Mapping[str, str], SandboxHome], str]
 
 
 def credential(home: SandboxHome, cluster: str, lifetime: datetime.timedelta) -> str:
-    """An ExecCredential with a fresh token. Raises SandboxError where there is no such cluster."""
+    """An ExecCredential with a fresh token. Raises SandboxError for an unknown cluster."""
     token, end = ControlPlanes(home).issue_token(cluster, lifetime)
     status = {"token": token, "expirationTimestamp": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
     kind = {"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential"}

@@ -60,9 +60,9 @@ class Account:
         self.retries = retries
 
     def attempt(self, call: Call, action: Callable[[], T], failed: Callable[[int, str, int], CloudError]) -> T:
-        """Carry out one request, with nobody else's in between.
+        """Carry out one request; no other runs in between.
 
-        Raises what `failed` makes of status, text and the number of tries; of 0 tries where the API has refused.
+        Raises the error that `failed` builds from status, text and the number of tries (0 where the API refused).
         """
         tries = 0
         while True:

@@ -16,12 +16,20 @@ class CloudError(Exception):
     """An operation failed; the text is for the user. The resource stays as it was in the stack's state."""
 
 
-class HalfMade(CloudError):
-    """An update failed after the cloud had changed: the state takes `outputs`, and the next `up` tries again."""
+class OutOfTime(CloudError):
+    """The provider stopped waiting; the cloud continues the operation."""
 
-    def __init__(self, reason: str, outputs: Properties) -> None:
+
+class HalfMade(CloudError):
+    """An operation failed after the cloud had changed: the state takes `outputs`, and the next `up` updates it.
+
+    `identifier` is the id of what a creation has left; an update's is known.
+    """
+
+    def __init__(self, reason: str, outputs: Properties, identifier: str = "") -> None:
         super().__init__(reason)
         self.outputs = outputs
+        self.identifier = identifier
 
 
 @dataclass(frozen=True)
@@ -38,9 +46,9 @@ class Call:
         return self.time_limit or default
 
     def check_cancelled(self) -> None:
-        """Raises CloudError once the run is to end."""
+        """Raises OutOfTime once the run is to end."""
         if self.cancelled.is_set():
-            raise CloudError("cancelled; what the cloud has begun goes on")
+            raise OutOfTime("cancelled; what the cloud has begun continues")
 
 
 class ResourceType(ABC):
@@ -49,9 +57,11 @@ class ResourceType(ABC):
     fields: Fields
     autonamed: bool = True
     """Whether `name` may be left out: the logical name with a random suffix is taken then."""
+    time_limits: tuple[str, ...] = ()
+    """The operations for which the program may give a time limit; one for another operation is ignored."""
 
     def failures(self, news: Properties) -> list[Failure]:
-        """What is wrong with new inputs beyond what the fields say."""
+        """Errors in new inputs beyond those that the fields define."""
         return []
 
     def adjust(self, changes: dict[str, Change], state: Properties, news: Properties) -> dict[str, Change]:

@@ -33,8 +33,10 @@ _TYPES: dict[Kind, tuple[type, ...]] = {
 class Field:
     """One property of a resource type.
 
-    `given` says whether a program may, must or cannot set it. `computed`: the cloud gives a value where the program
-    gives none. `check` gives the reason why a value is wrong, or None. `same` compares two values that are there.
+    `given`: whether a program may, must or cannot set it. `computed`: the cloud sets a value where the program sets
+    none. `shown`: the package has it as an input, and the provider accepts no value. `check` returns the reason why a
+    value is invalid, or None. `same` compares two existing values. `fields` are the parts of a block, or the keys of a
+    map that have rules of their own.
     """
 
     kind: Kind
@@ -43,6 +45,7 @@ class Field:
     default: Any = None
     replaces: bool = False
     unordered: bool = False
+    shown: bool = False
     fields: Mapping[str, Field] = field(default_factory=dict)
     conflicts: tuple[str, ...] = ()
     check: Callable[[Any], str | None] | None = None
@@ -54,7 +57,7 @@ Fields = Mapping[str, Field]
 
 @dataclass(frozen=True)
 class Change:
-    """How one property differs from the state; `replaces` where the resource must be made anew for it."""
+    """How one property differs from the state; `replaces` where the change replaces the resource."""
 
     kind: Literal["add", "delete", "update"]
     replaces: bool
@@ -71,6 +74,8 @@ def failures(fields: Fields, news: Mapping[str, Any], prefix: str = "") -> list[
         if value is None:
             if each.given == "required":
                 found.append((path, f"Missing required argument: {path}"))
+        elif each.shown:
+            found.append((path, "this is computed, and cannot be set"))
         elif value is not UNKNOWN:
             found += _value_failures(each, path, value)
             found += [
@@ -87,7 +92,7 @@ def differences(
     """The properties in which new inputs differ from the state, by path."""
     found: dict[str, Change] = {}
     for name, each in fields.items():
-        if each.given == "never":
+        if each.given == "never" or each.shown:
             continue
         path, old, new = prefix + name, state.get(name), news.get(name)
         if new is None:
@@ -101,7 +106,20 @@ def differences(
                 found |= differences(each.fields, before, after, f"{path}[{index}].")
         elif not _same(each, old, new):
             kind: Literal["add", "delete", "update"] = "add" if old is None else "delete" if new is None else "update"
-            found[path] = Change(kind, each.replaces)
+            moved = _changed_keys(old, new) if each.kind == "map" else old if new is None else new
+            found[path] = Change(kind, each.replaces or _holds_what_replaces(each, moved))
+    return found
+
+
+def with_defaults(fields: Fields, inputs: Mapping[str, Any]) -> Properties:
+    """Inputs with what the provider fills in where the program gives nothing, at any depth."""
+    found: Properties = {**{name: each.default for name, each in fields.items() if each.default is not None}, **inputs}
+    for name, each in fields.items():
+        value = found.get(name)
+        if each.fields and isinstance(value, dict):
+            found[name] = with_defaults(each.fields, value)
+        elif each.fields and isinstance(value, list):
+            found[name] = [with_defaults(each.fields, part) if isinstance(part, dict) else part for part in value]
     return found
 
 
@@ -127,7 +145,7 @@ def planned(fields: Fields, news: Mapping[str, Any], state: Mapping[str, Any] | 
 
 
 def inputs_of(fields: Fields, outputs: Mapping[str, Any], before: Mapping[str, Any] | None) -> Properties:
-    """The inputs that a state stands for: those given before with their present values, or all when imported."""
+    """The inputs of a state: those given before with their present values, or all of an imported resource."""
     inputs: Properties = {}
     for name, each in fields.items():
         value = outputs.get(name)
@@ -158,7 +176,7 @@ def top_level(path: str) -> str:
 
 
 def without_ignored(changes: Mapping[str, Change], ignored: Iterable[str]) -> dict[str, Change]:
-    """The changes less those that the program wants ignored, by path; a path stands for everything below it."""
+    """The changes without those of the paths in `ignoreChanges`; a path includes everything below it."""
     names = tuple(ignored)
     return {
         path: change
@@ -190,11 +208,26 @@ def _pairs(each: Field, old: Any, new: Any) -> list[tuple[Properties, Properties
     return list(zip(old, new, strict=True))
 
 
+def _changed_keys(old: Any, new: Any) -> Properties:
+    """The keys of a map that differ, with a value that they had or have."""
+    before, after = old or {}, new or {}
+    differing = (key for key in before.keys() | after.keys() if before.get(key) != after.get(key))
+    return {key: after.get(key) or before.get(key) for key in differing}
+
+
+def _holds_what_replaces(each: Field, value: Any) -> bool:
+    """Whether a block that is added or removed as a whole has a part that cannot change in place."""
+    if each.kind not in ("object", "map") or not isinstance(value, dict):
+        return False
+    present = [(part, value[name]) for name, part in each.fields.items() if value.get(name) is not None]
+    return any(part.replaces or _holds_what_replaces(part, inner) for part, inner in present)
+
+
 def _same(each: Field, old: Any, new: Any) -> bool:
     if has_unknown(new):
         return False
     if each.kind == "object":
-        # a block that is there differs from none, even where it only says what holds without it
+        # an existing block differs from a missing one, even where it only has default values
         return old is None and new is None
     if _blank(old) or _blank(new):
         return _blank(old) and _blank(new)

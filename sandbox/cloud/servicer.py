@@ -57,7 +57,7 @@ def _answering(method: Method) -> Method:
 
 
 class ProviderServicer(proto.ResourceProviderServicer):
-    """Answers for one cloud. `say(urn, message)` shows a line of progress beside a resource."""
+    """The provider service of one cloud. `say(urn, message)` shows a line of progress beside a resource."""
 
     def __init__(self, cloud: Cloud, say: Callable[[str, str], None] = lambda _urn, _message: None) -> None:
         self._cloud = cloud
@@ -132,7 +132,7 @@ class ProviderServicer(proto.ResourceProviderServicer):
         kind, inputs = self._type(request.urn), read_properties(request.properties)
         if request.preview:
             return proto.CreateResponse(properties=write_properties(schema.planned(kind.fields, inputs, None)))
-        identifier, outputs = kind.create(self._call(request.urn, request.timeout), inputs)
+        identifier, outputs = kind.create(self._timed(kind, "create", request), inputs)
         return proto.CreateResponse(id=identifier, properties=write_properties(outputs))
 
     @_answering
@@ -151,13 +151,14 @@ class ProviderServicer(proto.ResourceProviderServicer):
         state, news = read_properties(request.olds), read_properties(request.news)
         if request.preview:
             return proto.UpdateResponse(properties=write_properties(schema.planned(kind.fields, news, state)))
-        outputs = kind.update(self._call(request.urn, request.timeout), request.id, state, news)
+        outputs = kind.update(self._timed(kind, "update", request), request.id, state, news)
         return proto.UpdateResponse(properties=write_properties(outputs))
 
     @_answering
     def Delete(self, request: Any, context: Any) -> Any:
         state = read_properties(request.properties)
-        self._type(request.urn).delete(self._call(request.urn, request.timeout), request.id, state)
+        kind = self._type(request.urn)
+        kind.delete(self._timed(kind, "delete", request), request.id, state)
         return empty_pb2.Empty()
 
     def Cancel(self, request: Any, context: Any) -> Any:
@@ -170,6 +171,14 @@ class ProviderServicer(proto.ResourceProviderServicer):
         if kind is None:
             raise CloudError(f"the simulated cloud has no resources of type {token}")
         return kind
+
+    def _timed(self, kind: ResourceType, operation: str, request: Any) -> Call:
+        """A call with the program's time limit, or without it where the resource has none for the operation."""
+        if not request.timeout or operation in kind.time_limits:
+            return self._call(request.urn, request.timeout)
+        call = self._call(request.urn)
+        call.say(f"Resource does not support customTimeouts, ignoring: {operation}={request.timeout:.0f}s")
+        return call
 
     def _call(self, urn: str, time_limit: float = 0) -> Call:
         said: set[str] = set()
@@ -193,7 +202,10 @@ def _half_made(request: Any, error: HalfMade) -> _Status:
     outputs: Properties = error.outputs
     status.details.add().Pack(
         proto.ErrorResourceInitFailed(
-            id=request.id, properties=write_properties(outputs), reasons=[str(error)], inputs=request.news
+            id=error.identifier or request.id,
+            properties=write_properties(outputs),
+            reasons=[str(error)],
+            inputs=request.properties if error.identifier else request.news,
         )
     )
     return _Status(grpc.StatusCode.UNKNOWN, str(error), (("grpc-status-details-bin", status.SerializeToString()),))

@@ -1,4 +1,4 @@
-"""What a simulated cloud knows: one JSON file per object, since plug-in processes come and go."""
+"""A simulated cloud's objects: one JSON file each, since plug-in processes are short-lived."""
 
 from __future__ import annotations
 

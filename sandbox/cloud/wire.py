@@ -17,7 +17,7 @@ _SECRET = "1b47061264138c4ac30d75fd1eb44270"
 
 
 class Unknown:
-    """A value that only an update can tell; UNKNOWN is the one instance."""
+    """A value that is known only after an update; UNKNOWN is the one instance."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -42,7 +42,7 @@ def read_properties(struct: Any) -> Properties:
 
 
 def write_properties(properties: Mapping[str, Any]) -> Any:
-    """A message of these properties; None is there as a null, which the engine knows to be no value."""
+    """A message of these properties; None is sent as null, which the engine treats as no value."""
     struct = struct_pb2.Struct()
     for name, value in properties.items():
         struct.fields[name].CopyFrom(_write(value))

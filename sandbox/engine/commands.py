@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sandbox.cloud.clusters import ControlPlanes
+from sandbox.cloud.existing import place_existing
 from sandbox.cloud.oci.nodes import remember_image
-from sandbox.engine.event_log import RECORDING
-from sandbox.engine.losses import told_afterwards
+from sandbox.engine.display import is_work
+from sandbox.engine.event_log import RECORDING, advised_afterwards, told_afterwards
 from sandbox.engine.recovery import recover
-from sandbox.engine.refusals import advised_afterwards
 from sandbox.engine.run import Runs
 from sandbox.engine.workspace import Workspace, lies_in
 from sandbox.failure import SandboxError
@@ -26,15 +26,15 @@ from sandbox.kubernetes_api import Api
 from sandbox.toolchain.build import Toolchain
 
 if TYPE_CHECKING:
-    from fabric.plan import Plan
-    from fabric.spec import StackSpec
+    from gpu_fabric.plan import Plan
+    from gpu_fabric.spec import StackDocument, StackSpec
 
 Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack by name, its committed file, and what that says; `sections` where it is tried with other ones."""
+    """A stack's name, committed file, spec and plan; `sections` where `--sandbox` replaces those of the file."""
 
     name: str
     file: Path
@@ -44,12 +44,12 @@ class Stack:
 
     @property
     def simulated(self) -> bool:
-        """Whether it is tried on the sandbox, wherever it is meant for."""
+        """Whether the stack runs on the sandbox instead of its own cluster or cloud."""
         return self.sections is not None
 
     @property
     def cloud(self) -> str | None:
-        """The name of the cloud that makes its cluster, None for a cluster that exists."""
+        """The name of the cloud that creates its cluster, None for a cluster that exists."""
         return _CLOUDS.get(self.spec.cluster.provider)
 
 
@@ -57,22 +57,59 @@ _CLOUDS = {"doks": "DigitalOcean", "oke": "Oracle Cloud Infrastructure"}
 
 
 def announcement(stack: Stack, home: SandboxHome) -> str | None:
-    """Which cloud a command on the stack talks to, in a line; None where there is no cloud."""
-    if stack.cloud is None:
-        return None
+    """Which cloud or cluster a command on the stack talks to, in a line; None where that is not known yet."""
     if stack.spec.split.part == "platform" and not stack.simulated:
         return f"the cluster of stack {stack.spec.cluster_stack}, with its kubeconfig"
+    if stack.cloud is None:
+        return _reached(stack, home)
     return f"simulated {stack.cloud} in {home.root}" if stack.simulated else f"{stack.cloud}, with your account"
 
 
+def _reached(stack: Stack, home: SandboxHome) -> str | None:
+    """The context and server of an existing cluster's kubeconfig; None while the file is missing or unusable."""
+    from gpu_fabric.spec import ExistingCluster
+    from gpu_fabric.spec.kubeconfig import kubeconfig_path, reached
+
+    cluster = stack.spec.cluster
+    assert isinstance(cluster, ExistingCluster), "any other cluster is a cloud's"
+    path = home.kubeconfig if is_sandbox_stack(stack, home) else kubeconfig_path(cluster, project_root())
+    if path is None:
+        return f"the cluster that the secret {cluster.kubeconfig_secret} of the configuration leads to"
+    try:
+        return f"cluster: {reached(path.read_text(encoding='utf-8'), cluster.context)} ({path})"
+    except (OSError, ValueError):
+        return None
+
+
 def is_sandbox_stack(stack: Stack, home: SandboxHome) -> bool:
-    """Whether the stack is brought up inside the sandbox: it is tried there, or its kubeconfig lies in its folder."""
-    from fabric.spec import ExistingCluster
+    """Whether the stack runs in the sandbox: by `--sandbox`, or by a kubeconfig in a sandbox's folder."""
+    from gpu_fabric.spec import ExistingCluster
 
     cluster = stack.spec.cluster
     kubeconfig = cluster.kubeconfig if isinstance(cluster, ExistingCluster) else None
     found = kubeconfig is not None and any(lies_in(kubeconfig, folder) for folder in (home.root, default_home()))
     return found or stack.simulated
+
+
+# Keys that select the user's own cluster.
+_OWN_CLUSTER = ("kubeconfigSecret", "context", "id")
+
+
+def on_the_sandbox(document: StackDocument, home: SandboxHome) -> StackDocument:
+    """The stack of `--sandbox`: with the sandbox's kubeconfig in place of an existing cluster's, and bundled charts."""
+    from gpu_fabric.spec.parts import part_of
+
+    sections: dict[str, Any] = dict(document.sections)
+    cluster, software = sections.get("cluster"), sections.get("software")
+    # Invalid sections and providers are refused with the other mistakes of the file; the simulated cloud creates a
+    # cloud's cluster.
+    if isinstance(cluster, dict) and cluster.get("provider") in (None, "existing"):
+        kept = {key: value for key, value in cluster.items() if key not in _OWN_CLUSTER}
+        sections["cluster"] = {**kept, "kubeconfig": str(home.kubeconfig)}
+    # A stack of the cluster alone has no charts.
+    if part_of(sections) != "cluster" and (software is None or isinstance(software, dict)):
+        sections["software"] = {**(software or {}), "charts": "bundled"}
+    return document.model_copy(update={"sections": sections})
 
 
 class SandboxEngine:
@@ -91,9 +128,11 @@ class SandboxEngine:
         self._require_clusters(stack)
         with self._owned():
             remember_image(self.home, stack.spec)
+            for made in place_existing(self.home, stack.spec):
+                self.say(f"in the simulated cloud exists, as the stack file names it: {made}")
             options = self._options(stack)
             self._create(stack)
-            arguments = ["up", "--yes", "--skip-preview", "--suppress-outputs", *options]
+            arguments = ["up", "--yes", "--skip-preview", _UNSEEN_OUTPUTS, *options]
             status = self._converge(stack, [*arguments, *(["--json"] if as_json else [])], destroying=False)
         if status == 0 and not as_json:
             _print_summary(stack)
@@ -104,17 +143,18 @@ class SandboxEngine:
         with self._owned():
             options = self._options(stack)
             self._create(stack)
-            arguments = ["preview", "--suppress-outputs", *options, *(["--json"] if as_json else [])]
+            arguments = ["preview", _UNSEEN_OUTPUTS, *options, *(["--json"] if as_json else [])]
             with told_afterwards("preview", self.say) as recording:
                 return _status(self.runs.run([*arguments, *recording], project_root()).status)
 
     def refresh(self, stack: Stack) -> int:
-        """Read everything anew that the stack knows of, and take it over into its state."""
+        """Read every resource of the stack again and update the stack's state."""
         self._require_clusters(stack)
         with self._owned():
             options = self._options(stack)
             self._create(stack)
-            return _status(self.runs.run(["refresh", "--yes", "--skip-preview", *options], project_root()).status)
+            arguments = ["refresh", "--yes", "--skip-preview", _UNSEEN_OUTPUTS, *options]
+            return _status(self.runs.run(arguments, project_root()).status)
 
     def destroy(self, stack: Stack) -> int:
         """Delete everything the stack created, then its state."""
@@ -124,39 +164,57 @@ class SandboxEngine:
         self._require_clusters(stack)
         with self._owned():
             options = self._options(stack)
-            arguments = ["destroy", "--yes", "--skip-preview", *options]
-            with advised_afterwards("destroy", stack.plan.cluster.oke, self.say) as recording:
+            arguments = ["destroy", "--yes", "--skip-preview", _UNSEEN_OUTPUTS, *options]
+            with advised_afterwards(
+                "destroy", stack.plan.cluster.oke or stack.plan.cluster.doks, self.say
+            ) as recording:
                 status = self._converge(stack, [*arguments, *recording], destroying=True)
             if status == 0:
                 remove = ["stack", "rm", "--yes", "--preserve-config", "--non-interactive", "--stack", stack.name]
                 status = self.runs.run(remove, self.workspace.stacks, quiet=True).status
-                # the salt belongs to the state that is gone
+                # the salt belongs to the deleted state
                 self.workspace.stack_file(stack.name).unlink(missing_ok=True)
         return _status(status)
 
     def outputs(self, stack: Stack, *, show_secrets: bool) -> str:
         """The stack's outputs as JSON; raises SandboxError when it is not up."""
+        return self._output(stack, ["--json", *(["--show-secrets"] if show_secrets else [])])
+
+    def kubeconfig(self, stack: Stack) -> str:
+        """The stack's kubeconfig in plain text; raises SandboxError when it is not up."""
+        return self._output(stack, ["kubeconfig", "--show-secrets"])
+
+    def _output(self, stack: Stack, chosen: list[str]) -> str:
         if self.workspace.state(stack.name) is None:
             raise SandboxError(
                 f"stack {stack.name} has not been brought up",
                 f"Bring it up: python -m sandbox pulumi up -s {stack.name}{' --sandbox' if stack.simulated else ''}",
             )
-        arguments = ["stack", "output", "--json", "--stack", stack.name]
-        return self.runs.capture([*arguments, *(["--show-secrets"] if show_secrets else [])], self.workspace.stacks)
+        return self.runs.capture(["stack", "output", *chosen, "--stack", stack.name], self.workspace.stacks)
 
     def _converge(self, stack: Stack, arguments: list[str], *, destroying: bool) -> int:
         """Repair what an earlier run left, then run; once more if a plug-in crashed under the run.
 
-        Seen about once in forty times with the Kubernetes plug-in 4.25: it dies in the middle of a destroy, and the
-        same command then goes on where it stopped.
+        Seen about once in forty times with the Kubernetes plug-in 4.25: it crashes during a destroy, and the same
+        command then continues.
         """
         self._recover(stack, destroying=destroying)
-        ended = self.runs.run(arguments, project_root())
+        ended = self.runs.run(arguments, project_root(), total=self._total(stack, destroying=destroying))
         if ended.status != 0 and ended.crashed:
             self.say("a plug-in crashed (its last words are above): once more, from where it stopped")
             self._recover(stack, destroying=destroying)
             ended = self.runs.run(arguments, project_root())
         return ended.status
+
+    def _total(self, stack: Stack, *, destroying: bool) -> int | None:
+        """How many resources a run creates or deletes; None for an update, which may change any number."""
+        from gpu_fabric.resources import resources
+
+        state = self.workspace.state(stack.name)
+        known = [] if state is None else [entry for entry in state.resources if is_work(entry["type"])]
+        if destroying:
+            return len(known)
+        return None if known else len(resources(stack.plan))
 
     def _options(self, stack: Stack) -> list[str]:
         file = self.workspace.stack_config(stack.name, stack.file, stack.sections)
@@ -168,14 +226,14 @@ class SandboxEngine:
             arguments = ["stack", "init", "--non-interactive", "--stack", stack.name]
             if self.runs.run(arguments, self.workspace.stacks, quiet=True).status != 0:
                 raise SandboxError(f"the engine could not create stack {stack.name} (its output is above)")
-            # it rewrites the file, numbers as text; what it must keep of that is its salt
+            # the engine rewrites the file, with numbers as text; only its salt has to stay
             self.workspace.stack_config(stack.name, stack.file, stack.sections)
 
     def _recover(self, stack: Stack, *, destroying: bool) -> None:
         recover(self.workspace, self.runs, self._apis(stack), stack.name, self.say, destroying=destroying)
 
     def _apis(self, stack: Stack) -> list[Api]:
-        """The stack's clusters: the sandbox, or those of a simulated cloud that the engine knows of."""
+        """The stack's clusters: the sandbox, or those of a simulated cloud that are in the stack's state."""
         if stack.cloud is None:
             return [Api(self.home.kubeconfig)]
         state = self.workspace.state(stack.spec.cluster_stack)
@@ -206,33 +264,59 @@ class _Owned:
         self._runs.release()
 
 
+# Pulumi prints all outputs after every run, changed or not: 360 lines for `fabric` alone.
+_UNSEEN_OUTPUTS = "--suppress-outputs"
+# The commands that only read the stack's state.
+_READING = {"outputs": ("stack", "output"), "kubeconfig": ("stack", "output", "kubeconfig", "--show-secrets")}
+
+
 def run_elsewhere(verb: str, stack: Stack, toolchain_bin: Path | None, extra: list[str], say: Say) -> int:
     """Run the engine on a stack that is not the sandbox's, with the user's own login, passphrase and terminal.
 
     Raises SandboxError when there is no Pulumi CLI on PATH and none was built.
     """
+    if stack.file.parent != project_root():
+        _refuse_example(verb, stack)
     path = os.environ.get("PATH", "") + (f"{os.pathsep}{toolchain_bin}" if toolchain_bin else "")
     command = shutil.which("pulumi", path=path)
     if command is None:
         raise SandboxError(
             "there is no `pulumi` on PATH", "Install the Pulumi CLI, or build it: python -m sandbox build pulumi"
         )
-    arguments = [*(["stack", "output"] if verb == "outputs" else [verb]), "--stack", stack.name, *extra]
-    if stack.file.parent != project_root() and verb != "outputs":
+    reading = _READING.get(verb)
+    arguments = [*(reading or (verb, _UNSEEN_OUTPUTS)), "--stack", stack.name, *extra]
+    if stack.file.parent != project_root() and verb == "destroy":
         arguments += ["--config-file", str(stack.file)]
     environment = {**os.environ, **RECORDING, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}"}
-    with told_afterwards(verb, say) as losses, advised_afterwards(verb, stack.plan.cluster.oke, say) as refusals:
+    with (
+        told_afterwards(verb, say) as losses,
+        advised_afterwards(verb, stack.plan.cluster.oke or stack.plan.cluster.doks, say) as refusals,
+    ):
         process = subprocess.Popen([command, *arguments, *losses, *refusals], cwd=project_root(), env=environment)
-        # the terminal's Ctrl-C reaches the engine by itself, which stops in its own time; we only wait for it
+        # the terminal sends Ctrl-C to the engine too, which then stops; this process only waits for it
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            return _status(process.wait())
+            status = _status(process.wait())
         finally:
             signal.signal(signal.SIGINT, before)
+    if verb == "up" and status == 0 and "--json" not in extra:
+        _print_summary(stack)
+    return status
+
+
+def _refuse_example(verb: str, stack: Stack) -> None:
+    """Raises SandboxError for a command that would write the engine's salt into a committed example."""
+    file = stack.file.relative_to(project_root())
+    if verb not in ("destroy", *_READING):
+        raise SandboxError(
+            f"stack {stack.name} is an example, and Pulumi writes a stack's salt into its file",
+            f"Copy it and make the copy yours: cp {file} {file.name}. On simulated nodes and clouds it runs as it is: "
+            f"make {verb} STACK={stack.name} SANDBOX=1",
+        )
 
 
 def _print_summary(stack: Stack) -> None:
-    from fabric.report import print_report, summary
+    from gpu_fabric.report.text import print_report, summary
 
     sys.stdout.flush()
     file = stack.file.relative_to(project_root())

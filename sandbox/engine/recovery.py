@@ -1,42 +1,95 @@
-"""What an interrupted run leaves behind, put right before the next one: nothing doubled, nothing lost.
+"""Repair what an interrupted run left, before the next one: nothing is created twice, nothing is lost.
 
-A run that was killed leaves up to four things: processes, a lock, operations that the engine does not know the outcome
-of, and Helm releases that Helm believes to be still in the middle of something. An API server that went away in the
-middle of a run leaves the last alone.
+A killed run leaves up to four things: processes, a lock, pending operations (their outcome is unknown to the engine),
+and Helm releases with a pending operation. An API server that stopped during a run leaves only the last. Helm refuses
+any operation on such a release, so its own records of releases (secrets) are read and repaired.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from sandbox.engine.releases import (
-    INTERRUPTED,
-    Revision,
-    forget,
-    forget_release,
-    latest_revisions,
-    uninstall,
-)
+import yaml
+
 from sandbox.engine.run import Runs
 from sandbox.engine.workspace import StackState, Workspace
 from sandbox.failure import SandboxError
-from sandbox.kubernetes_api import Api
-from sandbox.objects import delete_object
+from sandbox.kubernetes_api import Api, delete_object, delete_path
+
+INTERRUPTED = frozenset({"pending-install", "pending-upgrade", "pending-rollback"})
+
+
+@dataclass(frozen=True)
+class Revision:
+    """One revision of a release."""
+
+    namespace: str
+    name: str
+    number: int
+    status: str
+
+    @property
+    def path(self) -> str:
+        return f"/api/v1/namespaces/{self.namespace}/secrets/sh.helm.release.v1.{self.name}.v{self.number}"
+
+    @property
+    def release(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+
+def latest_revisions(api: Api) -> list[Revision]:
+    """The newest revision of every release in the cluster."""
+    newest: dict[tuple[str, str], Revision] = {}
+    for secret in api.get("/api/v1/secrets", labelSelector="owner=helm")["items"]:
+        labels = secret["metadata"]["labels"]
+        revision = Revision(secret["metadata"]["namespace"], labels["name"], int(labels["version"]), labels["status"])
+        if revision.release not in newest or newest[revision.release].number < revision.number:
+            newest[revision.release] = revision
+    return sorted(newest.values(), key=lambda revision: revision.release)
+
+
+def forget(api: Api, revision: Revision) -> None:
+    """Delete a revision's record. What it created stays, and the next install adopts it by its Helm labels."""
+    delete_path(api, revision.path)
+
+
+def forget_release(api: Api, namespace: str, name: str) -> None:
+    """Delete the records of all revisions of a release; what it created stays."""
+    selector = f"owner=helm,name={name}"
+    for secret in api.get(f"/api/v1/namespaces/{namespace}/secrets", labelSelector=selector)["items"]:
+        delete_path(api, f"/api/v1/namespaces/{namespace}/secrets/{secret['metadata']['name']}")
+
+
+def uninstall(api: Api, revision: Revision) -> None:
+    """Delete the objects of a release's manifest, then its records: for a release that is not in the engine's state."""
+    secret = api.get(revision.path)
+    # Kubernetes encodes a secret's data once, Helm its record a second time
+    record: dict[str, Any] = json.loads(gzip.decompress(base64.b64decode(base64.b64decode(secret["data"]["release"]))))
+    objects = [document for document in yaml.safe_load_all(record["manifest"]) if document]
+    for document in reversed(objects):
+        delete_object(api, document, revision.namespace)
+    forget_release(api, *revision.release)
+
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 KEPT_OBJECTS_TYPE = "pulumi-python:dynamic/gpu-fabric:KeptObjects"
-# Types of what gets its id from a cloud: nobody else can say later which one it was.
+# Types whose ids a cloud assigns: an interrupted creation cannot be found again.
 _CLOUDS = ("digitalocean:", "oci:")
 
 Say = Callable[[str], None]
 
 
 def recover(workspace: Workspace, runs: Runs, apis: Sequence[Api], stack: str, say: Say, *, destroying: bool) -> None:
-    """Put right what an earlier run on the stack left in its clusters; says one line for each repair.
+    """Repair what an earlier run on the stack left in its clusters; prints one line for each repair.
 
-    Before a destroy, what was being created is deleted, since the engine would not know of it; otherwise it is
-    created again, which adopts what exists. Raises SandboxError when the engine refuses a repair.
+    Before a destroy, objects whose creation was interrupted are deleted, since they are not in the engine's state.
+    Before any other command they are created again, which adopts what exists. Raises SandboxError when the engine
+    refuses a repair.
     """
     if count := runs.end_leftovers():
         say(f"repaired: ended {count} process{'es' if count > 1 else ''} of an interrupted run")
@@ -79,7 +132,7 @@ def _releases_for_up(api: Api, state: StackState, say: Say) -> bool:
             forget(api, revision)
             say(f"repaired: forgot the {revision.status} revision {revision.number} of release {revision.name}")
         elif revision.status == "uninstalling" or (
-            # Helm has it but the engine does not: an install would be refused, though it ended well or failed
+            # Helm has the release, the engine does not: an install would be refused, deployed or failed
             revision.release in creating or (revision.status == "failed" and revision.release not in known)
         ):
             forget_release(api, *revision.release)
@@ -91,7 +144,7 @@ def _releases_for_up(api: Api, state: StackState, say: Say) -> bool:
 
 
 def _releases_for_destroy(api: Api, state: StackState, say: Say) -> bool:
-    """Uninstall the releases that the engine does not know of and would leave behind; True when there was one."""
+    """Uninstall the releases that are not in the engine's state; True when there was one."""
     known, creating = _releases_in_state(state), set(_releases_being_created(state))
     strays = [revision for revision in latest_revisions(api) if _is_stray(revision, known, creating)]
     for revision in strays:
@@ -126,9 +179,9 @@ def _release_name(resource: dict[str, Any]) -> tuple[str, str]:
 
 
 def _delete_creations(api: Api, state: StackState) -> None:
-    """Delete the objects that were being created: the engine would forget them, made or not.
+    """Delete the objects whose creation was interrupted: the engine drops them from its state, created or not.
 
-    Not among them are releases (uninstalled as strays) and patches (the object is somebody else's).
+    Not among them are releases (uninstalled as strays) and patches (another controller owns the object).
     """
     for operation in _creations(state):
         kind, inputs = operation["resource"]["type"], operation["resource"].get("inputs") or {}

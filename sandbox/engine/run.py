@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from sandbox.engine.display import is_crash, is_news
+from sandbox.engine.display import Heartbeat, is_crash, is_news, plain
 from sandbox.engine.workspace import Workspace
 from sandbox.failure import SandboxError
 from sandbox.processes import PidFile, end
@@ -50,7 +51,7 @@ class Runs:
         self._owner.remove()
 
     def end_leftovers(self) -> int:
-        """End what an interrupted run left: the engine and its plug-ins; gives how many processes that were.
+        """End the engine and plug-ins of an interrupted run; returns the number of processes.
 
         Plug-ins make process groups of their own but stay in the engine's session, and all carry the
         workspace's PULUMI_HOME: a process must have both to be taken for ours.
@@ -63,8 +64,11 @@ class Runs:
         self._engine.remove()
         return ended
 
-    def run(self, arguments: Sequence[str], cwd: Path, *, quiet: bool = False) -> Ended:
-        """Run the CLI to its end; `quiet` keeps its output for the case of failure, else what is news is printed."""
+    def run(self, arguments: Sequence[str], cwd: Path, *, quiet: bool = False, total: int | None = None) -> Ended:
+        """Run the CLI to its end; `quiet` prints its output only on failure, else the lines that are news are printed.
+
+        While the engine prints nothing, progress is printed: of `total` resources, where the number is known.
+        """
         process = subprocess.Popen(
             [self._workspace.command, *arguments],
             cwd=cwd,
@@ -81,12 +85,16 @@ class Runs:
         kept: list[str] = []
         crashed = False
         try:
-            for line in lines_interruptible(process):
-                crashed = crashed or is_crash(line)
-                if quiet:
-                    kept.append(line)
-                elif is_news(line):
-                    print(line, end="", flush=True)
+            with Heartbeat(print_line, total) if not quiet else contextlib.nullcontext() as heartbeat:
+                for line in lines_interruptible(process):
+                    crashed = crashed or is_crash(line)
+                    if heartbeat is None:
+                        kept.append(line)
+                        continue
+                    shown = is_news(line)
+                    heartbeat.heard(plain(line), shown=shown)
+                    if shown:
+                        print(line, end="", flush=True)
         finally:
             self.end_leftovers()
             self._workspace.clear_temporary()
@@ -120,15 +128,19 @@ class Runs:
                     found.append(process.pid)
             except (psutil.Error, OSError):
                 continue
-        # the engine first: it ends its plug-ins by itself when it is asked
+        # the engine first: on a signal it ends its plug-ins by itself
         return sorted(found, key=lambda pid: pid != session)
+
+
+def print_line(text: str) -> None:
+    """A line on standard output, at once."""
+    print(text, flush=True)
 
 
 def lines_interruptible(process: subprocess.Popen[str]) -> Iterator[str]:
     """The engine's output line by line until it has ended, passing Ctrl-C and SIGTERM on to it.
 
-    The first asks it to finish what is under way and stop, the second to stop at once; then the interrupt
-    goes on to the caller.
+    The first lets it finish the operations in progress, the second stops it at once; then KeyboardInterrupt is raised.
     """
     interrupts = 0
 

@@ -1,4 +1,7 @@
-"""The engine's workspace inside a sandbox: state, plug-ins, passphrase and stack files, apart from the user's own."""
+"""The engine's workspace inside a sandbox, apart from the user's own: state, plug-ins, passphrase and stack files.
+
+Launchers replace a cloud's programs, which are provider plug-ins and command lines.
+"""
 
 from __future__ import annotations
 
@@ -11,32 +14,32 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from fabric.cloud_time import MINUTE_VARIABLE
+from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
 from sandbox.cloud.account import account_token
 from sandbox.cloud.clock import MINUTE_S
 from sandbox.cloud.oci.credentials import environment as oracle_account
 from sandbox.engine.event_log import RECORDING
-from sandbox.engine.launchers import place_clouds
 from sandbox.home import HOME_VARIABLE, SandboxHome, default_home, project_root, write_private
 from sandbox.toolchain.build import Toolchain
 from sandbox.toolchain.recipes import recipes
 
-# The CLI's distributions have this program beside them, which starts the SDK's plug-in for dynamic resources. It looks
-# for their code in the project, wherever the command was started.
+# The CLI's distributions include this program, which starts the SDK's plug-in for dynamic resources. It finds their
+# code in the project, whatever folder the command was started in.
 _DYNAMIC_PROVIDERS = f"""#!/bin/sh
 export PYTHONPATH={shlex.quote(str(project_root()))}${{PYTHONPATH:+:$PYTHONPATH}}
 exec python3 -u -m pulumi.dynamic "$@"
 """
 
-# What of the user's environment would lead the engine, or a cloud's SDK, to the user's own accounts and settings.
+# Environment variables that would give the engine or a cloud's SDK the user's own accounts and settings.
 _FOREIGN = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_ACCESS_TOKEN", "PULUMI_STACK", "PULUMI_API", "KUBECONFIG")
 _FOREIGN_PREFIXES = ("DIGITALOCEAN_", "SPACES_", "OCI_", "TF_VAR_")
-# What of a stack's file is for another engine: how its secrets are kept, and the settings of clouds.
+# Keys of a stack file for the user's own engine: the encryption of its secrets, and the settings of clouds.
 _FOREIGN_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
 _CLOUD_SETTINGS = ("digitalocean:", "oci:")
 
@@ -67,7 +70,7 @@ class Workspace:
         return str(yaml.safe_load((project_root() / "Pulumi.yaml").read_text())["name"])
 
     def prepare(self, toolchain: Toolchain) -> None:
-        """Lay the engine, its plug-ins and the passphrase into place; repeatable."""
+        """Put the engine, its plug-ins and the passphrase into place; idempotent."""
         self.home.create()
         for folder in (self.home.bin, self.backend, self.engine_home, self.stacks, self.temporary):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -108,15 +111,15 @@ class Workspace:
         return {
             **kept,
             "PATH": os.pathsep.join(path),
-            # the simulated clouds look here for what they know, run as fast as this, and take these accounts only
+            # the simulated clouds keep their state here, run at this speed, and accept only these accounts
             HOME_VARIABLE: str(self.home.root),
             MINUTE_VARIABLE: str(MINUTE_S),
             "DIGITALOCEAN_TOKEN": token,
             "DIGITALOCEAN_ACCESS_TOKEN": token,
             **oracle_account(self.home),
             "PULUMI_HOME": str(self.engine_home),
-            # Without `metadata=skip` the backend writes `<state>.attrs` beside each state, in place: whoever reads the
-            # state just then, or after the engine was killed there, is told "failed to load checkpoint: EOF".
+            # Without `metadata=skip` the backend writes `<state>.attrs` beside each state, in place: reading the state
+            # during that write, or after the engine was killed there, fails with "failed to load checkpoint: EOF".
             "PULUMI_BACKEND_URL": f"file://{self.backend}?metadata=skip",
             "PULUMI_CONFIG_PASSPHRASE_FILE": str(self.passphrase),
             # the Kubernetes plug-in leaves a copy of the kubeconfig behind for every release
@@ -124,16 +127,16 @@ class Workspace:
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             **RECORDING,
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-            # a plug-in that happens to lie on the user's PATH would be taken, with a warning
+            # a plug-in on the user's PATH would be used, with a warning
             "PULUMI_IGNORE_AMBIENT_PLUGINS": "true",
         }
 
     def stack_config(self, stack: str, committed: Path, sections: Mapping[str, Any] | None = None) -> Path:
         """A copy of the stack's file for the engine to write into: the committed one never changes.
 
-        `sections` replace those of the file; what it has of secrets and for clouds is left out then. The encryption
-        salt that the engine made for the stack is kept. A kubeconfig of the default sandbox becomes this sandbox's, so
-        that several run the same stack file side by side.
+        `sections` replace those of the file; its secrets and the clouds' settings are then left out. The engine's
+        encryption salt for the stack is kept. A kubeconfig of the default sandbox becomes this sandbox's, so that
+        several sandboxes can run the same stack file side by side.
         """
         copy = self.stack_file(stack)
         written = yaml.safe_load(committed.read_text()) or {}
@@ -168,7 +171,7 @@ class Workspace:
         return list((self.backend / ".pulumi" / "locks").glob(f"**/{self.project}/{stack}/*.json"))
 
     def state(self, stack: str) -> StackState | None:
-        """A stack's recorded state; None when there is no such stack."""
+        """A stack's recorded state; None for an unknown stack."""
         try:
             document = json.loads(self.checkpoint(stack).read_text())
         except FileNotFoundError:
@@ -194,7 +197,7 @@ def _is_foreign(key: str, value: Any) -> bool:
 
 
 def lies_in(kubeconfig: str, folder: Path) -> bool:
-    """Whether a kubeconfig path, as a stack file writes it, lies in a folder."""
+    """Whether a kubeconfig path, as a stack file writes it, is in a folder."""
     path = (project_root() / Path(kubeconfig).expanduser()).resolve()
     return path.is_relative_to(folder.resolve())
 
@@ -211,3 +214,27 @@ def _place(source: Path, target: Path) -> None:
         os.link(source, target)
     except OSError:  # another file system, or one without links
         shutil.copy2(source, target)
+
+
+# Provider -> the Python package of its SDK. The engine asks for a plug-in of the package's version.
+_PROVIDERS = {"digitalocean": "pulumi-digitalocean", "oci": "pulumi-oci"}
+# A cloud's command line -> the module that simulates it.
+_COMMANDS = {"doctl": "sandbox.cloud.doctl", "oci": "sandbox.cloud.oci.command"}
+
+
+def place_clouds(engine_home: Path, programs: Path) -> None:
+    """Put the simulated clouds into an engine's home, and their command lines into a folder for its PATH."""
+    for provider, package in _PROVIDERS.items():
+        folder = engine_home / "plugins" / f"resource-{provider}-v{metadata.version(package)}"
+        _place_launcher(folder / f"pulumi-resource-{provider}", "sandbox.cloud", provider)
+    for command, module in _COMMANDS.items():
+        _place_launcher(programs / command, module)
+
+
+def _place_launcher(program: Path, module: str, *arguments: str) -> None:
+    """Write a program that runs a module of this checkout with this interpreter, from any folder."""
+    command = shlex.join([sys.executable, "-m", module, *arguments])
+    text = f'#!/bin/sh\nexport PYTHONPATH={shlex.quote(str(project_root()))}\nexec {command} "$@"\n'
+    if not program.exists() or program.read_text() != text:
+        write_private(program, text)
+        program.chmod(0o700)

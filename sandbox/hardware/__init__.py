@@ -1,11 +1,10 @@
-"""The operators and the hardware of simulated nodes, played: `python -m sandbox.hardware --kubeconfig FILE`.
+"""Simulated operators and hardware of the nodes: `python -m sandbox.hardware --kubeconfig FILE`.
 
-It does what NVIDIA's Network Operator, Spiderpool, the SR-IOV operator of either, their daemons and the kubelets'
-device plug-ins do, as far as the cluster shows it: operands come from the policies that are really installed, a node
-offers what the plug-in pods on it have loaded, virtual functions are there when somebody has made them. What each of
-them decides is in modules of its own, without a cluster; `controller` only says when they are asked, and how their
-answers get written. Spiderpool's webhooks are answered by a process of their own,
-`python -m sandbox.hardware.admission`.
+It simulates NVIDIA's Network Operator, Spiderpool, the SR-IOV operator of either, their daemons and the kubelets'
+device plug-ins, as far as the cluster shows their work: operands are created from the policies in the cluster, a node
+advertises the resources that its plug-in pods have loaded, and virtual functions exist after a daemon has created
+them. The decisions of each operator are pure functions in modules of their own; `controller` calls them when objects
+change and writes the results. A separate process serves Spiderpool's webhooks, `python -m sandbox.hardware.admission`.
 
-All state is in the cluster, so a restart goes on where it stopped.
+All state is in the cluster, so a restart continues where it stopped.
 """

@@ -1,4 +1,4 @@
-"""Plays the operators and the hardware of simulated nodes until it is told to stop."""
+"""Simulates the operators and the hardware of the nodes until it is stopped."""
 
 from __future__ import annotations
 

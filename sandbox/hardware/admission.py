@@ -1,8 +1,8 @@
-"""Webhooks of Spiderpool and of Kueue, played: `python -m sandbox.hardware.admission`, a server on 127.0.0.1.
+"""Simulated webhooks of Spiderpool and Kueue: `python -m sandbox.hardware.admission`, a server on 127.0.0.1.
 
-It is a process of its own, so that answers do not wait for the work of the controller. Its address and the authority
-of its certificate are in the ConfigMap kube-system/sandbox-admission, from which the stand-in chart's webhooks have
-them. It also tells the API server whose a bearer token is.
+It is a process of its own, so that responses do not wait for the controller. Its address and the CA of its certificate
+are in the ConfigMap kube-system/sandbox-admission, which the stand-in chart's webhooks read. It also authenticates
+bearer tokens for the API server.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 from sandbox.certificates import AUTHENTICATE
-from sandbox.hardware.admission_review import allowed, refused
 from sandbox.hardware.authentication import read_tokens, reviewed
 from sandbox.hardware.device_plugins import annotations_of
 from sandbox.hardware.jobs.kueue_webhook import queued
@@ -39,6 +38,45 @@ _KNOWN_WITHIN_S = 5.0
 _PUBLISHED_WITHIN_S = 30.0
 
 log = logging.getLogger("sandbox.admission")
+
+
+def allowed(review: Mapping[str, Any], after: Mapping[str, Any] | None = None) -> Object:
+    """The answer that lets a request pass, and changes its object into `after` if given."""
+    request = review["request"]
+    response: Object = {"uid": request["uid"], "allowed": True}
+    patch = json_patch(request["object"], after) if after is not None else []
+    if patch:
+        response |= {"patchType": "JSONPatch", "patch": base64.b64encode(json.dumps(patch).encode()).decode()}
+    return _answer(response)
+
+
+def refused(review: Mapping[str, Any], reason: str) -> Object:
+    """The answer that stops a request."""
+    status = {"code": 403, "reason": "Forbidden", "message": reason}
+    return _answer({"uid": review["request"]["uid"], "allowed": False, "status": status})
+
+
+def _answer(response: Object) -> Object:
+    return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+
+
+def json_patch(before: Mapping[str, Any], after: Mapping[str, Any], path: str = "") -> list[Object]:
+    """The operations of RFC 6902 that make one object the other; a list that differs is replaced whole."""
+    operations: list[Object] = []
+    for key, value in after.items():
+        place = f"{path}/{_escaped(key)}"
+        if key not in before:
+            operations.append({"op": "add", "path": place, "value": value})
+        elif isinstance(value, Mapping) and isinstance(before[key], Mapping):
+            operations += json_patch(before[key], value, place)
+        elif value != before[key]:
+            operations.append({"op": "replace", "path": place, "value": value})
+    operations += [{"op": "remove", "path": f"{path}/{_escaped(key)}"} for key in before if key not in after]
+    return operations
+
+
+def _escaped(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
 
 
 class Admission:
@@ -135,7 +173,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class AdmissionServer(ThreadingHTTPServer):
-    """HTTPS on 127.0.0.1; `tokens` is a file, `published` is to be set when webhooks can know the address."""
+    """HTTPS on 127.0.0.1; `tokens` is a file, `published` is set once the ConfigMap has the address."""
 
     daemon_threads = True
 
@@ -149,7 +187,7 @@ class AdmissionServer(ThreadingHTTPServer):
 
     def get_request(self) -> tuple[socket.socket, Any]:
         connection, address = super().get_request()
-        # the handshake is the connection's own thread's: nobody else waits for it
+        # each connection's own thread does the handshake, so that no other connection waits for it
         return self._context.wrap_socket(connection, server_side=True, do_handshake_on_connect=False), address
 
 

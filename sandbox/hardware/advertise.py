@@ -1,4 +1,4 @@
-"""What the device plug-ins would offer on a node: pure matching, no cluster.
+"""The resources that device plug-ins would advertise on a node: pure matching, no cluster.
 
 The rules are the plug-ins'. Of the SR-IOV one: selectors are ANDed, the values of one selector ORed; a device joins the
 first resource that it matches; physical functions with virtual functions and the default route's NIC are never
@@ -10,8 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fabric.k8s.device_plugin import DeviceSelectors, SriovDevicePluginConfig, SriovResource
-from fabric.k8s.rdma_device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig
+from gpu_fabric.k8s.device_plugin import (
+    DeviceSelectors,
+    RdmaSelectors,
+    RdmaSharedDevicePluginConfig,
+    SriovDevicePluginConfig,
+    SriovResource,
+)
 from sandbox.hardware.inventory import SimulatedDevice
 
 

@@ -26,7 +26,7 @@ def write_tokens(file: Path, tokens: Tokens) -> None:
 
 
 def read_tokens(file: Path) -> dict[str, datetime.datetime | None]:
-    """The tokens of a file with the ends of their validity; none while there is no file."""
+    """The tokens of a file with their expiry; none while there is no file."""
     try:
         ends: dict[str, str | None] = json.loads(file.read_text())
     except FileNotFoundError:

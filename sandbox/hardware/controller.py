@@ -1,4 +1,4 @@
-"""The loop: when whom is asked what follows from the cluster as it is, and how the answers get written."""
+"""The loop: when each operator's functions are called, and how their results are written to the cluster."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from typing import Any
 from sandbox.hardware.device_plugins import is_plugin, readiness_patch, runs, started
 from sandbox.hardware.inventory import INVENTORY_ANNOTATION
 from sandbox.hardware.node_agent import play
-from sandbox.hardware.node_records import Outcome, World, node_patch
-from sandbox.hardware.node_state import status_body
+from sandbox.hardware.node_records import Outcome, World, node_patch, status_body
 from sandbox.hardware.operands import DRIVER_WAIT_LABEL
 from sandbox.hardware.operators import Operators
 from sandbox.hardware.spiderpool_controller import SpiderpoolController
 from sandbox.hardware.views import Views
 from sandbox.hardware.watching import RETRY_S
-from sandbox.hardware.writing import Writer
+from sandbox.hardware.writing import Complaints, Writer
 from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, Object
 
 # What a sync of the SR-IOV operator takes here; a real one takes seconds to minutes, with a reboot more.
@@ -49,7 +48,7 @@ class Controller:
         self._due = math.inf
         self._seen: dict[str, Any] = {}
         self._sync_began: dict[str, float] = {}
-        self._complaints: dict[str, str] = {}
+        self._complaints = Complaints()
 
     def run(self, stopped: threading.Event) -> None:
         """Works until `stopped` is set; errors of the API server are logged and retried."""
@@ -108,10 +107,10 @@ class Controller:
         try:
             outcome = play(node, pods, states, world, sync_is_over=is_over)
         except ValueError as problem:
-            self._complain(name, str(problem))
+            self._complaints.note(name, str(problem))
             return
         for key in pods:
-            self._complain(key, outcome.failures.get(key, ""))
+            self._complaints.note(key, outcome.failures.get(key, ""))
         if outcome.waits:
             begins = any(change.status is not None for change in outcome.states.values())
             began = now if begins else self._sync_began.get(name, now)
@@ -135,7 +134,7 @@ class Controller:
                 state = self._operators.ask_node(node, namespace, state, change.spec)
             if change.status is not None and state is not None:
                 writer.patch(views.node_states, state, status_body(change.status), status=True)
-        # last of all: who sees the pod ready finds on the node what it has brought
+        # last: when the pod is ready, the node already has its labels and resources
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         for key in {**outcome.loads, **dict.fromkeys(outcome.ready)}:
             body = started(outcome.loads[key]) if key in outcome.loads else {}
@@ -145,9 +144,3 @@ class Controller:
                 writer.patch(views.of_pod(pods[key]), pods[key], body, STRATEGIC_PATCH, status=True)
         for key in outcome.restarts:
             writer.delete(pods[key])
-
-    def _complain(self, about: str, problem: str) -> None:
-        """Say once what keeps a node or a pod from working."""
-        if problem and problem != self._complaints.get(about):
-            log.error("%s: %s", about, problem)
-        self._complaints[about] = problem

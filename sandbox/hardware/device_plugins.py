@@ -13,9 +13,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from fabric.k8s.base import KubernetesModel, compact_json
-from fabric.k8s.device_plugin import SriovDevicePluginConfig
-from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
+from gpu_fabric.k8s.base import KubernetesModel, compact_json
+from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from sandbox.hardware.advertise import advertised, shared
 from sandbox.hardware.inventory import INVENTORY_ANNOTATION, devices_of
 from sandbox.hardware.operands import GPU_PLUGIN, OPERAND_LABEL, RDMA_PLUGIN, SRIOV_PLUGIN
@@ -38,7 +37,7 @@ def is_plugin(pod: Mapping[str, Any]) -> bool:
 
 
 def runs(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod's containers run: the kubelet has started them, and nobody has deleted the pod."""
+    """Whether a pod's containers run: the kubelet has started them, and the pod is not being deleted."""
     return "deletionTimestamp" not in pod["metadata"] and (pod.get("status") or {}).get("phase") == "Running"
 
 

@@ -12,8 +12,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fabric.k8s.base import compact_json
-from fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.base import compact_json
+from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
 from sandbox.hardware.device_plugins import annotations_of, labels_of
 from sandbox.hardware.inventory import SimulatedDevice
 from sandbox.hardware.node_records import World, devices_on
@@ -77,7 +77,7 @@ def _require_type(nics: Iterable[SimulatedDevice], link_type: str) -> None:
 
 
 def _link_type(environment: Mapping[str, str], nics: Mapping[str, SimulatedDevice]) -> None:
-    # what is written into the firmware counts from the node's next start, and no node is started anew here
+    # firmware settings take effect at the node's next boot, and no node is rebooted here
     addresses = environment.get("PCI_ADDRESSES", "").split()
     if not addresses:
         raise NodeSetupError("PCI_ADDRESSES is empty")
@@ -122,7 +122,7 @@ def _row(text: str) -> dict[str, str]:
         row = {"interface": interface, "address": str(address)}
         if words[1:]:
             if ipaddress.ip_address(words[1]) not in address.network:
-                raise ValueError(f"the gateway lies outside {address.network}")
+                raise ValueError(f"the gateway is outside {address.network}")
             row["gateway"] = words[1]
     except ValueError as problem:
         raise NodeSetupError(f"the table's line {text!r} cannot be used: {problem}") from None

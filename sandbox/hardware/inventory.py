@@ -1,13 +1,13 @@
 """The network devices of a simulated node, as a real one would list them on its PCI bus.
 
-Virtual functions get addresses by the rule that SR-IOV devices use: on a bus with P physical functions,
-VF i of PF f lies at routing id P + f + i*P, written as device.function (8 functions a device). So two
-PFs 0c:00.0 and 0c:00.1 with one VF each have VFs 0c:00.2 and 0c:00.3.
+Virtual functions get addresses by the rule that SR-IOV devices use: on a bus with P physical functions, VF i of PF f
+has the routing id P + f + i*P, written as device.function (8 functions a device). So two PFs 0c:00.0 and 0c:00.1 with
+one VF each have VFs 0c:00.2 and 0c:00.3.
 
-Any shape can be simulated. What its vendor does not publish is made up here, alike on every node, and such that nobody
-takes it for a fact: rails without a published address are in PCI domain fffe (the bus is the rail's number), front-end
-NICs in domain ffff; unpublished ids are `ffff`, which no real device has, and the driver `simulated`; rails without a
-published interface are sim0, sim1, …; a node whose front-end NICs are unknown has one, eth0.
+Any shape can be simulated. Values that its vendor does not publish are made up, equal on every node, and recognizable:
+rails without a published address are in PCI domain fffe (the bus is the rail's number), front-end NICs in domain ffff;
+unpublished ids are `ffff`, which no real device has, and the driver `simulated`; rails without a published interface
+are sim0, sim1, …; a node whose front-end NICs are unknown has one, eth0.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import TypeAdapter
 
-from fabric.catalog.shape import FrontEndNic, Nic, Shape
-from fabric.k8s.base import KubernetesModel, compact_json
+from gpu_fabric.catalog.shape import FrontEndNic, Nic, Shape
+from gpu_fabric.k8s.base import KubernetesModel, compact_json
 
 INVENTORY_ANNOTATION = "sandbox.gpu-fabric/nics"
 """On a simulated node: its devices as JSON. Real nodes have no such annotation."""
@@ -37,8 +37,8 @@ _MOST_VFS = 128
 class SimulatedDevice(KubernetesModel):
     """One PCI network function; `root_device` is the PF's address, for a PF its own.
 
-    `mtu` is in bytes, None where the shape states none. `total_vfs` and `vf_device` say how many virtual functions a
-    physical one can have and which device id they get.
+    `mtu` is in bytes, None where the shape states none. `total_vfs` is the maximum number of virtual functions of a
+    physical one, `vf_device` their device id.
     """
 
     pci: str

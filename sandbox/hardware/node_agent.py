@@ -1,8 +1,8 @@
-"""What happens on one simulated node: a pure function of the node, its pods and the policies to the changes there.
+"""The changes on one simulated node: a pure function of the node, its pods and the policies.
 
-It plays the drivers' label, this stack's DaemonSets, the SR-IOV operators' config daemons, and the device plug-ins as
-the kubelet sees them. Everything it has to remember is in the cluster: what a plug-in has loaded on its pod, what an
-SR-IOV operator has made on the node. So it can be asked at any time and any number of times.
+It simulates the drivers' label, this stack's DaemonSets, the SR-IOV operators' config daemons, and the device plug-ins
+as the kubelet sees them. All of its state is in the cluster: the configuration that a plug-in has loaded on its pod,
+the virtual functions of an SR-IOV operator on the node. So it can be called at any time and any number of times.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fabric.k8s.mellanox import NIC_LABEL
+from gpu_fabric.k8s.mellanox import NIC_LABEL
 from sandbox.hardware.device_plugins import annotations_of, is_plugin, labels_of, loaded, resources_of, runs
 from sandbox.hardware.host_preparation import prepared
 from sandbox.hardware.node_records import Object, Outcome, World, change_devices, devices_on, node_after

@@ -1,4 +1,4 @@
-"""What is known about a simulated node, what is to change there, and the patch for it: records and pure functions."""
+"""Records of simulated nodes, the patches for their changes, and their SriovNetworkNodeStates: pure functions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from fabric.k8s.base import compact_json
+from gpu_fabric.k8s.base import compact_json
 from sandbox.hardware.device_plugins import annotations_of
 from sandbox.hardware.inventory import INVENTORY_ANNOTATION, SimulatedDevice, annotation_of, devices_of
+from sandbox.hardware.operands import owner_reference
 
 Object = dict[str, Any]
 
@@ -20,7 +21,7 @@ ADVERTISED_ANNOTATION = "sandbox.gpu-fabric/advertised"
 
 @dataclass(frozen=True)
 class SriovWorld:
-    """What an SR-IOV operator knows for all nodes: the objects of its own namespace."""
+    """The objects in an SR-IOV operator's own namespace, which hold for all nodes."""
 
     prefix: str = ""
     policies: tuple[Object, ...] = ()
@@ -29,9 +30,9 @@ class SriovWorld:
 
 @dataclass(frozen=True)
 class World:
-    """What counts for all nodes.
+    """The inputs that are equal for all nodes.
 
-    `drivers` holds the node selectors of policies that bring a NIC driver; None while no NicClusterPolicy is obeyed.
+    `drivers` holds the node selectors of policies that install a NIC driver; None while no NicClusterPolicy is active.
     `sriov` is by namespace, for every SR-IOV operator and wherever its objects are; `networks` are the
     NetworkAttachmentDefinitions as namespace/name.
     """
@@ -52,11 +53,11 @@ class StateChange:
 
 @dataclass
 class Outcome:
-    """What is to change: the node's labels, annotations and resources; pods by key; SriovNetworkNodeStates.
+    """Changes to the node's labels, annotations and resources, to pods by key, and to SriovNetworkNodeStates.
 
-    `loads` is what plug-ins load that start now, `ready` are pods to be called ready, `restarts` pods to be deleted,
-    and in the `restarted` ones the container has started anew; `states` is by the operator's namespace; `waits` says
-    that a sync is in progress, and `failures` why a pod does not come up.
+    `loads` are the configurations of plug-ins that start now, `ready` the pods to be marked ready, `restarts` the pods
+    to be deleted, and `restarted` the pods whose container has restarted; `states` is by the operator's namespace;
+    `waits` is true while a sync is in progress, and `failures` are the reasons why pods do not start.
     """
 
     labels: dict[str, str | None] = field(default_factory=dict)
@@ -96,9 +97,9 @@ def node_after(node: Mapping[str, Any], outcome: Outcome) -> Object:
 
 
 def node_patch(node: Mapping[str, Any], outcome: Outcome) -> Object:
-    """The strategic merge patch that gives a node what it has come to; empty when it has it.
+    """The strategic merge patch with a node's changes; empty when nothing changes.
 
-    Resources advertised before and no longer offered are withdrawn; all others are left alone.
+    Resources that were advertised before and are no longer are removed; all others are left alone.
     """
     remembered = json.loads(annotations_of(node).get(ADVERTISED_ANNOTATION, "[]"))
     quantities: dict[str, str | None] = {name: _quantity(count) for name, count in outcome.resources.items()}
@@ -125,3 +126,44 @@ def _quantity(count: int) -> str:
             return f"{count}{suffix}"
         count //= 1000
     return f"{count}G"
+
+
+ASKED_ANNOTATION = "sandbox.gpu-fabric/asked"
+"""On a node's state: its spec as JSON, whatever part of it the installed definition keeps."""
+
+_STATUS_FIELDS = ("syncStatus", "lastSyncError", "interfaces", "system")
+_SEEN = ("interfaces", "system")
+
+
+def asked_of(state: Mapping[str, Any] | None) -> Object:
+    """The `spec` of a node's state; empty while the node has no state."""
+    text = annotations_of(state).get(ASKED_ANNOTATION) if state is not None else None
+    asked: Object = json.loads(text) if text is not None else {}
+    return asked
+
+
+def status_of_sync(state: Mapping[str, Any] | None) -> Object:
+    """Where the sync of a node is, without what is empty."""
+    status = (state or {}).get("status") or {}
+    return {field: status[field] for field in _STATUS_FIELDS if status.get(field)}
+
+
+def state_of_node(name: str, config: Mapping[str, Any], spec: Object) -> Object:
+    """The object with a node's `spec`; the operator's configuration owns it, so it is deleted with that."""
+    return {
+        "apiVersion": "sriovnetwork.openshift.io/v1",
+        "kind": "SriovNetworkNodeState",
+        "metadata": {
+            "name": name,
+            "namespace": config["metadata"]["namespace"],
+            "annotations": {ASKED_ANNOTATION: compact_json(spec)},
+            "ownerReferences": [owner_reference(config)],
+        },
+        "spec": spec,
+    }
+
+
+def status_body(status: Mapping[str, Any]) -> Object:
+    """The merge patch that sets a state's status: a field that is not given is removed, but what was seen stays."""
+    cleared = {field: None for field in _STATUS_FIELDS if field not in _SEEN}
+    return {"status": {**cleared, **status}}

@@ -1,8 +1,8 @@
-"""What the Network Operator runs for a policy: pure functions from a policy to DaemonSets, ConfigMaps and Deployments.
+"""The Network Operator's operands: pure functions from a policy to DaemonSets, ConfigMaps and Deployments.
 
-Names, labels, node selectors and tolerations are those of the operator's own manifests, so that whoever looks for a
-device plug-in's DaemonSet finds here what a real cluster has. The containers carry images and settings that count for
-Kubernetes (privileges, volumes of configuration, resources); what would only matter to a running process is left out.
+Names, labels, node selectors and tolerations are those of the operator's own manifests, so that a search for a device
+plug-in's DaemonSet has the same result as in a real cluster. The containers have the images and settings that matter to
+Kubernetes (privileges, volumes of configuration, resources); settings of the running process alone are left out.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from fabric.catalog import catalog
-from fabric.k8s.base import compact_json
-from fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
+from gpu_fabric.catalog import catalog
+from gpu_fabric.k8s.base import compact_json
+from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
 
 Object = dict[str, Any]
 
@@ -29,6 +29,9 @@ STATE_LABEL = "sandbox.gpu-fabric/state"
 POLICY_LABEL = "sandbox.gpu-fabric/policy"
 REVISION_ANNOTATION = "sandbox.gpu-fabric/revision"
 """A hash of what was asked for: an object that others changed since is left as they made it, as the operator does."""
+
+CONFIG_HASH = "nvidia.network-operator.config-hash"
+"""In a device plug-in's pod template; what the real annotation is called is of no matter here."""
 
 NETWORK_OPERATOR = "network-operator"
 SRIOV_PLUGIN, RDMA_PLUGIN, DRIVER = "sriov-device-plugin", "rdma-device-plugin", "nic-driver"
@@ -61,21 +64,32 @@ class Operand:
 
 @dataclass(frozen=True)
 class Installed:
-    """An operator that is there: its namespace, and what its release calls the plug-ins' DaemonSets, by section."""
+    """An installed operator: its namespace, and its release line's names of the plug-ins' DaemonSets, by section.
+
+    `rolls`: whether it restarts plug-ins when their configuration changes. One that does not looks at no revision of
+    its DaemonSets either, and puts them back. `line` is None for an unknown version.
+    """
 
     namespace: str
     plugins: Mapping[str, str] = field(default_factory=dict)
+    rolls: bool = True
+    line: str | None = None
 
 
 def installed(operator: Mapping[str, Any]) -> Installed:
-    """What an operator's Deployment says about itself; the release line is known by the tag of its image."""
+    """The operator of a Deployment; the tag of its image identifies the release line."""
     version = operator["spec"]["template"]["spec"]["containers"][0]["image"].rpartition(":")[2].removeprefix("v")
-    names = (
-        line.plugin_daemon_sets
-        for line in catalog().releases.values()
+    lines = (
+        (name, line)
+        for name, line in catalog().releases.items()
         if "network-operator" in line.charts and line.charts["network-operator"].version == version
     )
-    return Installed(operator["metadata"]["namespace"], {str(key): name for key, name in next(names, {}).items()})
+    namespace, found = operator["metadata"]["namespace"], next(lines, None)
+    if found is None:
+        return Installed(namespace)
+    release_line, line = found
+    names = {str(key): name for key, name in line.plugin_daemon_sets.items()}
+    return Installed(namespace, names, line.rolls_plugins, release_line)
 
 
 OPERANDS = (
@@ -106,7 +120,7 @@ OPERANDS = (
         config_map="network-operator-sriovdp-config",
     ),
     Operand(
-        "state-RDMA-shared-device-plugin",
+        "state-RDMA-device-plugin",
         ("rdmaSharedDevicePlugin",),
         "rdma-shared-dp-ds",
         (("app", "rdma-shared-dp"),),
@@ -140,8 +154,8 @@ OPERANDS = (
     ),
 )
 
-# Sections that a NicNodePolicy may have; and one that only old release lines know.
-NODE_POLICY_STATES = ("state-OFED", "state-SRIOV-device-plugin", "state-RDMA-shared-device-plugin")
+# Sections that a NicNodePolicy may have, and one that only old release lines have.
+NODE_POLICY_STATES = ("state-OFED", "state-SRIOV-device-plugin", "state-RDMA-device-plugin")
 _OLD_STATES = ("state-whereabouts-cni",)
 
 
@@ -178,7 +192,7 @@ def operands_of(policy: Mapping[str, Any], operator: Installed) -> list[Object]:
 
 
 def with_revision(item: Object) -> Object:
-    """The object with a hash of itself, by which a later wish is told from this one."""
+    """The object with a hash of itself, by which a later change is detected."""
     digest = hashlib.sha256(compact_json(item).encode()).hexdigest()[:16]
     metadata = item["metadata"]
     annotations = {**metadata.get("annotations", {}), REVISION_ANNOTATION: digest}
@@ -202,8 +216,8 @@ def _config_map(policy: Mapping[str, Any], operand: Operand, section: Mapping[st
 
 def _workload(policy: Mapping[str, Any], operand: Operand, section: Mapping[str, Any], operator: Installed) -> Object:
     spec = policy["spec"]
-    suffix = f"-{hashlib.sha256(policy['metadata']['name'].encode()).hexdigest()[:8]}" if _of_nodes(policy) else ""
-    owner = f"NicNodePolicy-{policy['metadata']['name']}" if _of_nodes(policy) else "NicClusterPolicy"
+    suffix = f"-{policy['metadata']['name']}" if _of_nodes(policy) else ""
+    owner = f"nnp-{policy['metadata']['name']}" if _of_nodes(policy) else "NicClusterPolicy"
     name = operator.plugins.get(operand.section[-1], operand.name)
     labels = {**dict(operand.labels), "ds-owner": owner}
     if operand.name in labels.values():
@@ -216,8 +230,12 @@ def _workload(policy: Mapping[str, Any], operand: Operand, section: Mapping[str,
     annotations = dict(spec.get("annotations", {}))
     if annotations:
         metadata["annotations"] = annotations
+    pod_annotations = dict(annotations)
+    if operator.rolls and operand.config_map is not None:
+        # A changed configuration changes the template, so that Kubernetes replaces the pods.
+        pod_annotations[CONFIG_HASH] = hashlib.sha256(str(section.get("config")).encode()).hexdigest()[:16]
     template = {
-        "metadata": {"labels": pod_labels, "annotations": annotations},
+        "metadata": {"labels": pod_labels, "annotations": pod_annotations},
         "spec": _pod_spec(policy, operand, section),
     }
     body: Object = {"selector": {"matchLabels": labels}, "template": template}

@@ -1,15 +1,16 @@
-"""The two operators at work: what they make of their custom resources, written as soon as something has changed."""
+"""The operators at work: what they make of their custom resources, written as soon as something has changed."""
 
 from __future__ import annotations
 
 import logging
 import math
+import time
 from collections.abc import Iterable, Mapping
 
-from fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
+from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
 from sandbox.hardware.device_plugins import labels_of
-from sandbox.hardware.node_records import SriovWorld, World
-from sandbox.hardware.node_state import state_of_node
+from sandbox.hardware.gpu_policy import GPU_OPERATOR, gpu_policy_status, is_news
+from sandbox.hardware.node_records import SriovWorld, World, state_of_node
 from sandbox.hardware.operands import (
     DRIVER_WAIT_LABEL,
     NETWORK_OPERATOR,
@@ -18,16 +19,26 @@ from sandbox.hardware.operands import (
     installed,
     operands_of,
 )
+from sandbox.hardware.policy_definitions import definitions_of
 from sandbox.hardware.policy_status import refusal, status_of, status_patch
+from sandbox.hardware.putting_back import Changed
 from sandbox.hardware.sriov_networks import UnusableNetworkError, definition_of
-from sandbox.hardware.sriov_operator import CONFIG_NAME, SRIOV_OPERATOR, daemon_sets, resource_prefix
+from sandbox.hardware.sriov_operator import (
+    CONFIG_NAME,
+    SRIOV_OPERATOR,
+    daemon_sets,
+    refusing_webhook,
+    resource_prefix,
+)
 from sandbox.hardware.views import Views
 from sandbox.hardware.watching import Watched, key_of
-from sandbox.hardware.writing import Writer, identity
+from sandbox.hardware.writing import Complaints, Writer, identity
 from sandbox.kubernetes_api import Object
 
 # After a change of an operand or of a node's label its DaemonSet looks ready until Kubernetes has seen the change.
 SETTLE_S = 0.5
+# For so long the operator works on as if a policy had not changed: the status of v26.4.1 stayed for 1.3 to 4.7 s.
+LATE_S = 1.5
 _STATES = "sriovnetworknodestates.sriovnetwork.openshift.io"
 
 log = logging.getLogger(__name__)
@@ -40,8 +51,11 @@ class Operators:
         self._views = views
         self._writer = writer
         self._written: dict[str, float] = {}
+        self._changed = Changed()
         self._labelled = -math.inf
-        self._unusable: dict[str, str] = {}
+        self._believed: dict[str, Object] = {}
+        self._late: dict[str, float] = {}
+        self._unusable = Complaints()
 
     def version(self) -> tuple[int, ...]:
         """Changes whenever `world` may give something else."""
@@ -83,9 +97,11 @@ class Operators:
 
     def reconcile(self, now: float) -> float:
         """Write what is missing; gives the time (monotonic clock) at which to look again, infinite for none."""
+        self._gpu_policies()
         self._sriov()
         self._operands(now)
-        return self._statuses(now)
+        late = (since + LATE_S for since in self._late.values())
+        return min(self._statuses(now), self._changed.next(), *late)
 
     def nodes_changed(self, now: float) -> None:
         """Take note that a node has become one on which operands may run, or no longer."""
@@ -126,27 +142,72 @@ class Operators:
         if self._operator(NETWORK_OPERATOR) is None:
             return []
         cluster = self._views.cluster_policies.objects()
-        main = cluster.get(NIC_CLUSTER_POLICY_NAME)
         every = (*cluster.values(), *self._views.node_policies.objects().values())
-        return [(policy, refusal(policy, main)) for policy in every if "deletionTimestamp" not in policy["metadata"]]
+        lasting = (policy for policy in every if "deletionTimestamp" not in policy["metadata"])
+        return [(policy, refusal(policy)) for policy in map(self._as_believed, lasting)]
+
+    def _as_believed(self, policy: Object) -> Object:
+        """The policy as the operator last read it; it reads a change some time later."""
+        uid, now = policy["metadata"]["uid"], time.monotonic()
+        known = self._believed.get(uid, policy)
+        is_same = known["metadata"].get("generation") == policy["metadata"].get("generation")
+        if is_same or now - self._late.setdefault(uid, now) >= LATE_S:
+            self._late.pop(uid, None)
+            self._believed[uid] = known = policy
+        return known
 
     def _operands(self, now: float) -> None:
         views, operator = self._views, self._operator(NETWORK_OPERATOR)
         wanted: dict[str, Object] = {}
         for policy, refused in self._policies() if operator else ():
             if operator and refused is None:
-                for item in operands_of(policy, installed(operator)):
+                found = installed(operator)
+                for item in (*definitions_of(policy, found), *operands_of(policy, found)):
                     wanted[identity(item)] = item
         policies = (*views.cluster_policies.objects().values(), *views.node_policies.objects().values())
         known = {policy["metadata"]["uid"] for policy in policies}
         for item in self._writer.keep(
             wanted,
             NETWORK_OPERATOR,
-            {"ConfigMap": views.config_maps, "DaemonSet": views.daemon_sets, "Deployment": views.deployments},
-            # without the operator only that goes whose policy is gone: Kubernetes itself would collect it
+            {
+                "ConfigMap": views.config_maps,
+                "CustomResourceDefinition": views.definitions,
+                "DaemonSet": views.daemon_sets,
+                "Deployment": views.deployments,
+            },
+            # without the operator only operands of a deleted policy are deleted, as by Kubernetes' garbage collection
             lambda item: operator is not None or labels_of(item)[POLICY_LABEL] not in known,
         ):
             self._written[labels_of(item)[POLICY_LABEL]] = now
+            if item["kind"] == "DaemonSet" and (present := views.daemon_sets.objects().get(key_of(item))):
+                self._changed.wrote(present)
+        puts_back = operator is not None and not installed(operator).rolls
+        self._put_back([item for item in wanted.values() if puts_back and item["kind"] == "DaemonSet"], now)
+
+    def _put_back(self, wanted: Iterable[Object], now: float) -> None:
+        """Write the DaemonSets that others have changed as they were."""
+        collection = self._views.daemon_sets
+        present = collection.objects()
+        ours = {key: (item, present[key]) for item in wanted if (key := key_of(item)) in present}
+        due = self._changed.due((found for _, found in ours.values()), now)
+        for key, (item, found) in ours.items():
+            if found["metadata"]["uid"] in due and self._writer.write(collection, item, found):
+                self._changed.wrote(collection.objects()[key])
+
+    def _gpu_policies(self) -> None:
+        views, operator = self._views, self._operator(GPU_OPERATOR)
+        if operator is None:
+            return
+        moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        labels = [labels_of(node) for node in views.nodes.objects().values()]
+        operands = views.gpu_operands.objects().values()
+        for policy in views.gpu_policies.objects().values():
+            if "deletionTimestamp" in policy["metadata"]:
+                continue
+            status = gpu_policy_status(policy, labels, operands, operator["metadata"]["namespace"], moment)
+            if is_news(policy, status):
+                self._writer.patch(views.gpu_policies, policy, {"status": status}, status=True)
+                log.info("ClusterPolicy %s is %s", policy["metadata"]["name"], status["state"])
 
     def _statuses(self, now: float) -> float:
         views, again = self._views, math.inf
@@ -180,7 +241,14 @@ class Operators:
             if (config := self._config(namespace))
             for item in daemon_sets(operator, config)
         ]
-        self._writer.keep({identity(item): item for item in daemons}, SRIOV_OPERATOR, {"DaemonSet": views.daemon_sets})
+        servers = list(views.daemon_sets.objects().values())
+        configs = filter(None, map(self._config, operators))
+        webhooks = [found for config in configs if (found := refusing_webhook(config, servers))]
+        self._writer.keep(
+            {identity(item): item for item in (*daemons, *webhooks)},
+            SRIOV_OPERATOR,
+            {"DaemonSet": views.daemon_sets, "ValidatingWebhookConfiguration": views.webhooks},
+        )
         nodes = views.nodes.objects()
         for state in views.node_states.objects().values():
             namespace = state["metadata"]["namespace"]
@@ -205,9 +273,7 @@ class Operators:
                 yield definition_of(network, resource_prefix(operator))
             except UnusableNetworkError as error:
                 problem = str(error)
-            if problem and self._unusable.get(name) != problem:
-                log.error("%s: %s", name, problem)
-            self._unusable[name] = problem
+            self._unusable.note(name, problem)
 
 
 def _inside(namespace: str, collection: Watched) -> tuple[Object, ...]:

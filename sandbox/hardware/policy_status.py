@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME
+from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME
 from sandbox.hardware.operands import (
     POLICY_LABEL,
     REVISION_ANNOTATION,
@@ -21,30 +21,21 @@ Object = dict[str, Any]
 _IGNORED = f"only the policy named {NIC_CLUSTER_POLICY_NAME} is reconciled"
 
 
-def contested(policy: Mapping[str, Any], cluster_policy: Mapping[str, Any] | None) -> tuple[str, ...]:
-    """Sections that a NicNodePolicy shares with the NicClusterPolicy; an operand belongs into one of them only."""
-    if policy["kind"] != "NicNodePolicy" or cluster_policy is None:
-        return ()
-    return tuple(sorted(policy["spec"].keys() & cluster_policy["spec"].keys() - {"tolerations"}))
+def refusal(policy: Mapping[str, Any]) -> Object | None:
+    """The status of a policy that the operator ignores; None for an active one.
 
-
-def refusal(policy: Mapping[str, Any], cluster_policy: Mapping[str, Any] | None) -> Object | None:
-    """The status of a policy that the operator does nothing for; None for one that it obeys."""
-    if not is_reconciled(policy):
-        return {"state": "ignore", "reason": _IGNORED}
-    sections = contested(policy, cluster_policy)
-    if sections:
-        return {"state": "error", "reason": f"{', '.join(sections)}: also in {NIC_CLUSTER_POLICY_NAME}"}
-    return None
+    A section that is in both kinds of policies is applied twice: two plug-ins run, and both policies are ready.
+    """
+    return None if is_reconciled(policy) else {"state": "ignore", "reason": _IGNORED}
 
 
 def status_of(
     policy: Mapping[str, Any], operator: Installed, workloads: Iterable[Mapping[str, Any]], *, settled: bool
 ) -> Object:
-    """The status of a policy that the operator obeys: `ready` when everything it asks for is on every node.
+    """The status of an active policy: `ready` when all of its operands run on every node.
 
-    `workloads` are DaemonSets and Deployments of any policy. While things are not `settled`, a workload that looks
-    ready may still get pods, and nothing is called ready.
+    `workloads` are DaemonSets and Deployments of any policy. While they are not `settled`, a workload that looks ready
+    may still get pods, so that nothing is marked ready.
     """
     wanted = {_identity(item): item for item in operands_of(policy, operator) if item["kind"] != "ConfigMap"}
     own = policy["metadata"]["uid"]
@@ -76,21 +67,23 @@ def status_patch(policy: Mapping[str, Any], status: Mapping[str, Any]) -> Object
 
 
 def is_current(present: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-    """Whether an object is there as it was last asked for."""
+    """Whether an object exists as it was last written."""
     revisions = {item["metadata"].get("annotations", {}).get(REVISION_ANNOTATION) for item in (present, wanted)}
     return len(revisions) == 1
 
 
 def rolled_out(workload: Mapping[str, Any]) -> bool:
-    """Whether all pods that a DaemonSet or a Deployment should have are of its last template and ready."""
+    """Whether all pods that a DaemonSet should have are of its last template and ready; one without pods never is.
+
+    The operator does not look at Deployments.
+    """
     status = workload.get("status") or {}
+    if "replicas" in workload["spec"]:
+        return True
     if status.get("observedGeneration") != workload["metadata"].get("generation"):
         return False
-    if "replicas" in workload["spec"]:
-        count = workload["spec"]["replicas"]
-        return all(status.get(field, 0) == count for field in ("replicas", "updatedReplicas", "readyReplicas"))
     count = status.get("desiredNumberScheduled", 0)
-    return all(status.get(field, 0) == count for field in ("updatedNumberScheduled", "numberReady"))
+    return count > 0 and all(status.get(field, 0) == count for field in ("updatedNumberScheduled", "numberReady"))
 
 
 def _identity(item: Mapping[str, Any]) -> str:

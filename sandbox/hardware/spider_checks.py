@@ -1,4 +1,4 @@
-"""What Spiderpool's webhook refuses: pure functions from an object, and what is there already, to a reason.
+"""Checks of Spiderpool's webhook: pure functions from an object and the existing ones to the reason for a refusal.
 
 The rules for one object are those of the typed models; here are those that need the old object or the others.
 """
@@ -12,10 +12,9 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from fabric.k8s.base import KubernetesModel, ObjectMeta
-from fabric.k8s.cni_config import CniVersion
-from fabric.k8s.spider_coordinator import SpiderCoordinatorSpec
-from fabric.k8s.spiderpool import SpiderIPPoolSpec, SpiderMultusConfig, SpiderReservedIPSpec
+from gpu_fabric.k8s.base import KubernetesModel, ObjectMeta
+from gpu_fabric.k8s.cni import CniVersion
+from gpu_fabric.k8s.spiderpool import SpiderCoordinatorSpec, SpiderIPPoolSpec, SpiderMultusConfig, SpiderReservedIPSpec
 from sandbox.hardware.device_plugins import annotations_of
 from sandbox.hardware.spider_defaults import INJECT_ANNOTATIONS
 from sandbox.hardware.spider_pools import PoolBook, extent_of

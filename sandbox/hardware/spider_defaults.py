@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from fabric.k8s.spiderpool import (
+from gpu_fabric.k8s.spiderpool import (
     NETWORK_RESOURCE_INJECT_ANNOTATION,
     RDMA_RESOURCE_INJECT_ANNOTATION,
     AddressRanges,
@@ -64,12 +64,12 @@ def _pool(item: Mapping[str, Any], spec: Mapping[str, Any]) -> Object:
     filled = _ranges(_ranges(_with_version(spec, subnet), "ips"), "excludeIPs")
     changed = _with_finalizer({**item, "spec": filled})
     if "ipVersion" not in filled:
-        return changed  # the check says what is wrong with the subnet
+        return changed  # the check reports the error in the subnet
     return _with_labels(changed, {SUBNET_LABEL: subnet.translate(str.maketrans("./:", "---"))})
 
 
 def _with_version(spec: Mapping[str, Any], address: str) -> Object:
-    """The spec with the address family of a subnet, an address or a range, unless it says one or none can be read."""
+    """The spec with the address family of a subnet, an address or a range, unless it is set or cannot be derived."""
     try:
         version = ipaddress.ip_interface(address.partition("-")[0]).version
     except ValueError:

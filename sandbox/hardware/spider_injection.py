@@ -1,11 +1,11 @@
-"""Spiderpool's webhook for pods: one annotation brings all networks of a group and their resources. Pure functions."""
+"""Spiderpool's webhook for pods: one annotation adds all networks of a group and their resources. Pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
 from sandbox.hardware.device_plugins import annotations_of, labels_of
 from sandbox.hardware.spider_checks import RefusedError
 from sandbox.hardware.spider_defaults import INJECT_ANNOTATIONS

@@ -48,7 +48,7 @@ def extent_of(spec: Mapping[str, Any]) -> Extent:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A pool as it was last seen, and what it covers; None for one that came while nobody checked it."""
+    """A pool as it was last read, and its addresses; None for one that was created while the webhook did not run."""
 
     pool: Object
     low: int

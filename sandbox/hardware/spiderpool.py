@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from fabric.k8s.base import compact_json
-from fabric.k8s.cni import RESOURCE_NAME_ANNOTATION
+from gpu_fabric.k8s.base import compact_json
+from gpu_fabric.k8s.cni import RESOURCE_NAME_ANNOTATION
 from sandbox.hardware.device_plugins import annotations_of, labels_of
 from sandbox.hardware.operands import PLAYED_LABEL, owner_reference, with_revision
+from sandbox.hardware.sriov_operator import WEBHOOK
 from sandbox.hardware.virtual_functions import environment_of
 
 Object = dict[str, Any]
@@ -35,7 +36,7 @@ SECTIONS = {"macvlan": "macvlan", "sriov": "sriov", "ib-sriov": "ibsriov", "ipoi
 
 _SRIOV_GROUP = "sriovnetwork.openshift.io"
 _KEPT_DEFINITION = f"sriovoperatorconfigs.{_SRIOV_GROUP}"
-SRIOV_WEBHOOKS = ("sriov-operator-webhook-config", "network-resources-injector-config")
+SRIOV_WEBHOOKS = (WEBHOOK, "network-resources-injector-config")
 
 
 def is_controller(deployment: Mapping[str, Any]) -> bool:
@@ -49,10 +50,10 @@ def is_available(deployment: Mapping[str, Any]) -> bool:
 
 
 def definition_of(network: Mapping[str, Any]) -> Object:
-    """The NetworkAttachmentDefinition of a SpiderMultusConfig, which goes with it.
+    """The NetworkAttachmentDefinition of a SpiderMultusConfig, which owns it.
 
-    The pools stand in `ipam` under the names of the section: how Spiderpool itself words that part is not known here.
-    Raises ValueError where a CNI configuration in it is not JSON, and LookupError where its section lacks something.
+    The pools are in `ipam` under the names of the section: Spiderpool's own form of that part is not known here.
+    Raises ValueError where a CNI configuration in it is not JSON, and LookupError where its section lacks a key.
     """
     metadata, spec = network["metadata"], network["spec"]
     annotations = annotations_of(network)
@@ -130,7 +131,7 @@ def _ipam(pools: Mapping[str, Any]) -> Object:
 def coordinator(pod: Mapping[str, Any]) -> Object | None:
     """The cluster's one SpiderCoordinator, by the variables COORDINATOR_NAME and COORDINATOR of the init Job's pod.
 
-    The latter is the object's spec as JSON. None where the pod is to make none. Raises ValueError where it is no JSON.
+    The latter is the spec as JSON. None where COORDINATOR_NAME is not set. Raises ValueError for invalid JSON.
     """
     environment = environment_of(pod)
     name = environment.get("COORDINATOR_NAME")

@@ -23,7 +23,7 @@ from sandbox.hardware.spiderpool import (
 )
 from sandbox.hardware.views import Views
 from sandbox.hardware.watching import key_of
-from sandbox.hardware.writing import Writer, identity
+from sandbox.hardware.writing import Complaints, Writer, identity
 from sandbox.kubernetes_api import Api, ApiError, Object
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -39,7 +39,7 @@ class SpiderpoolController:
         self._views = views
         self._writer = writer
         self._api = api
-        self._complaints: dict[str, str] = {}
+        self._complaints = Complaints()
 
     def reconcile(self) -> None:
         """Write what is missing."""
@@ -54,7 +54,7 @@ class SpiderpoolController:
             try:
                 is_done = self._initialised(pod, controller) if job == INIT_JOB else self._cleaned(controller)
             except (ApiError, ValueError, KeyError) as problem:
-                self._complain(key_of(pod), f"{problem!r}; again soon")
+                self._complaints.note(key_of(pod), f"{problem!r}; again soon")
                 self._writer.again()
                 continue
             if is_done:
@@ -78,7 +78,7 @@ class SpiderpoolController:
                 yield definition_of(network)
             except (ValueError, LookupError) as error:
                 problem = f"no network can be made of it: {error!r}"
-            self._complain(key, problem)
+            self._complaints.note(key, problem)
 
     def _let_go(self) -> None:
         """Take the finalizers from what is deleted: no pod has an address here."""
@@ -146,9 +146,3 @@ class SpiderpoolController:
         except ApiError as error:
             if error.status != 404:
                 raise
-
-    def _complain(self, about: str, problem: str) -> None:
-        """Say once what keeps a network or a pod from working."""
-        if problem and problem != self._complaints.get(about):
-            log.error("%s: %s", about, problem)
-        self._complaints[about] = problem

@@ -86,9 +86,9 @@ def _overlap(group: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def synced(
     wanted: Iterable[Mapping[str, Any]], previous: Iterable[Mapping[str, Any]], devices: Sequence[SimulatedDevice]
 ) -> tuple[SimulatedDevice, ...]:
-    """The devices when the node is as its policies ask: `wanted` and `previous` are its interfaces now and before.
+    """The devices after a sync: `wanted` and `previous` are the interfaces in the node's state now and before.
 
-    A NIC that no policy asks for any more loses its virtual functions, unless somebody else had made them.
+    A NIC that no policy selects any more loses its virtual functions, unless the operator had not created them.
     Raises SyncError where it cannot be done.
     """
     physical = {device.pci: device for device in devices if not device.is_vf}
@@ -104,7 +104,10 @@ def synced(
         counts.pop(device.pci, None)
         if not interface.get("externallyManaged"):
             counts[device.pci] = interface["numVfs"]
-    return with_virtual_functions(devices, counts)
+        # The daemon raises a NIC's MTU and never lowers it, on which `components/node_states.py` relies.
+        if interface.get("mtu", 0) > (device.mtu or 0):
+            physical[device.pci] = device.model_copy(update={"mtu": interface["mtu"]})
+    return with_virtual_functions([physical.get(device.pci, device) for device in devices], counts)
 
 
 def _check(interface: Mapping[str, Any], device: SimulatedDevice, present: int) -> None:
@@ -114,9 +117,9 @@ def _check(interface: Mapping[str, Any], device: SimulatedDevice, present: int) 
     if not interface.get("externallyManaged"):
         return
     if present < count:
-        raise SyncError(f"{name}: {count} virtual functions asked for, and whoever manages the NIC made {present}")
+        raise SyncError(f"{name}: {count} virtual functions asked for, and the NIC's manager created {present}")
     if device.mtu is not None and interface.get("mtu", 0) > device.mtu:
-        raise SyncError(f"{name}: MTU {interface['mtu']} asked for, and whoever manages the NIC set {device.mtu}")
+        raise SyncError(f"{name}: MTU {interface['mtu']} asked for, and the NIC's manager set {device.mtu}")
     link_type = interface.get("linkType", "").upper()
     if link_type not in ("", _LINK_TYPES[device.link_type]):
         raise SyncError(f"{name}: link type {link_type} asked for, the NIC's is {_LINK_TYPES[device.link_type]}")
@@ -147,11 +150,7 @@ def observed_interfaces(devices: Sequence[SimulatedDevice]) -> list[Object]:
     """`status.interfaces` of a node: its NICs as they are, each with its virtual functions."""
     return [
         {
-            "pciAddress": device.pci,
-            "name": device.interface,
-            "vendor": device.vendor,
-            "deviceID": device.device,
-            "driver": device.driver,
+            **_listed(device),
             "linkType": _LINK_TYPES[device.link_type],
             **({} if device.mtu is None else {"mtu": device.mtu}),
             **_virtual(device, devices),
@@ -161,27 +160,27 @@ def observed_interfaces(devices: Sequence[SimulatedDevice]) -> list[Object]:
     ]
 
 
+def _listed(device: SimulatedDevice) -> Object:
+    return {
+        "pciAddress": device.pci,
+        "name": device.interface,
+        "vendor": device.vendor,
+        "deviceID": device.device,
+        "driver": device.driver,
+    }
+
+
 def _virtual(physical: SimulatedDevice, devices: Sequence[SimulatedDevice]) -> Object:
     if physical.total_vfs == 0:
         return {}
     own = [device for device in devices if device.is_vf and device.root_device == physical.pci]
-    functions = [
-        {
-            "vfID": device.vf_index,
-            "pciAddress": device.pci,
-            "name": device.interface,
-            "vendor": device.vendor,
-            "deviceID": device.device,
-            "driver": device.driver,
-        }
-        for device in own
-    ]
+    functions = [{"vfID": device.vf_index, **_listed(device)} for device in own]
     counted: Object = {"totalvfs": physical.total_vfs}
     return {**counted, "numVfs": len(own), "Vfs": functions} if own else counted
 
 
 def rdma_mode(pools: Iterable[Mapping[str, Any]], labels: Mapping[str, str]) -> str | None:
-    """The RDMA mode that SriovNetworkPoolConfigs give a node; None where none says anything.
+    """The RDMA mode that SriovNetworkPoolConfigs give a node; None where none sets one.
 
     A node that two of them select gets none: the operator then leaves the node alone.
     """

@@ -1,7 +1,7 @@
-"""What the SR-IOV operators do on one simulated node: each its config daemon and its device plug-in, pure functions.
+"""The SR-IOV operators on one simulated node: config daemon and device plug-in of each, pure functions.
 
-A cluster may have two of them, NVIDIA's and Spiderpool's; each sees its own namespace only. What one has made is
-remembered on the node under its namespace.
+A cluster may have two of them, NVIDIA's and Spiderpool's; each sees its own namespace only. The virtual functions of
+each are recorded on the node under its namespace.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fabric.k8s.base import compact_json
+from gpu_fabric.k8s.base import compact_json
 from sandbox.hardware.device_plugins import annotations_of, labels_of
 from sandbox.hardware.node_records import (
     Object,
@@ -18,11 +18,12 @@ from sandbox.hardware.node_records import (
     SriovWorld,
     StateChange,
     World,
+    asked_of,
     change_devices,
     devices_on,
     node_after,
+    status_of_sync,
 )
-from sandbox.hardware.node_state import asked_of, status_of_sync
 from sandbox.hardware.operands import OPERAND_LABEL
 from sandbox.hardware.sriov import (
     SyncError,
@@ -87,7 +88,7 @@ def _config_daemon(
 ) -> bool | None:
     """Gives whether policies mean NICs of the node, once it is as they ask; None before."""
     if not is_there and sriov.policies:
-        return None  # nobody there to do what they ask for
+        return None  # no daemon to apply the policies
     made = _all_made(node).get(namespace, {})
     if not is_there and not made:
         return None
@@ -106,6 +107,8 @@ def _config_daemon(
             _note(namespace, change, outcome)
         return None
     final = {"syncStatus": "Succeeded", "interfaces": observed_interfaces(after)}
+    if mode:
+        final["system"] = {"rdmaMode": mode}
     changes = after != devices
     if is_there:
         is_done = _progress(state, spec, final, change, outcome, changes=changes, is_over=sync_is_over)
@@ -134,14 +137,19 @@ def _progress(
 ) -> bool:
     """Whether a sync has come to its end; writes where it is to the node's state.
 
-    It begins with a new spec, or when something undid what the last one `changes` again.
+    The operator writes a new spec and leaves the status as it is; the daemon begins when it has looked at that
+    (seen of operator v1.6.0, whose status stayed `Succeeded`), or when something undid what the last one `changes`.
     """
     present = status_of_sync(state)
-    begins = changes and present.get("syncStatus") == "Succeeded"
+    is_past = present.get("syncStatus") in ("Succeeded", "Failed")
+    begins = changes and is_past
     known = asked_of(state)
     if known != spec:
         change.spec = spec
         begins = any((*spec.values(), *known.values()))
+        if begins and is_past:
+            outcome.waits = True
+            return False
     if begins or (present.get("syncStatus") == "InProgress" and not is_over):
         outcome.waits = True
         if begins:

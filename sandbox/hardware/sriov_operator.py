@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sandbox.hardware.operands import OPERAND_LABEL, PLAYED_LABEL, owner_reference, with_revision
@@ -14,6 +14,9 @@ CONFIG_NAME = "default"
 """The only SriovOperatorConfig that the operator obeys; without it there is no config daemon."""
 
 CONFIG_DAEMON, OPERATOR_PLUGIN = "sriov-config-daemon", "sriov-operator-device-plugin"
+WEBHOOK_SERVER, WEBHOOK = "operator-webhook", "sriov-operator-webhook-config"
+"""The DaemonSet that answers for the operator's webhook, and what the API server knows that webhook by."""
+
 PLUGIN_LABEL = "sriovnetwork.openshift.io/device-plugin"
 """The operator writes it on nodes: `Enabled` where virtual functions are ready to be offered, else `Disabled`."""
 
@@ -53,6 +56,7 @@ def daemon_sets(operator: Mapping[str, Any], config: Mapping[str, Any]) -> list[
     )
     selector = dict(config["spec"].get("configDaemonNodeSelector") or {})
     return [
+        *([_webhook_server(config)] if config["spec"].get("enableOperatorWebhook") else []),
         _daemon_set(
             config,
             "sriov-network-config-daemon",
@@ -70,6 +74,55 @@ def daemon_sets(operator: Mapping[str, Any], config: Mapping[str, Any]) -> list[
     ]
 
 
+def refusing_webhook(config: Mapping[str, Any], servers: Iterable[Mapping[str, Any]]) -> Object | None:
+    """The webhook that the API server asks about node policies, while no pod of the operator's answers; else None.
+
+    It fails closed, so every policy is refused then. What it checks once it has a pod is not played.
+    """
+    namespace = config["metadata"]["namespace"]
+    own = (item for item in servers if item["metadata"]["namespace"] == namespace)
+    if not config["spec"].get("enableOperatorWebhook") or any(map(_answers, own)):
+        return None
+    rule = {
+        "apiGroups": ["sriovnetwork.openshift.io"],
+        "apiVersions": ["v1"],
+        "resources": ["sriovnetworknodepolicies"],
+        "operations": ["CREATE", "UPDATE"],
+    }
+    webhook = {
+        "name": "operator-webhook.sriovnetwork.openshift.io",
+        "clientConfig": {"service": {"namespace": namespace, "name": "operator-webhook-service"}},
+        "rules": [rule],
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    return with_revision(
+        {
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": WEBHOOK, "labels": {PLAYED_LABEL: SRIOV_OPERATOR}},
+            "webhooks": [webhook],
+        }
+    )
+
+
+def _answers(daemon_set: Mapping[str, Any]) -> bool:
+    return daemon_set["metadata"]["name"] == WEBHOOK_SERVER and bool(
+        (daemon_set.get("status") or {}).get("numberReady")
+    )
+
+
+def _webhook_server(config: Mapping[str, Any]) -> Object:
+    """On nodes of the control plane alone, as controllers/sriovoperatorconfig_controller.go has it since v1.3.0."""
+    server = _daemon_set(config, WEBHOOK_SERVER, None, {}, {"containers": [_container("webhook-server", "webhook")]})
+    roles = ("node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane")
+    terms = [{"matchExpressions": [{"key": role, "operator": "Exists"}]} for role in roles]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    server["spec"]["template"]["spec"]["affinity"] = {"nodeAffinity": required}
+    return with_revision(server)
+
+
 _HOST_VOLUMES = [
     {"name": "cnibin", "hostPath": {"path": "/opt/cni/bin"}},
     {"name": "os-release", "hostPath": {"path": "/etc/os-release"}},
@@ -85,7 +138,7 @@ def _container(name: str, image: str, **fields: Any) -> Object:
 
 
 def _daemon_set(
-    config: Mapping[str, Any], name: str, plays: str, nodes: Mapping[str, str], pod: Mapping[str, Any]
+    config: Mapping[str, Any], name: str, plays: str | None, nodes: Mapping[str, str], pod: Mapping[str, Any]
 ) -> Object:
     daemon_set = {
         "apiVersion": "apps/v1",
@@ -100,7 +153,7 @@ def _daemon_set(
             "selector": {"matchLabels": {"app": name}},
             "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "33%"}},
             "template": {
-                "metadata": {"labels": {"app": name, OPERAND_LABEL: plays}},
+                "metadata": {"labels": {"app": name, **({} if plays is None else {OPERAND_LABEL: plays})}},
                 "spec": {
                     "hostNetwork": True,
                     "nodeSelector": dict(nodes),

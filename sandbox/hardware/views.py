@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from fabric.k8s.kueue import API_VERSION as KUEUE_VERSION
+from gpu_fabric.k8s.kueue import API_VERSION as KUEUE_VERSION
+from sandbox.hardware.gpu_policy import GPU_OPERATOR, OPERANDS
 from sandbox.hardware.host_preparation import PREPARATIONS
 from sandbox.hardware.operands import NETWORK_OPERATOR, OPERAND_LABEL, PLAYED_LABEL
 from sandbox.hardware.spiderpool import SPIDERPOOL
@@ -18,7 +19,7 @@ from sandbox.hardware.watching import Definitions, Watched, WatchedDefinitions, 
 
 _SRIOV_GROUP = "sriovnetwork.openshift.io/v1"
 _SPIDER_GROUP = "spiderpool.spidernet.io/v2beta1"
-_OPERATOR_NAMES = f"app.kubernetes.io/name in ({NETWORK_OPERATOR},{SRIOV_OPERATOR},{SPIDERPOOL})"
+_OPERATOR_NAMES = f"app.kubernetes.io/name in ({GPU_OPERATOR},{NETWORK_OPERATOR},{SRIOV_OPERATOR},{SPIDERPOOL})"
 _PREPARATION_PODS = f"{COMPONENT_LABEL} in ({','.join((COMPONENT, *PREPARATIONS))})"
 
 
@@ -74,10 +75,15 @@ class Views(Collections):
         self.setup_pods = self._plain("/api/v1/pods", _PREPARATION_PODS)
         self.operators = self._plain("/apis/apps/v1/deployments", _OPERATOR_NAMES)
         self.daemon_sets = self._plain("/apis/apps/v1/daemonsets", PLAYED_LABEL)
+        self.gpu_operands = self._plain("/apis/apps/v1/daemonsets", OPERANDS)
         self.deployments = self._plain("/apis/apps/v1/deployments", PLAYED_LABEL)
+        self.webhooks = self._plain(
+            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", PLAYED_LABEL
+        )
         # those of device plug-ins, and tables of addresses, which have no label in common
         self.config_maps = self._plain("/api/v1/configmaps")
 
+        self.gpu_policies = self._custom("nvidia.com/v1", "clusterpolicies")
         self.cluster_policies = self._custom("mellanox.com/v1alpha1", "nicclusterpolicies")
         self.node_policies = self._custom("mellanox.com/v1alpha1", "nicnodepolicies")
         self.sriov_configs = self._custom(_SRIOV_GROUP, "sriovoperatorconfigs")

@@ -19,10 +19,10 @@ class NodeSetupError(ValueError):
 
 @dataclass(frozen=True)
 class NodeSetup:
-    """What the pod's container is told: the NICs, how many virtual functions each gets, and the RDMA mode.
+    """The settings of the pod's container: the NICs, how many virtual functions each gets, and the RDMA mode.
 
-    `rdma_mode` is None where the pod leaves the mode alone. `plugin_pod` is what the device plug-in's pod is called,
-    up to some point, as namespace/name: it has to look again when virtual functions have come. Empty: none has to.
+    `rdma_mode` is None where the pod leaves the mode alone. `plugin_pod` is a prefix of the device plug-in's pod as
+    namespace/name, which must restart after virtual functions were created. Empty: none must.
     """
 
     addresses: tuple[str, ...]
@@ -68,4 +68,4 @@ def setup_of(pod: Mapping[str, Any]) -> NodeSetup:
     except KeyError as missing:
         raise NodeSetupError(f"the variable {missing} is not set") from None
     except ValueError:
-        raise NodeSetupError(f"VFS_PER_NIC is no number: {environment['VFS_PER_NIC']!r}") from None
+        raise NodeSetupError(f"VFS_PER_NIC is not a number: {environment['VFS_PER_NIC']!r}") from None

@@ -1,4 +1,4 @@
-"""Collections of objects as the API server tells them, kept up to date by a watch each."""
+"""Collections of the API server's objects, each kept up to date by a watch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from sandbox.kubernetes_api import Api, ApiError, Object
 
-# A watch ends after this time and starts with a fresh list, which repairs whatever an event did not tell.
+# A watch ends after this time and starts with a fresh list, which includes changes of missed events.
 RESYNC_S = 30
 # The first retry comes at once enough to be within a second of a server's appearance.
 RETRY_S, LONGEST_RETRY_S = 0.3, 2.0
@@ -21,13 +21,15 @@ RETRY_S, LONGEST_RETRY_S = 0.3, 2.0
 SERVED_RETRY_S = 0.1
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+# Metadata that was asked for alone has a kind of its own.
+_DEFINITION = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
 _METADATA = {kind: f"application/json;as=PartialObjectMetadata{kind};g=meta.k8s.io;v=v1" for kind in ("", "List")}
 
 log = logging.getLogger(__name__)
 
 
 class Definitions:
-    """Which kinds the cluster has, so that nobody needs to ask again and again for a kind that is not there."""
+    """The kinds that the cluster has, so that missing kinds are not requested again and again."""
 
     def __init__(self) -> None:
         self._names: frozenset[str] | None = None
@@ -89,7 +91,7 @@ class Watched(threading.Thread):
             return self._version
 
     def keep(self, item: Object) -> None:
-        """Take what the API server answered to a write, ahead of the event that will tell the same."""
+        """Store the API server's response to a write, before the event with the same content arrives."""
         with self._lock:
             present = self._objects.get(key_of(item))
             if present is None or _version_of(present) < _version_of(item):
@@ -121,7 +123,7 @@ class Watched(threading.Thread):
     def _follow(self) -> None:
         stream = EventStream(self._kubeconfig)
         listing = self._list(stream)
-        # the items of a list do not say what they are
+        # the items of a list have no kind and apiVersion
         kind = {"apiVersion": listing["apiVersion"], "kind": listing["kind"].removesuffix("List")}
         self._replace({key_of(item): {**kind, **item} for item in listing.get("items") or ()})
         for event in self._events(stream, listing["metadata"]["resourceVersion"]):
@@ -167,7 +169,7 @@ class WatchedDeletions(Watched):
 
 
 class WatchedDefinitions(Watched):
-    """The names of all custom resource definitions; their contents, which are large, are not asked for."""
+    """The metadata of all custom resource definitions; their contents, which are large, are not requested."""
 
     def __init__(self, kubeconfig: Path, changed: threading.Event, definitions: Definitions) -> None:
         super().__init__(kubeconfig, _DEFINITIONS, changed)
@@ -180,11 +182,11 @@ class WatchedDefinitions(Watched):
         return stream.events(self.path, version, _METADATA[""])
 
     def _take(self, event: Object) -> None:
-        super()._take(event)
+        super()._take({**event, "object": {**event["object"], **_DEFINITION}})
         self._tell()
 
     def _replace(self, objects: dict[str, Object]) -> None:
-        super()._replace(objects)
+        super()._replace({key: {**item, **_DEFINITION} for key, item in objects.items()})
         self._tell()
 
     def _tell(self) -> None:

@@ -15,6 +15,8 @@ from sandbox.kubernetes_api import MERGE_PATCH, Api, ApiError, Object
 
 _PLURALS = {
     "ConfigMap": "configmaps",
+    "CustomResourceDefinition": "customresourcedefinitions",
+    "ClusterPolicy": "clusterpolicies",
     "ClusterQueue": "clusterqueues",
     "DaemonSet": "daemonsets",
     "Deployment": "deployments",
@@ -27,6 +29,7 @@ _PLURALS = {
     "Queue": "queues",
     "Secret": "secrets",
     "Service": "services",
+    "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
     "Workload": "workloads",
     "NetworkAttachmentDefinition": "network-attachment-definitions",
     "NicClusterPolicy": "nicclusterpolicies",
@@ -39,6 +42,19 @@ _PLURALS = {
 }
 
 log = logging.getLogger(__name__)
+
+
+class Complaints:
+    """Logs once why an object does not work, and again when the reason changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def note(self, about: str, problem: str) -> None:
+        """Log an object's problem if it is new; an empty text means that the object works."""
+        if problem and problem != self._known.get(about):
+            log.error("%s: %s", about, problem)
+        self._known[about] = problem
 
 
 class Writer:
@@ -55,6 +71,11 @@ class Writer:
         """Make an object what is wanted, unless it is; gives whether it was written."""
         if present is not None and is_current(present, wanted):
             return False
+        self.write(collection, wanted, present)
+        return True
+
+    def write(self, collection: Watched, wanted: Object, present: Object | None) -> bool:
+        """Make an object what is wanted, whatever it is; gives whether that worked."""
         path = path_of(wanted)
         try:
             if present is None:
@@ -64,6 +85,7 @@ class Writer:
             log.info("%s %s is as its operator wants it", wanted["kind"], key_of(wanted))
         except ApiError as error:
             self._again(path, error)
+            return False
         return True
 
     def keep(
@@ -73,9 +95,9 @@ class Writer:
         collections: Mapping[str, Watched],
         goes: Callable[[Object], bool] = lambda item: True,
     ) -> list[Object]:
-        """Make an operator's objects those that are wanted (by `identity`), and give the ones that were written.
+        """Write an operator's wanted objects (by `identity`), and return those that were written.
 
-        Others of its objects are deleted if `goes` says so.
+        Its other objects are deleted where `goes` returns true.
         """
         present = {
             identity(item): item for collection in collections.values() for item in collection.objects().values()
@@ -144,7 +166,7 @@ def identity(item: Mapping[str, Any]) -> str:
 
 
 def path_of(item: Mapping[str, Any]) -> str:
-    """The path of an object that says its kind."""
+    """The path of an object that has its kind."""
     version, metadata = item["apiVersion"], item["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     namespace = f"/namespaces/{metadata['namespace']}" if metadata.get("namespace") else ""

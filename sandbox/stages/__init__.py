@@ -20,13 +20,13 @@ _STAGES = f"{_GROUP}/stages"
 
 
 def digest() -> str:
-    """A hash of all documents: it tells whether the cluster has the ones of this checkout."""
+    """A hash of all documents, to check whether the cluster has the ones of this checkout."""
     files = sorted(FOLDER.glob("*.yaml"))
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def apply_stages(api: Api) -> None:
-    """Lay the Stage kind and our documents into the cluster; repeatable.
+    """Apply the Stage kind and our documents to the cluster; idempotent.
 
     Raises ApiError when the API server refuses one, or does not serve the kind in time.
     """

@@ -1,7 +1,7 @@
-"""The build driver: builds what is missing, one binary after the other, and gives the place of each.
+"""The build driver: builds missing binaries one after the other, and returns the path of each.
 
-Outputs lie in the user's cache directory under a hash of what they depend on, so clones share them and a
-change of one module rebuilds that one alone.
+Outputs are in the user's cache directory under a hash of their inputs, so clones share them and a change of one module
+rebuilds that one alone.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from pathlib import Path
 
 from sandbox.failure import SandboxError
 from sandbox.toolchain.golang import Go, build_environment, find_go
-from sandbox.toolchain.machine import pulumi_of_the_machine, role_of_the_machine
 from sandbox.toolchain.progress import Counter, Progress
-from sandbox.toolchain.recipes import FOLDER, Recipe, choose, user_cache
+from sandbox.toolchain.recipes import FOLDER, Probe, Recipe, choose, recipes, user_cache, version_tuple
 
-# what a failed build's log may say, and what a person can do about it
+# patterns in a failed build's log, with their remedies
 _REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("no space left on device",), "The disk is full: a cold build needs about 8 GB, most of it for Go's caches."),
     (
@@ -61,7 +60,7 @@ class Toolchain:
         return [str(self.folder("control-plane") / "control-plane"), role]
 
     def engine_programs(self) -> list[Path]:
-        """The Pulumi CLI first, then what must lie beside it."""
+        """The Pulumi CLI first, then the programs that must be in the same folder."""
         if self._pulumi:
             host = self._pulumi.parent / "pulumi-language-python"
             return [self._pulumi, *sorted({host, *host.parent.glob("pulumi-language-python-*")})]
@@ -179,10 +178,52 @@ def _failure(recipe: Recipe, log: Path, seconds: float) -> SandboxError:
     lines = log.read_text(errors="replace").splitlines()
     text = "\n".join(lines)
     remedy = next((remedy for signs, remedy in _REMEDIES if any(sign in text for sign in signs)), "")
-    # package names that were merely finished say nothing about the failure
+    # names of packages that were built are not about the failure
     telling = [line for line in lines if " " in line and not line.startswith("go: downloading")] or lines
     shown = "\n".join(f"    {line}" for line in telling[-12:])
     return SandboxError(
         f"building {recipe.name} failed after {seconds:.0f} s:\n{shown}",
         f"{remedy}\nThe whole log: {log}".strip(),
     )
+
+
+ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
+
+
+def pulumi_of_the_machine() -> Path | None:
+    """The Pulumi CLI on PATH, when it is recent enough and has its language host; else None."""
+    instead = recipes()["pulumi"].instead
+    found = shutil.which(instead.command) if instead else None
+    if not instead or not found:
+        return None
+    # the host is beside the real file, not beside a link to it
+    command = Path(found).resolve()
+    if not all((command.parent / name).exists() for name in instead.beside):
+        return None
+    return command if is_recent(command, instead) else None
+
+
+def role_of_the_machine() -> dict[str, Path]:
+    """The parts of the control plane that ``KUBEBUILDER_ASSETS`` holds in a good version, by name."""
+    folder = os.environ.get(ASSETS_VARIABLE)
+    if not folder:
+        return {}
+    roles = recipes()["control-plane"].roles
+    programs = {role: (Path(folder).expanduser() / role).absolute() for role in roles}
+    return {role: program for role, program in programs.items() if is_recent(program, roles[role])}
+
+
+def is_recent(program: Path, probe: Probe) -> bool:
+    """Whether the program runs and has at least the probe's version."""
+    try:
+        output = subprocess.run(
+            [program, *probe.arguments],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=20,
+            env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
+        ).stdout
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return version_tuple(output) >= version_tuple(probe.at_least)

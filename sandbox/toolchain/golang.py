@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandbox.failure import SandboxError
-from sandbox.toolchain.recipes import go_needed, user_cache, version_tuple
+from sandbox.toolchain.recipes import go_needed, home_folder, user_cache, version_tuple
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ def build_environment(go: Go) -> dict[str, str]:
     build; proxy settings, the module cache and credentials stay as the machine has them.
     """
     own = {"GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly", "GOWORK": "off"}
+    own["HOME"] = home_folder()
     kept = {name: value for name, value in os.environ.items() if name != "GOROOT"}
     return {**kept, **own, "PATH": f"{go.command.parent}{os.pathsep}{kept.get('PATH', '')}"}
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-from fabric.cli_progress import live_line
+from gpu_fabric.cli.progress import live_line
 
 PLAIN_INTERVAL_S = 30.0
 
@@ -27,7 +27,7 @@ class Counter:
 
 
 class Progress:
-    """Says on the given console (standard error) what is being built, how far it is, and how long it took."""
+    """Prints on the given console (standard error) what is being built, its progress, and its duration."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -59,6 +59,6 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
-    """A length of time as a person says it: "45 s", "6 min 02 s"."""
+    """A duration in words: "45 s", "6 min 02 s"."""
     whole = round(seconds)
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02d} s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import pwd
 import re
 from functools import cache
 from pathlib import Path
@@ -37,7 +38,7 @@ class Probe(_Record):
 
 
 class Instead(Probe):
-    """A program on PATH that replaces a build, when what must lie beside it does."""
+    """A program on PATH that replaces a build, when its companion programs are in the same folder."""
 
     command: str
     beside: tuple[str, ...] = ()
@@ -139,4 +140,10 @@ def go_needed() -> tuple[int, ...]:
 def user_cache() -> Path:
     """The folder that outlives clones: ``$XDG_CACHE_HOME/gpu-fabric``, by default ``~/.cache/gpu-fabric``."""
     named = os.environ.get("XDG_CACHE_HOME")
-    return (Path(named) if named else Path.home() / ".cache") / "gpu-fabric"
+    return (Path(named) if named else Path(home_folder()) / ".cache") / "gpu-fabric"
+
+
+def home_folder() -> str:
+    """The user's folder: ``$HOME``, or where that is unset or empty (which would be the root of the file system) the
+    one in the system's list of users."""
+    return os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir

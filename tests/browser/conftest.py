@@ -9,10 +9,11 @@ import pytest
 from committed_stacks import folder_of
 from headless_chromium import Chromium
 
-from fabric.plan import Plan, build
-from fabric.report_html import html_report
-from fabric.spec import StackSpec, load_stack
-from sandbox.chromium import NAMES, found_browser
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.report.html import html_report
+from gpu_fabric.spec import StackSpec, load_stack
+from tests.bench.chromium import NAMES, found_browser
 
 _HERE = Path(__file__).parent
 
@@ -49,7 +50,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 def _planned(stack: str, nodes: int | None) -> Plan:
     spec = load_stack(stack, folder_of(stack))
-    return build(spec if nodes is None else _sized(spec, nodes))
+    return checked_plan(spec if nodes is None else _sized(spec, nodes))
 
 
 def _sized(spec: StackSpec, nodes: int) -> StackSpec:

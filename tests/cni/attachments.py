@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from namespaces import Machine, Namespace
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 Chain = list[dict[str, Any]]
 
@@ -53,7 +53,7 @@ class Attachment(NamedTuple):
 
 def attachments(plan: Plan, node: int = 0) -> tuple[Attachment, ...]:
     """What a full-node pod on the n-th node attaches to, in the contract's order, which is the rails' order."""
-    configs = {entry.name: entry.object.manifest()["spec"]["config"] for entry in plan.networks}
+    configs = {entry.name: entry.object.manifest()["spec"]["config"] for entry in plan.applied("networks")}
     made = []
     for rail, attached in zip(plan.rails, plan.workload.networks, strict=True):
         device = rail.interface

@@ -10,9 +10,9 @@ import pytest
 from committed_stacks import folder_of
 from namespaces import PROGRAMS, CommandFailed, Machine, NotPossible
 
-from fabric.plan import Plan
-from fabric.prepare import prepare
-from fabric.spec import read_document
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec import read_document
 from sandbox.failure import SandboxError
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress

@@ -9,7 +9,7 @@ import pytest
 from attachments import Attachment, Chain, Pod, attachments, links
 from namespaces import CommandFailed, Machine
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 pytestmark = pytest.mark.cni
 

@@ -8,7 +8,7 @@ import pytest
 from attachments import Attachment, Pod, addresses, attachments, links
 from namespaces import CommandFailed, Machine, Namespace
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 pytestmark = pytest.mark.cni
 

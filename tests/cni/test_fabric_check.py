@@ -11,12 +11,12 @@ import pytest
 from attachments import Attachment, Pod, attachments, tables_by_source
 from namespaces import CommandFailed, Machine, Namespace
 
-import fabric.plan
-from fabric.plan import Plan
+import gpu_fabric.plan
+from gpu_fabric.plan import Plan
 
 pytestmark = pytest.mark.cni
 
-_SCRIPT = Path(fabric.plan.__file__).with_name("fabric_check.sh")
+_SCRIPT = Path(gpu_fabric.plan.__file__).with_name("fabric_check.sh")
 
 
 class CheckedPod(Pod):

@@ -8,7 +8,7 @@ import pytest
 from attachments import Pod, addresses, attachments, links, tables_by_source
 from namespaces import CommandFailed, Machine, Namespace
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 pytestmark = pytest.mark.cni
 

@@ -11,7 +11,7 @@ import pytest
 from attachments import Attachment, Pod, attachments
 from namespaces import Machine
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 pytestmark = pytest.mark.cni
 

@@ -8,7 +8,7 @@ import pytest
 from attachments import Attachment, Pod, addresses, attachments, links, routes, tables_by_source
 from namespaces import Machine, Namespace
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 pytestmark = pytest.mark.cni
 

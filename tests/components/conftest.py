@@ -12,11 +12,6 @@ from recording import Recording
 from stub_cluster import KUBECONFIG
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # The SDK warns of its own retired names as it is imported.
-    config.addinivalue_line("filterwarnings", "ignore::DeprecationWarning:pulumi_digitalocean")
-
-
 @pytest.fixture(scope="session")
 def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cluster") / "kubeconfig"

@@ -63,8 +63,11 @@ class FakeApiServer:
         with self._lock:
             self.requests.append((method, place.path))
             self.bearers.add(bearer.removeprefix("Bearer "))
+            if method == "GET" and (selectors := parse_qs(place.query).get("labelSelector")):
+                return 200, {"items": self._listed(place.path, selectors[0])}
             if method == "GET":
-                return 200, {"items": self._listed(place.path, parse_qs(place.query)["labelSelector"][0])}
+                found = self.objects.get(place.path)
+                return (404, {"kind": "Status", "message": "not found"}) if found is None else (200, found)
             if waiting := self.refusals.get(name):
                 status, message = waiting.pop(0)
                 return status, {"kind": "Status", "message": message}

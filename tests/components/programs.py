@@ -14,8 +14,8 @@ from unittest.mock import patch
 import yaml
 from recording import AUTHORITY, Recording, World, record
 
-from fabric.plan import PlannedCapacity, PlannedWait
-from fabric.plan.clouds.oke import PlannedConstruct
+from gpu_fabric.plan import PlannedCapacity, PlannedWait
+from gpu_fabric.plan.clouds.oke import PlannedConstruct
 
 ROOT = Path(__file__).parents[2]
 _FOUND = [
@@ -46,6 +46,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
             for name in ("2026.05.20", "2026.08.14", "Gen2-GPU-2026.08.14", "aarch64-2026.08.14", "2025.11.30")
         ]
     },
+    "getNodePools": {"nodePools": []},
     "getClusterKubeConfig": {
         "content": f"clusters: [{{name: c, cluster: {{certificate-authority-data: {AUTHORITY}}}}}]"
     },
@@ -86,23 +87,24 @@ def run_program(
     world has other stacks' outputs. `today` is the day of the run.
     """
     # Imported here: test collection need not pay for the SDK.
-    from stacks.configuration import program_plan
-    from stacks.gpu_cluster import gpu_cluster
-    from stacks.guard import guarded
+    from stacks.program import program
 
     world = World(answers) if world is None else world
     world.others = world.others or cluster_stacks_outputs(config)
     others = {name: text for name, text in os.environ.items() if not name.startswith(("DIGITALOCEAN_", "TF_VAR_"))}
     accounts = {"DIGITALOCEAN_TOKEN": API_TOKEN, "TF_VAR_tenancy_ocid": TENANCY}
     account = accounts if environment is None else environment
+    # The engine says so which values it has decrypted.
+    as_secrets = {"PULUMI_CONFIG_SECRET_KEYS": json.dumps(sorted(secrets or {}))}
     with (
-        patch.dict(os.environ, {**others, **account}, clear=True),
+        patch.dict(os.environ, {**others, **account, **as_secrets}, clear=True),
         patch("components.cluster.oke_nodes.looking", _all_joined),
         patch("components.node_states.looking", _all_in_sync),
+        patch("components.plugin_restarts.looking", _all_restarted),
         patch("components.rdma.capacity.looking", _all_offered),
     ):
         return record(
-            lambda: gpu_cluster(guarded(program_plan(ROOT), ROOT, today), ROOT).export(),
+            lambda: program(ROOT, today),
             stack=stack,
             config=as_engine_config(config) | (secrets or {}),
             recording=recording,
@@ -136,6 +138,13 @@ def _all_in_sync(wait: PlannedWait, _kubeconfig: str, _context: str | None) -> A
     outer, inner = wait.field.split(".")
     offered = {name: str(least) for name, least in wait.resources.items()}
     return lambda: Seen({"gpu-0": offered}, {"gpu-0": {outer: {inner: wait.value}}})
+
+
+def _all_restarted(_kubeconfig: str, _context: str | None) -> Any:
+    """A cluster whose device plug-ins run with the planned configuration."""
+    from components.plugin_restarts import Plugin
+
+    return lambda planned: Plugin(planned.text, {"metadata": {}})
 
 
 def _all_offered(planned: PlannedCapacity, _kubeconfig: str, _context: str | None) -> Any:

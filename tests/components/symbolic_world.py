@@ -45,7 +45,10 @@ class SymbolicWorld(World):
         prefix = arguments.get("versionPrefix")
         service = {"id": "<lookup oracle-services.id>", "cidrBlock": "<lookup oracle-services.cidr_block>"}
         answers: dict[str, dict[str, Any]] = {
-            "getKubernetesVersions": {"latestVersion": f"<lookup kubernetes-versions.newest of {prefix}*>"},
+            "getKubernetesVersions": {
+                "latestVersion": f"<lookup kubernetes-versions.newest of {prefix}*>",
+                "validVersions": [prefix],
+            },
             "getServices": {"services": [service]},
             "getAvailabilityDomains": {"availabilityDomains": [{"name": name} for name in DOMAINS]},
             "getNodePoolOption": {
@@ -59,6 +62,7 @@ class SymbolicWorld(World):
                     )
                 ]
             },
+            "getNodePools": {"nodePools": []},
             "getClusterKubeConfig": {
                 "content": "clusters: [{name: c, cluster: {certificate-authority-data: "
                 "'<lookup cluster-kubeconfig.cluster_ca_cert>'}}]"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from attached_pods import NETWORKS
 from pulumi.runtime import rpc
 
 from components.rdma.attach import fabric_transform
-from fabric.attach import Wishes
-from fabric.plan import FabricContract
-from fabric.prepare import prepare_stack
+from gpu_fabric.attach import Wishes, attach, detach
+from gpu_fabric.attach.difference import STAMP
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.prepare import prepare_stack
 
 pytestmark = pytest.mark.components
 
@@ -61,7 +63,22 @@ def test_a_workload_that_asks_for_gpus_gets_the_fabric(contract: FabricContract)
 
     assert NETWORKS in result["spec"]["template"]["metadata"]["annotations"]
     assert main_container(result)["resources"]["requests"]["nvidia.com/rail_15"] == "1"
-    assert result["spec"]["strategy"] == {"type": "Recreate"}
+    assert result["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 0, "maxUnavailable": 1}
+
+
+def stamp_of(properties: Any) -> Any:
+    return json.loads(properties["spec"]["template"]["metadata"]["annotations"][STAMP])
+
+
+@pytest.mark.parametrize("wishes", [None, Wishes(("main",)), Wishes(queue="team-a")])
+def test_a_workload_gets_the_stamp_that_the_command_writes(contract: FabricContract, wishes: Wishes | None) -> None:
+    stamping = replace(wishes or Wishes(), stamped=True)
+    (commanded,) = attach([deployment(gpus=8)], contract, stamping).documents
+    result = transformed(contract, deployment(gpus=8), wishes)
+
+    assert stamp_of(result) == stamp_of(commanded)
+    assert detach([result]) == (deployment(gpus=8),)
+    assert attach([result], contract, stamping).documents == (result,)
 
 
 def test_every_other_resource_stays_as_it_is(contract: FabricContract) -> None:
@@ -136,6 +153,7 @@ def test_a_queue_is_written_where_the_pod_template_waits(contract: FabricContrac
     result = known_later(contract, {"spec": pulumi.Output.from_input}, Wishes(queue="team-a"))
 
     assert result["metadata"].value["labels"] == {"kueue.x-k8s.io/queue-name": "team-a"}
+    assert stamp_of({"spec": result["spec"].value})["queue"] == "team-a"
 
 
 @pytest.mark.parametrize("make", [pulumi.Output.secret, rpc.wrap_rpc_secret])

@@ -19,7 +19,7 @@ from components.cluster_api import RequestError
 from components.rdma import capacity
 from components.rdma.capacity import Capacity, Look, looking, wait_until_offered
 from components.waiting import NodesError
-from fabric.plan import PlannedCapacity
+from gpu_fabric.plan import PlannedCapacity
 
 pytestmark = pytest.mark.components
 
@@ -69,6 +69,22 @@ DONE = Capacity({"gpu-a": ALL, "gpu-b": ALL})
 
 def test_nodes_that_offer_every_rail_are_not_waited_for() -> None:
     assert waited(looks(DONE)) == []
+
+
+def test_gpus_are_waited_for_although_the_policy_says_ready_before_any_node_is_known() -> None:
+    gate = PlannedCapacity(nodes={"gpu": "yes"}, count=1, resources={"nvidia.com/gpu": None}, timeout=30)
+    known_late = looks(Capacity({}), Capacity({"gpu-a": {}}), Capacity({"gpu-a": {"nvidia.com/gpu": "8"}}))
+    said: list[str] = []
+    asyncio.run(wait_until_offered(gate, known_late, said.append))
+
+    assert said == ["there are 0 of 1 nodes with the labels {'gpu': 'yes'}", "0 of 1 nodes offer their GPUs"]
+
+
+def test_a_node_that_never_offers_its_gpus_is_named() -> None:
+    gate = PlannedCapacity(nodes={}, count=1, resources={"nvidia.com/gpu": None}, timeout=1)
+
+    with pytest.raises(NodesError, match=r"gpu-a: no nvidia\.com/gpu$"):
+        asyncio.run(wait_until_offered(gate, looks(Capacity({"gpu-a": {}})), lambda _: None))
 
 
 def test_it_goes_on_looking_and_says_only_what_is_new() -> None:
@@ -215,7 +231,7 @@ def test_a_preview_waits_for_nothing_and_asks_no_cluster(kubeconfig: Path) -> No
 
 
 def test_no_network_is_made_where_a_rail_stays_away(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fabric.plan.capacity._SECONDS", 1)
+    monkeypatch.setattr("gpu_fabric.plan.capacity._SECONDS", 1)
     recording = run(kubeconfig, looks(Capacity({})))
     assert recording.of_type(":DaemonSet") != []
     assert recording.of_type(NETWORK) == []

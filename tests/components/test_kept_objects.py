@@ -277,6 +277,20 @@ def test_a_cluster_that_does_not_answer_is_said_once_and_nothing_is_forgotten(th
     assert as_on_the_wire(three.outputs)["objects"] == there
 
 
+def test_on_a_cluster_that_is_gone_for_good_objects_are_forgotten_by_the_kubernetes_providers_own_word(
+    three: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert three.outputs is not None
+    three.outputs["kubeconfig"] = three.outputs["kubeconfig"].replace(str(three.server.port), "1")
+    with monkeypatch.context() as soon:
+        soon.setattr("components.object_writing._PATIENCE", 0.1)
+        with pytest.raises(KeptObjectsError, match="was not reached"):
+            three._provider().delete("id", three.outputs)
+    monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")
+    three._provider().delete("id", three.outputs)
+    assert three._provider().read("id", three.outputs).id == ""
+
+
 def test_a_kubeconfig_that_cannot_be_read_shows_nothing_of_itself(stack: Stack) -> None:
     (failure,) = stack.up({**stack.wanted(pool(0)), "kubeconfig": f"token: {TOKEN}: ["})
 

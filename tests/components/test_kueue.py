@@ -1,4 +1,4 @@
-"""Kueue, the MPI operator and JobSet beside the operators: what comes when, and what is taken away in which order."""
+"""Kueue after the operators, the MPI operator and JobSet beside them: what comes when, and what goes in which order."""
 
 from __future__ import annotations
 
@@ -29,6 +29,21 @@ def test_the_charts_are_those_that_the_line_pins(recording: Recording) -> None:
 def test_kueue_comes_after_the_controllers_whose_jobs_it_holds_back(recording: Recording) -> None:
     assert recording.comes_after(CHART, "jobset-jobset")
     assert recording.comes_after(CHART, "mpi-operator-mpi-operator-mpi-operator")
+
+
+@pytest.mark.parametrize("stack", ["kueue", "oke-h200", "verification"])
+def test_kueue_comes_after_every_release_and_job_that_its_webhooks_would_refuse(stack: str, kubeconfig: Path) -> None:
+    config = stack_config(STACKS[stack], kubeconfig)
+    config.setdefault("gpu-fabric:software", {}).setdefault("schedulers", {})["kueue"] = {"queue": "fabric"}
+    recording = run_program(stack, config)
+    watched = ("helm.sh/v3:Release", "apps/v1:Deployment", "v1:ClusterPolicyPatch", "v1alpha1:NicClusterPolicy")
+    others = [entry.name for kind in watched for entry in recording.of_type(kind) if entry.name != CHART]
+
+    assert len(others) > 2
+    assert [name for name in others if not recording.comes_after(CHART, name)] == []
+    # The stack's own jobs come once its webhooks answer.
+    runs = [entry.name for entry in recording.resources if entry.parent == "verification"]
+    assert [name for name in runs if not recording.comes_after(name, QUEUE)] == []
 
 
 def test_the_queue_comes_after_what_it_stands_on_and_before_the_ways_into_it(recording: Recording) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 import pulumi
 import pytest
 from fast_time import FastTime
+from planned_steps import with_items
 from programs import ROOT, STACKS, as_engine_config, stack_config
 from recording import Recording, record
 
 from components import node_states, waiting
 from components.node_states import Look, Seen, wait_until_synced
 from components.waiting import NodesError
-from fabric.plan import PlannedWait
+from gpu_fabric.plan import PlannedWait, WantedFunctions
 
 pytestmark = pytest.mark.components
 
@@ -149,17 +150,14 @@ def test_labels_that_no_gpu_node_carries_are_named_instead_of_taken_for_done() -
 def policies_and_a_network() -> None:
     """The program's part that waits, with resources before it and one behind it."""
     from components.cluster.existing import ExistingCluster
-    from components.namespaces import Namespaces
-    from components.operators.sriov import SriovPolicies
-    from components.rdma.networks import FabricNetworks
+    from components.engine.steps import register_steps
     from stacks.configuration import program_plan
 
     plan = program_plan(ROOT)
-    assert plan.sriov_synced is not None
-    cluster = ExistingCluster("cluster", plan.cluster, ROOT).handle
-    before = Namespaces("namespaces", plan.namespaces, cluster.provider).resources
-    policies = SriovPolicies("sriov", plan.sriov_policies, plan.sriov_discovered, plan.sriov_synced, cluster, before)
-    FabricNetworks("networks", plan.networks[:1], cluster.provider, policies.ready)
+    plan = with_items(plan, "networks", plan.applied("networks")[:1])
+    wanted = ("namespaces", "sriov", "networks")
+    some = plan.model_copy(update={"steps": tuple(step for step in plan.steps if step.component in wanted)})
+    register_steps(some, ExistingCluster("cluster", plan.cluster, ROOT).handle)
 
 
 def run(kubeconfig: Path, stack: str = "sriov-operator", recording: Recording | None = None) -> Recording:
@@ -219,3 +217,102 @@ def test_policies_that_nothing_checks_wait_for_no_earlier_states(
     run(kubeconfig)
 
     assert [bool(wait.resources) for wait in waits] == [True]
+
+
+def interface(**fields: Any) -> dict[str, Any]:
+    return {"pciAddress": "0000:18:00.0", **fields}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "lack"),
+    [
+        ({"numVfs": 8}, {"numVfs": 4}, "has 4 of 8 virtual functions"),
+        ({"numVfs": 4}, {"numVfs": 8}, "has 8 of 4 virtual functions"),
+        ({"numVfs": 8}, {}, "has 0 of 8 virtual functions"),
+        ({"numVfs": 8, "mtu": 9000}, {"numVfs": 8, "mtu": 4200}, "has an MTU of 4200, not 9000"),
+        ({"numVfs": 4, "externallyManaged": True}, {"numVfs": 8}, ""),
+        ({"numVfs": 8, "mtu": 4200}, {"numVfs": 8, "mtu": 9000}, ""),
+    ],
+)
+def test_a_state_of_before_the_change_is_not_taken_for_done(
+    wanted: dict[str, Any], found: dict[str, Any], lack: str
+) -> None:
+    stale = {
+        "spec": {"interfaces": [interface(**wanted)]},
+        "status": {"syncStatus": "Succeeded", "interfaces": [interface(**found)]},
+    }
+    look = looks(seen({"gpu-0": stale, "gpu-1": stale}))
+
+    if lack:
+        assert f"0000:18:00.0 {lack}" in complaint(look, 1)
+    else:
+        waited(look)
+
+
+ADDRESS = "0000:18:00.0"
+WANTED = WantedFunctions(
+    policy="rail-00", resource="rail_00", nodes={"pool": "gpu"}, addresses=(ADDRESS,), count=8, mtu=9000
+)
+GROUP = {"policyName": "rail-00", "resourceName": "rail_00", "mtu": 9000}
+
+
+def written(**fields: Any) -> list[dict[str, Any]]:
+    return [interface(**{"numVfs": 8, "vfGroups": [GROUP], **fields})]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param([], id="no interface yet"),
+        pytest.param(written(pciAddress="0000:2a:00.0"), id="another NIC"),
+        pytest.param(written(numVfs=4), id="fewer functions"),
+        pytest.param(written(vfGroups=[{**GROUP, "resourceName": "rail_01"}]), id="another resource"),
+        pytest.param(written(vfGroups=[{**GROUP, "policyName": "of-others"}]), id="of another policy"),
+        pytest.param(written(vfGroups=[{**GROUP, "mtu": 4200}]), id="another MTU"),
+        pytest.param(written(vfGroups=[]), id="of no policy"),
+    ],
+)
+def test_a_spec_of_before_the_policys_change_is_waited_out_although_all_functions_are_offered(
+    before: list[dict[str, Any]],
+) -> None:
+    asked = wait().model_copy(update={"functions": (WANTED,)})
+
+    def found(interfaces: list[dict[str, Any]]) -> Seen:
+        there = [{"pciAddress": ADDRESS, "numVfs": 8, "mtu": 9000}, {"pciAddress": "0000:2a:00.0", "numVfs": 8}]
+        state = {"spec": {"interfaces": interfaces}, "status": {"syncStatus": "Succeeded", "interfaces": there}}
+        return seen({"gpu-0": state, "gpu-1": state})._replace(labels=dict.fromkeys(("gpu-0", "gpu-1"), WANTED.nodes))
+
+    said: list[str] = []
+    asyncio.run(wait_until_synced(asked, looks(found(before), found(written(mtu=9000))), said.append))
+    assert said == ["0 of 2 nodes have their virtual functions"]
+
+    with pytest.raises(NodesError, match="the operator has not written policy rail-00, as it is now, into its spec"):
+        asyncio.run(wait_until_synced(asked.model_copy(update={"timeout": 1}), looks(found(before)), said.append))
+
+
+def test_a_policy_of_other_nodes_is_not_looked_for_in_a_nodes_spec() -> None:
+    elsewhere = WANTED.model_copy(update={"nodes": {"pool": "other"}})
+    labelled = DONE._replace(labels={name: {"pool": "gpu"} for name in ("gpu-0", "gpu-1")})
+    said: list[str] = []
+    asyncio.run(wait_until_synced(wait().model_copy(update={"functions": (elsewhere,)}), looks(labelled), said.append))
+    assert said == []
+
+
+def test_a_webhook_without_a_pod_is_waited_for_and_its_switch_is_named() -> None:
+    asked = wait().model_copy(update={"served_by": "operator-webhook"})
+    unserved, said = DONE._replace(is_served=False), list[str]()
+
+    asyncio.run(wait_until_synced(asked, looks(unserved, DONE), said.append))
+    assert "has no pod that works" in said[0]
+    with pytest.raises(NodesError, match="enableOperatorWebhook: false"):
+        asyncio.run(wait_until_synced(asked.model_copy(update={"timeout": 1}), looks(unserved), said.append))
+
+
+def test_an_rdma_mode_that_the_node_does_not_have_yet_is_waited_for() -> None:
+    def state(mode: str) -> dict[str, Any]:
+        status = {"syncStatus": "Succeeded", "system": {"rdmaMode": mode}}
+        return {"spec": {"system": {"rdmaMode": "exclusive"}}, "status": status}
+
+    old, new = ({"gpu-0": state(mode), "gpu-1": state(mode)} for mode in ("shared", "exclusive"))
+
+    assert waited(looks(seen(old), seen(new))) == ["0 of 2 nodes have their virtual functions"]

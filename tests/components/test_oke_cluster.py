@@ -13,8 +13,8 @@ import yaml
 from programs import ANSWERS, OKE, ROOT, STACKS, TENANCY, run_program, stack_config
 from recording import AUTHORITY, Recording, Registration
 
-from fabric.plan.clouds.oke import OkeResources, Record
-from fabric.prepare import prepare_stack
+from gpu_fabric.plan.clouds.oke import OkeResources, Record
+from gpu_fabric.prepare import prepare_stack
 from sandbox.cloud.oci.fields import fields_of
 from sandbox.cloud.schema import failures
 
@@ -132,7 +132,7 @@ def test_what_the_plan_says_of_changes_and_time_limits_reaches_the_engine(
 
 def test_parts_of_arguments_are_ignored_under_the_providers_names(h100: Recording) -> None:
     assert h100[CLUSTER].ignore_changes == {"options.kubernetesNetworkConfig"}
-    assert h100[SYSTEM].ignore_changes == {"nodeSourceDetails.imageId"}
+    assert h100[SYSTEM].ignore_changes == set()
 
 
 def test_the_network_the_cluster_and_all_machines_can_be_protected(recorded: Callable[[str], Recording]) -> None:
@@ -228,6 +228,23 @@ def test_an_availability_domain_that_the_region_does_not_have_is_named_with_thos
 )
 def test_the_cpu_pool_starts_from_the_newest_image_for_its_processors(run: Run, shape: str, image: str) -> None:
     recording = run({"systemPool": {"shape": shape}})
+    assert recording[SYSTEM].inputs["nodeSourceDetails"]["imageId"] == image
+
+
+@pytest.mark.parametrize(
+    ("version", "state", "image"),
+    [
+        ("", "ACTIVE", "the-first"),
+        ("", "NEEDS_ATTENTION", "the-first"),
+        ("v1.25.1", "ACTIVE", "2026.08.14"),
+        ("", "DELETED", "2026.08.14"),
+    ],
+)
+def test_a_node_pool_keeps_its_image_until_its_version_changes(run: Run, version: str, state: str, image: str) -> None:
+    wanted = run()[SYSTEM].inputs["kubernetesVersion"]
+    pool = {"name": "system", "kubernetesVersion": version or wanted, "state": state}
+    known = {"nodePools": [{**pool, "nodeSourceDetails": [{"imageId": "the-first"}]}, {**pool, "name": "other"}]}
+    recording = run(answers={**ANSWERS, "getNodePools": known})
     assert recording[SYSTEM].inputs["nodeSourceDetails"]["imageId"] == image
 
 

@@ -10,10 +10,10 @@ import pytest
 from programs import ANSWERS, STACKS, TENANCY, _all_joined
 from recording import Recording, World, record
 
-from fabric.catalog import catalog
-from fabric.plan.case import case_of
-from fabric.plan.clouds.oke import oke_resources
-from fabric.spec import OkeCluster, read_document, validate
+from gpu_fabric.catalog import catalog
+from gpu_fabric.plan.case import case_of
+from gpu_fabric.plan.clouds.oke import oke_resources
+from gpu_fabric.spec import OkeCluster, read_document, validate
 from sandbox.cloud.oci.fields import fields_of
 from sandbox.cloud.schema import failures
 

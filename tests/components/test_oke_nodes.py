@@ -11,8 +11,8 @@ from programs import STACKS
 from components import waiting
 from components.cluster.oke_nodes import Joined, Look, wait_until_joined
 from components.waiting import NodesError
-from fabric.plan.clouds.oke import OkeResources, joining_advice
-from fabric.prepare import prepare_stack
+from gpu_fabric.plan.clouds.oke import OkeResources, joining_advice
+from gpu_fabric.prepare import prepare_stack
 
 pytestmark = pytest.mark.components
 

@@ -10,7 +10,7 @@ import pulumi
 import pytest
 from recording import Recording
 
-from fabric.cloud_time import MINUTE_VARIABLE
+from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
 
 pytestmark = pytest.mark.components
 

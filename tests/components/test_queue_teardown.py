@@ -150,6 +150,22 @@ def test_a_queue_that_somebody_deleted_needs_no_draining(monkeypatch: pytest.Mon
     assert cluster.asked == [("PATCH", QUEUE)]
 
 
+@pytest.mark.parametrize("provider", [QueueDrainProvider(), QueueReleaseProvider()])
+def test_queues_on_a_cluster_that_is_gone_for_good_are_gone(
+    monkeypatch: pytest.MonkeyPatch, provider: QueueDrainProvider | QueueReleaseProvider
+) -> None:
+    class Gone(Cluster):
+        def request(self, *_: Any, **__: Any) -> Json:
+            raise RequestError(0, "the API server was not reached")
+
+        delete = request  # type: ignore[assignment]
+
+    with pytest.raises(QueueTeardownError, match="not reached"):
+        taken_down(monkeypatch, provider, Gone())
+    monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")
+    taken_down(monkeypatch, provider, Gone())
+
+
 def test_webhooks_and_controller_go_before_finalizers_are_taken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster(workload("a", queue=None))
     taken_down(monkeypatch, QueueReleaseProvider(), cluster)

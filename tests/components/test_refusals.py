@@ -75,7 +75,7 @@ CASES: list[tuple[Callable[[dict[str, Any]], None], str, str]] = [
     (_unknown_shape, "gpu-fabric:cluster.pools[0].shape: no shape", "did you mean 'BM.GPU.H100.8'?"),
     (_zero_nodes, "gpu-fabric:cluster.pools[0].nodes: must be", "number of GPU nodes"),
     (_no_kubeconfig, "gpu-fabric:cluster.kubeconfig: nowhere/kubeconfig: no such file", "write its real path"),
-    (_too_deep, "stack: holds lists and mappings that lie in each other more than 30 deep", "correct the file"),
+    (_too_deep, "stack: holds lists and mappings that are nested in each other more than 30 deep", "write it flatter"),
     (_supernet_too_small, "gpu-fabric:fabric.addressing.supernet: 3 nodes x 1 address", "use a supernet of /"),
 ]
 
@@ -111,7 +111,7 @@ def test_a_stack_that_can_only_be_planned_is_refused_before_any_resource(kubecon
     _on_oke_by_spiderpool(config)
     message, reached = refused(config)
     assert message.startswith("Pulumi.dev.yaml: 1 problem, nothing was created.")
-    assert "this version cannot bring it up yet [SUP007]" in message
+    assert "this version cannot create it yet [SUP007]" in message
     assert "sriov by network-operator on existing or oke" in message
     assert reached == 0
 

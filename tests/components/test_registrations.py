@@ -11,10 +11,10 @@ from programs import API_TOKEN, ROOT, STACKS, run_program, stack_config
 from recording import MINTED, Recording
 from stub_cluster import KUBECONFIG, TOKEN
 
-from fabric.k8s.cni import NETWORKS_ANNOTATION
-from fabric.plan import Plan
-from fabric.prepare import prepare_stack
-from fabric.spec.kubeconfig import cluster_identity
+from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.plan import Plan, PlannedRollout
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.spec.kubeconfig import cluster_identity
 
 pytestmark = pytest.mark.components
 
@@ -137,24 +137,25 @@ def test_a_mirror_takes_the_place_of_the_vendors_repository(
 
 def test_what_gates_later_work_carries_a_condition_and_a_time_limit(on_existing: Recording) -> None:
     gates = on_existing.of_type(("ClusterPolicyPatch", "v1alpha1:NicClusterPolicy", "v1alpha1:NicNodePolicy"))
-    expected = (
-        {"cluster-policy", "nic-cluster-policy"} if on_existing.of_type("NetworkOperator") else {"cluster-policy"}
-    )
+    operators = {"GpuOperator": "cluster-policy", "NetworkOperator": "nic-cluster-policy"}
+    expected = {policy for operator, policy in operators.items() if on_existing.of_type(operator)}
     assert {gate.inputs["metadata"]["name"] for gate in gates} >= expected
     for gate in gates:
         annotations = gate.inputs["metadata"]["annotations"]
-        own, ready = json.loads(annotations["pulumi.com/waitFor"])
-        assert ready == "jsonpath={.status.state}=ready"
+        own, *ready = json.loads(annotations["pulumi.com/waitFor"])
+        reason = ['jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Reconciled']
+        of_gpus = gate.inputs["metadata"]["name"] == "cluster-policy"
+        assert ready == ["jsonpath={.status.state}=ready", *(reason if of_gpus else ())]
         # Without it the plug-in may take the state of the object before its own change for that after it.
         assert own == f"jsonpath={{.metadata.annotations['gpu-fabric/awaited']}}={annotations['gpu-fabric/awaited']}"
         assert int(annotations["pulumi.com/timeoutSeconds"]) >= 600
 
 
-def test_a_device_plug_in_is_told_its_configuration_and_nothing_else(dev: Recording, dev_plan: Plan) -> None:
-    (patch,) = dev.of_type("apps/v1:DaemonSetPatch")
-    (rollout,) = dev_plan.plugin_rollouts
+def test_a_device_plug_in_is_told_its_configuration_and_nothing_else(recorded: Callable[[str], Recording]) -> None:
+    (patch,) = recorded("oke-h100").of_type("apps/v1:DaemonSetPatch")
+    (rollout,) = prepare_stack("oke-h100", ROOT).records(PlannedRollout)
     metadata = patch.inputs["metadata"]
-    assert (metadata["name"], metadata["namespace"]) == ("network-operator-sriov-device-plugin", rollout.namespace)
+    assert (metadata["name"], metadata["namespace"]) == ("sriov-device-plugin", rollout.namespace)
     assert set(metadata) == {"name", "namespace", "annotations"}
     ((key, value),) = rollout.annotations.items()
     taken_up = json.loads(metadata["annotations"]["pulumi.com/waitFor"])

@@ -17,9 +17,9 @@ from typer.testing import CliRunner, Result
 
 from components.cluster_api import RequestError
 from components.release_drift import ReleaseDrift, release_drift
-from fabric.prepare import prepare_stack
-from fabric.resources import resources
-from fabric.resources.charts import RELEASE as RELEASE_TYPE
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.resources import resources
+from gpu_fabric.resources.charts import RELEASE as RELEASE_TYPE
 from stacks.drift import app, lines, releases
 
 Json = dict[str, Any]

@@ -15,11 +15,11 @@ from recording import Recording, Registration
 from symbolic_world import ACCOUNT, DOMAINS, SymbolicWorld
 
 from components.object_writing import restored
-from fabric.plan import Plan
-from fabric.prepare import prepare
-from fabric.render import RenderedPlan, RenderedResource, files, read_rendered, rendered, write_files
-from fabric.resources.dynamic import DYNAMIC, VERIFICATION
-from fabric.spec import StackDocument, read_document
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare
+from gpu_fabric.render import RenderedPlan, RenderedResource, files, read_rendered, rendered, write_files
+from gpu_fabric.resources.dynamic import DYNAMIC, VERIFICATION
+from gpu_fabric.spec import StackDocument, read_document
 
 pytestmark = pytest.mark.components
 

@@ -13,12 +13,12 @@ import pytest
 from programs import ANSWERS, STACKS, Config, cluster_stacks_outputs, run_program, stack_config
 from recording import MINTED, Recording, World
 
-from fabric.plan.cluster_contract import ClusterContract
+from gpu_fabric.contract import ClusterContract
 
 pytestmark = pytest.mark.components
 
 CLUSTER, PLATFORM = "doks-split-cluster", "doks-split-platform"
-UP_FIRST = f"-> bring that stack up first: `pulumi up --stack {CLUSTER}`"
+UP_FIRST = f"-> run `up` of that stack first: `pulumi up --stack {CLUSTER}`"
 Outputs = dict[str, Any]
 
 
@@ -104,7 +104,7 @@ def test_a_platform_whose_cluster_stack_is_not_there_is_refused(
 
 
 def test_a_platform_whose_cluster_is_not_made_yet_is_refused(on_outputs: Callable[[Outputs | None], Recording]) -> None:
-    with pytest.raises(pulumi.RunError, match=f"the cluster stack {CLUSTER} has made no cluster yet") as refused:
+    with pytest.raises(pulumi.RunError, match=f"the cluster stack {CLUSTER} has created no cluster yet") as refused:
         on_outputs({})
     assert UP_FIRST in str(refused.value)
 

@@ -16,8 +16,8 @@ from recording import Recording
 from components.cluster_api import RequestError
 from components.rdma import verification, verification_run
 from components.rdma.verification import VerificationError, VerificationProvider
-from fabric.plan.verification import PlannedVerification
-from fabric.prepare import prepare_stack
+from gpu_fabric.plan.records import PlannedVerification
+from gpu_fabric.prepare import prepare_stack
 from sandbox.hardware.measuring.play import MESSAGE_ANNOTATION, endings
 from sandbox.hardware.measuring.run import AILMENTS_ANNOTATION
 

@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 from stub_cluster import KUBECONFIG
 
-from fabric.plan.cluster_contract import cluster_contract
-from fabric.prepare import prepare_stack
+from gpu_fabric.contract import cluster_contract
+from gpu_fabric.prepare import prepare_stack
 from sandbox.engine.workspace import Workspace
 from sandbox.home import SandboxHome, project_root
 from sandbox.toolchain.build import ensure

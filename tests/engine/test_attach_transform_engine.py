@@ -12,6 +12,8 @@ import yaml
 from attached_pods import NETWORKS
 from previews import Engine
 
+from gpu_fabric.attach.difference import STAMP
+
 pytestmark = pytest.mark.engine
 
 PROGRAM = dedent("""\
@@ -24,7 +26,7 @@ PROGRAM = dedent("""\
     import pulumi_kubernetes as kubernetes
 
     from components.rdma.attach import fabric_transform
-    from fabric.prepare import prepare_stack
+    from gpu_fabric.prepare import prepare_stack
 
     provider = kubernetes.Provider("cluster", render_yaml_to_directory={rendered!r})
     contract = prepare_stack("dev", Path({root!r})).workload
@@ -67,6 +69,6 @@ def test_a_job_is_applied_with_the_fabric_whatever_its_values_wait_for(rendered:
     template = rendered[name]["spec"]["template"]
     (container,) = template["spec"]["containers"]
 
-    assert NETWORKS in template["metadata"]["annotations"]
+    assert {NETWORKS, STAMP} <= set(template["metadata"]["annotations"])
     assert container["resources"]["requests"]["nvidia.com/rail_15"] == "1"
     assert container["env"][0] == {"name": "A", "value": {"plain": "b", "linked": "settings", "secret": "hush"}[name]}

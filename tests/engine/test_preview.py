@@ -10,8 +10,8 @@ import pytest
 from previews import Engine
 from stub_cluster import TOKEN
 
-from fabric.plan import Plan
-from fabric.prepare import prepare_stack
+from gpu_fabric.plan import Plan, PlannedGroup, PlannedReadiness, PlannedRollout
+from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 
 pytestmark = pytest.mark.engine
@@ -27,13 +27,13 @@ DEV, EXAMPLES = project_root() / "Pulumi.dev.yaml", project_root() / "examples"
 
 def planned_names(plan: Plan) -> set[str]:
     """Names under which the cluster knows what the plan makes, waits for and rolls."""
-    waited = (plan.gpu_operator_ready, plan.policy_ready)
-    grouped = [entry for group in plan.node_pools for entry in group.objects]
+    waited = (plan.record(PlannedReadiness, "gpu-operator-ready"), plan.record(PlannedReadiness, "nic-policies"))
+    grouped = [entry for group in plan.records(PlannedGroup, "node-pools") for entry in group.objects]
     return {
         *(release.name for release in plan.releases),
         *(entry.name for entry in plan.objects if entry not in grouped),
         *(readiness.name for readiness in waited if readiness is not None),
-        *(rollout.daemon_set for rollout in plan.plugin_rollouts),
+        *(rollout.daemon_set for rollout in plan.records(PlannedRollout)),
     }
 
 
@@ -52,7 +52,9 @@ def test_every_committed_stack_previews_and_creates_just_what_its_plan_holds(eng
     }
     assert names == planned_names(plan)
     groups = [state["inputs"]["objects"] for state in made if state["type"].endswith(":KeptObjects")]
-    assert sorted(groups, key=str) == sorted((group.manifests for group in plan.node_pools), key=str)
+    assert sorted(groups, key=str) == sorted(
+        (group.manifests for group in plan.records(PlannedGroup, "node-pools")), key=str
+    )
 
 
 @pytest.mark.parametrize(

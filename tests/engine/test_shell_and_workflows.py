@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from own_files import own_files
 
-from fabric.prepare import prepare_stack
-from fabric.render import rendered
-from fabric.spec import stack_names
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.render import rendered
+from gpu_fabric.spec import stack_names
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
@@ -113,7 +113,7 @@ def test_shellcheck_warns_of_nothing_in_the_scripts_that_stacks_run_on_nodes_and
 
 def test_shellcheck_warns_of_nothing_in_the_repositorys_own_scripts() -> None:
     # Parts of scripts for nodes are judged above, put together.
-    own = [ROOT / name for name in own_files() if not name.startswith("fabric/")]
+    own = [ROOT / name for name in own_files() if not name.startswith("gpu_fabric/")]
     scripts = {str(file): file.read_text() for file in own if _is_shell(file)}
     assert str(ROOT / ".ci" / "run") in scripts
     assert {name: said for name, text in scripts.items() if (said := _shellcheck(text))} == {}

@@ -52,7 +52,6 @@ def test_the_definitions_of_a_line_accept_what_its_charts_render(helm: Helm, cha
 @pytest.mark.parametrize(
     ("chart", "values", "missing"),
     [
-        ("26.4/network-operator", {}, "no Node Feature Discovery: install gpu-operator first"),
         ("26.4/network-operator", {"nfd": {"enabled": False}, "maintenanceOperator": {"enabled": True}}, "maintenance"),
         ("23.10/network-operator", {}, "no Node Feature Discovery: install gpu-operator first"),
         (
@@ -253,7 +252,14 @@ def test_whereabouts_goes_where_its_own_value_says(helm: Helm) -> None:
 def test_whereabouts_is_named_after_release_and_chart_unless_named_otherwise(helm: Helm) -> None:
     assert names(helm.objects("26.4/whereabouts"), "DaemonSet") == {"whereabouts-whereabouts-chart"}
     named = helm.objects("26.4/whereabouts", {"fullnameOverride": "whereabouts"})
-    assert (names(named, "DaemonSet"), names(named, "Deployment")) == ({"whereabouts"}, {"whereabouts-operator"})
+    assert names(named, "DaemonSet") == {"whereabouts"}
+    assert names(named, "Deployment") == {"whereabouts-controller", "whereabouts-reconciler"}
+
+
+def test_whereabouts_controllers_tolerate_nothing(helm: Helm) -> None:
+    objects = helm.objects("26.4/whereabouts")
+    pods = [entry["spec"]["template"]["spec"] for entry in objects if entry["kind"] == "Deployment"]
+    assert [pod.get("tolerations") for pod in pods] == [None, None]
 
 
 def test_whereabouts_reaches_tainted_nodes(helm: Helm) -> None:

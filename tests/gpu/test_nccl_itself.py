@@ -10,7 +10,7 @@ from topology_edits_content import CONTENT
 from topology_edits_form import FORM
 from topology_texts import Mutation, full
 
-from fabric.nccl.reader import is_accepted
+from gpu_fabric.nccl.reader import is_accepted
 
 pytestmark = pytest.mark.gpu
 

@@ -171,7 +171,15 @@ def _gateway_in_a_full_block(base: Base) -> Iterator[Mistake]:
     """Blocks that hold just what a node takes, and a gateway in one of them."""
     if base.ipam == "nv-ipam" and base.layout in ("flat", "per-rail"):
         need = base.pods_per_nic * (base.rails if base.one_pool else 1)
-        yield _change("gateway", "first", "addressesPerNode", addressesPerNode=need)
+        # Single addresses pass the gateway over.
+        if need > 1:
+            yield _change("gateway", "first", "addressesPerNode", addressesPerNode=need)
+
+
+def _single(base: Base) -> bool:
+    """Whether nodes get single addresses, of which nv-ipam passes over what is excluded."""
+    given = base.addressing("addressesPerNode", base.pods_per_nic + (base.addressing("gateway", "none") != "none"))
+    return bool(given == 1)
 
 
 def _first_block_excluded(base: Base) -> Iterator[Mistake]:
@@ -180,8 +188,11 @@ def _first_block_excluded(base: Base) -> Iterator[Mistake]:
         size = 1 << (base.supernet.max_prefixlen - base.part(base.supernet.prefixlen))
         for rail in (0, 1, base.rails - 1):
             address = base.supernet.network_address + rail * size + 1
-            yield _change("exclude", [str(address)])
-            yield _change("exclude", [f"{address}-{address + 9}"])
+            if not _single(base):
+                # A gateway that comes first is not a pod's in any case.
+                if base.addressing("gateway", "none") != "first":
+                    yield _change("exclude", [str(address)])
+                yield _change("exclude", [f"{address}-{address + 9}"])
 
 
 def _prefix_excluded(base: Base) -> Iterator[Mistake]:
@@ -195,7 +206,7 @@ def _prefix_excluded(base: Base) -> Iterator[Mistake]:
 
 
 def _first_block_reserved(base: Base) -> Iterator[Mistake]:
-    if base.ipam == "nv-ipam" and base.layout == "per-rail" and not base.addressing("exclude"):
+    if base.ipam == "nv-ipam" and base.layout == "per-rail" and not base.addressing("exclude") and not _single(base):
         for count in (1, 10):
             yield _change("reservedFirst", count)
 

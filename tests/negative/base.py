@@ -14,6 +14,7 @@ _RAILS = {
     "BM.GPU.H100.8": 16,
     "BM.GPU.H200.8": 8,
     "server.dgx-h100.8": 8,
+    "server.mi300x.8": 8,
     "gpu-b300x8-2304gb-lc-fabric-contracted": 16,
     "gpu-h200x8-1128gb-fabric-contracted": 8,
     "gpu-mi325x8-2048gb-fabric-contracted": 8,
@@ -97,7 +98,7 @@ class Base:
 
     @property
     def maker(self) -> str | None:
-        """Who makes the virtual functions that the Network Operator hands out; None where it hands out none."""
+        """Who makes the virtual functions that the Network Operator hands out; None where it uses none."""
         if self.manager != "network-operator" or self.model not in _VIRTUAL:
             return None
         return str(self.at("fabric.virtualFunctions", "node-image"))
@@ -115,6 +116,12 @@ class Base:
     def rails(self) -> int:
         own = self.at(f"cluster.shapes.{self.pool['shape']}") if "." not in self.pool["shape"] else None
         return len(own["nics"]) if own else _RAILS[self.pool["shape"]]
+
+    @property
+    def amd(self) -> bool:
+        """Whether the GPUs of the first pool are AMD's."""
+        own = self.at(f"cluster.shapes.{self.pool['shape']}") if "." not in self.pool["shape"] else None
+        return bool(own["gpus"]["vendor"] == "amd" if own else "mi3" in self.pool["shape"].lower())
 
     @property
     def supernet(self) -> IPv4Network | IPv6Network | None:

@@ -40,7 +40,7 @@ def _nameless_machines(base: Base) -> Iterator[Mistake]:
     """Machines whose NICs have no names in the catalog."""
     if base.provider == "existing" and base.manager != "doks" and base.model != "host-network":
         for shape in ("server.hgx-h100.8", "server.dgx-b200.8"):
-            yield Mistake({"cluster.pools[0].shape": shape}, _RAILS)
+            yield Mistake({"cluster.pools[0].shape": shape, "cluster.pools[0].labels": {"machine": "gpu"}}, _RAILS)
 
 
 def _taken(what: Callable[[dict[str, str]], tuple[str, str]]) -> Mistakes:

@@ -123,6 +123,14 @@ READING = (
         ),
     ),
     Kind(
+        "an id of DigitalOcean's is a name",
+        "SPC002",
+        together(
+            *(_at(place, "my-own") for place in ("cluster.vpc.id", "cluster.adopt.vpc", "cluster.adopt.cluster")),
+            _below("cluster.project", ".id", {"id": "my-own"}),
+        ),
+    ),
+    Kind(
         "a new cluster has no region or version",
         "SPC003",
         lambda base: missing("cluster.region", "cluster.version")(base) if _doks(base) else iter(()),
@@ -165,7 +173,7 @@ RULES = (
         ),
     ),
     Kind(
-        "the number of nodes lies outside the bounds of automatic scaling",
+        "the number of nodes is outside the bounds of automatic scaling",
         "DOK009",
         together(
             _pool("autoScale", contractedNodes=64, autoScale={"minNodes": 5, "maxNodes": 8}),
@@ -191,7 +199,12 @@ RULES = (
     Kind(
         "a version that is set at every run is upgraded automatically",
         "DOK017",
-        _cluster("autoUpgrade", autoUpgrade=True, versionApplies="always"),
+        _cluster("autoUpgrade", autoUpgrade=True, versionApplies="always", protect=True),
+    ),
+    Kind(
+        "a version that is set at every run may replace an unprotected cluster",
+        "DOK039",
+        _cluster("versionApplies", versionApplies="always", protect=False),
     ),
     Kind(
         "nobody advertises the GPUs",

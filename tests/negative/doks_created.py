@@ -9,6 +9,7 @@ from negative.base import Base
 from negative.mistake import Kind, Mistake, Mistakes, provided_by, together, written, written_below
 
 _POOL = "cluster.pools[0]"
+_ID, _OTHER_ID = "5a4981aa-9653-4bd1-bef5-d6bff52042e4", "c33931f2-a26a-4e61-b85c-4e95a2ec431b"
 _doks = provided_by("doks")
 
 
@@ -30,7 +31,7 @@ def _operator(place: str, **switches: Any) -> Mistakes:
 
 def _taken_and_left(base: Base) -> Iterator[Mistake]:
     if _doks(base):
-        yield Mistake({"cluster.adopt.vpc": "an-id", "cluster.vpc.id": "an-id"}, "cluster.adopt.vpc")
+        yield Mistake({"cluster.adopt.vpc": _ID, "cluster.vpc.id": _ID}, "cluster.adopt.vpc")
 
 
 KINDS = (
@@ -67,7 +68,7 @@ KINDS = (
     Kind(
         "a pool is taken over that is not in the stack file",
         "DOK051",
-        written_below("cluster.adopt.pools", ".gpus", {"gpus": "one"}, {"gpu": "one", "gpus": "other"}, where=_doks),
+        written_below("cluster.adopt.pools", ".gpus", {"gpus": _ID}, {"gpu": _ID, "gpus": _OTHER_ID}, where=_doks),
     ),
     Kind("a VPC is taken over and left to somebody else", "DOK052", _taken_and_left),
     Kind(

@@ -71,7 +71,8 @@ def _too_few_addresses(base: Base) -> Iterator[Mistake]:
 
 def _unknown_nics(base: Base) -> Iterator[Mistake]:
     """A board whose NICs' names differ from server to server."""
-    if base.provider == "existing" and base.pool["shape"].startswith("server."):
+    named = any("interface" in rail for rail in base.at("fabric.rails", []))
+    if base.provider == "existing" and base.pool["shape"].startswith("server.") and not named:
         job: dict[str, Any] = {"ipoib": True} if _infiniband(base) else {"lossless": {}}
         yield Mistake({"cluster.pools[0].shape": "server.hgx-h100.8", _AT: job}, "fabric.rails")
 

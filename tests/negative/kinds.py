@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from negative import (
     addresses,
+    chart_values,
     choices,
+    clusters,
     devices,
     doks,
     doks_created,
@@ -58,6 +60,8 @@ _SUBJECTS = (
     software,
     registries,
     operators,
+    clusters,
+    chart_values,
     guard,
     split,
 )

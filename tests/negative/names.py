@@ -29,7 +29,7 @@ def _names_of_nodes(base: Base) -> Iterator[Mistake]:
 def _names_of_no_nodes(base: Base) -> Iterator[Mistake]:
     nodes = base.pool["nodes"]
     names = [f"gpu-node-{number}" for number in range(nodes)]
-    for wrong in ("GPU-NODE-0", "gpu_node", "", "-gpu", "n" * 254):
+    for wrong in ("GPU-NODE-0", "gpu_node", " ", "-gpu", "n" * 254):
         yield Mistake({f"{_POOL}.nodeNames": [*names[:-1], wrong]}, f"{_POOL}.nodeNames[{nodes - 1}]")
 
 

@@ -42,6 +42,26 @@ KINDS = (
         ),
     ),
     Kind(
+        "NCCL gets a value that it does not take",
+        "NCL020",
+        together(
+            written(f"{_AT}.NCCL_CROSS_NIC", 5, -1),
+            written(f"{_AT}.NCCL_IB_RETRY_CNT", 50),
+            written(f"{_AT}.NCCL_IB_QPS_PER_CONNECTION", 0),
+            written(f"{_AT}.NCCL_IB_TIMEOUT", 99),
+            written(f"{_AT}.NCCL_IB_TC", 999),
+            written(f"{_AT}.NCCL_IB_SL", 99),
+            written(f"{_AT}.NCCL_IB_GID_INDEX", -7),
+            written(f"{_AT}.NCCL_ALGO", "auto", "Rings"),
+            written(f"{_AT}.NCCL_DEBUG", "VERBOSE"),
+        ),
+    ),
+    Kind(
+        "a setting of NCCL is the loader's or the shell's",
+        "NCL021",
+        together(written(f"{_AT}.LD_PRELOAD", "/x.so"), written(f"{_AT}.PATH", "/bin")),
+    ),
+    Kind(
         "NCCL is led to files that are not the stack's",
         "NCL012",
         together(

@@ -73,7 +73,7 @@ READING = (
             at(f"{POOL}.bootVolume.sizeGib", 10, 40000),
             at(f"{POOL}.bootVolume.vpusPerGib", 15, -10),
             at("cluster.systemPool.nodes", 0),
-            at("cluster.systemPool.ocpus", 0, 95),
+            at("cluster.systemPool.ocpus", 0, 127),
             at("cluster.createMinutes", 5, 1000),
             at("cluster.access.sessionSeconds", 60, 86400),
         ),

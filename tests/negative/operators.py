@@ -142,7 +142,7 @@ KINDS = (
         ),
     ),
     Kind(
-        "the GUIDs of partitions are no range",
+        "the GUIDs of partitions are not a range",
         "SPC002",
         together(
             written(_KEYS, _guids("02:ff:ff:ff:ff:ff:ff:ff", "02:00:00:00:00:00:00:00")),
@@ -221,7 +221,7 @@ KINDS = (
         written(_DPDK, _pods(), where=lambda base: base.model not in ("sriov", "host-device")),
     ),
     Kind(
-        "the memory of DPDK is no whole number of pages",
+        "the memory of DPDK is not a whole number of pages",
         "DPK002",
         together(
             written_below(_DPDK, ".hugePages", _pods(hugePages="1500Mi")),

@@ -20,11 +20,6 @@ def _with_a_policy(base: Base) -> bool:
 
 KINDS = (
     Kind(
-        "the operator's policy cannot name the mirror",
-        "IMG004",
-        written(_REGISTRIES, {"*": "mirror.example:5000"}, {"*": "mirror.example/a_b"}, where=_with_a_policy),
-    ),
-    Kind(
         "a mirror is no registry",
         "SPC002",
         together(

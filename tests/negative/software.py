@@ -13,7 +13,7 @@ _SCHEDULERS = "software.schedulers"
 
 def _with_gpu_operator(base: Base) -> bool:
     """Stacks on NVIDIA's GPUs that bring the GPU Operator."""
-    return base.manager != "doks"
+    return base.manager != "doks" and not base.amd
 
 
 def _by_dma_buf(base: Base) -> bool:
@@ -82,7 +82,7 @@ KINDS = (
                 "cluster.installed",
                 ["multus", "nfd"],
                 "software.gpuOperator.featureDiscovery",
-                _with_spiderpool,
+                lambda base: _with_spiderpool(base) and _with_gpu_operator(base),
             ),
         ),
     ),
@@ -147,7 +147,7 @@ KINDS = (
         written_below(
             f"{_SCHEDULERS}.kueue",
             ".quotas.nvidia.com/gpu",
-            *({"quotas": {"nvidia.com/gpu": few}} for few in ("0", "7")),
+            *({"quotas": {"nvidia.com/gpu": few}} for few in ("0", "3")),
             where=_with_new_gpu_operator,
         ),
     ),

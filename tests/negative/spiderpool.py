@@ -51,8 +51,8 @@ def _out_of_order(base: Base) -> Iterator[Mistake]:
     if base.model == "sriov":
         resources = [{"rail": rail, "resource": f"gpu{rail + 4}"} for rail in range(base.rails)]
         yield Mistake({**word, "fabric.rails": resources}, path)
-    if base.model == "macvlan":
-        nics = f"cluster.shapes.{base.pool['shape']}.nics"
+    nics = f"cluster.shapes.{base.pool['shape']}.nics"
+    if base.model == "macvlan" and base.has(nics):
         yield Mistake({**word, nics: list(reversed(base.at(nics)))}, path)
 
 

@@ -23,6 +23,11 @@ def _no_dpdk_and_devices(base: Base) -> bool:
     return not base.has("fabric.dpdk") and (base.at("fabric.manager"), base.model) != ("spiderpool", "ipoib")
 
 
+def _measured(base: Base) -> bool:
+    """Stacks whose NICs' speed is known, and whose fabric can be measured."""
+    return base.pool["shape"] == "BM.GPU.H100.8" and _no_dpdk_and_devices(base)
+
+
 KINDS = (
     Kind("a measurement has no image", "VFY001", written_below(_SECTION, ".image", {"enabled": True})),
     Kind(
@@ -37,6 +42,19 @@ KINDS = (
         "a rail's bar is written where no rail is measured alone",
         "VFY006",
         written_below(_SECTION, ".railBar", _on(railBar=20, perRail=False), where=_no_dpdk_and_devices),
+    ),
+    Kind(
+        "a bar is above what the NICs carry",
+        "VFY007",
+        together(
+            written_below(_SECTION, ".bar", _on(bar=90000), where=_measured),
+            written_below(_SECTION, ".railBar", _on(railBar=5000), where=_measured),
+        ),
+    ),
+    Kind(
+        "the program is for another operation than its bars",
+        "VFY008",
+        written_below(_SECTION, ".program", _on(program="sendrecv_perf"), where=_measured),
     ),
     Kind(
         "a measurement has a value that it cannot have",

@@ -17,11 +17,6 @@ from recording import Registration
 from stub_cluster import KUBECONFIG
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    # The SDK warns of its own retired names as it is imported.
-    config.addinivalue_line("filterwarnings", "ignore::DeprecationWarning:pulumi_digitalocean")
-
-
 @pytest.fixture(scope="session")
 def registered(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Registration, ...]]:
     """What a committed stack registers, by the stack's name."""

@@ -197,7 +197,7 @@ CASES: dict[str, Case] = {
     "pod-security-labels": case(
         [labelled("gpu-operator", "privileged"), labelled("kueue-system", None)],
         labelled("web", None),
-        "says not which pods",
+        "has no pod security label",
         made(CONFIG_MAP),
     ),
     "privileged-namespaces": case(

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 import psutil
 from driver import Sandbox, guard, until
 
-from fabric.prepare import prepare
-from fabric.spec import read_document, stack_file, validate
-from sandbox.cloud import faults
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec import read_document, stack_file, validate
+from sandbox.cloud import fault_orders
 from sandbox.cloud.clusters import ControlPlanes
+from sandbox.cloud.faults import Faults
 from sandbox.cloud.store import Record, Store
-from sandbox.engine.commands import SandboxEngine, Stack
-from sandbox.engine.simulated import on_the_sandbox
+from sandbox.engine.commands import SandboxEngine, Stack, on_the_sandbox
 from sandbox.home import project_root
 from sandbox.kubernetes_api import Api, Object
 from sandbox.toolchain.build import ensure
@@ -91,12 +91,12 @@ class CloudSandbox(Sandbox):
 
     def fault(self, name: str, times: int | None = None, seconds: int | None = None) -> None:
         """What `python -m sandbox fault` does."""
-        faults.add(self.home, name, times, seconds)
+        fault_orders.add(self.home, name, times, seconds)
 
     @property
     def faults_left(self) -> dict[str, Any]:
         """The faults that were ordered and have not happened yet."""
-        with faults.Faults(self.home.cloud).open() as ordered:
+        with Faults(self.home.cloud).open() as ordered:
             return dict(ordered)
 
     def found(self, collection: str) -> list[Record]:

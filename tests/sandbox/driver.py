@@ -12,10 +12,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from fabric.prepare import prepare
-from fabric.spec import read_document, stack_file, validate
-from sandbox.engine.commands import SandboxEngine, Stack
-from sandbox.engine.simulated import on_the_sandbox
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec import read_document, stack_file, validate
+from sandbox.engine.commands import SandboxEngine, Stack, on_the_sandbox
 from sandbox.engine.workspace import StackState, Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
 from sandbox.kubernetes_api import Api, ApiError

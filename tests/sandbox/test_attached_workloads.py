@@ -14,9 +14,9 @@ from committed_stacks import folder_of
 from driver import Sandbox, until
 from pod_definitions import DEFINITIONS, made_definition
 
-from fabric.attach import AttachError, Wishes, attach_text
-from fabric.plan import FabricContract
-from fabric.prepare import prepare_stack
+from gpu_fabric.attach import AttachError, Wishes, attach_text
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.prepare import prepare_stack
 from sandbox.kubernetes_api import APPLY_PATCH, ApiError, Object
 
 pytestmark = pytest.mark.sandbox
@@ -41,8 +41,8 @@ KUBERNETES = {
 
 STACKS = ("dev", "doks-h200", "oke-h100", "spiderpool-macvlan", "spiderpool-ib", "host-network", "sriov-dpdk")
 NAMES = sorted(path.name for path in MANIFESTS.iterdir() if path.suffix in (".yaml", ".json"))
-# A TrainJob cannot put its pods on the node's own network, nor give them huge pages.
-REFUSED = {("trainjob.yaml", "host-network")}
+# A TrainJob cannot put its pods on the node's own network, nor give them huge pages; a workflow must say that itself.
+REFUSED = {(name, "host-network") for name in ("trainjob.yaml", "workflow.yaml", "cronworkflow.yaml")}
 
 
 class Server(NamedTuple):
@@ -162,5 +162,7 @@ def _containers(value: Any) -> Iterator[dict[str, Any]]:
         for key, entry in value.items():
             if key == "containers" and isinstance(entry, list):
                 yield from entry
+            elif key in ("container", "script") and isinstance(entry, dict):
+                yield entry
             else:
                 yield from _containers(entry)

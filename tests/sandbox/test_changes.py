@@ -6,11 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from driver import Sandbox, until
+from driver import POLICY, Sandbox, until
+
+from sandbox.kubernetes_api import ApiError
 
 pytestmark = pytest.mark.sandbox
 
 GPU = "nvidia.com/gpu"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1"
+CONFIG_MAPS = "/api/v1/namespaces/nvidia-network-operator/configmaps"
 
 
 def everywhere(sandbox: Sandbox, resource: str, devices: int) -> bool:
@@ -54,5 +59,49 @@ def test_a_changed_stack_file_changes_what_the_nodes_offer(
     sandbox.up()
     until(lambda: everywhere(sandbox, *before), f"every node offers {before}")
     sandbox.up_with(acknowledged, fabric=change)
+    # The operator notices a changed policy late, and its `ready` says so even later: `up` has waited for neither.
+    told = [entry.get("data", {}).get("config.json") for entry in sandbox.items(CONFIG_MAPS)]
+    assert not any(told) or any(after[0].partition("/")[2] in text for text in told if text)
     until(lambda: everywhere(sandbox, *after), f"every node offers {after}")
     assert before[0] == after[0] or sandbox.allocatable(before[0]) == {}
+
+
+def pools_defined(sandbox: Sandbox) -> set[str]:
+    """The definitions of nv-ipam's pools."""
+    found = {item["metadata"]["name"] for item in sandbox.items(DEFINITIONS)}
+    return {name for name in found if name.endswith(".nv-ipam.nvidia.com")}
+
+
+def pools(sandbox: Sandbox) -> dict[str, Any]:
+    """nv-ipam's pools by name; right after their definition the API server may not be able to list them yet."""
+
+    def listed() -> list[dict[str, Any]] | None:
+        try:
+            found = (item for kind in ("ippools", "cidrpools") for item in sandbox.items(f"{POOLS}/{kind}"))
+            return [{item["metadata"]["name"]: item["spec"] for item in found}]
+        except ApiError as error:
+            if error.status == 429:
+                return None
+            raise
+
+    (found,) = until(listed, "the API server lists pools")
+    return dict(found)
+
+
+def test_a_deleted_policy_takes_nv_ipams_definitions_and_pools_and_the_next_up_brings_them_again(
+    trying: Callable[[str], Sandbox],
+) -> None:
+    sandbox = trying("host-device")
+    sandbox.up()
+    before = pools(sandbox)
+    assert before
+    assert pools_defined(sandbox) == {"ippools.nv-ipam.nvidia.com", "cidrpools.nv-ipam.nvidia.com"}
+    sandbox.api.delete(POLICY)
+    until(lambda: pools_defined(sandbox) == set(), "the definitions are gone")
+    assert pools(sandbox) == {}
+    sandbox.run("pulumi", "refresh", *sandbox.options)
+    sandbox.up()
+    assert pools(sandbox) == before
+    assert f"{sandbox.counted} unchanged" in sandbox.up()
+    sandbox.run("pulumi", "destroy", *sandbox.options)
+    until(lambda: pools_defined(sandbox) == set(), "the definitions are gone with the stack")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
 from cloud_driver import CloudSandbox
+from driver import until
 
 pytestmark = pytest.mark.sandbox
 
@@ -65,7 +67,8 @@ def test_a_version_that_was_raised_elsewhere_plans_nothing_unless_the_file_says_
     stack.refresh()
     assert stack.found("clusters")[0]["version"] == "1.36.0-do.1"
     assert stack.preview(**RAW).steps == {}
-    assert stack.preview(**RAW, versionApplies="always").steps["cluster-doks"] == "replace"
+    always = stack.preview(**RAW, versionApplies="always", acknowledge=["cluster-doks"])
+    assert always.steps["cluster-doks"] == "replace"
 
 
 def test_a_raw_kubeconfig_that_has_expired_is_renewed_by_a_refresh_and_not_by_up(stack: CloudSandbox) -> None:
@@ -126,6 +129,27 @@ def test_destroy_outlasts_a_vpc_that_is_busy(stack: CloudSandbox) -> None:
     assert "the VPC still has members, trying again" in stack.destroy()
     assert stack.faults_left == {}
     stack.assert_nothing_is_left()
+
+
+def test_after_ctrl_c_in_a_clusters_creation_destroy_names_the_cluster_and_both_ways_out(fresh: CloudSandbox) -> None:
+    running = fresh.start("pulumi", "up", *fresh.options)
+    until(lambda: fresh.found("clusters"), "DigitalOcean has begun to create the cluster")
+    running.send_signal(signal.SIGINT)
+    assert running.wait(timeout=60) != 0
+    (orphan,) = fresh.found("clusters")
+    assert fresh.known("KubernetesCluster") == []
+
+    said = fresh.destroy(fails=True)
+    assert "the VPC doks-h200 still has members. What to do:" in said
+    assert "a cluster doks-h200 whose creation was interrupted" in said
+    assert "either delete it: `doctl kubernetes cluster delete doks-h200`" in said
+    assert "or take it over: write its id as gpu-fabric:cluster.adopt.cluster, and run `up`" in said
+
+    # The command of the advice is one that can be typed, and what it asks for helps.
+    assert orphan["id"] in fresh.run("doctl", "kubernetes", "cluster", "list")
+    fresh.run("doctl", "kubernetes", "cluster", "delete", "doks-h200", "--force")
+    fresh.destroy()
+    fresh.assert_nothing_is_left()
 
 
 @pytest.mark.parametrize(("fault", "status"), [("rate-limited", 429), ("server-error", 500)])

@@ -10,7 +10,7 @@ import pytest
 from cloud_driver import NODES, CloudSandbox
 from driver import PODS, until
 
-from fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
 from sandbox.kubernetes_api import Object
 
 pytestmark = pytest.mark.sandbox
@@ -109,7 +109,7 @@ def test_what_cannot_change_in_place_is_previewed_as_a_replacement(
     # Acknowledged, since the guard refuses even to preview what loses nodes.
     steps, said = h200.preview(acknowledge=[f"cluster-{part}" for part in anew], **change)
     assert {part for part in ("vpc", "doks", "pool-gpu") if "replace" in steps.get(f"cluster-{part}", "")} == anew
-    assert f"pool gpu, 2 nodes of {H200} with 16 GPUs: made anew" in said
+    assert f"pool gpu, 2 nodes of {H200} with 16 GPUs: replaced" in said
     assert ("cluster doks-h200, all of its nodes and everything that runs there" in said) == ("doks" in anew)
 
 

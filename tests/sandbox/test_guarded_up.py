@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from cloud_driver import CloudSandbox, printed
 
+from gpu_fabric.changes.applied import unpack
 from sandbox.engine.commands import Stack
 
 pytestmark = pytest.mark.sandbox
@@ -76,7 +77,7 @@ def test_an_acknowledgement_that_has_expired_is_refused_with_its_day(h200: Cloud
 
 def test_a_node_more_passes_and_is_what_the_next_run_is_held_against(h200: CloudSandbox) -> None:
     h200.up(**nodes(4))
-    assert counts(h200)["gpu"] == h200.outputs()["applied"]["pools"][0]["nodes"] == 4
+    assert counts(h200)["gpu"] == unpack(h200.outputs()["applied"])["pools"][0]["nodes"] == 4
 
 
 def test_another_setting_passes_without_a_word_of_the_guard(h200: CloudSandbox) -> None:
@@ -89,11 +90,11 @@ def test_what_is_acknowledged_is_made_and_said(h200: CloudSandbox) -> None:
     said = h200.up(**nodes(2), acknowledge=[POOL])
     assert f"warning: {POOL}: would get smaller (nodeCount: 4 → 2)" in said
     assert f"acknowledged by the entry {POOL}, until {datetime.now(UTC).date() + timedelta(days=1)}" in said
-    assert h200.outputs()["applied"]["pools"][0]["nodes"] == 2
+    assert unpack(h200.outputs()["applied"])["pools"][0]["nodes"] == 2
     assert counts(h200)["gpu"] == 2
 
 
 def test_the_record_holds_no_secret_of_the_outputs_beside_it(h200: CloudSandbox) -> None:
     outputs = h200.outputs()
     assert outputs["kubeconfig"] == "[secret]"
-    assert "[secret]" not in str(outputs["applied"])
+    assert "[secret]" not in str(unpack(outputs["applied"]))

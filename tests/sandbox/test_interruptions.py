@@ -12,7 +12,7 @@ import psutil
 import pytest
 from driver import STACK, Sandbox, until
 
-from fabric.prepare import prepare_stack
+from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError
 

@@ -10,10 +10,9 @@ import pytest
 import yaml
 from driver import PODS, Sandbox, until
 
-from fabric.k8s.kueue import API_VERSION, QUEUE_LABEL
+from gpu_fabric.k8s.kueue import API_VERSION, QUEUE_LABEL
 from sandbox.home import project_root
-from sandbox.kubernetes_api import ApiError, Object
-from sandbox.objects import apply_object
+from sandbox.kubernetes_api import ApiError, Object, apply_object
 
 pytestmark = pytest.mark.sandbox
 

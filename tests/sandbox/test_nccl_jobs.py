@@ -14,7 +14,7 @@ import yaml
 from cloud_driver import CloudSandbox
 from driver import PODS, until
 
-from fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
 from sandbox.home import project_root
 from sandbox.kubernetes_api import Object
 
@@ -77,9 +77,9 @@ def everything(sandbox: CloudSandbox) -> set[str]:
 
 
 def written(sandbox: CloudSandbox, scheduler: str) -> Object:
-    """What `python -m fabric job nccl-test` prints for the stack's outputs."""
+    """What `gpu-fabric job nccl-test` prints for the stack's outputs."""
     options = ["--image", "nccl-tests", "--contract", "-", "--scheduler", scheduler]
-    command = [sys.executable, "-m", "fabric", "job", "nccl-test", *options]
+    command = [sys.executable, "-m", "gpu_fabric", "job", "nccl-test", *options]
     outputs = json.dumps(sandbox.outputs())
     result = subprocess.run(command, cwd=project_root(), input=outputs, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

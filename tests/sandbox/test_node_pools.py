@@ -8,9 +8,9 @@ import pytest
 import yaml
 from driver import Sandbox
 
-from sandbox.bench_pools import stack_of
 from sandbox.engine.commands import Stack
 from sandbox.nodes import desired_nodes, reconcile_nodes
+from tests.bench.pools import stack_of
 
 pytestmark = pytest.mark.sandbox
 

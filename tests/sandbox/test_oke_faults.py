@@ -124,6 +124,26 @@ def test_an_image_that_does_not_start_on_its_shape_is_imported_for_it(stack: Clo
     assert nodes_of(stack, "more") == 1
 
 
+def test_a_pool_that_failed_at_oracle_stays_broken_until_a_refresh_and_comes_up_after_it(stack: CloudSandbox) -> None:
+    third = {"name": "third", "shape": H100, "nodes": 1, "availabilityDomain": "AD-2"}
+    wished = {**WHOLE, "pools": [*WHOLE["pools"], third]}
+    stack.fault("pool-fails")
+    said = stack.up(**wished, fails=True)
+    assert "but the service reported unexpected state: TERMINATED" in said
+    assert "then `make refresh`, which takes what is gone out of the state, and `up`" in said
+
+    # The state has what Oracle has not, so that every further run is an update of nothing.
+    said = stack.up(**wished, fails=True)
+    assert "404-NotAuthorizedOrNotFound" in said
+    assert "make refresh" in said
+
+    stack.refresh()
+    stack.up(**wished)
+    assert nodes_of(stack, "third") == 1
+    stack.up(**WHOLE, acknowledge=["cluster-pool-third"])
+    assert nodes_of(stack, "third") == 0
+
+
 def test_pools_grow_and_shrink_in_place(stack: CloudSandbox) -> None:
     first = nodes(stack)
     assert changes(stack.up(**sized(gpu=3, more=2))) == {"updated": 2}

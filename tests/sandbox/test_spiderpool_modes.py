@@ -8,17 +8,19 @@ from functools import partial
 
 import pytest
 from driver import PODS, Sandbox, until
-from test_models import assert_it_is_scheduled, assert_it_stays_and_goes, job_of, networks
+from test_models import assert_it_is_scheduled, assert_it_stays_and_goes, gpu_nodes, job_of, networks
 
-from fabric.k8s.cni import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
-from sandbox.bench_pools import stack_of
-from sandbox.kubernetes_api import Object
+from gpu_fabric.k8s.cni import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
+from sandbox.kubernetes_api import ApiError, Object
 from sandbox.nodes import NIC_ADDRESSES_ANNOTATION, RDMA_MODE_ANNOTATION, desired_nodes, reconcile_nodes
+from tests.bench.pools import stack_of
 
 pytestmark = pytest.mark.sandbox
 
 POOLS = "/apis/spiderpool.spidernet.io/v2beta1/spiderippools"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NODE_POLICIES = "/apis/sriovnetwork.openshift.io/v1/namespaces/spiderpool/sriovnetworknodepolicies"
+OPERATOR_CONFIG = "/apis/sriovnetwork.openshift.io/v1/namespaces/spiderpool/sriovoperatorconfigs/default"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
 
 
@@ -30,10 +32,41 @@ def assert_nothing_of_spiderpool_is_left(sandbox: Sandbox) -> None:
         assert sandbox.items(WEBHOOKS.format(sort)) == []
 
 
+def refusal_of_a_policy(sandbox: Sandbox) -> str:
+    """What the API server answers to one more node policy of the SR-IOV operator's, which it does not keep."""
+    policy = sandbox.items(NODE_POLICIES)[0]
+    metadata = {"name": "one-more", "namespace": policy["metadata"]["namespace"]}
+    try:
+        sandbox.api.post(f"{NODE_POLICIES}?dryRun=All", {**policy, "metadata": metadata})
+    except ApiError as error:
+        return str(error)
+    return ""
+
+
+def assert_policies_need_the_webhooks_pod_or_its_switch(sandbox: Sandbox) -> None:
+    """Without a node of the control plane, as in a cloud, the webhook refuses policies until it is switched off."""
+
+    def now(has_role: bool, is_on: bool) -> None:
+        role = {"node-role.kubernetes.io/control-plane": "" if has_role else None}
+        sandbox.api.patch("/api/v1/nodes/system-0", {"metadata": {"labels": role}})
+        sandbox.api.patch(OPERATOR_CONFIG, {"spec": {"enableOperatorWebhook": is_on}})
+
+    assert refusal_of_a_policy(sandbox) == ""
+    try:
+        now(has_role=False, is_on=True)
+        said = "failed calling webhook"
+        until(lambda: said in refusal_of_a_policy(sandbox), "policies are refused")
+        now(has_role=False, is_on=False)
+        until(lambda: refusal_of_a_policy(sandbox) == "", "without the webhook they are taken")
+    finally:
+        # Refused as well is what the garbage collector writes to a policy that is being deleted.
+        now(has_role=True, is_on=True)
+    until(lambda: refusal_of_a_policy(sandbox) == "", "with a pod of the webhook they are taken again")
+
+
 def offered(sandbox: Sandbox, rails: list[str], each: int) -> None:
     """Every GPU node offers so many of every rail's resource."""
-    nodes = sandbox.allocatable("nvidia.com/gpu").keys()
-    assert nodes
+    nodes = gpu_nodes(sandbox)
     for rail in rails:
         wanted = dict.fromkeys(nodes, str(each))
         until(partial(_offers, sandbox, rail, wanted), f"every node offers {each} {rail}")
@@ -77,6 +110,20 @@ def test_the_guides_shared_fabric_comes_up_with_its_names_and_addresses(trying: 
     assert_nothing_of_spiderpool_is_left(sandbox)
 
 
+def test_amd_nodes_with_broadcom_nics_share_them_by_macvlan(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("mi300x-macvlan")
+    sandbox.up()
+    rails = [f"spidernet.io/rail_{rail:02d}" for rail in range(8)]
+    offered(sandbox, rails, 1)
+    job = job_of(sandbox)
+    limits = job["spec"]["containers"][0]["resources"]["limits"]
+    assert limits["amd.com/gpu"] == "8"
+    assert resources_of(job) == dict.fromkeys(rails, "1")
+    assert_it_is_scheduled(sandbox, job)
+    assert_it_stays_and_goes(sandbox)
+    assert_nothing_of_spiderpool_is_left(sandbox)
+
+
 def test_exclusive_subnets_come_up_with_a_pool_for_every_node_and_rail(trying: Callable[[str], Sandbox]) -> None:
     sandbox = trying("spiderpool-sriov")
     sandbox.up()
@@ -109,6 +156,7 @@ def test_infiniband_pods_get_all_networks_by_one_annotation(trying: Callable[[st
     sandbox.up()
     rails = [f"spidernet.io/rail_{rail:02d}" for rail in range(8)]
     offered(sandbox, rails, 8)
+    assert_policies_need_the_webhooks_pod_or_its_switch(sandbox)
     assert {entry["spec"]["subnet"] for entry in sandbox.items(POOLS)} == {"172.17.0.0/16"}
     job = job_of(sandbox)
     assert NETWORKS_ANNOTATION not in job["metadata"]["annotations"]

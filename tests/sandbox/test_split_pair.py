@@ -73,7 +73,7 @@ def on_a_node(pair: Pair, pod: str) -> bool:
 def test_a_platform_comes_up_on_no_cluster(pair: Pair) -> None:
     said = pair.platform_says("up", status=1)
     assert "unknown stack" in said
-    assert "bring that stack up first: `pulumi up --stack doks-split-cluster`" in said
+    assert "run `up` of that stack first: `pulumi up --stack doks-split-cluster`" in said
     assert not any(pair.cluster.everything.values())
 
 
@@ -116,7 +116,7 @@ def test_the_platform_is_refused_while_the_cluster_is_not_as_its_file_says(pair:
     pair.cluster.up(pools=nodes(3))
     said = pair.platform_says("up", status=1)
     assert "pools.gpu.nodes: it has 3, the file says 2" in said
-    assert "bring that stack up first" in said
+    assert "run `up` of that stack first" in said
 
 
 def test_destroying_the_platform_and_then_the_cluster_leaves_nothing(pair: Pair) -> None:

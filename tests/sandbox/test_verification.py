@@ -13,11 +13,10 @@ import pytest
 from driver import PODS, Sandbox, until
 from typer.testing import CliRunner
 
-from fabric.cli import app
-from fabric.prepare import prepare
-from fabric.spec import read_document, stack_file, validate
-from sandbox.engine.commands import Stack
-from sandbox.engine.simulated import on_the_sandbox
+from gpu_fabric.cli.app import app
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec import read_document, stack_file, validate
+from sandbox.engine.commands import Stack, on_the_sandbox
 from sandbox.home import project_root
 
 pytestmark = pytest.mark.sandbox

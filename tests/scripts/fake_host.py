@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fake_sysfs import RDMA
 
-from fabric.plan.host.scripts import script
+from gpu_fabric.plan.host.scripts import script
 
 # Answers as `ip -N` does, from a file for each rule list, interface, address list and table.
 _IP = r"""

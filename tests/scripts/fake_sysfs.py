@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fabric.plan.host import virtual_functions_script
+from gpu_fabric.plan.host import virtual_functions_script
 
 _IP = """#!/bin/bash
 echo "ip $*" >>"$NODE/events"

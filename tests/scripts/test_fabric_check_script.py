@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import fabric.plan
+import gpu_fabric.plan
 
 pytestmark = pytest.mark.scripts
 
-SCRIPT = Path(fabric.plan.__file__).with_name("fabric_check.sh")
+SCRIPT = Path(gpu_fabric.plan.__file__).with_name("fabric_check.sh")
 
 # Answers from files named after what is asked for: link, address, rule4, route6.main.
 _IP = """#!/bin/sh

@@ -8,7 +8,7 @@ import pytest
 from fake_host import FakeHost
 from unprepared_hosts import HOSTS, Settings, fabric_rule
 
-from fabric.plan.host.scripts import SCRIPTS, script
+from gpu_fabric.plan.host.scripts import SCRIPTS, script
 
 pytestmark = pytest.mark.scripts
 
@@ -34,7 +34,7 @@ def test_every_script_comes_with_what_it_needs_and_nothing_twice() -> None:
 
 
 def test_every_file_is_of_a_script() -> None:
-    files = Path(__file__).parents[2] / "fabric/plan/host"
+    files = Path(__file__).parents[2] / "gpu_fabric/plan/host"
     texts = [script(name) for name in SCRIPTS]
 
     for file in files.glob("*.sh"):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fabric.plan.clouds.oke.boot import BootScript, boot_script, encoded, user_data
+from gpu_fabric.plan.clouds.oke.boot import BootScript, boot_script, encoded, user_data
 
 pytestmark = pytest.mark.scripts
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-import fabric.workloads
-from fabric.nccl.verdict import Bundle, joined, read_bundle, spoken
+import gpu_fabric.workloads
+from gpu_fabric.nccl.verdict import Bundle, joined, read_bundle, spoken
 
 pytestmark = pytest.mark.scripts
 
-SCRIPT = Path(fabric.workloads.__file__).with_name("verification.sh")
+SCRIPT = Path(gpu_fabric.workloads.__file__).with_name("verification.sh")
 
 # ssh HOST COMMAND…: the options are skipped, and what is said of a pod's files goes to the host's own folder.
 _SSH = """#!/bin/bash
@@ -59,6 +59,7 @@ echo "worker-0:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0
 echo "worker-0:1:2 [0] NCCL INFO Channel 01/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA"
 echo "worker-1:1:2 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [send] via NET/IB/3"
 echo "worker-1:1:2 [0] NCCL INFO cudaDriverVersion 12040"
+[ ! -e "$WORLD/log" ] || cat "$WORLD/log"
 bandwidth=48.0
 [ ! -e "$WORLD/slow-$NCCL_IB_HCA" ] || bandwidth=24.0
 [ ! -e "$WORLD/hangs" ] || [ -z "${NCCL_PXN_DISABLE-}" ] || exec sleep 50
@@ -191,6 +192,37 @@ def test_the_log_that_leaves_the_pod_has_what_proves_the_transport_once_a_node(w
         "Channel 00/0 : 0[0] -> 1",
         "Channel 00/0 : 1[0] -> 0",
     ]
+
+
+def test_of_each_nic_one_good_connection_leaves_the_pod_and_every_bad_one(world: World) -> None:
+    start = "worker-2:1:2 [0] NCCL INFO Channel"
+    lines = [
+        f"{start} 00/0 : 16[0] -> 0[0] [send] via NET/IB/0/GDRDMA",
+        f"{start} 01/0 : 16[0] -> 0[0] [send] via NET/IB/1(8)/GDRDMA/Shared",
+        f"{start} 02/0 : 16[0] -> 0[0] [receive] via NET/IB/0/GDRDMA",
+        f"{start} 03/0 : 16[0] -> 0[0] [send] via NET/IB/1/GDRDMA(PCI)",
+        f"{start} 04/0 : 16[0] -> 0[0] [send] via NET/IB/2",
+        f"{start} 05/0 : 16[0] -> 0[0] [send] via NET/Socket/0",
+    ]
+    (world.folder / "log").write_text("\n".join(lines) + "\n")
+    world.launch()
+    kept = [line for line in world.bundle.log("all").decode().splitlines() if line.startswith("gpu-2:")]
+    assert [line.partition("Channel ")[2][:2] for line in kept] == ["00", "01", "04", "05"]
+
+
+def test_warnings_of_the_network_leave_the_pod_in_the_forms_of_every_release(world: World) -> None:
+    warnings = [
+        "worker-0:1:2 [0] transport/net_ib.cc:95 NCCL WARN NET/IB : mlx5_5:1 Got async event : port error",
+        "[2026-03-03 12:11:38] worker-0:1:2 [1] transport/net_ib/common.cc:160 NCCL WARN NET/IB : mlx5_6:1 Got "
+        "non-fatal async event: port error(10)",
+        "[2026-03-03 12:11:38] worker-1:1:2 [-1] misc/ibvwrap.cc:280 NCCL WARN Call to ibv_modify_qp failed with 110",
+    ]
+    other = "[2026-03-03 12:11:38] worker-1:1:2 [0] init.cc:99 NCCL WARN Missing iommu=pt from kernel command line"
+    (world.folder / "log").write_text("\n".join([*warnings, other]) + "\n")
+    world.launch()
+    lines = world.bundle.log("all").decode().splitlines()
+    told = [line.replace(" worker-", " gpu-").replace("worker-0:", "gpu-0:", 1) for line in warnings]
+    assert [line for line in lines if "NCCL WARN" in line] == told
 
 
 def test_pairs_of_nodes_are_measured_on_a_slow_rail_alone(world: World) -> None:

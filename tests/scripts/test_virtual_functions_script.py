@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fake_sysfs import FakeNode
 
-from fabric.plan.host import virtual_functions_script
+from gpu_fabric.plan.host import virtual_functions_script
 
 pytestmark = pytest.mark.scripts
 

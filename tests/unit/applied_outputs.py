@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fabric.guard.applied import applied_document
-from fabric.guard.footprint import footprint
-from fabric.plan import Plan
+from gpu_fabric.changes.applied import applied_document
+from gpu_fabric.changes.footprint import footprint
+from gpu_fabric.plan import Plan
 
 
 def outputs_of(plan: Plan) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple
 import yaml
 from attached_pods import NETWORKS
 
-from fabric.attach import Wishes
+from gpu_fabric.attach import Wishes
 
+STAMP = "gpu-fabric.dev/attached"
 INJECT = "cni.spidernet.io/rdma-resource-inject"
 GPU = "nvidia.com/gpu"
 GPUS = {"resources": {"limits": {GPU: 8}}}
@@ -47,10 +48,28 @@ def annotated(**annotations: Any) -> dict[str, Any]:
     )
 
 
+def stamped(stamp: str) -> dict[str, Any]:
+    """A pod with a stamp."""
+    return pod(metadata={"annotations": {STAMP: stamp}})
+
+
 def workload(kind: str, version: str, container: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     """A workload with one pod template."""
     template = {"spec": pod(container)["spec"]}
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "one"}, "spec": {"template": template, **spec}}
+
+
+def job_set(*containers: list[dict[str, Any]]) -> dict[str, Any]:
+    """A JobSet whose jobs, called `one` alike, have these containers."""
+    jobs = [{"name": "one", "template": {"spec": {"template": {"spec": {"containers": own}}}}} for own in containers]
+    version = "jobset.x-k8s.io/v1alpha2"
+    return {"apiVersion": version, "kind": "JobSet", "metadata": {"name": "one"}, "spec": {"replicatedJobs": jobs}}
+
+
+def nodes(values: list[str], operator: str = "In", key: str = "node.kubernetes.io/instance-type") -> dict[str, Any]:
+    """An affinity for nodes with a label."""
+    terms = [{"matchExpressions": [{"key": key, "operator": operator, "values": values}]}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
 
 def train_job(**spec: Any) -> dict[str, Any]:
@@ -99,6 +118,19 @@ def irrelevant(rule: str, *documents: Any, **about: Any) -> AttachCase:
     return _case("irrelevant", rule, *documents, **about)
 
 
+def workflow(*others: dict[str, Any], step: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
+    """An Argo Workflow whose first template asks for all GPUs."""
+    templates = [{"name": "train", "container": {"image": "a", **GPUS}, **(step or {})}, *others]
+    version = "argoproj.io/v1alpha1"
+    return {
+        "apiVersion": version,
+        "kind": "Workflow",
+        "metadata": {"name": "w"},
+        "spec": {"templates": templates, **spec},
+    }
+
+
+OF_JOB = "spec.replicatedJobs[0].template.spec.template"
 SERVICE = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"clusterIP": "None"}}
 IDLE = {"resources": {"limits": {"cpu": 1}}}
 MERGED = """\
@@ -125,6 +157,19 @@ spec:
   - <<: *base
     name: main
 """
+MAIN = {"name": "main", **GPUS}
+ANYBODY: dict[str, Any] = {"securityContext": {"runAsUser": 1000}}
+REQUIRED = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+RAY_JOB = {
+    "apiVersion": "ray.io/v1",
+    "kind": "RayJob",
+    "spec": {"rayClusterSpec": {"headGroupSpec": {"template": pod()}}},
+}
+DYNAMO = {
+    "apiVersion": "nvidia.com/v1beta1",
+    "kind": "DynamoGraphDeployment",
+    "spec": {"components": [{"name": "decode", "podTemplate": pod()}]},
+}
 SELECTOR = "node.kubernetes.io/instance-type"
 SHARED_MEMORY = {"volumeMounts": [{"name": "own", "mountPath": "/dev/shm"}]}
 OWN_VOLUME = [{"name": "own", "emptyDir": {}}]
@@ -143,7 +188,7 @@ CASES = [
     good("ATT002", pod()),
     irrelevant("ATT002", "# nothing\n"),
     bad("ATT003", "", MERGED),
-    good("ATT003", BESIDE),
+    good("ATT003", BESIDE, containers=("main",)),
     irrelevant("ATT003", SERVICE),
     bad("ATT005", "document 2", SERVICE, "7\n"),
     bad("ATT005", "document 1", "kind: Pod\n"),
@@ -153,9 +198,29 @@ CASES = [
     bad(
         "ATT006",
         "document 1, kind",
-        {**SERVICE, "kind": "Workflow", "spec": {"templates": [{"container": {"image": "a"}}]}},
+        {**SERVICE, "kind": "Flow", "spec": {"templates": [{"container": {"image": "a"}}]}},
+    ),
+    bad(
+        "ATT006",
+        "document 1, kind",
+        {**SERVICE, "kind": "Served", "spec": {"model": {"resources": {"limits": {"gpu": "8"}}}}},
+    ),
+    bad(
+        "ATT006",
+        "document 1, spec.templates[1].resource.manifest",
+        workflow({"name": "job", "resource": {"action": "create", "manifest": "kind: Job\ncontainers:\n- a"}}),
     ),
     good("ATT006", workload("Job", "batch/v1")),
+    good("ATT006", workflow({"name": "job", "resource": {"manifest": "kind: ConfigMap\ndata: {}"}})),
+    bad("ATT065", "document 1, kind", workload("TFJob", "kubeflow.org/v1"), skipped=("TFJob",)),
+    good("ATT065", workload("Job", "batch/v1"), skipped=("TFJob",)),
+    irrelevant("ATT065", SERVICE),
+    bad("ATT066", "document 1, spec.containers[0].env[0]", pod({"env": [{"name": "NCCL_IB_DISABLE", "value": "1"}]})),
+    bad("ATT066", "document 1, spec.containers[0].args", pod({"args": ["mpirun", "-genv", "NCCL_NET", "Socket", "a"]})),
+    good("ATT066", pod({"args": ["mpirun", "-genv", "NCCL_NET", "IB", "NCCL_NET", "Socket"]})),
+    bad("ATT066", "document 1, spec.containers[0].args", pod({"args": ["NCCL_NET=Socket mpirun a"]})),
+    good("ATT066", pod({"env": [{"name": "NCCL_IB_DISABLE", "value": "0"}]})),
+    irrelevant("ATT066", pod()),
     irrelevant("ATT006", SERVICE),
     bad("ATT007", "document 1, apiVersion", {**workload("Job", "batch/v1beta1")}),
     good("ATT007", workload("Job", "batch/v1")),
@@ -171,8 +236,13 @@ CASES = [
     irrelevant("ATT009", pod()),
     bad("ATT010", ("document 1", "document 2"), pod(IDLE), pod(IDLE)),
     good("ATT010", pod(IDLE), pod()),
-    irrelevant("ATT010", pod(IDLE)),
-    bad("ATT011", "document 1, spec.containers", pod(containers=[{"name": "a"}, {"name": "b"}])),
+    bad("ATT010", "document 1", pod(IDLE)),
+    bad("ATT010", "document 1", job_set([{"name": "a"}], [{"name": "b"}])),
+    good("ATT010", pod(IDLE), containers=("main",)),
+    irrelevant("ATT010", SERVICE),
+    bad(
+        "ATT011", f"document 1, {OF_JOB}.spec.containers", job_set([{"name": "a"}, {"name": "b"}]), containers=("one",)
+    ),
     bad("ATT011", "document 1, spec.containers", pod(containers=[{"name": "a", **GPUS}, {"name": "b", **GPUS}])),
     good("ATT011", pod(containers=[{"name": "a", **GPUS}, {"name": "b"}])),
     irrelevant("ATT011", pod()),
@@ -207,10 +277,49 @@ CASES = [
     bad("ATT017", "document 1, spec.hostNetwork", pod(hostNetwork=True)),
     bad("ATT017", "document 1, spec.hostNetwork", pod(hostNetwork=False), stack="host-network"),
     good("ATT017", pod(hostNetwork=True), stack="host-network"),
+    bad("ATT017", "document 1, spec.hostNetwork", workflow(hostNetwork=True)),
     irrelevant("ATT017", pod()),
     bad("ATT018", f"document 1, spec.nodeSelector[{SELECTOR}]", pod(nodeSelector={SELECTOR: "BM.GPU4.8"})),
     good("ATT018", pod(nodeSelector={SELECTOR: "BM.GPU.H100.8", "row": "1"})),
+    bad("ATT018", f"document 1, spec.nodeSelector[{SELECTOR}]", workflow(nodeSelector={SELECTOR: "BM.GPU4.8"})),
     irrelevant("ATT018", pod(nodeSelector=None)),
+    bad("ATT018", f"document 1, {REQUIRED}.nodeSelectorTerms", pod(affinity=nodes(["BM.GPU4.8"]))),
+    bad("ATT018", f"document 1, {REQUIRED}.nodeSelectorTerms", pod(affinity=nodes(["BM.GPU.H100.8"], "NotIn"))),
+    bad("ATT018", f"document 1, {REQUIRED}.nodeSelectorTerms", pod(affinity=nodes([], "DoesNotExist"))),
+    good("ATT018", pod(affinity=nodes(["BM.GPU4.8", "BM.GPU.H100.8"]))),
+    good("ATT018", pod(affinity=nodes([], "Exists"))),
+    irrelevant("ATT018", pod(affinity=nodes(["b"], key="row"))),
+    bad("ATT027", f"document 1, spec.containers[0].resources.limits[{GPU}]", pod({"resources": {"limits": {GPU: 16}}})),
+    good("ATT027", pod({"resources": {"limits": {GPU: 4}}})),
+    irrelevant("ATT027", SERVICE),
+    bad(
+        "ATT028",
+        "document 1, spec.containers[0].resources.limits[nvidia.com/rail_16]",
+        pod({"resources": {"limits": {GPU: 8, "nvidia.com/rail_16": 1}}}),
+    ),
+    bad("ATT028", f"document 1, metadata.annotations[{NETWORKS}]", annotated(networks="rail-16@net17")),
+    good("ATT028", pod({"resources": {"limits": {GPU: 8, **SIXTEEN_RAILS}}})),
+    irrelevant("ATT028", annotated(networks="nfs2@nfs0")),
+    bad("ATT029", f"document 1, metadata.annotations[{STAMP}]", stamped("{")),
+    bad("ATT029", f"document 1, metadata.annotations[{STAMP}]", stamped('{"contract": 7}')),
+    good("ATT029", stamped('{"contract": "0"}')),
+    irrelevant("ATT029", pod()),
+    bad("ATT070", "document 1, spec.containers[0]", stamped('{"contract":"0","added":{"/spec":{"shareHosts":true}}}')),
+    good("ATT070", stamped('{"contract": "0"}')),
+    irrelevant("ATT070", pod()),
+    bad("ATT067", "document 1, spec.clusterSelector", {**RAY_JOB, "spec": {"clusterSelector": {"a": "b"}}}),
+    good("ATT067", pod(), {**RAY_JOB, "metadata": {}}, containers=("main",)),
+    bad("ATT067", "document 1, spec.workflowTemplateRef", workflow(workflowTemplateRef={"name": "t"})),
+    bad("ATT067", "document 1, spec.templates", workflow() | {"spec": {"templates": [{"name": "a", "steps": []}]}}),
+    good("ATT067", workflow()),
+    irrelevant("ATT067", SERVICE),
+    bad("ATT068", "document 1, spec.containers[0].securityContext.runAsUser", pod(ANYBODY)),
+    bad("ATT068", "document 1, spec.securityContext.runAsUser", pod(**ANYBODY)),
+    bad("ATT068", "document 1, spec.securityContext.runAsNonRoot", pod(securityContext={"runAsNonRoot": True})),
+    good("ATT068", pod({"securityContext": {"runAsUser": 0}}, securityContext={"runAsNonRoot": True})),
+    good("ATT068", pod({"securityContext": {"runAsNonRoot": False}}, securityContext={"runAsNonRoot": True})),
+    good("ATT068", pod({"securityContext": {"runAsUser": 0}}, **ANYBODY)),
+    irrelevant("ATT068", pod()),
     bad(
         "ATT019",
         f"document 1, spec.containers[0].resources.requests[{GPU}]",
@@ -231,9 +340,27 @@ CASES = [
         pod({"resources": {"limits": {"amd.com/gpu": 8}}}),
     ),
     good("ATT021", pod()),
+    bad(
+        "ATT021",
+        "document 1, spec.containers[0].resources.requests[google.com/tpu]",
+        pod({"resources": {"limits": {GPU: 8}, "requests": {"google.com/tpu": 4}}}),
+    ),
+    bad(
+        "ATT021",
+        "document 1, spec.containers[0].resources.claims",
+        pod({"resources": {"claims": [{"name": "gpus"}]}}),
+    ),
+    good("ATT021", pod({"resources": {"limits": {"amd.com/gpu": 8}}}), containers=("main",)),
     irrelevant(
         "ATT021", pod(containers=[{"name": "a", **GPUS}, {"name": "b", "resources": {"limits": {"amd.com/gpu": 1}}}])
     ),
+    bad(
+        "ATT064",
+        "document 1, spec.containers[0].resources.limits[rdma/ib]",
+        pod({"resources": {"limits": {GPU: 8, "rdma/ib": 8}}}),
+    ),
+    good("ATT064", pod({"resources": {"limits": {GPU: 8, "nvidia.com/rail_00": 1}}})),
+    irrelevant("ATT064", pod({"resources": {"limits": {GPU: 8, "cpu": 4, "hugepages-2Mi": "1Gi"}}})),
     bad(
         "ATT022",
         "document 1, spec.containers[0].securityContext.capabilities.drop",
@@ -257,7 +384,9 @@ CASES = [
     irrelevant("ATT023", pod({"securityContext": {"privileged": False}})),
     bad("ATT024", "document 1, spec.podSpecOverrides", train_job(podSpecOverrides=[{"targetJobs": []}])),
     bad("ATT024", ("document 1, spec", "document 1, spec"), train_job(), stack="host-network"),
+    bad("ATT024", ("document 1, spec.hostNetwork", "document 1, spec.dnsPolicy"), workflow(), stack="host-network"),
     good("ATT024", train_job()),
+    good("ATT024", workflow(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet"), stack="host-network"),
     irrelevant("ATT024", pod(), stack="host-network"),
     bad(
         "ATT025",
@@ -340,6 +469,28 @@ CASES = [
     bad("ATT060", "document 1, spec.runtimePatches", train_job()),
     good("ATT060", RUNTIME, containers=("node",)),
     irrelevant("ATT060", pod()),
+    bad("ATT063", "document 1, spec.containers[0]", pod()),
+    bad("ATT063", "document 1, spec.containers[0]", pod(IDLE), containers=("main",)),
+    good("ATT063", SERVICE, pod(IDLE, hostNetwork=True)),
+    irrelevant("ATT063", SERVICE),
+    bad("ATT069", f"document 1, {OF_JOB}.spec.containers[0].resources", job_set([{"name": "a"}], [MAIN]), queue="q"),
+    good("ATT069", job_set([{"name": "a", **IDLE}], [MAIN]), queue="q"),
+    irrelevant("ATT069", job_set([{"name": "a"}], [MAIN])),
+    bad("ATT071", "document 1, spec", DYNAMO),
+    bad("ATT071", "document 1, spec.podSpecPatch", workflow(podSpecPatch='{"containers": []}')),
+    bad("ATT071", "document 1, spec.templates[0].podSpecPatch", workflow(step={"podSpecPatch": "{}"})),
+    bad("ATT071", "document 1, spec.templateDefaults", workflow(templateDefaults={"timeout": "1h"})),
+    good("ATT071", pod()),
+    good("ATT071", workflow({"name": "other", "container": {"image": "b"}, "podSpecPatch": "{}"})),
+    irrelevant("ATT071", SERVICE),
+    bad(
+        "ATT072",
+        f"document 1, metadata.annotations[{NETWORKS}]",
+        annotated(networks="nfs@nfs0"),
+        stack="host-network",
+    ),
+    good("ATT072", annotated(networks=""), stack="host-network"),
+    irrelevant("ATT072", annotated(networks="nfs@nfs0")),
     bad("ATT061", ("all documents",) * 4, pod(), stack="doks-b300"),
     good("ATT061", pod()),
     irrelevant("ATT061", SERVICE, stack="doks-b300"),

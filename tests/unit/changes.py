@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-from fabric.spec import StackDocument
+from gpu_fabric.spec import StackDocument
 
 Changes = Mapping[str, Any]
 """Places as findings write them, such as `cluster.pools[0].nodes`, with new values; `None` takes the place out."""

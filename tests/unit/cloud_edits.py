@@ -106,6 +106,7 @@ CLOUD_EDITS = (
         "DOKS version lowered",
         "doks-h200",
         {"cluster.versionApplies": "always", "cluster.version": "1.35.1-do.0"},
+        {"cluster.protect": True},
         guarded=("cluster-doks",),
     ),
     Edit(
@@ -208,7 +209,8 @@ CLOUD_EDITS = (
         "OKE cycling pool with other labels",
         "oke-h200",
         {f"{POOL}.labels": {"team": "a"}},
-        guarded=("cluster-pool-gpu",),
+        # Nodes that are not renewed yet have no such label, and lose their addresses at once.
+        guarded=("cluster-pool-gpu", *of_rails("ip-pools-rail-{}-nvidia-network-operator", range(8))),
     ),
     Edit(
         "OKE version raised where machines are replaced",

@@ -8,11 +8,11 @@ import pytest
 from changes import Changes, changed
 from committed_stacks import folder_of, stack_names
 
-from fabric.plan import Plan, build
-from fabric.prepare import prepare_stack
-from fabric.render import RenderedPlan, rendered
-from fabric.rules import ConfigurationError
-from fabric.spec import StackDocument, StackSpec, validate
+from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import checked_plan, prepare_stack
+from gpu_fabric.render import RenderedPlan, rendered
+from gpu_fabric.spec import StackDocument, StackSpec, validate
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +38,7 @@ def spec_with(document_with: Callable[[Changes], StackDocument]) -> Callable[[Ch
 @pytest.fixture(scope="session")
 def plan_with(spec_with: Callable[[Changes], StackSpec]) -> Callable[[Changes], Plan]:
     """The development stack's plan with some values changed."""
-    return lambda changes: build(spec_with(changes))
+    return lambda changes: checked_plan(spec_with(changes))
 
 
 @pytest.fixture(scope="session")

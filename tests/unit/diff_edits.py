@@ -11,12 +11,14 @@ from changes import Changes, changed
 from cloud_edits import CLOUD_EDITS, H200, NODES, POOL, Edit, of_rails
 from committed_stacks import folder_of
 
-from fabric.diff import PlanDiff, plan_diff
-from fabric.guard import Acknowledgement, Judgement, judgement_on
-from fabric.plan import Plan
-from fabric.prepare import prepare
-from fabric.render import RenderedPlan, rendered
-from fabric.spec import read_document
+from gpu_fabric.changes.guard import judge_plans
+from gpu_fabric.changes.model import Judgement, PlanDiff
+from gpu_fabric.changes.plan_diff import plan_diff
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare
+from gpu_fabric.render import RenderedPlan, rendered
+from gpu_fabric.spec import read_document
+from gpu_fabric.spec.guard import Acknowledgement
 
 __all__ = [
     "EDITS",
@@ -190,7 +192,7 @@ def judgement_of(edit: Edit, acknowledgements: tuple[Acknowledgement, ...] = (),
     """The guard's judgement on an edit by some acknowledgements."""
     before = plan_of(edit.stack, edit.before)
     after = plan_of(edit.stack, {**edit.before, **edit.after}).model_copy(update={"acknowledgements": acknowledgements})
-    return judgement_on(plan_diff(before, after), before, after, today)
+    return judge_plans(plan_diff(before, after), before, after, today)
 
 
 def named(name: str) -> PlanDiff:

@@ -19,11 +19,11 @@ NEEDS = re.compile(r"\bneeds (an account|a cluster)\b")
 
 # Words that begin a command where nothing else says that it is one: in indented blocks, and blocks without a language.
 _PROGRAMS = re.compile(
-    r"(?:[A-Z_]+=\S+ )*(?:python|make|pulumi|kubectl|helm|pip|git|gh|oci|doctl|mpirun|kustomize|sed|diff|cat|cp|mkdir"
-    r"|jq|curl|docker|source|export|cd|\.|\.ci/run|\S*\.(?:sandbox|venv)/bin/\w+)(?: |$)"
+    r"(?:[A-Z_]+=\S+ )*(?:python|gpu-fabric|make|pulumi|kubectl|helm|pip|git|gh|oci|doctl|mpirun|kustomize|sed|diff|cat"
+    r"|cp|mkdir|jq|curl|docker|source|export|cd|\.|\.ci/run|\S*\.(?:sandbox|venv)/bin/\w+)(?: |$)"
 )
 _SHELLS = ("console", "sh", "bash", "shell")
-_IN_A_SENTENCE = re.compile(r"(?:python -m (?:fabric|sandbox)|make) .+|python -m \w+\.\w+.*|make|\.ci/run")
+_IN_A_SENTENCE = re.compile(r"(?:gpu-fabric|python -m sandbox|make) .+|python -m \w+\.\w+.*|make|\.ci/run")
 _COMMENT = re.compile(r"(?:^|\s{2,})#\s.*$")
 # Behind a summary of a command's arguments, its purpose stands in plain words.
 _PURPOSE = re.compile(r"\s{3,}\S.*$")

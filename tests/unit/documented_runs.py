@@ -10,19 +10,17 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from attached_pods import MANIFESTS
 from typer.testing import CliRunner
-from verdict_results import file_of, healthy, log_lines, log_of
 
-from fabric.cli import app
-from fabric.plan import Plan
+from gpu_fabric.cli.app import app
+from gpu_fabric.plan import Plan
 
 ROOT = Path(__file__).parents[2]
-FABRIC = "python -m fabric "
+FABRIC = "gpu-fabric "
 # Programs whose commands run as they are written; they change nothing but the folder that they run in.
 SHELL = ("sed", "diff", "cat", "grep", "jq", "cp", "mkdir", "find")
 # What stands in for programs that are no part of this: they give a manifest, or take what they get.
-STAND_INS = {"kustomize": "cat mpijob.yaml"}
+STAND_INS = {"kustomize": "cat examples/workloads/mpijob.yaml"}
 # By these `make` knows that it was started by another one, and says so.
 _OF_MAKE = ("MAKELEVEL", "MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES")
 # The next lines of a page are cut, or a part of this one.
@@ -39,15 +37,12 @@ class Result:
 
 
 def prepare(folder: Path, plan: Plan) -> None:
-    """What commands on pages read: the committed stacks, manifests, a plan's outputs, results of nccl-tests."""
-    for path in (*ROOT.glob("Pulumi*.yaml"), ROOT / "Makefile", *MANIFESTS.iterdir()):
+    """What commands on pages read: committed files at their places in a checkout, and a plan's outputs."""
+    for path in (*ROOT.glob("Pulumi*.yaml"), ROOT / "Makefile"):
         shutil.copy(path, folder)
     shutil.copytree(ROOT / "examples", folder / "examples")
     contract = plan.workload.model_dump_json(by_alias=True, exclude_none=True)
     (folder / "outputs.json").write_text(f'{{"fabric": {contract}}}', encoding="utf-8")
-    for name, busbw in (("result.json", 386.0), ("slow.json", 192.0)):
-        (folder / name).write_bytes(file_of(healthy(busbw)))
-    (folder / "output.txt").write_bytes(log_of(log_lines("BM.GPU.H100.8")))
 
 
 def made(target: str, folder: Path) -> list[str]:
@@ -61,7 +56,8 @@ def made(target: str, folder: Path) -> list[str]:
         text=True,
         check=True,
     )
-    return [re.sub(r"^\.venv/bin/", "", line) for line in told.stdout.splitlines()]
+    lines = [line.removeprefix(".venv/bin/") for line in told.stdout.splitlines()]
+    return [line.replace("python -m gpu_fabric", "gpu-fabric") for line in lines]
 
 
 def stages(command: str) -> list[str]:
@@ -75,7 +71,7 @@ def run(command: str, folder: Path) -> Result:
     for stage in stages(command):
         program, _, place = re.sub(r"2>&1", "", stage).partition(" >")
         if stage.startswith(FABRIC):
-            ran = CliRunner().invoke(app, _words(program, folder)[3:], input=text)
+            ran = CliRunner().invoke(app, _words(program, folder)[1:], input=text)
             if ran.exception is not None and not isinstance(ran.exception, SystemExit):
                 raise ran.exception
             result.errors += ran.stderr

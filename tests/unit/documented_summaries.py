@@ -1,4 +1,4 @@
-"""Summaries of a command's arguments, as `python -m fabric plan [-s STACK] [--format text|json]`: are they true?"""
+"""Summaries of a command's arguments, as `gpu-fabric plan [-s STACK] [--format text|json]`: are they true?"""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any, cast
 
 from typer.main import get_command
 
-from fabric.cli import app as fabric_app
+from gpu_fabric.cli.app import app as fabric_app
 from sandbox.__main__ import app as sandbox_app
 
-PROGRAMS: dict[str, Any] = {"fabric": get_command(fabric_app), "sandbox": get_command(sandbox_app)}
+PROGRAMS: dict[str, Any] = {"gpu-fabric": get_command(fabric_app), "sandbox": get_command(sandbox_app)}
 
 _SUMMARY = re.compile(r"\[|[\w-]\|[\w-]|…")
 
@@ -23,7 +23,7 @@ def is_summary(command: str) -> bool:
 
 
 def command_names() -> list[str]:
-    """Every command of ours, as `fabric plan` or `fabric job nccl-test`."""
+    """Every command of ours, as `gpu-fabric plan` or `gpu-fabric job nccl-test`."""
     return sorted(name for program, group in PROGRAMS.items() for name in _names(program, group))
 
 
@@ -47,7 +47,10 @@ def options_of(name: str) -> list[str]:
 
 def untrue(command: str) -> list[str]:
     """What a command of ours, or a summary of its arguments, says that the program does not know."""
-    _, _, program, *words = re.sub(r"[\[\]…]|\.\.\.", " ", command.partition(" | ")[0]).split()
+    words = re.sub(r"[\[\]…]|\.\.\.", " ", command.partition(" | ")[0]).split()
+    program = words.pop(0)
+    if program == "python":
+        _, program, *words = words
     names = words.pop(0).split("|") if words else []
     commands = PROGRAMS[program].commands
     wrong = [f"{program} has no command {name}" for name in names if name not in commands]

@@ -6,8 +6,8 @@ from typing import Any
 
 from address_checker import faults
 
-from fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
-from fabric.spec import Addressing, AddressRanges
+from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
+from gpu_fabric.spec import Addressing, AddressRanges
 
 Json = dict[str, Any]
 

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 from changes import Changes, changed
 from committed_stacks import ROOT, folder_of
 
-from fabric.plan import Plan, build
-from fabric.plan.addresses import AddressPlan
-from fabric.plan.case import Case, case_of
-from fabric.plan.networks import networks
-from fabric.plan.rails import Rail, plan_rails
-from fabric.plan.records import PlannedObject
-from fabric.spec import StackSpec, read_document, validate
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.case import Case, case_of
+from gpu_fabric.plan.networks import networks
+from gpu_fabric.plan.rails import Rail, plan_rails
+from gpu_fabric.plan.records import PlannedObject
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.spec import StackSpec, read_document, validate
 
 
 class PlannedFabric(NamedTuple):
@@ -52,12 +53,12 @@ def fabric_of(stack: str, changes: Changes | None = None) -> PlannedFabric:
 
 def plan_of(stack: str, changes: Changes | None = None) -> Plan:
     """The whole plan of a stack for tests, with single values changed, held against every rule."""
-    return build(_spec(stack, changes))
+    return checked_plan(_spec(stack, changes))
 
 
 def example(stack: str, changes: Changes | None = None) -> Plan:
     """The whole plan of a stack of examples/, with single values changed, held against every rule."""
-    return build(_spec(stack, changes, ROOT))
+    return checked_plan(_spec(stack, changes, ROOT))
 
 
 def _spec(stack: str, changes: Changes | None, folder: Path | None = None) -> StackSpec:

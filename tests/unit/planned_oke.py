@@ -8,9 +8,9 @@ from changes import Changes, changed
 from committed_stacks import folder_of
 from planned_fabrics import plan_of
 
-from fabric.plan.case import case_of
-from fabric.plan.clouds.oke import OkeResources, Record, oke_resources
-from fabric.spec import OkeCluster, read_document, validate
+from gpu_fabric.plan.case import case_of
+from gpu_fabric.plan.clouds.oke import OkeResources, Record, oke_resources
+from gpu_fabric.spec import OkeCluster, read_document, validate
 
 POOL = "cluster.pools[0]"
 IMAGE = "ocid1.image.oc1.iad.aaaaaaaaexample"
@@ -87,6 +87,15 @@ def resources_of(stack: str, changes: Changes | None = None) -> OkeResources:
     found = plan_of(stack, changes).cluster.oke
     assert found is not None
     return found
+
+
+def oke_of(stack: str, changes: Changes | None = None) -> OkeCluster:
+    """What a stack file says of its cluster at Oracle."""
+    spec, problems = validate(changed(read_document(stack, folder_of(stack)), changes or {}))
+    assert not problems
+    assert spec is not None
+    assert isinstance(spec.cluster, OkeCluster)
+    return spec.cluster
 
 
 def record_of(resources: OkeResources, name: str) -> Record:

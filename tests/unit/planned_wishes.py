@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, assume, event, settings
 from hypothesis import strategies as st
 
-from fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
-from fabric.spec import Addressing, AddressRanges
+from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
+from gpu_fabric.spec import Addressing, AddressRanges
 
 # About half of all wishes can be planned, which is a fair number to pass over.
 _CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow]
@@ -113,6 +113,7 @@ def wishes(draw: st.DrawFn, *, small: bool = False, most: int = 300) -> Wish:
         nodes=nodes,
         node_names=names,
         smallest_block=draw(st.sampled_from([1, 1, 2])),
+        passes_over=draw(st.booleans()),
     )
     return Wish(section, demand)
 

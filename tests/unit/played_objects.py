@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from fabric.catalog import catalog
-from fabric.k8s.mellanox import NIC_LABEL
+from gpu_fabric.catalog import catalog
+from gpu_fabric.k8s.mellanox import NIC_LABEL
 from sandbox.hardware.inventory import inventory_annotation
 from sandbox.hardware.operands import OPERAND_LABEL
 

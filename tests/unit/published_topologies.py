@@ -1,4 +1,7 @@
-"""What the three topology files that Oracle published with the OKE guide (release v24.6.0) hold, as tables."""
+"""What the three topology files that Oracle published with the OKE guide (release v24.6.0) hold, as tables.
+
+The ports' speed of the H100's is that of Oracle's newer file.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +151,7 @@ EXPECTED = {
             "1c5 1d4 1a4 1b5",
         ),
         link_sum=18,
-        net_speed=180000,
+        net_speed=200000,
         speeds=frozenset({"5.0 GT/s PCIe", "32.0 GT/s PCIe"}),
     ),
 }

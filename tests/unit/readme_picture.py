@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from fabric.plan import Plan
-from fabric.prepare import prepare_stack
-from fabric.report_html import html_report
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.report.html import html_report
 
 ROOT = Path(__file__).parents[2]
 # Rules of the page that are about the drawing, for a screen in light and dark.

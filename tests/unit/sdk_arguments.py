@@ -1,12 +1,13 @@
-"""What the classes of pulumi-oci take, read from the package's source: importing it takes seconds and memory."""
+"""What the classes of the clouds' SDKs take, read from the packages' source: importing them takes seconds."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Argument(NamedTuple):
@@ -17,9 +18,9 @@ class Argument(NamedTuple):
 
 
 def arguments_of(kind: str) -> dict[str, Argument]:
-    """The arguments of a resource's class, such as `core.Vcn`."""
+    """The arguments of a resource's class, such as `core.Vcn` or `digitalocean.Vpc`."""
     module, name = kind.split(".")
-    text = (_package() / module / f"{_file(name)}.py").read_text(encoding="utf-8")
+    text = (_folder(module) / f"{_file(name)}.py").read_text(encoding="utf-8")
     return _arguments(text, f"{name}Args")
 
 
@@ -34,17 +35,34 @@ def python_name(name: str) -> str:
     return f"{plain}_" if plain == "async" else plain
 
 
+def wrong_arguments(kind: str, place: str, given: Mapping[str, Any], known: dict[str, Argument]) -> Iterator[str]:
+    """What the SDK would refuse, with its place."""
+    for name, value in given.items():
+        if name not in known:
+            yield f"{place}: no argument {name}"
+        elif (nested := known[name].nested) is not None:
+            for entry in value if isinstance(value, list) else [value]:
+                assert isinstance(entry, dict)
+                yield from wrong_arguments(kind, f"{place}.{name}", entry, nested_arguments(kind, nested))
+    for name, argument in known.items():
+        if argument.required and name not in given:
+            yield f"{place}: {name} is required"
+
+
 @cache
 def _inputs(module: str) -> str:
-    return (_package() / module / "_inputs.py").read_text(encoding="utf-8")
+    return (_folder(module) / "_inputs.py").read_text(encoding="utf-8")
 
 
 @cache
-def _package() -> Path:
-    spec = find_spec("pulumi_oci")
+def _folder(module: str) -> Path:
+    """Where a module's classes are: those of DigitalOcean's package are in no module."""
+    alone = module == "digitalocean"
+    spec = find_spec("pulumi_digitalocean" if alone else "pulumi_oci")
     assert spec is not None
     assert spec.origin is not None
-    return Path(spec.origin).parent
+    package = Path(spec.origin).parent
+    return package if alone else package / module
 
 
 def _file(name: str) -> str:
@@ -55,7 +73,7 @@ def _arguments(text: str, name: str) -> dict[str, Argument]:
     # A regular expression takes a moment for each of the thousands of classes before.
     _, begin, rest = text.partition(f"\nclass {name}:\n    def __init__(__self__, *,\n")
     if not begin:
-        raise LookupError(f"pulumi-oci has no class {name}")
+        raise LookupError(f"the SDK has no class {name}")
     found = {}
     for line in rest.partition("):\n")[0].splitlines():
         argument, _, rest = line.strip().partition(": ")

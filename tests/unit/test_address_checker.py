@@ -10,9 +10,9 @@ import pytest
 from address_checker import faults, pools_of
 from ipam_behaviour import nv_ipam_faults, spiderpool_faults, whereabouts_faults
 
-from fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
-from fabric.plan.ipam import cni_ipam, pool_objects
-from fabric.spec import Addressing, AddressRanges
+from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
+from gpu_fabric.plan.ipam import cni_ipam, pool_objects
+from gpu_fabric.spec import Addressing, AddressRanges
 
 Json = dict[str, Any]
 
@@ -50,7 +50,7 @@ TAMPERINGS = {
     "addresses, and claims 11": setting("needed", 11),
     "are served": setting("rails", [3]),
     "is not part 1": setting("space", "10.1.2.0/24"),
-    "lies outside the supernet": setting("space", "10.2.1.0/24"),
+    "is outside the supernet": setting("space", "10.2.1.0/24"),
     "differ in size": setting("space", "10.1.1.0/25"),
     "has 4 shares": setting("shares", ["10.1.1.2-10.1.1.4"] * 4),
     "overlap": share(1, "10.1.1.3-10.1.1.6"),

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from planned_addresses import Json, answer, planned
 
-from fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
-from fabric.prepare import prepare_stack
-from fabric.spec import Addressing, AddressRanges
+from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.spec import Addressing, AddressRanges
 
 
 def test_growth_is_counted_in_steps() -> None:
@@ -102,10 +102,23 @@ def test_a_pool_object_of_nv_ipam_holds_so_many_nodes(names: tuple[str, ...], no
 
 @pytest.mark.parametrize(
     ("layout", "ipam", "nodes"),
-    [("per-rail", "nv-ipam", [15728]), ("per-node", "spiderpool", []), ("per-rail", "whereabouts", [])],
+    [("per-rail", "nv-ipam", [15728]), ("per-rail", "whereabouts", [])],
 )
 def test_what_no_object_holds_for_every_node_sets_no_limit(layout: str, ipam: str, nodes: list[int]) -> None:
     names = tuple(f"gpu-{node}" for node in range(8))
     proof = planned({"supernet": "10.0.0.0/8"}, layout=layout, ipam=ipam, node_names=names).proof
 
     assert [limit.nodes for limit in proof.limits] == nodes
+
+
+@pytest.mark.parametrize("rails", [1, 8, 16])
+def test_the_pools_of_every_node_end_growth_at_a_number_that_is_said_to_be_no_tested_one(rails: int) -> None:
+    most = 65_536 // rails
+    plan = planned(
+        {"supernet": "10.0.0.0/8", "node_prefix_length": 31}, layout="per-node", ipam="spiderpool", rails=rails, nodes=8
+    )
+    (limit,) = plan.proof.limits
+
+    assert (limit.value, limit.limit, limit.nodes) == (8 * rails, 65_536, most)
+    assert limit.source.startswith("our own bound")
+    assert plan.proof.growth.max_nodes == most

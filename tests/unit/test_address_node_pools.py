@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from planned_addresses import Json
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 PlanWith = Callable[[Any], Plan]
 
@@ -27,7 +27,7 @@ def pinned_pools(plan_with: PlanWith, first_pool: int) -> Plan:
 
 def test_a_pool_with_a_share_of_its_own_to_start_from_stays_when_another_grows(plan_with: PlanWith) -> None:
     def prefixes(plan: Plan) -> dict[str, str]:
-        allocations = plan.ip_pools[0].object.manifest()["spec"]["staticAllocations"]
+        allocations = plan.applied("ip-pools")[0].object.manifest()["spec"]["staticAllocations"]
         return {entry["nodeName"]: entry["prefix"] for entry in allocations}
 
     small, large = prefixes(pinned_pools(plan_with, 2)), prefixes(pinned_pools(plan_with, 30))
@@ -65,7 +65,7 @@ def test_where_one_pool_names_no_nodes_no_prefix_is_bound_to_a_name(plan_with: P
     pools[0]["nodeNames"] = ["gpu-a", "gpu-b"]
     plan = plan_with({"cluster.pools": pools, "fabric.addressing.layout": "per-node"})
 
-    assert {"staticAllocations"} & set(plan.ip_pools[0].object.manifest()["spec"]) == set()
+    assert {"staticAllocations"} & set(plan.applied("ip-pools")[0].object.manifest()["spec"]) == set()
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from ipam_behaviour import nv_ipam_faults, spiderpool_faults, whereabouts_faults
 from planned_wishes import NO_RANGES, Wish, accepted, few, more, wishes
 
-from fabric.plan.addresses import AddressPlan, Refusal, plan_addresses
-from fabric.plan.addresses.remedies import fitting_changes
-from fabric.plan.ipam import cni_ipam, node_pools, pool_objects
-from fabric.plan.ipam.spiderpool import pool_pattern
-from fabric.prepare import prepare
-from fabric.spec import Addressing, AddressRanges, read_document
+from gpu_fabric.plan.addresses import AddressPlan, Refusal, plan_addresses
+from gpu_fabric.plan.addresses.remedies import fitting_changes
+from gpu_fabric.plan.ipam import cni_ipam, node_pools, pool_objects
+from gpu_fabric.plan.ipam.spiderpool import pool_pattern
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec import Addressing, AddressRanges, read_document
 
 
 def emitted(wish: Wish, plan: AddressPlan) -> list[dict[str, Any]]:

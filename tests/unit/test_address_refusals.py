@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
 import pytest
-from planned_addresses import Json, refused
+from planned_addresses import Json, answer, refused
 
-from fabric.plan import Plan
-from fabric.rules import ConfigurationError, Finding
+from gpu_fabric.findings import ConfigurationError, Finding
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.addresses import Refusal
 
 PlanWith = Callable[[Any], Plan]
 
@@ -37,7 +39,7 @@ MISTAKES: list[tuple[Json, Json, str, str, str]] = [
         "supernet",
         "300 nodes x 1 address = 300 per pool, but 10.0.0.0/24 has 254 usable and so serves 254 nodes: 46 addresses "
         "short",
-        "write railSlots: 8 (it cuts anew, which moves addresses), or use a supernet of /19 or larger",
+        "write railSlots: 8 (it cuts the range again, which moves addresses), or use a supernet of /19 or larger",
     ),
     (
         {"supernet": "10.0.0.0/8", "prefixLength": 30},
@@ -67,14 +69,14 @@ MISTAKES: list[tuple[Json, Json, str, str, str]] = [
         {"rails": 16},
         "railSlots",
         "10.0.0.0/22 holds 8 subnets of /25, but there are 16 rails",
-        "write railSlots: 16 (it cuts anew, which moves addresses)",
+        "write railSlots: 16 (it cuts the range again, which moves addresses)",
     ),
     (
         {"supernet": "10.0.0.0/16", "railSlots": 8},
         {"layout": "flat", "rails": 16},
         "railSlots",
         "a node's share has room for 8 rails, but there are 16",
-        "write railSlots: 16 (it cuts anew, which moves addresses)",
+        "write railSlots: 16 (it cuts the range again, which moves addresses)",
     ),
     (
         {"supernet": "192.168.0.0/16", "addressesPerNode": 8},
@@ -87,7 +89,7 @@ MISTAKES: list[tuple[Json, Json, str, str, str]] = [
         {"supernet": "192.168.0.0/16", "addressesPerNode": 16, "gateway": "first"},
         {"layout": "flat", "rails": 16},
         "addressesPerNode",
-        "gateway 192.168.0.1 lies in one node's block of 16, which then has 15 of the 16 addresses the node takes",
+        "gateway 192.168.0.1 is in one node's block of 16, which then has 15 of the 16 addresses the node takes",
         "write addressesPerNode: 17, or set gateway: none",
     ),
     (
@@ -116,7 +118,7 @@ MISTAKES: list[tuple[Json, Json, str, str, str]] = [
         {"layout": "flat", "ipam": "spiderpool", "nodes": 20},
         "supernet",
         "20 nodes x 1 address = 20 per pool, but 10.0.0.0/28 has 14 usable and so serves 14 nodes: 6 addresses short",
-        "write railSlots: 8 (it cuts anew, which moves addresses), or use a supernet of /23 or larger",
+        "write railSlots: 8 (it cuts the range again, which moves addresses), or use a supernet of /23 or larger",
     ),
     (
         {"supernet": "10.0.0.0/9", "railSlots": 8},
@@ -162,7 +164,7 @@ MISTAKES: list[tuple[Json, Json, str, str, str]] = [
         {"nodes": 14},
         "supernet",
         "14 nodes x 1 address = 14 per pool, but 10.0.0.0/28 has 12 usable (2 reserved): 2 addresses short",
-        "write railSlots: 8 (it cuts anew, which moves addresses), or use a supernet of /23 or larger",
+        "write railSlots: 8 (it cuts the range again, which moves addresses), or use a supernet of /23 or larger",
     ),
     (
         {"supernet": "10.0.0.0/8", "prefixLength": 30, "addressesPerNode": 100},
@@ -182,6 +184,45 @@ def test_a_refusal_says_what_is_wrong_by_how_much_and_what_to_write(
     refusal = refused(section, **demand)
 
     assert (refusal.key, refusal.message, refusal.remedy) == (key, message, remedy)
+
+
+def test_a_key_that_can_be_left_out_is_said() -> None:
+    section = {"supernet": "192.168.0.0/16", "nodePrefixLength": 30, "reservedFirst": 3000}
+
+    assert refused(section, layout="per-node", nodes=3).remedy == "leave reservedFirst out"
+
+
+def test_no_single_change_is_said_to_fit_only_where_none_of_the_stated_keys_can_be_left_out() -> None:
+    told, wrong = 0, []
+    for number in range(150):
+        chance = Random(f"left out {number}")  # noqa: S311
+        section = _stated(chance)
+        demand = {"layout": chance.choice(["per-rail", "per-node", "flat"]), "nodes": chance.choice([3, 60, 3000])}
+        found = answer(section, demand)
+        if isinstance(found, Refusal) and "no single change" in found.remedy:
+            told += 1
+            for key in section.keys() - {"supernet"}:
+                fewer = {name: value for name, value in section.items() if name != key}
+                if not isinstance(answer(fewer, demand), Refusal):
+                    wrong.append((section, demand, key))
+    assert told > 2
+    assert wrong == []
+
+
+def _stated(chance: Random) -> Json:
+    keys: Json = {
+        "prefixLength": chance.randint(18, 30),
+        "nodePrefixLength": chance.randint(22, 31),
+        "addressesPerNode": chance.choice([1, 4, 200, 5000]),
+        "reservedFirst": chance.choice([1, 30, 3000]),
+        "reservedLast": chance.choice([1, 30, 3000]),
+        "railSlots": chance.choice([1, 8, 64]),
+        "firstRailSlot": chance.choice([1, 60]),
+        "gateway": chance.choice(["first", "last"]),
+        "spareNodes": chance.choice([4, 4000]),
+    }
+    kept = {key: value for key, value in keys.items() if chance.random() < 0.45}
+    return {"supernet": chance.choice(["10.0.0.0/16", "10.0.0.0/20", "10.0.0.0/8"]), **kept}
 
 
 @pytest.mark.parametrize("share", [2**30, 2**31])

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from planned_wishes import Wish, accepted, few, more, wishes
 
-from fabric.plan.addresses import AddressPool
-from fabric.plan.addresses.space import AddressSpace, Run
+from gpu_fabric.plan.addresses import AddressPool
+from gpu_fabric.plan.addresses.space import AddressSpace, Run
 
 
 def usable(pool: AddressPool, node: int) -> AddressSpace:

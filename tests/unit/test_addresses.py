@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from planned_addresses import Json, answer, pinned_27, planned, refused
 
-from fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.addresses import AddressPlan
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`python -m fabric attach`: the result on stdout, all else on stderr, exit status 0, 1 or 2."""
+"""`gpu-fabric attach`: the result on stdout, all else on stderr, exit status 0, 1 or 2."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pytest
 from attached_pods import MANIFESTS, text_of
 from typer.testing import CliRunner, Result
 
-from fabric.attach import InputError, attach_text, read_contract
-from fabric.cli import app
-from fabric.plan import FabricContract, Plan
+from gpu_fabric.attach import Wishes, attach_text
+from gpu_fabric.cli.app import app
+from gpu_fabric.contract import FabricContract, read_contract
+from gpu_fabric.findings import InputError
+from gpu_fabric.plan import Plan
 
 
 @pytest.fixture
@@ -43,8 +45,12 @@ def run(*arguments: str, stdin: str | bytes | None = None) -> Result:
 def test_a_file_is_printed_with_the_fabric_of_a_stack_attached(dev_plan: Plan) -> None:
     result = run("mpijob.yaml", "-s", "dev")
 
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout == attach_text(text_of("mpijob.yaml"), dev_plan.workload).text
+    worker = "mpijob.yaml: document 1, spec.mpiReplicaSpecs.Worker.template.spec.containers[0]"
+    assert (result.exit_code, result.stderr) == (
+        0,
+        f"{worker}: mpi gets the fabric: 16 networks, 16 devices, 10 variables and 3 mounts [ATT063]\n",
+    )
+    assert result.stdout == attach_text(text_of("mpijob.yaml"), dev_plan.workload, Wishes(stamped=True)).text
 
 
 @pytest.mark.usefixtures("project")
@@ -90,8 +96,74 @@ def test_options_reach_the_workloads() -> None:
     result = run("mpijob.yaml", "-c", "launcher", "--container", "worker", "--queue", "team-a")
 
     assert result.exit_code == 0
-    assert result.stdout.count("k8s.v1.cni.cncf.io/networks") == 2
+    assert result.stdout.count("k8s.v1.cni.cncf.io/networks:") == 2
     assert "kueue.x-k8s.io/queue-name: team-a" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["mpijob.yaml", "job.json", "trainjob.yaml"])
+def test_a_check_tells_what_is_attached_from_what_is_not_or_no_longer(project: Path, dev_plan: Plan, name: str) -> None:
+    missing = run(name, "--check")
+    (project / name).write_text(run(name).stdout)
+    there = run(name, "--check")
+    current = dev_plan.workload.files[0].config_map
+    older_name = f"{current.rpartition('-')[0]}-00000000"
+    (project / name).write_text((project / name).read_text().replace(current, older_name))
+    older = run(name, "--check")
+
+    assert (missing.exit_code, missing.stdout) == (1, "")
+    assert "is not attached, or not as the stack has it" in missing.stderr
+    assert (there.exit_code, there.stdout) == (0, "")
+    assert (older.exit_code, older.stdout) == (1, "")
+
+
+def test_what_was_attached_before_the_stack_shrank_loses_that_or_is_refused_where_nothing_says_what_it_was(
+    project: Path, dev_plan: Plan
+) -> None:
+    (project / "stamped.yaml").write_text(run("job.yaml").stdout)
+    (project / "attached.yaml").write_text(attach_text(text_of("job.yaml"), dev_plan.workload).text)
+    text = dev_plan.workload.model_dump_json(by_alias=True, exclude_none=True)
+    fewer = json.loads(text)
+    fewer["networks"] = fewer["networks"][:8]
+    fewer["resources"] = {key: value for key, value in fewer["resources"].items() if not key.endswith(("8", "9"))}
+    fewer["resources"] = {key: value for key, value in fewer["resources"].items() if "rail_1" not in key}
+    annotation = json.loads(fewer["annotations"]["k8s.v1.cni.cncf.io/networks"])[:8]
+    fewer["annotations"]["k8s.v1.cni.cncf.io/networks"] = json.dumps(annotation)
+    (project / "outputs.json").write_text(json.dumps(fewer))
+    for option in ([], ["--check"]):
+        result = run("attached.yaml", "--contract", "outputs.json", *option)
+
+        assert (result.exit_code, result.stdout) == (1, "")
+        assert "the stack has no network rail-08 any more" in result.stderr
+        assert "resources.limits[nvidia.com/rail_15]: the stack has no such device any more" in result.stderr
+    assert run("job.yaml", "--contract", "outputs.json").exit_code == 0
+    assert run("stamped.yaml", "--contract", "outputs.json", "--check").exit_code == 1
+    less = run("stamped.yaml", "--contract", "outputs.json")
+    assert (less.exit_code, less.stdout.count("rail_15")) == (0, 0)
+    assert "loses what was added and is not asked for any more: network rail-08, network rail-09" in less.stderr
+    (project / "stamped.yaml").write_text(less.stdout)
+    assert run("stamped.yaml", "--contract", "outputs.json", "--check").exit_code == 0
+
+
+@pytest.mark.usefixtures("project")
+def test_detach_prints_a_manifest_as_it_was_before() -> None:
+    attached = run("deployment.yaml").stdout
+    result = CliRunner().invoke(app, ["detach", "-"], input=attached)
+
+    assert (result.exit_code, result.stdout, result.stderr) == (0, text_of("deployment.yaml"), "")
+
+
+def test_detach_says_where_nothing_is_known_and_refuses_what_it_cannot_read(project: Path) -> None:
+    plain = CliRunner().invoke(app, ["detach", "deployment.yaml"])
+    stamped = run("pod.yaml").stdout.replace('"contract":', '"contrast":')
+    wrong = CliRunner().invoke(app, ["detach", "-"], input=stamped)
+    (project / "broken.yaml").write_text("a: [")
+    broken = CliRunner().invoke(app, ["detach", "broken.yaml"])
+
+    assert (plain.exit_code, plain.stdout) == (0, text_of("deployment.yaml"))
+    assert "no pod template has the annotation gpu-fabric.dev/attached" in plain.stderr
+    assert (wrong.exit_code, wrong.stdout) == (1, "")
+    assert "1 problem, nothing was detached." in wrong.stderr
+    assert (broken.exit_code, broken.stdout) == (2, "")
 
 
 @pytest.mark.usefixtures("outputs")
@@ -149,7 +221,7 @@ def test_a_contract_with_wrong_fields_names_them_and_not_their_values(outputs: d
 
 @pytest.mark.parametrize("name", ["dev", "spiderpool-ib", "host-network", "sriov-dpdk", "ipoib", "doks-b300"])
 def test_every_field_of_a_contract_survives_the_way_through_json(root: Path, name: str) -> None:
-    from fabric.prepare import prepare_stack
+    from gpu_fabric.prepare import prepare_stack
 
     contract: FabricContract = prepare_stack(name, root).workload
 

@@ -6,17 +6,44 @@ import json
 from typing import Any
 
 import pytest
-from attached_pods import NETWORKS, Pod
+import yaml
+from attached_pods import NETWORKS, Pod, contract_of
 
-from fabric.attach import AttachError, Note, Problem, Wishes, attach
-from fabric.plan import FabricContract, Plan
+from gpu_fabric.attach import AttachError, Note, Problem, Wishes, attach, attach_text
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.plan import Plan
 
+# What is said of whatever gets the fabric.
+ADDED = "ATT063"
 INJECT = "cni.spidernet.io/rdma-resource-inject"
 
 
 @pytest.fixture(scope="module")
 def contract(dev_plan: Plan) -> FabricContract:
     return dev_plan.workload
+
+
+MPI_IN_A_LIST = {
+    "mlPolicy": [{}],
+    "template": {
+        "spec": {
+            "replicatedJobs": [
+                {
+                    "name": "node",
+                    "template": {
+                        "spec": {
+                            "template": {
+                                "spec": {
+                                    "containers": [{"name": "node", "resources": {"limits": {"nvidia.com/gpu": 8}}}]
+                                }
+                            }
+                        }
+                    },
+                }
+            ]
+        }
+    },
+}
 
 
 def pod(container: dict[str, Any] | None = None, annotations: dict[str, str] | None = None, **spec: Any) -> Any:
@@ -32,7 +59,7 @@ def pod(container: dict[str, Any] | None = None, annotations: dict[str, str] | N
 
 def attached(document: Any, contract: FabricContract, **wishes: Any) -> tuple[Pod, tuple[Note, ...]]:
     result = attach([document], contract, Wishes(**wishes))
-    return Pod(result.documents[0], "main"), result.notes
+    return Pod(result.documents[0], "main"), tuple(note for note in result.notes if note.rule != ADDED)
 
 
 def problems(document: Any, contract: FabricContract, **wishes: Any) -> tuple[Problem, ...]:
@@ -102,7 +129,7 @@ def test_fewer_devices_than_networks_are_refused(flat_plan: Plan) -> None:
 def test_gpus_that_the_stack_does_not_have_are_refused(contract: FabricContract) -> None:
     (problem,) = problems(pod({"resources": {"limits": {"amd.com/gpu": 8}}}), contract)
 
-    assert problem.message == "the stack's nodes have nvidia.com/gpu"
+    assert problem.message == "asks for GPUs; the stack's nodes have nvidia.com/gpu"
 
 
 @pytest.mark.parametrize("amount", ["8", 8, "8000m", 8.0])
@@ -233,7 +260,7 @@ def test_networks_that_cannot_be_read_are_refused(contract: FabricContract, text
 
 
 def test_networks_and_injection_exclude_each_other(contract: FabricContract, root: Any) -> None:
-    from fabric.prepare import prepare_stack
+    from gpu_fabric.prepare import prepare_stack
 
     injecting = prepare_stack("spiderpool-ib", root).workload
     (own,) = problems(pod(annotations={NETWORKS: "nfs@nfs0"}), injecting)
@@ -294,6 +321,10 @@ def test_all_problems_are_said_at_once_with_document_and_path(contract: FabricCo
         ({"apiVersion": "v1", "kind": "Pod"}, "spec.containers"),
         ({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": []}}, "spec.containers"),
         ({"apiVersion": "batch/v1", "kind": "Job", "spec": {}}, "spec"),
+        (
+            {**pod(), "apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "TrainingRuntime", "spec": MPI_IN_A_LIST},
+            "spec.mlPolicy",
+        ),
         ({"apiVersion": "batch/v1", "kind": "Job", "spec": "x"}, "spec"),
         ({"kind": "Pod"}, ""),
         ({"apiVersion": "v1", "kind": "List", "items": [3]}, "items[0]"),
@@ -338,3 +369,29 @@ def test_a_graph_file_is_refused(contract: FabricContract) -> None:
 
     assert problem.message == "NCCL_GRAPH_FILE forces rings and trees for the exact ranks of one job"
     assert problem.remedy == "remove it"
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("empty", [None, {}])
+@pytest.mark.parametrize("key", ["metadata", "securityContext", "capabilities"])
+def test_an_empty_mapping_that_gets_nothing_stays_as_it_is_written(key: str, empty: Any, *, as_json: bool) -> None:
+    known = contract_of("host-network")
+    bare = {"capabilities": (), "privileged": False, "annotations": {}}
+    patch: Any = json.loads(json.dumps(known.pod_template_patch))
+    patch["spec"]["containers"][0]["securityContext"] = {"capabilities": {"add": []}}
+    known = known.model_copy(update={**bare, "pod_template_patch": patch})
+    container: dict[str, Any] = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 8}}}
+    template: dict[str, Any] = {"spec": {"containers": [container]}}
+    if key == "metadata":
+        template[key] = empty
+    else:
+        container["securityContext"] = empty if key == "securityContext" else {key: empty}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "one"}, "spec": {"template": template}}
+    text = attach_text(json.dumps(job) if as_json else yaml.safe_dump(job, sort_keys=False), known).text
+    after = yaml.safe_load(text)["spec"]["template"]
+
+    if key == "metadata":
+        assert after[key] == empty
+    else:
+        assert after["spec"]["containers"][0]["securityContext"] == container["securityContext"]
+    assert attach_text(text, known).text == text

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attached_pods import EXPECTED, MANIFESTS, NETWORKS, Pod, at, documents_of, pods_in, text_of
+from attached_pods import EXPECTED, MANIFESTS, NETWORKS, Pod, as_template, at, documents_of, pods_in, text_of
 
-from fabric.attach import AttachedText, Wishes, attach_text
-from fabric.plan import FabricContract, Plan
-from fabric.prepare import prepare_stack
+from gpu_fabric.attach import AttachedText, Wishes, attach, attach_text
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare_stack
 
 NAMES = sorted(EXPECTED)
 
@@ -107,7 +108,7 @@ def test_pods_and_containers_that_do_not_train_stay_as_they_are(name: str, attac
     for path in expected.others:
         assert at(after[expected.document], path) == at(before[expected.document], path)
     for path, trains in expected.attached.items():
-        old, new = (at(documents[expected.document], path)["spec"] for documents in (before, after))
+        old, new = (as_template(at(documents[expected.document], path))["spec"] for documents in (before, after))
         assert old.get("initContainers") == new.get("initContainers")
         assert [entry for entry in old["containers"] if entry["name"] != trains] == [
             entry for entry in new["containers"] if entry["name"] != trains
@@ -176,7 +177,8 @@ def test_a_train_job_patches_the_pods_of_its_runtime(contract: FabricContract) -
 def test_a_deployment_takes_the_old_pod_down_before_the_new_one_comes(contract: FabricContract) -> None:
     (deployment,) = documents_of(attach_text(text_of("deployment.yaml"), contract).text)
 
-    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    rolling = {"maxSurge": 0, "maxUnavailable": 1}
+    assert deployment["spec"]["strategy"] == {"type": "RollingUpdate", "rollingUpdate": rolling}
     assert deployment["metadata"]["annotations"] == {"owner": "search"}
 
 
@@ -186,6 +188,23 @@ def test_a_deployment_that_rolls_keeps_doing_so_and_is_warned_about(contract: Fa
 
     assert "strategy: {type: RollingUpdate}\n" in attached.text
     assert any("a new pod waits for the devices of an old one" in note.message for note in attached.notes)
+
+
+@pytest.mark.parametrize("strategy", [{"type": "Recreate"}, {"rollingUpdate": {"maxSurge": 0}}])
+def test_a_deployments_own_strategy_that_works_stays(contract: FabricContract, strategy: dict[str, Any]) -> None:
+    (deployment,) = documents_of(text_of("deployment.yaml"))
+    deployment["spec"]["strategy"] = strategy
+    result = attach([deployment], contract)
+
+    assert strategy.items() <= result.documents[0]["spec"]["strategy"].items()
+    assert "ATT059" not in {note.rule for note in result.notes}
+
+
+def test_every_mpi_job_states_a_worker_which_the_operator_demands() -> None:
+    jobs = [one for name in NAMES for one in documents_of(text_of(name)) if one and one.get("kind") == "MPIJob"]
+
+    assert len(jobs) > 1
+    assert all(job["spec"]["mpiReplicaSpecs"]["Worker"]["replicas"] >= 1 for job in jobs)
 
 
 def test_the_networks_of_the_guides_form_are_written_as_it_writes_them(guide_contract: FabricContract) -> None:
@@ -211,7 +230,7 @@ def test_what_else_is_known_about_jobs_on_a_shape_is_said_once(root: Path) -> No
     text = text_of("pod.yaml") + "---\n" + text_of("pod.yaml").replace("probe", "other")
     attached = attach_text(text, contract, Wishes(("shell",)))
 
-    assert [note.message for note in attached.notes] == [
+    assert [note.message for note in attached.notes if note.rule == "ATT061"] == [
         f"about jobs on {contract.shape}: {line}" for line in contract.advice
     ]
     assert contract.advice

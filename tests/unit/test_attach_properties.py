@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 import yaml
-from attached_pods import NETWORKS, assert_kept, contract_of
+from attached_pods import MANIFESTS, NETWORKS, assert_kept, contract_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fabric.attach import AttachError, attach, attach_text
-from fabric.plan import FabricContract, Plan
-from fabric.rules import rules
+from gpu_fabric.attach import AttachError, Wishes, attach, attach_text
+from gpu_fabric.attach.place import copied
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.findings import rules
+from gpu_fabric.plan import Plan
+
+MAIN = Wishes(("main",))
 
 
 @pytest.fixture(scope="module")
@@ -26,10 +30,10 @@ def test_a_second_time_changes_nothing_and_the_users_own_stays(contract: FabricC
     @given(pods())
     def holds(pod: dict[str, Any]) -> None:
         try:
-            once = attach([pod], contract).documents
+            once = attach([pod], contract, MAIN).documents
         except AttachError:
             return
-        assert attach(once, contract).documents == once
+        assert attach(once, contract, MAIN).documents == once
         assert_kept(pod, once[0])
 
     holds()
@@ -51,12 +55,12 @@ def test_a_workload_of_any_kind_keeps_all_that_it_has_and_changes_once(stack: st
         }
         workload["spec"] = WRAPPED[kind][1](template)
         try:
-            (once,) = attach([workload], contract).documents
+            (once,) = attach([workload], contract, MAIN).documents
         except AttachError as error:
             unfit = [problem for problem in error.problems if problem.rule not in rules() or not problem.remedy]
         else:
             unfit = []
-            assert attach([once], contract).documents == (once,)
+            assert attach([once], contract, MAIN).documents == (once,)
             assert_kept(workload, once)
         assert unfit == []
 
@@ -72,12 +76,12 @@ def test_text_in_any_style_says_the_same_as_data_and_keeps_its_lines(contract: F
         text = yaml.safe_dump(pod, default_flow_style=flow, indent=indent, default_style=style, allow_unicode=True)
         written = text.replace("\n", "   # said\n", 1) if flow is False and style is None else text
         try:
-            wanted = attach([pod], contract).documents[0]
+            wanted = attach([pod], contract, MAIN).documents[0]
         except AttachError:
             return
-        result = attach_text(written, contract).text
+        result = attach_text(written, contract, MAIN).text
         assert yaml.safe_load(result) == wanted
-        assert attach_text(result, contract).text == result
+        assert attach_text(result, contract, MAIN).text == result
         if flow is False and written is not text:
             assert "# said" in result
 
@@ -164,3 +168,39 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
     if draw(st.booleans()):
         metadata["annotations"] = {NETWORKS: draw(own_networks), "note": draw(words)}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+JUNK: list[Any] = [None, {}, [], "x", 5, True, [None], [{}], {"a": None}, "", [[]], {"name": "a"}, 1.5]
+
+
+def _paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(inner for key, part in parts for inner in _paths(part, (*path, key)))]
+
+
+@pytest.mark.parametrize("stack", ["dev", "host-network", "doks-h200"])
+def test_whatever_a_manifest_has_in_a_place_it_is_attached_once_or_refused_by_a_rule(stack: str) -> None:
+    contract = contract_of(stack)
+    documents = [
+        one for path in sorted(MANIFESTS.glob("*.yaml")) for one in yaml.safe_load_all(path.read_text()) if one
+    ]
+
+    @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.sampled_from(documents), st.data(), st.sampled_from([Wishes(), Wishes(("node",)), Wishes(queue="q")]))
+    def holds(document: Any, data: st.DataObject, wishes: Wishes) -> None:
+        spoiled = copied(document)
+        place = data.draw(st.sampled_from([path for path in _paths(spoiled) if path]))
+        inside = spoiled
+        for key in place[:-1]:
+            inside = inside[key]
+        inside[place[-1]] = data.draw(st.sampled_from(JUNK))
+        try:
+            (once,) = attach([spoiled], contract, wishes).documents
+        except AttachError as error:
+            unfit = [problem for problem in error.problems if problem.rule not in rules() or not problem.remedy]
+        else:
+            unfit = []
+            assert attach([once], contract, wishes).documents == (once,)
+        assert unfit == []
+
+    holds()

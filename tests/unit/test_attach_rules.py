@@ -6,8 +6,9 @@ import pytest
 from attach_cases import CASES, AttachCase
 from attached_pods import contract_of
 
-from fabric.attach import AttachError, InputError, attach_text, read_contract, said_place
-from fabric.rules import rules
+from gpu_fabric.attach import AttachError, attach_text, said_place
+from gpu_fabric.contract import read_contract
+from gpu_fabric.findings import InputError, rules
 
 BOOK = {name for name, rule in rules().items() if rule.group == "attach"}
 CONTRACT = "ATT004"
@@ -54,9 +55,10 @@ def test_every_problem_is_printed_with_its_rule() -> None:
 
 def test_every_note_is_printed_with_its_rule() -> None:
     (case, *_) = (case for case in CASES if case.rule == "ATT051")
-    (note,) = attach_text(case.text, contract_of(case.stack)).notes
+    notes = attach_text(case.text, contract_of(case.stack)).notes
 
-    assert str(note) == f"{case.places[0]}: NCCL_IB_TC keeps '106'; the fabric's value is '41' [ATT051]"
+    assert str(notes[0]) == f"{case.places[0]}: NCCL_IB_TC keeps '106'; the fabric's value is '41' [ATT051]"
+    assert all(str(note).endswith(f" [{note.rule}]") for note in notes)
 
 
 def test_problems_are_no_notes_and_notes_no_problems() -> None:

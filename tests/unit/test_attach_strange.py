@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from attached_pods import assert_kept, contract_of, documents_of
+from attached_pods import assert_kept, contract_of, documents_of, meant
 
-from fabric.attach import AttachError, InputError, Wishes, attach_text
+from gpu_fabric.attach import AttachError, Wishes, attach_text
+from gpu_fabric.findings import InputError
 
 HEAD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: one\n"
 MAIN = "spec:\n  containers:\n  - name: main\n"
@@ -115,7 +116,7 @@ ACCEPTED: dict[str, tuple[str, tuple[str, ...]]] = {
     "JSON with a comment behind it": (JSON + "\n# said\n", ("# said",)),
     "JSON with tabs": (json.dumps(json.loads(JSON), indent="\t"), ('\n\t"spec"',)),
     "numbers for text": (
-        POD.replace("name: main", "name: 5") + "    resources: {limits: {nvidia.com/gpu: 8.5}}\n",
+        POD.replace("name: main", "name: 5") + "    resources: {limits: {nvidia.com/gpu: 7.5}}\n",
         (),
     ),
 }
@@ -142,10 +143,10 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "pieces"), ACCEPTED.values(), ids=list(ACCEPTED))
 def test_a_strange_text_is_attached_once_and_loses_nothing(text: str, pieces: tuple[str, ...]) -> None:
-    result = attach_text(text, contract_of("dev")).text
+    result = attach_text(text, contract_of("dev"), meant(text)).text
 
     assert result != text
-    assert attach_text(result, contract_of("dev")).text == result
+    assert attach_text(result, contract_of("dev"), meant(text)).text == result
     assert_kept(documents_of(text), documents_of(result))
     assert [piece for piece in pieces if piece not in result] == []
 
@@ -153,7 +154,7 @@ def test_a_strange_text_is_attached_once_and_loses_nothing(text: str, pieces: tu
 @pytest.mark.parametrize(("text", "rule"), REFUSED.values(), ids=list(REFUSED))
 def test_a_strange_text_is_refused_by_a_rule(text: str, rule: str) -> None:
     with pytest.raises((AttachError, InputError)) as raised:
-        attach_text(text, contract_of("dev"))
+        attach_text(text, contract_of("dev"), meant(text))
 
     error = raised.value
     assert rule in ({error.rule} if isinstance(error, InputError) else {problem.rule for problem in error.problems})
@@ -169,7 +170,7 @@ def test_a_file_of_thousands_of_documents_stays_to_the_byte_around_the_one_that_
 
 
 def test_half_a_character_in_json_stays_escaped() -> None:
-    result = attach_text(JSON.replace("one", "\\ud83dé"), contract_of("dev")).text
+    result = attach_text(JSON.replace("one", "\\ud83dé"), contract_of("dev"), meant(JSON)).text
 
     assert '"name":"\\ud83d\\u00e9"' in result
     assert result.encode()

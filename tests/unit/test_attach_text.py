@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 import yaml
-from attached_pods import NETWORKS, text_of
+from attached_pods import NETWORKS, meant, text_of
 
-from fabric.attach import InputError, attach_text
-from fabric.plan import FabricContract, Plan
+from gpu_fabric.attach import Wishes, attach_text
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.findings import InputError
+from gpu_fabric.plan import Plan
 
 
 @pytest.fixture(scope="module")
@@ -22,10 +24,11 @@ def contract(dev_plan: Plan) -> FabricContract:
 HEAD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: one\nspec:\n"
 
 
-def attached(text: str, contract: FabricContract) -> str:
+def attached(text: str, contract: FabricContract, *containers: str) -> str:
     """The result, which must mean the same in both forms of reading and change no second time."""
-    result = attach_text(text, contract).text
-    assert attach_text(result, contract).text == result
+    wishes = Wishes(containers) if containers else meant(text)
+    result = attach_text(text, contract, wishes).text
+    assert attach_text(result, contract, wishes).text == result
     return result
 
 
@@ -191,7 +194,7 @@ SHARED = dedent("""\
 def test_an_alias_is_written_out_where_only_one_of_its_places_gets_the_fabric(
     contract: FabricContract, first: str, second: str
 ) -> None:
-    result = attached(SHARED.replace("FIRST", first).replace("SECOND", second), contract)
+    result = attached(SHARED.replace("FIRST", first).replace("SECOND", second), contract, "worker")
 
     assert [entry["name"] for entry in container_in(result, "Launcher")["env"]] == ["NCCL_DEBUG"]
     assert "NCCL_IB_HCA" in [entry["name"] for entry in container_in(result, "Worker")["env"]]
@@ -265,8 +268,9 @@ def test_several_json_objects_one_behind_another_are_several_documents(contract:
         ("a: *nowhere\n", "line 1: no YAML"),
         ("a: &a [*a]\n", "line 1: its aliases lead in a circle"),
         ("a: !python/object:os.system {}\n", "line 1: the tag !python/object:os.system is not known"),
-        ("a: !python/name:os.system x\n", "line 1: no YAML"),
-        ("a: 2026-02-31\n", "no YAML"),
+        ("a: !python/name:os.system x\n", "line 1: the tag !python/name:os.system does not fit"),
+        ("a: !!int x\n", "line 1: the tag tag:yaml.org,2002:int does not fit"),
+        ("~: a\n", "line 1: a key must be text"),
         ("? [a, b]\n: c\n", "a key must be text"),
         ("<<: 3\n", "a merge key takes a mapping"),
         ("a: \x00\n", "no YAML"),

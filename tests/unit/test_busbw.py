@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fabric.catalog import Gpus, Nic, NicModel, Shape, catalog
-from fabric.nccl.busbw import Bar, BarUnknownError, Operation, bar_table, bus_factor, line_rate, shape_bar
+from gpu_fabric.catalog import Gpus, Nic, NicModel, Shape, catalog
+from gpu_fabric.nccl.busbw import Bar, BarUnknownError, Operation, bar_table, bus_factor, line_rate, shape_bar
 
 
 def bar_of(
@@ -72,11 +72,13 @@ def test_line_rate_and_bar_follow_from_the_nics_of_a_node(nics: int, gbps: int, 
 @pytest.mark.parametrize(
     ("shape", "bar"),
     [
-        *((name, 180) for name in ("BM.GPU4.8", "BM.GPU.B4.8", "BM.GPU.A100-v2.8")),
+        *((name, 185) for name in ("BM.GPU4.8", "BM.GPU.B4.8", "BM.GPU.A100-v2.8")),
         *((name, 368) for name in ("BM.GPU.H100.8", "BM.GPU.H200.8", "BM.GPU.B200.8")),
         *((name, 736) for name in ("BM.GPU.B300.8", "gpu-b300x8-2304gb-fabric-contracted")),
         ("gpu-b300x8-2304gb-lc-fabric-contracted", 736),
-        *((name, 820) for name in ("BM.GPU.GB200-v3.4", "BM.GPU.GB300.4")),
+        ("BM.GPU.GB200-v3.4", 708),
+        ("BM.GPU.GB300.4", 823),
+        ("BM.GPU.RTXPRO.8", 19),
         *((name, 350) for name in ("BM.GPU.MI300X.8", "BM.GPU.MI355X.8")),
         *((name, 368) for name in ("gpu-h100x8-640gb-contracted", "gpu-h200x8-1128gb-fabric-contracted")),
     ],
@@ -85,15 +87,49 @@ def test_a_shape_with_published_figures_has_its_bar(shape: str, bar: float) -> N
     assert bar_of(shape).value == bar
 
 
-def test_the_a100_bar_says_what_the_line_rate_gives_and_why_less_is_accepted() -> None:
+@pytest.mark.parametrize(
+    "shape", [name for name, row in bar_table().shapes.items() if row.nics and not row.multi_node_nvlink]
+)
+def test_no_bar_can_be_reached_with_a_rail_missing(shape: str) -> None:
+    bar = bar_of(shape)
+    rails = bar_table().shapes[shape].nics
+    assert bar.limit is not None
+    assert rails is not None
+    best_published = 0.97
+
+    assert bar.value > best_published * bar.limit * (rails - 1) / rails
+
+
+def test_the_a100_bar_says_what_the_line_rate_gives_and_why_another_one_holds() -> None:
     assert bar_of("BM.GPU4.8").explanation.startswith(
-        "16 NICs x 100 Gb/s / 8 = 200 GB/s; 92 % of it, rounded down, is 184 GB/s; the bar is 180 GB/s: 90 %"
+        "16 NICs x 100 Gb/s / 8 = 200 GB/s; 92 % of it, rounded down, is 184 GB/s; the bar is 185 GB/s: OCI's own bar"
     )
 
 
 @pytest.mark.parametrize("shape", ["BM.GPU.H100.8", "BM.GPU.H200.8", "BM.GPU.B200.8"])
 def test_two_nodes_with_a_free_algorithm_have_a_bar_of_their_own(shape: str) -> None:
     assert [bar_of(shape, nodes=nodes, ring=False).value for nodes in (2, 4)] == [440, 368]
+
+
+@pytest.mark.parametrize("shape", ["BM.GPU.MI300X.8", "BM.GPU.MI355X.8"])
+def test_the_vendors_bar_for_amd_is_for_two_nodes_with_a_free_algorithm_too(shape: str) -> None:
+    assert [bar_of(shape, nodes=2, ring=ring).value for ring in (True, False)] == [350, 350]
+    assert bar_of(shape, nodes=2, ring=False).ring_or_nodes is None
+
+
+def test_where_only_rings_are_published_other_algorithms_have_no_bar() -> None:
+    with pytest.raises(BarUnknownError, match="is for rings; measure with NCCL_ALGO=RING"):
+        bar_of("BM.GPU.RTXPRO.8", ring=False)
+
+
+@pytest.mark.parametrize("shape", bar_table().shapes)
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_every_bar_names_its_source_and_what_it_assumes(shape: str, nodes: int) -> None:
+    nvlink = False if bar_table().shapes[shape].nics else None
+    bar = bar_of(shape, nodes=nodes, nvlink=nvlink)
+
+    assert bar.source
+    assert bar.assumes
 
 
 def test_the_rails_of_a_rack_with_nvlink_between_nodes_are_judged_only_with_it_turned_off() -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from fabric.catalog import FrontEndNic, Hardware, Nic, Shape, catalog
-from fabric.nccl.topology import topology_xml
+from gpu_fabric.catalog import FrontEndNic, Hardware, Nic, Shape, catalog
+from gpu_fabric.nccl.topology import topology_xml
 
 SHAPES = catalog().shapes
-FOLDER = Path("fabric/catalog/shapes")
+FOLDER = Path("gpu_fabric/catalog/shapes")
 
 CX5 = ("ConnectX-5 Ex", "1019", "101a")
 CX7 = ("ConnectX-7", "1021", "101e")

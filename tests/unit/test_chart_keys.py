@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fabric.catalog import ChartName, KeyProblem, catalog
-from fabric.catalog.chart_key import ChartKey
-from fabric.catalog.version import Version
+from gpu_fabric.catalog import ChartName, KeyProblem, catalog
+from gpu_fabric.catalog.chart import ChartKey
+from gpu_fabric.catalog.version import Version
 
 # `--set` flags of the two commands of the OKE guide, as a values file has them.
 GUIDE_GPU = {
@@ -83,6 +83,26 @@ def test_a_row_may_speak_of_one_key_in_every_component() -> None:
         "dcgm.hostNetwork": ("too-new", "warning"),
     }
     assert verdicts("gpu-operator", "v26.3.3", values) == {}
+
+
+@pytest.mark.parametrize(
+    ("chart", "version", "values", "kinds"),
+    [
+        ("gpu-operator", "v23.9.1", {"operator": {"nodeSelector": {"a": "b"}}}, {}),
+        ("gpu-operator", "v26.3.3", {"operator": {"nodeSelector": {"a": "b"}}}, {}),
+        ("gpu-operator", "v26.3.3", {"driver": {"licensingConfig": {"configMapName": "a"}}}, {}),
+        ("gpu-operator", "v26.3.0", {"dcgmExporter": {"hostNetwork": True}}, {}),
+        ("gpu-operator", "v25.10.1", {"dcgmExporter": {"hostNetwork": True}}, {"dcgmExporter.hostNetwork": "too-new"}),
+        ("gpu-operator", "v26.3.3", {"cdi": {"default": True}}, {"cdi.default": "ignored"}),
+        ("gpu-operator", "v26.3.3", {"operator": {"initContainer": {}}}, {"operator.initContainer": "ignored"}),
+        ("network-operator", "24.7.0", {"sriov-network-operator": {"images": {"rdmaCni": "a"}}}, {}),
+        ("whereabouts", "0.9.4", {"nodeSelector": {"kubernetes.io/os": "linux"}, "securityContext": {"a": 1}}, {}),
+    ],
+)
+def test_a_key_that_the_templates_read_is_left_alone(
+    chart: ChartName, version: str, values: dict[str, Any], kinds: dict[str, str]
+) -> None:
+    assert {found.path: found.kind for found in findings(chart, version, values)} == kinds
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fabric.catalog import Support, catalog
-from fabric.plan.choices import Choices, choices_of
-from fabric.spec import StackDocument, StackSpec, validate
+from gpu_fabric.catalog import Support, catalog
+from gpu_fabric.plan.choices import Choices, choices_of
+from gpu_fabric.spec import StackDocument, StackSpec, validate
 
 ChoicesWith = Callable[[dict[str, Any]], Choices]
 
@@ -132,3 +132,22 @@ def test_a_pair_that_the_matrix_does_not_have_still_has_its_supernet_looked_at(c
     pair = {"fabric.manager": "spiderpool", "fabric.model": "host-network"}
 
     assert choices_with({**pair, "fabric.addressing": {"supernet": "192.168.0.0/16"}}).layout == "per-rail"
+
+
+@pytest.mark.parametrize(
+    ("changes", "maker"),
+    [
+        ({}, "node-image"),
+        ({"cluster.pools[0].shape": DGX, "fabric.vfsPerNic": 8}, "daemon-set"),
+        ({"cluster.pools[0].shape": DGX, "fabric.linkType": "ether", "fabric.vfsPerNic": 8}, "daemon-set"),
+        ({"cluster.pools[0].shape": "server.hgx-h100.8", "fabric.vfsPerNic": 1}, "daemon-set"),
+        ({"cluster.pools[0].shape": "BM.GPU.H200.8", "fabric.vfsPerNic": 4}, "node-image"),
+        ({"cluster.pools[0].shape": DGX, "fabric.manager": "spiderpool"}, "sriov-operator"),
+        ({"cluster.pools[0].shape": DGX, "fabric.virtualFunctions": "node-image"}, "node-image"),
+        ({"cluster.pools[0].shape": DGX, "fabric.model": "host-device"}, None),
+    ],
+)
+def test_functions_are_made_by_the_image_only_where_machines_come_with_some(
+    choices_with: ChoicesWith, changes: dict[str, Any], maker: str | None
+) -> None:
+    assert choices_with(changes).virtual_functions == maker

@@ -12,10 +12,12 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from fabric.catalog import catalog
-from fabric.cli import app
-from fabric.nccl.topology import topology_xml
-from fabric.rules import checked, promise, rules
+from gpu_fabric.catalog import catalog
+from gpu_fabric.cli.app import app
+from gpu_fabric.findings import rules
+from gpu_fabric.nccl.topology import topology_xml
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.rules.checking import checked, promise
 
 
 @pytest.fixture
@@ -59,7 +61,8 @@ def test_the_plan_is_printed_as_json_that_parses() -> None:
     document = json.loads(result_of("plan", "-s", "dev", "--format", "json"))
 
     assert (document["stack"], document["schemaVersion"], len(document["rails"])) == ("dev", "v1", 16)
-    assert document["networks"][0]["object"]["kind"] == "NetworkAttachmentDefinition"
+    (networks,) = (step["items"] for step in document["steps"] if step["name"] == "networks")
+    assert networks[0]["object"]["kind"] == "NetworkAttachmentDefinition"
 
 
 @pytest.mark.usefixtures("project")
@@ -79,11 +82,37 @@ def test_bad_input_is_refused_with_all_problems_and_no_traceback(project: Path) 
     edited(project, "nodes: 3", "nodes: 0\n        node: 3")
     edited(project, "supernet: 192.168.0.0/16", "supernet: 192.168.0.0/28")
 
-    text = refusal_of("plan", "--format", "json")
+    text = refusal_of("plan")
 
     assert text.startswith("Pulumi.dev.yaml: 3 problems, nothing was created.\n")
     assert "Traceback" not in text
     assert len(text.splitlines()) == 7
+
+
+@pytest.mark.parametrize(
+    "command", [("plan", "--format", "json"), ("explain", "NCCL_IB_HCA", "-s", "dev", "--json"), ("images", "--json")]
+)
+def test_a_refused_file_is_json_with_the_place_of_every_problem_for_scripts(project: Path, command: list[str]) -> None:
+    edited(project, "nodes: 3", "nodes: 0")
+    edited(project, "supernet: 192.168.0.0/16", "super: 192.168.0.0/28")
+    result = run(*command)
+    lines = (project / "Pulumi.dev.yaml").read_text(encoding="utf-8").splitlines()
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Pulumi.dev.yaml: ")
+    document = json.loads(result.stdout)
+    found = {entry["path"]: entry for entry in document["findings"]}
+    assert document["file"] == "Pulumi.dev.yaml"
+    for path, word in (("cluster.pools[0].nodes", "nodes: 0"), ("fabric.addressing.super", "super: ")):
+        entry = found[f"gpu-fabric:{path}"]
+        assert lines[entry["line"] - 1][entry["column"] - 1 :].startswith(word)
+        assert set(entry) == {"file", "line", "column", "id", "severity", "path", "message", "remedy"}
+
+
+def test_a_rule_or_variable_is_explained_in_any_case_and_as_json() -> None:
+    assert result_of("explain", "adr001") == result_of("explain", "ADR001")
+    assert json.loads(result_of("explain", "adr001", "--json"))["id"] == "ADR001"
+    assert json.loads(result_of("explain", "nccl_ib_hca", "--json"))["name"] == "NCCL_IB_HCA"
 
 
 @pytest.mark.usefixtures("project")
@@ -105,7 +134,7 @@ def test_a_topology_file_is_printed_byte_for_byte(shape: str) -> None:
 
 def test_the_topology_of_an_unknown_shape_is_refused_with_the_nearest() -> None:
     text = refusal_of("topology", "BM.GPU.H100")
-    assert "did you mean 'BM.GPU.H100.8'? `python -m fabric shapes` lists them" in text
+    assert "did you mean 'BM.GPU.H100.8'? `gpu-fabric shapes` lists them" in text
 
 
 def test_the_topology_of_a_shape_without_a_published_tree_is_refused() -> None:
@@ -131,7 +160,9 @@ def test_shapes_are_listed_as_json_by_name() -> None:
 
 @pytest.mark.parametrize("rule", sorted(rules()))
 def test_every_rule_is_explained(rule: str) -> None:
-    assert result_of("explain", rule).splitlines() == [
+    lines = result_of("explain", rule).splitlines()
+    examples = ("Keys of the stack file: ", "An example of what it finds")
+    assert [line for line in lines if not line.startswith(examples)] == [
         f"{rule} ({rules()[rule].severity.value})",
         rules()[rule].title,
         rules()[rule].why,
@@ -155,13 +186,15 @@ def test_a_stack_that_cannot_be_planned_is_refused_before_a_variable_is_explaine
 @pytest.mark.usefixtures("project")
 def test_the_published_contract_schema_accepts_the_development_contract() -> None:
     schema = json.loads(result_of("schema", "contract"))
-    contract = json.loads(result_of("plan", "--format", "json"))["workload"]
+    contract = prepare_stack("dev", Path.cwd()).workload.model_dump(mode="json", by_alias=True, exclude_none=True)
 
     jsonschema.validate(contract, schema)
+    # Fields are only added: a consumer of today accepts a later release.
+    jsonschema.validate(contract | {"unheard": 1}, schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(contract | {"resources": {"nvidia.com/gpu": 8}}, schema)
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(contract | {"unheard": 1}, schema)
+        jsonschema.validate({key: value for key, value in contract.items() if key != "schemaVersion"}, schema)
 
 
 @pytest.mark.usefixtures("project")

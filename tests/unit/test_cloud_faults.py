@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from cloud_engine import Engine, Failed, Resource, engine_on
+from cloud_engine import MINUTE_S, Engine, Failed, Resource, engine_on
 from digitalocean_inputs import gpu_pool
 
-from sandbox.cloud import faults
+from sandbox.cloud import fault_orders
 from sandbox.cloud.digitalocean.events import play_on
 from sandbox.cloud.faults import Faults
 from sandbox.failure import SandboxError
@@ -87,6 +88,18 @@ def test_a_pool_that_never_gets_ready_stays_behind_and_keeps_its_name(engine: En
     assert error.value.kept is None
     with pytest.raises(Failed, match=r"422 .*a node pool with the name gpu exists"):
         engine.up("KubernetesNodePool", "gpu", gpu_pool(cluster))
+
+
+def test_a_change_of_a_pool_has_the_providers_half_hour_whatever_the_program_says(
+    engine: Engine, cluster: Resource
+) -> None:
+    pool = engine.up("KubernetesNodePool", "gpu", gpu_pool(cluster))
+    assert engine.update(pool, {**gpu_pool(cluster), "nodeCount": 3}, limit_s=1).outputs["actualNodeCount"] == 3
+    engine.api.change("pools", pool.id, lambda record: record.update(stuck=True))
+    began = time.monotonic()
+    with pytest.raises(Failed, match="Timeout waiting"):
+        engine.update(pool, {**gpu_pool(cluster), "nodeCount": 4}, limit_s=24 * 60 * 60)
+    assert time.monotonic() - began < 12 * 60 * MINUTE_S  # half of what was asked for
 
 
 def test_a_busy_vpc_is_deleted_when_the_time_limit_is_the_longer_one(engine: Engine) -> None:
@@ -176,9 +189,9 @@ def test_a_fault_happens_just_as_often_as_ordered_whoever_asks(tmp_path: Path) -
 
 def test_faults_are_ordered_by_name_with_an_amount_and_taken_back(tmp_path: Path) -> None:
     home = SandboxHome(tmp_path)
-    assert "3 times" in faults.add(home, "rate-limited", times=3)
-    assert "300 s" in faults.add(home, "vpc-busy")
-    faults.clear(home)
+    assert "3 times" in fault_orders.add(home, "rate-limited", times=3)
+    assert "300 s" in fault_orders.add(home, "vpc-busy")
+    fault_orders.clear(home)
     assert not Faults(home.cloud).happens("rate-limited")
     assert Faults(home.cloud).seconds("vpc-busy") == 0
 
@@ -195,8 +208,8 @@ def test_faults_are_ordered_by_name_with_an_amount_and_taken_back(tmp_path: Path
 )
 def test_a_wrong_order_says_what_is_wrong(tmp_path: Path, name: str, amounts: dict[str, int], message: str) -> None:
     with pytest.raises(SandboxError, match=message):
-        faults.add(SandboxHome(tmp_path), name, **amounts)
+        fault_orders.add(SandboxHome(tmp_path), name, **amounts)
 
 
 def test_every_fault_says_what_it_does() -> None:
-    assert all(about.strip() for about in faults.names().values())
+    assert all(about.strip() for about in fault_orders.names().values())

@@ -84,12 +84,19 @@ def test_what_is_for_life_replaces_the_cluster(
     assert (difference.replaces, difference.delete_first) == ((name,), True)
 
 
-def test_another_endpoint_replaces_the_cluster(
+def test_the_endpoint_changes_in_place_and_another_subnet_of_it_replaces_the_cluster(
     engine: OracleEngine, network: tuple[Resource, Resource, Resource], cluster: Resource
 ) -> None:
     inputs = engine.cluster_inputs(*network)
-    public = {**inputs, "endpointConfig": {**inputs["endpointConfig"], "isPublicIpEnabled": True}}
-    assert engine.diff(cluster, public).replaces == ("endpointConfig",)
+    endpoint = inputs["endpointConfig"]
+    for changes in ({"isPublicIpEnabled": True}, {"nsgIds": []}):
+        found = engine.diff(cluster, {**inputs, "endpointConfig": {**endpoint, **changes}})
+        assert found.paths
+        assert found.replaces == ()
+    moved = {**inputs, "endpointConfig": {**endpoint, "subnetId": "another"}}
+    without = {name: value for name, value in inputs.items() if name != "endpointConfig"}
+    for changed in (moved, without):
+        assert engine.diff(cluster, changed).replaces == ("endpointConfig",)
 
 
 def test_a_higher_version_is_an_upgrade_in_place_and_a_lower_one_is_refused(
@@ -313,3 +320,27 @@ def test_a_pool_of_a_cluster_without_it_is_gone(engine: OracleEngine, cluster: R
     pool = engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet))
     engine.delete(cluster)
     assert engine.refresh(pool) is None
+
+
+def test_a_pool_whose_image_is_of_another_version_is_refused_new_and_changed(
+    engine: OracleEngine, network: tuple[Resource, Resource, Resource]
+) -> None:
+    cluster = engine.up("Cluster", "one", engine.cluster_inputs(*network))
+
+    def pool(version: str, image: str) -> dict[str, Any]:
+        source = {"sourceType": "IMAGE", "imageId": images(engine, image)}
+        return engine.node_pool_inputs(cluster, network[1], kubernetesVersion=version, nodeSourceDetails=source)
+
+    with pytest.raises(Failed, match="409-Conflict, Kubernetes version does not match"):
+        engine.up("NodePool", "system", pool("v1.34.1", "v1.33.1"))
+    made = engine.up("NodePool", "system", pool("v1.33.1", "v1.33.1"))
+    with pytest.raises(Failed, match=r"409-Conflict, .* of OKE worker node image \(v1\.33\.1\)"):
+        engine.update(made, pool("v1.34.1", "v1.33.1"))
+    assert engine.update(made, pool("v1.34.1", "v1.34.1")).outputs["nodes"]
+    [found] = engine.ask("ContainerEngine/getNodePools", compartmentId=COMPARTMENT, clusterId=cluster.id)["nodePools"]
+    assert found["nodeSourceDetails"][0]["imageId"] == images(engine, "v1.34.1")
+
+
+def images(engine: OracleEngine, version: str) -> str:
+    asked = {"nodePoolOptionId": "all", "nodePoolK8sVersion": version}
+    return str(engine.ask("ContainerEngine/getNodePoolOption", **asked)["sources"][0]["imageId"])

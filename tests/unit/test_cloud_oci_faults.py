@@ -14,7 +14,7 @@ import pytest
 from cloud_engine import Failed, Resource
 from oracle_engine import COMPARTMENT, H100, OracleEngine, oracle_on
 
-from sandbox.cloud import faults
+from sandbox.cloud import fault_orders
 from sandbox.cloud.oci import command
 from sandbox.cloud.oci.credentials import credentials, environment
 from sandbox.cloud.oci.events import play_on
@@ -58,16 +58,63 @@ def test_a_few_bad_answers_are_tried_again_and_many_are_an_error(engine: OracleE
         engine.up("Vcn", "two", VCN)
 
 
-def test_a_cluster_that_fails_stays_behind_outside_the_state(
+def failed_up(engine: OracleEngine, kind: str, name: str, inputs: dict[str, Any], limit_s: float = 0) -> Resource:
+    """What the state keeps of a creation that fails."""
+    with pytest.raises(Failed) as failed:
+        engine.up(kind, name, inputs, limit_s)
+    assert failed.value.kept is not None, failed.value
+    return Resource(kind, name, failed.value.identifier, inputs, failed.value.kept)
+
+
+def test_a_cluster_that_fails_stays_in_the_state_until_it_is_deleted_at_oracle(
     engine: OracleEngine, network: tuple[Resource, Resource, Resource]
 ) -> None:
     engine.order("cluster-error", 1)
-    with pytest.raises(Failed, match="the cluster could not be made"):
-        engine.up("Cluster", "one", engine.cluster_inputs(*network))
+    inputs = engine.cluster_inputs(*network)
+    kept = failed_up(engine, "Cluster", "one", inputs)
     assert [record["outputs"]["state"] for record in engine.api.store.list("cluster")] == ["FAILED"]
-    with pytest.raises(Failed, match="409-Conflict"):
-        engine.delete(network[1])
-    assert engine.up("Cluster", "one", engine.cluster_inputs(*network)).id
+    assert engine.refresh(kept) is not None
+    with pytest.raises(Failed, match="409-IncorrectState"):
+        engine.update(kept, inputs)
+    engine.api.store.remove("cluster", kept.id)
+    assert engine.refresh(kept) is None
+    assert engine.up("Cluster", "one", inputs).id
+
+
+@pytest.mark.parametrize("limit_s", [1, 60])
+def test_what_is_late_stays_in_the_state_and_the_next_up_goes_on_with_it(
+    engine: OracleEngine, network: tuple[Resource, Resource, Resource], limit_s: float
+) -> None:
+    inputs = engine.cluster_inputs(*network)
+    kept = failed_up(engine, "Cluster", "one", inputs, limit_s)
+    assert kept.outputs["state"] == "CREATING"
+    after = engine.update(kept, inputs)
+    assert (after.id, after.outputs["state"]) == (kept.id, "ACTIVE")
+    assert len(engine.api.store.list("cluster")) == 1
+    made = engine.configuration(network[1], engine.metadata(after))
+    late = failed_up(engine, "ClusterNetwork", "gpu", engine.cluster_network_inputs(made, network[1]), limit_s)
+    assert engine.update(late, late.inputs).outputs["state"] == "RUNNING"
+    engine.delete(late)
+    assert engine.api.store.list("instance") == []
+
+
+def test_a_pool_that_fails_is_gone_and_each_update_of_it_ends_with_404_until_a_refresh(
+    engine: OracleEngine, cluster: Resource, subnet: Resource
+) -> None:
+    both = {
+        "NodePool": engine.node_pool_inputs(cluster, subnet),
+        "ClusterNetwork": gpu_machines(engine, cluster, subnet),
+    }
+    for kind, inputs in both.items():
+        engine.order("pool-fails", 1)
+        kept = failed_up(engine, kind, "gpu", inputs)
+        assert engine.api.store.list(kind.lower()) == []
+        for _ in range(2):
+            with pytest.raises(Failed, match=f"404-NotAuthorizedOrNotFound.*\n.*Update{kind}"):
+                engine.update(kept, inputs)
+        assert engine.refresh(kept) is None
+        assert engine.up(kind, "gpu", inputs).id
+    assert len(engine.api.store.list("instance")) == 2
 
 
 def test_no_capacity_leaves_no_machine_behind(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
@@ -109,13 +156,30 @@ def test_an_image_that_does_not_fit_is_refused(engine: OracleEngine, cluster: Re
         engine.up("ClusterNetwork", "gpu", gpu_machines(engine, cluster, subnet))
 
 
+def test_an_images_shape_that_a_refresh_does_not_find_is_still_there(engine: OracleEngine) -> None:
+    source = {"sourceType": "objectStorageUri", "sourceUri": "https://objectstorage.example/image"}
+    image = engine.up("Image", "gpu", {"compartmentId": COMPARTMENT, "imageSourceDetails": source})
+    inputs = {"compartmentId": COMPARTMENT, "imageId": image.id, "shapeName": H100}
+    shape = engine.up("ShapeManagement", "gpu", inputs)
+    engine.order("shape-on-another-page", 1)
+
+    with pytest.raises(Failed, match=f"requested compatible shape {H100} does not exist"):
+        engine.refresh(shape)
+    assert engine.diff(shape, inputs).paths == ()
+    found = engine.refresh(shape)
+    assert found is not None
+    assert found.inputs == shape.inputs
+    engine.delete(shape)
+    assert engine.refresh(shape) is None
+
+
 def test_a_pool_that_never_gets_ready_ends_with_its_time_limit(
     engine: OracleEngine, cluster: Resource, subnet: Resource
 ) -> None:
     engine.order("pool-never-ready", 1)
-    with pytest.raises(Failed, match="timeout while waiting for NodePool"):
-        engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet))
-    assert [record["outputs"]["state"] for record in engine.api.store.list("nodepool")] == ["FAILED"]
+    kept = failed_up(engine, "NodePool", "system", engine.node_pool_inputs(cluster, subnet))
+    assert [record["outputs"]["state"] for record in engine.api.store.list("nodepool")] == ["CREATING"]
+    assert len(engine.update(kept, kept.inputs).outputs["nodes"]) == 1
 
 
 def test_a_stuck_add_on_ends_with_its_time_limit(engine: OracleEngine, cluster: Resource, subnet: Resource) -> None:
@@ -175,7 +239,7 @@ def test_identity_is_changed_in_the_home_region_only(engine: OracleEngine) -> No
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("Let them join", "is no statement"),
+        ("Let them join", "is not a statement"),
         ("Allow dynamic-group x to {CLUSTER_JOIN} in tenancy", "no dynamic group x"),
     ],
 )
@@ -187,7 +251,7 @@ def test_a_policy_of_which_nothing_can_come_is_refused(engine: OracleEngine, sta
 
 def test_a_dynamic_group_lies_in_the_tenancy_and_has_its_name_alone(engine: OracleEngine) -> None:
     given = {"compartmentId": COMPARTMENT, "name": "nodes", "description": "d", "matchingRule": "ALL {}"}
-    with pytest.raises(Failed, match="lies in the tenancy"):
+    with pytest.raises(Failed, match="is in the tenancy"):
         engine.up("DynamicGroup", "nodes", given)
     good = {**given, "compartmentId": engine.api.account.tenancy}
     made = engine.up("DynamicGroup", "nodes", good)
@@ -222,8 +286,8 @@ def test_a_cluster_deleted_elsewhere_drops_out_of_the_state_on_refresh(engine: O
 
 
 def test_faults_of_one_cloud_say_which(tmp_path: Path) -> None:
-    assert faults.names()["out-of-capacity"].endswith("[oci]")
-    assert "1 times" in faults.add(SandboxHome(tmp_path), "out-of-capacity")
+    assert fault_orders.names()["out-of-capacity"].endswith("[oci]")
+    assert "1 times" in fault_orders.add(SandboxHome(tmp_path), "out-of-capacity")
 
 
 def settings(engine: OracleEngine) -> dict[str, str]:

@@ -13,7 +13,7 @@ from cloud_engine import Failed, Resource
 from committed_stacks import folder_of
 from oracle_engine import COMPARTMENT, GROUP_RULE, H100, IMAGE, OracleEngine, oracle_on
 
-from fabric.spec import read_document, validate
+from gpu_fabric.spec import read_document, validate
 from sandbox.cloud.oci.machines import bring_about
 from sandbox.cloud.oci.nodes import remember_image
 from sandbox.home import SandboxHome

@@ -70,7 +70,7 @@ def test_another_vcn_replaces_what_lies_in_it(engine: OracleEngine, vcn: Resourc
 
 @pytest.mark.parametrize(
     ("block", "message"),
-    [("10.141.0.0/24", "does not lie in"), ("10.140.1.128/25", "overlaps"), ("10.140.1.1/24", "no range")],
+    [("10.141.0.0/24", "is not in"), ("10.140.1.128/25", "overlaps"), ("10.140.1.1/24", "is not a range")],
 )
 def test_a_subnet_lies_in_the_vcn_beside_the_others(
     engine: OracleEngine, vcn: Resource, block: str, message: str
@@ -130,7 +130,7 @@ def test_the_default_security_list_is_taken_over_and_given_back(engine: OracleEn
     engine.delete(vcn)
 
 
-def test_a_rule_changes_by_being_made_anew(engine: OracleEngine, vcn: Resource) -> None:
+def test_a_rule_changes_in_place_and_in_another_group_is_made_anew(engine: OracleEngine, vcn: Resource) -> None:
     group = engine.up("NetworkSecurityGroup", "workers", lies(vcn))
     rule = {
         "networkSecurityGroupId": group.id,
@@ -143,7 +143,10 @@ def test_a_rule_changes_by_being_made_anew(engine: OracleEngine, vcn: Resource) 
     made = engine.up("NetworkSecurityGroupSecurityRule", "ssh", rule)
     assert engine.diff(made, rule).paths == ()
     wider = {**rule, "tcpOptions": {"destinationPortRange": {"min": 22, "max": 23}}}
-    assert engine.diff(made, wider).replaces == ("tcpOptions",)
+    assert engine.diff(made, wider).replaces == ()
+    assert engine.update(made, wider).outputs["tcpOptions"] == wider["tcpOptions"]
+    assert engine.diff(made, {**rule, "networkSecurityGroupId": "another"}).replaces == ("networkSecurityGroupId",)
+    assert engine.diff(made, {name: value for name, value in rule.items() if name != "tcpOptions"}).paths
     engine.delete(group)
     assert engine.refresh(made) is None
 
@@ -173,10 +176,16 @@ def test_a_service_gateway_leads_to_a_service_of_the_region(engine: OracleEngine
     assert service["cidrBlock"] == "all-iad-services-in-oracle-services-network"
     assert engine.up("ServiceGateway", "services", lies(vcn, services=[{"serviceId": service["id"]}])).id
     elsewhere = [{"serviceId": "ocid1.service.oc1.phx.other"}]
-    with pytest.raises(Failed, match="no service of region us-ashburn-1"):
+    with pytest.raises(Failed, match="not a service of region us-ashburn-1"):
         engine.up("ServiceGateway", "other", lies(vcn, services=elsewhere))
 
 
 def test_an_argument_that_the_type_has_not_is_refused(engine: OracleEngine, vcn: Resource) -> None:
     with pytest.raises(Invalid, match="no such input property"):
         engine.check("Subnet", "one", lies(vcn, cidr="10.140.1.0/24"))
+
+
+def test_a_service_gateway_names_each_service_by_its_id(engine: OracleEngine, vcn: Resource) -> None:
+    with pytest.raises(Invalid) as refused:
+        engine.check("ServiceGateway", "one", {**lies(vcn), "services": [{}]})
+    assert set(refused.value.reasons) == {"services[0].serviceId"}

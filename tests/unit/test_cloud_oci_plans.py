@@ -9,18 +9,18 @@ import pytest
 import yaml
 from cloud_engine import Resource
 from oracle_engine import OracleEngine, oracle_on
-from planned_oke import EVERYTHING, PLACEMENTS, resources_of
+from planned_oke import EVERYTHING, PLACEMENTS, oke_of, resources_of
 from sdk_arguments import python_name
 
-from fabric.plan.clouds.oke import OkeResources, Record, Ref, Text
+from gpu_fabric.plan.clouds.oke import OkeResources, Record, Ref, Text
+from sandbox.cloud.oci.existing import place_existing
 from sandbox.cloud.oci.fields import fields_of
 from sandbox.cloud.schema import Fields
 
 DOMAIN = {"name": "Machines", "endpoint": "https://idcs-example.identity.oraclecloud.com:443"}
 STACKS = {
     **PLACEMENTS,
-    # a network that exists would have to be there
-    **{name: stack for name, stack in EVERYTHING.items() if name != "there-already"},
+    **EVERYTHING,
     "identity-domain": ("oke-h100-26-4", {"cluster.identity": {"domain": DOMAIN}}),
     "bastion-service": (
         "oke-h100-26-4",
@@ -83,7 +83,8 @@ class Deployment:
             [service] = [each for each in engine.ask("Core/getServices")["services"] if each["name"].startswith("All")]
             return service["id" if ref.output == "id" else "cidrBlock"]
         if ref.ref == "node-images":
-            asked = {"nodePoolOptionId": "all", "nodePoolK8sVersion": "v1.34.1"}
+            [asked] = [each.arguments for each in self.resources.lookups if each.logical_name == ref.ref]
+            asked = {"nodePoolOptionId": "all", "nodePoolK8sVersion": asked["node_pool_k8s_version"]}
             return engine.ask("ContainerEngine/getNodePoolOption", **asked)["sources"][0]["imageId"]
         if ref.ref == "cluster-kubeconfig":
             asked = {"clusterId": self.made["cluster"].id, "endpoint": "PRIVATE_ENDPOINT"}
@@ -95,7 +96,8 @@ class Deployment:
 
 def on_the_wire(fields: Fields, given: dict[str, Any]) -> dict[str, Any]:
     names = {python_name(name): name for name in fields}
-    return {names[name]: _part(fields[names[name]].fields, value) for name, value in given.items()}
+    parts = {name: {} if field.kind == "map" else field.fields for name, field in fields.items()}
+    return {names[name]: _part(parts[names[name]], value) for name, value in given.items()}
 
 
 def _part(fields: Fields, value: Any) -> Any:
@@ -114,6 +116,8 @@ def wire_path(fields: Fields, path: str) -> str:
 def test_a_plan_is_made_stays_as_it_is_and_is_destroyed(tmp_path: Path, stack: str) -> None:
     resources = resources_of(*STACKS[stack])
     with oracle_on(tmp_path) as engine:
+        place_existing(engine.api, oke_of(*STACKS[stack]))
+        existing = engine.api.store.list("vcn"), engine.api.store.list("subnet")
         deployment = Deployment(engine, resources)
         deployment.up()
         nodes = engine.planes.nodes[deployment.made["cluster"].id]
@@ -123,8 +127,9 @@ def test_a_plan_is_made_stays_as_it_is_and_is_destroyed(tmp_path: Path, stack: s
         asked = resources_of(*STACKS[stack]).pools
         assert len(gpu_nodes) == sum(_nodes(deployment, pool.records) for pool in asked)
         deployment.destroy()
-        left = [kind for kind in ("vcn", "subnet", "cluster", "instance", "policy") if engine.api.store.list(kind)]
+        left = [kind for kind in ("cluster", "instance", "policy") if engine.api.store.list(kind)]
         assert left == []
+        assert (engine.api.store.list("vcn"), engine.api.store.list("subnet")) == existing
 
 
 def _nodes(deployment: Deployment, records: tuple[Record, ...]) -> int:

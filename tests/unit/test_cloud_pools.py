@@ -177,3 +177,14 @@ def test_a_pool_needs_its_cluster_and_size(engine: Engine, cluster: Resource, mi
     given = {name: value for name, value in inputs(cluster).items() if name != missing}
     with pytest.raises(Invalid, match=missing):
         engine.check("KubernetesNodePool", "gpu", given)
+
+
+def test_labels_and_tags_that_are_taken_out_leave_no_difference_beside_the_stacks_own(
+    engine: Engine, cluster: Resource
+) -> None:
+    own = {"labels": {"gpu-fabric/pool": "gpu"}, "tags": ["gpu-fabric"]}
+    more = {"labels": {**own["labels"], "team": "a"}, "tags": [*own["tags"], "b"]}
+    pool = engine.update(up(engine, cluster, **more), inputs(cluster, **own))
+    after = engine.refresh(pool)
+    assert after is not None
+    assert engine.diff(after, inputs(cluster, **own)).paths == ()

@@ -62,7 +62,7 @@ def test_name_and_description_of_a_vpc_change_in_place(engine: Engine, vpc: Reso
         ({"ipRange": "10.20.8.0/24"}, "overlaps with 10.20.0.0/20"),
         ({"ipRange": "10.0.0.0/15"}, "too large"),
         ({"ipRange": "10.0.0.0/29"}, "too small"),
-        ({"ipRange": "8.8.8.0/24"}, "no private range"),
+        ({"ipRange": "8.8.8.0/24"}, "not a private range"),
         ({"name": "a_b"}, "alphanumeric"),
     ],
 )

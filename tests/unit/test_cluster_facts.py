@@ -6,9 +6,9 @@ from ipaddress import ip_network
 
 import pytest
 
-from fabric.catalog import catalog
-from fabric.catalog.version import lies_below
-from fabric.spec import DoksPool, Taint
+from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.version import lies_below
+from gpu_fabric.spec import DoksPool, Taint
 
 DOKS, OKE = catalog().doks_clusters, catalog().oke_clusters
 

@@ -8,11 +8,11 @@ import pytest
 from changes import Changes
 from planned_fabrics import plan_of
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 
 def daemon_set(plan: Plan) -> dict[str, Any]:
-    (planned,) = plan.cni_plugins
+    (planned,) = plan.applied("cni-plugins")
     return planned.object.manifest()
 
 
@@ -55,12 +55,12 @@ def test_a_daemon_set_brings_the_plug_ins_that_the_networks_call_and_the_operato
     ],
 )
 def test_there_is_none_where_nothing_lacks_or_the_node_image_has_them(stack: str, changes: Changes) -> None:
-    assert plan_of(stack, changes).cni_plugins == ()
+    assert plan_of(stack, changes).applied("cni-plugins") == ()
 
 
 def test_every_plug_in_that_is_brought_is_called_and_every_one_that_lacks_is_brought() -> None:
     plan = plan_of("oke-h100-26-4")
-    chain = plan.networks[0].object.manifest()["spec"]["config"]
+    chain = plan.applied("networks")[0].object.manifest()["spec"]["config"]
     brought = [container["name"].removesuffix("-cni") for container in pods(plan)["containers"]]
 
     assert all(f'"type":"{plugin}"' in chain for plugin in brought)
@@ -115,7 +115,7 @@ def test_kinds_of_nodes_share_the_daemon_set_by_what_they_have_in_common() -> No
 
 def test_it_lies_in_the_namespace_that_lets_privileged_pods_in() -> None:
     plan = plan_of("oke-h100-26-4")
-    namespaces = {entry.name: entry.object.metadata.labels or {} for entry in plan.namespaces}
+    namespaces = {entry.name: entry.object.metadata.labels or {} for entry in plan.applied("namespaces")}
 
     labels = namespaces[daemon_set(plan)["metadata"]["namespace"]]
     assert labels["pod-security.kubernetes.io/enforce"] == "privileged"

@@ -10,10 +10,11 @@ import pytest
 from changes import Changes, changed
 from committed_stacks import folder_of
 
-from fabric.catalog import catalog
-from fabric.plan import Plan, build
-from fabric.report_cost import cost_rows
-from fabric.spec import read_document, validate
+from gpu_fabric.catalog import catalog
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.report.cost import cost_rows
+from gpu_fabric.spec import read_document, validate
 
 PlanWith = Callable[[Changes], Plan]
 GPU = "gpu-mi325x8-2048gb-fabric-contracted"
@@ -26,7 +27,7 @@ def doks(prices: dict[str, Any], **more: Any) -> Plan:
     spec, problems = validate(document)
     assert spec is not None
     assert not problems
-    return build(spec)
+    return checked_plan(spec)
 
 
 def price(hourly: float, **more: Any) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def test_prices_change_nothing_but_the_cost(plan_with: PlanWith, dev_plan: Plan)
 def test_oracles_prices_are_unknown_for_every_pool(stack: str) -> None:
     spec, _ = validate(read_document(stack, folder_of(stack)))
     assert spec is not None
-    cost = build(spec).cost
+    cost = checked_plan(spec).cost
 
     assert {pool.name for pool in cost.pools if pool.unknown is None} == set()
     assert [pool.name for pool in cost.pools][-1] == "system"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,11 +11,12 @@ from diff_edits import EDITS, H200, Edit, diff_of, judgement_of, named, plan_of
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
-from fabric.diff import LIMIT, DifferentStacks, markdown, plan_diff
-from fabric.diff.changes import Found
-from fabric.diff.replacements import rules_of
-from fabric.guard.markdown import section
-from fabric.render import RenderedPlan
+from gpu_fabric.changes.diff_markdown import LIMIT, markdown
+from gpu_fabric.changes.guard_report import section
+from gpu_fabric.changes.plan_diff import DifferentStacks, plan_diff
+from gpu_fabric.changes.properties import Difference, differences
+from gpu_fabric.changes.replacements import rules_of
+from gpu_fabric.render import RenderedPlan
 from sandbox.cloud.digitalocean.kubernetes_clusters import KubernetesCluster
 from sandbox.cloud.digitalocean.node_pools import NodePool
 from sandbox.cloud.digitalocean.vpcs import Vpc
@@ -65,7 +67,7 @@ def test_plans_of_two_stacks_are_refused_with_both_names() -> None:
 def test_jobs_that_ask_for_what_is_gone_are_said_to_stay_pending() -> None:
     text = markdown(named("another model"))
     first = text.splitlines()[2]
-    assert first.startswith("- **Jobs attached before stay Pending when they start anew**: they ask for `nvidia.com/")
+    assert first.startswith("- **Jobs attached before stay Pending when they start again**: they ask for `nvidia.com/")
     assert "New in it: `rdma/rail_00`" in first
     assert "Nothing is taken away" not in text
 
@@ -167,7 +169,7 @@ def test_nodes_that_cycling_renews_are_lost_meanwhile_and_named_in_the_first_lin
 
 def test_cycling_that_a_program_no_longer_states_is_still_on() -> None:
     rules = rules_of("oci:ContainerEngine/nodePool:NodePool")
-    image = Found(("nodeSourceDetails", "imageId"), "nodeSourceDetails.imageId", "changed", "one", "another")
+    image = Difference(("nodeSourceDetails", "imageId"), "nodeSourceDetails.imageId", "changed", "one", "another")
     on, off = ({"nodePoolCyclingDetails": {"isNodeCyclingEnabled": value}} for value in (True, False))
     assert rules.renews(image, on, {})
     assert not rules.renews(image, on, off)
@@ -192,7 +194,7 @@ def test_a_replacement_that_protection_ends_is_said_to_be_refused() -> None:
 
 
 def test_a_version_that_is_raised_changes_in_place_and_a_lowered_one_replaces() -> None:
-    always = {"cluster.versionApplies": "always"}
+    always = {"cluster.versionApplies": "always", "cluster.protect": True}
     low, high = (
         plan_of("doks-h200", {**always, "cluster.version": version}) for version in ("1.35.1-do.0", "1.36.1-do.0")
     )
@@ -242,8 +244,10 @@ def _leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str,
 
 def _replaces(fields: Fields, keys: tuple[str, ...]) -> bool:
     """Whether the simulated cloud makes a resource anew for a property; what is free within one follows it."""
-    field = fields[keys[0]]
-    return field.replaces or (bool(field.fields) and len(keys) > 1 and _replaces(field.fields, keys[1:]))
+    field, rest = fields[keys[0]], keys[1:]
+    if not rest or not field.fields or (field.kind == "map" and rest[0] not in field.fields):
+        return field.replaces
+    return field.replaces or _replaces(field.fields, rest)
 
 
 def test_every_property_of_every_cloud_resource_is_judged_as_the_simulated_clouds_judge_it(
@@ -260,7 +264,7 @@ def test_every_property_of_every_cloud_resource_is_judged_as_the_simulated_cloud
             else:
                 continue
             for keys, value in _leaves(resource.properties):
-                found = Found(keys, ".".join(keys), "changed", value, "another")
+                found = Difference(keys, ".".join(keys), "changed", value, "another")
                 assert rules_of(resource.type).forces(found) == _replaces(fields, keys), (resource.type, keys)
                 judged += 1
     assert judged > 500
@@ -268,8 +272,92 @@ def test_every_property_of_every_cloud_resource_is_judged_as_the_simulated_cloud
 
 def test_a_computed_property_that_is_dropped_keeps_its_value_and_replaces_nothing() -> None:
     rules = rules_of("digitalocean:index/kubernetesCluster:KubernetesCluster")
-    assert rules.forces(Found(("clusterSubnet",), "clusterSubnet", "changed", "10.1.0.0/16", "10.2.0.0/16"))
-    assert not rules.forces(Found(("clusterSubnet",), "clusterSubnet", "removed", "10.1.0.0/16", None))
+    assert rules.forces(Difference(("clusterSubnet",), "clusterSubnet", "changed", "10.1.0.0/16", "10.2.0.0/16"))
+    assert not rules.forces(Difference(("clusterSubnet",), "clusterSubnet", "removed", "10.1.0.0/16", None))
+
+
+def _dropped(path: str, old: Any = "one") -> Difference:
+    return Difference(tuple(re.sub(r"\[[^]]*\]", "", path).split(".")), path, "removed", old, None)
+
+
+_LAUNCH = "instanceDetails.launchDetails"
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "forces"),
+    [
+        ("Core/instanceConfiguration:InstanceConfiguration", _dropped(f"{_LAUNCH}.metadata.user_data"), True),
+        ("Core/instanceConfiguration:InstanceConfiguration", _dropped(f"{_LAUNCH}.definedTags.Team"), True),
+        (
+            "Core/instanceConfiguration:InstanceConfiguration",
+            _dropped(f"{_LAUNCH}.agentConfig.pluginsConfigs[Bastion]", {"name": "Bastion"}),
+            True,
+        ),
+        ("Core/instanceConfiguration:InstanceConfiguration", _dropped(f"{_LAUNCH}.createVnicDetails.nsgIds"), True),
+        ("Core/instanceConfiguration:InstanceConfiguration", _dropped(f"{_LAUNCH}.faultDomain"), False),
+        ("Core/instanceConfiguration:InstanceConfiguration", _dropped(f"{_LAUNCH}.metadata", {"a": "b"}), False),
+        ("Core/instance:Instance", _dropped("metadata.user_data"), True),
+        ("Core/instance:Instance", _dropped("metadata.other"), False),
+        ("ContainerEngine/cluster:Cluster", _dropped("endpointConfig", {"subnetId": "one"}), True),
+        ("ContainerEngine/cluster:Cluster", _dropped("endpointConfig.nsgIds"), False),
+        ("ContainerEngine/nodePool:NodePool", _dropped("nodeConfigDetails.computeClusterId"), True),
+        ("Core/image:Image", _dropped("imageSourceDetails.sourceUri"), True),
+    ],
+)
+def test_what_is_dropped_is_kept_unless_it_is_a_key_an_entry_or_not_computed(
+    kind: str, found: Difference, forces: bool
+) -> None:
+    assert rules_of(f"oci:{kind}").forces(found) == forces
+
+
+_PLUGINS = [{"name": name, "desiredState": "ENABLED"} for name in ("Bastion", "Run Command", "Monitoring")]
+
+
+@pytest.mark.parametrize(
+    ("after", "found"),
+    [
+        ([_PLUGINS[1], _PLUGINS[0], _PLUGINS[2]], {"a[order]"}),
+        ([_PLUGINS[2], _PLUGINS[0]], {"a[Run Command]", "a[order]"}),
+        ([_PLUGINS[0], _PLUGINS[2]], {"a[Run Command]"}),
+        ([{**_PLUGINS[1], "desiredState": "DISABLED"}, *_PLUGINS[::2]], {"a[Run Command].desiredState", "a[order]"}),
+        (_PLUGINS, set()),
+    ],
+)
+def test_another_order_of_entries_with_names_is_a_difference(after: list[Any], found: set[str]) -> None:
+    assert {entry.path for entry in differences({"a": _PLUGINS}, {"a": after})} == found
+
+
+@pytest.mark.parametrize(
+    ("kind", "at", "forces"),
+    [
+        ("Core/instanceConfiguration:InstanceConfiguration", f"{_LAUNCH}.agentConfig.pluginsConfigs", True),
+        ("Core/instance:Instance", "agentConfig.pluginsConfigs", False),
+    ],
+)
+def test_another_order_replaces_where_the_list_cannot_change_in_place(kind: str, at: str, forces: bool) -> None:
+    before, after = _nested(at, _PLUGINS), _nested(at, _PLUGINS[::-1])
+    (moved,) = differences(before, after)
+
+    assert (moved.old, moved.new) == (
+        ["Bastion", "Run Command", "Monitoring"],
+        ["Monitoring", "Run Command", "Bastion"],
+    )
+    assert rules_of(f"oci:{kind}").forces(moved) == forces
+
+
+def _nested(at: str, value: Any) -> Any:
+    for key in reversed(at.split(".")):
+        value = {key: value}
+    return value
+
+
+def test_a_value_that_holds_by_itself_is_written_out_and_dropped_without_a_change() -> None:
+    rules = rules_of("digitalocean:index/kubernetesCluster:KubernetesCluster")
+    for old, new in ((False, None), (None, False)):
+        kind: Any = "removed" if new is None else "added"
+        assert not rules.forces(Difference(("isolatedWorkers",), "isolatedWorkers", kind, old, new))
+    assert rules.forces(Difference(("isolatedWorkers",), "isolatedWorkers", "removed", True, None))
+    assert rules.forces(Difference(("isolatedWorkers",), "isolatedWorkers", "changed", False, True))
 
 
 def test_any_two_plans_can_be_compared(rendered_plans: tuple[RenderedPlan, ...]) -> None:

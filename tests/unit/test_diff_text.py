@@ -11,9 +11,11 @@ from changes import Changes
 from diff_edits import NODES, named, plan_of
 from typer.testing import CliRunner, Result
 
-from fabric.cli import app
-from fabric.diff import LIMIT, PlanDiff, markdown, plan_diff
-from fabric.render import RenderedPlan, RenderedResource, files, write_files
+from gpu_fabric.changes.diff_markdown import LIMIT, markdown
+from gpu_fabric.changes.model import PlanDiff
+from gpu_fabric.changes.plan_diff import plan_diff
+from gpu_fabric.cli.app import app
+from gpu_fabric.render import RenderedPlan, RenderedResource, files, write_files
 
 HOSTILE = "</details><img src=x> `` | @everyone #1 [a](http://b) \u202e\u0007"
 

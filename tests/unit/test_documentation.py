@@ -14,13 +14,13 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from readme_picture import picture
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(
     str(path.relative_to(ROOT))
-    for folder in ("docs", "sandbox", "policy", "tests/stacks", "tests/manifests", ".")
+    for folder in ("docs", "sandbox", "policy", "tests/stacks", "examples/workloads", ".")
     for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
 )
 DECISIONS = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
@@ -69,6 +69,14 @@ def test_every_link_on_a_page_leads_somewhere(page: str) -> None:
         assert not anchor or anchor in anchors(found), target
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_programs_on_a_page_import_what_is_there(page: str) -> None:
+    blocks = [token.content for token in parsed(ROOT / page) if token.type == "fence" and token.info == "python"]
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith(("from ", "import "))]
+
+    exec("\n".join(lines), {})  # noqa: S102  # imports alone
+
+
 def test_the_index_has_every_page() -> None:
     pages = {path.resolve() for path in DOCS.glob("*.md")} - {DOCS / "README.md"}
     wanted = pages | set((DOCS / "schema").glob("*.json")) | {DOCS / "decisions/README.md", ROOT / "CONTRIBUTING.md"}
@@ -82,7 +90,7 @@ def test_the_readme_leads_to_the_index_and_names_the_command_that_tests_everythi
 
 
 def test_the_readme_says_to_how_many_kinds_of_manifests_the_fabric_is_attached() -> None:
-    kinds = yaml.safe_load((ROOT / "fabric" / "attach" / "kinds.yaml").read_text(encoding="utf-8"))
+    kinds = yaml.safe_load((ROOT / "gpu_fabric" / "attach" / "kinds.yaml").read_text(encoding="utf-8"))
 
     assert f" of {len(kinds)} kinds " in (ROOT / "README.md").read_text(encoding="utf-8")
 

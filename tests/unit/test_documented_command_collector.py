@@ -19,7 +19,7 @@ def texts(page: str) -> list[tuple[int, str]]:
         ("Do this:\n\n    make up      # it starts\n    make test\n", [(3, "make up"), (4, "make test")]),
         ("```console\n$ make up\nStack dev is up\n$ make test\n```\n", [(2, "make up"), (4, "make test")]),
         ("```bash\nfrobnicate --all\n```\n", [(2, "frobnicate --all")]),
-        ("Then `make up`, or `python -m fabric plan -s dev`.\n", [(1, "make up"), (1, "python -m fabric plan -s dev")]),
+        ("Then `make up`, or `gpu-fabric plan -s dev`.\n", [(1, "make up"), (1, "gpu-fabric plan -s dev")]),
         ("| to | do |\n|---|---|\n| try | `make up` |\n", [(3, "make up")]),
         (
             "    helm show crds spiderpool \\\n      | kubectl apply -f -\n",
@@ -27,7 +27,7 @@ def texts(page: str) -> list[tuple[int, str]]:
         ),
         ("    Stack dev is up\n", []),
         ("```yaml\nmake: up\n```\n", []),
-        ("The words `makes` and `python -m fabric` are no commands.\n", []),
+        ("The words `makes` and `gpu-fabric` are no commands.\n", []),
     ],
 )
 def test_a_command_is_found_with_its_line_and_prose_is_not(page: str, found: list[tuple[int, str]]) -> None:
@@ -41,14 +41,14 @@ def test_a_command_is_found_with_its_line_and_prose_is_not(page: str, found: lis
         ("    kubectl get nodes     # needs a cluster\n", Way.NEEDS),
         ("    # needs a cluster\n    kubectl get pods\n", Way.NEEDS),
         ("    # needs a cluster\n    make up\n\n    kubectl get nodes\n", Way.NONE),
-        ("    python -m fabric job nccl-test --image IMAGE | kubectl apply -f -\n", Way.NONE),
-        ("    python -m fabric job nccl-test --image IMAGE | kubectl apply -f -   # needs a cluster\n", Way.HERE),
-        ("    python -m fabric plan -s dev\n", Way.HERE),
-        ("    python -m fabric plan -s dev      # needs an account\n", Way.NONE),
+        ("    gpu-fabric job nccl-test --image IMAGE | kubectl apply -f -\n", Way.NONE),
+        ("    gpu-fabric job nccl-test --image IMAGE | kubectl apply -f -   # needs a cluster\n", Way.HERE),
+        ("    gpu-fabric plan -s dev\n", Way.HERE),
+        ("    gpu-fabric plan -s dev      # needs an account\n", Way.NONE),
         ("    make plan STACK=dev\n", Way.HERE),
         ("    make up\n", Way.ELSEWHERE),
         ("    make breakfast\n", Way.NONE),
-        ("    python -m fabric plan [-s STACK]\n", Way.SUMMARY),
+        ("    gpu-fabric plan [-s STACK]\n", Way.SUMMARY),
         ("    python -m sandbox up --everything\n", Way.NONE),
     ],
 )
@@ -61,10 +61,10 @@ def test_a_command_is_run_or_says_what_it_needs_or_is_loose(page: str, held: Way
 @pytest.mark.parametrize(
     "command",
     [
-        "python -m fabric explode [-s STACK]",
-        "python -m fabric plan [--in DIR]",
-        "python -m fabric plan [--format text|yaml]",
-        "python -m fabric schema stack|contract|plan",
+        "gpu-fabric explode [-s STACK]",
+        "gpu-fabric plan [--in DIR]",
+        "gpu-fabric plan [--format text|yaml]",
+        "gpu-fabric schema stack|contract|plan",
     ],
 )
 def test_a_summary_that_names_what_the_program_does_not_know_is_untrue(command: str) -> None:

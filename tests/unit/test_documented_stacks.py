@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from fabric.catalog import catalog
-from fabric.plan import Plan
-from fabric.prepare import prepare
-from fabric.spec import StackDocument
-from fabric.spec.places import NAMESPACE
-from fabric.spec.stack_text import parsed
+from gpu_fabric.catalog import catalog
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec import StackDocument
+from gpu_fabric.spec.places import NAMESPACE
+from gpu_fabric.spec.stack_text import parsed
 
 ROOT = Path(__file__).parents[2]
 # The pages of models: each section with a stack file has a drawing of it.
@@ -53,7 +53,7 @@ def examples() -> list[str]:
 
 def stacks_in(text: str) -> Iterator[StackDocument]:
     for number, block in enumerate(blocks(text, "yaml")):
-        config = parsed(block)["config"]
+        config = parsed(block).content["config"]
         yield StackDocument(
             name=f"block-{number}",
             file="a page",
@@ -76,20 +76,20 @@ def must_be_drawn(plan: Plan) -> Iterator[str]:
     yield rail.network
     if rail.resource_name is not None:
         yield rail.resource_name
-    for objects in (plan.networks, plan.pools):
+    for objects in (plan.applied("networks"), plan.applied("ip-pools", "node-pools")):
         if objects:
             yield f"{objects[0].object.kind}"
-    if plan.pools:
-        yield f"{plan.pools[0].object.kind} {plan.pools[0].name}"
-    if plan.whereabouts is not None:
-        yield plan.whereabouts.chart.name
+    for first in plan.applied("ip-pools", "node-pools")[:1]:
+        yield f"{first.object.kind} {first.name}"
+    if plan.release("whereabouts") is not None:
+        yield plan.release("whereabouts").chart.name
         yield str(plan.addresses.pools[0].subnet)
-    if plan.sriov_policies:
-        yield f"{plan.sriov_policies[1].object.kind} {plan.sriov_policies[1].name}"
-    for planned in (*plan.virtual_functions, *plan.nic_addresses):
+    for first in plan.applied("sriov-policies")[:1]:
+        yield f"{first.object.kind} {first.name}"
+    for planned in plan.applied("virtual-functions", "nic-addresses"):
         if planned.object.kind == "DaemonSet":
             yield f"DaemonSet {planned.name}"
-    for planned in plan.node_policies:
+    for planned in plan.applied("nic-node-policies"):
         yield f"{planned.object.kind} {planned.name}"
     for nodes in plan.node_groups or ():
         yield f"NIC {nodes.rails[0].pci}"
@@ -111,7 +111,7 @@ def test_every_stack_file_on_the_page_can_be_planned(page: str) -> None:
 def test_a_stack_file_on_a_page_of_models_is_the_example_that_it_names(name: str) -> None:
     example = (ROOT / "examples" / f"Pulumi.{name}.yaml").read_text(encoding="utf-8")
 
-    assert parsed(shown_examples()[name]) == parsed(example)
+    assert parsed(shown_examples()[name]).content == parsed(example).content
 
 
 def test_every_stack_file_of_the_network_operators_page_is_an_example() -> None:

@@ -10,8 +10,8 @@ import yaml
 from attached_pods import NETWORKS
 from documented_runs import ROOT, prepare
 
-from fabric.attach import Wishes, attach
-from fabric.plan import Plan
+from gpu_fabric.attach import Wishes, attach
+from gpu_fabric.plan import Plan
 
 PAGE = (ROOT / "docs" / "workloads.md").read_text(encoding="utf-8")
 
@@ -28,7 +28,7 @@ def test_the_function_is_called_as_the_page_shows() -> None:
     (code,) = (
         block for block in re.findall(r"^```python\n(.*?)^```$", PAGE, re.M | re.S) if "documents, notes" in block
     )
-    manifests = list(yaml.safe_load_all(Path("mpijob.yaml").read_text()))
+    manifests = list(yaml.safe_load_all(Path("examples/workloads/mpijob.yaml").read_text()))
     names: dict[str, object] = {"Path": Path, "manifests": manifests}
     with pytest.raises(Exception, match="not offered in research"):
         exec(code, names)  # noqa: S102  # the page's own text

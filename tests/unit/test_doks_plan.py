@@ -9,7 +9,7 @@ import pytest
 from changes import Changes
 from planned_fabrics import plan_of
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan, PlannedCapacity, PlannedReadiness
 
 ANNOTATION = "k8s.v1.cni.cncf.io/networks"
 B300 = "gpu-b300x8-2304gb-fabric-contracted"
@@ -34,7 +34,7 @@ def on(shape: str, **more: Any) -> Plan:
 def test_networks_are_those_of_the_guide_one_a_nic_in_every_offered_namespace(shape: str, nics: int) -> None:
     plan = on(shape, **{"fabric.namespaces": ["default", "training"]})
 
-    found = [entry.object.manifest() for entry in plan.networks]
+    found = [entry.object.manifest() for entry in plan.applied("networks")]
     for manifest in found:
         manifest["spec"]["config"] = json.loads(manifest["spec"]["config"])
     assert found == [
@@ -124,7 +124,7 @@ def test_nccl_is_told_no_more_than_is_published(shape: str, environment: dict[st
 
 
 def cni_plugin(plan: Plan) -> dict[str, Any]:
-    (planned,) = plan.cni_plugins
+    (planned,) = plan.applied("cni-plugins")
     assert planned.awaited
     return planned.object.manifest()
 
@@ -151,11 +151,11 @@ def test_routed_rails_come_with_the_daemon_set_of_their_plug_in_on_the_gpu_nodes
     [("doks-h200", {}), ("doks-h200", {f"{POOL}.shape": B300}), ("doks-b300", {"software.cniPlugins": "node-image"})],
 )
 def test_other_rails_and_nodes_that_have_it_get_none(stack: str, changes: Changes) -> None:
-    assert plan_of(stack, changes).cni_plugins == ()
+    assert plan_of(stack, changes).applied("cni-plugins") == ()
 
 
 def test_every_gpu_node_must_offer_every_rails_device_before_jobs_may_come() -> None:
-    gate = plan_of("doks-b300").capacity
+    gate = plan_of("doks-b300").record(PlannedCapacity, "capacity")
 
     assert gate is not None
     assert gate.resources == {f"rdma/fabric{number}": number for number in range(16)}
@@ -167,7 +167,7 @@ def test_nodes_of_all_pools_are_counted_and_of_a_pool_that_scales_the_fewest() -
     amd = "gpu-mi325x8-2048gb-fabric-contracted"
     scaled = {"contractedNodes": 6, "autoScale": {"minNodes": 1, "maxNodes": 6}}
     pools = [{"name": "a", "shape": amd, "nodes": 3}, {"name": "b", "shape": amd, "nodes": 2, **scaled}]
-    gate = plan_of("doks-mi325x", {"cluster.pools": pools}).capacity
+    gate = plan_of("doks-mi325x", {"cluster.pools": pools}).record(PlannedCapacity, "capacity")
 
     assert gate is not None
     assert gate.count == 4
@@ -175,11 +175,11 @@ def test_nodes_of_all_pools_are_counted_and_of_a_pool_that_scales_the_fewest() -
 
 
 def test_elsewhere_the_operators_say_when_devices_are_there() -> None:
-    assert plan_of("host-device").capacity is None
+    assert plan_of("host-device").record(PlannedCapacity, "capacity") is None
 
 
 def test_where_digitalocean_manages_the_plug_ins_no_gpu_operator_comes() -> None:
-    assert plan_of("doks-h200").gpu_operator is None
+    assert plan_of("doks-h200").release("gpu-operator") is None
     assert (
         plan_of("doks-h200", {"cluster.plugins.gpu": "operator", "cluster.installed": ["gpu-operator"]}).releases == ()
     )
@@ -194,16 +194,16 @@ def test_where_digitalocean_manages_the_plug_ins_no_gpu_operator_comes() -> None
 def test_a_gpu_operator_there_leaves_out_what_the_nodes_have(line: str, changes: Changes, plug_in: bool) -> None:
     plan = plan_of("doks-h200", {**changes, "software.releaseLine": line})
 
-    assert plan.gpu_operator is not None
-    values: Any = plan.gpu_operator.values
+    assert plan.release("gpu-operator") is not None
+    values: Any = plan.release("gpu-operator").values
     assert values["driver"]["enabled"] is False
     assert values["toolkit"] == {"enabled": False}
     assert values["devicePlugin"] == {"enabled": plug_in}
     assert values.get("nfd", {"enabled": True}) == {"enabled": True}
-    assert plan.gpu_operator_ready is not None
-    assert [entry.name for entry in plan.namespaces] == ["gpu-operator"]
+    assert plan.record(PlannedReadiness, "gpu-operator-ready") is not None
+    assert [entry.name for entry in plan.applied("namespaces")] == ["gpu-operator"]
     assert plan.cluster.doks is not None
-    assert plan.cluster.doks.cluster.plugins["nvidia_gpu_device_plugin"] is not plug_in
+    assert plan.cluster.doks.cluster.nvidia_gpu_device_plugin == {"enabled": not plug_in}
 
 
 def test_elsewhere_it_may_be_left_out_where_the_cluster_has_one() -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fabric.catalog import Shape, catalog
-from fabric.catalog.doks_size import DoksTable, read_size_name
+from gpu_fabric.catalog import Shape, catalog
+from gpu_fabric.catalog.doks import DoksTable, read_size_name
 
 KNOWN = catalog()
 SIZES = {name: shape for name, shape in KNOWN.shapes.items() if shape.provider == "doks"}

@@ -8,7 +8,7 @@ import pytest
 from changes import Changes
 from planned_fabrics import example, plan_of
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 # So that a job's pod and the check's fit on a node.
 SEVERAL: Changes = {"fabric.vfsPerNic": 4}
@@ -20,7 +20,7 @@ def checked(stack: str, changes: Changes | None = None) -> Plan:
 
 
 def daemon(plan: Plan) -> dict[str, Any]:
-    (found,) = (entry.object.manifest() for entry in plan.fabric_check if entry.object.kind == "DaemonSet")
+    (found,) = (entry.object.manifest() for entry in plan.applied("check") if entry.object.kind == "DaemonSet")
     return found
 
 
@@ -40,7 +40,7 @@ def rails(plan: Plan) -> list[str]:
 
 
 def test_without_being_asked_there_is_no_check() -> None:
-    assert plan_of("spiderpool-macvlan").fabric_check == ()
+    assert plan_of("spiderpool-macvlan").applied("check") == ()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_where_no_label_tells_the_gpu_nodes_those_with_nvidias_nics_are_checked(
 def test_it_lies_in_the_first_namespace_that_the_fabric_is_offered_in() -> None:
     plan = checked("spiderpool-macvlan", {"fabric.namespaces": ["jobs", "more"]})
 
-    assert {entry.object.metadata.namespace for entry in plan.fabric_check} == {"jobs"}
+    assert {entry.object.metadata.namespace for entry in plan.applied("check")} == {"jobs"}
 
 
 def test_its_image_is_the_lines_or_the_stacks_own() -> None:
@@ -139,7 +139,7 @@ def test_its_image_is_the_lines_or_the_stacks_own() -> None:
 
 def test_its_script_comes_whole_in_a_config_map_that_its_pods_mount_and_is_its_readiness() -> None:
     plan = checked("spiderpool-macvlan")
-    files = plan.fabric_check[0].object.manifest()
+    files = plan.applied("check")[0].object.manifest()
     (volume,) = daemon(plan)["spec"]["template"]["spec"]["volumes"]
 
     assert volume["configMap"]["name"] == files["metadata"]["name"]

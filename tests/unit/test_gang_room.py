@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from job_objects import GPU, Object, gpu_node, template
 
-from sandbox.hardware.jobs.amounts import requests_of, thousandths, written
-from sandbox.hardware.jobs.room import Room
+from sandbox.hardware.jobs.room import Room, requests_of, thousandths, written
 
 TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
 
@@ -29,7 +28,7 @@ def test_quantities_are_read_as_kubernetes_writes_them(quantity: str, amount: in
 
 
 def test_what_is_no_quantity_is_refused() -> None:
-    with pytest.raises(ValueError, match="is no quantity"):
+    with pytest.raises(ValueError, match="is not a quantity"):
         thousandths("eight")
 
 

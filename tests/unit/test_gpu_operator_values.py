@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from changes import Changes
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 PlanWith = Callable[[Changes], Plan]
 
@@ -25,8 +25,8 @@ BY_DEFAULT = {
 
 
 def values(plan: Plan) -> dict[str, Any]:
-    assert plan.gpu_operator is not None
-    return plan.gpu_operator.values
+    assert plan.release("gpu-operator") is not None
+    return plan.release("gpu-operator").values
 
 
 def test_a_stack_without_switches_leaves_all_but_driver_labels_and_metrics_to_the_chart(plan_with: PlanWith) -> None:

@@ -15,15 +15,17 @@ from committed_stacks import folder_of
 from diff_edits import EDITS, POOL, TODAY, Edit, acknowledged, diff_of, judgement_of, plan_of
 from syrupy.assertion import SnapshotAssertion
 
-from fabric.diff import LIMIT, markdown, plan_diff
-from fabric.guard import dangers, explanation, judgement_on
-from fabric.guard.alternatives import rows
-from fabric.guard.markdown import section
-from fabric.prepare import prepare
-from fabric.reference import configuration_reference
-from fabric.render import RenderedPlan
-from fabric.spec import read_document
-from fabric.tables import read_table
+from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.changes.alternatives import rows
+from gpu_fabric.changes.dangers import dangers
+from gpu_fabric.changes.diff_markdown import LIMIT, markdown
+from gpu_fabric.changes.guard import judge_plans
+from gpu_fabric.changes.guard_report import explanation, section
+from gpu_fabric.changes.plan_diff import plan_diff
+from gpu_fabric.prepare import prepare
+from gpu_fabric.render import RenderedPlan
+from gpu_fabric.report.pages.configuration import configuration_reference
+from gpu_fabric.spec import read_document
 
 ROOT = Path(__file__).parents[2]
 
@@ -96,13 +98,13 @@ def test_an_acknowledgement_counts_until_its_day_and_at_most_a_month_ahead(days:
 def test_an_acknowledgement_of_another_resource_stops_nothing_from_being_stopped() -> None:
     judgement = judgement_of(named("DOKS shape"), acknowledged("cluster-vpc"))
     assert not judgement.passes
-    assert "loses nothing: the entry can go" in judgement.leftovers[0].remark
+    assert "loses nothing: remove the entry" in judgement.leftovers[0].remark
 
 
 def test_a_resource_that_no_plan_has_is_told_with_the_nearest_name() -> None:
     judgement = judgement_of(named("DOKS protected"), acknowledged("cluster-pol-gpu"))
     assert judgement.passes
-    assert judgement.leftovers[0].remark.endswith("no resource is called so: did you mean 'cluster-pool-gpu'?")
+    assert judgement.leftovers[0].remark.endswith("no resource has this name: did you mean 'cluster-pool-gpu'?")
 
 
 def test_address_pools_are_acknowledged_by_their_component_or_one_by_one() -> None:
@@ -167,7 +169,7 @@ def test_what_goes_for_something_that_is_not_watched_is_told_itself() -> None:
     later = image.model_copy(update={"properties": {"launchMode": "CUSTOM", **moved}})
     found = dangers(plan_diff(before, base.model_copy(update={"resources": (later, *using)})))
     assert [(danger.resource, danger.why) for danger in found] == [
-        ("cluster-pool-gpu-0", "image is an output of cluster-image, which goes")
+        ("cluster-pool-gpu-0", "image is an output of cluster-image, which is deleted")
     ]
 
 
@@ -192,7 +194,7 @@ def test_any_two_plans_can_be_judged_and_told_within_a_comment(rendered_plans: t
     plans = [plan.model_copy(update={"stack": "one"}) for plan in rendered_plans]
     for before, after in zip(plans, [*plans[1:], plans[0]], strict=True):
         found = plan_diff(before, after)
-        answers = judgement_on(found, before, after, TODAY)
+        answers = judge_plans(found, before, after, TODAY)
         assert all(answer.danger.alternative for answer in answers.answers)
         assert len(markdown(found, guard=section(answers, "Pulumi.one.yaml")).encode()) <= LIMIT
 
@@ -206,7 +208,7 @@ def test_the_refusal_says_what_why_what_is_lost_what_instead_and_what_to_write(
 
 
 def test_every_type_of_a_cloud_is_watched_with_something_to_do_instead_or_let_go_with_the_reason() -> None:
-    table = read_table(ROOT / "fabric" / "diff" / "replacements.yaml")
+    table = read_table(ROOT / "gpu_fabric" / "changes" / "replacements.yaml")
     types = {name for part in table for name in part["types"] if name.startswith(("digitalocean:", "oci:"))}
     for name in types - {"oci:*"}:
         row = rows()[name]

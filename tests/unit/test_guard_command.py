@@ -1,4 +1,4 @@
-"""`python -m fabric diff --guard`: its exit status, and where it knows acknowledgements from."""
+"""`gpu-fabric diff --guard`: its exit status, and where it knows acknowledgements from."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import yaml
 from diff_edits import EDITS, plan_of
 from typer.testing import CliRunner
 
-from fabric.cli import app
-from fabric.render import files, write_files
+from gpu_fabric.cli.app import app
+from gpu_fabric.render import files, write_files
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_a_folder_of_an_earlier_version_has_no_acknowledgements(folders: tuple[P
         (folder / "index.json").write_text(json.dumps(index))
     result = CliRunner().invoke(app, ["diff", "--guard", *map(str, folders)])
     assert result.exit_code == 1
-    assert "nobody has acknowledged it" in result.stderr
+    assert "it is not acknowledged" in result.stderr
 
 
 def test_the_lines_to_paste_are_such_of_a_stack_file(folders: tuple[Path, Path]) -> None:

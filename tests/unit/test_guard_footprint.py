@@ -11,13 +11,13 @@ from changes import Changes
 from committed_stacks import folder_of, stack_names
 from diff_edits import EDITS, Edit, plan_of, prepared
 
-from fabric.diff import PlanDiff, plan_diff
-from fabric.guard import Danger, dangers
-from fabric.guard.applied import applied_document, footprint_of_outputs
-from fabric.guard.compared import footprint_diff
-from fabric.guard.footprint import Footprint, footprint
-from fabric.plan import Plan
-from fabric.spec import read_document
+from gpu_fabric.changes.applied import applied_document, footprint_of_outputs
+from gpu_fabric.changes.dangers import dangers
+from gpu_fabric.changes.footprint import Footprint, footprint, footprint_diff
+from gpu_fabric.changes.model import Danger, PlanDiff
+from gpu_fabric.changes.plan_diff import plan_diff
+from gpu_fabric.plan import Plan
+from gpu_fabric.spec import read_document
 
 POOL = "cluster.pools[0]"
 NAMES = [f"node{number}" for number in range(8)]
@@ -82,7 +82,7 @@ def test_a_stack_that_stays_as_it_is_differs_in_nothing(stack: str) -> None:
 
 @pytest.mark.parametrize(
     ("stack", "most"),
-    [("dev", 6_000), ("doks-h200", 4_000), ("oke-h100", 14_000), ("spiderpool-sriov-per-node", 4_500)],
+    [("dev", 6_000), ("doks-h200", 4_000), ("oke-h100", 14_500), ("spiderpool-sriov-per-node", 4_500)],
 )
 def test_the_output_is_small(stack: str, most: int) -> None:
     assert len(json.dumps(document_of(stack, {}))) < most
@@ -130,7 +130,7 @@ def moved(old: Footprint, new: Footprint) -> list[tuple[str, str]]:
 def test_a_cluster_that_its_stack_has_made_anew_takes_the_platform_along() -> None:
     ((resource, why),) = moved(on_cluster({}, "first"), on_cluster({}, "second"))
     assert resource == "cluster-kubernetes"
-    assert why.startswith("clusterId: first → second: its stack has made another cluster since")
+    assert why.startswith("clusterId: first → second: its stack has created another cluster since")
 
 
 def test_a_cluster_by_the_same_id_is_the_same_whatever_leads_to_it() -> None:

@@ -7,8 +7,9 @@ import re
 import pytest
 from diff_edits import EDITS, Edit, acknowledged, judgement_of
 
-from fabric.guard import explanation, guarded
-from fabric.render import RenderedPlan
+from gpu_fabric.changes.dangers import is_guarded
+from gpu_fabric.changes.guard_report import explanation
+from gpu_fabric.render import RenderedPlan
 
 
 def named(name: str) -> Edit:
@@ -17,13 +18,13 @@ def named(name: str) -> Edit:
 
 @pytest.mark.parametrize(
     ("written", "meant"),
-    [("cluster-pool-gp", "did you mean 'cluster-pool-gpu'?"), ("cluster-vpc", "loses nothing: the entry can go")],
+    [("cluster-pool-gp", "did you mean 'cluster-pool-gpu'?"), ("cluster-vpc", "loses nothing: remove the entry")],
 )
 def test_a_refusal_tells_of_an_entry_that_names_something_else(written: str, meant: str) -> None:
     text = explanation(judgement_of(named("DOKS nodes fewer"), acknowledged(written)), "Pulumi.doks-h200.yaml")
     assert f"  not needed: {written} is acknowledged until 2026-11-29" in text
     assert meant in text
-    assert "refused: nobody has acknowledged it" in text
+    assert "refused: it is not acknowledged" in text
 
 
 def test_namespaces_are_told_and_acknowledged_one_by_one() -> None:
@@ -38,15 +39,15 @@ def test_namespaces_are_told_and_acknowledged_one_by_one() -> None:
 def test_all_namespaces_together_have_no_name_that_could_be_acknowledged() -> None:
     judgement = judgement_of(named("two namespaces with jobs removed"), acknowledged("namespaces"))
     assert len(judgement.refused) == 2
-    assert "no resource is called so: did you mean 'namespaces-t" in judgement.leftovers[0].remark
+    assert "no resource has this name: did you mean 'namespaces-t" in judgement.leftovers[0].remark
 
 
 def test_an_acknowledgement_of_another_cluster_is_known_by_its_name_after_the_change() -> None:
     judgement = judgement_of(named("a node more"), acknowledged("cluster-kubernetes"))
-    assert judgement.leftovers[0].remark.endswith("loses nothing: the entry can go")
+    assert judgement.leftovers[0].remark.endswith("loses nothing: remove the entry")
 
 
 def test_no_two_resources_that_the_guard_names_have_one_name(rendered_plans: tuple[RenderedPlan, ...]) -> None:
     for plan in rendered_plans:
-        names = [entry.name for entry in plan.resources if guarded(entry)]
+        names = [entry.name for entry in plan.resources if is_guarded(entry)]
         assert len(set(names)) == len(names)

@@ -10,7 +10,7 @@ from changes import Changes
 from planned_fabrics import plan_of
 from pydantic import JsonValue
 
-from fabric.plan import HelmRelease, Plan
+from gpu_fabric.plan import HelmRelease, Plan, PlannedObject, PlannedReadiness, PlannedRollout
 
 STACK = "guide-23-10"
 ADDRESSING = {"supernet": "192.168.0.0/16", "gateway": "first"}
@@ -120,21 +120,24 @@ def test_one_resource_is_over_all_rails_and_pods_ask_for_all_sixteen(plan: Plan)
 
 
 def test_the_chart_makes_the_policy_and_the_stack_waits_for_it_without_one_of_its_own(plan: Plan) -> None:
-    assert plan.policy is None
-    assert plan.policy_ready is not None
-    assert (plan.policy_ready.kind, plan.policy_ready.name) == ("NicClusterPolicy", "nic-cluster-policy")
-    assert plan.policy_ready.wait_for == "jsonpath={.status.state}=ready"
+    assert plan.record(PlannedObject, "nic-policies") is None
+    ready = plan.record(PlannedReadiness, "nic-policies")
+    assert ready is not None
+    assert (ready.kind, ready.name) == ("NicClusterPolicy", "nic-cluster-policy")
+    assert ready.wait_for == "jsonpath={.status.state}=ready"
 
 
 def test_the_charts_node_feature_rule_waits_for_the_chart_that_defines_its_kind(plan: Plan) -> None:
-    assert plan.network_operator_needs_nfd
+    chart = plan.step("network-operator")
+    assert chart is not None
+    assert "gpu-operator" in chart.after
 
 
 def test_what_belongs_to_the_operator_lies_in_its_namespace_of_the_guide(plan: Plan) -> None:
-    made = (*plan.cni_plugins, *plan.virtual_functions, *plan.ip_pools)
+    made = (*plan.applied("cni-plugins"), *plan.applied("virtual-functions"), *plan.applied("ip-pools"))
 
     assert {entry.object.metadata.namespace for entry in made} == {"network-operator"}
-    assert {rollout.namespace for rollout in plan.plugin_rollouts} == {"network-operator"}
+    assert {rollout.namespace for rollout in plan.records(PlannedRollout)} == {"network-operator"}
 
 
 # What the chart's policy gets from values where a stack differs from the guide: changes, and the keys they move.

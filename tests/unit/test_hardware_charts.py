@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fabric.catalog import catalog
+from gpu_fabric.catalog import catalog
 from sandbox.crds import CHARTS, crd_files
 
 NAMES = [f"{line}/{name}" for line, release in catalog().releases.items() for name in release.charts]
@@ -48,9 +48,9 @@ def test_a_stage_is_the_only_one_of_its_kind(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("/gpu-operator")])
-def test_the_gpu_operator_is_played(name: str) -> None:
+def test_feature_discovery_is_played(name: str) -> None:
     played = {stage["spec"]["resourceRef"]["kind"] for stage in stages(name)}
-    assert "ClusterPolicy" in played
+    assert played == {"pods", "nodes"}
 
 
 def test_what_two_release_lines_share_is_linked_in_a_way_that_a_clone_keeps() -> None:
@@ -82,14 +82,14 @@ def test_an_older_line_refuses_what_only_newer_policies_have() -> None:
 
 
 def test_a_pool_of_an_older_line_needs_a_gateway() -> None:
-    path = "network-operator/crds/nv-ipam.nvidia.com_ippools.yaml"
+    path = "network-operator/sections/nvIpam/crds/nv-ipam.nvidia.com_ippools.yaml"
     assert "gateway" in definition(f"23.10/{path}")["required"]
     assert "gateway" not in definition(f"26.4/{path}")["required"]
 
 
 def test_only_the_newer_line_has_pools_of_whole_prefixes_and_policies_for_some_nodes() -> None:
     kinds = {
-        line: {path.name for path in (CHARTS / line / "network-operator" / "crds").iterdir()}
+        line: {path.name for path in (CHARTS / line / "network-operator").rglob("crds/*.yaml")}
         for line in catalog().releases
     }
     added = {"nv-ipam.nvidia.com_cidrpools.yaml", "mellanox.com_nicnodepolicies.yaml"}
@@ -128,5 +128,5 @@ def test_addresses_of_a_pod_are_written_with_the_rest_of_their_object() -> None:
 
 
 def test_whereabouts_keeps_its_own_kind_of_pool_beside_that_of_nv_ipam() -> None:
-    names = {path.name for path in CHARTS.glob("*/*/crds/*_ippools.yaml")}
+    names = {path.name for path in CHARTS.rglob("crds/*_ippools.yaml")}
     assert names == {"nv-ipam.nvidia.com_ippools.yaml", "whereabouts.cni.cncf.io_ippools.yaml"}

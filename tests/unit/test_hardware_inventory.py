@@ -5,7 +5,7 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from fabric.catalog import FrontEndNic, Nic, Shape, catalog
+from gpu_fabric.catalog import FrontEndNic, Nic, Shape, catalog
 from sandbox.hardware.inventory import (
     FRONT_END_DOMAIN,
     INVENTORY_ANNOTATION,

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from fabric.catalog import catalog
-from fabric.k8s.device_plugin import SriovDevicePluginConfig
-from fabric.k8s.rdma_device_plugin import RdmaSharedDevicePluginConfig
+from gpu_fabric.catalog import catalog
+from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from sandbox.hardware.advertise import advertised, shared
 from sandbox.hardware.inventory import SimulatedDevice, inventory
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from played_objects import IMAGE, Object, config_maps, node, operand_pod, shared_config, sriov_config
 
-from fabric.prepare import prepare_stack
+from gpu_fabric.prepare import prepare_stack
 from sandbox.hardware.device_plugins import LOADED_ANNOTATION, readiness_patch, started
 from sandbox.hardware.inventory import devices_of, virtual_function_counts
 from sandbox.hardware.node_agent import play
@@ -133,7 +133,9 @@ def test_our_daemon_set_makes_the_device_plugin_look_again_when_virtual_function
 
 def test_the_pods_that_a_plan_makes_for_virtual_functions_are_understood() -> None:
     plan = prepare_stack("guide-23-10", STACKS)
-    (daemon_set,) = (entry.object.manifest() for entry in plan.virtual_functions if entry.object.kind == "DaemonSet")
+    (daemon_set,) = (
+        entry.object.manifest() for entry in plan.applied("virtual-functions") if entry.object.kind == "DaemonSet"
+    )
     template = daemon_set["spec"]["template"]
     assert template["metadata"]["labels"][COMPONENT_LABEL] == COMPONENT
     assert setup_of(template).vfs_per_nic == 1
@@ -149,7 +151,7 @@ def test_our_daemon_set_passes_over_nics_that_the_node_does_not_have() -> None:
     ("environment", "problem"),
     [
         ({"PCI_ADDRESSES": "0000:0c:00.0", "VFS_PER_NIC": "200"}, "200 virtual functions of at most 127"),
-        ({"PCI_ADDRESSES": "0000:0c:00.0", "VFS_PER_NIC": "many"}, "VFS_PER_NIC is no number"),
+        ({"PCI_ADDRESSES": "0000:0c:00.0", "VFS_PER_NIC": "many"}, "VFS_PER_NIC is not a number"),
         ({"PCI_ADDRESSES": "0000:0c:00.0"}, "'VFS_PER_NIC' is not set"),
     ],
 )

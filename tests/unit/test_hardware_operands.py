@@ -96,11 +96,15 @@ def test_the_plugins_pod_reads_the_configuration_from_the_policys_config_map() -
     assert made(policy)[f"ConfigMap/{volume['configMap']['name']}"]["data"] == {"config.json": sriov_config()}
 
 
-def test_a_changed_configuration_leaves_the_daemon_set_as_it_is() -> None:
-    before = made(cluster_policy(rdmaSharedDevicePlugin=SHARED))
-    after = made(cluster_policy(rdmaSharedDevicePlugin={**SHARED, "config": shared_config("rdma1")}))
-    assert before["DaemonSet/rdma-shared-dp-ds"] == after["DaemonSet/rdma-shared-dp-ds"]
-    assert before["ConfigMap/rdma-devices"] != after["ConfigMap/rdma-devices"]
+@pytest.mark.parametrize("rolls", [True, False])
+def test_a_changed_configuration_rolls_the_plug_in_where_the_line_does_so(rolls: bool) -> None:
+    operator = Installed("nvidia-network-operator", rolls=rolls)
+    texts = (shared_config(), shared_config("rdma1"))
+    policies = (cluster_policy(rdmaSharedDevicePlugin={**SHARED, "config": text}) for text in texts)
+    before, after = ({item["kind"]: item for item in operands_of(policy, operator)} for policy in policies)
+
+    assert (before["DaemonSet"]["spec"] != after["DaemonSet"]["spec"]) is rolls
+    assert before["ConfigMap"]["data"] != after["ConfigMap"]["data"]
 
 
 def test_policies_for_single_nodes_have_operands_of_their_own_on_those_nodes() -> None:
@@ -110,8 +114,8 @@ def test_policies_for_single_nodes_have_operands_of_their_own_on_those_nodes() -
 
     assert not first.keys() & second.keys()
     assert "ConfigMap/network-operator-sriovdp-config-group-a" in first
-    assert daemon_set["metadata"]["name"].startswith("network-operator-sriov-device-plugin-")
-    assert daemon_set["spec"]["selector"]["matchLabels"]["ds-owner"] == "NicNodePolicy-group-a"
+    assert daemon_set["metadata"]["name"] == "network-operator-sriov-device-plugin-group-a"
+    assert daemon_set["spec"]["selector"]["matchLabels"]["ds-owner"] == "nnp-group-a"
     assert daemon_set["spec"]["template"]["spec"]["nodeSelector"]["pool"] == "group-a"
 
 
@@ -163,7 +167,7 @@ def test_the_status_says_of_each_operand_whether_it_is_ready_or_not_asked_for() 
         "state-ipoib-cni": "ignore",
         "state-OFED": "ignore",
         "state-SRIOV-device-plugin": "ignore",
-        "state-RDMA-shared-device-plugin": "notReady",
+        "state-RDMA-device-plugin": "notReady",
         "state-ib-kubernetes": "ignore",
         "state-nv-ipam-cni": "ignore",
         "state-nic-feature-discovery": "ignore",
@@ -172,14 +176,23 @@ def test_the_status_says_of_each_operand_whether_it_is_ready_or_not_asked_for() 
 
 
 def test_a_cluster_policy_of_another_name_is_ignored() -> None:
-    assert (refusal(cluster_policy("mine"), None) or {})["state"] == "ignore"
-    assert refusal(cluster_policy(), None) is None
+    assert (refusal(cluster_policy("mine")) or {})["state"] == "ignore"
+    assert refusal(cluster_policy()) is None
 
 
-def test_a_section_belongs_into_one_kind_of_policy_only() -> None:
-    main = cluster_policy(sriovDevicePlugin=VIRTUAL, tolerations=[])
-    assert (refusal(node_policy("a", sriovDevicePlugin=VIRTUAL), main) or {})["state"] == "error"
-    assert refusal(node_policy("a", rdmaSharedDevicePlugin=SHARED, tolerations=[]), main) is None
+def test_a_section_in_both_kinds_of_policies_is_obeyed_twice_without_a_word() -> None:
+    both = (cluster_policy(sriovDevicePlugin=VIRTUAL), node_policy("a", sriovDevicePlugin=VIRTUAL))
+    names = {item["metadata"]["name"] for policy in both for item in operands_of(policy, HERE)}
+
+    assert [refusal(policy) for policy in both] == [None, None]
+    assert {"network-operator-sriov-device-plugin", "network-operator-sriov-device-plugin-a"} <= names
+
+
+def test_a_daemon_set_without_a_pod_is_never_ready_to_the_network_operator() -> None:
+    policy = cluster_policy(secondaryNetwork=NETWORK)
+    counts = dict.fromkeys(("desiredNumberScheduled", "updatedNumberScheduled", "numberReady"), 0)
+
+    assert state(policy, on_cluster(policy, **counts)) == "notReady"
 
 
 def test_a_status_that_is_there_is_not_written_again() -> None:

@@ -15,8 +15,7 @@ import pytest
 from played_objects import Object
 
 from sandbox.certificates import Pki, ensure_pki
-from sandbox.hardware.admission import Admission, AdmissionServer, published
-from sandbox.hardware.admission_review import allowed, json_patch, refused
+from sandbox.hardware.admission import Admission, AdmissionServer, allowed, json_patch, published, refused
 from sandbox.home import SandboxHome
 
 POOL = {"kind": "SpiderIPPool", "metadata": {"name": "rail-00"}, "spec": {"subnet": "172.16.11.0/24"}}

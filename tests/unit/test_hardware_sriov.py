@@ -10,8 +10,7 @@ from played_objects import H100, NAMESPACE, Object, node, operand_pod
 
 from sandbox.hardware.inventory import SimulatedDevice, devices_of, inventory, virtual_function_counts
 from sandbox.hardware.node_agent import play
-from sandbox.hardware.node_records import Outcome, SriovWorld, StateChange, World
-from sandbox.hardware.node_state import asked_of
+from sandbox.hardware.node_records import Outcome, SriovWorld, StateChange, World, asked_of
 from sandbox.hardware.sriov import (
     SyncError,
     observed_interfaces,
@@ -118,7 +117,7 @@ def test_a_nic_that_is_no_longer_asked_for_loses_its_virtual_functions() -> None
 @pytest.mark.parametrize(
     ("spec", "problem"),
     [
-        ({"numVfs": 2}, "2 virtual functions asked for, and whoever manages the NIC made 1"),
+        ({"numVfs": 2}, "2 virtual functions asked for, and the NIC's manager created 1"),
         ({"mtu": 9000}, "MTU 9000 asked for"),
         ({"linkType": "ib"}, "link type IB asked for, the NIC's is ETH"),
     ],
@@ -139,6 +138,13 @@ def test_a_nodes_state_shows_its_nics_and_their_virtual_functions() -> None:
     assert "numVfs" not in shown["rdma1"]
 
 
+@pytest.mark.parametrize(("stated", "seen"), [(None, 4200), (1500, 4200), (9000, 9000)])
+def test_a_nic_has_the_mtu_that_a_policy_asks_for_or_a_larger_one_of_its_own(stated: int | None, seen: int) -> None:
+    nics = tuple(device.model_copy(update={"mtu": stated}) for device in inventory(H100))
+    made = after(policy(numVfs=2, mtu=4200), devices=nics)
+    assert next(entry for entry in observed_interfaces(made) if entry["name"] == "rdma0")["mtu"] == seen
+
+
 def test_one_pool_configuration_sets_a_nodes_mode_and_two_leave_it_alone() -> None:
     pool = {"spec": {"nodeSelector": {"matchLabels": {"pool": "a"}}, "rdmaMode": "exclusive"}}
     assert rdma_mode([pool], {"pool": "a"}) == "exclusive"
@@ -157,6 +163,27 @@ def test_a_sync_is_in_progress_before_it_succeeds_and_only_then_are_the_virtual_
     assert virtual_function_counts(devices_of({k: v or "" for k, v in done.annotations.items()})) == {FIRST: 2}
     assert json.loads(done.annotations[MADE_ANNOTATION] or "") == {NAMESPACE: {"nics": [FIRST]}}
     assert done.labels[PLUGIN_LABEL] == "Enabled"
+
+
+def test_a_changed_policy_finds_the_old_status_beside_its_new_spec_until_the_daemon_looks() -> None:
+    two = state_after(node_with(policy(numVfs=2)))
+    done = state_after(node_with(policy(numVfs=2), state=two), two)
+
+    changed = node_with(policy(numVfs=3), state=done)
+    spec = change(changed).spec or {}
+    assert ([nic["numVfs"] for nic in spec["interfaces"]], change(changed).status) == ([3], None)
+    assert (changed.annotations, changed.waits) == ({}, True)
+
+    stale = state_after(changed, done)
+    assert stale["status"]["syncStatus"] == "Succeeded"
+    begun = node_with(policy(numVfs=3), state=stale)
+    assert change(begun).status == {"syncStatus": "InProgress"}
+
+
+def test_a_synced_node_shows_the_mode_that_its_pool_asks_for() -> None:
+    pools = ({"spec": {"nodeSelector": {}, "rdmaMode": "exclusive"}},)
+    begun = state_after(node_with(policy(), pools=pools))
+    assert (change(node_with(policy(), pools=pools, state=begun)).status or {})["system"] == {"rdmaMode": "exclusive"}
 
 
 def test_what_is_impossible_fails_with_its_reason_and_changes_nothing() -> None:

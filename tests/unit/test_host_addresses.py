@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from planned_addresses import Json, answer, pinned_27, planned, refused
 from planned_wishes import Wish, accepted, few, wishes
 
-from fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.addresses import AddressPlan
 
 
 def hosts(section: Json, nodes: int = 4, rail: int = 0, **demand: object) -> list[str]:

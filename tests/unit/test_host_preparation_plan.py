@@ -8,8 +8,8 @@ import pytest
 from changes import Changes
 from planned_fabrics import example, plan_of
 
-from fabric.plan import Plan
-from fabric.plan.host.scripts import script
+from gpu_fabric.plan import Plan, PlannedGroup
+from gpu_fabric.plan.host.scripts import script
 
 INTERFACES = " ".join(f"enp{number}s0f0np0" for number in range(11, 19))
 NAMES = [f"gpu-{number}" for number in range(3)]
@@ -33,7 +33,7 @@ def macvlan(wanted: dict[str, Any], **addressing: Any) -> Plan:
 
 
 def daemons(plan: Plan) -> dict[str, dict[str, Any]]:
-    found = (entry.object for entry in (*plan.host_preparation, *plan.nic_addresses))
+    found = (entry.object for entry in (*plan.applied("host-preparation"), *plan.applied("nic-addresses")))
     return {entry.metadata.name: entry.manifest() for entry in found if entry.kind == "DaemonSet"}
 
 
@@ -60,7 +60,7 @@ def tables(plan: Plan) -> dict[str, dict[str, str]]:
 def test_without_being_asked_nothing_is_set_up(stack: str) -> None:
     plan = plan_of(stack)
 
-    assert (plan.host_preparation, plan.nic_addresses, tables(plan)) == ((), (), {})
+    assert (plan.applied("host-preparation"), plan.applied("nic-addresses"), tables(plan)) == ((), (), {})
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_every_job_has_its_script_whole_in_a_config_map_that_its_pods_mount() ->
     plan = macvlan({"fabricRule": True, "lossless": {}, "disableAcs": True, "addresses": True})
     files = {
         entry.name: entry.object.manifest()
-        for entry in (*plan.host_preparation, *plan.nic_addresses)
+        for entry in (*plan.applied("host-preparation"), *plan.applied("nic-addresses"))
         if "immutable" in entry.object.manifest()
     }
 
@@ -127,7 +127,7 @@ def test_each_kind_of_nodes_has_a_daemon_set_of_its_own_with_its_own_nics() -> N
     assert told(plan, "link-type-old")["PCI_ADDRESSES"] == "0000:18:00.0 0000:3a:00.0"
     assert told(plan, "link-type-new")["PCI_ADDRESSES"] == "0000:0c:00.0 0000:2a:00.0"
     # One script serves both kinds.
-    assert len(plan.host_preparation) == 3 + 6
+    assert len(plan.applied("host-preparation")) == 3 + 6
 
 
 def test_a_job_works_in_the_hosts_own_root_and_is_ready_where_the_check_is_silent() -> None:
@@ -146,7 +146,11 @@ def test_a_dry_run_only_reports_and_nothing_waits_for_it() -> None:
     really, dry = macvlan(wanted), macvlan({**wanted, "dryRun": True})
 
     def ways(plan: Plan) -> set[tuple[str, bool]]:
-        planned = (entry for entry in (*plan.host_preparation, *plan.nic_addresses) if entry.object.kind == "DaemonSet")
+        planned = (
+            entry
+            for entry in (*plan.applied("host-preparation"), *plan.applied("nic-addresses"))
+            if entry.object.kind == "DaemonSet"
+        )
         return {(container(plan, entry.name)["command"][-1].split(" ")[6], entry.awaited) for entry in planned}
 
     assert ways(really) == {("configure", True)}
@@ -219,14 +223,19 @@ def test_only_hosts_with_prefixes_of_their_own_route_the_fabric_by_their_first_r
 def test_tables_of_nodes_with_pools_of_their_own_come_with_those_and_are_there_once() -> None:
     plan = example("spiderpool-sriov")
 
-    assert [entry.name for group in plan.node_pools for entry in group.objects if entry.object.kind == "ConfigMap"] == [
-        f"host-addresses-rail-{rail:02d}" for rail in range(8)
-    ]
+    assert [
+        entry.name
+        for group in plan.records(PlannedGroup, "node-pools")
+        for entry in group.objects
+        if entry.object.kind == "ConfigMap"
+    ] == [f"host-addresses-rail-{rail:02d}" for rail in range(8)]
     assert len(tables(plan)) == 8
-    assert [entry.name for entry in plan.nic_addresses if entry.name.startswith("host-addresses")] == []
+    assert [entry.name for entry in plan.applied("nic-addresses") if entry.name.startswith("host-addresses")] == []
 
 
 def test_without_addresses_to_give_the_nodes_pools_come_alone() -> None:
     plan = example("spiderpool-sriov", {"fabric.hostPreparation.addresses": False})
 
-    assert {entry.object.kind for group in plan.node_pools for entry in group.objects} == {"SpiderIPPool"}
+    assert {entry.object.kind for group in plan.records(PlannedGroup, "node-pools") for entry in group.objects} == {
+        "SpiderIPPool"
+    }

@@ -10,14 +10,14 @@ import pytest
 from changes import Changes
 from planned_fabrics import plan_of
 
-from fabric.plan import Plan
-from fabric.plan.host import virtual_functions_script
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.host import virtual_functions_script
 
 BY_DAEMON_SET: Changes = {"fabric.virtualFunctions": "daemon-set"}
 
 
 def manifests(plan: Plan, kind: str) -> list[dict[str, Any]]:
-    return [entry.object.manifest() for entry in plan.virtual_functions if entry.object.kind == kind]
+    return [entry.object.manifest() for entry in plan.applied("virtual-functions") if entry.object.kind == kind]
 
 
 def pods(daemon_set: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def only(plan: Plan) -> dict[str, Any]:
     "stack", ["oke-h100-26-4", "sriov-operator", "externally-managed", "host-device", "roce-macvlan"]
 )
 def test_other_makers_and_models_have_none(stack: str) -> None:
-    assert plan_of(stack).virtual_functions == ()
+    assert plan_of(stack).applied("virtual-functions") == ()
 
 
 def test_a_node_is_told_its_nics_in_rail_order_with_count_mtu_and_mode() -> None:
@@ -94,7 +94,7 @@ def test_the_script_comes_whole_in_a_config_map_that_its_pods_mount() -> None:
 
 def test_another_script_is_another_config_map_so_that_the_pods_start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     before = pods(only(plan_of("guide-23-10")))["volumes"]
-    module = import_module("fabric.plan.host.script_daemon")
+    module = import_module("gpu_fabric.plan.host.script_daemon")
     monkeypatch.setattr(module, "script", lambda _: "true\n")
     after = pods(only(plan_of("guide-23-10")))["volumes"]
 

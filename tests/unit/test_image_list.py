@@ -1,4 +1,4 @@
-"""`python -m fabric images`: every image and chart, by digest where it is known, and what is not known."""
+"""`gpu-fabric images`: every image and chart, by digest where it is known, and what is not known."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from changes import Changes
 from typer.testing import CliRunner, Result
 
-from fabric.catalog import catalog
-from fabric.cli import app
-from fabric.plan import Plan
-from fabric.plan.images import ImageList, image_list
+from gpu_fabric.catalog import catalog
+from gpu_fabric.cli.app import app
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.images import ImageList, image_list
 
 PlanWith = Callable[[Changes], Plan]
 NFD = "registry.k8s.io/nfd/node-feature-discovery:v0.18.3"

@@ -1,4 +1,4 @@
-"""Imports point one way: fabric <- components <- stacks <- __main__; a cloud's SDK stays in that cloud's component."""
+"""Imports point one way: gpu_fabric <- components <- stacks <- __main__; a cloud's SDK stays in its component."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-HOUSE = {"fabric", "components", "stacks", "sandbox", "policy", "tests", "__main__"}
+HOUSE = {"gpu_fabric", "components", "stacks", "sandbox", "policy", "tests", "__main__"}
 
 # What each package may import of the house.
 ALLOWED = {
-    "fabric": set[str](),
-    "components": {"fabric"},
-    "stacks": {"fabric", "components"},
-    "sandbox": {"fabric"},
-    "policy": {"fabric"},
+    "gpu_fabric": set[str](),
+    "components": {"gpu_fabric"},
+    "stacks": {"gpu_fabric", "components"},
+    "sandbox": {"gpu_fabric"},
+    "policy": {"gpu_fabric"},
 }
 
 
@@ -56,27 +56,71 @@ def offences(root: Path, package: str, forbidden: set[str]) -> list[str]:
     ]
 
 
+@cache
+def import_graph(root: Path) -> dict[str, frozenset[str]]:
+    """What each file of the house imports of it, anywhere in it; with the packages that an import runs on its way."""
+    files = {module_name(root, path): path for package in ALLOWED for path in modules(root, package)}
+    return {name: frozenset(imported_files(name, path, set(files))) for name, path in files.items()}
+
+
+def module_name(root: Path, path: Path) -> str:
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_files(name: str, path: Path, files: set[str]) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            targets = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            targets = [f"{node.module}.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for target in targets:
+            # Of `a.b.c` the file is `a.b` where c is a name in it.
+            found = target if target in files else target.rpartition(".")[0]
+            if found in files and found != name:
+                yield found
+            # The packages above both run before either.
+            yield from (above for above in packages(found) if above in files and not f"{name}.".startswith(f"{above}."))
+
+
+def packages(name: str) -> Iterator[str]:
+    while name := name.rpartition(".")[0]:
+        yield name
+
+
+@cache
+def reached(root: Path, name: str) -> frozenset[str]:
+    graph, found, waiting = import_graph(root), set[str](), [name]
+    while waiting:
+        new = graph[waiting.pop()] - found
+        found |= new
+        waiting += new
+    return frozenset(found)
+
+
 @pytest.mark.parametrize("package", ALLOWED)
 def test_a_package_imports_only_those_before_it(root: Path, package: str) -> None:
     assert offences(root, package, HOUSE - ALLOWED[package] - {package}) == []
 
 
 def test_the_core_imports_no_engine_no_sdk_and_no_cluster_client(root: Path) -> None:
-    assert modules(root, "fabric")
+    assert modules(root, "gpu_fabric")
     forbidden = {"pulumi", "pulumi_kubernetes", "pulumi_digitalocean", "pulumi_oci", "kubernetes"}
 
-    assert offences(root, "fabric", forbidden) == []
+    assert offences(root, "gpu_fabric", forbidden) == []
 
 
 @pytest.mark.parametrize("module", ["socket", "random", "time", "subprocess", "urllib", "http", "secrets"])
 def test_the_core_has_no_clock_no_network_and_no_randomness(root: Path, module: str) -> None:
-    assert offences(root, "fabric", {module}) == []
+    assert offences(root, "gpu_fabric", {module}) == []
 
 
 def test_the_core_reads_published_dates_and_never_asks_for_todays(root: Path) -> None:
     asked = [
         f"{path.relative_to(root)} line {node.lineno}"
-        for path in modules(root, "fabric")
+        for path in modules(root, "gpu_fabric")
         # Of commands alone; see below.
         if path.name != "clock.py"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -89,24 +133,34 @@ def test_the_core_reads_published_dates_and_never_asks_for_todays(root: Path) ->
 
 
 def test_commands_alone_know_what_day_it_is(root: Path) -> None:
-    asking = {path.name for path in modules(root, "fabric") if "fabric.clock" in imports(path)}
+    asking = {path for path in modules(root, "gpu_fabric") if "gpu_fabric.cli.clock" in imports(path)}
 
-    assert "cli_diff.py" in asking
-    assert all(name.startswith("cli_") for name in asking)
+    assert root / "gpu_fabric/cli/diff.py" in asking
+    assert {path.parent for path in asking} == {root / "gpu_fabric/cli"}
 
 
-@pytest.mark.parametrize(("sdk", "cloud"), [("pulumi_digitalocean", "doks"), ("pulumi_oci", "oke")])
-def test_a_clouds_sdk_is_imported_by_that_clouds_component_alone(root: Path, sdk: str, cloud: str) -> None:
-    found = [entry for package in ALLOWED for entry in offences(root, package, {sdk})]
+def test_few_modules_are_in_no_folder_of_the_core(root: Path) -> None:
+    loose = {path.name for path in (root / "gpu_fabric").glob("*.py")} - {"__init__.py", "__main__.py"}
 
-    assert [entry for entry in found if not entry.startswith(f"components/cluster/{cloud}")] == []
+    assert len(loose) <= 5
+
+
+@pytest.mark.parametrize("folder", ["cli", "report", "report/pages", "base", "changes"])
+def test_a_part_of_a_folder_is_imported_without_the_rest(root: Path, folder: str) -> None:
+    assert imports(root / "gpu_fabric" / folder / "__init__.py") == ()
+
+
+def test_nothing_imports_a_clouds_sdk(root: Path) -> None:
+    sdks = {"pulumi_digitalocean", "pulumi_oci"}
+
+    assert [entry for package in ALLOWED for entry in offences(root, package, sdks)] == []
 
 
 @pytest.mark.parametrize(
     ("part", "homes"),
     [
-        ("fabric.resources.charts", ["components/helm.py"]),
-        ("fabric.resources.objects", ["components/resources.py"]),
+        ("gpu_fabric.resources.charts", ["components/helm.py"]),
+        ("gpu_fabric.resources.objects", ["components/resources.py"]),
         # The SDK's classes of kinds, which would be a second way.
         ("pulumi_kubernetes.", []),
     ],
@@ -121,10 +175,76 @@ def test_charts_and_objects_reach_the_engine_through_one_house_helper_each(
 
 
 def test_the_policies_take_the_base_of_models_and_nothing_else_so_that_other_programs_can_use_them(root: Path) -> None:
-    taken = {name for path in modules(root, "policy") for name in imports(path) if top(name) == "fabric"}
+    taken = {name for path in modules(root, "policy") for name in imports(path) if top(name) == "gpu_fabric"}
 
-    assert taken == {"fabric.model"}
+    assert taken == {"gpu_fabric.model"}
     assert offences(root, "policy", {"pulumi", "pulumi_kubernetes", "pulumi_oci", "kubernetes"}) == []
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_no_files_import_each_other_in_a_circle(root: Path, package: str) -> None:
+    assert [name for name in import_graph(root) if top(name) == package and name in reached(root, name)] == []
+
+
+# Folders of the core, those first that stand below; a tuple's members do not import each other in a circle of files.
+LAYERS = (
+    ("base",),
+    ("catalog", "findings", "k8s"),
+    ("spec",),
+    ("contract", "nccl"),
+    ("attach",),
+    ("workloads",),
+    ("plan",),
+    ("rules", "resources"),
+    ("report",),
+    ("render",),
+    ("changes",),
+    ("cli",),
+)
+
+
+@pytest.mark.parametrize("folder", [folder for layer in LAYERS for folder in layer])
+def test_a_folder_of_the_core_stands_on_those_below_it_alone_also_by_way_of_loose_modules(
+    root: Path, folder: str
+) -> None:
+    layer = next(number for number, layer in enumerate(LAYERS) if folder in layer)
+    below = {name for layer in LAYERS[: layer + 1] for name in layer}
+    folders = {path.name for path in (root / "gpu_fabric").iterdir() if (path / "__init__.py").exists()}
+    assert folders == {name for layer in LAYERS for name in layer}
+
+    found = {
+        f"{name} reaches {other}"
+        for name in import_graph(root)
+        if name.startswith(f"gpu_fabric.{folder}.") or name == f"gpu_fabric.{folder}"
+        for other in reached(root, name)
+        if top(other) == "gpu_fabric" and other.split(".")[1:2] != [] and other.split(".")[1] in folders - below
+    }
+
+    assert found == set()
+
+
+# Files of the folder of changes, the difference first, then the guard and the review; each stands on those before.
+CHANGES = (
+    {"model"},
+    {"properties", "replacements", "resources", "addresses", "cluster_place", "plan_diff"},
+    {"markup", "resource_lines", "diff_markdown"},
+    {"alternatives", "dangers", "footprint", "applied", "guard", "guard_report"},
+    {"review", "review_comment"},
+)
+
+
+def test_the_difference_knows_no_guard_and_neither_knows_the_review(root: Path) -> None:
+    place = {f"gpu_fabric.changes.{name}": number for number, names in enumerate(CHANGES) for name in names}
+    assert {name for name in import_graph(root) if name.startswith("gpu_fabric.changes.")} == set(place)
+
+    found = {
+        f"{name} reaches {other}"
+        for name in place
+        for other in reached(root, name)
+        if place.get(other, 0) > place[name]
+    }
+
+    assert found == set()
 
 
 def test_relative_imports_are_not_used_so_that_the_check_above_sees_all(root: Path) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fabric.plan import Plan
-from fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
-from fabric.plan.ipam import cni_ipam, pool_objects
-from fabric.spec import Addressing, AddressRanges
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
+from gpu_fabric.plan.ipam import cni_ipam, pool_objects
+from gpu_fabric.spec import Addressing, AddressRanges
 
 Json = dict[str, Any]
 PlanWith = Callable[[Any], Plan]
@@ -71,11 +71,57 @@ def test_what_is_reserved_or_excluded_becomes_exclusions_of_the_pool_it_lies_in(
 
     assert first["exclusions"] == [
         {"startIP": "10.0.0.1", "endIP": "10.0.0.2"},
-        {"startIP": "10.0.0.254", "endIP": "10.0.0.254"},
         {"startIP": "10.0.0.17", "endIP": "10.0.0.20"},
+        {"startIP": "10.0.0.254", "endIP": "10.0.0.254"},
     ]
-    assert second["exclusions"][2:] == [{"startIP": "10.0.1.16", "endIP": "10.0.1.19"}]
-    assert third["exclusions"][2:] == []
+    assert second["exclusions"][1] == {"startIP": "10.0.1.16", "endIP": "10.0.1.19"}
+    assert len(third["exclusions"]) == 2
+
+
+def span(text: str) -> Json:
+    start, _, end = text.partition("-")
+    return {"startIP": start, "endIP": end or start}
+
+
+@pytest.mark.parametrize(
+    ("section", "written"),
+    [
+        ({"reservedFirst": 10, "exclude": ["10.0.0.5"], "addressesPerNode": 32}, ["10.0.0.1-10.0.0.10"]),
+        ({"reservedFirst": 10, "exclude": ["10.0.0.8-10.0.0.12"], "addressesPerNode": 32}, ["10.0.0.1-10.0.0.12"]),
+        ({"reservedFirst": 10, "exclude": ["10.0.0.11"], "addressesPerNode": 32}, ["10.0.0.1-10.0.0.11"]),
+        ({"reservedLast": 4, "exclude": ["10.0.0.250-10.0.0.252"]}, ["10.0.0.250-10.0.0.254"]),
+        (
+            {"gateway": "first", "reservedFirst": 4, "exclude": ["10.0.0.2"], "addressesPerNode": 16},
+            ["10.0.0.1-10.0.0.4"],
+        ),
+        ({"exclude": ["10.0.0.250/31", "10.0.0.250"]}, ["10.0.0.250-10.0.0.251"]),
+    ],
+)
+def test_exclusions_of_a_shared_subnet_never_overlap(section: Json, written: list[str]) -> None:
+    first = specs("per-rail", "nv-ipam", {"supernet": "10.0.0.0/20", **section})[0]
+
+    assert first["exclusions"] == [span(text) for text in written]
+
+
+@pytest.mark.parametrize(
+    ("exclude", "written"),
+    [
+        (["10.0.0.66"], None),
+        (["10.0.0.67-10.0.0.69"], ["10.0.0.68-10.0.0.69"]),
+        (["10.0.0.77-10.0.0.78"], ["10.0.0.77"]),
+        # The fourth prefix's end, and the fifth as a whole, and the start of the sixth.
+        (
+            ["10.0.0.60-10.0.0.85"],
+            ["10.0.0.60-10.0.0.61", "10.0.0.63", "10.0.0.64-10.0.0.79", "10.0.0.80", "10.0.0.84-10.0.0.85"],
+        ),
+        (["10.0.0.64/28"], ["10.0.0.64-10.0.0.79"]),
+    ],
+)
+def test_what_prefixes_reserve_is_not_excluded_twice(exclude: list[str], written: list[str] | None) -> None:
+    section = {"supernet": "10.0.0.0/16", "nodePrefixLength": 28, "reservedFirst": 3, "reservedLast": 1}
+    first = specs("per-node", "nv-ipam", {**section, "exclude": exclude})[0]
+
+    assert first.get("exclusions") == (written and [span(text) for text in written])
 
 
 def test_an_exclusion_over_two_rails_is_cut_at_their_border() -> None:
@@ -209,7 +255,7 @@ def test_all_rails_of_a_flat_fabric_have_the_same_whereabouts_range() -> None:
 def test_nv_ipam_gives_shares_to_nodes_that_carry_every_label_of_the_pools(plan_with: PlanWith, layout: str) -> None:
     plan = plan_with({"fabric.addressing.layout": layout, "cluster.pools[0].labels": {"rack": "a"}})
 
-    assert [entry.object.manifest()["spec"]["nodeSelector"] for entry in plan.ip_pools] == 16 * [
+    assert [entry.object.manifest()["spec"]["nodeSelector"] for entry in plan.applied("ip-pools")] == 16 * [
         {
             "nodeSelectorTerms": [
                 {
@@ -227,7 +273,7 @@ def test_where_no_label_tells_the_gpu_nodes_nv_ipam_gives_shares_to_those_with_n
     stack_plans: tuple[Plan, ...],
 ) -> None:
     plan = next(plan for plan in stack_plans if plan.stack == "ib-sriov")
-    (term,) = plan.ip_pools[0].object.manifest()["spec"]["nodeSelector"]["nodeSelectorTerms"]
+    (term,) = plan.applied("ip-pools")[0].object.manifest()["spec"]["nodeSelector"]["nodeSelectorTerms"]
 
     assert term["matchExpressions"] == [
         {"key": "feature.node.kubernetes.io/pci-15b3.present", "operator": "In", "values": ["true"]}

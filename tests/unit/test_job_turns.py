@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from job_objects import Object, job
 
+from sandbox.hardware.jobs.controller import TurnWriter
 from sandbox.hardware.jobs.turns import Turn
-from sandbox.hardware.jobs.writing import TurnWriter
 from sandbox.kubernetes_api import Api, ApiError
 
 POD = job("Pod", "v1", {}, "worker")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fabric.k8s.apps import DaemonSet, DaemonSetSpec
+from gpu_fabric.k8s.apps import DaemonSet, DaemonSetSpec
 
 LABELS = {"app": "host-preparation"}
 WRITTEN: dict[str, Any] = {

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fabric.k8s.cni import NetworkAttachmentDefinitionSpec
-from fabric.k8s.cni_config import (
+from gpu_fabric.k8s.cni import (
     CniChain,
     HostDevicePlugin,
     IbSriovPlugin,
     IpoibPlugin,
     IpPreservingHostDevicePlugin,
     MacvlanPlugin,
+    NetworkAttachmentDefinitionSpec,
     NvIpam,
     RdmaPlugin,
     SbrPlugin,
@@ -21,7 +21,7 @@ from fabric.k8s.cni_config import (
     SriovPlugin,
     TuningPlugin,
 )
-from fabric.k8s.whereabouts import Whereabouts
+from gpu_fabric.k8s.whereabouts import Whereabouts
 
 
 def test_a_cni_chain_is_one_line_of_sorted_json() -> None:
@@ -147,12 +147,12 @@ def test_a_range_may_be_a_network_or_a_part_of_one(text: str) -> None:
         ({"ipRanges": [{"range": "fd00::/64"}], "range_start": "fd00::1"}, "need the range that they narrow"),
         ({"range": "10.0.0.1/24"}, "write 10.0.0.0/24 or 10.0.0.10-10.0.0.20/24"),
         ({"range": "10.0.0.20-10.0.0.10/24"}, "the first not after the last"),
-        ({"range": "10.0.0.20-10.0.1.10/24"}, "both ends must lie in one network"),
-        ({"range": "10.0.0.0/24", "range_start": "10.0.1.1"}, "range_start 10.0.1.1 lies outside 10.0.0.0/24"),
-        ({"range": "10.0.0.0/24", "range_start": "10.0.0.9", "range_end": "10.0.0.8"}, "lies after range_end"),
-        ({"range": "10.0.0.0/24", "exclude": ["10.0.1.0/30"]}, "exclude 10.0.1.0/30 lies outside"),
+        ({"range": "10.0.0.20-10.0.1.10/24"}, "both ends must be in one network"),
+        ({"range": "10.0.0.0/24", "range_start": "10.0.1.1"}, "range_start 10.0.1.1 is outside 10.0.0.0/24"),
+        ({"range": "10.0.0.0/24", "range_start": "10.0.0.9", "range_end": "10.0.0.8"}, "is after range_end"),
+        ({"range": "10.0.0.0/24", "exclude": ["10.0.1.0/30"]}, "exclude 10.0.1.0/30 is outside"),
         ({"range": "10.0.0.0/24", "exclude": ["10.0.0.1-10.0.0.4"]}, "write an address or CIDR notation"),
-        ({"range": "10.0.0.0/24", "gateway": "10.0.1.1"}, "gateway 10.0.1.1 lies outside 10.0.0.0/24"),
+        ({"range": "10.0.0.0/24", "gateway": "10.0.1.1"}, "gateway 10.0.1.1 is outside 10.0.0.0/24"),
         ({"range": "10.0.0.0/24", "rangeStart": "10.0.0.1"}, "did you mean range_start"),
     ],
 )

@@ -8,14 +8,18 @@ from typing import Any, ClassVar, Literal
 import jsonschema
 import pytest
 
-from fabric.k8s.base import KubernetesModel, KubernetesObject
-from fabric.k8s.crd import custom_resource_definition
-from fabric.k8s.mellanox import NicClusterPolicy
-from fabric.k8s.nic_node_policy import NicNodePolicy
-from fabric.k8s.nv_ipam import CIDRPool, IPPool
-from fabric.k8s.spiderpool import SpiderIPPool, SpiderMultusConfig, SpiderReservedIP
-from fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork, SriovNetworkNodePolicy, SriovNetworkPoolConfig
-from fabric.k8s.sriov_state import SriovNetworkNodeState
+from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.crd import custom_resource_definition
+from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
+from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
+from gpu_fabric.k8s.spiderpool import SpiderIPPool, SpiderMultusConfig, SpiderReservedIP
+from gpu_fabric.k8s.sriov_operator import (
+    SriovIBNetwork,
+    SriovNetwork,
+    SriovNetworkNodePolicy,
+    SriovNetworkNodeState,
+    SriovNetworkPoolConfig,
+)
 from sandbox.crds import CHARTS, crd_files
 
 KINDS = [

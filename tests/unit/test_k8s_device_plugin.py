@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fabric.k8s.device_plugin import DeviceSelectors, SriovDevicePluginConfig, SriovResource
+from gpu_fabric.k8s.device_plugin import DeviceSelectors, SriovDevicePluginConfig, SriovResource
 
 SELECTORS = DeviceSelectors(
     vendors=("15b3",), devices=("101e",), drivers=("mlx5_core",), root_devices=("0000:0c:00.0",), is_rdma=True

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fabric.k8s.crd import custom_resource_definition
-from fabric.k8s.deployment import Deployment
-from fabric.k8s.kueue import ClusterQueueSpec, ResourceFlavorSpec, TopologySpec
-from fabric.k8s.mpi_operator import MPIJob
+from gpu_fabric.k8s.apps import Deployment
+from gpu_fabric.k8s.kueue import ClusterQueueSpec, ResourceFlavorSpec, TopologySpec
+from gpu_fabric.k8s.mpi_operator import mpi_job_definition
 
 HOSTNAME = "kubernetes.io/hostname"
 
@@ -33,7 +32,7 @@ def deployment(labels: dict[str, str]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("labels", "reason"),
     [
-        (("a", "a"), "a label stands for one level only"),
+        (("a", "a"), "a label is for one level only"),
         ((HOSTNAME, "a"), "is the lowest level"),
         ((), "at least 1 item"),
         (tuple(f"level-{number}" for number in range(17)), "at most 16 items"),
@@ -71,11 +70,22 @@ def test_a_deployment_may_select_by_some_of_its_pods_labels() -> None:
     assert found["spec"]["selector"] == {"matchLabels": {"app": "a"}}
 
 
-def test_a_definition_leaves_pod_templates_to_the_api_server() -> None:
-    (version,) = custom_resource_definition(MPIJob)["spec"]["versions"]
-    replicas = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["mpiReplicaSpecs"]
+def test_the_installed_definition_of_mpi_jobs_completes_pods_as_a_workload_does() -> None:
+    (version,) = mpi_job_definition().manifest()["spec"]["versions"]
+    spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    template = spec["mpiReplicaSpecs"]["additionalProperties"]["properties"]["template"]["properties"]["spec"]
+    container = template["properties"]["containers"]["items"]["properties"]
+    volume = template["properties"]["volumes"]["items"]["properties"]
 
-    assert replicas["additionalProperties"]["properties"]["template"] == {
-        "type": "object",
-        "x-kubernetes-preserve-unknown-fields": True,
+    assert container["ports"]["items"]["properties"]["protocol"] == {"type": "string", "default": "TCP"}
+    assert container["livenessProbe"]["properties"]["grpc"]["properties"]["service"]["default"] == ""
+    assert volume["iscsi"]["properties"]["iscsiInterface"]["default"] == "default"
+    assert {name: field["default"] for name, field in spec.items() if "default" in field} == {
+        "launcherCreationPolicy": "AtStartup",
+        "mpiImplementation": "OpenMPI",
+        "runLauncherAsWorker": False,
+        "slotsPerWorker": 1,
+        "sshAuthMountPath": "/root/.ssh",
     }
+    # Nothing is left open: what a schema does not declare, it does not complete.
+    assert "x-kubernetes-preserve-unknown-fields" not in str(version)

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fabric.k8s.base import ObjectMeta
-from fabric.k8s.mellanox import RdmaSharedDevicePlugin, SriovDevicePlugin
-from fabric.k8s.nic_node_policy import NicNodePolicy, NicNodePolicySpec
-from fabric.k8s.scheduling import Toleration
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.mellanox import NicNodePolicy, NicNodePolicySpec, RdmaSharedDevicePlugin, SriovDevicePlugin
+from gpu_fabric.k8s.scheduling import Toleration
 
 CONFIG = '{"resourceList":[{"resourceName":"rail_00","selectors":{"vendors":["15b3"]}}]}'
 PLUGIN = SriovDevicePlugin(

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fabric.k8s.base import ObjectMeta
-from fabric.k8s.nv_ipam import CIDRPool, CIDRPoolSpec, IPPoolSpec, StaticAllocation
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.nv_ipam import CIDRPool, CIDRPoolSpec, IPPoolSpec, StaticAllocation
 
 OPERATOR_NAMESPACE = "nvidia-network-operator"
 ONE_NODE = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operator": "In", "values": ["a"]}]}]}
@@ -17,7 +17,7 @@ ONE_NODE = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operato
     [
         ({"subnet": "10.0.0.1/24", "perNodeBlockSize": 4}, "without host bits"),
         ({"subnet": "10.0.0.0/30", "perNodeBlockSize": 3}, "allowed 1-2"),
-        ({"subnet": "10.0.0.0/24", "perNodeBlockSize": 4, "gateway": "10.0.1.1"}, "lies outside 10.0.0.0/24"),
+        ({"subnet": "10.0.0.0/24", "perNodeBlockSize": 4, "gateway": "10.0.1.1"}, "is outside 10.0.0.0/24"),
         ({"subnet": "10.0.0.0/24", "perNodeBlockSize": 4, "gateway": "10.0.0.0/24"}, "is not an IP address"),
         ({"subnet": "10.0.0.0/24", "perNodeBlockSize": 4, "defaultGateway": True}, "need a gateway"),
         (
@@ -26,7 +26,7 @@ ONE_NODE = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operato
                 "perNodeBlockSize": 4,
                 "exclusions": [{"startIP": "10.0.0.250", "endIP": "10.0.1.2"}],
             },
-            "exclusion address 10.0.1.2 lies outside",
+            "exclusion address 10.0.1.2 is outside",
         ),
         (
             {
@@ -34,7 +34,7 @@ ONE_NODE = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operato
                 "perNodeBlockSize": 4,
                 "exclusions": [{"startIP": "10.0.0.9", "endIP": "10.0.0.8"}],
             },
-            "the start must not lie after the end",
+            "the start must not be after the end",
         ),
         (
             {
@@ -50,10 +50,29 @@ ONE_NODE = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "rack", "operato
                 "perNodeBlockSize": 4,
                 "perNodeExclusions": [{"startIndex": 0, "endIndex": 4}],
             },
-            "lies outside a node's share: allowed 0-3",
+            "is outside a node's share: allowed 0-3",
+        ),
+        (
+            {
+                "subnet": "10.0.0.0/24",
+                "perNodeBlockSize": 4,
+                "exclusions": [
+                    {"startIP": "10.0.0.5", "endIP": "10.0.0.5"},
+                    {"startIP": "10.0.0.1", "endIP": "10.0.0.9"},
+                ],
+            },
+            "10.0.0.1-10.0.0.9 and 10.0.0.5-10.0.0.5 overlap",
+        ),
+        (
+            {
+                "subnet": "10.0.0.0/24",
+                "perNodeBlockSize": 4,
+                "perNodeExclusions": [{"startIndex": 0, "endIndex": 2}, {"startIndex": 2, "endIndex": 3}],
+            },
+            "overlap, and nv-ipam then assigns no address",
         ),
         ({"subnet": "fd00::/127", "perNodeBlockSize": 3}, "exceeds the 2 hosts of fd00::/127"),
-        ({"subnet": "fd00::/64", "perNodeBlockSize": 4, "gateway": "10.0.0.1"}, "lies outside fd00::/64"),
+        ({"subnet": "fd00::/64", "perNodeBlockSize": 4, "gateway": "10.0.0.1"}, "is outside fd00::/64"),
         (
             {"subnet": "fd00::/64", "perNodeBlockSize": 4, "gateway": "fd00::1", "routes": [{"dst": "10.0.0.0/8"}]},
             "not of the address family of fd00::/64",
@@ -85,7 +104,7 @@ def test_an_address_pool_that_the_ipam_webhook_would_refuse_is_refused(spec: dic
         ({"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": 30, "routes": [{"dst": "10.0.0.0/8"}]}, "need a gatewayIndex"),
         (
             {"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": 24, "staticAllocations": [{"prefix": "10.1.0.0/24"}]},
-            "lies outside 10.0.0.0/16",
+            "is outside 10.0.0.0/16",
         ),
         (
             {"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": 24, "staticAllocations": [{"prefix": "10.0.0.0/25"}]},
@@ -120,7 +139,7 @@ def test_an_address_pool_that_the_ipam_webhook_would_refuse_is_refused(spec: dic
                 "perNodeNetworkPrefix": 64,
                 "staticAllocations": [{"prefix": "fd00::/64", "gateway": "fd00:0:0:1::1"}],
             },
-            "gateway fd00:0:0:1::1 lies outside it",
+            "gateway fd00:0:0:1::1 is outside it",
         ),
         ({"cidr": "10.0.0.0/16", "perNodeNetworkPrefix": 64}, "allowed 17-32"),
         ({"cidr": "fd00::/48", "perNodeNetworkPrefix": 127, "gatewayIndex": 2}, "allowed 0-1"),

@@ -7,10 +7,10 @@ import sys
 import pytest
 from pydantic import ValidationError
 
-from fabric.k8s.base import ObjectMeta
-from fabric.k8s.cni import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
-from fabric.k8s.core import ConfigMap, Namespace
-from fabric.k8s.mellanox import (
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.cni import NetworkAttachmentDefinition, NetworkAttachmentDefinitionSpec
+from gpu_fabric.k8s.core import ConfigMap, Namespace
+from gpu_fabric.k8s.mellanox import (
     GlobalImage,
     NicClusterPolicy,
     NicClusterPolicySpec,
@@ -19,8 +19,8 @@ from fabric.k8s.mellanox import (
     SriovDevicePlugin,
     UpgradePolicy,
 )
-from fabric.k8s.nv_ipam import IPPool, IPPoolSpec
-from fabric.k8s.scheduling import LabelRequirement, NodeSelectorRequirement, Toleration
+from gpu_fabric.k8s.nv_ipam import IPPool, IPPoolSpec
+from gpu_fabric.k8s.scheduling import LabelRequirement, NodeSelectorRequirement, Toleration
 
 OPERATOR_NAMESPACE = "nvidia-network-operator"
 
@@ -164,7 +164,7 @@ def test_objects_are_frozen() -> None:
 
 def test_typed_objects_need_no_engine() -> None:
     script = (
-        "import sys, fabric.k8s.mellanox, fabric.k8s.nvidia, fabric.k8s.crd, fabric.k8s.spiderpool; "
+        "import sys, gpu_fabric.k8s.mellanox, gpu_fabric.k8s.nvidia, gpu_fabric.k8s.crd, gpu_fabric.k8s.spiderpool; "
         "sys.exit(any(name.split('.')[0] == 'pulumi' for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

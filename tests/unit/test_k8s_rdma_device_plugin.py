@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fabric.k8s.rdma_device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig, RdmaSharedResource
+from gpu_fabric.k8s.device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig, RdmaSharedResource
 
 
 def fabric(number: int, **changes: Any) -> dict[str, Any]:

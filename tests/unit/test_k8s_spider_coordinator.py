@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fabric.k8s.base import ObjectMeta
-from fabric.k8s.crd import custom_resource_definition
-from fabric.k8s.spider_coordinator import COORDINATOR_NAME, SpiderCoordinator, SpiderCoordinatorSpec
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.crd import custom_resource_definition
+from gpu_fabric.k8s.spiderpool import COORDINATOR_NAME, SpiderCoordinator, SpiderCoordinatorSpec
 
 
 def coordinator(**spec: Any) -> SpiderCoordinator:

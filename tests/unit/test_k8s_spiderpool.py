@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fabric.k8s.base import ObjectMeta
-from fabric.k8s.spider_networks import SpiderMacvlan, SpiderPools
-from fabric.k8s.spiderpool import (
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.spiderpool import (
     RDMA_RESOURCE_INJECT_ANNOTATION,
     SpiderIPPool,
     SpiderIPPoolSpec,
+    SpiderMacvlan,
     SpiderMultusConfig,
     SpiderMultusConfigSpec,
+    SpiderPools,
     SpiderReservedIP,
     SpiderReservedIPSpec,
     ip_ranges,
@@ -105,12 +106,12 @@ def test_a_gateway_among_the_addresses_is_fine_once_it_is_excluded() -> None:
         ({"ips": ["172.16.11.0/25"]}, "write one address, or first-last"),
         ({"ips": ["172.16.11.1 - 172.16.11.9"]}, "without spaces or prefix"),
         ({"ips": ["172.16.11.9-172.16.11.1"]}, "runs backwards"),
-        ({"ips": ["172.16.11.250-172.16.12.2"]}, "ips 172.16.11.250-172.16.12.2 lies outside"),
+        ({"ips": ["172.16.11.250-172.16.12.2"]}, "ips 172.16.11.250-172.16.12.2 is outside"),
         ({"ips": ["172.16.11.1-fd00::1"]}, "mixes IPv4 and IPv6"),
-        ({"excludeIPs": ["172.16.12.1"]}, "excludeIPs 172.16.12.1 lies outside"),
-        ({"gateway": "172.16.12.254"}, "gateway 172.16.12.254 lies outside"),
+        ({"excludeIPs": ["172.16.12.1"]}, "excludeIPs 172.16.12.1 is outside"),
+        ({"gateway": "172.16.12.254"}, "gateway 172.16.12.254 is outside"),
         ({"ips": ["172.16.11.1-172.16.11.254"], "gateway": "172.16.11.254"}, "would be handed to a pod"),
-        ({"routes": [{"dst": "172.16.0.0/16", "gw": "172.16.12.1"}]}, "gw 172.16.12.1 lies outside"),
+        ({"routes": [{"dst": "172.16.0.0/16", "gw": "172.16.12.1"}]}, "gw 172.16.12.1 is outside"),
         ({"routes": [{"dst": "0.0.0.0/0", "gw": "172.16.11.254"}]}, "is the default route: set gateway"),
         ({"routes": [{"dst": "fd00::/64", "gw": "172.16.11.254"}]}, "not of the address family"),
         ({"routes": [{"dst": "172.16.0.0/16", "gw": "172.16.11.254"}] * 2}, "is given twice"),

@@ -5,20 +5,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fabric.k8s.base import ObjectMeta
-from fabric.k8s.cni_config import NvIpam, RdmaPlugin, SbrPlugin, TuningPlugin
-from fabric.k8s.cni_text import ipam_text, meta_plugins_text
-from fabric.k8s.sriov_operator import (
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.cni import NvIpam, RdmaPlugin, SbrPlugin, TuningPlugin, ipam_text, meta_plugins_text
+from gpu_fabric.k8s.sriov_operator import (
     NetworkSpec,
     NicSelector,
     SriovNetwork,
     SriovNetworkNodePolicy,
     SriovNetworkNodePolicySpec,
+    SriovNetworkNodeState,
     SriovNetworkPoolConfigSpec,
     SriovNetworkSpec,
 )
-from fabric.k8s.sriov_state import SriovNetworkNodeState
-from fabric.k8s.whereabouts import Whereabouts
+from gpu_fabric.k8s.whereabouts import Whereabouts
 
 POLICY: dict[str, Any] = {
     "resourceName": "rail_00",
@@ -68,11 +67,11 @@ def test_a_policy_reads_as_the_operator_knows_it() -> None:
         ({"pfNames": []}, "at least one of vendor"),
         ({"vendor": "mellanox"}, "should match pattern"),
         ({"pfName": ["rdma0"]}, r"unknown field 'pfName'.*did you mean pfNames\?"),
-        ({"pfNames": ["rdma0#0"]}, r"'rdma0#0' is no physical function: .*<name>#first-last"),
-        ({"pfNames": ["rdma0#0-1,3-4"]}, "is no physical function"),
-        ({"pfNames": ["rdma0#0-1#2-3"]}, "is no physical function"),
-        ({"pfNames": ["rdma0#a-b"]}, "is no physical function"),
-        ({"pfNames": ["a-name-of-16-let"]}, "is no physical function"),
+        ({"pfNames": ["rdma0#0"]}, r"'rdma0#0' is not a physical function: .*<name>#first-last"),
+        ({"pfNames": ["rdma0#0-1,3-4"]}, "is not a physical function"),
+        ({"pfNames": ["rdma0#0-1#2-3"]}, "is not a physical function"),
+        ({"pfNames": ["rdma0#a-b"]}, "is not a physical function"),
+        ({"pfNames": ["a-name-of-16-let"]}, "is not a physical function"),
         ({"pfNames": ["rdma0#3-1"]}, "must not end before it starts"),
         ({"pfNames": ["rdma0#0-0", "rdma0#1-1"]}, "rdma0 comes twice: only a function's first entry would count"),
         ({"netFilter": "vlan 7"}, "write openstack/NetworkID:<id>"),
@@ -96,7 +95,7 @@ def test_a_root_device_with_a_range_is_refused_because_it_never_matches() -> Non
     [
         ({"numVfs": 0}, "greater than or equal to 1"),
         ({"numVfs": 129}, "less than or equal to 128"),
-        ({"numVfs": 2, "nicSelector": {"pfNames": ["rdma0#0-1", "rdma1#1-2"]}}, r"rdma1#1-2: numVfs 2 makes .* 0-1"),
+        ({"numVfs": 2, "nicSelector": {"pfNames": ["rdma0#0-1", "rdma1#1-2"]}}, r"rdma1#1-2: numVfs 2 creates .* 0-1"),
         ({"priority": 100}, "less than or equal to 99"),
         ({"mtu": 0}, "greater than or equal to 1"),
         ({"linkType": "ether"}, "'eth', 'ETH', 'ib' or 'IB'"),

@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabric.spec import ExistingCluster
-from fabric.spec.kubeconfig import cluster_entry, cluster_identity, kubeconfig_findings
+from gpu_fabric.findings import Severity
+from gpu_fabric.spec import ExistingCluster
+from gpu_fabric.spec.kubeconfig import (
+    cluster_entry,
+    cluster_identity,
+    contexts_of,
+    kubeconfig_findings,
+    open_choice,
+    reached,
+)
 
 TOKEN = "s3cr3t-token"
 RENEWED = "another-token"
@@ -51,15 +59,54 @@ def problem(folder: Path, text: str, context: str | None = None) -> str:
 def test_a_good_kubeconfig_has_no_findings(tmp_path: Path) -> None:
     (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig()), encoding="utf-8")
 
-    assert kubeconfig_findings(cluster("kubeconfig"), tmp_path) == ()
+    assert kubeconfig_findings(cluster("kubeconfig", "here"), tmp_path) == ()
     assert kubeconfig_findings(cluster(str(tmp_path / "kubeconfig"), "there"), Path("/elsewhere")) == ()
+
+
+def test_contexts_of_several_clusters_of_which_the_stack_names_none_are_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig()), encoding="utf-8")
+
+    (found,) = kubeconfig_findings(cluster("kubeconfig"), tmp_path)
+    assert (found.id, found.severity, found.path) == ("CLU011", Severity.WARNING, "gpu-fabric:cluster.context")
+    assert "kubeconfig has contexts of several clusters (here, there)" in found.message
+    assert found.remedy == "write context: here, or the one that is meant"
+
+
+def test_contexts_of_one_cluster_leave_no_choice_open(tmp_path: Path) -> None:
+    one = kubeconfig()
+    for user, entry in enumerate(one["contexts"]):
+        entry["context"] = {"cluster": "one", "user": f"user-{user}"}
+    (tmp_path / "kubeconfig").write_text(json.dumps(one), encoding="utf-8")
+
+    assert kubeconfig_findings(cluster("kubeconfig"), tmp_path) == ()
+
+
+def test_of_very_many_contexts_the_first_are_named() -> None:
+    many = kubeconfig()
+    for number in range(300):
+        many["contexts"].append({"name": f"c{number:03}", "context": {"cluster": "two", "user": "me"}})
+
+    (found,) = open_choice(json.dumps(many), None, "kubeconfig")
+    assert "(c000, c001, c002, c003 and 298 more)" in found.message
+
+
+def test_the_contexts_of_a_cluster_are_found_by_its_identity() -> None:
+    text = json.dumps(kubeconfig())
+
+    assert contexts_of(text, cluster_identity(text, "there")) == ("there",)
+    assert contexts_of(text, "another") == ()
+    assert contexts_of("no kubeconfig", "another") == ()
+
+
+def test_where_a_kubeconfig_leads_is_said_with_context_and_server_alone() -> None:
+    assert str(reached(json.dumps(kubeconfig()), None)) == "context here, server https://one:6443"
 
 
 def test_a_kubeconfig_under_the_home_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "kubeconfig").write_text(json.dumps(kubeconfig()), encoding="utf-8")
 
-    assert kubeconfig_findings(cluster("~/kubeconfig"), Path("/elsewhere")) == ()
+    assert kubeconfig_findings(cluster("~/kubeconfig", "here"), Path("/elsewhere")) == ()
 
 
 def test_a_kubeconfig_from_a_secret_is_not_looked_for(tmp_path: Path) -> None:
@@ -97,8 +144,8 @@ def test_bytes_are_no_kubeconfig(tmp_path: Path) -> None:
     [
         (f"token: {TOKEN}: [", None, "is not YAML"),
         (f"token: {TOKEN}\nclusters: " + "[" * 3000, None, "is not YAML"),
-        ("", None, "is no kubeconfig: it has no contexts"),
-        (f"[{TOKEN}]", None, "is no kubeconfig: it has no contexts"),
+        ("", None, "is not a kubeconfig: it has no contexts"),
+        (f"[{TOKEN}]", None, "is not a kubeconfig: it has no contexts"),
         ("contexts: []", None, "has no current context, and the stack names none"),
         ("contexts: []\ncurrent-context: [a]", None, "has no current context, and the stack names none"),
         (json.dumps(kubeconfig()), "somewhere", "has no context 'somewhere'; it has: here, nowhere, there"),

@@ -24,11 +24,11 @@ from planned_queues import (
 from rich.console import Console
 from typer.testing import CliRunner, Result
 
-from fabric.attach import Wishes
-from fabric.cli import app
-from fabric.prepare import prepare_stack
-from fabric.report import plan_report, print_report
-from fabric.spec import read_document, validate
+from gpu_fabric.attach import Wishes
+from gpu_fabric.cli.app import app
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.report.text import plan_report, print_report
+from gpu_fabric.spec import read_document, validate
 
 
 def test_attach_names_the_queue_on_the_job_and_the_topology_on_its_pods(plan_with: PlanWith) -> None:
@@ -102,7 +102,7 @@ def test_the_queues_of_a_kueue_that_the_cluster_has_are_not_known(plan_with: Pla
 @pytest.mark.parametrize("line", ["dev", "guide-23-10"])
 def test_the_mpi_operator_comes_as_its_project_deploys_it(line: str) -> None:
     plan = plan_of(line, {f"{SCHEDULERS}.mpiOperator": {}})
-    definition, _, role, _, deployment = (entry.object.manifest() for entry in plan.mpi_operator)
+    definition, _, role, _, deployment = (entry.object.manifest() for entry in plan.applied("mpi-operator"))
     (container,) = deployment["spec"]["template"]["spec"]["containers"]
 
     assert definition["metadata"]["name"] == "mpijobs.kubeflow.org"
@@ -111,12 +111,12 @@ def test_the_mpi_operator_comes_as_its_project_deploys_it(line: str) -> None:
     assert {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "list", "update", "watch"]} in role[
         "rules"
     ]
-    assert "mpi-operator" in [entry.name for entry in plan.namespaces]
+    assert "mpi-operator" in [entry.name for entry in plan.applied("namespaces")]
 
 
 def test_the_mpi_operators_image_can_be_another_one(plan_with: PlanWith) -> None:
     plan = plan_with({f"{SCHEDULERS}.mpiOperator": {"image": "registry.example/mpi:1"}})
-    (container,) = plan.mpi_operator[-1].object.manifest()["spec"]["template"]["spec"]["containers"]
+    (container,) = plan.applied("mpi-operator")[-1].object.manifest()["spec"]["template"]["spec"]["containers"]
 
     assert container["image"] == "registry.example/mpi:1"
 

@@ -16,13 +16,18 @@ from planned_queues import (
     quotas,
 )
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan, PlannedQueues
 
 
 def test_a_stack_has_none_of_them_unless_it_asks(dev_plan: Plan) -> None:
     hints = dev_plan.workload.scheduler_hints
 
-    assert (dev_plan.kueue, dev_plan.kueue_queues, dev_plan.jobset, dev_plan.mpi_operator) == (None, None, None, ())
+    assert (
+        dev_plan.release("kueue"),
+        dev_plan.record(PlannedQueues, "kueue-queues"),
+        dev_plan.release("jobset"),
+        dev_plan.applied("mpi-operator"),
+    ) == (None, None, None, ())
     assert (hints.queues, hints.labels, hints.annotations, hints.controllers) == ({}, {}, {}, ())
 
 
@@ -37,9 +42,9 @@ def test_charts_come_from_their_own_registries_at_exact_versions(plan_with: Plan
 def test_values_of_the_user_go_to_the_charts(plan_with: PlanWith) -> None:
     plan = plan_with({KUEUE: {"values": {"a": 1}}, f"{SCHEDULERS}.jobSet": {"values": {"b": 2}}})
 
-    assert plan.kueue is not None
-    assert plan.jobset is not None
-    assert (plan.kueue.values, plan.jobset.values) == ({"a": 1}, {"b": 2})
+    assert plan.release("kueue") is not None
+    assert plan.release("jobset") is not None
+    assert (plan.release("kueue").values, plan.release("jobset").values) == ({"a": 1}, {"b": 2})
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from job_objects import NOW, Object, made, mpi_job, names, running, with_uid
 
-from sandbox.hardware.jobs.mpi import Belongings, actions
-from sandbox.hardware.jobs.mpi_status import status_of
+from sandbox.hardware.jobs.mpi import Belongings, actions, status_of
 from sandbox.hardware.jobs.turns import owned
 
 

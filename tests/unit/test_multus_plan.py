@@ -9,9 +9,9 @@ import pytest
 from changes import Changes
 from planned_fabrics import plan_of
 
-from fabric.k8s.apiextensions import lenient_definition
-from fabric.k8s.cni import NetworkAttachmentDefinition
-from fabric.plan import Plan, PlannedObject
+from gpu_fabric.k8s.apiextensions import lenient_definition
+from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
+from gpu_fabric.plan import Plan, PlannedObject
 
 DAEMON_SET = "kube-multus-ds"
 # As the maker's own manifest for the thick form has them.
@@ -29,7 +29,7 @@ FOLDERS_OF_THE_HOST = {
 
 
 def planned(plan: Plan, kind: str) -> PlannedObject:
-    (found,) = [entry for entry in plan.multus if entry.object.kind == kind]
+    (found,) = [entry for entry in plan.applied("multus", "multus-daemon") if entry.object.kind == kind]
     return found
 
 
@@ -46,7 +46,7 @@ def pods(plan: Plan) -> dict[str, Any]:
 def test_on_doks_it_comes_before_all_that_needs_it(stack: str) -> None:
     plan = plan_of(stack)
 
-    assert [entry.object.kind for entry in plan.multus] == [
+    assert [entry.object.kind for entry in plan.applied("multus", "multus-daemon")] == [
         "CustomResourceDefinition",
         "ServiceAccount",
         "ClusterRole",
@@ -68,14 +68,14 @@ def test_the_kind_is_awaited_and_so_are_the_daemons() -> None:
 
 @pytest.mark.parametrize("stack", ["host-device", "oke-h100-26-4", "spiderpool-ib", "host-network"])
 def test_elsewhere_the_manager_brings_its_own(stack: str) -> None:
-    assert plan_of(stack).multus == ()
+    assert plan_of(stack).applied("multus", "multus-daemon") == ()
 
 
 def test_a_cluster_that_has_one_gets_no_second_one_but_the_same_networks() -> None:
     plan = plan_of("doks-h200", {"cluster.installed": ["multus"]})
 
-    assert plan.multus == ()
-    assert plan.networks == plan_of("doks-h200").networks
+    assert plan.applied("multus", "multus-daemon") == ()
+    assert plan.applied("networks") == plan_of("doks-h200").applied("networks")
 
 
 def test_nodes_of_digitalocean_in_a_cluster_that_exists_get_it_as_well() -> None:
@@ -85,8 +85,8 @@ def test_nodes_of_digitalocean_in_a_cluster_that_exists_get_it_as_well() -> None
     }
     plan = plan_of("host-device", changes)
 
-    assert plan.multus == plan_of("doks-h200").multus
-    assert (plan.gpu_operator, plan.network_operator) == (None, None)
+    assert plan.applied("multus", "multus-daemon") == plan_of("doks-h200").applied("multus", "multus-daemon")
+    assert (plan.release("gpu-operator"), plan.release("network-operator")) == (None, None)
 
 
 @pytest.mark.parametrize("line", ["26.4", "23.10"])
@@ -183,8 +183,11 @@ def test_its_account_may_do_what_its_work_needs_and_is_the_one_that_the_pods_hav
 def test_all_of_it_lies_in_the_clusters_own_namespace_which_is_not_made() -> None:
     plan = plan_of("doks-h200")
 
-    assert {entry.object.metadata.namespace for entry in plan.multus} == {None, "kube-system"}
-    assert "kube-system" not in [entry.name for entry in plan.namespaces]
+    assert {entry.object.metadata.namespace for entry in plan.applied("multus", "multus-daemon")} == {
+        None,
+        "kube-system",
+    }
+    assert "kube-system" not in [entry.name for entry in plan.applied("namespaces")]
 
 
 def test_the_kind_takes_networks_of_others_that_leave_fields_out() -> None:

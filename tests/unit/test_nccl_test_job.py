@@ -13,11 +13,11 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from fabric.attach import AttachError
-from fabric.cli import app
-from fabric.plan import FabricContract
-from fabric.prepare import prepare_stack
-from fabric.workloads import JobError, JobScheduler, NcclTest, manifest_text, nccl_test
+from gpu_fabric.attach import AttachError
+from gpu_fabric.cli.app import app
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.workloads import JobError, JobScheduler, NcclTest, manifest_text, nccl_test
 
 IMAGE = "registry.example/nccl-tests:2.30.4"
 FORMS = list(JobScheduler)
@@ -226,7 +226,7 @@ def test_the_command_prints_the_job_and_nothing_else(guide: FabricContract) -> N
 
     assert result.exit_code == 0
     assert yaml.safe_load(result.stdout) == job(guide, JobScheduler.VOLCANO, nodes=2)
-    assert result.stderr.strip() == "the stack does not bring volcano: the cluster must have it"
+    assert result.stderr.strip() == "the stack does not install volcano: the cluster must have it"
 
 
 @pytest.mark.usefixtures("project")

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from published_topologies import EXPECTED, SHAPES
 from syrupy.assertion import SnapshotAssertion
 
-from fabric.catalog import NumaNode, catalog
-from fabric.catalog.pci_tree import Bridge, parse_tree
-from fabric.nccl.topology import cpu_mask, link_layer_guid, topology_xml, vf_devices
+from gpu_fabric.catalog import NumaNode, catalog
+from gpu_fabric.catalog.shape import Bridge, parse_tree
+from gpu_fabric.nccl.topology import cpu_mask, link_layer_guid, topology_xml, vf_devices
 
 
 def text_of(shape: str) -> str:

@@ -15,11 +15,12 @@ from own_topology import IN_USE
 from planned_fabrics import plan_of
 from rich.console import Console
 
-from fabric.nccl.lint import Linter
-from fabric.plan import Plan, build
-from fabric.plan.nccl_files import TOPOLOGY_PLACE, NcclFile
-from fabric.report import plan_report
-from fabric.spec import StackDocument, validate
+from gpu_fabric.nccl.lint import Linter
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.nccl_files import TOPOLOGY_PLACE, NcclFile
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.report.text import plan_report
+from gpu_fabric.spec import StackDocument, validate
 
 WISH = "fabric.nccl.topology"
 NAMESPACES = {"fabric.namespaces": ["default", {"name": "jobs", "create": True}, "team-a"]}
@@ -37,9 +38,9 @@ def kinds(text: str) -> set[str]:
 @pytest.mark.parametrize(
     ("stack", "changes", "form", "reason"),
     [
-        ("sriov-per-node", {}, "full", "Oracle published it for this shape"),
-        ("sriov-per-node", {WISH: "auto"}, "full", "Oracle published it for this shape"),
-        ("sriov-per-node", {WISH: "full"}, "full", "Oracle published it for this shape"),
+        ("sriov-per-node", {}, "lean", "NCCL since 2.18.1 looks for a virtual function at function 0"),
+        ("sriov-per-node", {WISH: "auto"}, "lean", "NCCL since 2.18.1 looks for a virtual function at function 0"),
+        ("sriov-per-node", {WISH: "full"}, "full", "the stack file says so; it names ports"),
         ("sriov-per-node", {WISH: "lean"}, "lean", "the stack file says so"),
         ("sriov-per-node", {WISH: "none"}, None, "the stack file says so"),
         ("sriov-per-node", IN_USE, "lean", "the tree is in the stack file"),
@@ -78,7 +79,7 @@ def test_the_form_says_what_the_file_holds(form: str, held: set[str]) -> None:
 def test_the_file_is_in_every_namespace_and_its_name_carries_the_contents_hash(changes: Changes) -> None:
     plan = plan_of("sriov-per-node", {**changes, **NAMESPACES})
     file = file_of(plan)
-    found = [entry.object.manifest() for entry in plan.nccl_config_maps if entry.name == file.config_map]
+    found = [entry.object.manifest() for entry in plan.applied("nccl") if entry.name == file.config_map]
 
     assert [manifest["metadata"]["namespace"] for manifest in found] == ["default", "jobs", "team-a"]
     assert all(manifest["data"] == {file.key: file.content} for manifest in found)
@@ -130,4 +131,4 @@ def test_the_documented_tree_is_planned_as_it_is_shown(root: Path) -> None:
     assert spec is not None
 
     assert problems == ()
-    assert kinds(file_of(build(spec)).content) == {"cpu", "pci"}
+    assert kinds(file_of(checked_plan(spec)).content) == {"cpu", "pci"}

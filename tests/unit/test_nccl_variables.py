@@ -12,17 +12,17 @@ import yaml
 from changes import Changes, changed
 from typer.testing import CliRunner
 
-from fabric.catalog import CatalogError, catalog, nccl_environment, read_nccl
-from fabric.catalog.shape import LinkType
-from fabric.catalog.version import Version
-from fabric.cli import app
-from fabric.explanation import audience_words
-from fabric.nccl.name_list import NameList
-from fabric.nccl_reference import nccl_reference
-from fabric.plan import Plan
-from fabric.prepare import prepare, prepare_stack
-from fabric.spec import read_document
-from fabric.workloads import JobScheduler, NcclTest, manifest_text, nccl_test
+from gpu_fabric.catalog import CatalogError, catalog, nccl_environment, read_nccl
+from gpu_fabric.catalog.shape import LinkType
+from gpu_fabric.catalog.version import Version
+from gpu_fabric.cli.app import app
+from gpu_fabric.nccl.name_list import NameList
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.report.pages.explanation import audience_words
+from gpu_fabric.report.pages.nccl import nccl_reference
+from gpu_fabric.spec import read_document
+from gpu_fabric.workloads import JobScheduler, NcclTest, manifest_text, nccl_test
 
 PlanWith = Callable[[Changes], Plan]
 
@@ -67,6 +67,44 @@ def project(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
 
 
+@pytest.mark.parametrize(
+    ("name", "since", "before"),
+    [
+        ("NCCL_NET_OPTIONAL_RECV_COMPLETION", "2.24.3", "2.23.4"),
+        ("NCCL_IB_USE_INLINE", "2.8.3", "2.7.8"),
+        ("NCCL_MAX_P2P_NCHANNELS", "2.7.3", "2.6.4"),
+        ("NCCL_GRAPH_FILE", "2.6.4", "2.5.7"),
+        ("NCCL_SOCKET_MAGIC", "2.30.7", "2.30.4"),
+        ("NCCL_TUNER_PLUGIN", "2.19.1", "2.18.6"),
+        ("NCCL_IB_MERGE_VFS", "2.18.1", "2.17.1"),
+        ("NCCL_IB_RESILIENCY_PORT_FAILOVER", "2.29.7", "2.29.3"),
+        ("NCCL_IB_RESILIENCY_PORT_RECOVERY", "2.30", "2.29.7"),
+    ],
+)
+def test_a_variable_is_too_new_for_releases_before_its_first(name: str, since: str, before: str) -> None:
+    variable = catalog().nccl_variables[name]
+
+    assert not variable.newer_than(Version.parse(since))
+    assert variable.newer_than(Version.parse(before))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "NCCL_HOSTID",
+        "NCCL_IB_DATA_DIRECT",
+        "NCCL_NET_MERGE_LEVEL",
+        "NCCL_NVLS_NCHANNELS",
+        "NCCL_IGNORE_DISABLED_P2P",
+        "NCCL_IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY",
+        "NCCL_IB_RESILIENCY_PORT_RECOVERY_ATTEMPTS_MAX",
+    ],
+)
+@pytest.mark.usefixtures("project")
+def test_a_variable_of_nccls_source_is_explained(name: str) -> None:
+    assert name in explained(name)
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_a_variable_that_somebodys_documents_set_is_set_or_has_a_reason_why_not(name: str) -> None:
     variable = catalog().nccl_variables[name]
@@ -80,7 +118,7 @@ def test_a_variable_that_somebodys_documents_set_is_set_or_has_a_reason_why_not(
     [
         ({"settings": []}, "NCCL_IB_TC is never set, and notSet does not say why"),
         ({"since": "soon"}, "variables.0.since"),
-        ({"settings": [{"value": "4x", "scope": "both", "why": "w", "source": "s"}]}, "is no whole number"),
+        ({"settings": [{"value": "4x", "scope": "both", "why": "w", "source": "s"}]}, "is not a whole number"),
         ({"settings": [{"value": "7", "scope": "both", "why": "w", "source": "s"}]}, "set here and refused"),
         ({"settings": [{"value": "41", "why": "w", "source": "s"}]}, "variables.0.settings.0.scope: Field required"),
         ({"settings": [{"value": "41", "scope": "both", "why": "", "source": "s"}]}, "variables.0.settings.0.why"),

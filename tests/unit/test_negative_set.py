@@ -18,11 +18,11 @@ from negative.mistake import Kind, Mistake
 from negative.values import SECRET
 from typer.testing import CliRunner
 
-from fabric.cli import app
-from fabric.prepare import prepare, prepare_stack
-from fabric.rules import ConfigurationError, Finding
-from fabric.spec import StackDocument, read_document
-from fabric.spec.parts import part_of
+from gpu_fabric.cli.app import app
+from gpu_fabric.findings import ConfigurationError, Finding
+from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.spec import StackDocument, read_document
+from gpu_fabric.spec.parts import part_of
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NAMESPACE = "gpu-fabric:"

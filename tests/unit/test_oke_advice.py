@@ -6,16 +6,24 @@ import json
 from pathlib import Path
 
 import pytest
+from planned_fabrics import plan_of
 from planned_oke import EVERYTHING, PLACEMENTS, resources_of
 
-from fabric.catalog import catalog
-from fabric.plan.clouds.oke import advice_on, joining_advice
-from sandbox.engine.refusals import advice_on_errors, advised_afterwards
+from gpu_fabric.catalog import catalog
+from gpu_fabric.plan.clouds.oke import advice_on, joining_advice
+from sandbox.engine.event_log import advice_on_errors, advised_afterwards
 
 NETWORK, MANAGED = PLACEMENTS["cluster-network"], PLACEMENTS["compute-cluster"]
 CONFIGURATION = "ocid1.instanceconfiguration.oc1.phx.aaaa"
 CLUSTER = "ocid1.cluster.oc1.iad.one"
 SERVICES = "to {COMPUTE_CLUSTER_LAUNCH_INSTANCE} in compartment id ocid1.compartment.oc1..aaaaaaaaexample"
+
+FAILED = "work request did not succeed, workId: x, entity: nodepool, action: CREATED."
+UNEXPECTED = (
+    "During creation, Terraform expected the resource to reach state(s): {}, "
+    "but the service reported unexpected state: {}."
+)
+NOT_FOUND = "404-NotAuthorizedOrNotFound, Authorization failed or x not found\nOperation Name: {}\nOPC request ID: y"
 
 # Name of the resource, and what is said of it -> a part of the advice.
 SAID: list[tuple[str, str, str]] = [
@@ -62,7 +70,15 @@ SAID: list[tuple[str, str, str]] = [
         "Services of type LoadBalancer",
     ),
     ("cluster-cluster", "timeout while waiting for state to become 'ACTIVE'", "createMinutes"),
-    ("cluster-pool-gpu", "work request did not succeed, workId: x, action: CREATED", "Oracle may have it nonetheless"),
+    ("cluster-cluster", FAILED, "delete the failed cluster in the console, then `make refresh`"),
+    ("cluster-system-pool", FAILED, "the provider has deleted it there"),
+    ("cluster-system-pool", f"{FAILED} Message: Out of host capacity.", "without the refresh each `up` ends with 404"),
+    ("cluster-pool-gpu", UNEXPECTED.format("RUNNING", "TERMINATED"), "it is gone there, and the state still has it"),
+    ("cluster-pool-gpu", UNEXPECTED.format("ACTIVE", "FAILED"), "the state does not have it"),
+    ("cluster-pool-gpu", "timeout while waiting for state to become 'RUNNING'", "do not terminate it: run `up` again"),
+    ("cluster-pool-gpu", NOT_FOUND.format("UpdateClusterNetwork"), "`make refresh`, which takes it out of the state"),
+    ("cluster-system-pool", NOT_FOUND.format("UpdateNodePool"), "`make refresh`, which takes it out of the state"),
+    ("cluster-pool-gpu", NOT_FOUND.format("CreateClusterNetwork"), "compare the ids in the stack file"),
 ]
 
 
@@ -79,6 +95,8 @@ def test_every_row_of_the_advice_can_be_reached() -> None:
     addons = resources_of(*EVERYTHING["open"])
     rows = catalog().oke_clusters.advice.refusals
     said = [(resources_of(*NETWORK), name, text) for name, text, _ in SAID]
+    imported = resources_of("oke-h100", {"cluster.pools[0].imageUri": "https://objectstorage.x/n/y/b/z/o/image"})
+    said.append((imported, "cluster-image-shape-gpu", "the requested compatible shape BM.GPU.H100.8 does not exist"))
     said += [(addons, "cluster-addon-certmanager", text) for text in ADDON]
     found = [advice for planned, name, text in said if (advice := advice_on(planned, name, text))]
 
@@ -160,7 +178,7 @@ def test_the_errors_of_a_destroy_are_explained_once_each() -> None:
 def test_only_a_destroy_at_oracle_is_recorded_and_the_record_goes_away() -> None:
     said: list[str] = []
     planned = resources_of(*NETWORK)
-    for verb, resources in (("up", planned), ("destroy", None)):
+    for verb, resources in (("up", planned), ("preview", planned), ("destroy", None)):
         with advised_afterwards(verb, resources, said.append) as options:
             assert options == []
     with advised_afterwards("destroy", planned, said.append) as options:
@@ -169,3 +187,15 @@ def test_only_a_destroy_at_oracle_is_recorded_and_the_record_goes_away() -> None
 
     assert not record.parent.exists()
     assert len(said) == 1
+
+
+def test_a_vpc_at_digitalocean_that_has_members_names_the_cluster_that_may_be_left_behind() -> None:
+    planned = plan_of("doks-h200").cluster.doks
+    assert planned is not None
+    refused = "Error deleting VPC: DELETE https://x/v2/vpcs/y: 409 (request z) Can not delete VPC with members"
+    kind = "digitalocean:index/vpc:Vpc"
+    events = [event("error", "cluster-vpc", refused, kind), event("error", "cluster-vpc", "500 Server Error", kind)]
+    (advice,) = advice_on_errors(planned, events)
+    for part in ("cluster doks-h200", "doctl kubernetes cluster delete doks-h200", "gpu-fabric:cluster.adopt.cluster"):
+        assert part in advice
+    assert advice_on_errors(planned, [event("error", "cluster-doks", refused)]) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 from collections import Counter
 
-from fabric.catalog import catalog
+from gpu_fabric.catalog import catalog
 
 FACTS = catalog().oke_clusters
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from planned_oke import EVERYTHING, HOSTS, POOL, names_of, record_of, resources_of
 
-from fabric.plan.clouds.oke import Ref, Text
+from gpu_fabric.plan.clouds.oke import Ref, Text
 
 
 def test_the_cluster_is_enhanced_private_and_of_an_exact_version() -> None:

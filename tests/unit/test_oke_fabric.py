@@ -10,7 +10,7 @@ from changes import Changes
 from planned_fabrics import plan_of
 from planned_oke import POOL
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan
 
 # RDMA NICs of a node, and the PCI device of their virtual functions, as Oracle's shapes table and policies have them.
 VIRTUAL = {

@@ -6,7 +6,7 @@ import pytest
 from changes import changed
 from committed_stacks import folder_of
 
-from fabric.spec import read_document, validate
+from gpu_fabric.spec import read_document, validate
 
 POOL = "cluster.pools[0]"
 # Key: the kind of thing that it names, and whether that lies in a region.
@@ -21,8 +21,10 @@ IDS = {
     "cluster.access.bastion.imageId": "image",
     f"{POOL}.imageId": "image",
     f"{POOL}.capacityReservationId": "capacityreservation",
+    "cluster.kmsKeyId": "key",
+    f"{POOL}.hpcIslandId": "hpcisland",
 }
-ANYTHING = ("cluster.kmsKeyId", f"{POOL}.hostGroupId", f"{POOL}.hpcIslandId")
+ANYTHING = (f"{POOL}.hostGroupId",)
 RANGES = ("cluster.vcn.subnets.workers", "cluster.ranges.pods", "cluster.ranges.services", "cluster.ranges.nodes")
 LISTS = ("cluster.endpoint.allowed", "cluster.access.allowed")
 
@@ -55,7 +57,7 @@ def test_an_id_is_one_of_its_own_kind(place: str, kind: str) -> None:
 @pytest.mark.parametrize("place", ANYTHING)
 def test_what_oracle_may_name_in_more_than_one_way_is_any_id_and_nothing_else(place: str) -> None:
     assert places(place, "ocid1.anykind.oc1.iad.aaaa") == []
-    for bad in ("iad", "ocid1..oc1.iad.aaaa", "ocid1.anykind.aaaa"):
+    for bad in ("iad", "ocid1..oc1.iad.aaaa", "ocid1.anykind.aaaa", "ocid1.image.oc1.iad.aaaa", "ocid1.key.oc1.iad.a"):
         assert places(place, bad) == [f"gpu-fabric:{place}"]
 
 

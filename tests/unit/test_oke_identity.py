@@ -6,8 +6,8 @@ import pytest
 from changes import Changes
 from planned_oke import EVERYTHING, HOSTS, PLACEMENTS, POOL, names_of, record_of, resources_of
 
-from fabric.catalog import catalog
-from fabric.plan.clouds.oke import OkeResources, Ref, Text
+from gpu_fabric.catalog import catalog
+from gpu_fabric.plan.clouds.oke import OkeResources, Ref, Text
 
 COMPARTMENT = "ocid1.compartment.oc1..aaaaaaaaexample"
 _IN = f"in compartment id {COMPARTMENT}"

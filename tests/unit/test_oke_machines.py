@@ -6,10 +6,12 @@ import base64
 from typing import Any
 
 import pytest
-from planned_oke import EVERYTHING, IMAGE, KEY, PLACEMENTS, POOL, launched, record_of, resources_of
+from planned_fabrics import plan_of
+from planned_oke import EVERYTHING, HOSTS, IMAGE, KEY, PLACEMENTS, POOL, launched, record_of, resources_of
 
-from fabric.catalog import catalog
-from fabric.plan.clouds.oke import Ref
+from gpu_fabric.catalog import catalog
+from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.plan.clouds.oke import Ref
 
 FACTS = catalog().oke_clusters
 
@@ -146,3 +148,32 @@ def test_pools_of_one_image_import_it_once() -> None:
 def test_an_image_by_its_id_is_not_imported() -> None:
     assert resources_of(*PLACEMENTS["cluster-network"]).images == ()
     assert launched(*PLACEMENTS["cluster-network"])["source_details"]["image_id"] == IMAGE
+
+
+LARGEST = catalog().oke_clusters.flexible_machines
+MACHINES = ("systemPool", "access.bastion", "access.operator")
+
+
+def refused_machine(place: str, shape: str, ocpus: int, memory: int) -> list[str]:
+    """What of a CPU machine's size the rules refuse."""
+    size = {"shape": shape, "ocpus": ocpus, "memoryGib": memory}
+    changes: dict[str, Any] = {"cluster.access": HOSTS, f"cluster.{place}": size}
+    if place.startswith("access"):
+        host = place.partition(".")[2]
+        changes = {"cluster.access": {**HOSTS, host: {**HOSTS[host], **size}}}
+    try:
+        plan_of("oke-h100-26-4", changes)
+    except ConfigurationError as error:
+        return [finding.path.rpartition(".")[2] for finding in error.findings if finding.id == "OKE044"]
+    return []
+
+
+@pytest.mark.parametrize("place", MACHINES)
+@pytest.mark.parametrize("shape", LARGEST)
+def test_the_largest_machine_of_a_flexible_shape_is_planned_and_no_larger_one(shape: str, place: str) -> None:
+    ocpus, memory = LARGEST[shape].most_ocpus, LARGEST[shape].most_gib
+
+    assert refused_machine(place, shape, ocpus, memory) == []
+    assert refused_machine(place, shape, ocpus, min(memory + 1, 2098)) == ["memoryGib"] * (memory < 2098)
+    assert refused_machine(place, shape, min(ocpus + 1, 126), memory) == ["ocpus"] * (ocpus < 126)
+    assert refused_machine(place, shape, 1, 65) == ["memoryGib"]

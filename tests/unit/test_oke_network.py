@@ -8,10 +8,10 @@ import pytest
 from changes import Changes
 from planned_oke import EVERYTHING, HOSTS, VCN, names_of, record_of, resources_of
 
-from fabric.catalog import catalog
-from fabric.catalog.oke_security_rule import SecurityRuleRow
-from fabric.plan.clouds.oke import OkeResources, Ref
-from fabric.plan.clouds.oke.network_records import PlannedSecurityRule, PlannedSubnet
+from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.oke import SecurityRuleRow
+from gpu_fabric.plan.clouds.oke import OkeResources, Ref
+from gpu_fabric.plan.clouds.oke.network import PlannedSecurityRule, PlannedSubnet
 
 FACTS = catalog().oke_clusters
 OPEN: Changes = EVERYTHING["open"][1]

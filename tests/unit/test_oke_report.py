@@ -6,9 +6,9 @@ import pytest
 from planned_fabrics import plan_of
 from planned_oke import EVERYTHING, PLACEMENTS, resources_of
 
-from fabric.plan_steps import steps
-from fabric.report_cloud import cloud_rows, pool_bounds
-from fabric.report_oke import oke_rows, oke_steps
+from gpu_fabric.report.cloud import cloud_rows, pool_bounds
+from gpu_fabric.report.lines import lines
+from gpu_fabric.report.oke import oke_rows, oke_steps
 
 
 def test_the_overview_says_what_is_made_where_and_who_may_come_in() -> None:
@@ -25,7 +25,7 @@ def test_the_whole_plans_report_holds_it_and_says_what_holds_a_pool() -> None:
 
     assert cloud_rows(plan) == oke_rows(resources_of("oke-h200"))
     assert pool_bounds(plan, "gpu") == ", a managed node pool in a compute cluster"
-    assert next(steps(plan)).title == "network"
+    assert next(lines(plan)).title == "network"
 
 
 def test_what_exists_stays_and_is_said_so() -> None:

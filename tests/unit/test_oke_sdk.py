@@ -7,31 +7,17 @@ from collections.abc import Iterator
 import pytest
 from planned_fabrics import plan_of
 from planned_oke import EVERYTHING, PLACEMENTS, resources_of
-from sdk_arguments import Argument, arguments_of, nested_arguments
+from sdk_arguments import arguments_of, wrong_arguments
 
-from fabric.plan.clouds.oke import Record, Ref, Text, Value
+from gpu_fabric.plan.clouds.oke import Record, Ref, Text, Value
 
 STACKS = {**PLACEMENTS, **EVERYTHING}
-
-
-def wrong(kind: str, place: str, given: dict[str, Value], known: dict[str, Argument]) -> Iterator[str]:
-    """What the SDK would refuse, with its place."""
-    for name, value in given.items():
-        if name not in known:
-            yield f"{place}: no argument {name}"
-        elif (nested := known[name].nested) is not None:
-            for entry in value if isinstance(value, list) else [value]:
-                assert isinstance(entry, dict)
-                yield from wrong(kind, f"{place}.{name}", entry, nested_arguments(kind, nested))
-    for name, argument in known.items():
-        if argument.required and name not in given:
-            yield f"{place}: {name} is required"
 
 
 @pytest.mark.parametrize("name", STACKS)
 def test_every_argument_is_one_that_the_sdk_has_and_none_lacks(name: str) -> None:
     for record in resources_of(*STACKS[name]).records:
-        assert not list(wrong(record.kind, record.logical_name, record.arguments, arguments_of(record.kind)))
+        assert not list(wrong_arguments(record.kind, record.logical_name, record.arguments, arguments_of(record.kind)))
 
 
 @pytest.mark.parametrize("name", STACKS)

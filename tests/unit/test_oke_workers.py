@@ -16,7 +16,7 @@ from planned_oke import (
     resources_of,
 )
 
-from fabric.plan.clouds.oke import OkeResources, Record, Ref
+from gpu_fabric.plan.clouds.oke import OkeResources, Record, Ref
 
 RECORDS = {
     "cluster-network": {"configuration-gpu": "core.InstanceConfiguration", "pool-gpu": "core.ClusterNetwork"},
@@ -124,6 +124,7 @@ def test_a_node_pool_in_a_compute_cluster_says_so_and_keeps_its_image_and_cyclin
     assert pool["node_pool_cycling_details"] == {
         "is_node_cycling_enabled": True,
         "cycle_modes": ["BOOT_VOLUME_REPLACE"],
+        "maximum_surge": "0",
         "maximum_unavailable": "1",
     }
 
@@ -196,12 +197,13 @@ def test_machines_without_rdma_nics_would_come_through_an_instance_pool() -> Non
     assert pool.arguments["size"] == 2
 
 
-def test_the_system_pool_takes_oracles_image_and_ignores_newer_ones() -> None:
+def test_the_system_pool_takes_oracles_image_and_asks_which_one_it_has() -> None:
     resources = resources_of("oke-h100-26-4")
     pool = resources.system_pool
 
     assert pool.node_source_details["image_id"] == Ref(ref="node-images", output="image")
-    assert pool.ignore_changes == ("node_source_details.image_id",)
+    assert pool.ignore_changes == ()
+    assert {entry.logical_name for entry in resources.lookups} >= {"node-images", "node-pools"}
     assert pool.node_shape_config == {"ocpus": 4, "memory_in_gbs": 16}
     (lookup,) = (entry for entry in resources.lookups if entry.logical_name == "node-images")
     assert lookup.arguments["node_pool_k8s_version"] == "v1.34.1"

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from planned_fabrics import plan_of
 
-from fabric.plan import Plan
-from fabric.plan.values import merged
+from gpu_fabric.plan import Plan, PlannedCapacity, PlannedObject, PlannedReadiness
+from gpu_fabric.plan.values import merged
 
 PlanWith = Callable[[Any], Plan]
 StackPlans = tuple[Any, ...]
@@ -20,14 +21,14 @@ LABELLED = [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists
 
 
 def policy(plan: Plan) -> dict[str, Any]:
-    spec: dict[str, Any] = plan.policy.object.manifest()["spec"]
+    spec: dict[str, Any] = plan.record(PlannedObject, "nic-policies").object.manifest()["spec"]
     return spec
 
 
 def test_releases_have_fixed_names_namespaces_and_exact_versions(dev_plan: Plan) -> None:
     assert [
         (release.name, release.namespace, release.chart.name, release.chart.version)
-        for release in (dev_plan.gpu_operator, dev_plan.network_operator)
+        for release in (dev_plan.release("gpu-operator"), dev_plan.release("network-operator"))
     ] == [
         ("gpu-operator", "gpu-operator", "gpu-operator", "v26.3.3"),
         ("network-operator", "nvidia-network-operator", "network-operator", "26.4.1"),
@@ -46,14 +47,14 @@ def test_releases_have_fixed_names_namespaces_and_exact_versions(dev_plan: Plan)
 def test_charts_come_from_the_vendor_the_sandbox_or_a_mirror(
     plan_with: PlanWith, charts: str, repository: str | None, path: str | None
 ) -> None:
-    chart = plan_with({"software.charts": charts}).gpu_operator.chart
+    chart = plan_with({"software.charts": charts}).release("gpu-operator").chart
 
     assert (chart.repository, chart.path, chart.version) == (repository, path, "v26.3.3")
 
 
 def test_one_operator_alone_owns_node_feature_discovery(dev_plan: Plan) -> None:
-    assert dev_plan.gpu_operator.values["nfd"] == {"enabled": True}
-    assert dev_plan.network_operator.values["nfd"] == {"enabled": False, "deployNodeFeatureRules": False}
+    assert dev_plan.release("gpu-operator").values["nfd"] == {"enabled": True}
+    assert dev_plan.release("network-operator").values["nfd"] == {"enabled": False, "deployNodeFeatureRules": False}
 
 
 def test_where_the_gpus_are_not_nvidias_the_network_operator_alone_labels_the_nodes_and_reaches_them(
@@ -63,9 +64,11 @@ def test_where_the_gpus_are_not_nvidias_the_network_operator_alone_labels_the_no
     own = {"key": "amd.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 
     assert [release.name for release in plan.releases] == ["network-operator"]
-    assert plan.network_operator is not None
-    assert plan.network_operator.values["nfd"] == {"enabled": True, "deployNodeFeatureRules": True}
-    assert plan.network_operator.values["node-feature-discovery"] == {"worker": {"tolerations": [*LABELLED, own]}}
+    assert plan.release("network-operator") is not None
+    assert plan.release("network-operator").values["nfd"] == {"enabled": True, "deployNodeFeatureRules": True}
+    assert plan.release("network-operator").values["node-feature-discovery"] == {
+        "worker": {"tolerations": [*LABELLED, own]}
+    }
     assert policy(plan)["tolerations"] == [own]
 
 
@@ -88,19 +91,21 @@ def test_a_cluster_that_has_node_feature_discovery_gets_no_second_one(
 def test_on_the_hosts_network_there_is_nothing_for_the_network_operator(stack_plans: StackPlans) -> None:
     plan = next(p for p in stack_plans if p.choices.model == "host-network")
 
-    assert ([release.name for release in plan.releases], plan.policy) == (["gpu-operator"], None)
-    assert (plan.ip_pools, plan.networks, plan.sriov_plugin, plan.shared_plugin) == ((), (), None, None)
+    assert ([release.name for release in plan.releases], plan.step("nic-policies")) == (["gpu-operator"], None)
+    assert (plan.applied("ip-pools", "networks"), plan.sriov_plugin, plan.shared_plugin) == ((), None, None)
 
 
 def test_only_nv_ipam_is_installed_for_its_own_pools(stack_plans: StackPlans) -> None:
     for plan in stack_plans:
-        if plan.policy is not None:
+        if plan.record(PlannedObject, "nic-policies") is not None:
             assert ("nvIpam" in policy(plan)) == (plan.choices.ipam == "nv-ipam" and plan.addresses.pools != ())
 
 
 def test_spiderpool_brings_the_device_plugin_of_its_model(stack_plans: StackPlans) -> None:
     values = {
-        plan.choices.model: plan.spiderpool.values for plan in stack_plans if plan.choices.manager == "spiderpool"
+        plan.choices.model: release.values
+        for plan in stack_plans
+        if (release := plan.release("spiderpool")) is not None
     }
 
     assert {model for model, found in values.items() if "sriov" in found} == {"sriov", "ib-sriov"}
@@ -125,7 +130,7 @@ def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_al
         ("spiderpool", "gpu-operator", "ofed-driver", "spiderpool"),
         ("doks",),
     }
-    assert {plan.policy for plan in stack_plans if plan.choices.manager != "network-operator"} == {None}
+    assert {plan.step("nic-policies") for plan in stack_plans if plan.choices.manager != "network-operator"} == {None}
 
 
 def test_an_existing_cluster_of_digitaloceans_machines_gets_no_chart_either(plan_with: PlanWith) -> None:
@@ -138,7 +143,7 @@ def test_spiderpools_shared_plugin_is_rolled_when_its_configuration_changes(plan
     def annotations(pods: int) -> Any:
         fabric = {"manager": "spiderpool", "model": "macvlan", "podsPerNic": pods}
         plan = plan_with({"fabric": {**fabric, "addressing": {"supernet": "192.168.0.0/16"}}})
-        return plan.spiderpool.values["rdma"]["rdmaSharedDevicePlugin"]["podAnnotations"]
+        return plan.release("spiderpool").values["rdma"]["rdmaSharedDevicePlugin"]["podAnnotations"]
 
     assert annotations(2) == annotations(2)
     assert annotations(2) != annotations(3)
@@ -150,7 +155,7 @@ def test_a_cluster_that_has_multus_gets_no_second_one(plan_with: PlanWith) -> No
     spiderpool = plan_with({**present, "fabric.manager": "spiderpool", "software.spiderpool.multus": False})
 
     assert "multus" not in policy(operator)["secondaryNetwork"]
-    assert spiderpool.spiderpool.values["multus"]["multusCNI"]["install"] is False
+    assert spiderpool.release("spiderpool").values["multus"]["multusCNI"]["install"] is False
 
 
 def test_nv_ipam_is_not_installed_where_nobody_gets_an_address(plan_with: PlanWith) -> None:
@@ -161,7 +166,7 @@ def test_nv_ipam_is_not_installed_where_nobody_gets_an_address(plan_with: PlanWi
 
 @pytest.mark.parametrize("switch", [{"toolkit": False}, {"values": {"toolkit": {"enabled": False}}}])
 def test_the_container_toolkit_of_the_node_image_can_be_kept(plan_with: PlanWith, switch: dict[str, Any]) -> None:
-    assert plan_with({"software.gpuOperator": switch}).gpu_operator.values["toolkit"] == {"enabled": False}
+    assert plan_with({"software.gpuOperator": switch}).release("gpu-operator").values["toolkit"] == {"enabled": False}
 
 
 def test_a_users_values_win_and_leave_the_rest(plan_with: PlanWith) -> None:
@@ -173,7 +178,7 @@ def test_a_users_values_win_and_leave_the_rest(plan_with: PlanWith) -> None:
                 "values": {"toolkit": {"version": "v1"}, "nfd": {"enabled": False}},
             },
         }
-    ).gpu_operator
+    ).release("gpu-operator")
 
     assert release.values["driver"] == {"enabled": True}
     assert release.values["toolkit"] == {"version": "v1"}
@@ -194,8 +199,10 @@ def test_operands_and_jobs_tolerate_every_taint_of_the_pools_once(plan_with: Pla
     wanted = [GPU, team]
 
     assert policy(plan)["tolerations"] == wanted
-    assert plan.gpu_operator.values["daemonsets"] == {"tolerations": wanted}
-    assert plan.gpu_operator.values["node-feature-discovery"] == {"worker": {"tolerations": [*LABELLED, team]}}
+    assert plan.release("gpu-operator").values["daemonsets"] == {"tolerations": wanted}
+    assert plan.release("gpu-operator").values["node-feature-discovery"] == {
+        "worker": {"tolerations": [*LABELLED, team]}
+    }
     assert [entry.to_dict() for entry in plan.workload.tolerations] == wanted
 
 
@@ -218,10 +225,17 @@ def test_the_policy_carries_the_planned_device_plugin_configuration(dev_plan: Pl
 
 
 def test_the_policy_has_the_one_name_the_operator_obeys_and_is_waited_for(dev_plan: Plan) -> None:
-    assert dev_plan.policy.name == "nic-cluster-policy"
-    assert dev_plan.policy.wait_for == "jsonpath={.status.state}=ready"
-    assert dev_plan.gpu_operator_ready.wait_for == "jsonpath={.status.state}=ready"
-    assert (dev_plan.gpu_operator_ready.kind, dev_plan.gpu_operator_ready.name) == ("ClusterPolicy", "cluster-policy")
+    assert dev_plan.record(PlannedObject, "nic-policies").name == "nic-cluster-policy"
+    assert dev_plan.record(PlannedObject, "nic-policies").wait_for == "jsonpath={.status.state}=ready"
+    ready = dev_plan.record(PlannedReadiness, "gpu-operator-ready")
+    state, reason = ready.conditions
+    assert state == "jsonpath={.status.state}=ready"
+    # Without a known GPU node the policy is ready as well, for another reason.
+    assert reason == 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Reconciled'
+    assert (ready.kind, ready.name) == (
+        "ClusterPolicy",
+        "cluster-policy",
+    )
 
 
 def test_the_policys_operands_are_pinned_to_the_release_line(dev_plan: Plan) -> None:
@@ -242,7 +256,7 @@ def test_the_policys_operands_are_pinned_to_the_release_line(dev_plan: Plan) -> 
 
 
 def test_operator_namespaces_let_privileged_pods_in(dev_plan: Plan) -> None:
-    for namespace in dev_plan.namespaces:
+    for namespace in dev_plan.applied("namespaces"):
         assert (namespace.object.metadata.labels or {})["pod-security.kubernetes.io/enforce"] == "privileged"
 
 
@@ -259,3 +273,22 @@ def test_merging_changes_none_of_its_layers() -> None:
     merged(first, {"a": {"b": 2}})
 
     assert first == {"a": {"b": 1}}
+
+
+@pytest.mark.parametrize(
+    ("values", "waited_for"),
+    [
+        ({}, ["nvidia.com/gpu"]),
+        ({"mig": {"strategy": "single"}}, ["nvidia.com/gpu"]),
+        ({"mig": {"strategy": "mixed"}}, None),
+        ({"devicePlugin": {"enabled": False}}, None),
+        ({"devicePlugin": {"config": {"name": "sharing"}}}, None),
+    ],
+)
+def test_whole_gpus_are_waited_for_where_the_operators_plug_in_offers_them(
+    values: dict[str, Any], waited_for: list[str] | None
+) -> None:
+    gate = plan_of("dev", {"software.gpuOperator.values": values}).record(PlannedCapacity, "gpu-capacity")
+
+    assert (gate and list(gate.resources)) == waited_for
+    assert gate is None or gate.nodes["nvidia.com/gpu.present"] == "true"

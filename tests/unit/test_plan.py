@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
 
-from fabric.plan import Plan, build
-from fabric.rules import ConfigurationError, Severity
-from fabric.spec import StackSpec
+from gpu_fabric.findings import ConfigurationError, Severity
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.spec import StackSpec
 
 PlanWith = Callable[[Any], Plan]
 SpecWith = Callable[[Any], StackSpec]
@@ -27,14 +28,15 @@ def as_json(plan: Plan) -> str:
 
 
 def test_the_same_stack_gives_the_same_bytes_twice(spec_with: SpecWith) -> None:
-    assert as_json(build(spec_with({}))) == as_json(build(spec_with({})))
+    assert as_json(checked_plan(spec_with({}))) == as_json(checked_plan(spec_with({})))
 
 
 def test_the_development_plan_is_the_reviewed_one(dev_plan: Plan, snapshot: SnapshotAssertion) -> None:
     document = dev_plan.model_dump(mode="json", by_alias=True)
     for file in document["nccl"]["files"]:
         file["content"] = f"{len(file['content'])} characters"
-    for planned in document["ncclConfigMaps"]:
+    (files,) = (step["items"] for step in document["steps"] if step["name"] == "nccl")
+    for planned in files:
         planned["object"]["data"] = sorted(planned["object"]["data"])
 
     assert document == snapshot(extension_class=JSONSnapshotExtension)
@@ -54,8 +56,8 @@ def test_the_number_of_objects_does_not_depend_on_the_number_of_nodes(
 def test_the_number_of_objects_follows_rails_and_namespaces(plan_with: PlanWith) -> None:
     plan = plan_with({"fabric.namespaces": ["default", "jobs", {"name": "lab", "create": True}]})
 
-    assert (len(plan.ip_pools), len(plan.networks), len(plan.nccl_config_maps)) == (16, 48, 6)
-    assert [entry.name for entry in plan.namespaces] == ["gpu-operator", "nvidia-network-operator", "lab"]
+    assert (len(plan.applied("ip-pools")), len(plan.applied("networks")), len(plan.applied("nccl"))) == (16, 48, 6)
+    assert [entry.name for entry in plan.applied("namespaces")] == ["gpu-operator", "nvidia-network-operator", "lab"]
 
 
 def test_no_object_is_planned_twice(plan_with: PlanWith) -> None:
@@ -70,7 +72,7 @@ def test_no_object_is_planned_twice(plan_with: PlanWith) -> None:
 def test_objects_come_in_the_order_in_which_they_are_applied(dev_plan: Plan) -> None:
     kinds = list(dict.fromkeys(entry.object.kind for entry in dev_plan.objects))
 
-    assert kinds == ["Namespace", "DaemonSet", "NicClusterPolicy", "IPPool", "NetworkAttachmentDefinition", "ConfigMap"]
+    assert kinds == ["Namespace", "NicClusterPolicy", "DaemonSet", "IPPool", "NetworkAttachmentDefinition", "ConfigMap"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,7 @@ def test_objects_come_in_the_order_in_which_they_are_applied(dev_plan: Plan) -> 
     [
         ({"fabric.addressing.supernet": "192.168.0.0/26"}, ["ADR001"]),
         ({"fabric.addressing.supernet": "10.0.0.0/8"}, ["ADR002", "ADR002", "ADR002"]),
-        ({"fabric.addressing.gateway": "first", "fabric.addressing.addressesPerNode": 1}, ["ADR004"]),
+        ({"fabric.addressing.exclude": ["192.168.0.0/30"], "fabric.addressing.addressesPerNode": 2}, ["ADR009"]),
         ({"fabric.mtu": 4221}, ["NET001"]),
         ({"cluster.pools": [POOL, {**POOL, "name": "old", "shape": "BM.GPU4.8"}]}, ["CLU002"]),
         ({"fabric.mtu": 9000, "fabric.addressing.supernet": "192.168.0.0/26"}, ["ADR001", "NET001"]),
@@ -86,17 +88,17 @@ def test_objects_come_in_the_order_in_which_they_are_applied(dev_plan: Plan) -> 
 )
 def test_an_error_never_leaves_in_a_plan(spec_with: SpecWith, changes: dict[str, Any], rules: list[str]) -> None:
     with pytest.raises(ConfigurationError) as refused:
-        build(spec_with(changes))
+        checked_plan(spec_with(changes))
 
     assert [entry.id for entry in refused.value.findings] == rules
     assert refused.value.file == "Pulumi.dev.yaml"
 
 
 def test_a_plan_keeps_what_is_no_error(dev_plan: Plan, flat_plan: Plan, plan_with: PlanWith) -> None:
-    assert [entry.id for entry in dev_plan.findings] == ["NET003"]
-    assert [entry.id for entry in flat_plan.findings] == ["DEV001", "NET003"]
+    assert [entry.id for entry in dev_plan.findings] == ["NET003", "OKE049"]
+    assert [entry.id for entry in flat_plan.findings] == ["DEV001", "NET003", "OKE049"]
     unstated = plan_with({"cluster.ranges": {}})
-    assert [entry.id for entry in unstated.findings] == ["ADR003", "NET003"]
+    assert [entry.id for entry in unstated.findings] == ["ADR003", "NET003", "OKE049"]
     assert not any(entry.severity is Severity.ERROR for entry in unstated.findings)
 
 
@@ -129,7 +131,7 @@ def test_a_namespace_made_for_jobs_lets_them_lock_memory(plan_with: PlanWith) ->
     plan = plan_with({"fabric.namespaces": [{"name": "jobs", "create": True}]})
 
     # Pod Security's levels below `privileged` forbid the capability IPC_LOCK.
-    assert plan.namespaces[-1].object.manifest()["metadata"] == {
+    assert plan.applied("namespaces")[-1].object.manifest()["metadata"] == {
         "name": "jobs",
         "labels": {"pod-security.kubernetes.io/enforce": "privileged"},
     }

@@ -7,8 +7,8 @@ import re
 import pytest
 from pydantic import ValidationError
 
-from fabric.catalog import catalog
-from fabric.catalog.pod_setting import PodSettings
+from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.nodes import PodSettings
 
 
 @pytest.mark.parametrize(

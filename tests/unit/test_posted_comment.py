@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from fabric.diff import LIMIT
-from fabric.review import MARKER
+from gpu_fabric.changes.diff_markdown import LIMIT
+from gpu_fabric.changes.review_comment import MARKER
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "post_comment.py"
 COMMIT = "c0ffee" * 6 + "beef"

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
-from fabric.plan import Plan
-from fabric.prepare import prepare, prepare_stack
-from fabric.rules import ConfigurationError, Severity
-from fabric.spec import StackDocument
+from gpu_fabric.cli.app import app
+from gpu_fabric.findings import ConfigurationError, Severity
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.spec import StackDocument
 
 DocumentWith = Callable[[Any], StackDocument]
 
@@ -181,6 +183,39 @@ def test_a_kubeconfig_from_a_secret_needs_no_file(elsewhere: DocumentWith, dev_p
     )
 
     assert plan.findings == dev_plan.findings
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access"}, "cluster.kubeconfigSecret"),
+        (
+            {"fabric.manager": "spiderpool", "software.spiderpool.tls": {"method": "provided", "secret": "access"}},
+            "software.spiderpool.tls.secret",
+        ),
+    ],
+)
+def test_a_plan_says_which_secret_up_will_miss(with_cluster: DocumentWith, changes: dict[str, Any], place: str) -> None:
+    document = with_cluster(changes)
+    with_secret = document.model_copy(update={"sections": {**document.sections, "access": None}})
+    found = [entry for entry in prepare(document, for_up=False).findings if entry.id == "CLU012"]
+
+    assert [(entry.path, entry.severity) for entry in found] == [(f"gpu-fabric:{place}", Severity.WARNING)]
+    assert "CLU012" not in {entry.id for entry in prepare(with_secret, for_up=False).findings}
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html", "json"])
+def test_a_stack_that_can_only_be_planned_says_so_in_every_format(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    text = (root / "Pulumi.oke-h200.yaml").read_text(encoding="utf-8")
+    text = text.replace("gpu-fabric:fabric:", "gpu-fabric:fabric:\n    model: macvlan")
+    (tmp_path / "Pulumi.try.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    shown = CliRunner().invoke(app, ["plan", "-s", "try", "--format", form])
+
+    assert shown.exit_code == 0
+    assert "SUP010" in shown.stdout
 
 
 def test_a_sections_loss_is_still_reported_when_nothing_can_be_planned(elsewhere: DocumentWith) -> None:

@@ -12,10 +12,10 @@ from committed_stacks import folder_of, stack_names
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fabric.prepare import prepare
-from fabric.rules import ConfigurationError, Finding
-from fabric.spec import StackDocument, read_document
-from fabric.spec.places import Location
+from gpu_fabric.findings import ConfigurationError, Finding
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec import StackDocument, read_document
+from gpu_fabric.spec.places import Location
 
 # Right in some places and wrong in most.
 VALUES: list[Any] = [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.engine.losses import losses, told, told_afterwards
+from sandbox.engine.event_log import losses, told, told_afterwards
 
 POOL = "digitalocean:index/kubernetesNodePool:KubernetesNodePool"
 CLUSTER = "digitalocean:index/kubernetesCluster:KubernetesCluster"
@@ -26,7 +26,7 @@ def test_a_pool_that_is_made_anew_is_told_with_its_nodes_its_gpus_and_why() -> N
     steps = [event(op, POOL, H200, ["size"]) for op in ("delete-replaced", "replace", "create-replacement")]
 
     assert [str(loss) for loss in losses(steps)] == [
-        "pool gpu, 2 nodes of gpu-h200x8-1128gb-fabric-contracted with 16 GPUs: made anew, since size cannot change in "
+        "pool gpu, 2 nodes of gpu-h200x8-1128gb-fabric-contracted with 16 GPUs: replaced, since size cannot change in "
         "place"
     ]
 
@@ -35,14 +35,14 @@ def test_a_cluster_comes_before_its_pools_and_a_deleted_pool_gives_no_reason() -
     cluster = event("replace", CLUSTER, {"name": "train"}, ["region"])
     lost = told(losses([event("delete", POOL, H200), cluster])).splitlines()
 
-    assert lost[1].strip().startswith("cluster train, all of its nodes and everything that runs there: made anew")
+    assert lost[1].strip().startswith("cluster train, all of its nodes and everything that runs there: replaced")
     assert lost[2].endswith("16 GPUs: deleted")
 
 
 def test_what_is_made_anew_with_its_cluster_alone_says_so() -> None:
     (loss,) = losses([event("replace", POOL, H200)])
 
-    assert str(loss).endswith("16 GPUs: made anew with what it lies in")
+    assert str(loss).endswith("16 GPUs: replaced with its parent resource")
 
 
 def test_oracles_machines_are_told_where_their_construct_keeps_them() -> None:
@@ -56,7 +56,7 @@ def test_oracles_machines_are_told_where_their_construct_keeps_them() -> None:
 
     assert [str(loss) for loss in losses(steps)] == [
         "pool gpu, 3 nodes of BM.GPU.H200.8 with 24 GPUs: deleted",
-        "cluster network gpu, 4 nodes: made anew, since placementConfiguration cannot change in place",
+        "cluster network gpu, 4 nodes: replaced, since placementConfiguration cannot change in place",
         "machine a, BM.GPU.H100.8 with 8 GPUs: deleted",
     ]
 

@@ -14,7 +14,8 @@ import pytest
 from own_files import own_files
 from workflow_steps import Ended, job_of, run_steps
 
-from fabric.review import MARKER, NOTHING_YET
+from gpu_fabric.changes.review import NOTHING_YET
+from gpu_fabric.changes.review_comment import MARKER
 
 pytestmark = pytest.mark.slow
 
@@ -120,20 +121,20 @@ def test_a_harmless_change_passes_and_a_stack_that_cannot_be_planned_does_not(
 
 
 def _cut_option(repository: Repository) -> None:
-    repository.replace("fabric/cli.py", 'typer.Option("--all",', 'typer.Option("--every",')
+    repository.replace("gpu_fabric/cli/plan.py", 'typer.Option("--all",', 'typer.Option("--every",')
 
 
 def _cut_program(repository: Repository) -> None:
-    repository.git("rm", "--quiet", "-r", "fabric")
+    repository.git("rm", "--quiet", "-r", "gpu_fabric")
 
 
 def _cut_command(repository: Repository) -> None:
     two = "import typer\napp = typer.Typer()\napp.command('a')(print)\napp.command('b')(print)\napp()\n"
-    (repository.folder / "fabric" / "__main__.py").write_text(two)
+    (repository.folder / "gpu_fabric" / "__main__.py").write_text(two)
 
 
 def _crash(repository: Repository) -> None:
-    (repository.folder / "fabric" / "__main__.py").write_text("raise MemoryError\n")
+    (repository.folder / "gpu_fabric" / "__main__.py").write_text("raise MemoryError\n")
 
 
 def _unknown_package(repository: Repository) -> None:
@@ -166,7 +167,7 @@ def test_a_target_branch_that_has_no_such_command_yet_is_no_failure_and_the_comm
     steps, _, comment = repository.run(tmp_path / "home")
     assert {ended.status for ended in steps.values()} == {0}
     assert "no command yet that plans every stack" in comment
-    assert _row(comment, "dev") == ["42 resources, 3 nodes, 24 GPUs", "not compared", "not compared"]
+    assert _row(comment, "dev") == ["41 resources, 3 nodes, 24 GPUs", "not compared", "not compared"]
 
 
 def test_a_target_branch_that_could_not_be_planned_fails_the_check_and_the_comment_says_so(
@@ -178,8 +179,8 @@ def test_a_target_branch_that_could_not_be_planned_fails_the_check_and_the_comme
         "Plan the target branch by its own code": 1,
         "Say what changes, and ask the guard": 2,
     }
-    assert "the branch that this goes to could not be planned" in comment
-    assert _row(comment, "dev") == ["42 resources, 3 nodes, 24 GPUs", "not compared", "not compared"]
+    assert "the target branch could not be planned" in comment
+    assert _row(comment, "dev") == ["41 resources, 3 nodes, 24 GPUs", "not compared", "not compared"]
     assert summary == comment
 
 

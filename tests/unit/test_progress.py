@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 from terminal_screen import Ended, at_terminal
 
-from fabric.diff import plan_diff
-from fabric.prepare import prepare_stack
-from fabric.progress import Progress
-from fabric.render import files, read_rendered, rendered, write_files
+from gpu_fabric.changes.plan_diff import plan_diff
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.progress import Progress
+from gpu_fabric.render import files, read_rendered, rendered, write_files
 
 STACK, LARGE = "dev", "large-per-node"
 # Shows every step at once, whatever the machine's speed.
-AT_ONCE = "from fabric import cli_progress as shown; shown.PATIENCE_S, shown.INTERVAL_S = 0, 0.01\n"
-COMMAND = f"{AT_ONCE}from fabric.cli import app; app()"
+AT_ONCE = "from gpu_fabric.cli import progress as shown; shown.PATIENCE_S, shown.INTERVAL_S = 0, 0.01\n"
+COMMAND = f"{AT_ONCE}from gpu_fabric.cli.app import app; app()"
 # `seen` is set as soon as the step is on the screen.
 SEEN = """
 from threading import Event
@@ -171,10 +171,9 @@ def test_a_refusal_after_long_work_is_all_that_is_left(root: Path, project: Path
 
 
 def test_quick_work_says_nothing(root: Path, tmp_path: Path) -> None:
-    quick = (
-        "from fabric.cli_progress import shown_progress\nwith shown_progress() as progress:\n    progress.step('quick')"
-    )
-    patient = f"from fabric import cli_progress; cli_progress.PATIENCE_S = 600\n{quick}"
+    shown = "from gpu_fabric.cli.progress import shown_progress"
+    quick = f"{shown}\nwith shown_progress() as progress:\n    progress.step('quick')"
+    patient = f"from gpu_fabric.cli import progress; progress.PATIENCE_S = 600\n{quick}"
 
     assert at_terminal(tmp_path, "-c", patient, environment=settings(root)) == Ended(0, b"", "")
 

@@ -8,10 +8,10 @@ import pytest
 from committed_stacks import stack_names
 from planned_fabrics import PlannedFabric, fabric_of
 
-from fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork
-from fabric.plan.devices import shared_plugin_config, sriov_plugin_config
-from fabric.plan.ipam import pool_objects
-from fabric.plan.rails import group_rails
+from gpu_fabric.k8s.sriov_operator import SriovIBNetwork, SriovNetwork
+from gpu_fabric.plan.devices import shared_plugin_config, sriov_plugin_config
+from gpu_fabric.plan.ipam import pool_objects
+from gpu_fabric.plan.rails import group_rails
 
 NAMES = [name for name in stack_names() if "large" not in name]
 

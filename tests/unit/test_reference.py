@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fabric.catalog import catalog
-from fabric.cli import app
-from fabric.reference import configuration_reference
-from fabric.rules import groups, rules
-from fabric.rules_reference import rules_reference
-from fabric.support_reference import support_reference
+from gpu_fabric.catalog import catalog
+from gpu_fabric.cli.app import app
+from gpu_fabric.findings import groups, rules
+from gpu_fabric.report.pages.configuration import configuration_reference
+from gpu_fabric.report.pages.rules import rules_reference
+from gpu_fabric.report.pages.support import support_reference
 
 
 @pytest.mark.parametrize(

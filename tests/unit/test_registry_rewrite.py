@@ -9,15 +9,18 @@ from typing import Any
 import pytest
 from changes import Changes, changed
 from committed_stacks import folder_of, stack_names
+from planned_steps import with_items
 
-from fabric.catalog import catalog
-from fabric.k8s.apps import DaemonSet
-from fabric.plan import Plan, build
-from fabric.plan.foreign import foreign_images, known_registries
-from fabric.plan.registries import pulled
-from fabric.render import files, rendered
-from fabric.spec import StackSpec, read_document, validate
-from fabric.workloads import JobScheduler, NcclTest, manifest_text, nccl_test
+from gpu_fabric.base.registries import pulled
+from gpu_fabric.catalog import catalog
+from gpu_fabric.findings import Severity
+from gpu_fabric.k8s.apps import DaemonSet
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.foreign import foreign_images, known_registries
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.render import files, rendered
+from gpu_fabric.spec import StackSpec, read_document, validate
+from gpu_fabric.workloads import JobScheduler, NcclTest, manifest_text, nccl_test
 
 MIRROR = "mirror.example/all"
 EVERY = {"*": MIRROR}
@@ -55,16 +58,27 @@ def foreign_in_files(plan: Plan) -> set[str]:
 
 @pytest.mark.parametrize("stack", [name for name in stack_names() if not name.startswith("large")])
 def test_with_a_mirror_of_every_registry_a_stack_names_no_other_one(stack: str) -> None:
-    plan = build(spec_of(stack, MIRRORED))
+    plan = checked_plan(spec_of(stack, MIRRORED))
 
     assert outside(plan) == []
     assert foreign_in_files(plan) == set()
     assert [entry.id for entry in plan.findings if entry.id in ("IMG001", "IMG002")] == []
 
 
+@pytest.mark.parametrize("mirror", ["mirror.example:5000", "mirror.example/my_own", "mirror.example:5000/a_b/c"])
+@pytest.mark.parametrize("stack", ["dev", "host-device", "sriov-operator"])
+def test_a_mirror_with_a_port_or_an_underscore_is_taken_by_every_operator(stack: str, mirror: str) -> None:
+    every = {"*": mirror}
+    plan = checked_plan(spec_of(stack, {"software.registries": every, "software.charts": f"oci://{mirror}/charts"}))
+
+    assert list(foreign_images(plan, catalog(), every)) == []
+    assert [entry for entry in plan.findings if entry.severity is Severity.ERROR] == []
+    assert mirror in "\n".join(files(rendered(plan)).values())
+
+
 @pytest.mark.parametrize("stack", ["host-device", "guide-23-10", "spiderpool-sriov-per-node", "doks-h200", "oke-h200"])
 def test_without_a_mirror_the_same_stack_names_others(stack: str) -> None:
-    assert outside(build(spec_of(stack, {})))
+    assert outside(checked_plan(spec_of(stack, {})))
 
 
 def test_every_image_that_the_stack_itself_writes_comes_from_the_mirror(plan_with: PlanWith) -> None:
@@ -92,11 +106,11 @@ def test_images_that_the_user_names_come_from_the_mirror_too(plan_with: PlanWith
 
 def with_daemon_set(plan: Plan, change: Callable[[dict[str, Any]], None]) -> Plan:
     """A plan whose first DaemonSet was changed after it had been mirrored."""
-    first, *others = plan.cni_plugins
+    first, *others = plan.applied("cni-plugins")
     document = first.object.to_dict()
     change(document["spec"]["template"]["spec"])
     made = DaemonSet.model_validate(document)
-    return plan.model_copy(update={"cni_plugins": (first.model_copy(update={"object": made}), *others)})
+    return with_items(plan, "cni-plugins", (first.model_copy(update={"object": made}), *others))
 
 
 def test_an_image_that_was_doctored_into_the_plan_is_caught(plan_with: PlanWith) -> None:
@@ -124,18 +138,18 @@ def test_an_image_within_a_text_is_caught(plan_with: PlanWith) -> None:
 
 def test_a_chart_that_was_left_to_its_own_defaults_is_caught(plan_with: PlanWith) -> None:
     plan = plan_with(MIRRORED)
-    assert plan.gpu_operator is not None
-    values = {key: value for key, value in plan.gpu_operator.values.items() if key != "validator"}
-    altered = plan.gpu_operator.model_copy(update={"values": values})
+    assert plan.release("gpu-operator") is not None
+    values = {key: value for key, value in plan.release("gpu-operator").values.items() if key != "validator"}
+    altered = plan.release("gpu-operator").model_copy(update={"values": values})
 
-    assert outside(plan.model_copy(update={"gpu_operator": altered})) == ["nvcr.io/nvidia/gpu-operator:v26.3.3"]
+    assert outside(with_items(plan, "gpu-operator", (altered,))) == ["nvcr.io/nvidia/gpu-operator:v26.3.3"]
 
 
 def test_a_chart_in_a_registry_moves_with_its_images(plan_with: PlanWith) -> None:
     plan = plan_with({**BUSY, "software.registries": EVERY, "software.charts": "upstream"})
 
-    assert plan.kueue is not None
-    assert plan.kueue.chart.repository == f"oci://{MIRROR}/kueue/charts"
+    assert plan.release("kueue") is not None
+    assert plan.release("kueue").chart.repository == f"oci://{MIRROR}/kueue/charts"
 
 
 def test_the_nccl_test_comes_from_the_mirror(plan_with: PlanWith) -> None:
@@ -170,3 +184,10 @@ def test_a_registry_without_a_line_stays_as_it_is() -> None:
 
 def test_without_mirrors_nothing_changes(plan_with: PlanWith, dev_plan: Plan) -> None:
     assert plan_with({"software.registries": {}}) == dev_plan
+
+
+def test_jobsets_image_comes_from_the_mirror_by_the_value_that_its_chart_reads(plan_with: PlanWith) -> None:
+    release = plan_with({**MIRRORED, "software.schedulers": {"jobSet": {}}}).release("jobset")
+    assert release is not None
+
+    assert release.values["image"] == {"repository": f"{MIRROR}/jobset/jobset"}

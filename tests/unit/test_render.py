@@ -6,17 +6,17 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from changes import Changes
+from planned_steps import with_items
 from typer.testing import CliRunner, Result
 
-from fabric.cli import app
-from fabric.plan import Plan
-from fabric.prepare import prepare_stack
-from fabric.render import (
+from gpu_fabric.cli.app import app
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.render import (
     FolderError,
     RenderedPlan,
     RenderedPlanError,
@@ -25,7 +25,7 @@ from fabric.render import (
     rendered,
     write_files,
 )
-from fabric.resources import resources
+from gpu_fabric.resources import resources
 
 
 @pytest.fixture(scope="module")
@@ -62,22 +62,19 @@ def test_the_plan_of_every_kind_of_stack_survives_the_folder(
         assert read_rendered(tmp_path / "plan") == found, found.stack
 
 
-def test_objects_are_manifests_that_lie_in_the_order_in_which_they_are_applied(
-    of_dev: RenderedPlan, folder: Path
+def test_objects_are_manifests_in_a_folder_a_component_and_the_index_has_their_order_with_its_edges(
+    folder: Path,
 ) -> None:
-    listed = [resource["file"] for resource in json.loads((folder / "index.json").read_text())["resources"]]
-    steps = list(dict.fromkeys(path.split("/")[1] for path in listed if path.startswith("kubernetes/")))
-    assert steps == sorted(steps)
-    assert [step[3:] for step in steps] == [
-        "namespaces",
-        "gpu-operator",
-        "nic-policies",
-        "ip-pools",
-        "cni-plugins",
-        "networks",
-        "nccl",
-    ]
-    file = folder / "kubernetes" / steps[-2] / "networkattachmentdefinition-default-rail-00.yaml"
+    index = json.loads((folder / "index.json").read_text())
+    listed = [resource["file"] for resource in index["resources"]]
+    folders = list(dict.fromkeys(path.split("/")[1] for path in listed if path.startswith("kubernetes/")))
+    assert folders == ["namespaces", "gpu-operator", "nic-policies", "cni-plugins", "ip-pools", "networks", "nccl"]
+    after = {step["name"]: step["after"] for step in index["steps"]}
+    assert [name for name in after if name in folders] == folders
+    assert after["network-operator"] == ["namespaces"]
+    assert {"ip-pools", "cni-plugins", "nic-policies"} <= set(after["networks"])
+    assert "multus" not in after["networks"]
+    file = folder / "kubernetes" / "networks" / "networkattachmentdefinition-default-rail-00.yaml"
     network = yaml.safe_load(file.read_text())
     assert (network["kind"], network["metadata"]["name"]) == ("NetworkAttachmentDefinition", "rail-00")
 
@@ -148,13 +145,9 @@ def test_what_is_said_of_the_machine_that_plans_is_no_part_of_a_rendered_plan(pl
     assert all("CLU003" not in text for text in files(rendered(plan)).values()), said
 
 
-def test_a_field_of_the_plan_that_nobody_renders_is_an_error(plan: Plan) -> None:
-    class Longer(Plan):
-        drivers: tuple[Any, ...] = ()
-
-    longer = Longer.model_construct(**{**dict(plan), "drivers": plan.namespaces})
-    with pytest.raises(LookupError, match="drivers"):
-        resources(longer)
+def test_an_item_that_nothing_is_known_to_come_of_is_an_error(plan: Plan) -> None:
+    with pytest.raises(KeyError, match="str"):
+        resources(with_items(plan, "networks", ["a network"]))
 
 
 def test_an_older_rendered_plan_gives_way_with_all_its_files(

@@ -25,8 +25,8 @@ def refuse(event, arguments):
         raise SystemExit(f"a plan needs no {event}: {arguments}")
 
 sys.addaudithook(refuse)
-from fabric.prepare import prepare_stack
-from fabric.render import files, rendered
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.render import files, rendered
 
 found = {}
 for path in map(Path, sys.argv[1:]):

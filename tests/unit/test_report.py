@@ -11,8 +11,8 @@ import pytest
 from planned_fabrics import plan_of
 from rich.console import Console
 
-from fabric.plan import Plan
-from fabric.report import plan_report, print_report, summary
+from gpu_fabric.plan import Plan
+from gpu_fabric.report.text import plan_report, print_report, summary
 
 PlanWith = Callable[[Any], Plan]
 
@@ -100,10 +100,13 @@ def test_what_a_cloud_makes_comes_first_with_sizes_counts_and_the_way_in(stack_p
 def test_what_exists_already_and_how_pools_scale_is_said() -> None:
     scaled = {"contractedNodes": 6, "autoScale": {"minNodes": 1, "maxNodes": 6}}
     changes: Any = {
-        "cluster.vpc.id": "vpc-1",
+        "cluster.vpc.id": "c33931f2-a26a-4e61-b85c-4e95a2ec431b",
         "cluster.version": "1.36",
         "cluster.ranges": {},
-        "cluster.adopt": {"cluster": "cluster-1", "pools": {"gpu": "pool-1"}},
+        "cluster.adopt": {
+            "cluster": "5a4981aa-9653-4bd1-bef5-d6bff52042e4",
+            "pools": {"gpu": "1e3ef32b-1a2b-4c3d-8e4f-0123456789ab"},
+        },
         "cluster.project": {"name": "research"},
         "cluster.kubeconfig.mode": "exec",
         "cluster.protect": True,
@@ -111,9 +114,11 @@ def test_what_exists_already_and_how_pools_scale_is_said() -> None:
     }
     text = printed(plan_report(plan_of("doks-h200", changes)))
 
-    assert "vpc-1, which exists and stays" in text
-    assert "Kubernetes the newest 1.36, taken over from cluster-1" in text
-    assert "16 RDMA NICs, 1 to 6 nodes by automatic scaling, taken over from pool-1" in text
+    assert "c33931f2-a26a-4e61-b85c-4e95a2ec431b, which exists and stays" in text
+    assert "Kubernetes the newest 1.36, taken over from 5a4981aa-9653-4bd1-bef5-d6bff52042e4" in text
+    assert (
+        "16 RDMA NICs, 1 to 6 nodes by automatic scaling, taken over from 1e3ef32b-1a2b-4c3d-8e4f-0123456789ab" in text
+    )
     assert "research, a new one" in text
     assert "by doctl at every call" in text
     assert re.search(r"protected +yes", text)
@@ -197,10 +202,12 @@ def test_the_flat_summary_counts_one_pool_and_one_resource(flat_plan: Plan) -> N
     assert "16, resource nvidia.com/sriov_rdma_vf" in text
 
 
-def test_a_kubeconfig_from_a_secret_is_left_for_the_reader_to_fill_in(plan_with: PlanWith) -> None:
+def test_a_kubeconfig_that_no_file_has_yet_is_written_by_a_command_that_is_named(plan_with: PlanWith) -> None:
     plan = plan_with({"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access", "access": {"secure": "x"}})
 
-    assert "kubectl --kubeconfig <kubeconfig> get nodes" in printed(summary(plan, "examples/Pulumi.own.yaml"))
+    text = printed(summary(plan, "examples/Pulumi.own.yaml", " SANDBOX=1"))
+    assert "make kubeconfig STACK=dev SANDBOX=1 > ~/.kube/dev" in text
+    assert "kubectl --kubeconfig ~/.kube/dev get nodes" in text
 
 
 def test_a_kubeconfig_of_ones_own_is_named_to_kubectl(plan_with: PlanWith) -> None:

@@ -1,4 +1,4 @@
-"""`python -m fabric plan --format html|markdown`: a document on stdout and nothing beside it."""
+"""`gpu-fabric plan --format html|markdown`: a document on stdout and nothing beside it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fabric.cli import app
+from gpu_fabric.cli.app import app
 
 
 @pytest.mark.parametrize(("form", "begins"), [("html", "<!doctype html>\n"), ("markdown", "# Fabric plan of dev\n")])

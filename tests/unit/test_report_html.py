@@ -13,8 +13,8 @@ from committed_stacks import stack_names
 from planned_fabrics import example, plan_of
 from report_page import Element, page_of
 
-from fabric.plan import Plan
-from fabric.report_html import html_report
+from gpu_fabric.plan import Plan
+from gpu_fabric.report.html import html_report
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\'"&`${1}`'
 

@@ -9,8 +9,8 @@ import pytest
 from committed_stacks import stack_names
 from planned_fabrics import plan_of
 
-from fabric.plan import Plan
-from fabric.report_markdown import markdown_report
+from gpu_fabric.plan import Plan
+from gpu_fabric.report.markdown import markdown_report
 
 
 def rows(text: str) -> list[list[str]]:
@@ -58,7 +58,11 @@ def hostile(plan: Plan, text: str) -> Plan:
         ("[here](http://x)", r"\[here\](http://x)"),
         ("two\nlines", "two lines"),
         ("a\\|b", r"a\\\|b"),
-        ("`code`", r"\`code\`"),
+        ("`make up` works", "`make up` works"),
+        ("`a | <b> [c](d) *e*` f*", r"`a \| <b> [c](d) *e*` f\*"),
+        ("`one", r"\`one"),
+        ("``two``", r"\`\`two\`\`"),
+        ("`a\\` <img>", r"\`a\\\` &lt;img\>"),
     ],
 )
 def test_nothing_a_user_wrote_becomes_markup(written: str, shown: str) -> None:

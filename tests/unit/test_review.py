@@ -11,12 +11,13 @@ import pytest
 from diff_edits import NODES, plan_of
 from typer.testing import CliRunner, Result
 
-from fabric.cli import app
-from fabric.diff import LIMIT
-from fabric.prepare import prepare_stack
-from fabric.render import RefusedPlan, RenderedPlan, files, refused_files, stacks_index, write_files
-from fabric.review import MARKER, NOTHING_YET, NoPlans, Review, ReviewError, comment, read_side, review
-from fabric.rules import ConfigurationError
+from gpu_fabric.changes.diff_markdown import LIMIT
+from gpu_fabric.changes.review import NOTHING_YET, NoPlans, Review, ReviewError, read_side, review
+from gpu_fabric.changes.review_comment import MARKER, comment
+from gpu_fabric.cli.app import app
+from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.render import RefusedPlan, RenderedPlan, files, refused_files, stacks_index, write_files
 
 TODAY = date(2026, 11, 22)
 FEWER = {NODES: 2}
@@ -32,7 +33,7 @@ def _refused(folder: Path) -> RefusedPlan:
     (folder / "Pulumi.broken.yaml").write_text(BROKEN)
     with pytest.raises(ConfigurationError) as caught:
         prepare_stack("broken", folder)
-    return RefusedPlan(file=caught.value.file, findings=caught.value.findings)
+    return RefusedPlan(file=caught.value.file, findings=caught.value.located)
 
 
 def _row(text: str, stack: str) -> list[str]:
@@ -93,7 +94,7 @@ def test_a_replaced_cluster_is_told_with_its_loss_and_stopped_by_the_guard(whole
 def test_a_removed_stack_says_what_goes_once_it_is_destroyed_and_that_nothing_goes_by_itself(whole: Review) -> None:
     text = comment(whole)
     assert _row(text, "gone")[1:3] == ["the stack file is gone, with 18 resources", "**2 nodes with 16 GPUs**"]
-    assert "By that alone nothing is deleted" in text
+    assert "That alone deletes nothing" in text
     goes = comment(review({"dev": plan_of("dev", {})}, {}, TODAY))
     # It is not planned on another cluster.
     assert "Another cluster" not in goes
@@ -102,7 +103,7 @@ def test_a_removed_stack_says_what_goes_once_it_is_destroyed_and_that_nothing_go
 
 def test_a_new_stack_is_told_by_its_plan(whole: Review) -> None:
     text = comment(whole)
-    assert _row(text, "new")[1] == "new: 42 resources, 3 nodes, 24 GPUs"
+    assert _row(text, "new")[1] == "new: 41 resources, 3 nodes, 24 GPUs"
     assert "release line | none | `26.4`" in text
     assert "Plan of stack dev" in text
 
@@ -114,8 +115,8 @@ def test_stacks_that_stay_as_they_are_take_one_line(whole: Review) -> None:
 def test_a_stack_whose_plan_before_was_refused_is_told_whole_with_the_reason(tmp_path: Path) -> None:
     found = review({"dev": _refused(tmp_path)}, {"dev": plan_of("dev", {})}, TODAY)
     text = comment(found)
-    assert "There is no plan before to compare with: its stack file could not be planned" in text
-    assert _row(text, "dev")[1:] == ["42 resources, 3 nodes, 24 GPUs", "not compared", "**cannot judge**"]
+    assert "There is no earlier plan to compare with: its stack file could not be planned" in text
+    assert _row(text, "dev")[1:] == ["41 resources, 3 nodes, 24 GPUs", "not compared", "**cannot judge**"]
     assert "> **The guard cannot judge 1 stack**" in text
     assert "0 of 1 stack differ, 1 not compared" in text
     assert "Nothing is taken away" not in text
@@ -123,14 +124,14 @@ def test_a_stack_whose_plan_before_was_refused_is_told_whole_with_the_reason(tmp
 
 @pytest.mark.parametrize(
     ("yet", "reason"),
-    [(True, "has no command yet that plans every stack"), (False, "could not be planned, so that nobody knows")],
+    [(True, "has no command yet that plans every stack"), (False, "could not be planned, so the losses are not known")],
 )
 def test_without_a_base_every_stack_is_one_row_and_the_comment_says_why(yet: bool, reason: str) -> None:
     head = {"dev": plan_of("dev", {}), "doks-h200": plan_of("doks-h200", {})}
     text = comment(review(NoPlans(yet=yet), head, TODAY))
     assert reason in text
     assert "## Fabric plans: 2 stacks\n" in text
-    assert _row(text, "dev")[1:] == ["42 resources, 3 nodes, 24 GPUs", "not compared", "not compared"]
+    assert _row(text, "dev")[1:] == ["41 resources, 3 nodes, 24 GPUs", "not compared", "not compared"]
     assert "###" not in text
 
 
@@ -177,12 +178,12 @@ def test_names_and_values_of_a_strangers_stack_file_never_become_markup(tmp_path
     (tmp_path / "Pulumi.x.yaml").write_text('config:\n  "gpu-fabric:<img src=x> @everyone [a](b)": 1\n')
     with pytest.raises(ConfigurationError) as caught:
         prepare_stack("x", tmp_path)
-    refused = RefusedPlan(file=caught.value.file, findings=caught.value.findings)
+    refused = RefusedPlan(file=caught.value.file, findings=caught.value.located)
     name = "<img src=x> @everyone [a](b)"
     doks = plan_of("doks-h200", {}), plan_of("doks-h200", DEAD_SYSTEM_POOL)
     base, head = ({name: _named(plan, name)} for plan in doks)
     text = re.sub(r"`[^`\n]*`", "", comment(review(base, {**head, "x": refused}, TODAY)))
-    assert "To lose it all the same" in text
+    assert "To apply it anyway" in text
     assert "<img" not in text
     assert "@everyone" not in unescape(text)
     assert "](" not in text

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from fabric.rules import (
-    ConfigurationError,
-    Finding,
-    Severity,
-    check,
-    checked,
-    errors,
-    finding,
-    groups,
-    promise,
-    rules,
-)
+from gpu_fabric.findings import ConfigurationError, Finding, Severity, errors, finding, groups, rules
+from gpu_fabric.rules.checking import checked, promise
+from gpu_fabric.rules.registry import check, check_plan
 
 # Rules without a check in the registry, and where a stack that breaks them is read.
 TESTED_WHERE_READ = {
@@ -29,9 +20,14 @@ TESTED_WHERE_READ = {
     "SPC002": "unit/test_spec_load.py",
     "SPC003": "unit/test_spec_problems.py",
     "SPC004": "unit/test_spec_load.py",
+    "SPC005": "unit/test_stack_text.py",
+    "SPC006": "unit/test_plain_secrets.py",
     "CLU001": "unit/test_kubeconfig.py",
     "CLU003": "unit/test_prepare.py",
+    "CLU011": "unit/test_kubeconfig.py",
+    "CLU012": "unit/test_prepare.py",
     "SUP007": "components/test_refusals.py",
+    "SUP010": "unit/test_support.py",
     **dict.fromkeys(("SPL001", "SPL002", "SPL003"), "unit/test_split.py"),
     **{
         name: "unit/test_attach_rules.py" if name == "ATT004" else "unit/attach_cases.py"
@@ -65,7 +61,7 @@ def ids_called(root: Path, *names: str) -> Iterator[str]:
 def _calls_with_ids(root: Path) -> list[tuple[str | None, str]]:
     """Every call in the program whose first argument is an id: what is called, and the id."""
     calls = []
-    for path in (root / "fabric").rglob("*.py"):
+    for path in (root / "gpu_fabric").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call) or not node.args or not isinstance(node.args[0], ast.Constant):
                 continue
@@ -87,10 +83,12 @@ def test_every_rule_that_is_checked_while_reading_is_tested(root: Path, rule: st
 
 
 def test_every_other_rule_has_one_check_and_every_check_a_rule(root: Path) -> None:
-    ids = list(ids_called(root, "check"))
+    by_stage = {"spec": list(ids_called(root, "check")), "plan": list(ids_called(root, "check_plan"))}
 
-    assert len(ids) == len(set(ids))
-    assert set(ids) == checked() == {name for name, rule in rules().items() if rule.stage != "reading"}
+    for stage, ids in by_stage.items():
+        assert len(ids) == len(set(ids))
+        assert set(ids) == {name for name, rule in rules().items() if rule.stage == stage}
+    assert checked() == {name for ids in by_stage.values() for name in ids}
 
 
 def test_ids_have_one_form_and_rows_say_what_why_and_on_whose_word() -> None:
@@ -117,10 +115,11 @@ def test_every_check_says_what_holds_in_one_sentence(rule: str) -> None:
     assert promised.endswith(".")
 
 
-@pytest.mark.parametrize("rule", ["SPC001", "ADR001"])
-def test_a_rule_that_is_checked_elsewhere_takes_no_second_check(rule: str) -> None:
+@pytest.mark.parametrize("register", [check, check_plan])
+@pytest.mark.parametrize("rule", ["SPC001", "ADR001", "RES001"])
+def test_a_rule_takes_one_check_and_that_of_its_own_stage(register: Callable[[str], object], rule: str) -> None:
     with pytest.raises(KeyError, match="checked elsewhere"):
-        check(rule)
+        register(rule)
 
 
 @pytest.mark.parametrize("name", sorted(rules()))
@@ -163,7 +162,7 @@ def test_the_page_of_the_operators_rules_names_only_rules_and_models_that_exist(
         for words in re.findall(r"\bmodels? ([A-Z]\w+(?:(?:, | and )[A-Z]\w+)*)", cell)
         for name in re.split(r", | and ", words)
     }
-    sources = "".join(path.read_text(encoding="utf-8") for path in (root / "fabric" / "k8s").glob("*.py"))
+    sources = "".join(path.read_text(encoding="utf-8") for path in (root / "gpu_fabric" / "k8s").glob("*.py"))
 
     assert named
     assert named <= set(rules())

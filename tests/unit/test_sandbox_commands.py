@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.__main__ import app, main
-from sandbox.home import HOME_VARIABLE, SandboxHome
+from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
+from sandbox.nodes import NodeChanges
 
 
 @pytest.fixture
@@ -35,6 +36,15 @@ def test_a_fault_is_ordered_shown_and_taken_back(home: SandboxHome, capsys: pyte
 
     assert _run("fault", "--clear") == 0
     assert ordered() == []
+
+
+def test_the_sandboxs_doctl_runs_with_the_simulated_accounts_token(
+    home: SandboxHome, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run("doctl", "kubernetes", "cluster", "list") == 0
+    assert capsys.readouterr().out.split()[:2] == ["ID", "Name"]
+    assert _run("doctl", "kubernetes", "cluster", "delete", "one", "--force") != 0
+    assert "there is no cluster one" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [(), ("rate-limited", "--list"), ("--list", "--clear")])
@@ -68,6 +78,63 @@ def test_without_the_option_a_clouds_stack_needs_no_sandbox_and_makes_none(
     assert said.err.splitlines()[0] == "DigitalOcean, with your account"
     assert "not needed" in said.out
     assert not home.root.exists()
+
+
+@pytest.mark.parametrize("verb", ["up", "refresh", "destroy"])
+def test_without_a_terminal_what_changes_an_account_needs_a_yes_said_beforehand(
+    verb: str, home: SandboxHome, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(
+        "sandbox.engine.commands.run_elsewhere", lambda verb, stack, path, options, say: asked.append(options) or 0
+    )
+    assert _run("pulumi", verb, "-s", "doks-h200") == 2
+    said = capsys.readouterr().err
+    assert f"Where that is meant: make {verb} STACK=doks-h200 YES=1" in said
+    assert asked == []
+
+    assert _run("pulumi", verb, "-s", "doks-h200", "--yes") == 0
+    assert asked == [["--yes"]]
+
+
+@pytest.mark.parametrize("command", [("up",), ("pulumi", "up"), ("pulumi", "preview")])
+def test_the_rules_speak_before_anything_is_asked(
+    command: tuple[str, ...],
+    home: SandboxHome,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setattr("sandbox.__main__.project_root", lambda: tmp_path)
+    text = (project_root() / "Pulumi.dev.yaml").read_text().replace(".sandbox/kubeconfig", "nowhere/kubeconfig")
+    (tmp_path / "Pulumi.mine.yaml").write_text(text)
+    assert _run(*command, "-s", "mine") == 2
+    said = capsys.readouterr().err
+    assert "nowhere/kubeconfig: no such file [CLU001]" in said
+    assert "YES" not in said
+
+
+def test_a_kubeconfig_is_the_output_of_the_stack_in_plain_text(
+    home: SandboxHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    class Done:
+        def __init__(self, command: list[str], **_: object) -> None:
+            asked.append(command[1:])
+
+        def wait(self) -> int:
+            return 0
+
+    monkeypatch.setattr("sandbox.engine.commands.shutil.which", lambda *_, **__: "pulumi")
+    monkeypatch.setattr("sandbox.engine.commands.subprocess.Popen", Done)
+    assert _run("pulumi", "kubeconfig", "-s", "doks-h200") == 0
+    assert asked == [["stack", "output", "kubeconfig", "--show-secrets", "--stack", "doks-h200"]]
+
+
+def test_what_a_preview_did_to_the_sandboxs_nodes_is_said_by_their_names() -> None:
+    changes = NodeChanges(added=("gpu-3",), updated=(), removed=tuple(f"old-{number}" for number in range(5)))
+    assert changes.names == "added gpu-3; removed old-0, old-1, old-2 and 2 more"
 
 
 def test_status_and_reset_know_the_clusters_of_simulated_clouds(

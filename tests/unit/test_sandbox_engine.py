@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import yaml
+from stub_cluster import KUBECONFIG
 
-from fabric.prepare import prepare
-from fabric.spec import read_document, validate
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec import read_document, validate
 from sandbox.__main__ import app
 from sandbox.__main__ import main as sandbox_command
 from sandbox.cloud.clusters import ControlPlanes
@@ -311,6 +313,10 @@ def test_a_stack_without_a_checkpoint_has_no_state(workspace: Workspace) -> None
         (" +  kubernetes:mellanox.com/v1alpha1:NicClusterPolicy nic creating (5s) waiting for state ready\n", True),
         ("    error: the server rejected our request\n", True),
         ("    error: an unhandled error occurred: program exited with non-zero exit code: 1\n", False),
+        ("    pulumi:pulumi:Stack gpu-fabric-dev  info: cluster: context prod, server https://10.0.0.1:6443\n", False),
+        (" +  pulumi:pulumi:Stack gpu-fabric-dev creating (0s) cluster: context a, server https://10.0.0.1\n", False),
+        (" +  kubernetes:a/v1:B c creating (0s) Found {.metadata.annotations['gpu-fabric/awaited']}=698d\n", False),
+        (" +  kubernetes:a/v1:B c creating (0s) Found {.status.state}=ready\n", True),
         ("Resources:\n", True),
     ],
 )
@@ -338,7 +344,7 @@ class EndingRuns(RecordedRuns):
         super().__init__(workspace)
         self.ends = list(ends)
 
-    def run(self, arguments: Any, cwd: Path, *, quiet: bool = False) -> Ended:
+    def run(self, arguments: Any, cwd: Path, *, quiet: bool = False, total: int | None = None) -> Ended:
         super().run(arguments, cwd, quiet=quiet)
         return self.ends.pop(0)
 
@@ -395,8 +401,25 @@ def test_a_command_says_which_cloud_it_talks_to(sections: dict[str, Any] | None,
     assert is_sandbox_stack(stack, SandboxHome(tmp_path)) is (sections is not None)
 
 
-def test_a_stack_without_a_cloud_has_nothing_to_announce(tmp_path: Path) -> None:
+def test_before_there_is_a_kubeconfig_nothing_is_announced(tmp_path: Path) -> None:
     assert announcement(_stack("dev", project_root()), SandboxHome(tmp_path)) is None
+
+
+def test_a_command_says_which_context_and_server_it_talks_to(tmp_path: Path) -> None:
+    home = SandboxHome(tmp_path)
+    home.kubeconfig.write_text(KUBECONFIG)
+
+    assert announcement(_stack("dev", project_root()), home) == (
+        f"cluster: context stub, server https://127.0.0.1:1 ({home.kubeconfig})"
+    )
+
+
+def test_a_kubeconfig_of_a_secret_is_announced_by_its_key(tmp_path: Path) -> None:
+    stack = _stack("dev", project_root())
+    cluster = stack.spec.cluster.model_copy(update={"kubeconfig": None, "kubeconfig_secret": "access"})
+    stack = replace(stack, spec=stack.spec.model_copy(update={"cluster": cluster}))
+
+    assert "secret access" in str(announcement(stack, SandboxHome(tmp_path)))
 
 
 def test_a_stack_of_a_simulated_cloud_is_repaired_in_its_own_clusters_alone(
@@ -422,3 +445,26 @@ def test_a_stack_of_a_simulated_cloud_is_repaired_in_its_own_clusters_alone(
     file.write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
     engine._apis(stack)
     assert asked == [workspace.home.cluster("of-the-stack").kubeconfig]
+
+
+@pytest.mark.parametrize("verb", ["up", "preview", "refresh", "destroy"])
+def test_no_run_prints_all_outputs_whether_they_changed_or_not(
+    verb: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = SandboxEngine.__new__(SandboxEngine)
+    asked: list[list[str]] = []
+    engine.home, engine.workspace, engine.say = workspace.home, workspace, lambda line: None
+    engine.runs = Runs(workspace)
+    _checkpoint(workspace, [], [])
+    monkeypatch.setattr(engine, "_require_clusters", lambda stack: None)
+    monkeypatch.setattr(engine, "_recover", lambda stack, *, destroying: None)
+    monkeypatch.setattr(
+        engine.runs, "run", lambda arguments, *_, **__: asked.append(list(arguments)) or Ended(1, crashed=False)
+    )
+    stack = _stack("dev", project_root())
+
+    command = getattr(engine, verb)
+    assert command(stack, as_json=False) if verb in ("up", "preview") else command(stack)
+
+    assert [arguments[0] for arguments in asked] == [verb]
+    assert "--suppress-outputs" in asked[0]

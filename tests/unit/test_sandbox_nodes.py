@@ -9,8 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import yaml
 
-from fabric.catalog import catalog
-from fabric.spec import StackSpec, load_stack
+from gpu_fabric.catalog import catalog
+from gpu_fabric.spec import StackSpec, load_stack
 from sandbox.hardware.inventory import devices_of
 from sandbox.kubernetes_api import Api, ApiError
 from sandbox.nodes import RDMA_MODE_ANNOTATION, desired_nodes, reconcile_nodes
@@ -97,6 +97,26 @@ def test_a_shape_without_published_addresses_is_simulated_too(tmp_path: Path, sh
 
     assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == shape
     assert devices_of(node["metadata"]["annotations"])[0].default_route
+
+
+@pytest.mark.parametrize(
+    ("shape", "link", "names"),
+    [
+        ("server.dgx-h100.8", "infiniband", ["ibp24s0", "ibp64s0"]),
+        ("server.dgx-h100.8", "ether", ["enp24s0np0", "enp64s0np0"]),
+        ("server.dgx-a100.8", "infiniband", ["ibp12s0", "ibp18s0"]),
+        ("server.dgx-a100.8", "ether", ["sim0", "sim1"]),
+    ],
+)
+def test_a_nodes_ports_are_of_the_stacks_link_type_and_named_by_it(
+    tmp_path: Path, shape: str, link: str, names: list[str]
+) -> None:
+    node = desired_nodes(_spec(tmp_path, {**POOL, "shape": shape}, fabric={"model": "host-device", "linkType": link}))
+    devices = devices_of(node[1]["metadata"]["annotations"])
+    rails = [nic for nic in devices if nic.pci in {entry.pci for entry in catalog().shapes[shape].nics}]
+
+    assert [nic.interface for nic in rails[:2]] == names
+    assert {nic.link_type for nic in rails} == {link}
 
 
 def test_a_shape_of_ones_own_is_simulated_as_it_is_written(tmp_path: Path) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
 
-from fabric.prepare import prepare
-from fabric.spec import StackDocument, read_document, validate
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec import StackDocument, read_document, validate
 from sandbox.cloud import doctl
 from sandbox.cloud.account import account_token
-from sandbox.engine.commands import Stack, run_elsewhere
-from sandbox.engine.launchers import place_clouds
-from sandbox.engine.simulated import on_the_sandbox
-from sandbox.engine.workspace import Workspace
+from sandbox.cloud.digitalocean.cluster_records import new_cluster
+from sandbox.cloud.digitalocean.provider import open_api
+from sandbox.engine.commands import Stack, on_the_sandbox, run_elsewhere
+from sandbox.engine.workspace import Workspace, place_clouds
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, project_root
 
@@ -110,6 +111,18 @@ def test_the_clouds_programs_are_found_by_runs_on_the_sandbox_alone(home: Sandbo
     assert str(Workspace(home).cloud_programs) in Workspace(home).environment()["PATH"].split(os.pathsep)
 
 
+@pytest.mark.parametrize("verb", ["up", "preview", "refresh"])
+def test_a_run_of_ones_own_never_writes_into_a_committed_example(home: SandboxHome, verb: str) -> None:
+    document = read_document("ipoib", project_root())
+    stack = Stack("ipoib", project_root() / document.file, validate(document)[0], prepare(document, for_up=False))
+    before = stack.file.read_bytes()
+
+    with pytest.raises(SandboxError, match="stack ipoib is an example") as refused:
+        run_elsewhere(verb, stack, Path("/usr/bin"), [], print)
+    assert "cp examples/Pulumi.ipoib.yaml Pulumi.ipoib.yaml" in refused.value.remedy
+    assert stack.file.read_bytes() == before
+
+
 def test_a_run_with_the_users_account_sees_nothing_of_the_sandbox(
     home: SandboxHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,12 +146,108 @@ def test_a_run_with_the_users_account_sees_nothing_of_the_sandbox(
     assert environment["doctl"] == ""
 
 
+@pytest.fixture
+def users_pulumi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `pulumi` of the user's that writes its arguments into the file given, and ends as the file beside it says."""
+    programs, asked = tmp_path / "users", tmp_path / "asked"
+    programs.mkdir()
+    (programs / "pulumi").write_text(f'#!/bin/sh\necho "$@" >> {asked}\nexit `cat {asked}.status`\n')
+    (programs / "pulumi").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("verb", "wishes", "ended", "summed_up"),
+    [
+        ("up", ["--yes"], 0, True),
+        ("up", ["--yes", "--json"], 0, False),
+        ("up", ["--yes"], 255, False),
+        ("preview", [], 0, False),
+        ("refresh", ["--yes"], 0, False),
+        ("destroy", ["--yes"], 0, False),
+    ],
+)
+def test_a_run_of_ones_own_prints_no_outputs_and_up_ends_with_how_to_see_them(
+    home: SandboxHome,
+    users_pulumi: Path,
+    capsys: pytest.CaptureFixture[str],
+    verb: str,
+    wishes: list[str],
+    ended: int,
+    summed_up: bool,
+) -> None:
+    document = read_document("doks-h200", project_root())
+    stack = Stack("doks-h200", project_root() / document.file, validate(document)[0], prepare(document, for_up=False))
+    users_pulumi.with_suffix(".status").write_text(str(ended))
+
+    assert run_elsewhere(verb, stack, home.bin, wishes, print) == min(ended, 1)
+
+    (asked,) = users_pulumi.read_text().splitlines()
+    assert "--suppress-outputs" in asked.split()
+    said = capsys.readouterr().out
+    assert ("Stack doks-h200 is up" in said) == summed_up
+    assert ("make outputs STACK=doks-h200\n" in said) == summed_up
+
+
+@pytest.mark.parametrize("verb", ["outputs", "kubeconfig"])
+def test_what_prints_outputs_still_does(home: SandboxHome, users_pulumi: Path, verb: str) -> None:
+    document = read_document("doks-h200", project_root())
+    stack = Stack("doks-h200", project_root() / document.file, validate(document)[0], prepare(document, for_up=False))
+    users_pulumi.with_suffix(".status").write_text("0")
+
+    assert run_elsewhere(verb, stack, home.bin, [], print) == 0
+    assert "--suppress-outputs" not in users_pulumi.read_text()
+
+
 def test_the_stand_in_for_doctl_refuses_any_other_account_and_command(home: SandboxHome) -> None:
     command = ["kubernetes", "cluster", "kubeconfig", "exec-credential", "--version=v1beta1", "id"]
     with pytest.raises(SandboxError, match="simulated account"):
         doctl.answer(command, {"DIGITALOCEAN_ACCESS_TOKEN": "dop_v1_users"}, home)
     with pytest.raises(SandboxError, match="no other command"):
         doctl.answer(["compute", "droplet", "list"], {"DIGITALOCEAN_ACCESS_TOKEN": account_token(home)}, home)
+
+
+def test_the_stand_in_for_doctl_lists_and_deletes_what_messages_send_the_user_to(home: SandboxHome) -> None:
+    def doctl_says(command: str) -> str:
+        return doctl.answer(command.split(), {"DIGITALOCEAN_ACCESS_TOKEN": account_token(home)}, home)
+
+    api = open_api(home)
+    with api.store.lock():
+        pool = {"name": "system", "size": "s-4vcpu-8gb", "nodeCount": 1}
+        inputs = {"name": "one", "region": "nyc2", "version": "1.36.1-do.0", "nodePool": pool}
+        cluster, made = new_cluster(api, inputs)
+    assert [line.split()[:3] for line in doctl_says("kubernetes cluster list").splitlines()][1] == [
+        cluster["id"],
+        "one",
+        "nyc2",
+    ]
+    assert made["id"] in doctl_says("kubernetes cluster node-pool list one")
+    assert "1.36.1-do.0" in doctl_says("kubernetes options versions")
+    assert "gpu-h200x8-1128gb-fabric-contracted" in doctl_says("compute size list")
+    doctl_says("kubernetes cluster update one --surge-upgrade=false")
+    doctl_says(f"kubernetes cluster node-pool delete one {made['id']}")
+    assert api.pools(cluster["id"]) == []
+    with pytest.raises(SandboxError, match="no cluster two"):
+        doctl_says("kubernetes cluster delete two --force")
+    doctl_says("kubernetes cluster delete one --force")
+    assert api.store.list("clusters") == []
+
+
+def test_every_command_of_doctl_that_a_message_names_is_known(home: SandboxHome) -> None:
+    root = project_root()
+    texts = [
+        file.read_text()
+        for folder in ("components", "fabric", "docs")
+        for file in (root / folder).rglob("*.*")
+        if file.suffix in (".py", ".yaml", ".md")
+    ]
+    named = {found for text in texts for found in re.findall(r"doctl ((?:kubernetes|compute) [a-z][^`\"\n]*)", text)}
+    assert len(named) >= 6
+    for command in named:
+        words = re.sub(r"\{[^}]*\}", "NAME", command).split()
+        with pytest.raises(SandboxError, match="simulated account"):
+            doctl.answer(words, {"DIGITALOCEAN_ACCESS_TOKEN": "another"}, home)
 
 
 def test_the_engine_gets_the_tried_sections_and_the_committed_file_stays(home: SandboxHome) -> None:

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from sandbox.failure import SandboxError
-from sandbox.toolchain import build, machine, recipes
+from sandbox.toolchain import build, recipes
 from sandbox.toolchain.progress import Counter, Progress, duration
 from sandbox.toolchain.recipes import Recipe, choose, version_tuple
 
@@ -97,13 +97,13 @@ def test_a_pulumi_on_path_is_used_when_it_is_recent_and_has_its_language_host(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     command = _program(tmp_path / "pulumi", "v3.260.1")
-    assert machine.pulumi_of_the_machine() is None
+    assert build.pulumi_of_the_machine() is None
 
     _program(tmp_path / "pulumi-language-python", "")
-    assert machine.pulumi_of_the_machine() == command
+    assert build.pulumi_of_the_machine() == command
 
     _program(command, "v3.258.9")
-    assert machine.pulumi_of_the_machine() is None
+    assert build.pulumi_of_the_machine() is None
 
 
 def test_kubebuilder_assets_stand_in_role_by_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,8 +111,8 @@ def test_kubebuilder_assets_stand_in_role_by_role(tmp_path: Path, monkeypatch: p
     etcd = _program(tmp_path / "etcd", "etcd Version: 3.6.1")
     _program(tmp_path / "kube-apiserver", "Kubernetes v1.30.0")
 
-    assert machine.role_of_the_machine() == {"etcd": etcd}
-    toolchain = build.Toolchain({"control-plane": Path("/built")}, machine.role_of_the_machine(), None)
+    assert build.role_of_the_machine() == {"etcd": etcd}
+    toolchain = build.Toolchain({"control-plane": Path("/built")}, build.role_of_the_machine(), None)
     assert toolchain.role("etcd") == [str(etcd)]
     assert toolchain.role("kube-apiserver") == ["/built/control-plane", "kube-apiserver"]
 

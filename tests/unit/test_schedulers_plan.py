@@ -11,10 +11,11 @@ from changes import changed
 from committed_stacks import folder_of
 from rich.console import Console
 
-from fabric.attach import Wishes, attach
-from fabric.plan import Plan, build
-from fabric.report import plan_report, print_report
-from fabric.spec import read_document, validate
+from gpu_fabric.attach import Wishes, attach
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.report.text import plan_report, print_report
+from gpu_fabric.spec import read_document, validate
 
 PlanWith = Callable[[Any], Plan]
 VOLCANO = "software.schedulers.volcano"
@@ -37,23 +38,23 @@ VOLCANO_JOB = {
 
 
 def manifests(plan: Plan) -> list[dict[str, Any]]:
-    return [entry.object.manifest() for entry in plan.volcano_objects]
+    return [entry.object.manifest() for entry in plan.applied("volcano-objects")]
 
 
 def old_line(changes: dict[str, Any]) -> Plan:
     spec, problems = validate(changed(read_document("guide-23-10", folder_of("guide-23-10")), changes))
     assert spec is not None, problems
-    return build(spec)
+    return checked_plan(spec)
 
 
 def attached_job(plan: Plan, **spec: Any) -> tuple[dict[str, Any], list[str]]:
     job = {**VOLCANO_JOB, "spec": {**VOLCANO_JOB["spec"], **spec}}  # type: ignore[dict-item]
     result = attach([job], plan.workload, Wishes())
-    return result.documents[0]["spec"], [note.message for note in result.notes]
+    return result.documents[0]["spec"], [note.message for note in result.notes if note.rule != "ATT063"]
 
 
 def test_a_stack_has_no_scheduler_unless_it_asks_for_one(dev_plan: Plan) -> None:
-    assert (dev_plan.volcano, dev_plan.volcano_objects) == (None, ())
+    assert (dev_plan.release("volcano"), dev_plan.applied("volcano-objects")) == (None, ())
     assert dev_plan.workload.scheduler_hints.scheduler is None
     assert dev_plan.workload.scheduler_hints.queue is None
 
@@ -62,22 +63,22 @@ def test_a_stack_has_no_scheduler_unless_it_asks_for_one(dev_plan: Plan) -> None
 def test_volcano_comes_by_its_own_chart_in_every_release_line(plan_with: PlanWith, made: str) -> None:
     plan = plan_with({VOLCANO: {}, "software.charts": "upstream"}) if made == "26.4" else old_line({VOLCANO: {}})
 
-    assert plan.volcano is not None
-    assert (plan.release_line, plan.volcano.namespace) == (made, "volcano-system")
-    assert (plan.volcano.chart.name, plan.volcano.chart.version) == ("volcano", "1.15.1")
-    assert plan.volcano.chart.repository == "https://volcano-sh.github.io/helm-charts"
-    assert plan.volcano in plan.releases
+    assert plan.release("volcano") is not None
+    assert (plan.release_line, plan.release("volcano").namespace) == (made, "volcano-system")
+    assert (plan.release("volcano").chart.name, plan.release("volcano").chart.version) == ("volcano", "1.15.1")
+    assert plan.release("volcano").chart.repository == "https://volcano-sh.github.io/helm-charts"
+    assert plan.release("volcano") in plan.releases
 
 
 def test_values_of_the_user_go_to_the_chart(plan_with: PlanWith) -> None:
     plan = plan_with({VOLCANO: {"values": {"custom": {"replicas": 2}}}})
 
-    assert plan.volcano is not None
-    assert plan.volcano.values == {"custom": {"replicas": 2}}
+    assert plan.release("volcano") is not None
+    assert plan.release("volcano").values == {"custom": {"replicas": 2}}
 
 
 def test_its_namespace_lets_no_privileged_pods_in(plan_with: PlanWith) -> None:
-    labels = {entry.name: entry.object.metadata.labels for entry in plan_with({VOLCANO: {}}).namespaces}
+    labels = {entry.name: entry.object.metadata.labels for entry in plan_with({VOLCANO: {}}).applied("namespaces")}
 
     assert not labels["volcano-system"]
     assert "privileged" in (labels["gpu-operator"] or {}).values()
@@ -115,7 +116,7 @@ def test_the_contract_names_the_scheduler_and_its_queue(plan_with: PlanWith) -> 
 def test_jobs_are_told_of_a_volcano_that_the_cluster_has(plan_with: PlanWith) -> None:
     plan = plan_with({"cluster.installed": ["volcano"]})
 
-    assert (plan.volcano, plan.volcano_objects) == (None, ())
+    assert (plan.release("volcano"), plan.applied("volcano-objects")) == (None, ())
     assert (plan.workload.scheduler_hints.scheduler, plan.workload.scheduler_hints.queue) == ("volcano", "default")
 
 

@@ -1,4 +1,4 @@
-"""`python -m fabric shapes`: what a user reads in it, and what a program does."""
+"""`gpu-fabric shapes`: what a user reads in it, and what a program does."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from rich.console import Console, RenderableType
 from typer.testing import CliRunner, Result
 
-from fabric.catalog import catalog
-from fabric.cli import app
-from fabric.shape_listing import shape_page, shape_table
+from gpu_fabric.catalog import catalog
+from gpu_fabric.cli.app import app
+from gpu_fabric.report.pages.shapes import shape_page, shape_table
 
 KNOWN = catalog()
 
@@ -146,7 +146,7 @@ def test_every_shape_can_be_shown(name: str) -> None:
 
 def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     assert refusal_of("BM.GPU.H100") == (
-        "no shape 'BM.GPU.H100': did you mean 'BM.GPU.H100.8'? `python -m fabric shapes` lists them\n"
+        "no shape 'BM.GPU.H100': did you mean 'BM.GPU.H100.8'? `gpu-fabric shapes` lists them\n"
     )
 
 

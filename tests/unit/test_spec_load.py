@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from fabric.cli import app
-from fabric.plan import build
-from fabric.render import read_refused, read_rendered
-from fabric.rules import ConfigurationError
-from fabric.spec import load_stack, read_document, stack_file, validate
+from gpu_fabric.cli.app import app
+from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.render import read_refused, read_rendered
+from gpu_fabric.spec import load_stack, read_document, stack_file, validate
 
 GOOD = """\
 config:
@@ -41,7 +41,7 @@ def reasons(root: Path, name: str = "lab") -> str:
 
 def test_a_stack_file_of_eight_lines_is_enough(tmp_path: Path) -> None:
     spec = load_stack("lab", written(tmp_path, GOOD))
-    plan = build(spec)
+    plan = checked_plan(spec)
 
     assert (plan.stack, plan.choices.model, plan.choices.layout) == ("lab", "sriov", "per-rail")
     assert (plan.release_line, spec.software.charts) == ("26.4", "upstream")
@@ -89,23 +89,21 @@ def test_a_missing_stack_file_in_an_empty_folder_says_that_there_is_none(tmp_pat
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("config: {a: [}", "is not YAML at line 1, column 14"),
-        ("config:\n\t- a", "is not YAML at line 2"),
-        ("", "has no `config:` mapping"),
+        ("config: {a: [}", "Pulumi.lab.yaml:1:14: stack: is not YAML"),
+        ("config:\n\t- a", "Pulumi.lab.yaml:2:1: stack: is not YAML: a line is indented with a tab"),
+        ("", "is empty"),
         ("- a\n", "has no `config:` mapping"),
         ("just text", "has no `config:` mapping"),
         ("config:\n", "has no `config:` mapping"),
         ("config: [a]\n", "has no `config:` mapping"),
         (
             "config:\n  gpu-fabric:fabric: {mtu: 1500}\n  gpu-fabric:fabric: {}\n",
-            "gpu-fabric:fabric is there twice at line 3",
+            "Pulumi.lab.yaml:3:3: stack: the key gpu-fabric:fabric is there twice",
         ),
-        ("config:\n  gpu-fabric:cluster: 2026-13-40\n", "holds a date that does not exist"),
-        ("config:\n  gpu-fabric:cluster: {2026-01-01: a}\n", "holds a key that is no text"),
         ("config:\n  gpu-fabric:cluster: &again [*again]\n", "a value that contains itself"),
-        ("config: " + "[" * 3000, "in each other more than 30 deep"),
-        ("config:\n  gpu-fabric:cluster: " + "[" * 300 + "]" * 300, "in each other more than 30 deep"),
-        ("config:\n  gpu-fabric:software: " + "{a: " * 31 + "1" + "}" * 31, "in each other more than 30 deep"),
+        ("config: " + "[" * 3000, "nested in each other more than 30 deep"),
+        ("config:\n  gpu-fabric:cluster: " + "[" * 300 + "]" * 300, "nested in each other more than 30 deep"),
+        ("config:\n  gpu-fabric:software: " + "{a: " * 31 + "1" + "}" * 31, "nested in each other more than 30 deep"),
     ],
 )
 def test_a_file_that_holds_no_configuration_is_refused_with_the_reason(tmp_path: Path, text: str, reason: str) -> None:
@@ -115,7 +113,7 @@ def test_a_file_that_holds_no_configuration_is_refused_with_the_reason(tmp_path:
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.lab.yaml").write_bytes(b"config: \xff\xfe")
 
-    assert "cannot be read: UnicodeDecodeError" in reasons(tmp_path)
+    assert "is not text in UTF-8 (byte 9)" in reasons(tmp_path)
 
 
 def test_a_value_as_deep_as_a_file_may_be_is_read(tmp_path: Path) -> None:
@@ -130,7 +128,7 @@ def test_a_file_whose_name_is_no_text_is_refused_and_listed_by_what_can_be_shown
     written(tmp_path, GOOD, name)
 
     assert "Pulumi.lab-\\udcff.yaml: 1 problem" in reasons(tmp_path, name)
-    assert "has a name that is no UTF-8" in reasons(tmp_path, name)
+    assert "has a name that is not UTF-8" in reasons(tmp_path, name)
     assert reasons(tmp_path, "another").endswith("stacks here: lab-\\udcff")
 
 
@@ -146,7 +144,7 @@ def test_stacks_that_cannot_be_read_leave_the_plans_of_all_others(
     assert result.exit_code == 2
     assert result.stderr.startswith("plans: plans of 1 of 3 stacks, ")
     assert read_rendered(tmp_path / "plans" / "dev").stack == "dev"
-    for name, reason in (("deep", "30 deep"), ("lab-\\udcff", "no UTF-8")):
+    for name, reason in (("deep", "30 deep"), ("lab-\\udcff", "not UTF-8")):
         refused = read_refused(tmp_path / "plans" / name)
         assert refused is not None
         assert reason in refused.findings[0].message
@@ -160,7 +158,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path: Path, monkeypatch: pyt
     written(tmp_path, GOOD)
     monkeypatch.setattr(Path, "read_text", denied)
 
-    assert "cannot be read: PermissionError" in reasons(tmp_path)
+    assert "cannot be read: Permission denied" in reasons(tmp_path)
 
 
 def test_the_error_names_the_file_to_edit_and_counts_the_problems(tmp_path: Path) -> None:
@@ -170,7 +168,8 @@ def test_the_error_names_the_file_to_edit_and_counts_the_problems(tmp_path: Path
 
     lines = str(refused.value).splitlines()
     assert lines[0] == "examples/Pulumi.lab.yaml: 2 problems, nothing was created."
-    assert lines[1] == "  gpu-fabric:cluster.pools[0].nodes: must be greater than or equal to 1 [SPC002]"
+    path = "gpu-fabric:cluster.pools[0].nodes"
+    assert lines[1] == f"  examples/Pulumi.lab.yaml:6:43: {path}: must be greater than or equal to 1 [SPC002]"
     assert lines[2].startswith("      -> allowed: greater than or equal to 1")
 
 

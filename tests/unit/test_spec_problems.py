@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fabric.rules import Finding
-from fabric.spec import StackDocument, validate
+from gpu_fabric.findings import Finding
+from gpu_fabric.spec import StackDocument, validate
 
 POOL = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3}
 
@@ -50,10 +50,10 @@ def test_the_development_stack_is_faultless(problems_with: Any) -> None:
         (
             "cluster.pools[0].shape",
             "none",
-            "no shape 'none' in the catalog -> `python -m fabric shapes` lists all of them",
+            "no shape 'none' in the catalog -> `gpu-fabric shapes` lists all of them",
         ),
         ("cluster.provider", "exsting", "no such provider -> allowed: existing, doks, oke"),
-        ("cluster.provider", None, "this key is required -> add provider: where the cluster comes from"),
+        ("cluster.provider", None, "this key is required -> add provider: existing or doks or oke"),
         ("cluster.pools[0].name", "g" * 64, "string should match pattern"),
         ("cluster.pools", [], "-> correct it: the GPU pools"),
         ("cluster.pools", [POOL, POOL], "two pools have the name gpu -> give each its own"),
@@ -62,20 +62,24 @@ def test_the_development_stack_is_faultless(problems_with: Any) -> None:
             None,
             "neither is given -> write kubeconfig (a path) or kubeconfigSecret (the name of a",
         ),
-        ("cluster.ranges.pods", "10.244.0.0/99", "this is no network -> write CIDR notation, such as"),
+        ("cluster.ranges.pods", "10.244.0.0/99", "this is not a valid network -> write CIDR notation, such as"),
         ("cluster", None, "this key is required -> add cluster:"),
         ("cluster", [], "must be a mapping of keys to values"),
         ("fabric.addressing.supernet", "192.168.0.1/16", "192.168.0.1/16 has host bits set"),
-        ("fabric.addressing.supernet", "192.168.0/x", "this is no network -> write CIDR notation, such as"),
-        ("fabric.addressing.supernet", "192.168.0.0", "this is no network -> write CIDR notation, such as"),
+        ("fabric.addressing.supernet", "192.168.0/x", "this is not a valid network -> write CIDR notation, such as"),
+        ("fabric.addressing.supernet", "192.168.0.0", "this is not a valid network -> write CIDR notation, such as"),
         ("fabric.addressing.supernet", "fd00::1/48", "fd00::1/48 has host bits set -> write fd00::/48"),
-        ("fabric.addressing.supernet", 192, "this is no network -> write CIDR notation, such as 192.168.0.0/16"),
+        (
+            "fabric.addressing.supernet",
+            192,
+            "this is not a valid network -> write CIDR notation, such as 192.168.0.0/16",
+        ),
         (
             "fabric.addressing.layout",
             "per-pod",
             "must be 'none', 'flat', 'per-rail' or 'per-node' -> allowed: 'none', 'flat', 'per-rail' or 'per-node'",
         ),
-        ("fabric.addressing.ipam", "dhcp", "allowed: 'nv-ipam', 'whereabouts', 'spiderpool' or 'host' (who hands out"),
+        ("fabric.addressing.ipam", "dhcp", "allowed: 'nv-ipam', 'whereabouts', 'spiderpool' or 'host' (what assigns"),
         ("fabric.addressing.prefixLength", 128, "must be less than or equal to 127"),
         ("fabric.addressing.railSlots", 65, "must be less than or equal to 64"),
         ("fabric.addressing.exclude", "192.168.0.1", "must be a list -> allowed: a list (addresses that hosts or"),
@@ -85,8 +89,16 @@ def test_the_development_stack_is_faultless(problems_with: Any) -> None:
         ("cluster.kubernetes", 1.34, "must be text, in quotes where it looks like a number"),
         ("cluster.pools[0].nodeNames", ["a", "b"], "2 names for 3 nodes -> list one per node, or none"),
         ("cluster.pools[0].nodeNames", ["a", "b", "b"], "a node is named twice -> give each its own"),
-        ("cluster.pools[0].labels", {"a b": "c"}, "a b=c is no label -> write [domain/]name with at most 63 letters"),
-        ("cluster.pools[0].labels", {"a": "b c"}, "a=b c is no label -> write [domain/]name with at most 63 letters"),
+        (
+            "cluster.pools[0].labels",
+            {"a b": "c"},
+            "'a b=c' is not a valid label -> write [domain/]name with at most 63 letters",
+        ),
+        (
+            "cluster.pools[0].labels",
+            {"a": "b c"},
+            "'a=b c' is not a valid label -> write [domain/]name with at most 63 letters",
+        ),
         ("fabric.mtu", 100, "must be greater than or equal to 1280 -> allowed: greater than or equal to 1280"),
         ("fabric.namespaces", ["a", "b", "a"], "a is listed twice -> list each namespace once"),
         (
@@ -126,7 +138,9 @@ def test_a_problem_inside_a_list_is_placed_by_its_entry(problems_with: Any) -> N
     assert only.remedy.startswith("allowed: 'NoSchedule', 'PreferNoSchedule' or 'NoExecute'")
 
 
-@pytest.mark.parametrize(("part", "says"), [("key", "this is no key of"), ("value", "this is no value of a taint")])
+@pytest.mark.parametrize(
+    ("part", "says"), [("key", "this is not a valid key of"), ("value", "this is not a valid value of a taint")]
+)
 def test_a_taint_that_no_node_can_carry_is_placed_by_its_part(problems_with: Any, part: str, says: str) -> None:
     (only,) = problems_with({"cluster.pools[0].taints": [{"key": "dedicated", part: "a b"}]})
 
@@ -140,8 +154,8 @@ def test_a_taint_that_no_node_can_carry_is_placed_by_its_part(problems_with: Any
         ("192.168.0.9-192.168.0.1", "192.168.0.9-192.168.0.1 runs backwards -> write the lower address first"),
         ("192.168.0.1-fd00::1", "192.168.0.1-fd00::1 runs backwards"),
         ("192.168.0.1/16", "192.168.0.1/16 has host bits set -> write 192.168.0.0/16"),
-        ("leaf-1", "this is no address -> write an address, a range first-last, or a network"),
-        (7, "this is no address -> write an address, a range first-last, or a network"),
+        ("leaf-1", "this is not a valid address -> write an address, a range first-last, or a network"),
+        (7, "this is not a valid address -> write an address, a range first-last, or a network"),
     ],
 )
 def test_an_exclusion_that_names_no_addresses_is_placed_by_its_entry(problems_with: Any, span: Any, says: str) -> None:

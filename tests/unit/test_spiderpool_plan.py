@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from planned_fabrics import example
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan, PlannedGroup, PlannedWait
 
 Json = dict[str, Any]
 
@@ -36,8 +36,8 @@ def table(plan: Plan, rail: int) -> dict[str, str]:
 
 
 def test_the_macvlan_guides_resources_are_eight_with_a_hundred_each(macvlan: Plan) -> None:
-    assert macvlan.spiderpool is not None
-    values: Any = macvlan.spiderpool.values
+    assert macvlan.release("spiderpool") is not None
+    values: Any = macvlan.release("spiderpool").values
     plugin = values["rdma"]["rdmaSharedDevicePlugin"]
     names = [f"shared_cx5_gpu{number}" for number in range(1, 9)]
 
@@ -131,9 +131,9 @@ def test_the_exclusive_guides_pods_find_their_prefix_by_the_hosts_address(sriov:
 
 
 def test_virtual_functions_are_made_by_the_sr_iov_operator_of_spiderpools_own_chart(sriov: Plan) -> None:
-    policies = [entry.object.manifest() for entry in sriov.sriov_policies]
-    assert sriov.spiderpool is not None
-    operator: Any = sriov.spiderpool.values["sriov"]
+    policies = [entry.object.manifest() for entry in sriov.applied("sriov-pool", "sriov-policies")]
+    assert sriov.release("spiderpool") is not None
+    operator: Any = sriov.release("spiderpool").values["sriov"]
 
     assert operator["install"] is True
     assert {policy["metadata"]["namespace"] for policy in policies} == {"spiderpool"}
@@ -142,15 +142,37 @@ def test_virtual_functions_are_made_by_the_sr_iov_operator_of_spiderpools_own_ch
     assert [(policy["spec"]["resourceName"], policy["spec"]["numVfs"]) for policy in policies[1:]] == [
         (f"rail_{rail:02d}", 12) for rail in range(8)
     ]
-    assert sriov.sriov_discovered is not None
-    assert sriov.sriov_discovered.namespace == "spiderpool"
+    assert sriov.record(PlannedWait, "sriov-discovered") is not None
+    assert sriov.record(PlannedWait, "sriov-discovered").namespace == "spiderpool"
+
+
+def test_the_operators_webhook_is_off_where_no_node_could_run_it() -> None:
+    fabric = {"manager": "spiderpool", "model": "sriov", "addressing": {"supernet": "172.16.0.0/16"}}
+    plan = example("oke-h100", {"fabric": fabric, "software.releaseLine": "26.4"})
+    assert plan.release("spiderpool") is not None
+    operator: Any = plan.release("spiderpool").values["sriov"]
+
+    assert operator["operatorConfig"]["enableOperatorWebhook"] is False
+    assert plan.record(PlannedWait, "sriov-discovered") is not None
+    assert plan.record(PlannedWait, "sriov-discovered").served_by is None
+
+
+@pytest.mark.parametrize(("written", "served_by"), [({}, "operator-webhook"), ({"enableOperatorWebhook": False}, None)])
+def test_policies_wait_for_a_pod_of_the_operators_webhook_where_it_is_on(
+    written: dict[str, bool], served_by: str | None
+) -> None:
+    values = {"sriov": {"operatorConfig": written}}
+    plan = example("spiderpool-sriov", {"software.spiderpool.values": values} if written else {})
+
+    waits = (plan.record(PlannedWait, "sriov-discovered"), plan.record(PlannedWait, "sriov"))
+    assert [wait and wait.served_by for wait in waits] == [served_by, None]
 
 
 def test_functions_that_the_cloud_makes_are_advertised_without_draining_any_node() -> None:
     plan = example("spiderpool-sriov", {"fabric.virtualFunctions": "externally-managed"})
-    assert plan.spiderpool is not None
-    operator: Any = plan.spiderpool.values["sriov"]
-    policies = [entry.object.manifest()["spec"] for entry in plan.sriov_policies[1:]]
+    assert plan.release("spiderpool") is not None
+    operator: Any = plan.release("spiderpool").values["sriov"]
+    policies = [entry.object.manifest()["spec"] for entry in plan.applied("sriov-pool", "sriov-policies")[1:]]
 
     assert operator["operatorConfig"]["disableDrain"] is True
     assert {policy["externallyManaged"] for policy in policies} == {True}
@@ -199,8 +221,13 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def changes_of(before: Plan, after: Plan) -> dict[str, dict[str, Any]]:
     """What differs in the objects of each rail: by path the new value, or None where there is none."""
-    assert [group.cut for group in before.node_pools] == [group.cut for group in after.node_pools]
-    old, new = ({group.name: dict(leaves(group.manifests)) for group in plan.node_pools} for plan in (before, after))
+    assert [group.cut for group in before.records(PlannedGroup, "node-pools")] == [
+        group.cut for group in after.records(PlannedGroup, "node-pools")
+    ]
+    old, new = (
+        {group.name: dict(leaves(group.manifests)) for group in plan.records(PlannedGroup, "node-pools")}
+        for plan in (before, after)
+    )
     assert old.keys() == new.keys()
     return {
         name: {
@@ -213,7 +240,7 @@ def changes_of(before: Plan, after: Plan) -> dict[str, dict[str, Any]]:
 
 
 def everything_else(plan: Plan) -> list[Any]:
-    grouped = {id(entry) for entry in plan.pools}
+    grouped = {id(entry) for entry in plan.applied("ip-pools", "node-pools")}
     objects = [entry.model_dump(mode="json") for entry in plan.objects if id(entry) not in grouped]
     return [objects, [release.model_dump(mode="json") for release in plan.releases]]
 
@@ -254,5 +281,11 @@ def test_a_node_more_is_one_pool_and_one_line_more_a_rail_and_changes_nothing_el
 def test_every_rail_says_how_its_prefixes_are_cut_since_no_pool_may_change_its_subnet(of_32: Plan) -> None:
     cut = example("spiderpool-sriov")
 
-    assert [group.cut for group in of_32.node_pools[:2]] == ["172.16.0.0/20 /27", "172.16.16.0/20 /27"]
-    assert [group.cut for group in cut.node_pools[:2]] == ["172.17.0.0/24 /27", "172.17.1.0/24 /27"]
+    assert [group.cut for group in of_32.records(PlannedGroup, "node-pools")[:2]] == [
+        "172.16.0.0/20 /27",
+        "172.16.16.0/20 /27",
+    ]
+    assert [group.cut for group in cut.records(PlannedGroup, "node-pools")[:2]] == [
+        "172.17.0.0/24 /27",
+        "172.17.1.0/24 /27",
+    ]

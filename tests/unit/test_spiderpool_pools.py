@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from planned_addresses import Json, answer, pinned_27, planned
 
-from fabric.plan.addresses import AddressPlan
-from fabric.plan.ipam import cni_ipam, node_pools, pool_objects, reserved_objects
-from fabric.plan.ipam.spiderpool import pool_pattern
+from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.ipam import cni_ipam, node_pools, pool_objects, reserved_objects
+from gpu_fabric.plan.ipam.spiderpool import pool_pattern
 
 NAMES = ("gpu-a", "gpu-b", "gpu-c")
 

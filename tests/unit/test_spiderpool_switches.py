@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from planned_fabrics import example
 
-from fabric.k8s.cni import NETWORKS_ANNOTATION
-from fabric.plan import Plan
+from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.plan import Plan, PlannedPatch
 
 # Of other people, in the cluster.
 HAS = ["cert-manager", "prometheus-operator", "grafana-operator"]
@@ -17,8 +17,8 @@ INJECT = "cni.spidernet.io/rdma-resource-inject"
 
 
 def values(plan: Plan) -> Any:
-    assert plan.spiderpool is not None
-    return plan.spiderpool.values
+    assert plan.release("spiderpool") is not None
+    return plan.release("spiderpool").values
 
 
 def macvlan(**switches: Any) -> Plan:
@@ -84,7 +84,7 @@ def test_cert_manager_serves_the_sr_iov_operators_webhook_too() -> None:
 
 
 def test_a_plan_names_the_secret_of_a_provided_certificate_and_has_none_of_it() -> None:
-    release = macvlan(tls={"method": "provided", "secret": "webhook"}).spiderpool
+    release = macvlan(tls={"method": "provided", "secret": "webhook"}).release("spiderpool")
     assert release is not None
 
     assert [(entry.path, entry.key, entry.entry) for entry in release.secret_values] == [
@@ -132,7 +132,7 @@ def test_what_the_stack_file_says_of_the_coordinator_is_patched_in_the_words_of_
         "podMacPrefix": "0a:1b",
         "txQueueLen": 1000,
     }
-    patch = macvlan(coordinator=coordinator).coordinator
+    patch = macvlan(coordinator=coordinator).record(PlannedPatch, "coordinator")
     assert patch is not None
 
     assert (patch.kind, patch.name) == ("SpiderCoordinator", "default")
@@ -144,22 +144,22 @@ def test_what_the_stack_file_says_of_the_coordinator_is_patched_in_the_words_of_
         "podMACPrefix": "0a:1b",
         "txQueueLen": 1000,
     }
-    assert macvlan().coordinator is None
+    assert macvlan().record(PlannedPatch, "coordinator") is None
 
 
 def test_a_drivers_chart_is_told_the_nodes_system_and_comes_before_spiderpool() -> None:
     plan = example("spiderpool-macvlan", {"software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"}})
-    assert plan.ofed_driver is not None
+    assert plan.release("ofed-driver") is not None
 
     assert [release.name for release in plan.releases] == ["gpu-operator", "ofed-driver", "spiderpool"]
-    assert plan.ofed_driver.values["image"] == {"OSName": "ubuntu", "OSVer": "22.04", "Arch": "amd64"}
-    assert plan.ofed_driver.chart.repository == "https://spidernet-io.github.io/charts"
-    assert "ofed-driver" in [entry.name for entry in plan.namespaces]
+    assert plan.release("ofed-driver").values["image"] == {"OSName": "ubuntu", "OSVer": "22.04", "Arch": "amd64"}
+    assert plan.release("ofed-driver").chart.repository == "https://spidernet-io.github.io/charts"
+    assert "ofed-driver" in [entry.name for entry in plan.applied("namespaces")]
 
 
 def test_pods_that_ask_by_one_word_get_networks_that_lie_once_in_spiderpools_namespace() -> None:
     plan = example("spiderpool-ib", {"fabric.namespaces": ["jobs", "more"]})
-    metadata = [entry.object.manifest()["metadata"] for entry in plan.networks]
+    metadata = [entry.object.manifest()["metadata"] for entry in plan.applied("networks")]
     job = plan.workload
 
     assert metadata == [
@@ -194,6 +194,6 @@ def test_a_default_network_is_the_pods_own_first_interface_beside_the_fabrics(st
 
 def test_partition_keys_come_from_ib_kubernetes_where_the_cluster_has_it() -> None:
     plan = example("spiderpool-ib", {"software.spiderpool.ibKubernetes": True, "fabric.pkey": "0x0011"})
-    section = plan.networks[0].object.manifest()["spec"]["ibsriov"]
+    section = plan.applied("networks")[0].object.manifest()["spec"]["ibsriov"]
 
     assert (section["pkey"], section["enableIbKubernetes"]) == ("0x0011", True)

@@ -12,15 +12,16 @@ import yaml
 from committed_stacks import folder_of
 from typer.testing import CliRunner
 
-from fabric.cli import app
-from fabric.plan.cluster_contract import ClusterContract, cluster_contract
-from fabric.prepare import prepare, prepare_stack
-from fabric.render import files, rendered
-from fabric.report_html import html_report
-from fabric.report_markdown import markdown_report
-from fabric.resources import Resource, resources
-from fabric.rules import ConfigurationError
-from fabric.spec import read_document, validate
+from gpu_fabric.cli.app import app
+from gpu_fabric.contract import ClusterContract, cluster_contract
+from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.plan import PlannedCapacity
+from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.render import files, rendered
+from gpu_fabric.report.html import html_report
+from gpu_fabric.report.markdown import markdown_report
+from gpu_fabric.resources import Resource, resources
+from gpu_fabric.spec import read_document, validate
 
 WHOLE = ("doks-h200", "doks-b300", "doks-mi325x", "oke-h100", "oke-h200", "oke-a100")
 SPLIT = {"part": "platform", "clusterStack": "below"}
@@ -83,7 +84,7 @@ def test_the_platform_has_the_contract_and_addresses_of_the_whole(project: Proje
     whole, above = prepare_stack(stack, folder_of(stack)), prepare_stack("above", root)
     assert above.workload.model_copy(update={"stack": stack}).networks == whole.workload.networks
     assert above.addresses == whole.addresses
-    assert above.capacity == whole.capacity
+    assert above.record(PlannedCapacity, "capacity") == whole.record(PlannedCapacity, "capacity")
 
 
 @pytest.mark.parametrize("stack", WHOLE)
@@ -223,7 +224,7 @@ def test_nobody_attaches_to_a_cluster_without_a_fabric(monkeypatch: pytest.Monke
     monkeypatch.chdir(folder_of("dev"))
     result = CliRunner().invoke(app, ["attach", "-", "-s", "doks-split-cluster"], input="kind: Pod\n")
     assert result.exit_code == 2
-    assert "makes a cluster alone" in result.stderr
+    assert "creates a cluster only" in result.stderr
 
 
 def test_planning_a_platform_alters_no_document() -> None:

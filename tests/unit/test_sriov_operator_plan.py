@@ -9,7 +9,7 @@ import pytest
 from changes import Changes
 from planned_fabrics import plan_of
 
-from fabric.plan import Plan
+from gpu_fabric.plan import Plan, PlannedWait
 
 OPERATOR = "nvidia-network-operator"
 
@@ -28,17 +28,17 @@ def pool(plan: Plan) -> dict[str, Any]:
 def test_the_operator_comes_with_the_network_operators_chart(stack: str) -> None:
     plan = plan_of(stack)
 
-    assert plan.network_operator is not None
-    assert plan.network_operator.values["sriovNetworkOperator"] == {"enabled": True}
+    assert plan.release("network-operator") is not None
+    assert plan.release("network-operator").values["sriovNetworkOperator"] == {"enabled": True}
 
 
 @pytest.mark.parametrize("stack", ["oke-h100-26-4", "guide-23-10", "host-device"])
 def test_other_makers_of_virtual_functions_need_no_such_operator(stack: str) -> None:
     plan = plan_of(stack)
 
-    assert plan.network_operator is not None
-    assert "sriovNetworkOperator" not in plan.network_operator.values
-    assert (plan.sriov_policies, plan.sriov_synced) == ((), None)
+    assert plan.release("network-operator") is not None
+    assert "sriovNetworkOperator" not in plan.release("network-operator").values
+    assert (plan.applied("sriov-pool", "sriov-policies"), plan.record(PlannedWait, "sriov")) == ((), None)
 
 
 def test_every_rail_has_a_policy_that_makes_its_functions_and_names_its_resource() -> None:
@@ -119,8 +119,8 @@ def test_functions_that_the_operator_makes_are_not_called_the_clouds() -> None:
 def test_the_networks_of_one_namespace_are_the_operators_own_objects_in_its_namespace() -> None:
     plan = plan_of("externally-managed")
 
-    assert {entry.object.kind for entry in plan.networks} == {"SriovNetwork"}
-    assert {entry.object.metadata.namespace for entry in plan.networks} == {OPERATOR}
+    assert {entry.object.kind for entry in plan.applied("networks")} == {"SriovNetwork"}
+    assert {entry.object.metadata.namespace for entry in plan.applied("networks")} == {OPERATOR}
     first = by_kind(plan, "SriovNetwork")["rail-00"]
     assert (first["networkNamespace"], first["resourceName"], first["spoofChk"]) == ("default", "rail_00", "off")
     assert json.loads(first["ipam"]) == {"type": "nv-ipam", "poolName": "rail-00"}
@@ -138,7 +138,7 @@ def test_infiniband_networks_without_a_partition_are_the_operators_infiniband_ob
     changes: Changes = {"fabric.pkey": None, "software": {}}
     plan = plan_of("ib-sriov-pkey", changes)
 
-    assert {entry.object.kind for entry in plan.networks} == {"SriovIBNetwork"}
+    assert {entry.object.kind for entry in plan.applied("networks")} == {"SriovIBNetwork"}
     assert by_kind(plan, "SriovIBNetwork")["rail-00"]["linkState"] == "enable"
 
 
@@ -152,9 +152,9 @@ def test_what_the_operators_networks_cannot_say_is_said_by_definitions_in_every_
 ) -> None:
     plan = plan_of(stack)
 
-    assert {entry.object.kind for entry in plan.networks} == {"NetworkAttachmentDefinition"}
-    assert {entry.object.metadata.namespace for entry in plan.networks} == namespaces
-    annotation = plan.networks[0].object.metadata.annotations or {}
+    assert {entry.object.kind for entry in plan.applied("networks")} == {"NetworkAttachmentDefinition"}
+    assert {entry.object.metadata.namespace for entry in plan.applied("networks")} == namespaces
+    annotation = plan.applied("networks")[0].object.metadata.annotations or {}
     assert annotation["k8s.v1.cni.cncf.io/resourceName"] == "nvidia.com/rail_00"
 
 
@@ -163,7 +163,7 @@ def test_pods_ask_for_the_resource_under_the_prefix_of_the_operator() -> None:
 
 
 def test_every_gpu_node_must_say_that_it_is_in_sync() -> None:
-    wait = plan_of("sriov-operator").sriov_synced
+    wait = plan_of("sriov-operator").record(PlannedWait, "sriov")
 
     assert wait is not None
     assert (wait.api_version, wait.plural, wait.namespace) == (
@@ -190,15 +190,34 @@ def test_every_gpu_node_must_say_that_it_is_in_sync() -> None:
 def test_every_gpu_node_must_offer_all_functions_before_a_network_names_them(
     stack: str, changes: Changes, least: dict[str, int]
 ) -> None:
-    wait = plan_of(stack, changes).sriov_synced
+    wait = plan_of(stack, changes).record(PlannedWait, "sriov")
 
     assert wait is not None
     assert wait.resources == least
 
 
+def test_every_policy_is_looked_for_in_the_specs_of_its_nodes() -> None:
+    plan = plan_of("sriov-operator")
+
+    wait = plan.record(PlannedWait, "sriov")
+    assert wait is not None
+    _, *policies = (entry.object.manifest() for entry in plan.applied("sriov-pool", "sriov-policies"))
+    asked = {(entry.policy, entry.resource, entry.addresses, entry.count, entry.mtu) for entry in wait.functions}
+    assert asked == {
+        (
+            policy["metadata"]["name"],
+            policy["spec"]["resourceName"],
+            tuple(policy["spec"]["nicSelector"].get("rootDevices", ())),
+            policy["spec"]["numVfs"],
+            policy["spec"].get("mtu"),
+        )
+        for policy in policies
+    }
+
+
 def test_nodes_that_may_be_drained_one_after_another_are_waited_for_longer_the_more_they_are() -> None:
     def seconds(stack: str, nodes: int) -> int:
-        wait = plan_of(stack, {"cluster.pools[0].nodes": nodes}).sriov_synced
+        wait = plan_of(stack, {"cluster.pools[0].nodes": nodes}).record(PlannedWait, "sriov")
         assert wait is not None
         return wait.timeout
 

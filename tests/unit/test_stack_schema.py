@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
-from fabric.stack_schema import stack_file_schema
+from gpu_fabric.report.pages.schemas import stack_file_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 STACK_FILES = sorted(

@@ -11,11 +11,11 @@ import pytest
 from changes import changed
 from committed_stacks import folder_of, stack_names
 
-from fabric.catalog import Support, catalog
-from fabric.plan import Plan
-from fabric.prepare import beyond_this_version, prepare
-from fabric.rules import ConfigurationError, Severity
-from fabric.spec import StackDocument, read_document
+from gpu_fabric.catalog import Support, catalog
+from gpu_fabric.findings import ConfigurationError, Severity
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import beyond_this_version, prepare
+from gpu_fabric.spec import StackDocument, read_document
 
 STACKS = stack_names()
 ROWS = [pytest.param(row, id=f"{row.manager}-{row.model}") for row in catalog().support]
@@ -77,7 +77,7 @@ def test_no_object_is_planned_twice(plans: dict[str, Plan], name: str) -> None:
 @pytest.mark.parametrize("name", STACKS)
 def test_a_job_asks_for_each_network_under_a_name_that_is_made(plans: dict[str, Plan], name: str) -> None:
     plan = plans[name]
-    made = {entry.name for entry in plan.networks}
+    made = {entry.name for entry in plan.applied("networks")}
 
     assert {network.network for network in plan.workload.networks} == made
     assert {network.resource for network in plan.workload.networks} - {None} <= set(plan.workload.resources)
@@ -90,9 +90,12 @@ def test_a_stack_comes_up_only_where_the_matrix_says_so(
     document = at_hand(read_document(name, folder_of(name)))
     choices = plans[name].choices
     assert choices.row is not None
+    warned = [entry.id for entry in prepare(document, for_up=False).findings if entry.id == "SUP010"]
     if choices.provider in choices.row.up_providers:
         assert prepare(document, for_up=True).stack == name
+        assert not warned
         return
+    assert warned == ["SUP010"]
     with pytest.raises(ConfigurationError) as refused:
         prepare(document, for_up=True)
     (only,) = refused.value.findings

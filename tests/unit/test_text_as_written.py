@@ -1,4 +1,4 @@
-"""What a user wrote comes out as he wrote it, on terminals and in files: his text is no markup and no emoji's name."""
+"""What a user wrote is printed as written, on terminals and in files: the text is not markup and no emoji's name."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rich.console import Console
 from terminal_screen import at_terminal
 from typer.testing import CliRunner
 
-from fabric.cli import app
-from fabric.cli_input import say
+from gpu_fabric.cli.app import app
+from gpu_fabric.cli.conversation import say
 from sandbox.control_plane import ControlPlane, ServiceStatus
 from sandbox.home import SandboxHome
 from sandbox.overview import show
@@ -69,7 +69,7 @@ def test_a_users_text_is_whole_in_the_rendered_plans_of_one_stack_and_of_all(sou
 
 def test_a_users_text_is_whole_on_a_terminal(root: Path, source: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(root), "TERM": "xterm-256color", "COLUMNS": "100"}
-    ended = at_terminal(Path.cwd(), "-m", "fabric", "plan", "-s", "priced", environment=environment)
+    ended = at_terminal(Path.cwd(), "-m", "gpu_fabric", "plan", "-s", "priced", environment=environment)
     assert ended.status == 0
     assert unbroken(source) in unbroken(" ".join(ended.screen))
 

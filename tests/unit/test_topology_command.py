@@ -1,4 +1,4 @@
-"""`python -m fabric topology`: files of both forms and libraries, also of shapes in a stack file; refusals."""
+"""`gpu-fabric topology`: files of both forms and libraries, also of shapes in a stack file; refusals."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from changes import changed
 from own_topology import IN_USE, MACHINE, TREE
 from typer.testing import CliRunner
 
-from fabric.catalog import catalog
-from fabric.cli import app
-from fabric.nccl.dialect import Library
-from fabric.nccl.topology import Form, topology_xml
-from fabric.spec import read_document
+from gpu_fabric.catalog import catalog
+from gpu_fabric.cli.app import app
+from gpu_fabric.nccl.dialect import Library
+from gpu_fabric.nccl.topology import Form, topology_xml
+from gpu_fabric.spec import read_document
 
 Stack = Callable[[dict[str, Any]], None]
 
@@ -103,4 +103,4 @@ def test_a_stack_that_cannot_be_read_is_refused(stack: Stack) -> None:
     code, text, said = topology("lab", "-s", "lab")
 
     assert (code, text) == (2, "")
-    assert "'G0 and N1a' is no PCI tree" in said
+    assert "'G0 and N1a' is not a valid PCI tree" in said

@@ -10,8 +10,8 @@ from topology_edits_content import CONTENT
 from topology_edits_form import FORM
 from topology_texts import full
 
-from fabric.nccl.lint import Linter
-from fabric.nccl.reader import is_accepted
+from gpu_fabric.nccl.lint import Linter
+from gpu_fabric.nccl.reader import is_accepted
 
 MUTATIONS = {mutation.name: mutation for mutation in (*FORM, *CONTENT)}
 

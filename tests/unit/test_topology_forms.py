@@ -13,12 +13,12 @@ from own_machines import machines
 from own_topology import MACHINE
 from published_topologies import EXPECTED, SHAPES
 
-from fabric.catalog import Hardware, Shape, Topology, catalog
-from fabric.nccl.dialect import Library
-from fabric.nccl.lint import Linter
-from fabric.nccl.topology import Form, topology_xml
-from fabric.nccl.tree_problems import tree_problems
-from fabric.spec.stack import own_shape
+from gpu_fabric.catalog import Hardware, Shape, Topology, catalog
+from gpu_fabric.nccl.dialect import Library
+from gpu_fabric.nccl.lint import Linter
+from gpu_fabric.nccl.topology import Form, topology_xml
+from gpu_fabric.nccl.tree_problems import tree_problems
+from gpu_fabric.spec.stack import own_shape
 
 VERSIONS = [None, "2.18.3", "2.21.5", "2.27.3", "2.30.7"]
 

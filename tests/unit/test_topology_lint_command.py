@@ -1,4 +1,4 @@
-"""`python -m fabric lint`: findings on stdout, refusals on stderr, exit status 0, 1 or 2."""
+"""`gpu-fabric lint`: findings on stdout, refusals on stderr, exit status 0, 1 or 2."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from topology_texts import LEAN, full, put
 from typer.testing import CliRunner, Result
 
-from fabric.cli import app
-from fabric.nccl.lint import LintReport
+from gpu_fabric.cli.app import app
+from gpu_fabric.nccl.lint import LintReport
 
 BAD = put("0000:0f", "0000:0F")(put(' arch="', '  arch="')(LEAN))
 
@@ -79,8 +79,8 @@ def test_a_shape_and_a_dump_are_compared_with() -> None:
         (["nothing.xml"], "nothing.xml: No such file or directory"),
         (["good.xml", "."], ".: Is a directory"),
         (["good.xml", "--dump", "nothing.xml"], "nothing.xml: No such file or directory"),
-        (["good.xml", "--dump", "refused.xml"], "the dump is no topology file of NCCL"),
-        (["good.xml", "--nccl", "latest"], "'latest' is no version"),
+        (["good.xml", "--dump", "refused.xml"], "the dump is not a topology file of NCCL"),
+        (["good.xml", "--nccl", "latest"], "'latest' is not a valid version"),
         (["good.xml", "--nccl", "27"], "write 2.MINOR.PATCH"),
         (["good.xml", "--shape", "BM.GPU.H100"], "did you mean 'BM.GPU.H100.8'?"),
         (["good.xml", "--library", "mpi"], "nccl"),

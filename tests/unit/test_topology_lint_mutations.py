@@ -8,9 +8,9 @@ from topology_edits_content import CONTENT
 from topology_edits_form import FORM
 from topology_texts import Mutation, full, is_well_formed
 
-from fabric.catalog import catalog
-from fabric.nccl.lint import Linter
-from fabric.nccl.reader import is_accepted
+from gpu_fabric.catalog import catalog
+from gpu_fabric.nccl.lint import Linter
+from gpu_fabric.nccl.reader import is_accepted
 
 MUTATIONS = {mutation.name: mutation for mutation in (*FORM, *CONTENT)}
 

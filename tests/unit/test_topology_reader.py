@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from published_topologies import SHAPES
 from topology_texts import LEAN, full
 
-from fabric.nccl.dialect import dialect
-from fabric.nccl.reader import is_accepted, read_topology
-from fabric.nccl.reading import Cause, Element, Reading, c_integer
+from gpu_fabric.nccl.dialect import dialect
+from gpu_fabric.nccl.reader import is_accepted, read_topology
+from gpu_fabric.nccl.reading import Cause, Element, Reading, c_integer
 
 Tree = tuple[str, dict[str, str], list["Tree"]]
 

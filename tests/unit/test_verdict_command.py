@@ -1,4 +1,4 @@
-"""`python -m fabric verdict`: the verdict on stdout, refusals on stderr, exit status 0, 1 or 2."""
+"""`gpu-fabric verdict`: the verdict on stdout, refusals on stderr, exit status 0, 1 or 2."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 from verdict_results import file_of, healthy, log_lines, log_of
 
-from fabric.cli import app
-from fabric.nccl.verdict import Verdict
+from gpu_fabric.cli.app import app
+from gpu_fabric.nccl.verdict import Verdict
 
 FILES = {
     "good.json": file_of(healthy(386.0)),

@@ -1,4 +1,4 @@
-"""`python -m fabric verdict` on what a verification has left, and the sandbox's switch for rails."""
+"""`gpu-fabric verdict` on what a verification has left, and the sandbox's switch for rails."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from test_verification_verdict import alone, packed, rail_log, run
 from typer.testing import CliRunner, Result
 from verdict_results import expectation, file_of, healthy
 
-from fabric.cli import app
-from fabric.nccl.verdict import judge
+from gpu_fabric.cli.app import app
+from gpu_fabric.nccl.verdict import judge
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
 from sandbox.rails import set_rail
@@ -57,7 +57,7 @@ def test_a_file_that_is_only_compressed_is_refused(results: Path) -> None:
     results.write_bytes(b"\x1f\x8b nothing")
     said = CliRunner().invoke(app, ["verdict", str(results), "--bar", "380"])
     assert (said.exit_code, said.stdout) == (2, "")
-    assert "no tar.gz" in said.stderr
+    assert "not a tar.gz" in said.stderr
 
 
 def test_both_forms_of_the_file_of_nccl_tests_are_read() -> None:

@@ -9,10 +9,10 @@ import pytest
 from changes import changed
 from committed_stacks import folder_of
 
-from fabric.plan.verification import PlannedVerification
-from fabric.plan_steps import steps
-from fabric.prepare import prepare
-from fabric.spec import read_document
+from gpu_fabric.plan.records import PlannedVerification
+from gpu_fabric.prepare import prepare
+from gpu_fabric.report.lines import lines
+from gpu_fabric.spec import read_document
 
 ON = {"enabled": True, "image": "registry.example/nccl-tests:1"}
 
@@ -131,7 +131,7 @@ def test_mpi_stays_on_the_front_end() -> None:
 
 @pytest.mark.parametrize(
     ("stack", "bar", "rail"),
-    [("dev", 368, 23), ("oke-a100", 180, 11.25), ("doks-h200", 368, 46), ("doks-b300", 736, 46)],
+    [("dev", 368, 23), ("oke-a100", 185, 11.56), ("doks-h200", 368, 46), ("doks-b300", 736, 46)],
 )
 def test_bars_follow_from_line_rate_and_rails(stack: str, bar: float, rail: float) -> None:
     run = planned(stack)
@@ -180,11 +180,11 @@ def test_every_pod_of_a_large_job_still_has_a_name() -> None:
 
 
 def test_the_script_is_the_one_that_is_tested(root: Path) -> None:
-    script = (root / "fabric" / "workloads" / "verification.sh").read_text(encoding="utf-8")
+    script = (root / "gpu_fabric" / "workloads" / "verification.sh").read_text(encoding="utf-8")
     assert files(planned("dev"))["verification.sh"] == script
 
 
 def test_the_report_says_what_is_waited_for() -> None:
     document = changed(read_document("dev", folder_of("dev")), {"verification": ON})
-    (step,) = [step for step in steps(prepare(document, for_up=False)) if step.title == "verification"]
+    (step,) = [step for step in lines(prepare(document, for_up=False)) if step.title == "verification"]
     assert step.waits == "each rail 23 GB/s, then all of them 368 GB/s, 60 minutes at most"

@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 from verdict_results import GIB, expectation, file_of, healthy, log_lines, log_of
 
-from fabric.nccl.verdict import (
+from gpu_fabric.nccl.verdict import (
     Bundle,
     BundleError,
     Verdict,
@@ -181,6 +181,12 @@ def test_a_bar_of_ones_own_for_rails_is_explained_by_who_gave_it() -> None:
     assert found.rail_bar is not None
     assert found.rail_bar.explanation == "49 GB/s, given by the stack file"
     assert len(found.reasons) == 8
+
+
+@pytest.mark.parametrize("changes", [{}, {"rail_bar": 40.0}, {"bar": 320.0}])
+def test_a_rail_that_shows_more_than_it_carries_was_not_measured(changes: dict[str, float]) -> None:
+    found = judge_bundle(run(rail_3__json=alone(53.0)), replace(EXPECTED, **changes))
+    assert [reason.id for reason in found.reasons if reason.where.startswith("rail 3")] == ["VER019"]
 
 
 def test_the_lines_for_people_count_the_rails_and_name_the_slowest() -> None:

@@ -11,10 +11,12 @@ from typing import Any
 import jsonschema
 import pytest
 
-from fabric.catalog import Catalog, catalog
-from fabric.nccl.topology import topology_xml
-from fabric.plan import FabricContract, Plan
-from fabric.plan.nccl_files import plan_nccl_files
+from gpu_fabric.catalog import Catalog, catalog
+from gpu_fabric.contract import ClusterContract, FabricContract
+from gpu_fabric.nccl.topology import Form, topology_xml
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.nccl_files import plan_nccl_files
+from gpu_fabric.report.pages.schemas import published_schema
 
 PlanWith = Callable[[Any], Plan]
 StackPlans = tuple[Plan, ...]
@@ -51,7 +53,7 @@ def test_flat_a_job_asks_for_sixteen_of_one_resource_and_attaches_one_network_si
 
 
 def test_the_networks_of_the_annotation_exist_in_every_offered_namespace(plan: Plan) -> None:
-    made = {(network.object.metadata.namespace, network.name) for network in plan.networks}
+    made = {(network.object.metadata.namespace, network.name) for network in plan.applied("networks")}
 
     for namespace in plan.workload.namespaces:
         assert {(namespace, entry["name"]) for entry in attached(plan)} <= made
@@ -75,7 +77,7 @@ def test_flat_no_interface_claims_a_rail_since_any_device_may_come(flat_plan: Pl
 def test_every_file_of_the_contract_is_a_key_of_a_config_map_in_every_namespace(plan: Plan) -> None:
     made = {
         (entry.object.metadata.namespace, entry.name, key)
-        for entry in plan.nccl_config_maps
+        for entry in plan.applied("nccl")
         for key in entry.object.manifest()["data"]
     }
 
@@ -85,7 +87,7 @@ def test_every_file_of_the_contract_is_a_key_of_a_config_map_in_every_namespace(
 
 
 def test_a_config_maps_name_ends_with_the_hash_of_its_content(plan: Plan) -> None:
-    for entry in plan.nccl_config_maps:
+    for entry in plan.applied("nccl"):
         manifest = entry.object.manifest()
         (content,) = manifest["data"].values()
         assert entry.name.endswith("-" + hashlib.sha256(content.encode()).hexdigest()[:8])
@@ -119,7 +121,8 @@ def test_the_topology_variable_leads_to_the_mounted_file_of_the_shape(plan_with:
     mounted = {file.mount_path: file for file in plan.nccl.files}
     file = mounted[plan.workload.environment["NCCL_TOPO_FILE"]]
 
-    assert file.content == topology_xml(known.shapes[shape], known.topologies[shape])
+    # The stack's pods have virtual functions, which NCCL maps to their NICs' own addresses.
+    assert file.content == topology_xml(known.shapes[shape], known.topologies[shape], Form.LEAN)
 
 
 def test_a_shape_without_a_published_tree_gets_no_topology_file() -> None:
@@ -240,7 +243,44 @@ def test_only_clouds_label_their_machine_types(stack_plans: StackPlans) -> None:
 
 
 def test_every_output_is_what_the_published_schema_allows(stack_plans: StackPlans, flat_plan: Plan) -> None:
-    schema = FabricContract.model_json_schema(by_alias=True)
+    schema = published_schema(FabricContract, "contract")
     for plan in (*stack_plans, flat_plan):
         output = plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True)
         jsonschema.validate(output, schema)
+
+
+def _closed(schema: Any) -> Any:
+    """A schema that takes no other fields, so that one which is missing from it is found."""
+    if isinstance(schema, list):
+        return [_closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {key: _closed(part) for key, part in schema.items()}
+    return {**closed, "additionalProperties": False} if "properties" in schema else closed
+
+
+@pytest.mark.parametrize(("model", "name"), [(FabricContract, "contract"), (ClusterContract, "cluster")])
+def test_a_published_schema_is_open_to_added_fields_and_knows_no_nulls(model: Any, name: str) -> None:
+    schema = published_schema(model, name)
+    text = json.dumps(schema)
+
+    assert (schema["$schema"].rpartition("/")[2], schema["$id"]) == ("schema", f"urn:gpu-fabric:{name}:v1")
+    assert "schemaVersion" in schema["required"]
+    assert '"additionalProperties": false' not in text
+    assert '"null"' not in text
+    assert '"default": null' not in text
+    jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_every_output_has_no_field_that_the_schema_lacks_and_all_that_it_requires(stack_plans: StackPlans) -> None:
+    schema = _closed(published_schema(FabricContract, "contract"))
+    for plan in stack_plans:
+        output = plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True)
+        jsonschema.validate(output, schema)
+        jsonschema.validate({**output, "addedLater": 1}, published_schema(FabricContract, "contract"))
+        assert output["resources"][output["gpuResource"]] == str(output["gpusPerNode"])
+        amounts = Counter[str]()
+        for network in output["networks"]:
+            if "resource" in network:
+                amounts[network["resource"]] += network["amount"]
+        assert {name: int(output["resources"][name]) for name in amounts} == amounts

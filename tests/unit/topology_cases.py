@@ -51,7 +51,7 @@ CASES = (
     Case("TOP001", lambda t: f'<?xml version="1.0"?>\n{t}', lambda t: f"<!-- xml -->\n{t}"),
     Case("TOP002", put("\n  <cpu", "\n\t<cpu"), put("\n  <cpu", "\r\n\n   <cpu")),
     Case("TOP003", put(" affinity", "\n affinity"), put("<cpu", "\n <cpu")),
-    Case("TOP004", put('numaid="0"', "numaid=0"), put('numaid="0"', 'numaid="00"')),
+    Case("TOP004", put('numaid="0"', "numaid=0"), put('"0000ffff"', '"0000FFFF"')),
     Case("TOP005", after(_TOP, "<!--a=b-->\n"), after(_TOP, "<!-- a=b -->\n")),
     Case("TOP006", put("</cpu>", ""), lambda t: t),
     Case(
@@ -70,8 +70,8 @@ CASES = (
     Case("TOP016", after(_TOP, "<pci/>\n"), after(_TOP, '<cpu numaid="2"/>\n')),
     Case(
         "TOP017",
-        on(_SWITCH, put(" link_width", "".join(f' a{n}="0"' for n in range(9)) + " link_width")),
         on(_SWITCH, put(" link_width", "".join(f' a{n}="0"' for n in range(8)) + " link_width")),
+        on(_SWITCH, put(" link_width", "".join(f' a{n}="0"' for n in range(7)) + " link_width")),
         alone=False,
     ),
     Case("TOP018", put(' arch="', ' arch="x86_64" arch="'), put(' arch="', ' affinity_offset="0" arch="')),
@@ -80,7 +80,7 @@ CASES = (
     Case("TOP021", put("\n</system>", "</system>"), put("\n</system>", "\n\n</system>")),
     Case("TOP022", after(_TOP, "<!--two sockets-->\n"), after(_TOP, "<!-- <two> <sockets> -->\n")),
     Case("TOP023", put('n="1"', 'n="1" name="a&lt;b"'), put('n="1"', 'n="1" name="a&b"')),
-    Case("TOP024", put('numaid="1"', 'numaid="0"'), put('numaid="1"', 'numaid="-1"')),
+    Case("TOP024", put('numaid="1"', 'numaid="01"'), put('numaid="1"', 'numaid="-1"')),
     Case("TOP025", put('"0000ffff"', '"0-15"'), put('"0000ffff"', '"0000FFFF"')),
     Case(
         "TOP026",
@@ -91,7 +91,7 @@ CASES = (
     Case("TOP028", put("0000:0f", "0000:0F"), put("0000:0f", "0001:0f")),
     Case("TOP029", put("0000:89", "0000:0f"), put("0000:89", "0000:90")),
     Case("TOP030", put(_SWITCH, "0000:00:01.0"), put(_SWITCH, "fff0:00:01.0")),
-    Case("TOP031", on(_SWITCH, match(' class="[^"]*"', "")), on(_SWITCH, put("0x060400", "0x080100"))),
+    Case("TOP031", on(_SWITCH, match(' class="[^"]*"', "")), on(_SWITCH, put("0x060400", "0x0b4000"))),
     Case("TOP032", put("32.0 GT/s PCIe", "32.0 GT/s"), put("32.0 GT/s PCIe", "64.0 GT/s PCIe")),
     Case("TOP033", put('link_width="16"/>', 'link_width="0"/>'), put('link_width="16"/>', 'link_width="1"/>')),
     Case(
@@ -105,12 +105,12 @@ CASES = (
     Case("TOP037", _nic_below("0000:28:00.0"), put("0000:0a:", "fffe:0a:"), _H100, "BM.GPU.H100.8"),
     Case("TOP038", _gpu(' dev="0"'), _gpu(), alone=False),
     Case("TOP039", _net(""), lambda t: t),
-    Case("TOP040", put('modelid="143"', 'modelid="0x8f"'), put(' modelid="143"', "")),
+    Case("TOP040", put('modelid="143"', 'modelid="0143"'), put('modelid="143"', 'modelid="0x8f"')),
     Case("TOP041", _net(' speed="180000"'), _net(' speed="200000"'), alone=False),
     Case(
         "TOP042",
-        put('speed="180000"', 'speed="100000"'),
-        put('speed="180000"', 'speed="200000"'),
+        put('speed="200000"', 'speed="100000"'),
+        put('speed="200000"', 'speed="400000"'),
         _H100,
         "BM.GPU.H100.8",
     ),
@@ -135,4 +135,10 @@ CASES = (
     Case("TOP049", put(' arch="', ' family="6" arch="'), lambda t: t),
     Case("TOP050", _gpu(below='<nvlink target="0"/>\n'), _gpu(below='<nvlink target="0" count="1"/>\n'), alone=False),
     Case("TOP051", put("mlx5_19", "mlx5_18"), put("mlx5_19", "mlx5_34"), _H100, "BM.GPU.H100.8"),
+    Case("TOP052", on(_GPU, match(' class="[^"]*"', "")), lambda t: t, alone=False),
+    Case("TOP053", on(_SWITCH, put('vendor="0x0000"', 'vendor="0000"')), on(_SWITCH, put("0x0000", "0x10B5"))),
+    Case("TOP054", put("0000:0c:00.0", "0000:0c:00.1"), put("0000:0c:00.0", "0000:0c:01.0")),
+    Case("TOP055", put("0000:0f:00.0", "0000:0f:00.1"), put("0000:0f:00.0", "0000:0f:00.4")),
+    Case("TOP056", put('gdr="1"/>', 'gdr="yes"/>'), put(' gdr="1"/>', "/>"), _H100, "BM.GPU.H100.8"),
+    Case("TOP057", put('port="2"', 'port="1"'), put('port="2"', 'port="3"'), _H100, "BM.GPU.H100.8"),
 )

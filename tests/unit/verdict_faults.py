@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from verdict_results import GIB, healthy, measurement
 
-from fabric.nccl.busbw import Operation
+from gpu_fabric.nccl.busbw import Operation
 
 
 class Fault(NamedTuple):
@@ -89,6 +89,32 @@ def _seven_gpus(document: dict[str, Any]) -> None:
     document["config"]["devices"] = healthy(gpus=7)["config"]["devices"]
 
 
+def _options(*words: str) -> Callable[[dict[str, Any]], Any]:
+    return lambda document: document["args"].extend(words)
+
+
+def _speed_of_all(busbw: float) -> Callable[[dict[str, Any]], Any]:
+    return lambda document: document.update(healthy(busbw))
+
+
+def _four_nodes(*env: str) -> Callable[[dict[str, Any]], Any]:
+    """As fast as five and a half of eight NICs make it with half of the data on the wire."""
+    return lambda document: document.update(healthy(380.0, nodes=4, env=env))
+
+
+def _further_row(size: int) -> Callable[[dict[str, Any]], Any]:
+    def spoil(document: dict[str, Any]) -> None:
+        values = measurement(size, 388.0, 16, Operation.ALL_REDUCE)
+        document["results"].append({**document["results"][3], "size": size, "out_of_place": values, "in_place": values})
+
+    return spoil
+
+
+def _cpu_time(document: dict[str, Any]) -> None:
+    column = _row(document)
+    column["cpu_time"] = column.pop("time")
+
+
 _DEVICES = ("config", "devices")
 _RING = "NCCL_ALGO=RING"
 
@@ -109,6 +135,7 @@ FAULTS = (
     Fault("ring or tree", _env("NCCL_ALGO=Ring,Tree"), "VER006", ("NCCL_ALGO is Ring,Tree",)),
     Fault("all but ring", _env("NCCL_ALGO=^Ring"), "VER006", ("NCCL_ALGO is ^Ring",)),
     Fault("RDMA disabled", _env(_RING, "NCCL_IB_DISABLE=1"), "VER007", ("NCCL_IB_DISABLE=1",)),
+    Fault("RDMA disabled by another number", _env(_RING, "NCCL_IB_DISABLE=2"), "VER007", ("NCCL_IB_DISABLE=2",)),
     Fault("sockets chosen", _env(_RING, "NCCL_NET=Socket"), "VER007", ("NCCL_NET=Socket",)),
     Fault("one node", _one_node, "VER008", ("1 nodes took part", "worker-0")),
     Fault("no devices", _put(*_DEVICES, value=[]), "VER008", ("0 nodes took part",)),
@@ -157,6 +184,37 @@ FAULTS = (
     Fault("bus bandwidth alone low", _speed(300.0, key="bus_bw"), "VER017", ("300.00 GB/s",)),
     Fault("algorithm bandwidth alone low", _speed(200.0, key="alg_bw"), "VER017", ("200.20 GB/s",)),
     Fault("time alone long", _speed(200.0, key="time"), "VER017", ("200.20 GB/s",)),
+    Fault("no time", _drop("results", 3, "out_of_place", "time"), "VER013", ("no time out of place",)),
+    Fault("time of nothing", _put("results", 3, "in_place", "time", value=0), "VER013", ("no time in place",)),
+    Fault("negative time", _put("results", 3, "in_place", "time", value=-5.0), "VER013", ("no time in place",)),
+    Fault("time not a number", _put("results", 0, "in_place", "time", value="nan"), "VER013", ("size 1073741824",)),
+    Fault("the CPU's time instead", _cpu_time, "VER013", ("no time out of place",)),
+    Fault("more than the rails carry", _speed_of_all(800.0), "VER019", ("800.00 GB/s is more than", "400 GB/s")),
+    Fault("far more than the rails carry", _speed_of_all(1e5), "VER019", ("100000.00 GB/s is more than",)),
+    Fault("the ring is second in the environment", _env("NCCL_ALGO=Tree", _RING), "VER006", ("NCCL_ALGO is Tree",)),
+    Fault("rings for another operation", _env("NCCL_ALGO=allgather:ring;allreduce:tree"), "VER006", ("on fewer than",)),
+    Fault(
+        "a ring only by default", _env("NCCL_ALGO=ring;allreduce:tree,collnetdirect"), "VER006", ("switches add up",)
+    ),
+    Fault("reduction in the switches", _four_nodes("NCCL_COLLNET_ENABLE=1"), "VER006", ("switches add up",)),
+    Fault("chains of the switches", _four_nodes("NCCL_ALGO=CollnetChain"), "VER006", ("switches add up",)),
+    Fault("a size beyond the sweep", _further_row(16 * GIB), "VER029", ("17179869184 bytes", "not started for")),
+    Fault("a size before the sweep", _further_row(GIB // 2), "VER029", ("536870912 bytes",)),
+    Fault("a size between those of the sweep", _further_row(3 * GIB), "VER029", ("3221225472 bytes",)),
+    *(
+        Fault(f"the fastest rank, {' '.join(words)}", _options(*words), "VER030", ("fastest rank",))
+        for words in (
+            ("-a", "2"),
+            ("-a2",),
+            ("--average", "2"),
+            ("--average=2",),
+            ("--av", "2"),
+            ("-a", "1", "-a", "2"),
+        )
+    ),
+    Fault("one iteration", _options("-n", "1", "-w", "0"), "VER030", ("average of 1 iterations",)),
+    Fault("two iterations", _options("--iters=2"), "VER030", ("average of 2 iterations",)),
+    Fault("a row of one iteration", _put("results", 3, "actual_iterations", value=1), "VER030", ("of 1 iterations",)),
     Fault("negative bandwidth", _put("results", 3, "out_of_place", "bus_bw", value=-388.0), "VER016", ("-388.00",)),
 )
 
@@ -186,12 +244,66 @@ LOG_FAULTS = (
     ),
     LogFault("a node says nothing", "worker-1:", "elsewhere:", "VER024", ("node worker-1", "names no NIC")),
     LogFault("another transport", "via NET/IB/", "via NET/Other/", "VER024", ("shows no connection over RDMA",)),
-    LogFault("a NIC missing", "[3]mlx5_5:1/RoCE ", "", "VER025", ("uses 7 NICs", "8 rails", "rail 3 (mlx5_5)")),
+    LogFault("a NIC of the node network", "[3]mlx5_5:1/RoCE", "[3]mlx5_2:1/RoCE", "VER027", ("mlx5_2", "no rail")),
+    LogFault("a NIC that nobody knows", "[3]mlx5_5:1/RoCE", "[3]mlx5_99:1/RoCE", "VER027", ("mlx5_99", "no rail")),
     LogFault(
-        "a port that fails",
-        "worker-0:200:300 [0] NCCL INFO Using network IB",
-        "worker-0:200:300 [0] NCCL WARN NET/IB : mlx5_5:1 Got async event : port error",
-        "VER026",
-        ("node worker-0", "mlx5_5:1", "port error"),
+        "a rail without a connection",
+        "via NET/IB/3/",
+        "via NET/IB/2/",
+        "VER028",
+        ("over 1 of 8 NICs", "rail 3 (mlx5_5)"),
+    ),
+    LogFault("a NIC missing", "[3]mlx5_5:1/RoCE ", "", "VER025", ("uses 7 NICs", "8 rails", "rail 3 (mlx5_5)")),
+    *(
+        LogFault(
+            f"a warning of the network, {release}",
+            "worker-0:200:300 [0] NCCL INFO Using network IB",
+            f"worker-0:200:300 [0] NCCL INFO Using network IB\n{line}",
+            "VER026",
+            ("node worker-0", words),
+        )
+        for release, line, words in (
+            (
+                "2.18.6",
+                "worker-0:200:300 [0] transport/net_ib.cc:95 NCCL WARN NET/IB : mlx5_5:1 Got async event : port error",
+                "port error",
+            ),
+            (
+                "2.21.5",
+                "worker-0:200:300 [0] transport/net_ib.cc:1296 NCCL WARN NET/IB : Got completion from peer "
+                "10.2.0.5<33092> with error 12, opcode 0, len 0, vendor err 129 (Recv)",
+                "Got completion from peer",
+            ),
+            (
+                "2.28.9",
+                "[2026-03-03 12:11:38] worker-0:200:300 [1] transport/net_ib.cc:2453 NCCL WARN NET/IB: "
+                "Got completion from peer 10.9.9.6<51161> with status=12 opcode=0 len=0 vendor err 129 (Send)",
+                "from peer 10.9.9.6",
+            ),
+            (
+                "2.30.7",
+                "[2026-08-01 09:00:00] worker-0:200:300 [0] transport/net_ib/common.cc:160 NCCL WARN NET/IB : "
+                "mlx5_5:1 Got non-fatal async event: port error(10)",
+                "port error(10)",
+            ),
+            (
+                "2.30.7, without the transport's name",
+                "[2026-08-01 09:00:00] worker-0:200:300 [0] transport/net_ib/common.cc:34 NCCL WARN "
+                "communicator encountered a fatal error (detected in ncclIbTest)",
+                "fatal error",
+            ),
+            (
+                "2.27.7, from the calls of verbs",
+                "[2026-08-01 09:00:00] worker-0:200:300 [-1] misc/ibvwrap.cc:280 NCCL WARN "
+                "Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_5:1",
+                "ibv_modify_qp",
+            ),
+            (
+                "RCCL",
+                "worker-0:200:300 [0] /rccl/hipify/src/transport/net_ib.cc:95 NCCL WARN NET/IB : mlx5_5:1 "
+                "Got async event : port error",
+                "port error",
+            ),
+        )
     ),
 )

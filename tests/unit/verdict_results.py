@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fabric.catalog import catalog
-from fabric.nccl.busbw import Operation, bus_factor
-from fabric.nccl.verdict import Expectation
+from gpu_fabric.catalog import catalog
+from gpu_fabric.nccl.busbw import Operation, bus_factor
+from gpu_fabric.nccl.verdict import Expectation
 
 GIB = 1 << 30
 SIZES = (1 * GIB, 2 * GIB, 4 * GIB, 8 * GIB)
@@ -100,9 +100,11 @@ def log_lines(shape: str = "BM.GPU.H200.8", nodes: int = 2, gpus: int = 8) -> li
         start = f"worker-{node}:{200 + node}:{300 + node} [0] NCCL INFO"
         lines += [f"{start} Bootstrap : Using eth0:10.0.0.{node}<0>", f"{start} NET/IB : Using {nics} [RO]; OOB eth0"]
         lines.append(f"{start} Using network IB")
-        for gpu in range(gpus):
+        for number in range(found.rails):
+            gpu = number * gpus // found.rails
             rank, peer = node * gpus + gpu, (node + 1) % nodes * gpus + gpu
-            lines.append(f"{start} Channel 0{gpu}/0 : {rank}[{gpu}] -> {peer}[{gpu}] [send] via NET/IB/{gpu}/GDRDMA")
+            via = f"via NET/IB/{number}/GDRDMA"
+            lines.append(f"{start} Channel {number:02}/0 : {rank}[{gpu}] -> {peer}[{gpu}] [send] {via}")
     return lines
 
 

@@ -17,7 +17,7 @@ CRD_FOLDERS = (
     "gpu-operator-26.3.3",
     "network-operator-26.4.1",
     "sriov-network-operator-in-26.4.1",
-    "nv-ipam-0.3.7",
+    "nv-ipam-0.4.0",
     "nfd-in-gpu-operator-26.3.3",
     "volcano-1.15.1",
     "kueue-0.19.2",

@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-import fabric.k8s
-from fabric.k8s.base import KubernetesObject
+import gpu_fabric.k8s
+from gpu_fabric.k8s.base import KubernetesObject
 
 Manifest = dict[str, Any]
 
@@ -18,9 +18,9 @@ _MAXIMAL = Path(__file__).with_name("maximal.yaml")
 
 def every_emittable_kind() -> tuple[type[KubernetesObject], ...]:
     """Every model of `fabric.k8s` that is a custom resource, by group and kind."""
-    for module in pkgutil.iter_modules(fabric.k8s.__path__, "fabric.k8s."):
+    for module in pkgutil.iter_modules(gpu_fabric.k8s.__path__, "gpu_fabric.k8s."):
         importlib.import_module(module.name)
-    found = [kind for kind in _subclasses(KubernetesObject) if kind.__module__.startswith("fabric.k8s.")]
+    found = [kind for kind in _subclasses(KubernetesObject) if kind.__module__.startswith("gpu_fabric.k8s.")]
     return tuple(sorted((kind for kind in found if is_custom(kind)), key=lambda kind: (kind.group(), kind.kind)))
 
 

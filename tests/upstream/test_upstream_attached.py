@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from attached_pods import EXPECTED, MANIFESTS, at, documents_of, text_of
+from attached_pods import EXPECTED, MANIFESTS, as_template, at, documents_of, text_of
 from conftest import definitions_in
 from structural_schema import refusals
 
-from fabric.attach import attach_text
-from fabric.prepare import prepare_stack
+from gpu_fabric.attach import attach_text
+from gpu_fabric.prepare import prepare_stack
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFINED = {
@@ -54,8 +54,7 @@ def test_every_attached_pod_is_what_a_published_definition_says_of_pods(name: st
     expected = EXPECTED[name]
     document = documents_of(attach_text(text_of(name), prepare_stack("dev", ROOT).workload).text)[expected.document]
     for path in expected.attached:
-        template = {key: value for key, value in at(document, path).items() if key in ("metadata", "spec")}
-        assert refusals(template, pod) == []
+        assert refusals(as_template(at(document, path)), pod) == []
 
 
 def test_the_manifests_are_found() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fabric.catalog import catalog
-from fabric.catalog.chart_image import value_at
+from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.chart import value_at
 
 # The charts whose values lie beside this repository at exactly the version of a line. Of the one of line 23.10 only a
 # candidate is public, whose images come from a staging registry.
@@ -38,6 +38,22 @@ def test_images_and_switches_are_the_charts_own_defaults(
             assert default or key.endswith(("version", "tag")) or key.startswith(ELSEWHERE), key
         for path, ours in {**row.when, **row.any_of}.items():
             assert value_at(theirs, path) is ours, path
+
+
+@pytest.mark.parametrize(
+    ("chart", "version"),
+    [*AT_HAND, ("jobset", "0.12.0"), ("kueue", "0.19.2"), ("volcano", "1.15.1")],
+    ids=lambda value: str(value),
+)
+def test_every_value_that_names_an_image_is_one_of_the_charts(
+    upstream_values: UpstreamValues, chart: str, version: str
+) -> None:
+    theirs, known = upstream_values(chart, version), catalog().chart_images[chart][version]
+    keys = [key for row in known.images for key in known.keys_of(row) if not key.startswith(ELSEWHERE)]
+
+    # A key that no template reads leaves the image where it was, mirror or not.
+    lost = [key for key in keys if key.rpartition(".")[2] not in (value_at(theirs, key.rpartition(".")[0]) or {})]
+    assert [key for key in lost if not key.endswith(("tag", "version"))] == []
 
 
 @pytest.mark.parametrize(("chart", "version"), AT_HAND[:2], ids=lambda value: str(value))

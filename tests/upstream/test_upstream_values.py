@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from fabric.catalog import ChartName, catalog
-from fabric.plan import build
-from fabric.spec import load_stack
+from gpu_fabric.catalog import ChartName, catalog
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.spec import load_stack
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(
@@ -63,7 +63,7 @@ def other_defaults(ours: Mapping[str, Any], theirs: Mapping[str, Any], path: str
 def test_every_value_that_a_committed_stack_sets_exists_in_the_real_chart(
     file: Path, upstream_values: UpstreamValues
 ) -> None:
-    plan = build(load_stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file.parent))
+    plan = checked_plan(load_stack(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file.parent))
     charts = {(release.name, release.chart.version): release.values for release in plan.releases}
     unknown = {
         (name, version): list(unknown_keys(values, upstream_values(name, upstream_version(name, version))))
@@ -76,7 +76,7 @@ def test_every_value_that_a_committed_stack_sets_exists_in_the_real_chart(
 
 def test_the_stacks_bring_every_chart() -> None:
     names = [(file.name.removeprefix("Pulumi.").removesuffix(".yaml"), file.parent) for file in STACKS]
-    brought = {release.name for name, folder in names for release in build(load_stack(name, folder)).releases}
+    brought = {release.name for name, folder in names for release in checked_plan(load_stack(name, folder)).releases}
     assert brought == set(catalog().releases["26.4"].charts)
 
 
@@ -97,8 +97,13 @@ def test_a_misspelt_key_would_be_seen(upstream_values: UpstreamValues) -> None:
     assert list(unknown_keys(misspelt, upstream_values("gpu-operator", "v26.3.3"))) == ["driver.enable"]
 
 
-# Keys that a chart's templates read, and that its values hold in a comment only.
-COMMENTED_OUT = {("network-operator", "23.10.0"): {"nodeAffinity": (), "tolerations": ()}}
+# Keys that a chart's templates read, and that its values hold in a comment only, or not at all.
+COMMENTED_OUT: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
+    ("network-operator", "23.10.0"): {"nodeAffinity": (), "tolerations": ()},
+    ("gpu-operator", "v26.3.3"): {"operator": ("nodeSelector", "initContainer"), "cdi": ("default",)},
+    ("gpu-operator", "v23.9.1"): {"operator": ("nodeSelector",)},
+    ("spiderpool", "1.2.2"): {"supportedExtraNICs": ()},
+}
 
 
 def upstream_version(chart: str, version: str) -> str:
@@ -111,7 +116,9 @@ def test_the_known_keys_are_those_of_the_real_chart_two_levels_deep(
 ) -> None:
     theirs = upstream_values(chart, upstream_version(chart, version))
     below = {key: tuple(value) if isinstance(value, Mapping) else () for key, value in theirs.items()}
-    assert catalog().chart_keys.known_keys[chart][version] == below | COMMENTED_OUT.get((chart, version), {})
+    more = COMMENTED_OUT.get((chart, version), {})
+    all_of_them = below | {key: (*below.get(key, ()), *names) for key, names in more.items()}
+    assert catalog().chart_keys.known_keys[chart][version] == all_of_them
 
 
 @pytest.mark.parametrize(("chart", "version"), KNOWN)
@@ -147,3 +154,29 @@ def test_the_operand_images_of_23_10_are_those_of_the_real_charts_own_values(ups
         name: {key: sections[name][key].replace(CANDIDATES, "nvidia") for key in ("repository", "version", "image")}
         for name in of_the_chart
     }
+
+
+TYPED = sorted((chart, version) for chart, tables in catalog().chart_types.items() for version in tables)
+
+
+def of_type(values: Mapping[str, Any], *kinds: type, path: str = "") -> Iterator[str]:
+    """Paths of the values of exactly these types; keys with a dot of their own are left out."""
+    for key, value in values.items():
+        where = f"{path}.{key}" if path else str(key)
+        if "." in str(key):
+            continue
+        if isinstance(value, Mapping):
+            yield from of_type(value, *kinds, path=where)
+        elif type(value) in kinds:
+            yield where
+
+
+@pytest.mark.parametrize(("chart", "version"), TYPED)
+def test_the_catalogs_types_are_those_of_the_charts_own_values(
+    chart: ChartName, version: str, upstream_values: UpstreamValues
+) -> None:
+    theirs = upstream_values(chart, LAST_PUBLIC_CANDIDATE.get((chart, version), version).removeprefix("v"))
+    types = catalog().chart_types[chart][version]
+
+    assert sorted(types.switches) == sorted(of_type(theirs, bool))
+    assert sorted(types.numbers) == sorted(of_type(theirs, int, float))

@@ -51,7 +51,7 @@ class Api(Account):
         self.account_token = account_token
 
     def request(self, call: Call, method: str, path: str, action: Callable[[], T]) -> T:
-        """Carry out one request, with nobody else's in between. Raises ApiError with the provider's words."""
+        """Carry out one request; no other runs in between. Raises ApiError with the provider's words."""
 
         def failed(status: int, message: str, tries: int) -> ApiError:
             given_up = f"; giving up after {tries} attempt(s)" if tries > 1 else ""

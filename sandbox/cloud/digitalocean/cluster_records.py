@@ -70,7 +70,7 @@ def changed_cluster(api: Api, cluster: Record, inputs: Mapping[str, Any], state:
     ha = inputs.get("ha")
     if cluster["ha"] and ha is False:
         raise unprocessable("high availability cannot be disabled once it is enabled")
-    # blocks that the program no longer has are sent as the state knows them
+    # blocks that the program no longer has are sent as they are in the state
     blocks = {name: state[name] for name in (*PLUGINS, "controlPlaneFirewall") if state.get(name) is not None}
     cluster |= _settings(cluster, {**blocks, **inputs})
     cluster |= {"ha": cluster["ha"] if ha is None else ha, "updated_at": api.stamp()}
@@ -116,13 +116,13 @@ def cluster_properties(cluster: Record) -> Properties:
         "updatedAt": cluster["updated_at"],
         "clusterAutoscalerConfigurations": cluster["autoscaler"],
         "controlPlaneFirewall": cluster["firewall"],
-        # what nobody has switched on or off is not there
+        # an add-on that was never switched on or off has no entry
         **{name: {"enabled": plugins[name]} if name in plugins else None for name in PLUGINS},
     }
 
 
 def cluster_urn(cluster: Record) -> str:
-    """The name by which projects know a cluster."""
+    """A cluster's name (URN) in projects."""
     return f"do:kubernetes:{cluster['id']}"
 
 

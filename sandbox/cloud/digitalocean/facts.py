@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from fabric.tables import read_table
+from gpu_fabric.base.yaml_files import read_table
 
 _CPU_SIZE = re.compile(r"[a-z0-9_]+-(?P<cpus>\d+)(?:vcpu-(?P<memory>\d+)(?P<unit>gb|mb))?")
 _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:-do\.(\d+))?")
@@ -45,7 +45,7 @@ def versions() -> list[str]:
 @cache
 def sizes() -> dict[str, Size]:
     """Every size on offer, by slug."""
-    from fabric.catalog import catalog
+    from gpu_fabric.catalog import catalog
 
     found = {slug: _cpu_size(slug) for slug in _facts()["cpuSizes"]}
     for slug, shape in catalog().doks.shapes().items():
@@ -74,7 +74,7 @@ def resolve_version(asked: str) -> str | None:
 
 
 def is_lower(version: str, than: str) -> bool:
-    """Whether a version lies below another, as Terraform's provider compares them; False for text that is none."""
+    """Whether a version is below another, as Terraform's provider compares them; False for text that is no version."""
     mine, other = _order(version), _order(than)
     return mine is not None and other is not None and mine < other
 

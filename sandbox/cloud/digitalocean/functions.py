@@ -86,7 +86,7 @@ def _size(size: facts.Size) -> Properties:
         "memory": size.memory_mib or 0,
         "regions": list(size.regions or facts.regions()),
         "gpuInfos": [gpu] if size.gpus else [],
-        # nobody is billed here
+        # the simulated account has no costs
         "priceHourly": 0.0,
         "priceMonthly": 0.0,
         "disk": 0,

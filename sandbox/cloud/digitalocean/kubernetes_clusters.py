@@ -21,7 +21,7 @@ from sandbox.cloud.digitalocean.pool_records import DEFAULT_POOL_TAG, count_is_m
 from sandbox.cloud.digitalocean.projects import leave_projects
 from sandbox.cloud.digitalocean.schemas import CLUSTER
 from sandbox.cloud.resource import Call, CloudError, HalfMade, ResourceType
-from sandbox.cloud.schema import Change, Failure, differences
+from sandbox.cloud.schema import Change, differences
 from sandbox.cloud.store import Record
 from sandbox.cloud.wire import Properties, Secret
 
@@ -36,15 +36,11 @@ class KubernetesCluster(ResourceType):
     """A cluster with its default pool: a control plane of the sandbox, with simulated nodes."""
 
     fields = CLUSTER
+    time_limits = ("create",)
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._pools = NodePool(api)
-
-    def failures(self, news: Properties) -> list[Failure]:
-        if news.get("workerSubnetUuid") is not None and news.get("vpcUuid") is None:
-            return [("workerSubnetUuid", "workerSubnetUuid needs vpcUuid")]
-        return []
 
     def adjust(self, changes: dict[str, Change], state: Properties, news: Properties) -> dict[str, Change]:
         old, new = state.get("version"), news.get("version")
@@ -137,7 +133,7 @@ class KubernetesCluster(ResourceType):
         api.change("clusters", identifier, lambda record: record.update(status="running", message=""))
 
     def _provisioned_after_all(self, call: Call, cluster: Record) -> Record:
-        """A cluster whose provisioning failed, once somebody has seen to it: nobody adopts one that does not run."""
+        """A cluster whose provisioning failed, after it was repaired: only a running cluster can be adopted."""
         pool = default_pool(self._api, cluster["id"])
         assert pool is not None
         self._provision(call, cluster, pool["id"])
@@ -148,7 +144,7 @@ class KubernetesCluster(ResourceType):
         return self._api.request(call, "GET", path, lambda: self._api.found("clusters", identifier))
 
     def _shown(self, call: Call, cluster: Record, state: Properties, *, imported: bool = False) -> Properties:
-        """The cluster's properties; `state` has what the program gave or the stack knows."""
+        """The cluster's properties; `state` is the program's inputs or the stack's state."""
         kept = {name: state[name] for name in _NOT_SENT if state.get(name) is not None}
         defaults = {"registryIntegration": False, "destroyAllAssociatedResources": False}
         properties = {**cluster_properties(cluster), **defaults, **kept}
@@ -199,7 +195,7 @@ def fetch_credentials(api: Api, call: Call, cluster: Record, expire_seconds: int
 
 
 def forget_cluster(api: Api, identifier: str) -> None:
-    """Remove a cluster's records, inside a request; what it had in its VPC goes a little later."""
+    """Remove a cluster's records, inside a request; its members of the VPC are deleted a little later."""
     cluster = api.found("clusters", identifier)
     for pool in api.pools(identifier):
         api.store.remove("pools", pool["id"])

@@ -63,7 +63,7 @@ def wait_for_nodes(api: Api, call: Call, cluster_id: str, pool_id: str) -> None:
 
 
 def mint_credentials(api: Api, cluster_id: str, expire_seconds: int) -> tuple[str, datetime]:
-    """A new token of a cluster with the end of its validity; 0 seconds stand for a week. Inside no request."""
+    """A new token of a cluster with its expiry; 0 seconds mean a week. Must be called outside requests."""
     end = api.clock.today() + timedelta(seconds=expire_seconds or TOKEN_DAYS * 24 * 3600)
     token = f"sandbox_v1_{secrets.token_hex(32)}"
     # whole seconds are what the provider shows, and compares with the date

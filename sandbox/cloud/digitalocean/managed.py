@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from fabric.k8s.rdma_device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig, RdmaSharedResource
+from gpu_fabric.k8s.device_plugin import RdmaSelectors, RdmaSharedDevicePluginConfig, RdmaSharedResource
 from sandbox.cloud.daemon_sets import NAMESPACE, plugin_daemon_set
 from sandbox.cloud.digitalocean.nodes import GPU_BRAND_LABEL, shape_of
 from sandbox.hardware.operands import GPU_PLUGIN, RDMA_PLUGIN

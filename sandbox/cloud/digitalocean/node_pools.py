@@ -30,6 +30,7 @@ class NodePool(ResourceType):
     """A pool beside the default one; size, cluster and partition mode are for life."""
 
     fields = NODE_POOL
+    time_limits = ("create", "delete")
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -124,7 +125,7 @@ class NodePool(ResourceType):
             raise CloudError("Timeout waiting to create nodepool")
 
     def _join_after_all(self, call: Call, cluster_id: str, identifier: str) -> None:
-        """Let the nodes join of a pool in which nothing moved: nobody adopts one before they do."""
+        """Let the nodes of a stuck pool join: a pool can be adopted only after that."""
         pool = self._api.store.get("pools", identifier)
         if pool is not None and pool["stuck"]:
             self._api.change("pools", identifier, lambda record: record.update(stuck=False))

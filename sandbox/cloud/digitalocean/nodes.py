@@ -1,7 +1,7 @@
-"""The nodes of a simulated DOKS cluster: what DigitalOcean's labels, taints and machines are, as far as published.
+"""The nodes of a simulated DOKS cluster, with DigitalOcean's labels, taints and machines as far as published.
 
-Source: the DOKS guide and DigitalOcean's list of Droplet features. Made up are addresses and disks, and what a CPU
-size whose name does not say it has of processors and memory.
+Source: the DOKS guide and DigitalOcean's list of Droplet features. Made up: addresses, disks, and the processors and
+memory of a CPU size whose name does not contain them.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING, Any
 
-from fabric.k8s.base import compact_json
+from gpu_fabric.k8s.base import compact_json
 from sandbox.nodes import GPUS_ANNOTATION, node_object
 
 if TYPE_CHECKING:
-    from fabric.catalog import Shape
+    from gpu_fabric.catalog import Shape
 
 Object = dict[str, Any]
 
@@ -48,7 +48,7 @@ class PoolNodes:
 def node_objects(cluster_id: str, region: str, version: str, pools: Sequence[PoolNodes]) -> list[Object]:
     """The nodes of a cluster as Kubernetes objects; `version` is a slug such as 1.36.1-do.0.
 
-    GPUs and fabric NICs are there, but shown by nobody before the device plug-ins run: see `managed`.
+    GPUs and fabric NICs are advertised only when the device plug-ins run: see `managed`.
     """
     taken: set[IPv4Address] = set()
     found = []
@@ -74,7 +74,7 @@ def node_objects(cluster_id: str, region: str, version: str, pools: Sequence[Poo
 
 def shape_of(size: str) -> Shape | None:
     """The shape of a GPU size, None for any other."""
-    from fabric.catalog import catalog
+    from gpu_fabric.catalog import catalog
 
     shape = catalog().find(size)
     return shape if shape is not None and shape.doks is not None else None

@@ -48,7 +48,7 @@ def changed_pool(api: Api, pool: Record, cluster: Record, inputs: Mapping[str, A
     check_pool(api, cluster, [other for other in api.pools(cluster["id"]) if other["id"] != pool["id"]], asked)
     pool = pool | asked
     for node in pool["nodes"]:
-        # what is no longer asked for stays on nodes that have it
+        # labels and taints that the pool no longer has stay on existing nodes
         node["labels"] = node["labels"] | pool["labels"]
     resize(api, pool)
     api.store.put("pools", pool)
@@ -56,7 +56,7 @@ def changed_pool(api: Api, pool: Record, cluster: Record, inputs: Mapping[str, A
 
 
 def resize(api: Api, pool: Record) -> None:
-    """Bring a pool's list of nodes to its count: new ones come last, and go first."""
+    """Grow or shrink a pool's list of nodes to its count: new nodes are appended, the newest are deleted first."""
     now = api.stamp()
     taken = {node["name"] for node in pool["nodes"]}
     while len(pool["nodes"]) < pool["count"]:
@@ -79,7 +79,7 @@ def resize(api: Api, pool: Record) -> None:
 
 
 def switch_on_plugins(cluster: Record, size: str) -> None:
-    """What DigitalOcean switches on in a cluster for a pool of this size, unless the user has said otherwise."""
+    """The cluster add-ons that DigitalOcean switches on for a pool of this size, unless the user has set them."""
     found, plugins = facts.sizes()[size], cluster["plugins"]
     if found.vendor and not plugins.get(f"{found.vendor}GpuDraDriver"):
         plugins.setdefault(f"{found.vendor}GpuDevicePlugin", True)
@@ -117,7 +117,7 @@ def pool_properties(pool: Record, *, with_count: bool) -> Properties:
 
 
 def count_is_met(state: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
-    """Whether a difference in `nodeCount` does not count: none is asked for, or as many as there are."""
+    """Whether a difference in `nodeCount` is ignored: the program sets no count, or the present one."""
     return news.get("nodeCount") in (None, state.get("actualNodeCount"))
 
 

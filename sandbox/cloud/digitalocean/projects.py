@@ -19,6 +19,7 @@ _OWNER_UUID = "00000000-0000-4000-8000-000000000001"
 class Project(ResourceType):
     """A project: a name under which resources are listed."""
 
+    time_limits = ("delete",)
     fields = {
         "name": Field("string", check=lambda name: not_empty(name) or at_most(175)(name)),
         "description": Field("string", default="", check=at_most(255)),
@@ -115,7 +116,7 @@ class Project(ResourceType):
 
 
 class ProjectResources(ResourceType):
-    """What is listed under a project that somebody else has made; its id is the project's."""
+    """The resources of a project that another owner created; the resource's id is the project's."""
 
     autonamed = False
     fields = {
@@ -201,11 +202,20 @@ def _default_project(api: Api, call: Call) -> str:
     return identifier
 
 
+def existing_project(api: Api, identifier: str) -> Record:
+    """Create another owner's project by its id, inside a request."""
+    return _add(api, identifier, {"name": f"existing-{identifier}"})
+
+
+def _add(api: Api, identifier: str, inputs: Properties) -> Record:
+    now = api.stamp()
+    project = {"id": identifier, "resources": [], "created_at": now, "updated_at": now, **_settings(inputs)}
+    return api.store.add("projects", project)
+
+
 def _new_project(api: Api, inputs: Properties) -> Record:
     _check_name(api, inputs["name"])
-    now = api.stamp()
-    project = {"id": new_id(), "resources": [], "created_at": now, "updated_at": now, **_settings(inputs)}
-    project = api.store.add("projects", project)
+    project = _add(api, new_id(), inputs)
     if inputs.get("isDefault"):
         _make_default(api, project["id"])
     return project

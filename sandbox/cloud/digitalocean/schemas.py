@@ -10,6 +10,8 @@ from sandbox.cloud.schema import Field, Fields
 
 _DAYS = ("any", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 
+_PARTITION_MODES = ("AMD_PARTITION_MODE_SPX_NPS1", "AMD_PARTITION_MODE_DPX_NPS2")
+
 _TAINT = {
     "key": Field("string", given="required"),
     "value": Field("string", given="required"),
@@ -20,14 +22,14 @@ _TAGS = Field("strings", unordered=True, check=are_tags)
 # What the default pool and the pools of their own have in common.
 _POOL = {
     "size": Field("string", given="required", replaces=True, check=not_empty),
-    "nodeCount": Field("number", check=at_least(1)),
+    "nodeCount": Field("number"),
     "autoScale": Field("bool", default=False),
     "minNodes": Field("number"),
     "maxNodes": Field("number"),
     "labels": Field("map"),
     "taints": Field("objects", unordered=True, fields=_TAINT),
     "tags": _TAGS,
-    "gpuPartitionMode": Field("string", replaces=True),
+    "gpuPartitionMode": Field("string", replaces=True, check=one_of(*_PARTITION_MODES)),
     "actualNodeCount": Field("number", given="never"),
     "nodes": Field("objects", given="never"),
 }

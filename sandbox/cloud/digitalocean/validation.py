@@ -27,7 +27,7 @@ def check_region(region: str) -> None:
 
 def check_vpc(api: Api, name: str, region: str, ip_range: str | None) -> None:
     """Raises Refused for a VPC that cannot be made."""
-    from fabric.catalog import catalog
+    from gpu_fabric.catalog import catalog
 
     check_region(region)
     check_vpc_name(api, name)
@@ -81,7 +81,7 @@ def check_cluster_name(api: Api, name: str, own_id: str | None = None) -> None:
 
 def check_pool(api: Api, cluster: Record, others: Iterable[Record], pool: Mapping[str, Any]) -> None:
     """Raises Refused for a pool that a cluster cannot have beside its others; `pool` has the names of our records."""
-    from fabric.catalog import catalog
+    from gpu_fabric.catalog import catalog
 
     others = list(others)
     if any(other["name"] == pool["name"] for other in others):
@@ -109,7 +109,7 @@ def check_pool(api: Api, cluster: Record, others: Iterable[Record], pool: Mappin
 
 
 def check_account(api: Api, sizes: Iterable[str]) -> None:
-    """Raises Refused where a fault says that the account may not have Droplets, or not of a contracted size."""
+    """Raises Refused where a fault lets the account have no Droplets, or none of a contracted size."""
     if api.faults.happens("not-enough-quota"):
         raise unprocessable("desired nodes exceed limits: the account's droplet limit would be exceeded")
     contracted = [slug for slug in sizes if (size := facts.sizes().get(slug)) and size.contracted]
@@ -131,9 +131,9 @@ def _private_network(text: str, key: str) -> IPv4Network:
     try:
         network = IPv4Network(text)
     except ValueError:
-        raise unprocessable(f"{key} {text} is no IPv4 range") from None
+        raise unprocessable(f"{key} {text} is not an IPv4 range") from None
     if not any(network.subnet_of(private) for private in _PRIVATE):
-        raise unprocessable(f"{key} {text} is no private range (RFC 1918)")
+        raise unprocessable(f"{key} {text} is not a private range (RFC 1918)")
     return network
 
 

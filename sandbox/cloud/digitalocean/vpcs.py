@@ -23,6 +23,7 @@ _CHOSEN_PREFIX = 20
 class Vpc(ResourceType):
     """A VPC; its region and its range are for life."""
 
+    time_limits = ("delete",)
     fields = {
         "name": Field("string", check=not_empty),
         "region": Field("string", given="required", replaces=True, check=not_empty),
@@ -86,10 +87,20 @@ def new_vpc(api: Api, inputs: Properties, *, default: bool = False) -> Record:
     """Make a VPC, inside a request."""
     ip_range, region = inputs.get("ipRange"), inputs["region"].lower()
     check_vpc(api, inputs["name"], region, ip_range)
+    return _add(api, new_id(), {**inputs, "region": region}, default=default)
+
+
+def existing_vpc(api: Api, identifier: str, region: str, ip_range: str | None) -> Record:
+    """Create another owner's VPC by its id, inside a request."""
+    return _add(api, identifier, {"name": f"existing-{identifier}", "region": region, "ipRange": ip_range})
+
+
+def _add(api: Api, identifier: str, inputs: Properties, *, default: bool = False) -> Record:
+    ip_range = inputs.get("ipRange")
     record = {
-        "id": new_id(),
+        "id": identifier,
         "name": inputs["name"],
-        "region": region,
+        "region": inputs["region"],
         "description": inputs.get("description", ""),
         "ip_range": str(IPv4Network(ip_range)) if ip_range else _free_range(api),
         "default": default,

@@ -17,7 +17,7 @@ _POLL_S = 10
 class Addon(Stored):
     """An add-on. It comes up once the cluster has a machine without GPUs, and waits for one until its time limit."""
 
-    kind, collection, active, guarded = "Addon", "addon", "ACTIVE", False
+    kind, collection, active, guarded, failed_is = "Addon", "addon", "ACTIVE", False, "lost"
     takes_s, removal_s, limit_s = 60, 30, 30 * 60
 
     def check(self, inputs: Properties, record: Record | None) -> None:

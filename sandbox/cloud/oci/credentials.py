@@ -99,5 +99,5 @@ def _make(folder: Path) -> None:
         f"key_file={folder / 'key.pem'}",
     ]
     write_private(folder / "config", "\n".join(lines) + "\n")
-    # last, since it says that all of them are there
+    # last: its existence means that all of them exist
     write_private(folder / "account.json", json.dumps(account) + "\n")

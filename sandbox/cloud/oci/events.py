@@ -13,7 +13,7 @@ from sandbox.cloud.store import Record
 from sandbox.home import SandboxHome
 
 _JOIN = "Allow any-user to {CLUSTER_JOIN} in tenancy"
-# The pool of somebody else's, by its name.
+# The name of another owner's pool.
 _STRANGE = "of-nobody-here"
 _LAUNCH = "Allow any-user to {COMPUTE_CLUSTER_LAUNCH_INSTANCE, HOST_GROUP_LAUNCH_INSTANCE} in tenancy"
 
@@ -36,7 +36,7 @@ def _cluster_gone(tenancy: Tenancy) -> str:
 
 
 def _node_lost(tenancy: Tenancy) -> str:
-    """The newest machine of every pool of self-managed machines goes, and the pool makes another."""
+    """Terminate the newest machine of every pool of self-managed machines; the pool creates another."""
     lost = []
     for kind in ("clusternetwork", "instancepool"):
         for pool in tenancy.store.list(kind):
@@ -47,7 +47,7 @@ def _node_lost(tenancy: Tenancy) -> str:
 
 
 def _unjoined_terminated(tenancy: Tenancy) -> str:
-    """Somebody terminates the machines that try no longer, and their pools make others."""
+    """Terminate the machines that have given up joining; their pools create others."""
     lost = [machine for machine in tenancy.store.list("instance") if machine["pool"] and not machine["joined"]]
     for machine in lost:
         _replace(tenancy, machine)

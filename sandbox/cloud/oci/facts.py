@@ -9,13 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabric.tables import read_table
+from gpu_fabric.base.yaml_files import read_table
 
 if TYPE_CHECKING:
-    from fabric.catalog import Shape
+    from gpu_fabric.catalog import Shape
 
 _VERSION = re.compile(r"v(?P<minor>\d+\.\d+)\.(?P<patch>\d+)")
 _SHAPE = re.compile(r"(VM|BM)\.[A-Za-z0-9.-]+")
+# No minor version of Kubernetes has had as many.
+_MOST_PATCHES = 25
 _ARM_SHAPE = re.compile(r"\.A\d\.|GB[23]00")
 
 
@@ -40,7 +42,7 @@ def fault_domains() -> list[str]:
 
 def services(region: str) -> list[dict[str, str]]:
     """Oracle's services as a service gateway reaches them."""
-    from fabric.catalog import catalog
+    from gpu_fabric.catalog import catalog
 
     known = catalog().oke_clusters.regions.get(region)
     key = known.key if known else region
@@ -80,6 +82,17 @@ def node_images(region: str, version: str) -> list[NodeImage]:
     return found
 
 
+@cache
+def version_of_image(region: str, image: str) -> str | None:
+    """The Kubernetes version of one of Oracle's images for nodes; None for any other image."""
+    known = {each.id: each.version for version in _every_version() for each in node_images(region, version)}
+    return known.get(image)
+
+
+def _every_version() -> list[str]:
+    return [f"v{minor}.{patch}" for minor in _facts()["minorVersions"] for patch in range(_MOST_PATCHES)]
+
+
 def addons() -> dict[str, dict[str, str]]:
     """The add-ons by name: `version`, and `needs` where another one must be there before."""
     found: dict[str, dict[str, str]] = _facts()["addons"]
@@ -88,7 +101,7 @@ def addons() -> dict[str, dict[str, str]]:
 
 def shape_of(name: str) -> Shape | None:
     """The shape of a GPU machine, None for any other."""
-    from fabric.catalog import catalog
+    from gpu_fabric.catalog import catalog
 
     shape = catalog().find(name)
     return shape if shape is not None and shape.provider == "oci" else None

@@ -75,6 +75,19 @@ def _node_pool_option(tenancy: Tenancy, given: Properties) -> Properties:
     }
 
 
+def _node_pools(tenancy: Tenancy, given: Properties) -> Properties:
+    names = [name for name in ("compartmentId", "clusterId", "name") if name in given]
+    found = [
+        {**pool["outputs"], **pool["inputs"], "id": pool["id"]}
+        for pool in tenancy.store.list("nodepool")
+        if all(pool["inputs"].get(name) == given[name] for name in names)
+    ]
+    shown = [
+        {**pool, "nodeSourceDetails": [pool["nodeSourceDetails"]]} for pool in found if "nodeSourceDetails" in pool
+    ]
+    return {"nodePools": _filtered(shown, given)}
+
+
 def _kubeconfig(tenancy: Tenancy, given: Properties) -> Properties:
     cluster = tenancy.found(given["clusterId"])
     return {"content": kubeconfig(cluster, given.get("endpoint") or "", tenancy.region)}
@@ -172,6 +185,7 @@ _ANSWERS: dict[tuple[str, str], _Answer] = {
     ("Core", "getVnicAttachments"): _vnic_attachments,
     ("Core", "getVnic"): _one_vnic,
     ("ContainerEngine", "getNodePoolOption"): _node_pool_option,
+    ("ContainerEngine", "getNodePools"): _node_pools,
     ("ContainerEngine", "getClusterOption"): _cluster_option,
     ("ContainerEngine", "getClusterKubeConfig"): _kubeconfig,
     ("ContainerEngine", "getAddonOptions"): _addon_options,

@@ -36,13 +36,13 @@ class _Identity(Stored):
 
 
 class DynamicGroup(_Identity):
-    """A group of instances, by a rule; it lies in the tenancy itself."""
+    """A group of instances, by a rule; it is in the tenancy's root compartment."""
 
     kind, collection = "DynamicGroup", "dynamicgroup"
 
     def check(self, inputs: Properties, record: Record | None) -> None:
         if not inputs["compartmentId"].startswith("ocid1.tenancy."):
-            raise invalid("compartmentId: a dynamic group lies in the tenancy")
+            raise invalid("compartmentId: a dynamic group is in the tenancy")
         super().check(inputs, record)
 
 

@@ -12,7 +12,7 @@ _LENGTH = 60
 
 def new_ocid(kind: str, region: str = "") -> str:
     """A new id; what is the whole tenancy's names no region. A region outside the table's has realm oc1."""
-    from fabric.catalog import catalog
+    from gpu_fabric.catalog import catalog
 
     known = catalog().oke_clusters.regions.get(region)
     realm, key = (known.realm, known.key) if known else ("oc1", region)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from sandbox.cloud.oci import facts
 from sandbox.cloud.oci.stored import Stored
 from sandbox.cloud.oci.tenancy import Tenancy, invalid, not_found
+from sandbox.cloud.resource import Call, CloudError
 from sandbox.cloud.store import Record
 from sandbox.cloud.wire import Properties
 
 
 class Image(Stored):
-    """An image from object storage. No GPU machine starts from it before a ShapeManagement says so."""
+    """An image from object storage. GPU machines start from it only after a ShapeManagement allows their shape."""
 
     kind, collection, guarded = "Image", "image", False
     takes_s, limit_s = 10 * 60, 120 * 60
@@ -36,6 +37,13 @@ class ShapeManagement(Stored):
             raise not_found(inputs["imageId"])
         if not facts.is_shape(inputs["shapeName"]):
             raise invalid(f"shapeName: there is no shape {inputs['shapeName']}")
+
+    def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
+        found = super().read(call, identifier, state)
+        # the provider lists the image's shapes, looks at the first page and fails (terraform-provider-oci 8.28.0)
+        if found is not None and self.tenancy.faults.happens("shape-on-another-page"):
+            raise CloudError(f"requested compatible shape {found['shapeName']} does not exist")
+        return found
 
 
 def check_image(tenancy: Tenancy, image: str, shape: str) -> None:

@@ -7,8 +7,14 @@ from sandbox.cloud.oci.machines import bring_about, check_capacity, check_launch
 from sandbox.cloud.oci.stored import Stored
 from sandbox.cloud.oci.tenancy import invalid
 from sandbox.cloud.resource import Call
+from sandbox.cloud.schema import Change
 from sandbox.cloud.store import Record
 from sandbox.cloud.wire import Properties
+
+# What is for life on bare metal alone.
+_ON_BARE_METAL = frozenset(
+    f"platformConfig.{name}" for name in ("type", "configMap", "isSymmetricMultiThreadingEnabled")
+)
 
 
 class Instance(Stored):
@@ -24,6 +30,11 @@ class Instance(Stored):
         check_launch(self.tenancy, inputs, inputs["availabilityDomain"])
         if record is None:
             check_capacity(self.tenancy, inputs["shape"])
+
+    def adjust(self, changes: dict[str, Change], state: Properties, news: Properties) -> dict[str, Change]:
+        if not str(news.get("shape", "")).startswith("BM."):
+            changes |= {path: Change(changes[path].kind, False) for path in _ON_BARE_METAL & changes.keys()}
+        return changes
 
     def extras(self, record: Record) -> Record:
         inputs = record["inputs"]
@@ -73,7 +84,7 @@ class ComputeCapacityReservation(Stored):
 
 
 def instance_outputs(region: str, record: Record) -> Properties:
-    """What the cloud says of a machine beyond its inputs."""
+    """A machine's outputs beyond its inputs."""
     return {
         "privateIp": record["address"],
         "publicIp": record["public"],

@@ -8,7 +8,8 @@ from sandbox.cloud.oci import facts
 from sandbox.cloud.oci.machines import bring_about
 from sandbox.cloud.oci.network import ranges_of
 from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import Tenancy, invalid, over_limit
+from sandbox.cloud.oci.tenancy import Tenancy, invalid, over_limit, work_request_failed
+from sandbox.cloud.requests import Refused
 from sandbox.cloud.resource import Call, CloudError
 from sandbox.cloud.store import Record
 from sandbox.cloud.wire import Properties
@@ -35,6 +36,8 @@ class Cluster(Stored):
         if not facts.is_offered(version):
             raise invalid(f"kubernetesVersion {version} is not offered")
         if record is not None:
+            if record["fails"]:
+                raise Refused(409, f"IncorrectState, cluster {record['id']} is in state FAILED")
             if facts.order(version) < facts.order(record["inputs"]["kubernetesVersion"]):
                 raise invalid(f"kubernetesVersion {version} is lower than the cluster's")
             if record["inputs"].get("type") == _TYPES[1] and inputs.get("type", _TYPES[1]) == _TYPES[0]:
@@ -55,13 +58,13 @@ class Cluster(Stored):
         }
 
     def extras(self, record: Record) -> Record:
-        # a cluster that fails is known at once, and seen by whoever waits for it
+        # a cluster whose creation fails exists at once, and a caller that waits for it sees the failure
         fails = self.tenancy.faults.happens("cluster-error")
         return {"endpoint": "", "authority": "", "managed": None, "fails": fails, "region": self.tenancy.region}
 
     def bring_about(self, call: Call, record: Record) -> None:
         if record["fails"]:
-            raise CloudError(f"work request for {record['id']} failed: the cluster could not be made")
+            raise CloudError(work_request_failed(self.tenancy, "cluster", "the cluster could not be made"))
         if not record["endpoint"]:
             call.say("starting the control plane")
             endpoint = self.tenancy.clusters.create(record["id"])
@@ -101,7 +104,7 @@ class Cluster(Stored):
         if config is not None:
             subnet = self.tenancy.found(config["subnetId"])
             if subnet["inputs"]["vcnId"] != vcn["id"]:
-                raise invalid("endpointConfig: the subnet lies in another VCN")
+                raise invalid("endpointConfig: the subnet is in another VCN")
             if config.get("isPublicIpEnabled") and subnet["inputs"].get("prohibitPublicIpOnVnic"):
                 raise invalid("endpointConfig: the subnet allows no public addresses")
         network = (inputs.get("options") or {}).get("kubernetesNetworkConfig") or {}

@@ -27,7 +27,7 @@ _RESERVED = 2
 
 def check_launch(tenancy: Tenancy, details: Properties, domain: str) -> None:
     """Raises Refused for a machine that cannot be launched. Inside a request."""
-    from fabric.catalog import catalog
+    from gpu_fabric.catalog import catalog
 
     shape = details.get("shape") or ""
     if not facts.is_shape(shape):
@@ -51,7 +51,7 @@ def check_launch(tenancy: Tenancy, details: Properties, domain: str) -> None:
 
 
 def check_capacity(tenancy: Tenancy, shape: str) -> None:
-    """Raises Refused where the fault says that no host is free; it meets GPU machines only. Inside a request."""
+    """Raises Refused where the fault leaves no host free; it affects GPU machines only. Inside a request."""
     if facts.shape_of(shape) is not None and tenancy.faults.happens("out-of-capacity"):
         raise Refused(500, "InternalError, Out of host capacity.")
 
@@ -133,7 +133,7 @@ def addons_of(tenancy: Tenancy, cluster_id: str) -> list[Record]:
 
 
 def tell_who_joined(tenancy: Tenancy, call: Call, machines: list[Record]) -> None:
-    """Say beside a resource what came of its machines: the provider itself waits for none of them to join."""
+    """Report beside a resource whether its machines joined: the provider itself waits for none of them."""
     now = [tenancy.store.get("instance", machine["id"]) or machine for machine in machines]
     waiting = [machine for machine in now if not machine["joined"]]
     if not waiting:

@@ -1,4 +1,4 @@
-"""VCNs and what lies in them: gateways, route tables and subnets."""
+"""VCNs and their gateways, route tables and subnets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Vcn(Stored):
         if record is not None:
             for subnet in subnets_of(self.tenancy, record["id"]):
                 if not any(_lies_in(_network(subnet["inputs"]["cidrBlock"]), network) for network in networks):
-                    raise invalid(f"cidrBlocks: subnet {subnet['id']} lies in none of them any longer")
+                    raise invalid(f"cidrBlocks: subnet {subnet['id']} is in none of them any longer")
 
     def outputs(self, record: Record) -> Properties:
         store, defaults = self.tenancy.store, {}
@@ -81,7 +81,7 @@ class ServiceGateway(Stored):
         known = {service["id"] for service in services(self.tenancy.region)}
         for service in inputs["services"]:
             if service["serviceId"] not in known:
-                raise invalid(f"services: {service['serviceId']} is no service of region {self.tenancy.region}")
+                raise invalid(f"services: {service['serviceId']} is not a service of region {self.tenancy.region}")
 
     def outputs(self, record: Record) -> Properties:
         return {"blockTraffic": False}
@@ -104,7 +104,7 @@ class Subnet(Stored):
         network = _network(inputs["cidrBlock"])
         vcn = self.tenancy.found(inputs["vcnId"])
         if not any(_lies_in(network, _network(text)) for text in ranges_of(vcn["inputs"])):
-            raise invalid(f"cidrBlock {network} does not lie in the VCN's {', '.join(ranges_of(vcn['inputs']))}")
+            raise invalid(f"cidrBlock {network} is not in the VCN's {', '.join(ranges_of(vcn['inputs']))}")
         for other in subnets_of(self.tenancy, vcn["id"]):
             if (record is None or other["id"] != record["id"]) and network.overlaps(
                 _network(other["inputs"]["cidrBlock"])
@@ -141,9 +141,9 @@ def _network(text: str) -> IPv4Network:
     try:
         network = ip_network(text)
     except ValueError:
-        raise invalid(f"{text} is no range of addresses") from None
+        raise invalid(f"{text} is not a range of addresses") from None
     if not isinstance(network, IPv4Network):
-        raise invalid(f"{text} is no IPv4 range")
+        raise invalid(f"{text} is not an IPv4 range")
     return network
 
 

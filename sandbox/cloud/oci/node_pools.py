@@ -7,7 +7,7 @@ from sandbox.cloud.oci.machines import bring_about, check_capacity, check_launch
 from sandbox.cloud.oci.policies import may_launch
 from sandbox.cloud.oci.pools import has_rdma
 from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import invalid, over_limit
+from sandbox.cloud.oci.tenancy import conflict, invalid, over_limit, work_request_failed
 from sandbox.cloud.requests import Refused
 from sandbox.cloud.resource import Call, CloudError
 from sandbox.cloud.store import Record
@@ -22,6 +22,8 @@ class NodePool(Stored):
 
     kind, collection, active = "NodePool", "nodepool", "ACTIVE"
     guarded = False
+    # the provider deletes it by itself
+    failed_is = "gone"
     takes_s, removal_s, limit_s = 5 * 60, 2 * 60, 60 * 60
 
     def check(self, inputs: Properties, record: Record | None) -> None:
@@ -30,6 +32,11 @@ class NodePool(Stored):
         if not facts.is_offered(version) or facts.order(version) > facts.order(cluster["inputs"]["kubernetesVersion"]):
             raise invalid(
                 f"kubernetesVersion {version} is not one for a cluster of {cluster['inputs']['kubernetesVersion']}"
+            )
+        image = (inputs.get("nodeSourceDetails") or {}).get("imageId", "")
+        if (of_image := facts.version_of_image(self.tenancy.region, image)) not in (None, version):
+            raise conflict(
+                f"Kubernetes version does not match Kubernetes version of OKE worker node image ({of_image})"
             )
         config = inputs.get("nodeConfigDetails")
         if not config or not config["placementConfigs"]:
@@ -58,10 +65,13 @@ class NodePool(Stored):
         inputs = record["inputs"]
         in_cluster = "computeClusterId" in inputs["nodeConfigDetails"]
         stuck = self.tenancy.faults.happens("pool-never-ready")
-        return {"nodes": [], "stuck": stuck, "rdma": in_cluster and has_rdma(inputs["nodeShape"])}
+        fails = self.tenancy.faults.happens("pool-fails")
+        return {"nodes": [], "stuck": stuck, "fails": fails, "rdma": in_cluster and has_rdma(inputs["nodeShape"])}
 
     def bring_about(self, call: Call, record: Record) -> None:
         tenancy, identifier, cluster = self.tenancy, record["id"], record["inputs"]["clusterId"]
+        if record.get("fails"):
+            raise CloudError(work_request_failed(tenancy, "nodepool", "Out of host capacity."))
         if record["stuck"]:
             call.say("waiting for the pool's nodes")
             self.pass_time(call, tenancy.clock.stopwatch(), float("inf"), call.limit(self.limit_s))
@@ -133,7 +143,7 @@ class NodePool(Stored):
             raise invalid("nodePoolCyclingDetails: maximumUnavailable is 0, and boot volumes are to be replaced")
         labels = _labels(inputs)
         if record and any(node["labels"] != labels for node in record["nodes"]):
-            raise invalid("nodePoolCyclingDetails: a new boot volume brings a node no other initialNodeLabels")
+            raise invalid("nodePoolCyclingDetails: a new boot volume gives a node no other initialNodeLabels")
 
     def _launch(self, identifier: str) -> None:
         record = self._found(identifier)

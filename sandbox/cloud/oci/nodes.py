@@ -1,6 +1,6 @@
 """The nodes of a simulated OKE cluster, with Oracle's labels as far as they are published.
 
-Made up are processors, memory and disks of shapes that are not flexible, names, and what labels say of places.
+Made up: processors, memory and disks of shapes that are not flexible, names, and the values of topology labels.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fabric.k8s.base import compact_json
+from gpu_fabric.k8s.base import compact_json
 from sandbox.cloud.oci import facts
 from sandbox.home import SandboxHome, file_lock, write_private
 from sandbox.nodes import GPU_NODE, GPUS_ANNOTATION, SYSTEM_NODE, node_object
 
 if TYPE_CHECKING:
-    from fabric.catalog import Shape
-    from fabric.spec import StackSpec
+    from gpu_fabric.catalog import Shape
+    from gpu_fabric.spec import StackSpec
     from sandbox.cloud.oci.tenancy import Tenancy
     from sandbox.cloud.store import Record
 
@@ -36,7 +36,7 @@ _IMAGES = "node-images.json"
 def node_objects(tenancy: Tenancy, cluster: Record, pools: list[Record], machines: list[Record]) -> list[Object]:
     """The nodes of a cluster as Kubernetes objects: those of its node pools, and machines that have joined.
 
-    GPUs are there, but shown by nobody before a device plug-in runs: see `plugins`.
+    GPUs are advertised only when a device plug-in runs: see `plugins`.
     """
     image = _image(tenancy, cluster)
     found = []
@@ -174,12 +174,12 @@ def _cluster_key(compartment: str, name: str) -> str:
 
 
 def remember_image(home: SandboxHome, spec: StackSpec) -> None:
-    """Let machines of a stack's cluster come up as the stack says that its machines do: virtual functions, RDMA mode.
+    """Give machines of a stack's cluster the virtual functions and the RDMA mode that the stack declares for its image.
 
-    A real image brings those with it, and no argument of Oracle's cloud says so. A stack on another cloud has none.
+    A real image configures these at boot; no argument of Oracle's API does. A stack on another cloud has none.
     """
-    from fabric.plan.case import shape_on_nodes
-    from fabric.spec import OkeCluster
+    from gpu_fabric.plan.case import shape_on_nodes
+    from gpu_fabric.spec import OkeCluster
     from sandbox.nodes import machine_annotations
 
     cluster = spec.cluster

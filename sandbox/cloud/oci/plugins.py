@@ -1,7 +1,8 @@
-"""What Oracle runs inside a cluster, as far as a fabric depends on it: the device plug-ins for GPUs.
+"""The device plug-ins for GPUs that Oracle runs inside a cluster.
 
-NVIDIA's comes by itself and stays off nodes with the label that says so; AMD's is an add-on. What they advertise is
-decided by `sandbox.hardware`. The other add-ons do nothing here. Names of the DaemonSets are made up.
+NVIDIA's is installed in every cluster and skips nodes with the label that disables it; AMD's is an add-on.
+`sandbox.hardware` decides what they advertise. The other add-ons have no effect here. Names of the DaemonSets are made
+up.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def plugin_objects(shapes: list[str], addons: list[str]) -> list[Object]:
 
 
 def _daemon_set(name: str, shapes: list[str]) -> Object:
-    from fabric.catalog import catalog
+    from gpu_fabric.catalog import catalog
 
     off = catalog().oke_clusters.instances.gpu_plugin_off_label
     nodes: list[Object] = [

@@ -28,7 +28,7 @@ _RULE = re.compile(r"instance\.(?P<key>compartment\.id|id)\s*=\s*'(?P<value>[^']
 
 
 class StatementError(ValueError):
-    """A text that is no statement of a policy."""
+    """A text that is not a statement of a policy."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def statement_of(text: str) -> Statement:
     """Raises StatementError for a text that is none."""
     match = _STATEMENT.fullmatch(text)
     if match is None:
-        raise StatementError(f"{text!r} is no statement")
+        raise StatementError(f"{text!r} is not a statement")
     # what people may do is nothing that a machine may
     allowed = "" if match["users"] else match["permissions"] or ""
     permissions = frozenset(part.strip() for part in allowed.split(",") if part.strip())
@@ -93,7 +93,7 @@ def _granting(tenancy: Tenancy, permission: str, compartment: str) -> Iterator[S
 def _is_in(tenancy: Tenancy, instance: Record, name: str) -> bool:
     group = group_of(tenancy, name)
     if group is None:
-        # somebody else's, of which nothing is known but the id
+        # another owner's, of which only the id is known
         return name.startswith("ocid1.")
     rule = group["inputs"]["matchingRule"]
     facts = {"compartment.id": instance["inputs"]["compartmentId"], "id": instance["id"]}

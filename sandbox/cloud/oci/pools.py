@@ -10,7 +10,7 @@ from sandbox.cloud.oci.instances import instance_outputs
 from sandbox.cloud.oci.machines import bring_about, check_capacity, check_launch, machine_of, tell_who_joined
 from sandbox.cloud.oci.stored import Stored
 from sandbox.cloud.oci.tenancy import Tenancy, invalid
-from sandbox.cloud.resource import Call
+from sandbox.cloud.resource import Call, CloudError
 from sandbox.cloud.store import Record
 from sandbox.cloud.wire import Properties
 
@@ -32,16 +32,18 @@ class InstanceConfiguration(Stored):
 
 
 class _Pool(Stored):
-    """What makes machines by the number: subclasses say how many, where, and from which configuration."""
+    """A pool of machines: subclasses define the count, the placement and the configuration."""
 
     active = "RUNNING"
     guarded = False
     takes_s, removal_s = 10 * 60, 2 * 60
     rdma: ClassVar[bool] = False
+    ends: ClassVar[str] = ""
+    """The state in which one ends whose machines cannot be had; empty where that is not known."""
 
     @abstractmethod
     def size(self, inputs: Properties) -> int:
-        """How many machines are asked for."""
+        """The pool's size in its inputs."""
 
     @abstractmethod
     def configuration(self, inputs: Properties) -> str:
@@ -67,6 +69,11 @@ class _Pool(Stored):
 
     def bring_about(self, call: Call, record: Record) -> None:
         tenancy = self.tenancy
+        if record.get("fails"):
+            raise CloudError(
+                f"During creation, Terraform expected the resource to reach state(s): {self.active}, "
+                f"but the service reported unexpected state: {self.ends}."
+            )
         clusters = tenancy.request(call, "ListInstances", lambda: self._resize(record["id"]))
         for cluster in clusters:
             bring_about(tenancy, cluster)
@@ -82,7 +89,8 @@ class _Pool(Stored):
             bring_about(self.tenancy, cluster)
 
     def extras(self, record: Record) -> Record:
-        return {"hears": not self.tenancy.faults.happens("nodes-never-join")}
+        happens = self.tenancy.faults.happens
+        return {"hears": not happens("nodes-never-join"), "fails": bool(self.ends) and happens("pool-fails")}
 
     def _resize(self, identifier: str) -> list[str]:
         """Launch what is missing and end what is too much, the newest first; gives the clusters that this concerns."""
@@ -126,6 +134,7 @@ class ClusterNetwork(_Pool):
     """Machines on one RDMA network, with an instance pool inside."""
 
     kind, collection, rdma = "ClusterNetwork", "clusternetwork", True
+    failed_is, ends = "gone", "TERMINATED"
     limit_s = 120 * 60
 
     def size(self, inputs: Properties) -> int:
@@ -183,6 +192,7 @@ class ComputeGpuMemoryCluster(_Pool):
     """The machines of one memory fabric."""
 
     kind, collection, active, rdma = "ComputeGpuMemoryCluster", "computegpumemorycluster", "ACTIVE", True
+    failed_is, ends = "lost", "FAILED"
     limit_s = 60 * 60
 
     def size(self, inputs: Properties) -> int:
@@ -200,7 +210,7 @@ class ComputeGpuMemoryCluster(_Pool):
         return inputs["availabilityDomain"], subnet, facts.fault_domains()[0]
 
     def check(self, inputs: Properties, record: Record | None) -> None:
-        from fabric.catalog import catalog
+        from gpu_fabric.catalog import catalog
 
         super().check(inputs, record)
         name = launch_details(self.tenancy, self.configuration(inputs))["shape"]

@@ -20,7 +20,7 @@ from sandbox.home import SandboxHome
 if TYPE_CHECKING:
     from sandbox.cloud.oci.tenancy import Tenancy
 
-# Settings of the provider, by the variable that stands for each where the program gives none.
+# Environment variables that set the provider where the program gives no value.
 _SETTINGS = {
     "tenancyOcid": "TF_VAR_tenancy_ocid",
     "userOcid": "TF_VAR_user_ocid",
@@ -55,7 +55,6 @@ class Oracle:
         """The resource types by Pulumi's tokens."""
         from sandbox.cloud.oci import (
             addons,
-            bastions,
             identity,
             images,
             instances,
@@ -76,7 +75,6 @@ class Oracle:
             instances,
             pools,
             images,
-            bastions,
         )
         found: dict[str, ResourceType] = {}
         for kind in kinds():
@@ -96,7 +94,7 @@ class Oracle:
 
         Raises CloudError for an account that is not the sandbox's own: a real one has no business here.
         """
-        from fabric.catalog import catalog
+        from gpu_fabric.catalog import catalog
 
         given = {name: configuration.get(name) or os.environ.get(variable) for name, variable in _SETTINGS.items()}
         if given["auth"] not in (None, "ApiKey") or not self._is_own(given):

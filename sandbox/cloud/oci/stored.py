@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from sandbox.cloud.clock import Stopwatch
 from sandbox.cloud.oci.fields import fields_of
 from sandbox.cloud.oci.tenancy import OciError, Tenancy, conflict, not_found
-from sandbox.cloud.resource import Call, CloudError, ResourceType
+from sandbox.cloud.resource import Call, CloudError, HalfMade, OutOfTime, ResourceType
+from sandbox.cloud.schema import with_defaults
 from sandbox.cloud.store import Record
 from sandbox.cloud.wire import Properties
 
@@ -18,8 +19,10 @@ _BUSY_RETRY_S = 10
 class Stored(ResourceType):
     """An object with an id of its `collection`, which is the kind in its id.
 
-    `takes_s` is how long the cloud needs to make one, and `removal_s` to delete one; `limit_s` is the time limit unless
-    the program gives one. One that others name is not deleted if it is `guarded`.
+    The cloud needs `takes_s` to create an object and `removal_s` to delete it; `limit_s` is the default time limit.
+    A `guarded` object is not deleted while others refer to it. `failed_is` is the place of an object whose creation
+    failed: `kept` in the stack's state and at Oracle, `gone` from Oracle and still in the state, `lost` to the state
+    and still at Oracle. An object whose creation timed out is kept in both.
     """
 
     kind: ClassVar[str]
@@ -27,10 +30,12 @@ class Stored(ResourceType):
     active: ClassVar[str] = "AVAILABLE"
     regional: ClassVar[bool] = True
     guarded: ClassVar[bool] = True
+    failed_is: ClassVar[Literal["kept", "gone", "lost"]] = "kept"
     takes_s: ClassVar[float] = 0
     removal_s: ClassVar[float] = 0
     limit_s: ClassVar[float] = 20 * 60
     delete_limit_s: ClassVar[float] = 2 * 60
+    time_limits = ("create", "update", "delete")
 
     def __init__(self, tenancy: Tenancy) -> None:
         self.tenancy = tenancy
@@ -41,7 +46,7 @@ class Stored(ResourceType):
         """Raises Refused where the API would; `record` is the object as it is, None for a new one. Inside a request."""
 
     def outputs(self, record: Record) -> Properties:
-        """What the cloud says of a new object beyond the inputs. Inside a request."""
+        """A new object's outputs beyond the inputs. Inside a request."""
         return {}
 
     def extras(self, record: Record) -> Record:
@@ -61,15 +66,26 @@ class Stored(ResourceType):
         try:
             self.bring_about(call, record)
             self.pass_time(call, watch, self.takes_s, call.limit(self.limit_s))
-        except CloudError:
-            self.failed(call, record)
-            raise
+        except CloudError as error:
+            raise self.failed(call, record, error) from None
         self.tenancy.change(self.collection, identifier, lambda each: each["outputs"].update(state=self.active))
         return identifier, self.shown(self._get(call, identifier))
 
-    def failed(self, call: Call, record: Record) -> None:
-        """What becomes of an object whose creation has failed: it stays, and no stack knows it."""
-        self.tenancy.change(self.collection, record["id"], lambda each: each["outputs"].update(state="FAILED"))
+    def failed(self, call: Call, record: Record, error: CloudError) -> CloudError:
+        """The provider's error for a creation that failed or timed out; `HalfMade` carries the state it keeps."""
+        identifier = record["id"]
+        if isinstance(error, OutOfTime):
+            # what came late comes when the next update asks for it
+            self.tenancy.change(self.collection, identifier, lambda each: each.update(stuck=False))
+        else:
+            self.tenancy.change(self.collection, identifier, lambda each: each["outputs"].update(state="FAILED"))
+            if self.failed_is == "lost":
+                return error
+        kept = self.shown(self.tenancy.store.get(self.collection, identifier) or record)
+        if self.failed_is == "gone" and not isinstance(error, OutOfTime):
+            self.tenancy.store.remove(self.collection, identifier)
+            self.removed(call, record)
+        return HalfMade(str(error), kept, identifier)
 
     def read(self, call: Call, identifier: str, state: Properties) -> Properties | None:
         try:
@@ -82,6 +98,7 @@ class Stored(ResourceType):
     def update(self, call: Call, identifier: str, state: Properties, news: Properties) -> Properties:
         record = self.tenancy.request(call, f"Update{self.kind}", lambda: self._changed(identifier, news))
         self.bring_about(call, record)
+        self.tenancy.change(self.collection, identifier, lambda each: each["outputs"].update(state=self.active))
         return self.shown(self._get(call, identifier))
 
     def delete(self, call: Call, identifier: str, state: Properties) -> None:
@@ -107,18 +124,18 @@ class Stored(ResourceType):
         return {**record["outputs"], **record["inputs"]}
 
     def in_use(self, identifier: str, holder: Record) -> str:
-        """What the cloud says when an object cannot be deleted since another names it."""
+        """The cloud's error when an object cannot be deleted because another refers to it."""
         return f"{identifier} is in use by {holder['id']}"
 
     def pass_time(self, call: Call, watch: Stopwatch, takes: float, limit: float) -> None:
-        """Let the time pass that something takes. Raises CloudError where the time limit is shorter."""
+        """Let the time pass that something takes. Raises OutOfTime where the time limit is shorter."""
         watch.wait_until(min(takes, limit), call.cancelled)
         call.check_cancelled()
         if limit < takes:
-            raise CloudError(f"timeout while waiting for {self.kind} to become {self.active}")
+            raise OutOfTime(f"timeout while waiting for state to become '{self.active}' (last state: 'CREATING')")
 
     def _new(self, inputs: Properties) -> Record:
-        given = _given(inputs)
+        given = self._given(inputs)
         self.tenancy.check_references(given)
         self.check(given, None)
         record: Record = {
@@ -134,15 +151,20 @@ class Stored(ResourceType):
         record["outputs"] |= self.outputs(record)
         return self.tenancy.store.add(self.collection, record)
 
+    def _given(self, inputs: Properties) -> Properties:
+        stated = {name: value for name, value in inputs.items() if value is not None and not name.startswith("__")}
+        return with_defaults(self.fields, stated)
+
     def new_id(self) -> str:
         return self.tenancy.new_id(self.collection, regional=self.regional)
 
     def _changed(self, identifier: str, news: Properties) -> Record:
         record = self._found(identifier)
-        given = _given(news)
+        given = self._given(news)
         self.tenancy.check_references(given)
         self.check(given, record)
-        record["inputs"] = {**record["inputs"], **given}
+        kept = (name for name in record["inputs"] if name not in self.fields or self.fields[name].computed)
+        record["inputs"] = {**{name: record["inputs"][name] for name in kept}, **given}
         self.tenancy.store.put(self.collection, record)
         return record
 
@@ -170,7 +192,3 @@ class Stored(ResourceType):
         if record is None:
             raise not_found(identifier)
         return record
-
-
-def _given(inputs: Properties) -> Properties:
-    return {name: value for name, value in inputs.items() if value is not None and not name.startswith("__")}

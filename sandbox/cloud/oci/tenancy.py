@@ -65,7 +65,7 @@ class Tenancy(Account):
         self.region = DEFAULT_REGION
 
     def request(self, call: Call, operation: str, action: Callable[[], T]) -> T:
-        """Carry out one request, with nobody else's in between. Raises OciError."""
+        """Carry out one request; no other runs in between. Raises OciError."""
 
         def failed(status: int, message: str, tries: int) -> OciError:
             given_up = f" ({tries} tries)" if tries > 1 else ""
@@ -102,6 +102,12 @@ class Tenancy(Account):
     def stamp(self) -> str:
         """The date as the provider shows it."""
         return self.clock.today().strftime("%Y-%m-%d %H:%M:%S.%f +0000 UTC")
+
+
+def work_request_failed(tenancy: Tenancy, entity: str, message: str) -> str:
+    """The provider's error when Oracle accepted a creation and then did not carry it out."""
+    work = tenancy.new_id("clustersworkrequest")
+    return f"work request did not succeed, workId: {work}, entity: {entity}, action: CREATED. Message: {message}"
 
 
 def not_found(identifier: str) -> Refused:

@@ -1,4 +1,8 @@
-"""The loop of the controllers of jobs: it reads the cluster, asks each of them, and has their turns written."""
+"""The loop of the controllers of jobs: it reads the cluster, calls each controller, and writes their turns.
+
+Nothing is watched before the definition of a kind of job exists. In a turn, objects that others need are created first;
+a turn that fails is repeated.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,62 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from urllib.parse import quote
 
-from fabric.k8s.kueue import QUEUE_LABEL
+from gpu_fabric.k8s.kueue import QUEUE_LABEL
 from sandbox.hardware.device_plugins import labels_of
-from sandbox.hardware.jobs import jobset, kueue, mpi, mpi_status, volcano
+from sandbox.hardware.jobs import jobset, kueue, kueue_jobs, mpi, volcano, volcano_pods
 from sandbox.hardware.jobs.room import Room
 from sandbox.hardware.jobs.turns import Turn, condition_of, holds, is_deleted, owner_of
-from sandbox.hardware.jobs.views import APP_LABEL, JOBSET, KUEUE, MPI_OPERATOR, VOLCANO, JobViews
 from sandbox.hardware.jobs.volcano_pods import DEFAULT_QUEUE, SCHEDULING
-from sandbox.hardware.jobs.writing import TurnWriter
+from sandbox.hardware.views import Collections
+from sandbox.hardware.watching import Watched, key_of
+from sandbox.hardware.writing import Complaints, path_of
 from sandbox.kubernetes_api import Api, ApiError, Object
+
+APP_LABEL = "app.kubernetes.io/name"
+VOLCANO, MPI_OPERATOR, JOBSET, KUEUE = "volcano", "mpi-operator", "jobset", "kueue"
+CONTROLLERS = (VOLCANO, MPI_OPERATOR, JOBSET, KUEUE)
+
+_VOLCANO_JOBS = "jobs.batch.volcano.sh"
+_MPI_JOBS = "mpijobs.kubeflow.org"
+_JOB_SETS = "jobsets.jobset.x-k8s.io"
+_WORKLOADS = "workloads.kueue.x-k8s.io"
+
+
+class JobViews(Collections):
+    """Jobs of every kind, and what was made for them."""
+
+    def __init__(self, kubeconfig: Path, changed: threading.Event) -> None:
+        super().__init__(kubeconfig, changed)
+        self.controllers = self._plain("/apis/apps/v1/deployments", f"{APP_LABEL} in ({','.join(CONTROLLERS)})")
+
+        self.volcano_jobs = self._custom(volcano_pods.GROUP, "jobs")
+        self.pod_groups = self._custom(volcano_pods.SCHEDULING, "podgroups")
+        self.queues = self._custom(volcano_pods.SCHEDULING, "queues")
+        self.volcano_pods = self._with(_VOLCANO_JOBS, "/api/v1/pods", volcano_pods.JOB_LABEL)
+
+        self.mpi_jobs = self._custom(mpi.GROUP, "mpijobs")
+        self.mpi_pods = self._with(_MPI_JOBS, "/api/v1/pods", mpi.JOB_LABEL)
+        self.launchers = self._with(_MPI_JOBS, "/apis/batch/v1/jobs", "app")
+
+        self.job_sets = self._custom(jobset.GROUP, "jobsets")
+        self.child_jobs = self._with(_JOB_SETS, "/apis/batch/v1/jobs", jobset.SET_LABEL)
+
+        self.workloads = self._custom(kueue_jobs.GROUP, "workloads")
+        self.local_queues = self._custom(kueue_jobs.GROUP, "localqueues")
+        self.cluster_queues = self._custom(kueue_jobs.GROUP, "clusterqueues")
+        self.flavors = self._custom(kueue_jobs.GROUP, "resourceflavors")
+        self.topologies = self._custom(kueue_jobs.GROUP, "topologies")
+        self.namespaces = self._with(_WORKLOADS, "/api/v1/namespaces")
+        self.queued_jobs = self._with(_WORKLOADS, "/apis/batch/v1/jobs", QUEUE_LABEL)
+        self.queued_pods = self._with(_WORKLOADS, "/api/v1/pods", QUEUE_LABEL)
+
+    def _with(self, definition: str, path: str, label: str | None = None) -> Watched:
+        """Objects of Kubernetes' own that have a label, watched while a custom resource's definition is there."""
+        selecting = path if label is None else f"{path}?labelSelector={quote(label, safe='')}"
+        return self._add(Watched(self._kubeconfig, selecting, self._changed, self._definitions, definition))
+
 
 # Jobs that wait for nodes to have room are looked at as often, whatever else happens.
 _TICK_S = 1.0
@@ -29,14 +79,14 @@ log = logging.getLogger(__name__)
 
 
 class JobController:
-    """Plays the controllers that are installed, until it is told to stop."""
+    """Simulates the installed controllers until it is stopped."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._changed = threading.Event()
         self._views = JobViews(kubeconfig, self._changed)
         self._api = Api(kubeconfig)
         self._writer = TurnWriter.of(kubeconfig)
-        self._complaints: dict[str, str] = {}
+        self._complaints = Complaints()
 
     def run(self, stopped: threading.Event) -> None:
         """Works until `stopped` is set; errors of the API server are logged and retried."""
@@ -90,7 +140,7 @@ class JobController:
         pods, launchers = list(views.mpi_pods.objects().values()), list(views.launchers.objects().values())
         for key, job in views.mpi_jobs.objects().items():
             own = mpi.belongings(job, pods, launchers)
-            yield self._understood(key, partial(mpi_status.play, job, own, now))
+            yield self._understood(key, partial(mpi.play, job, own, now))
 
     def _kueue(self, now: str) -> Turn:
         views = self._views
@@ -112,7 +162,7 @@ class JobController:
         return kueue.play(kueue.Admissions(jobs, workloads), queues, room, now)
 
     def _understood(self, about: str, turn: Callable[[], Turn]) -> Turn:
-        """A turn; none where the job's template is not what its controller expects, which is said once."""
+        """A turn; none where the job's template is not what its controller expects, which is reported once."""
         problem = ""
         try:
             return turn()
@@ -120,9 +170,7 @@ class JobController:
             problem = f"{error!r}"
             return Turn()
         finally:
-            if problem and self._complaints.get(about) != problem:
-                log.error("%s is not understood: %s", about, problem)
-            self._complaints[about] = problem
+            self._complaints.note(f"{about} is not understood", problem)
 
     def _room(self) -> Room:
         """What nodes have left now, less what pods will take that are not bound yet."""
@@ -139,3 +187,54 @@ def _by_owner(items: Iterable[Object]) -> defaultdict[str, list[Object]]:
     for item in items:
         found[owner_of(item) or ""].append(item)
     return found
+
+
+# Its status is written with the rest of it: Volcano's definition has no subresource.
+_WITHOUT_SUBRESOURCE = ("PodGroup",)
+
+
+class TurnWriter:
+    """Writes turns to one cluster."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._refused: set[str] = set()
+
+    @classmethod
+    def of(cls, kubeconfig: Path) -> TurnWriter:
+        """A writer with a connection of its own."""
+        return cls(Api(kubeconfig))
+
+    def write(self, turn: Turn) -> bool:
+        """Write a turn; False where a write failed, and the rest of the turn was skipped.
+
+        A status describes the created objects, so it is written last; the API server refuses the status of an object
+        that has changed since it was read.
+        """
+        try:
+            for item in turn.deletes:
+                self._attempt("DELETE", f"{path_of(item)}?propagationPolicy=Background", None, 404)
+            for item in turn.creates:
+                self._attempt("POST", path_of(item).rpartition("/")[0], item, 409)
+            for item, body in turn.patches:
+                self._api.patch(path_of(item), body)
+                log.info("%s %s is changed", item["kind"], key_of(item))
+            for item, status in turn.statuses:
+                place = "" if item["kind"] in _WITHOUT_SUBRESOURCE else "/status"
+                self._api.request("PUT", path_of(item) + place, {**item, "status": status})
+        except ApiError as error:
+            # 409: the object has changed since it was read, so it is read again
+            if error.status != 409 and str(error) not in self._refused:
+                log.warning("%s; again soon, and as long as it is so", error)
+                self._refused.add(str(error))
+            return False
+        return True
+
+    def _attempt(self, method: str, path: str, body: Object | None, harmless: int) -> None:
+        """A request that may have been made before."""
+        try:
+            self._api.request(method, path, body)
+            log.info("%s %s", method, path if body is None else f"{body['kind']} {key_of(body)}")
+        except ApiError as error:
+            if error.status != harmless:
+                raise

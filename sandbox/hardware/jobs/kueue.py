@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from fabric.k8s.kueue import QUEUE_LABEL
+from gpu_fabric.k8s.kueue import QUEUE_LABEL
 from sandbox.hardware.device_plugins import labels_of
 from sandbox.hardware.jobs.kueue_jobs import (
     PodSet,
@@ -179,7 +179,7 @@ def _selects(selector: Mapping[str, object] | None, namespace: Object) -> bool:
 
 
 def _inactive(queue: Object, queues: Queues) -> tuple[str, str] | None:
-    """The reason for which a queue admits nothing, and how Kueue says it; None where it does."""
+    """The reason and message, in Kueue's words, why a queue admits nothing; None where it admits."""
     groups = queue["spec"].get("resourceGroups") or ()
     names = [flavor["name"] for group in groups for flavor in group["flavors"]]
     if queue["spec"].get("stopPolicy") in _STOPPED:

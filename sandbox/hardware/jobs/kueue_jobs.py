@@ -1,4 +1,4 @@
-"""What Kueue knows of each kind of job: whether it waits, which pods it would have, and how it is let go."""
+"""Kueue's view of each kind of job: whether it is suspended, its future pods, and how it is started."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fabric.k8s.kueue import API_VERSION
+from gpu_fabric.k8s.kueue import API_VERSION
 from sandbox.hardware.device_plugins import labels_of
 from sandbox.hardware.jobs import mpi
 from sandbox.hardware.jobs.turns import holds, owned, phase_of
@@ -110,7 +110,7 @@ def started(job: Object, placement: Mapping[str, tuple[Mapping[str, str], Sequen
 
 
 def workload_of(job: Object, queue: str) -> Object:
-    """The Workload that stands for a job in a queue."""
+    """The Workload of a job in a queue."""
     sets = [{"name": entry.name, "count": entry.count, "template": _cleaned(entry.template)} for entry in pod_sets(job)]
     spec = {"queueName": queue, "active": True, "priority": 0, "podSets": sets}
     labels = {_UID_LABEL: job["metadata"]["uid"]}

@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fabric.k8s.kueue import PREFERRED_TOPOLOGY
+from gpu_fabric.k8s.kueue import PREFERRED_TOPOLOGY
 from sandbox.hardware.device_plugins import annotations_of
-from sandbox.hardware.jobs.amounts import Amounts, requests_of, thousandths, times, written
 from sandbox.hardware.jobs.kueue_jobs import PodSet
-from sandbox.hardware.jobs.room import Room, tolerates
+from sandbox.hardware.jobs.room import Amounts, Room, requests_of, thousandths, times, tolerates, written
 from sandbox.hardware.jobs.turns import holds
 from sandbox.kubernetes_api import Object
 
@@ -21,7 +20,7 @@ REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
 
 
 class DoesNotFitError(ValueError):
-    """A job cannot be admitted now; the message is what Kueue says."""
+    """A job cannot be admitted now; the message is Kueue's."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +152,7 @@ class Quota:
         if level is not None and level not in levels:
             raise DoesNotFitError(f"no topology level: {level}")
         lowest = levels.index(level) + 1 if level else 0
-        # what is only preferred may lie in a wider domain, at last anywhere
+        # a preferred topology may be a wider domain, in the end any node
         widest = lowest if required else 0
         spec = {**pods.template["spec"]}
         spec["tolerations"] = [*(spec.get("tolerations") or ()), *(flavor.get("tolerations") or ())]
@@ -161,7 +160,7 @@ class Quota:
         for depth in range(lowest, widest - 1, -1):
             for domain in room.domains(levels[:depth]):
                 trial = room.copy()
-                # nodes that do not say where they lie are in no topology
+                # nodes without the topology's labels are in no domain
                 labels = {**dict.fromkeys(levels), **(flavor.get("nodeLabels") or {}), **domain}
                 taken = trial.take([spec] * pods.count, labels)
                 if len(taken) == pods.count:

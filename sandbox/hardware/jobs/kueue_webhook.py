@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from fabric.k8s.kueue import QUEUE_LABEL
+from gpu_fabric.k8s.kueue import QUEUE_LABEL
 from sandbox.hardware.device_plugins import labels_of
 from sandbox.hardware.jobs.kueue_jobs import suspended
 from sandbox.hardware.jobs.turns import owner_of
 from sandbox.kubernetes_api import Object
 
-# A job without a queue's name goes to this one where its namespace has it.
+# The queue of a job without a queue's name, where its namespace has this one.
 _DEFAULT = "default"
 
 

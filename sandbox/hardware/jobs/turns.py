@@ -37,13 +37,13 @@ class Turn:
 
 
 def owned(kind: str, version: str, owner: Object, name: str, **more: Any) -> Object:
-    """An object of a job's namespace that goes with the job."""
+    """An object of a job's namespace that is deleted with the job."""
     metadata = {"name": name, "namespace": owner["metadata"]["namespace"], "ownerReferences": [reference(owner)]}
     return {"apiVersion": version, "kind": kind, "metadata": {**metadata, **more.pop("metadata", {})}, **more}
 
 
 def reference(owner: Object) -> Object:
-    """The reference of a controller to what it has made."""
+    """The owner reference of a controller's object."""
     uid = owner["metadata"]["uid"]
     common = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "name": owner["metadata"]["name"], "uid": uid}
     return {**common, "controller": True, "blockOwnerDeletion": True}
@@ -64,7 +64,7 @@ def pod_of(owner: Object, name: str, template: Mapping[str, Any]) -> Object:
 
 
 def is_deleted(item: Mapping[str, Any]) -> bool:
-    """Whether somebody has deleted an object that is still there."""
+    """Whether an object is being deleted."""
     return "deletionTimestamp" in item["metadata"]
 
 

@@ -177,7 +177,7 @@ def _group(
     phase, conditions = before.get("phase", "Pending"), list(before.get("conditions") or ())
     counts = Counter(phase_of(pod) for pod in own.pods if not is_deleted(pod))
     if job_phase == "Restarting":
-        # what is made anew must fit anew
+        # replaced pods must fit again
         phase = "Pending"
     elif phase == "Pending":
         problem = _problem(job, room, queues)

@@ -9,8 +9,8 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sandbox.hardware.jobs.amounts import requests_of, summed, written
 from sandbox.hardware.jobs.keys import new_key
+from sandbox.hardware.jobs.room import requests_of, summed, written
 from sandbox.hardware.jobs.turns import owned, pod_of
 from sandbox.kubernetes_api import Object
 
@@ -23,7 +23,7 @@ _KEYS_FOLDER = "/root/.ssh"
 DEFAULT_QUEUE = "default"
 """The queue that is there without anybody making it."""
 
-# The scheduler's name where neither the job nor the template says one.
+# The scheduler's name where neither the job nor the template has one.
 _SCHEDULER = "volcano"
 
 
@@ -33,13 +33,13 @@ def tasks_of(job: Object) -> list[tuple[str, Object]]:
 
 
 def least(task: Mapping[str, Any]) -> int:
-    """How many pods a task needs to start: all, unless it says less."""
+    """How many pods a task needs to start: all, unless it sets a smaller number."""
     replicas = int(task.get("replicas", 1))
     return int(task.get("minAvailable", replicas))
 
 
 def min_available(job: Object) -> int:
-    """How many pods a job needs to start: what its tasks need, unless it says so itself."""
+    """How many pods a job needs to start: its own number, else the sum of its tasks'."""
     return int(job["spec"].get("minAvailable") or sum(least(task) for _, task in tasks_of(job)))
 
 

@@ -1,6 +1,6 @@
-"""The verification's pods, played: what their programs would have measured, and when they end.
+"""Simulated pods of the verification: the measurements of their programs, and when they end.
 
-Nothing runs in the pods. `run` knows the nodes of a run and what is wrong with them, `results` writes what nccl-tests
-and NCCL would have written there, `play` says how each pod ends, and `controller` has that written; KWOK's Stage for
-pods then ends them so.
+Nothing runs in the pods. `run` has the nodes of a run and their faults, `results` writes the output that nccl-tests and
+NCCL would have written, `play` decides how each pod ends, and `controller` writes that to the pods; KWOK's Stage for
+pods then ends them accordingly.
 """

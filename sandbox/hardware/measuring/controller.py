@@ -1,4 +1,4 @@
-"""The loop: whenever the pods of a verification all run, they are told how to end."""
+"""The loop: when all pods of a verification run, it writes to each how it ends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import threading
 from pathlib import Path
 
-from fabric.workloads.verification import COMPONENT, COMPONENT_LABEL
+from gpu_fabric.workloads.verification import COMPONENT, COMPONENT_LABEL
 from sandbox.hardware.measuring.play import endings
 from sandbox.hardware.views import Collections
 from sandbox.hardware.watching import RETRY_S
@@ -28,7 +28,7 @@ class _MeasuringViews(Collections):
 
 
 class MeasuringController:
-    """Plays the programs in the pods of verifications, until it is told to stop."""
+    """Simulates the programs in the pods of verifications until it is stopped."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._changed = threading.Event()

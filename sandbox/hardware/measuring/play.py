@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from fabric.workloads.verification import RUN_LABEL
+from gpu_fabric.workloads.verification import RUN_LABEL
 from sandbox.hardware.device_plugins import annotations_of, labels_of
 from sandbox.hardware.measuring.results import messages
 from sandbox.hardware.measuring.run import PlayedNode, PlayedRun, ailments_of, rail_rate
@@ -15,7 +15,7 @@ from sandbox.kubernetes_api import Object
 ENDS_ANNOTATION, MESSAGE_ANNOTATION = "sandbox.gpu-fabric/completes-after", "sandbox.gpu-fabric/termination-message"
 """What the Stage for pods reads: how long a pod runs on, and what its containers leave in the end."""
 
-# A real run takes minutes; a launcher that is no worker ends after them.
+# A real run takes minutes; a launcher that is not also a worker ends after the workers.
 _TAKES, _LAUNCHER_TAKES = "2s", "4s"
 _LAUNCHER = "mpimaster"
 

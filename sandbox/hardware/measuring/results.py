@@ -11,7 +11,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fabric.nccl.busbw import Operation, bus_factor
+from gpu_fabric.nccl.busbw import Operation, bus_factor
 from sandbox.hardware.measuring.run import Ailment, PlayedNode, PlayedRun
 
 GIB = 1 << 30
@@ -135,8 +135,7 @@ def _log(run: PlayedRun, nodes: Sequence[PlayedNode], gpus: int, rails: Sequence
         peer = (place + 1) % len(nodes) * gpus
         for number, rail in enumerate(used):
             direct = "" if node.ailments.get(rail) is Ailment.HOST_MEMORY else "/GDRDMA"
-            if not direct or number == 0:
-                yield f"{start} Channel 00/0 : {place * gpus}[0] -> {peer}[0] [send] via NET/IB/{number}{direct}"
+            yield f"{start} Channel {number:02}/0 : {place * gpus}[0] -> {peer}[0] [send] via NET/IB/{number}{direct}"
 
 
 def _packed(content: dict[str, str]) -> bytes:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from fabric.catalog import catalog
-from fabric.nccl.busbw import BarUnknownError, Operation, shape_bar
+from gpu_fabric.catalog import catalog
+from gpu_fabric.nccl.busbw import BarUnknownError, Operation, shape_bar
 from sandbox.hardware.device_plugins import annotations_of, labels_of
 
 AILMENTS_ANNOTATION = "sandbox.gpu-fabric/rails"
@@ -81,7 +81,7 @@ class PlayedRun:
     def bandwidth(self) -> float:
         """GB/s of rings over all nodes and rails.
 
-        NCCL goes on without a device that is missing; otherwise every ring waits for the slowest.
+        NCCL continues without a missing device; in all other cases every ring waits for the slowest.
         """
         if any(Ailment.SOCKETS in node.ailments.values() for node in self.nodes):
             return self.rate * self.all_rails * _SHARES[Ailment.SOCKETS]

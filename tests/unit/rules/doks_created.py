@@ -6,9 +6,11 @@ from rules.alterations.objects import with_addresses_on_rail_0, with_plug_in, wi
 from rules.tables import bad, broken, good, irrelevant
 
 _POOL = "cluster.pools[0]"
+_ID, _OTHER_ID = "5a4981aa-9653-4bd1-bef5-d6bff52042e4", "c33931f2-a26a-4e61-b85c-4e95a2ec431b"
 _GPU = "software.gpuOperator"
 _ALLOWED = "cluster.controlPlaneFirewall.allowed"
 _ALWAYS = {"cluster.versionApplies": "always"}
+_MAY_GO = {"resource": "cluster-doks", "expires": "2026-12-01", "reason": "an older version is wanted"}
 _BY_OPERATOR = {"cluster.plugins.gpu": "operator"}
 
 CREATED = (
@@ -27,7 +29,14 @@ CREATED = (
     bad("DOK038", "doks-h200", {f"{_POOL}.name": "system"}, f"{_POOL}.name"),
     irrelevant("DOK038", "oke-h100-26-4", {f"{_POOL}.name": "system"}),
     good("DOK039", "doks-h200", {**_ALWAYS, "cluster.protect": True}),
+    good("DOK039", "doks-h200", {**_ALWAYS, "guard": {"acknowledge": [_MAY_GO]}}),
     bad("DOK039", "doks-h200", _ALWAYS, "cluster.versionApplies"),
+    bad(
+        "DOK039",
+        "doks-h200",
+        {**_ALWAYS, "guard": {"acknowledge": [{**_MAY_GO, "resource": "cluster-pool-gpu"}]}},
+        "cluster.versionApplies",
+    ),
     irrelevant("DOK039", "doks-h200"),
     good("DOK040", "doks-h200", {"cluster.installed": ["gpu-operator", "sriov-operator"]}),
     bad("DOK040", "doks-h200", {"cluster.installed": ["nfd", "network-operator"]}, "cluster.installed[1]"),
@@ -62,8 +71,8 @@ CREATED = (
     ),
     bad("DOK045", "host-device", {"software.multus.memory": "1Gi"}, "software.multus.memory"),
     irrelevant("DOK045", "host-device"),
-    good("DOK046", "doks-h200", {"cluster.vpc": {"id": "an-id", "natGateway": True}}),
-    good("DOK046", "doks-h200", {"cluster.vpc.natGateway": True, "cluster.adopt.vpc": "an-id"}),
+    good("DOK046", "doks-h200", {"cluster.vpc": {"id": _ID, "natGateway": True}}),
+    good("DOK046", "doks-h200", {"cluster.vpc.natGateway": True, "cluster.adopt.vpc": _ID}),
     bad("DOK046", "doks-h200", {"cluster.vpc.natGateway": True}, "cluster.vpc.natGateway"),
     irrelevant("DOK046", "doks-h200"),
     good("DOK047", "doks-h200", {_ALLOWED: ["203.0.113.0/24", "0.0.0.0/0"]}),
@@ -77,12 +86,12 @@ CREATED = (
     irrelevant("DOK049", "oke-h100-26-4"),
     good("DOK050", "doks-h200", {"cluster.destroyAssociatedResources": True}),
     bad("DOK050", "doks-h200", {"cluster.destroyAssociatedResources": False}, "cluster.destroyAssociatedResources"),
-    irrelevant("DOK050", "doks-h200", {"cluster.vpc.id": "an-id"}),
-    good("DOK051", "doks-h200", {"cluster.adopt.pools": {"gpu": "an-id"}}),
-    bad("DOK051", "doks-h200", {"cluster.adopt.pools": {"gpu": "one", "gpus": "other"}}, "cluster.adopt.pools.gpus"),
+    irrelevant("DOK050", "doks-h200", {"cluster.vpc.id": _ID}),
+    good("DOK051", "doks-h200", {"cluster.adopt.pools": {"gpu": _ID}}),
+    bad("DOK051", "doks-h200", {"cluster.adopt.pools": {"gpu": _ID, "gpus": _OTHER_ID}}, "cluster.adopt.pools.gpus"),
     irrelevant("DOK051", "doks-h200"),
-    good("DOK052", "doks-h200", {"cluster.adopt.vpc": "an-id"}),
-    bad("DOK052", "doks-h200", {"cluster.adopt.vpc": "an-id", "cluster.vpc.id": "an-id"}, "cluster.adopt.vpc"),
+    good("DOK052", "doks-h200", {"cluster.adopt.vpc": _ID}),
+    bad("DOK052", "doks-h200", {"cluster.adopt.vpc": _ID, "cluster.vpc.id": _ID}, "cluster.adopt.vpc"),
     irrelevant("DOK052", "doks-h200"),
     good("DOK053", "doks-mi325x", {"cluster.plugins.metricsExporter": True}),
     bad("DOK053", "doks-h200", {"cluster.plugins.metricsExporter": True}, "cluster.plugins.metricsExporter"),
@@ -90,4 +99,7 @@ CREATED = (
     good("DOK054", "doks-b300", {"software.cniPlugins": "node-image"}),
     bad("DOK054", "doks-b300", {}, "software.cniPlugins"),
     irrelevant("DOK054", "doks-h200"),
+    good("DOK058", "doks-h200", {"cluster.surgeUpgrade": False}),
+    bad("DOK058", "doks-h200", {"cluster.surgeUpgrade": True}, "cluster.surgeUpgrade"),
+    irrelevant("DOK058", "oke-h100-26-4"),
 )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rules.tables import bad, good, irrelevant
 
 _POOL = "cluster.pools[0]"
+_URI = f"{_POOL}.imageUri"
+_STORE = "https://objectstorage.us-ashburn-1.oraclecloud.com"
+_MEMORY = "cluster.systemPool.memoryGib"
 _FABRICS = [f"ocid1.computegpumemoryfabric.oc1.iad.fabric{number}" for number in range(2)]
 _RACK = {f"{_POOL}.shape": "BM.GPU.GB300.4", f"{_POOL}.placement": "gpu-memory-cluster"}
 _ISLAND = "ocid1.hpcisland.oc1.iad.example"
@@ -16,6 +21,11 @@ _A100 = {f"{_POOL}.shape": "BM.GPU.A100-v2.8"}
 _NETWORK = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2, "availabilityDomain": "AD-1"}
 _EACH = {**_NETWORK, "placement": "compute-cluster-instances"}
 _RACK_POOL = {"shape": "BM.GPU.GB300.4", "placement": "gpu-memory-cluster"}
+
+
+def _flex(shape: str, ocpus: int, memory: int) -> dict[str, Any]:
+    return {"shape": shape, "ocpus": ocpus, "memoryGib": memory}
+
 
 CASES = (
     good(
@@ -132,4 +142,22 @@ CASES = (
     ),
     irrelevant("OKE041", "oke-h100-26-4", {"cluster.pools": [_NETWORK, {**_NETWORK, "name": "gpu-1"}]}),
     irrelevant("OKE041", "doks-h200"),
+    good("OKE042", "oke-h100-26-4", {_URI: f"{_STORE}/n/mine/b/images/o/gpu"}),
+    bad("OKE042", "oke-h100-26-4", {_URI: f"{_STORE}/p/s3cr3t/n/mine/b/images/o/gpu"}, _URI),
+    irrelevant("OKE042", "oke-h100-26-4"),
+    good("OKE044", "oke-h100-26-4", {"cluster.systemPool": {"ocpus": 4, "memoryGib": 256}}),
+    bad("OKE044", "oke-h100-26-4", {"cluster.systemPool": {"ocpus": 1, "memoryGib": 1024}}, _MEMORY),
+    bad("OKE044", "oke-h100-26-4", {"cluster.systemPool": {"ocpus": 8, "memoryGib": 4}}, _MEMORY),
+    bad("OKE044", "oke-h100-26-4", {"cluster.systemPool": {"shape": "BM.GPU.H100.8"}}, "cluster.systemPool.shape"),
+    bad("OKE044", "oke-h100-26-4", {"cluster.systemPool": {"shape": "VM.GPU.A10.1"}}, "cluster.systemPool.shape"),
+    good("OKE044", "oke-h100-26-4", {"cluster.systemPool": _flex("VM.Standard.A1.Flex", 76, 472)}),
+    good("OKE044", "oke-h100-26-4", {"cluster.systemPool": _flex("VM.Standard.X9.Flex", 100, 2000)}),
+    bad("OKE044", "oke-h100-26-4", {"cluster.systemPool": _flex("VM.Standard.A1.Flex", 76, 473)}, _MEMORY),
+    bad(
+        "OKE044",
+        "oke-h100-26-4",
+        {"cluster.systemPool": _flex("VM.Optimized3.Flex", 19, 64)},
+        "cluster.systemPool.ocpus",
+    ),
+    irrelevant("OKE044", "doks-h200"),
 )

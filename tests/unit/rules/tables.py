@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Literal, NamedTuple
 
 from changes import Changes, changed
 from committed_stacks import folder_of
 
-from fabric.plan import Plan, build
-from fabric.plan.case import case_of
-from fabric.rules import ConfigurationError, Finding, findings, rules
-from fabric.spec import StackDocument, StackSpec, read_document, validate
+from gpu_fabric.findings import ConfigurationError, Finding, rules
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.case import case_of
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.rules.checking import plan_findings, spec_findings
+from gpu_fabric.spec import StackDocument, StackSpec, read_document, validate
 
 Alteration = Callable[[Plan], Plan]
 """A plan with one thing wrong that no stack file can bring about; see `rules.alterations`."""
@@ -79,7 +80,7 @@ def found_in(case: RuleCase) -> tuple[Finding, ...]:
     stage = rules()[case.rule].stage
     if case.alteration is not None:
         spec = spec_of(case)
-        found = findings(replace(case_of(spec), plan=case.alteration(build(spec))), "plan")
+        found = plan_findings(case_of(spec), case.alteration(checked_plan(spec)))
     else:
         key = (case.stack, json.dumps(case.changes, default=str), stage)
         if key not in _FOUND:
@@ -89,12 +90,12 @@ def found_in(case: RuleCase) -> tuple[Finding, ...]:
 
 
 def _of_the_spec(case: RuleCase) -> tuple[Finding, ...]:
-    return findings(case_of(spec_of(case)), "spec")
+    return spec_findings(case_of(spec_of(case)))
 
 
 def _of_the_plan(case: RuleCase) -> tuple[Finding, ...]:
     try:
-        return build(spec_of(case)).findings
+        return checked_plan(spec_of(case)).findings
     except ConfigurationError as error:
         early = [f"{entry.path}: {entry.message}" for entry in error.findings if rules()[entry.id].stage != "plan"]
         assert not early, f"the stack is refused before it is planned: {early}"

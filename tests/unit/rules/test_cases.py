@@ -7,8 +7,9 @@ from pkgutil import iter_modules
 
 import pytest
 
-from fabric.rules import checked, rules
-from fabric.spec.places import NAMESPACE
+from gpu_fabric.findings import rules
+from gpu_fabric.rules.checking import checked
+from gpu_fabric.spec.places import NAMESPACE
 from rules import cases
 from rules.tables import RuleCase, found_in
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from ipaddress import ip_address, ip_network
 from typing import Any
 
 import pytest
+from planned_steps import with_items
 from pydantic import ValidationError
 
-from fabric.k8s.base import ObjectMeta
-from fabric.k8s.spiderpool import SpiderIPPool, SpiderIPPoolSpec
-from fabric.plan import Plan, PlannedObject, build
-from fabric.plan.case import Case, case_of
-from fabric.rules import errors, findings
+from gpu_fabric.findings import errors
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.spiderpool import SpiderIPPool, SpiderIPPoolSpec
+from gpu_fabric.plan import Plan, PlannedObject
+from gpu_fabric.plan.case import Case, case_of
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.rules.checking import plan_findings
 from rules.tables import good, spec_of
 
 Pools = list[dict[str, Any]]
@@ -32,7 +34,7 @@ def parts_of(subnet: str) -> Pools:
 @cache
 def planned(stack: str) -> tuple[Case, Plan]:
     spec = spec_of(good("SPI021", stack))
-    return case_of(spec), build(spec)
+    return case_of(spec), checked_plan(spec)
 
 
 def answer(pools: Pools, names: str = "rail-{}") -> str:
@@ -46,8 +48,8 @@ def answer(pools: Pools, names: str = "rail-{}") -> str:
         PlannedObject(object=SpiderIPPool(metadata=ObjectMeta(name=names.format(number)), spec=spec))
         for number, spec in enumerate(specs)
     )
-    altered = plan.model_copy(update={"ip_pools": made})
-    found = {entry.id for entry in errors(findings(replace(case, plan=altered), "plan"))}
+    altered = with_items(plan, "ip-pools", made)
+    found = {entry.id for entry in errors(plan_findings(case, altered))}
     return ", ".join(sorted(found & {"SPI021", "OBJ004"})) or "accepted"
 
 
@@ -88,7 +90,7 @@ def test_a_name_that_a_pool_has_already_is_refused() -> None:
 def test_no_planned_pool_gives_a_network_or_broadcast_address_away(stack: str) -> None:
     given = [
         (ip_network(pool.spec.subnet), {ip_address(end) for text in pool.spec.ips or () for end in text.split("-")})
-        for pool in (entry.object for entry in planned(stack)[1].pools)
+        for pool in (entry.object for entry in planned(stack)[1].applied("ip-pools", "node-pools"))
         if isinstance(pool, SpiderIPPool)
     ]
 

@@ -129,6 +129,20 @@ REMEDIES: tuple[tuple[str, str, Changes, str, str, Any, Any], ...] = (
         2,
     ),
     (
+        # What nv-ipam cuts into blocks from the first address on has room for hosts at its end.
+        "HPR006",
+        "roce-macvlan",
+        {
+            f"{_POOL}.nodeNames": [f"gpu-{node}" for node in range(8)],
+            "fabric.hostPreparation": {"addresses": True},
+            "fabric.rails": [{"rail": rail, "interface": f"ens{rail}"} for rail in range(8)],
+        },
+        "write reservedLast: 8 or more, with room for nodes to come",
+        f"{_AT}.reservedLast",
+        8,
+        0,
+    ),
+    (
         "HPR006",
         "spiderpool-sriov-per-node",
         {"fabric.hostPreparation": {"addresses": True}, f"{_AT}.reservedFirst": 0},
@@ -269,6 +283,20 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
             "roce-macvlan",
             {"fabric.linkType": "infiniband"},
             "allowed on infiniband with network-operator: host-device or ib-sriov or ipoib or host-network",
+        ),
+        (
+            "SUP003",
+            "ib-sriov",
+            {"fabric.model": "sriov"},
+            "allowed on infiniband with network-operator: host-device or ib-sriov or ipoib or host-network; or write "
+            "linkType: ether, if the NICs' ports run it",
+        ),
+        (
+            "DEV003",
+            "sriov-dpdk",
+            {"fabric.vfsPerNic": None, "fabric.virtualFunctions": None},
+            "add vfsPerNic: how many the DaemonSet is to make per RDMA NIC (virtualFunctions: sriov-operator has the "
+            "SR-IOV operator make them), or choose a model without virtual functions",
         ),
         (
             "SUP006",

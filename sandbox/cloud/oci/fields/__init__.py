@@ -1,17 +1,21 @@
-"""What the resource types take and give, from the tables beside this file.
+"""Inputs and outputs of the resource types, from the tables beside this file.
 
-The tables follow the provider's Python package 5.5.0: names, kinds, which inputs are required, and which the package's
-documentation calls updatable; whatever is not updatable replaces. As with Terraform's provider, an optional input that
-the program drops keeps its value. `opaque` parts are taken as they come.
+Names, kinds and required inputs are those of the provider's Python package 5.5.0. The flags are those of the schema of
+Oracle's Terraform provider 8.28.0; each property of the stacks was run against it. An `updatable` property changes in
+place, any other one replaces the resource. An optional input that the program drops keeps its value, unless it is
+`plain`. A `set` has no order. An `output` cannot be given. `default:` is the value of an omitted input, `among:` lists
+the allowed values, and `but:` the inputs that exclude each other. `opaque` parts are accepted unchecked.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from fabric.tables import read_table
+from gpu_fabric.base.yaml_files import read_table
 from sandbox.cloud.schema import Field, Fields
 
 _FILES = {
@@ -76,10 +80,23 @@ def _field(content: str | dict[str, Any], *, updatable: bool) -> Field:
     updatable = updatable and "updatable" in words
     parts = {} if isinstance(content, str) else {name: part for name, part in content.items() if name != "is"}
     required = "required" in words
+    settings = dict(word.split(":", 1) for word in words if ":" in word)
+    default = json.loads(settings["default"]) if "default" in settings else None
+    among = tuple(filter(None, settings.get("among", "").split(",")))
     return Field(
         kind,  # type: ignore[arg-type]  # a word of the table
         given="required" if required else "optional",
-        computed=not required,
+        computed=not required and "plain" not in words and default is None,
+        default=default,
         replaces=not updatable,
+        unordered="set" in words,
+        shown="output" in words,
+        conflicts=tuple(filter(None, settings.get("but", "").split(","))),
+        check=_among(among) if among else None,
         fields={name: _field(part, updatable=updatable) for name, part in parts.items()},
     )
+
+
+def _among(allowed: tuple[str, ...]) -> Callable[[Any], str | None]:
+    known = {each.lower() for each in allowed}
+    return lambda value: None if value.lower() in known else f"expected one of {', '.join(allowed)}, got {value}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fabric.k8s.apps import DaemonSet
-from fabric.k8s.device_plugin import DeviceSelectors
-from fabric.k8s.mellanox import NicClusterPolicy, RdmaSharedDevicePlugin
-from fabric.k8s.nic_node_policy import NicNodePolicy
-from fabric.k8s.sriov_operator import SriovNetworkNodePolicy
-from fabric.plan import Plan, PlannedObject
+from planned_steps import with_items
+
+from gpu_fabric.k8s.apps import DaemonSet
+from gpu_fabric.k8s.device_plugin import DeviceSelectors
+from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy, RdmaSharedDevicePlugin
+from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
+from gpu_fabric.plan import Plan, PlannedObject
 from rules.alterations.parts import with_policy, with_resource, with_spec
 
 
@@ -50,9 +51,10 @@ def with_rail_0_of_no_pool(plan: Plan) -> Plan:
 
 
 def with_a_device_plugin_configuration_of_two_mebibytes(plan: Plan) -> Plan:
-    assert plan.policy is not None
-    assert isinstance(plan.policy.object, NicClusterPolicy)
-    plugin = plan.policy.object.spec.sriov_device_plugin
+    planned = plan.record(PlannedObject, "nic-policies")
+    assert planned is not None
+    assert isinstance(planned.object, NicClusterPolicy)
+    plugin = planned.object.spec.sriov_device_plugin
     assert plugin is not None
     return with_policy(plan, sriov_device_plugin=plugin.model_copy(update={"config": "x" * (2 << 20)}))
 
@@ -92,7 +94,7 @@ def with_the_shared_plugin_in_a_node_policy(plan: Plan) -> Plan:
 
 
 def with_a_node_policy_of_two_mebibytes(plan: Plan) -> Plan:
-    policy = plan.node_policies[0].object
+    policy = plan.applied("nic-node-policies")[0].object
     assert isinstance(policy, NicNodePolicy)
     plugin = policy.spec.sriov_device_plugin
     assert plugin is not None
@@ -104,43 +106,45 @@ def without_tolerations_of_a_node_policy(plan: Plan) -> Plan:
 
 
 def without_tolerations_of_cni_plugins(plan: Plan) -> Plan:
-    return plan.model_copy(update={"cni_plugins": tuple(map(_intolerant, plan.cni_plugins))})
+    return with_items(plan, "cni-plugins", map(_intolerant, plan.applied("cni-plugins")))
 
 
 def without_tolerations_of_virtual_functions(plan: Plan) -> Plan:
-    return plan.model_copy(update={"virtual_functions": tuple(map(_intolerant, plan.virtual_functions))})
+    return with_items(plan, "virtual-functions", map(_intolerant, plan.applied("virtual-functions")))
 
 
 def without_tolerations_of_host_preparation(plan: Plan) -> Plan:
-    parts = {"host_preparation": plan.host_preparation, "fabric_check": plan.fabric_check}
-    return plan.model_copy(update={name: tuple(map(_intolerant, part)) for name, part in parts.items()})
+    for name in ("host-preparation", "check"):
+        if plan.step(name) is not None:
+            plan = with_items(plan, name, map(_intolerant, plan.applied(name)))
+    return plan
 
 
 def without_node_policies(plan: Plan) -> Plan:
-    return plan.model_copy(update={"sriov_policies": plan.sriov_policies[:1]})
+    return with_items(plan, "sriov-policies", ())
 
 
 def with_two_node_policies_for_one_nic(plan: Plan) -> Plan:
-    policies = [entry for entry in plan.sriov_policies if isinstance(entry.object, SriovNetworkNodePolicy)]
+    policies = [entry for entry in plan.applied("sriov-policies") if isinstance(entry.object, SriovNetworkNodePolicy)]
     first, second, *others = policies
     assert isinstance(first.object, SriovNetworkNodePolicy)
     assert isinstance(second.object, SriovNetworkNodePolicy)
     spec = second.object.spec.model_copy(update={"nic_selector": first.object.spec.nic_selector})
-    return plan.model_copy(update={"sriov_policies": (first, with_spec(second, spec), *others)})
+    return with_items(plan, "sriov-policies", (first, with_spec(second, spec), *others))
 
 
 def with_a_node_policy_in_namespace_default(plan: Plan) -> Plan:
-    *others, last = plan.sriov_policies
+    *others, last = plan.applied("sriov-policies")
     metadata = last.object.metadata.model_copy(update={"namespace": "default"})
     moved = last.model_copy(update={"object": last.object.model_copy(update={"metadata": metadata})})
-    return plan.model_copy(update={"sriov_policies": (*others, moved)})
+    return with_items(plan, "sriov-policies", (*others, moved))
 
 
 def _with_node_policy(plan: Plan, **fields: Any) -> Plan:
-    first, *others = plan.node_policies
+    first, *others = plan.applied("nic-node-policies")
     assert isinstance(first.object, NicNodePolicy)
     altered = with_spec(first, first.object.spec.model_copy(update=fields))
-    return plan.model_copy(update={"node_policies": (altered, *others)})
+    return with_items(plan, "nic-node-policies", (altered, *others))
 
 
 def _intolerant(planned: PlannedObject) -> PlannedObject:

@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from fabric.k8s.core import ConfigMap
-from fabric.k8s.spider_networks import SpiderPools
-from fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION, SpiderIPPool, SpiderMultusConfig
-from fabric.k8s.sriov_operator import SriovNetwork
-from fabric.plan import Plan
+from planned_steps import with_items
+
+from gpu_fabric.k8s.core import ConfigMap
+from gpu_fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION, SpiderIPPool, SpiderMultusConfig, SpiderPools
+from gpu_fabric.k8s.sriov_operator import SriovNetwork
+from gpu_fabric.plan import Plan, PlannedGroup
 from rules.alterations.parts import (
     setting_mtu,
     with_annotations,
@@ -29,7 +30,7 @@ def with_one_network_that_keeps_the_device_on_the_host(plan: Plan) -> Plan:
 
 
 def without_the_last_network(plan: Plan) -> Plan:
-    return plan.model_copy(update={"networks": plan.networks[:-1]})
+    return with_items(plan, "networks", plan.applied("networks")[:-1])
 
 
 def with_one_network_of_mtu(mtu: int) -> Callable[[Plan], Plan]:
@@ -39,33 +40,35 @@ def with_one_network_of_mtu(mtu: int) -> Callable[[Plan], Plan]:
 def with_every_network_and_the_contract_of_mtu(mtu: int) -> Callable[[Plan], Plan]:
     def alter(plan: Plan) -> Plan:
         attached = tuple(entry.model_copy(update={"mtu": mtu}) for entry in plan.workload.networks)
-        networks = tuple(with_config(network, setting_mtu(mtu)) for network in plan.networks)
-        return with_contract(plan.model_copy(update={"networks": networks}), networks=attached)
+        networks = tuple(with_config(network, setting_mtu(mtu)) for network in plan.applied("networks"))
+        return with_contract(with_items(plan, "networks", networks), networks=attached)
 
     return alter
 
 
 def with_rail_0_of_the_resource_of_rail_1(plan: Plan) -> Plan:
-    first, *others = plan.networks
-    return plan.model_copy(
-        update={"networks": (with_annotations(first, plan.networks[1].object.metadata.annotations or {}), *others)}
+    first, *others = plan.applied("networks")
+    return with_items(
+        plan,
+        "networks",
+        (with_annotations(first, plan.applied("networks")[1].object.metadata.annotations or {}), *others),
     )
 
 
 def with_the_first_network_under_another_name(plan: Plan) -> Plan:
-    first, *others = plan.networks
+    first, *others = plan.applied("networks")
     metadata = first.object.metadata.model_copy(update={"name": "stranger"})
     renamed = first.model_copy(update={"object": first.object.model_copy(update={"metadata": metadata})})
-    return plan.model_copy(update={"networks": (renamed, *others)})
+    return with_items(plan, "networks", (renamed, *others))
 
 
 def without_nccl_files(plan: Plan) -> Plan:
-    return plan.model_copy(update={"nccl_config_maps": ()})
+    return with_items(plan, "nccl", ())
 
 
 def with_an_object_of_300_kibibytes_of_annotations(plan: Plan) -> Plan:
-    first, *others = plan.networks
-    return plan.model_copy(update={"networks": (with_annotations(first, {"note": "x" * (300 << 10)}), *others)})
+    first, *others = plan.applied("networks")
+    return with_items(plan, "networks", (with_annotations(first, {"note": "x" * (300 << 10)}), *others))
 
 
 def with_rail_0_in_the_pool_of_rail_1(plan: Plan) -> Plan:
@@ -81,12 +84,12 @@ def with_rail_0_on_the_device_of_rail_1(plan: Plan) -> Plan:
 
 def with_one_spiderpool_network_of_mtu(mtu: int) -> Callable[[Plan], Plan]:
     def alter(plan: Plan) -> Plan:
-        first, *others = plan.networks
+        first, *others = plan.applied("networks")
         assert isinstance(first.object, SpiderMultusConfig)
         spec = first.object.spec
         assert spec.macvlan is not None
         altered = with_spec(first, spec.model_copy(update={"macvlan": spec.macvlan.model_copy(update={"mtu": mtu})}))
-        return plan.model_copy(update={"networks": (altered, *others)})
+        return with_items(plan, "networks", (altered, *others))
 
     return alter
 
@@ -99,36 +102,36 @@ def with_rail_0_on_the_interface_of_rail_1(plan: Plan) -> Plan:
 
 
 def with_one_object_twice(plan: Plan) -> Plan:
-    return plan.model_copy(update={"networks": (*plan.networks, plan.networks[0])})
+    return with_items(plan, "networks", (*plan.applied("networks"), plan.applied("networks")[0]))
 
 
 def with_a_file_of_two_mebibytes(plan: Plan) -> Plan:
-    first, *others = plan.nccl_config_maps
+    first, *others = plan.applied("nccl")
     assert isinstance(first.object, ConfigMap)
     data = dict.fromkeys(first.object.data, "x" * (2 << 20))
     large = first.model_copy(update={"object": first.object.model_copy(update={"data": data})})
-    return plan.model_copy(update={"nccl_config_maps": (large, *others)})
+    return with_items(plan, "nccl", (large, *others))
 
 
 def without_the_pool_of_rail_0(plan: Plan) -> Plan:
-    return plan.model_copy(update={"ip_pools": plan.ip_pools[1:]})
+    return with_items(plan, "ip-pools", plan.applied("ip-pools")[1:])
 
 
 def with_the_pool_of_rail_0_in_namespace_default(plan: Plan) -> Plan:
-    first, *others = plan.ip_pools
+    first, *others = plan.applied("ip-pools")
     metadata = first.object.metadata.model_copy(update={"namespace": "default"})
     moved = first.model_copy(update={"object": first.object.model_copy(update={"metadata": metadata})})
-    return plan.model_copy(update={"ip_pools": (moved, *others)})
+    return with_items(plan, "ip-pools", (moved, *others))
 
 
 def with_pools_of_rail_0_as_ipv6(plan: Plan) -> Plan:
-    first, *others = plan.networks
+    first, *others = plan.applied("networks")
     assert isinstance(first.object, SpiderMultusConfig)
     spec = first.object.spec
     assert spec.macvlan is not None
     section = spec.macvlan.model_copy(update={"ippools": SpiderPools(ipv6=spec.pools.ipv4)})
     altered = with_spec(first, spec.model_copy(update={"macvlan": section}))
-    return plan.model_copy(update={"networks": (altered, *others)})
+    return with_items(plan, "networks", (altered, *others))
 
 
 def without_ipam_of_rail_0(plan: Plan) -> Plan:
@@ -140,24 +143,24 @@ def with_another_range_of_rail_0(plan: Plan) -> Plan:
 
 
 def with_rail_0_of_the_operator_in_the_pool_of_rail_1(plan: Plan) -> Plan:
-    first, *others = plan.networks
+    first, *others = plan.applied("networks")
     assert isinstance(first.object, SriovNetwork)
     ipam = json.dumps({**json.loads(first.object.spec.ipam or "{}"), "poolName": plan.rails[1].pool})
     altered = with_spec(first, first.object.spec.model_copy(update={"ipam": ipam}))
-    return plan.model_copy(update={"networks": (altered, *others)})
+    return with_items(plan, "networks", (altered, *others))
 
 
 def with_rail_0_of_the_operator_keeping_its_device_on_the_host(plan: Plan) -> Plan:
-    first, *others = plan.networks
+    first, *others = plan.applied("networks")
     assert isinstance(first.object, SriovNetwork)
     altered = with_spec(first, first.object.spec.model_copy(update={"meta_plugins": None}))
-    return plan.model_copy(update={"networks": (altered, *others)})
+    return with_items(plan, "networks", (altered, *others))
 
 
 def with_two_networks_injected_by_another_word(plan: Plan) -> Plan:
-    *others, seventh, eighth = plan.networks
+    *others, seventh, eighth = plan.applied("networks")
     other = [with_annotations(entry, {RDMA_RESOURCE_INJECT_ANNOTATION: "other"}) for entry in (seventh, eighth)]
-    return plan.model_copy(update={"networks": (*others, *other)})
+    return with_items(plan, "networks", (*others, *other))
 
 
 def with_the_last_pool_in_the_subnet_of_the_first(plan: Plan) -> Plan:
@@ -165,29 +168,29 @@ def with_the_last_pool_in_the_subnet_of_the_first(plan: Plan) -> Plan:
 
 
 def with_two_pools_of_one_address(plan: Plan) -> Plan:
-    first = plan.ip_pools[0].object
+    first = plan.applied("ip-pools")[0].object
     assert isinstance(first, SpiderIPPool)
     return _with_last_pool(plan, ips=first.spec.ips)
 
 
 def _with_last_pool(plan: Plan, **fields: Any) -> Plan:
-    *others, last = plan.ip_pools
+    *others, last = plan.applied("ip-pools")
     assert isinstance(last.object, SpiderIPPool)
     altered = with_spec(last, last.object.spec.model_copy(update=fields))
-    return plan.model_copy(update={"ip_pools": (*others, altered)})
+    return with_items(plan, "ip-pools", (*others, altered))
 
 
 def without_the_pools_of_all_nodes_on_rail_0(plan: Plan) -> Plan:
-    return plan.model_copy(update={"node_pools": plan.node_pools[1:]})
+    return with_items(plan, "node-pools", plan.records(PlannedGroup, "node-pools")[1:])
 
 
 def with_tables_of_two_mebibytes(plan: Plan) -> Plan:
-    first, *others = plan.node_pools
+    first, *others = plan.records(PlannedGroup, "node-pools")
     *pools, table = first.objects
     assert isinstance(table.object, ConfigMap)
     large = table.object.model_copy(update={"data": dict.fromkeys(table.object.data, "x" * (2 << 20))})
     group = first.model_copy(update={"objects": (*pools, table.model_copy(update={"object": large}))})
-    return plan.model_copy(update={"node_pools": (group, *others)})
+    return with_items(plan, "node-pools", (group, *others))
 
 
 def with_plug_in(plugin: str) -> Callable[[Plan], Plan]:
@@ -199,4 +202,4 @@ def with_addresses_on_rail_0(plan: Plan) -> Plan:
 
 
 def without_cni_plugins(plan: Plan) -> Plan:
-    return plan.model_copy(update={"cni_plugins": ()})
+    return with_items(plan, "cni-plugins", ())

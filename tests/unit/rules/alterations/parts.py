@@ -6,10 +6,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from fabric.k8s.cni import NetworkAttachmentDefinition
-from fabric.k8s.device_plugin import SriovResource
-from fabric.k8s.mellanox import NicClusterPolicy
-from fabric.plan import Plan, PlannedObject
+from planned_steps import with_items
+
+from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
+from gpu_fabric.k8s.device_plugin import SriovResource
+from gpu_fabric.k8s.mellanox import NicClusterPolicy
+from gpu_fabric.plan import Plan, PlannedObject
 
 
 def setting_mtu(mtu: int) -> Callable[[dict[str, Any]], None]:
@@ -36,11 +38,12 @@ def with_contract(plan: Plan, **fields: Any) -> Plan:
 
 
 def with_policy(plan: Plan, **fields: Any) -> Plan:
-    assert plan.policy is not None
-    policy = plan.policy.object
+    planned = plan.record(PlannedObject, "nic-policies")
+    assert planned is not None
+    policy = planned.object
     assert isinstance(policy, NicClusterPolicy)
     altered = policy.model_copy(update={"spec": policy.spec.model_copy(update=fields)})
-    return plan.model_copy(update={"policy": plan.policy.model_copy(update={"object": altered})})
+    return with_items(plan, "nic-policies", (planned.model_copy(update={"object": altered}),))
 
 
 def with_resource(plan: Plan, place: int, **fields: Any) -> Plan:
@@ -52,8 +55,8 @@ def with_resource(plan: Plan, place: int, **fields: Any) -> Plan:
 
 
 def with_first_network(plan: Plan, change: Callable[[dict[str, Any]], Any]) -> Plan:
-    first, *others = plan.networks
-    return plan.model_copy(update={"networks": (with_config(first, change), *others)})
+    first, *others = plan.applied("networks")
+    return with_items(plan, "networks", (with_config(first, change), *others))
 
 
 def with_config(network: PlannedObject, change: Callable[[dict[str, Any]], Any]) -> PlannedObject:

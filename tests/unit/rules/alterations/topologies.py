@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fabric.plan import Plan
+from planned_steps import with_items
+
+from gpu_fabric.plan import Plan
 from rules.alterations.parts import patch_of, with_contract
 
 
 def with_the_file_in_no_namespace(plan: Plan) -> Plan:
-    kept = tuple(entry for entry in plan.nccl_config_maps if "topology" not in entry.name)
-    return plan.model_copy(update={"nccl_config_maps": kept})
+    kept = tuple(entry for entry in plan.applied("nccl") if "topology" not in entry.name)
+    return with_items(plan, "nccl", kept)
 
 
 def with_the_file_under_another_name(plan: Plan) -> Plan:

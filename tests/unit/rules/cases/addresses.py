@@ -8,20 +8,31 @@ from rules.tables import bad, good, irrelevant
 
 _AT = "fabric.addressing"
 _NODES = "cluster.pools[0].nodes"
+_LARGE = {f"fabric.addressing.{key}": value for key, value in (("supernet", "11.0.0.0/8"), ("prefixLength", None))}
 
 
-def _pinned(*first_shares: int | None) -> list[dict[str, Any]]:
+def _pinned(*first_shares: int | None, shape: str = "BM.GPU.H100.8") -> list[dict[str, Any]]:
     """Pools of two named nodes each, with the share of each one's first node."""
     return [
         {
             "name": f"pool-{pool}",
-            "shape": "BM.GPU.H100.8",
+            "shape": shape,
             "nodes": 2,
             "nodeNames": [f"node-{pool}-0", f"node-{pool}-1"],
             **({} if first is None else {"firstShare": first}),
         }
         for pool, first in enumerate(first_shares)
     ]
+
+
+def _with_hosts(*first_shares: int | None) -> dict[str, Any]:
+    """The same pools where the hosts get addresses, in shared subnets with room for them."""
+    return {
+        "cluster.pools": _pinned(*first_shares, shape="guide-cx5"),
+        "fabric.hostPreparation": {"addresses": True},
+        "fabric.podsPerNic": 10,
+        f"{_AT}.reservedLast": 54,
+    }
 
 
 _EVERY_KEY: dict[str, dict[str, Any]] = {
@@ -64,10 +75,12 @@ CASES = (
     ),
     irrelevant("ADR003", "host-network", {"cluster.ranges": None}),
     good("ADR004", "host-device", {f"{_AT}.gateway": "first", f"{_AT}.addressesPerNode": 2}),
+    # Since 26.1 blocks of one pass the gateway over; the line 23.10 has no such blocks, and larger ones hold it.
+    good("ADR004", "host-device", {f"{_AT}.gateway": "first", f"{_AT}.addressesPerNode": 1}),
     bad(
         "ADR004",
-        "host-device",
-        {f"{_AT}.gateway": "first", f"{_AT}.addressesPerNode": 1},
+        "roce-macvlan",
+        {f"{_AT}.gateway": "first", f"{_AT}.addressesPerNode": 2, "fabric.podsPerNic": 2},
         f"{_AT}.addressesPerNode",
     ),
     irrelevant("ADR004", "host-device", {f"{_AT}.addressesPerNode": 1}),
@@ -79,6 +92,16 @@ CASES = (
         "ADR006",
         "spiderpool-macvlan",
         {"fabric.podsPerNic": 1000, f"{_AT}.prefixLength": 19, _NODES: 6},
+        f"{_AT}.layout",
+    ),
+    good("ADR006", "spiderpool-sriov-per-node", {_NODES: 8192, **_LARGE}),
+    bad(
+        "ADR006",
+        "spiderpool-sriov-per-node",
+        {
+            **_LARGE,
+            "cluster.pools": [{"name": name, "shape": "guide-cx5", "nodes": 8192} for name in ("a", "b", "c", "d")],
+        },
         f"{_AT}.layout",
     ),
     irrelevant("ADR006", "host-network", {_NODES: 8192}),
@@ -96,7 +119,13 @@ CASES = (
     bad("ADR008", "sriov-per-node", {f"{_AT}.nodePrefixLength": 32}, f"{_AT}.nodePrefixLength"),
     irrelevant("ADR008", "host-network"),
     good("ADR009", "host-device", {f"{_AT}.exclude": ["192.168.15.0/24"]}),
-    bad("ADR009", "host-device", {f"{_AT}.exclude": ["192.168.0.1"], _NODES: 1}, f"{_AT}.exclude"),
+    good("ADR009", "host-device", {f"{_AT}.exclude": ["192.168.0.1"], _NODES: 1}),
+    bad(
+        "ADR009",
+        "host-device",
+        {f"{_AT}.exclude": ["192.168.0.1-192.168.0.2"], f"{_AT}.addressesPerNode": 2, _NODES: 1},
+        f"{_AT}.exclude",
+    ),
     irrelevant("ADR009", "host-device"),
     good("ADR010", "host-device", {f"{_AT}.exclude": ["192.168.0.0/30"]}),
     bad(
@@ -154,8 +183,59 @@ CASES = (
     bad("ADR018", "sriov-per-node", {"cluster.pools": _pinned(0, 1)}, "cluster.pools[1].firstShare"),
     bad("ADR018", "host-device", {"cluster.pools[0].firstShare": 4}, "cluster.pools[0].firstShare"),
     bad("ADR018", "sriov-per-node", {"cluster.pools[0].firstShare": 4}, "cluster.pools[0].firstShare"),
+    good("ADR018", "spiderpool-macvlan", _with_hosts(0, 16)),
+    good("ADR018", "spiderpool-macvlan", {**_with_hosts(0, 16), "cluster.pools[0].nodeNames": ["a", "", "b"]}),
+    bad("ADR018", "spiderpool-macvlan", _with_hosts(0, 1), "cluster.pools[1].firstShare"),
+    bad(
+        "ADR018",
+        "host-device",
+        {
+            "cluster.pools[0].nodes": 2,
+            "cluster.pools[0].nodeNames": ["a", "", "b"],
+            "fabric.addressing.layout": "per-rail",
+        },
+        "cluster.pools[0].nodeNames",
+    ),
     irrelevant("ADR018", "host-network"),
     good("ADR019", "sriov-per-node", {"cluster.pools": _pinned(None, 16)}),
     bad("ADR019", "sriov-per-node", {"cluster.pools": _pinned(None, None)}, "cluster.pools[1]"),
+    good("ADR019", "spiderpool-macvlan", _with_hosts(None, 16)),
+    bad("ADR019", "spiderpool-macvlan", _with_hosts(None, None), "cluster.pools[1]"),
     irrelevant("ADR019", "sriov-per-node"),
+    irrelevant("ADR019", "spiderpool-macvlan", {"cluster.pools": _pinned(None, None, shape="guide-cx5")}),
+    good("ADR020", "dev", {"cluster.ranges": {"pods": "10.244.0.0/16", "reserved": ["169.254.0.0/16"]}}),
+    *(
+        bad("ADR020", "dev", {f"cluster.ranges.{key}": wrong}, f"cluster.ranges.{key}")
+        for key, wrong in (
+            ("pods", "224.0.0.0/8"),
+            ("services", "127.0.0.0/16"),
+            ("nodes", "169.254.0.0/16"),
+            ("pods", "fe80::/64"),
+            ("services", "240.0.0.0/12"),
+        )
+    ),
+    irrelevant("ADR020", "dev", {"cluster.ranges": None}),
+    good("ADR021", "dev", {"cluster.ranges.pods": "172.18.0.0/16"}),
+    bad("ADR021", "dev", {"cluster.ranges.pods": "172.16.0.0/14"}, "cluster.ranges.pods"),
+    bad("ADR021", "dev", {"cluster.ranges.nodes": "172.17.8.0/24"}, "cluster.ranges.nodes"),
+    irrelevant("ADR021", "dev", {"cluster.ranges": None}),
+    good("ADR022", "oke-h100-26-4", {"cluster.ranges.reserved": ["172.16.0.0/16", "10.139.0.0/16"]}),
+    bad(
+        "ADR022",
+        "oke-h100-26-4",
+        {"cluster.ranges.reserved": ["172.16.0.0/16", "10.140.128.0/17"]},
+        "cluster.ranges.reserved[1]",
+    ),
+    bad("ADR022", "oke-h100-26-4", {"cluster.ranges.reserved": ["10.96.0.0/16"]}, "cluster.ranges.reserved[0]"),
+    bad("ADR022", "oke-h100-26-4", {"cluster.ranges.reserved": ["10.244.0.0/16"]}, "cluster.ranges.reserved[0]"),
+    irrelevant("ADR022", "host-device", {"cluster.ranges.reserved": ["10.244.0.0/16"]}),
+    good("ADR023", "host-device", {"cluster.ranges.reserved": ["172.16.0.0/16"]}),
+    bad("ADR023", "host-device", {"cluster.ranges.reserved": ["10.244.0.0/16"]}, "cluster.ranges.reserved[0]"),
+    bad(
+        "ADR023",
+        "host-device",
+        {"cluster.ranges.reserved": ["172.16.0.0/16", "10.96.0.0/12"]},
+        "cluster.ranges.reserved[1]",
+    ),
+    irrelevant("ADR023", "oke-h100-26-4", {"cluster.ranges.reserved": ["10.96.0.0/16"]}),
 )

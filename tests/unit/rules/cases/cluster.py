@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rules.tables import bad, good, irrelevant
 
 _SHAPE = "cluster.pools[0].shape"
+_LABELS = "cluster.pools[0].labels"
+_NAMES = "cluster.pools[0].nodeNames"
+_TYPE = "node.kubernetes.io/instance-type"
+
+
+def _unnamed(name: str, nodes: int) -> dict[str, Any]:
+    return {"name": name, "shape": "BM.GPU.H100.8", "nodes": nodes}
+
+
+def _named(name: str, nodes: int) -> dict[str, Any]:
+    return {**_unnamed(name, nodes), "nodeNames": [f"{name}{number}" for number in range(nodes)]}
+
 
 CASES = (
     good("CLU004", "doks-h200", {_SHAPE: "gpu-h100x8-640gb-contracted"}),
@@ -15,4 +29,32 @@ CASES = (
     bad("CLU005", "oke-h100-26-4", {_SHAPE: "gpu-h200x8-1128gb-fabric-contracted"}, _SHAPE),
     bad("CLU005", "doks-h200", {_SHAPE: "BM.GPU.H200.8"}, _SHAPE),
     irrelevant("CLU005", "host-device", {_SHAPE: "gpu-h200x8-1128gb-fabric-contracted"}),
+    good("CLU013", "dev", {_LABELS: {_TYPE: "BM.GPU.H100.8", "kubernetes.io/os": "linux", "team": "a"}}),
+    good("CLU013", "dev", {_LABELS: {"topology.kubernetes.io/zone": "a"}}),
+    bad("CLU013", "dev", {_LABELS: {_TYPE: "BM.GPU4.8"}}, f"{_LABELS}.{_TYPE}"),
+    bad("CLU013", "dev", {_LABELS: {"kubernetes.io/os": "windows"}}, f"{_LABELS}.kubernetes.io/os"),
+    bad("CLU013", "dev", {_LABELS: {"beta.kubernetes.io/arch": "s390x"}}, f"{_LABELS}.beta.kubernetes.io/arch"),
+    bad("CLU013", "dev", {_LABELS: {"kubernetes.io/hostname": "a"}}, f"{_LABELS}.kubernetes.io/hostname"),
+    bad("CLU013", "oke-h100-26-4", {_LABELS: {_TYPE: "BM.GPU.H100.8"}}, f"{_LABELS}.{_TYPE}"),
+    bad("CLU013", "doks-h200", {_LABELS: {_TYPE: "BM.GPU4.8"}}, f"{_LABELS}.{_TYPE}"),
+    bad("CLU013", "oke-h100-26-4", {_LABELS: {"my.k8s.io/team": "a"}}, f"{_LABELS}.my.k8s.io/team"),
+    good("CLU013", "oke-h100-26-4", {_LABELS: {"node.kubernetes.io/pool": "a", "example.com/kubernetes.io": "a"}}),
+    irrelevant("CLU013", "dev"),
+    good("CLU014", "spiderpool-sriov", {"cluster.pools": [_named("a", 2), _named("b", 2)]}),
+    bad(
+        "CLU014",
+        "spiderpool-sriov-per-node",
+        {"cluster.pools": [_named("a", 2), _unnamed("b", 2)]},
+        "cluster.pools[1].nodeNames",
+    ),
+    irrelevant("CLU014", "dev"),
+    good("CLU015", "spiderpool-sriov-per-node", {"cluster.pools": [_named("a", 2)]}),
+    bad("CLU015", "dev", {_NAMES: ["a", "b", "c"]}, _NAMES),
+    bad(
+        "CLU015",
+        "doks-h200",
+        {"cluster.pools[0].nodeNames": ["a", "b"], "cluster.pools[0].nodes": 2},
+        "cluster.pools[0].nodeNames",
+    ),
+    irrelevant("CLU015", "dev"),
 )

@@ -10,6 +10,10 @@ H100 = "sriov-per-node"
 _EIGHT_NICS = [{"rail": rail, "pci": f"0000:{rail + 16:02x}:00.0"} for rail in range(8)]
 _BOARD: dict[str, Any] = {"cluster.pools[0].shape": "server.hgx-h100.8", "fabric.vfsPerNic": 1}
 
+_ON_ETHERNET = {
+    "fabric.model": "host-device", "fabric.linkType": "ether", "fabric.vfsPerNic": 0, "fabric.virtualFunctions": None
+}  # fmt: skip
+
 
 def _rail(**facts: Any) -> dict[str, Any]:
     return {"fabric.rails": [facts]}
@@ -131,4 +135,15 @@ CASES = (
     good("DEV016", "ipoib", _with_rails(32)),
     bad("DEV016", "ipoib", _with_rails(33), "cluster.pools[0].shape"),
     irrelevant("DEV016", "oke-h100-26-4", {"cluster.pools[0].shape": "BM.GPU.A10.4"}),
+    good("DEV017", "roce-macvlan", {"fabric.podsPerNic": 110}),
+    bad("DEV017", "roce-macvlan", {"fabric.podsPerNic": 1000}, "fabric.podsPerNic"),
+    irrelevant("DEV017", "dev"),
+    good("DEV018", "ib-sriov", _rail(rail=0, interface="ibp24s0")),
+    bad("DEV018", "ib-sriov", {**_rail(rail=0, interface="ibp24s0"), **_ON_ETHERNET}, "fabric.rails[0].interface"),
+    bad("DEV018", "ib-sriov",
+        {"fabric.rails": [{"rail": 1, "interface": "enp64s0np0"}, {"rail": 0, "interface": "ens1np0"}]},
+        "fabric.rails[1].interface", "fabric.rails[0].interface"),
+    bad("DEV018", "node-kinds", {"cluster.shapes.new-machine.nics": [{"interface": "ens3np0"}, {"interface": "ibs3"}]},
+        "cluster.shapes.new-machine.nics[1].interface"),
+    irrelevant("DEV018", "ib-sriov", {**_rail(rail=0, interface="compute0"), **_ON_ETHERNET}),
 )  # fmt: skip

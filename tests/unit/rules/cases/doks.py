@@ -15,6 +15,8 @@ _ALWAYS = {"cluster.versionApplies": "always"}
 _GPU = "software.gpuOperator"
 _BY_OPERATOR = {"cluster.plugins.gpu": "operator"}
 _PLUGIN_OFF = {"devicePlugin": {"enabled": False}}
+_OWN = {"pods": "10.100.0.0/16", "services": "10.101.0.0/19"}
+_FIREWALL = "cluster.controlPlaneFirewall"
 _SIGN_ON = {"required": True, "issuerUrl": "https://issuer.example", "clientId": "example"}
 
 
@@ -110,7 +112,7 @@ _OF_THE_CLUSTER = (
     irrelevant("DOK016", "doks-h200", {**_WITHOUT_FABRIC, "cluster.version": "1.32.1-do.0"}),
     irrelevant("DOK016", "oke-h100-26-4", {"cluster.version": "1.32.1"}),
     good("DOK017", "doks-h200", {"cluster.autoUpgrade": True}),
-    good("DOK017", "doks-h200", {"cluster.versionApplies": "always"}),
+    good("DOK017", "doks-h200", {**_ALWAYS, "cluster.protect": True}),
     bad("DOK017", "doks-h200", {"cluster.autoUpgrade": True, **_ALWAYS}, "cluster.autoUpgrade"),
     bad(
         "DOK017",
@@ -243,6 +245,26 @@ _OF_THE_CLUSTER = (
         f"{_POOL}.taints[1]",
     ),
     irrelevant("DOK036", "oke-h100-26-4", {f"{_POOL}.taints": [{"key": "nvidia.com/gpu"}]}),
+    good("DOK055", "doks-h200", {"cluster.ranges.nodes": "10.20.0.0/24"}),
+    bad("DOK055", "doks-h200", {"cluster.ranges.nodes": "10.20.0.0/28", **_pools(20)}, "cluster.ranges.nodes"),
+    irrelevant("DOK055", "dev", {"cluster.ranges.nodes": "10.20.0.0/31"}),
+    good("DOK056", "doks-h200", {"cluster.ranges.nodes": "10.20.0.0/20"}),
+    good("DOK056", "doks-h200", {"cluster.ranges": {**_OWN, "nodes": "10.244.0.0/20"}}),
+    *(
+        bad("DOK056", "doks-h200", {"cluster.ranges": {"nodes": wrong}}, "cluster.ranges.nodes")
+        for wrong in ("10.244.16.0/20", "10.245.0.0/16", "10.246.0.0/20", "10.229.0.0/24")
+    ),
+    irrelevant("DOK056", "dev", {"cluster.ranges": {"nodes": "10.244.0.0/20"}}),
+    good("DOK057", "doks-h200", {_FIREWALL: {"allowed": ["203.0.113.0/24"]}}),
+    bad("DOK057", "doks-h200", {_FIREWALL: {"allowed": ["0.0.0.0/0"]}}, f"{_FIREWALL}.allowed[0]"),
+    bad(
+        "DOK057",
+        "doks-h200",
+        {_FIREWALL: {"allowed": ["0.0.0.0/1", "128.0.0.0/1"]}},
+        f"{_FIREWALL}.allowed[0]",
+        f"{_FIREWALL}.allowed[1]",
+    ),
+    irrelevant("DOK057", "doks-h200"),
 )
 
 CASES = (*_OF_THE_CLUSTER, *CREATED)

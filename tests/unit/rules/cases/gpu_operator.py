@@ -11,6 +11,8 @@ _DMA_BUF = {f"{_GPU}.gpuDirect": "dma-buf"}
 _LABELS = "cluster.pools[0].labels"
 _HALVES = {_LABELS: {"nvidia.com/mig.config": "all-3g.40gb"}}
 
+_GPU_VALUES = "software.gpuOperator.values"
+
 CASES = (
     good("GPU001", "host-device"),
     good("GPU001", "host-device", {**_DRIVER, **_PEERMEM}),
@@ -44,4 +46,38 @@ CASES = (
     bad("GPU005", "host-device", {f"{_GPU}.serviceMonitor": True, f"{_GPU}.dcgmExporter": False},
         f"{_GPU}.serviceMonitor"),
     irrelevant("GPU005", "doks-mi325x", {f"{_GPU}.serviceMonitor": True, f"{_GPU}.dcgmExporter": False}),
+    bad("GPU004", "dev", {_GPU_VALUES: {"mig": {"strategy": "mixed"}}}, f"{_GPU_VALUES}.mig.strategy"),
+    good("GPU006", "dev", {_GPU_VALUES: {"sandboxWorkloads": {"enabled": True, "defaultWorkload": "container"}}}),
+    *(
+        bad("GPU006", "dev", {_GPU_VALUES: values}, f"{_GPU_VALUES}.{place}")
+        for place, values in (
+            (
+                "sandboxWorkloads.defaultWorkload",
+                {"sandboxWorkloads": {"enabled": True, "defaultWorkload": "vm-passthrough"}},
+            ),
+            ("devicePlugin.env", {"devicePlugin": {"env": [{"name": "MIG_STRATEGY", "value": "mixed"}]}}),
+            (
+                "devicePlugin.config.data.any",
+                {"devicePlugin": {"config": {"create": True, "name": "c", "data": {"any": "timeSlicing: {}"}}}},
+            ),
+        )
+    ),
+    irrelevant("GPU006", "dev"),
+    good("GPU007", "dev", {_GPU_VALUES: {"devicePlugin": {"config": {"name": "c", "data": {"any": "version: v1"}}}}}),
+    bad(
+        "GPU007",
+        "dev",
+        {_GPU_VALUES: {"devicePlugin": {"config": {"name": "time-slicing"}}}},
+        f"{_GPU_VALUES}.devicePlugin.config.name",
+    ),
+    irrelevant("GPU007", "dev"),
+    good("GPU008", "host-device", {"software.gpuOperator": {"driver": False}}),
+    bad(
+        "GPU008",
+        "dev",
+        {_GPU_VALUES: {"driver": {"enabled": True}}},
+        f"{_GPU_VALUES}.driver.enabled",
+    ),
+    bad("GPU008", "oke-h100-26-4", {"software.gpuOperator": {"driver": True}}, "software.gpuOperator.driver"),
+    irrelevant("GPU008", "dev"),
 )  # fmt: skip

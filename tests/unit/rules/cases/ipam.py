@@ -15,6 +15,8 @@ from rules.tables import bad, broken, good, irrelevant
 
 _IPV6 = {"layout": "per-node", "supernet": "fd00:10::/48"}
 
+_TAINTS = [{"key": "nvidia.com/gpu", "effect": "NoSchedule"}]
+
 CASES = (
     good("IPM001", "sriov-ipv6", {"fabric.addressing": {**_IPV6, "gateway": "first", "reservedFirst": 4}}),
     good("IPM001", "sriov-ipv6", {"fabric.addressing": {**_IPV6, "gateway": "last", "nodePrefixLength": 97}}),
@@ -65,4 +67,7 @@ CASES = (
         "fabric.addressing.reservedFirst", "fabric.addressing.reservedLast"),
     bad("IPM005", "guide-23-10", {"fabric.addressing.exclude": ["192.168.9.0/24"]}, "fabric.addressing.exclude"),
     irrelevant("IPM005", "sriov-whereabouts", {"software.releaseLine": "23.10"}),
+    good("IPM006", "whereabouts", {"cluster.pools[0].taints": []}),
+    bad("IPM006", "whereabouts", {"cluster.pools[0].taints": _TAINTS}, "cluster.pools"),
+    irrelevant("IPM006", "sriov-per-node", {"cluster.pools[0].taints": _TAINTS}),
 )  # fmt: skip

@@ -18,6 +18,10 @@ _UFM: dict[str, Any] = {
     }
 }
 
+_BROADCOM = {"cluster.shapes.guide-cx5.nicModel": {"vendorId": "14e4", "driver": "bnxt_en", "linkType": "ether"}}
+_NETWORK_OPERATOR = {"fabric.manager": "network-operator"}
+_BY_OPERATOR = {"fabric.virtualFunctions": "sriov-operator"}
+
 
 def _values(**values: Any) -> dict[str, Any]:
     return {f"{_OPERATOR}.values": values}
@@ -100,4 +104,14 @@ CASES = (
         _values(**{"sriov-network-operator": {"operator": {"externalDrainer": {"enabled": True}}}}),
         f"{_OPERATOR}.values.sriov-network-operator.operator.externalDrainer.enabled"),
     irrelevant("NOP006", "spiderpool-ib"),
+    good("NOP007", "host-device"),
+    bad("NOP007", "spiderpool-macvlan", {**_BROADCOM, **_NETWORK_OPERATOR}, "fabric.manager"),
+    bad("NOP007", "oke-guide", {"cluster.pools[0].shape": "BM.GPU.MI355X.8"}, "fabric.manager"),
+    good("NOP007", "spiderpool-macvlan", _NETWORK_OPERATOR),
+    irrelevant("NOP007", "spiderpool-macvlan", _BROADCOM),
+    irrelevant("NOP007", "spiderpool-sriov-per-node", {**_BROADCOM, **_NETWORK_OPERATOR, **_BY_OPERATOR}),
+    good("NOP008", "host-device"),
+    bad("NOP008", "host-device", {"cluster.pools[0].shape": "server.mi300x.8"}, "fabric.manager"),
+    bad("NOP008", "roce-macvlan", {"cluster.pools[0].shape": "server.hgx-h100.8"}, "fabric.manager"),
+    irrelevant("NOP008", "host-network", {"cluster.pools[0].shape": "server.hgx-h100.8"}),
 )  # fmt: skip

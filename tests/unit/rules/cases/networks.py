@@ -86,4 +86,11 @@ CASES = (
     good("NET014", "spiderpool-ib", {"fabric.defaultNetwork": "kube-system/calico"}),
     bad("NET014", "host-network", {"fabric.defaultNetwork": "kube-system/calico"}, "fabric.defaultNetwork"),
     irrelevant("NET014", "host-network"),
+    good("NET015", "dev", {"fabric.namespaces": ["team-a", "default"]}),
+    bad("NET015", "dev", {"fabric.namespaces": ["default", "cert-manager"]}, "fabric.namespaces[1]"),
+    bad("NET015", "dev", {"fabric.namespaces": ["istio-system"]}, "fabric.namespaces[0]"),
+    irrelevant("NET015", "dev"),
+    good("NET016", "ipoib", {"fabric.mtu": 4092}),
+    bad("NET016", "ipoib", {"fabric.mtu": 9000}, "fabric.mtu"),
+    irrelevant("NET016", "dev", {"fabric.mtu": 9000}),
 )  # fmt: skip

@@ -13,6 +13,14 @@ _ON_DOKS_NODES = {
     "cluster.pools[0].shape": "gpu-h200x8-1128gb-fabric-contracted",
     "fabric.manager": "network-operator",
 }
+_OTHER_VENDOR = {
+    "cluster.shapes.new-machine.nicModel": {"vendorId": "14e4", "driver": "bnxt_en", "linkType": "ether"},
+    "cluster.pools[0].labels": {"machine": "old"},
+}
+_BOARD = {"cluster.pools[0].shape": "server.hgx-h100.8"}
+_LABELS = {"cluster.pools[0].labels": {"machine": "gpu"}}
+_BROADCOM = {"cluster.shapes.guide-cx5.nicModel": {"vendorId": "14e4", "driver": "bnxt_en", "linkType": "ether"}}
+_UNKNOWN_NICS = {"cluster.shapes.guide-cx5.nicModel": {"linkType": "ether"}}
 _AMD_GPUS = {"cluster.shapes.guide-cx5.gpus": {"vendor": "amd", "model": "MI300X", "count": 8}}
 
 CASES = (
@@ -218,4 +226,29 @@ CASES = (
     good("OWN008", "spiderpool-sriov-per-node", {**_AMD_GPUS, "cluster.installed": ["nfd"]}),
     irrelevant("OWN008", "spiderpool-macvlan", _AMD_GPUS),
     irrelevant("OWN008", "sriov-per-node"),
-)
+    bad(
+        "OWN008",
+        "spiderpool-sriov-per-node",
+        {**_AMD_GPUS, **_BROADCOM, "fabric.manager": "network-operator", "fabric.virtualFunctions": "sriov-operator"},
+        "cluster.pools[0].labels",
+    ),
+    good("OWN009", "host-device"),
+    good("OWN009", "spiderpool-sriov-per-node", _BROADCOM),
+    good("OWN009", "host-device", {**_BOARD, **_LABELS}),
+    bad("OWN009", "host-device", _BOARD, "cluster.pools[0].labels"),
+    bad("OWN009", "host-device", {"cluster.pools[0].shape": "server.mi300x.8"}, "cluster.pools[0].labels"),
+    bad("OWN009", "sriov-per-node", {"cluster.pools[0].shape": "server.hgx-b200.8"}, "cluster.pools[0].labels"),
+    bad("OWN009", "spiderpool-sriov-per-node", _UNKNOWN_NICS, "cluster.pools[0].labels"),
+    bad("OWN009", "spiderpool-macvlan", {**_UNKNOWN_NICS, "fabric.hostPreparation": {"disableAcs": True}},
+        "cluster.pools[0].labels"),
+    bad("OWN009", "spiderpool-macvlan", {**_UNKNOWN_NICS, "fabric.check": {}}, "cluster.pools[0].labels"),
+    bad("OWN009", "node-kinds", _OTHER_VENDOR, "cluster.pools[0].labels"),
+    irrelevant("OWN009", "spiderpool-macvlan", _UNKNOWN_NICS),
+    irrelevant("OWN009", "oke-h100-26-4"),
+    good("OWN010", "host-device", _LABELS),
+    good("OWN010", "roce-macvlan"),
+    bad("OWN010", "ib-sriov", {}, "cluster.pools[0].labels"),
+    bad("OWN010", "ipoib", {}, "cluster.pools[0].labels"),
+    irrelevant("OWN010", "whereabouts"),
+    irrelevant("OWN010", "spiderpool-ib"),
+)  # fmt: skip

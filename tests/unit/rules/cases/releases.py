@@ -11,12 +11,17 @@ _DRIVER = {"software.gpuOperator.driver": True}
 _SPIDERPOOL = "software.spiderpool.values"
 _WATCHED = {"software.spiderpool": {"metrics": True, "serviceMonitor": True}}
 
+_GPU_VALUES = "software.gpuOperator.values"
+
 CASES = (
     good("REL001", "host-device", {"cluster.kubernetes": "1.31"}),
     good("REL001", "spiderpool-macvlan", {"cluster.kubernetes": "1.34"}),
     bad("REL001", "spiderpool-macvlan", {"cluster.kubernetes": "1.20.1"}, "cluster.kubernetes"),
     irrelevant("REL001", "spiderpool-macvlan"),
     good("REL002", "oke-h100-26-4", {"cluster.version": "1.35.2"}),
+    bad("REL002", "guide-23-10", {"cluster.kubernetes": "1.34"}, "cluster.kubernetes"),
+    good("REL002", "guide-23-10", {"cluster.kubernetes": "1.27"}),
+    bad("REL002", "oke-a100", {"cluster.version": "1.34.1"}, "cluster.version"),
     bad("REL002", "oke-h100-26-4", {"cluster.version": "1.36.1"}, "cluster.version"),
     bad("REL002", "host-device", {"cluster.kubernetes": "1.30"}, "cluster.kubernetes"),
     irrelevant("REL002", "doks-h200", {"cluster.version": "1.36.1-do.0"}),
@@ -169,8 +174,23 @@ CASES = (
     bad("REL012", "guide-23-10", {}, "software.releaseLine", "software.releaseLine"),
     good("REL012", "roce-macvlan", {
         "software.releaseLine": "23.10", "fabric.addressing.gateway": "first",
-        "cluster.pools[0].shape": "server.hgx-h100.8",
+        "cluster.pools[0].shape": "server.hgx-h100.8", "cluster.pools[0].labels": {"machine": "gpu"},
         "fabric.rails": [{"rail": rail, "interface": f"ens{rail}np0"} for rail in range(8)],
     }),
     irrelevant("REL012", "doks-h200"),
+    good("REL014", "dev", {_GPU_VALUES: {"driver": {"enabled": False, "version": "580"}, "nfd": None}}),
+    *(
+        bad("REL014", stack, {f"software.{chart}.values": values}, f"software.{chart}.values.{place}")
+        for stack, chart, place, values in (
+            ("dev", "gpuOperator", "driver.enabled", {"driver": {"enabled": "false"}}),
+            ("dev", "gpuOperator", "driver.enabled", {"driver": {"enabled": 0}}),
+            ("dev", "gpuOperator", "nfd", {"nfd": "no"}),
+            ("dev", "gpuOperator", "driver.upgradePolicy.drain", {"driver": {"upgradePolicy": {"drain": True}}}),
+            ("dev", "networkOperator", "nfd.enabled", {"nfd": {"enabled": "no"}}),
+            ("guide-23-10", "gpuOperator", "toolkit.enabled", {"toolkit": {"enabled": "true"}}),
+            ("spiderpool-macvlan", "spiderpool", "plugins.installRdmaCNI", {"plugins": {"installRdmaCNI": "no"}}),
+            ("spiderpool-macvlan", "spiderpool", "coordinator.vethMTU", {"coordinator": {"vethMTU": "large"}}),
+        )
+    ),
+    irrelevant("REL014", "dev"),
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fabric.k8s.device_plugin import DeviceSelectors
+from gpu_fabric.k8s.device_plugin import DeviceSelectors
 from rules.alterations.contracts import requesting_two_devices_of_rail_0
 from rules.alterations.devices import (
     with_rail_0_shared_by_the_interface_of_rail_1,
@@ -20,7 +20,9 @@ from rules.tables import bad, broken, good, irrelevant
 # A board whose NICs are named half by PCI address and half by interface.
 _MIXED = {
     "cluster.pools[0].shape": "server.hgx-h100.8",
+    "cluster.pools[0].labels": {"machine": "gpu"},
     "fabric.vfsPerNic": 1,
+    "fabric.virtualFunctions": "node-image",
     "fabric.addressing.layout": "flat",
     "fabric.rails": [{"rail": rail, "pci": f"0000:{rail + 16}:00.0"} for rail in range(4)]
     + [{"rail": rail, "interface": f"ens{rail}np0"} for rail in range(4, 8)],
@@ -53,7 +55,8 @@ CASES = (
     irrelevant("RES001", "host-network"),
     good("RES002", "oke-h100-26-4"),
     good("RES002", "sriov-ipv6", {
-        "cluster.pools[0].shape": "server.hgx-h100.8", "fabric.vfsPerNic": 1,
+        "cluster.pools[0].shape": "server.hgx-h100.8", "cluster.pools[0].labels": {"machine": "gpu"},
+        "fabric.vfsPerNic": 1, "fabric.virtualFunctions": "node-image",
         "fabric.rails": [{"rail": rail, "interface": f"ens{rail}np0"} for rail in range(8)],
     }),
     good("RES002", "ipoib"),

@@ -9,6 +9,8 @@ _VOLCANO, _KUEUE = f"{_SCHEDULERS}.volcano", f"{_SCHEDULERS}.kueue"
 _MPI, _JOB_SET = f"{_SCHEDULERS}.mpiOperator", f"{_SCHEDULERS}.jobSet"
 _LEVEL = f"{_KUEUE}.topology[0]"
 
+_KUEUE_ALONE = {"software.schedulers.kueue": {}}
+
 CASES: tuple[RuleCase, ...] = (
     good("SCH001", "host-device", {_VOLCANO: {}}),
     good("SCH001", "host-device", {_VOLCANO: {}, "cluster.installed": ["prometheus-operator"]}),
@@ -87,4 +89,18 @@ CASES: tuple[RuleCase, ...] = (
         _KUEUE,
     ),
     irrelevant("SCH007", "host-device", {"cluster.pools[0].labels": {f"label-{n}": "a" for n in range(9)}}),
+    good("SCH008", "dev", {"software.schedulers.kueue": {"quotas": {"nvidia.com/gpu": "24", "cpu": "99999"}}}),
+    bad(
+        "SCH008",
+        "dev",
+        {"software.schedulers.kueue": {"quotas": {"nvidia.com/gpu": "25"}}},
+        "software.schedulers.kueue.quotas.nvidia.com/gpu",
+    ),
+    irrelevant("SCH008", "dev", {"software.schedulers.kueue": {}}),
+    bad("SCH009", "kueue", {}, "software.schedulers.kueue.topology"),
+    # Oracle's own machines of an RDMA network have a topology without being asked.
+    bad("SCH009", "oke-h100-26-4", _KUEUE_ALONE, "software.schedulers.kueue.topology"),
+    good("SCH009", "kueue", {"software.schedulers.kueue.topology": "none"}),
+    good("SCH009", "dev", _KUEUE_ALONE),
+    irrelevant("SCH009", "dev"),
 )

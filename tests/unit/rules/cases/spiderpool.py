@@ -19,12 +19,18 @@ _DASHBOARDS = {"software.spiderpool.grafanaDashboards": True}
 _OFED = {"software.ofedDriver": {"os": "ubuntu", "osVersion": "22.04"}}
 _UNSORTED = [{"interface": name, "nearestGpu": number} for number, name in enumerate(("eth9", "eth10"))]
 _NIC_OF = "cluster.shapes.guide-cx5.nics"
+_WEBHOOK = f"{_VALUES}.sriov.operatorConfig.enableOperatorWebhook"
+_CX8 = 'ConnectX-8: "15b3 1023 101e"'
+_BY_SPIDERPOOL = {"fabric": {"manager": "spiderpool", "model": "sriov", "addressing": {"supernet": "172.16.0.0/16"}}}
 _TWO_NODES = {"cluster.pools[0].nodeNames": ["gpu-a", "gpu-b"]}
 
 
 def _webhook(values: dict[str, Any]) -> dict[str, Any]:
     return {_VALUES: {"spiderpoolController": {"podResourceInject": values}}}
 
+
+_SPI = "software.spiderpool.values"
+_COORDINATOR = "software.spiderpool.coordinator"
 
 CASES = (
     good("SPI001", "spiderpool-macvlan", {"fabric.addressing": _PER_NODE, **_TWO_NODES}),
@@ -220,4 +226,40 @@ CASES = (
     good("SPI022", "spiderpool-macvlan"),
     bad("SPI022", "spiderpool-macvlan", _OFED, "software.ofedDriver"),
     irrelevant("SPI022", "ib-sriov", _OFED),
+    good("SPI023", "spiderpool-ib", {_VALUES: {"sriov": {"operatorConfig": {"enableOperatorWebhook": False}}}}),
+    bad("SPI023", "spiderpool-ib", {}, f"{_WEBHOOK}"),
+    irrelevant("SPI023", "spiderpool-macvlan"),
+    irrelevant("SPI023", "oke-h100-26-4", _BY_SPIDERPOOL),
+    irrelevant("SPI007", "oke-h100-26-4", _BY_SPIDERPOOL),
+    bad("SPI007", "oke-h100-26-4",
+        {**_BY_SPIDERPOOL, _VALUES: {"sriov": {"operatorConfig": {"enableOperatorWebhook": True}}}}, _WEBHOOK),
+    good("SPI024", "spiderpool-ib"),
+    bad("SPI024", "spiderpool-ib", {"cluster.pools[0].shape": "server.dgx-b300.8"}, "cluster.pools[0].shape"),
+    bad("SPI024", "spiderpool-ib",
+        {"cluster.pools[0].shape": "server.dgx-b300.8", _VALUES: {"sriov": {"supportedExtraNICs": [_CX8]}}},
+        "cluster.pools[0].shape"),
+    good("SPI024", "spiderpool-ib",
+        {"cluster.pools[0].shape": "server.dgx-b300.8", _VALUES: {"supportedExtraNICs": [_CX8]}}),
+    irrelevant("SPI024", "spiderpool-ipoib", {"cluster.pools[0].shape": "server.dgx-b300.8"}),
+    good("SPI025", "spiderpool-macvlan", {_SPI: {"spiderpoolAgent": {"nodeSelector": {"kubernetes.io/os": "linux"}}}}),
+    bad(
+        "SPI025",
+        "spiderpool-macvlan",
+        {_SPI: {"spiderpoolAgent": {"nodeSelector": {"role": "cpu"}}}},
+        f"{_SPI}.spiderpoolAgent.nodeSelector.role",
+    ),
+    irrelevant("SPI025", "dev"),
+    good("SPI026", "spiderpool-macvlan", {_COORDINATOR: {"hijackCidr": ["169.254.0.0/16"]}}),
+    bad("SPI026", "spiderpool-macvlan", {_COORDINATOR: {"hijackCidr": ["0.0.0.0/0"]}}, f"{_COORDINATOR}.hijackCidr[0]"),
+    bad(
+        "SPI026",
+        "spiderpool-macvlan",
+        {_SPI: {"coordinator": {"hijackCIDR": ["10.0.0.0/8", "0.0.0.0/0"]}}},
+        f"{_SPI}.coordinator.hijackCIDR.1",
+    ),
+    irrelevant("SPI026", "dev"),
+    good("SPI027", "spiderpool-sriov", {_SPI: {"global": {"cniBinHostPath": "/opt/cni/bin"}}}),
+    bad("SPI027", "spiderpool-ib", {_SPI: {"global": {"cniBinHostPath": "/usr/cni"}}}, f"{_SPI}.global.cniBinHostPath"),
+    bad("SPI027", "spiderpool-macvlan", {_SPI: {"global": {"cniBinHostPath": "/x"}}}, f"{_SPI}.global.cniBinHostPath"),
+    irrelevant("SPI027", "dev"),
 )  # fmt: skip

@@ -1,0 +1,125 @@
+"""The plan's records of a cloud as resources, each after all that it needs.
+
+The clouds' Python packages are not imported: that takes seconds and up to 100 MB, and their classes would send just
+this.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from typing import Any
+
+import pulumi
+
+from components.engine_options import handled
+from gpu_fabric.plan.clouds.record import CloudResources, Record, Ref, Text
+from gpu_fabric.resources.cloud import cloud_resources
+from gpu_fabric.resources.resource import Leaf, Resource, with_leaves
+from gpu_fabric.resources.wire import wire_name, wire_type
+
+# What a cloud adds to what it is asked for, by type, as far as something refers to it.
+_OUTPUTS = {
+    wire_type("containerengine.Cluster"): ("endpoints",),
+    wire_type("core.Instance"): ("privateIp", "publicIp"),
+    wire_type("core.Vcn"): ("defaultSecurityListId",),
+    wire_type("digitalocean.KubernetesCluster"): ("clusterUrn", "endpoint", "kubeConfigs"),
+}
+_SECRET_OUTPUTS = {wire_type("digitalocean.KubernetesCluster"): ["kubeConfigs"]}
+_HOST = "apiserver_host"
+
+References = Callable[[Ref], pulumi.Input[Any]]
+"""What a reference stands for: an output of a record, or the answer to a look-up."""
+
+Answers = Callable[[Ref, Record | None, References], pulumi.Input[Any] | None]
+"""The answer that a reference in a record asks for; None where it refers to no look-up."""
+
+
+def plugin_version(provider: str) -> str:
+    """The provider's version: that of its Python package, by which the engine finds the plug-in, too."""
+    return version(f"pulumi-{provider}")
+
+
+class RecordedResource(pulumi.CustomResource):
+    """One record at a cloud; its other outputs are under the provider's names."""
+
+    def __init__(self, resource: Resource, properties: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
+        asked = {**dict.fromkeys(_OUTPUTS.get(resource.type, ())), **properties}
+        self.planned_name = resource.name
+        super().__init__(resource.type, resource.name, asked, opts)
+
+    def output(self, path: str) -> pulumi.Output[Any]:
+        """One of the outputs, or a part of one."""
+        if path == "id":
+            return self.id
+        name, _, rest = path.replace("[", ".[").partition(".")
+        found: pulumi.Output[Any] = getattr(self, wire_name(name))
+        return found.apply(lambda value: value_at(value, rest))
+
+
+class RecordedResources:
+    """The records of a cluster, registered in the plan's order under a component's name.
+
+    `providers` are those of the plan by their names, and `hooks` are what is done after an error.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        planned: CloudResources,
+        providers: Mapping[str, pulumi.ProviderResource],
+        parent: pulumi.Resource,
+        *,
+        plugin: str,
+        answers: Answers,
+        hooks: Callable[[Record], pulumi.ResourceHookBinding | None],
+    ) -> None:
+        self._answers = answers
+        self._made: dict[str, RecordedResource] = {}
+        by_name: dict[str, pulumi.Resource] = {}
+        for record, resource in zip(planned.records, cloud_resources(name, planned), strict=True):
+            options = pulumi.ResourceOptions(
+                parent=parent,
+                provider=providers[resource.provider],
+                depends_on=[self._made[entry] for entry in planned.before(record)],
+                version=plugin_version(plugin),
+                hooks=hooks(record),
+                additional_secret_outputs=_SECRET_OUTPUTS.get(resource.type),
+            )
+            properties = known_later(resource.properties, lambda ref, record=record: self.of(ref, record))  # type: ignore[misc]
+            made = RecordedResource(resource, properties, handled(options, resource.handling, by_name))
+            self._made[record.logical_name] = by_name[resource.name] = made
+
+    def __getitem__(self, logical_name: str) -> RecordedResource:
+        return self._made[logical_name]
+
+    def of(self, ref: Ref, record: Record | None = None) -> pulumi.Input[Any]:
+        """What a reference stands for, in a record or elsewhere."""
+        if (answer := self._answers(ref, record, self.of)) is not None:
+            return answer
+        made = self._made[ref.ref]
+        if ref.output == _HOST:
+            return made.output("endpoints[0].private_endpoint").apply(lambda address: address.rpartition(":")[0])
+        return made.output(ref.output)
+
+
+def known_later(value: Any, references: References) -> Any:
+    """A value under the provider's names, with outputs in the place of references."""
+
+    def known(leaf: Leaf) -> Any:
+        if isinstance(leaf, Ref):
+            return references(leaf)
+        assert isinstance(leaf, Text), "a cloud is sent no secret of the stack's"
+        words = pulumi.Output.all(**{name: references(ref) for name, ref in leaf.refs.items()})
+        text = leaf.text
+        return words.apply(lambda found: text.format(**found))
+
+    return with_leaves(value, known)
+
+
+def value_at(value: Any, path: str) -> Any:
+    """What is at a path within an output, such as `[0].private_endpoint`, under the provider's names."""
+    for part in re.findall(r"\w+", path):
+        value = value[int(part)] if part.isdecimal() else value[wire_name(part)]
+    return value

@@ -1,0 +1,1 @@
+"""How the steps of a plan are registered."""

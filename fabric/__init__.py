@@ -1,1 +1,0 @@
-"""The pure core: from stack configuration to a complete plan, with no cloud, no cluster and no Pulumi."""

@@ -1,0 +1,15 @@
+"""Entry point of the command `gpu-fabric`, and of `python -m gpu_fabric`."""
+
+
+def main() -> None:
+    """Run the command line; what the command `gpu-fabric` calls."""
+    # Nothing is imported before this line, so that an interrupt while Python reads the program shows no traceback.
+    try:
+        from gpu_fabric.cli.entry import run_command_line
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
+    run_command_line()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,338 @@
+"""Attach the fabric to workload manifests as data, and detach it again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from gpu_fabric.attach import argo, train_job
+from gpu_fabric.attach.choice import Chosen, choose, has_meant
+from gpu_fabric.attach.difference import STAMP
+from gpu_fabric.attach.kinds import Workload, containers, templates, volumes_of_all, workloads
+from gpu_fabric.attach.place import Malformed, Place, Said, copied, shown
+from gpu_fabric.attach.pod_template import Fabric, attach_template
+from gpu_fabric.attach.problem import AttachError, Note
+from gpu_fabric.attach.renewal import bring_up_to_date, holder_of, put, root_of, stamps, stripped
+from gpu_fabric.attach.resources import gpu_resource
+from gpu_fabric.attach.stamp import stamp_of, stamped_templates
+from gpu_fabric.attach.variables import note_what_keeps_off
+from gpu_fabric.contract import FabricContract, SchedulerHints
+from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.kueue import QUEUE_LABEL
+
+_ONE_AFTER_THE_OTHER = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
+_A_LITTLE = "100m"
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The user's options.
+
+    `containers` are roles (`Worker`), containers (`trainer`) or both (`Worker/trainer`). `namespace` is the default for
+    documents without one. `queue` is a queue of Kueue, or of Volcano for its own jobs. `skipped` are kinds to leave
+    unchanged. `stamped` records the additions in each pod template, so that they can be detached; a template that has a
+    stamp keeps one in any case.
+    """
+
+    containers: tuple[str, ...] = ()
+    namespace: str | None = None
+    queue: str | None = None
+    skipped: tuple[str, ...] = ()
+    stamped: bool = False
+
+
+class Attached(NamedTuple):
+    """All documents in their order, unchanged ones as equal copies; and notes for the user."""
+
+    documents: tuple[Any, ...]
+    notes: tuple[Note, ...]
+
+
+def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | None = None) -> Attached:
+    """Attach the fabric to the workloads in copies of the documents.
+
+    Existing values are never replaced: a different value of a variable, a mount or a resource stays and is noted. A
+    value that the fabric cannot work with is a problem. The operation is idempotent.
+
+    Raises:
+        AttachError: with every problem in all documents.
+    """
+    wishes = wishes or Wishes()
+    said = Said()
+    results = [copied(document) for document in documents]
+    found: list[Workload] = []
+    for number, content in enumerate(results, start=1):
+        place = Place(content if isinstance(content, dict) else {}, "", number, said)
+        if content is not None and not isinstance(content, dict):
+            place.refuse("ATT005", "", "is not a Kubernetes object", "correct it, or leave it out")
+        elif content is not None:
+            try:
+                found += workloads(place, wishes.skipped)
+            except Malformed as error:
+                said.problems.append(error.problem)
+    try:
+        chosen = choose(found, wishes.containers, gpu_resource(contract), said)
+    except Malformed as error:
+        said.problems.append(error.problem)
+        chosen = []
+    for workload in found:
+        own = [entry for entry in chosen if entry.workload is workload]
+        try:
+            _attach_to(workload, own, contract, wishes)
+        except Malformed as error:
+            said.problems.append(error.problem)
+    if chosen:
+        said.notes += [Note("ATT061", 0, "", f"about jobs on {contract.shape}: {line}") for line in contract.advice]
+    if said.problems:
+        raise AttachError(sorted(dict.fromkeys(said.problems), key=lambda problem: problem.document))
+    return Attached(tuple(results), tuple(sorted(said.notes, key=lambda note: note.document)))
+
+
+def detach(documents: Sequence[Any]) -> tuple[Any, ...]:
+    """Copies of the documents without the fabric's additions; values that were changed afterwards stay.
+
+    Raises:
+        AttachError: with every stamp that cannot be read.
+    """
+    said = Said()
+    results = [copied(document) for document in documents]
+    for number, content in enumerate(results, start=1):
+        for root in _roots(content):
+            _detach(Place(root, "", number, said))
+    if said.problems:
+        raise AttachError(said.problems)
+    return tuple(results)
+
+
+def is_for_gpus(document: Any, contract: FabricContract, wishes: Wishes | None = None) -> bool | None:
+    """Whether a document is a workload with a container that requests the stack's GPUs or matches a wish.
+
+    None if it is a workload for which this cannot be determined.
+    """
+    said = Said()
+    found: list[Workload] = []
+    try:
+        wishes = wishes or Wishes()
+        found = list(workloads(Place(copied(document), "", 1, said), wishes.skipped))
+        meant = has_meant(found, wishes.containers, gpu_resource(contract), said)
+    except Malformed:
+        return None
+    return None if found and said.problems else meant
+
+
+def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricContract, wishes: Wishes) -> None:
+    fabric = _fabric_for(workload, contract, wishes) if chosen else None
+    if fabric is None:
+        return
+    fabric = fabric._replace(claims=frozenset(volumes_of_all(workload)))
+    old = [stamp_of(holder_of(entry)) for entry in chosen]
+    if not any(old):
+        before = copied(root_of(workload).content)
+        _write(workload, chosen, fabric, wishes)
+        if wishes.stamped and before != root_of(workload).content:
+            put(chosen, stamps(before, chosen, contract, wishes.queue))
+        return
+    wishes = replace(wishes, queue=wishes.queue or next((one.queue for one in old if one and one.queue), None))
+    twin = stripped(chosen, old, wishes.skipped)
+    before = copied(root_of(twin[0].workload).content)
+    _write(twin[0].workload, twin, fabric, wishes)
+    said = twin[0].workload.place.said
+    if said.problems:
+        workload.place.said.problems += said.problems
+        return
+    new = stamps(before, twin, contract, wishes.queue)
+    current = bring_up_to_date(chosen, old, new)
+    _write(workload, current, fabric, wishes)
+    put(current, new)
+
+
+def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, wishes: Wishes) -> None:
+    contract = fabric.contract
+    patched = [entry.template for entry in chosen] if workload.kind.of_a_train_job else None
+    for template in patched or [one.place for one in templates(workload)]:
+        note_what_keeps_off(template)
+    for entry in chosen:
+        before = _Before(entry.template, entry.container)
+        attach_template(entry.template, entry.container, fabric)
+        before.say(contract, gpu_resource(contract))
+        argo.note_what_comes_later(entry.template)
+        if workload.kind.of_a_train_job:
+            train_job.write_back(workload, entry.template)
+    if wishes.queue is not None:
+        _attach_queue(workload, chosen, wishes.queue)
+    elif fabric.namespace in contract.namespaces:
+        _suggest_queue(workload, chosen, contract.scheduler_hints)
+    if wishes.queue is not None or contract.scheduler_hints.annotations:
+        _ask_for_something(workload)
+    if workload.kind.note is not None:
+        workload.place.note("ATT071", "spec", workload.kind.note)
+    if workload.kind.kind == "Deployment":
+        _attach_strategy(workload.place.made("spec"))
+
+
+def _fabric_for(workload: Workload, contract: FabricContract, wishes: Wishes) -> Fabric | None:
+    """The fabric for pods in the workload's namespace; None, with a problem, if it is not offered there."""
+    if workload.kind.cluster_wide:
+        # Its pods run in the namespaces of the jobs that refer to it.
+        return Fabric(contract, contract.namespaces[0], contract.annotations)
+    place, key = workload.place, "metadata.namespace"
+    outer = None if workload.wrapper is None else workload.wrapper.seen("metadata").text("namespace")
+    namespace = place.seen("metadata").text("namespace") or outer or wishes.namespace or "default"
+    if namespace in contract.namespaces:
+        return Fabric(contract, namespace, contract.annotations)
+    if contract.networks_from_elsewhere:
+        home, networks = next(iter(contract.networks_from_elsewhere.items()))
+        place.note("ATT056", key, f"takes the networks of {home} into {namespace}, where the fabric's files are not")
+        annotations = {**contract.annotations, NETWORKS_ANNOTATION: networks}
+        return Fabric(contract, namespace, annotations, with_files=False)
+    offered = " or ".join(contract.namespaces)
+    place.refuse(
+        "ATT012",
+        key,
+        f"the fabric is not offered in {namespace}",
+        f"use {offered} (in the manifest, or with -n), or add {namespace} to fabric.namespaces of the stack",
+    )
+    return None
+
+
+def _attach_queue(workload: Workload, chosen: Sequence[Chosen], queue: str) -> None:
+    if not workload.kind.queue and workload.wrapper is None:
+        message = f"a {workload.kind.kind} has no queue"
+        workload.place.refuse("ATT013", "", message, "leave --queue out, or put it in another file")
+        return
+    for place, last in _queue_places(workload, chosen):
+        own = place.content.setdefault(last, queue)
+        if own != queue:
+            place.refuse("ATT013", last, f"is {shown(own)} already, not {queue!r}", "remove it, or leave --queue out")
+
+
+def _suggest_queue(workload: Workload, chosen: Sequence[Chosen], hints: SchedulerHints) -> None:
+    """Set the fabric's queue of the kind's scheduler; a queue that the user set stays."""
+    keeper = workload.kind.queue_keeper
+    queue = None if keeper is None else hints.queue_of(keeper)
+    if queue is None:
+        return
+    for place, last in _queue_places(workload, chosen):
+        own = place.content.setdefault(last, queue)
+        if own != queue:
+            place.note("ATT051", last, f"keeps {shown(own)}; the fabric's queue is {shown(queue)}")
+
+
+def _queue_places(workload: Workload, chosen: Sequence[Chosen]) -> Iterator[tuple[Place, str]]:
+    """The mappings and keys that name the queue: each step of a workflow is queued separately."""
+    if workload.wrapper is not None:
+        yield workload.wrapper.made("metadata").made("labels"), QUEUE_LABEL
+        return
+    *folders, last = workload.kind.queue
+    for place in [entry.template for entry in chosen] if workload.kind.steps else [workload.place]:
+        for key in folders:
+            place = place.made(key)
+        yield place, last
+
+
+def _ask_for_something(workload: Workload) -> None:
+    """Add a small request to pods without requests: Kueue with a topology never admits them."""
+    if (
+        workload.kind.of_a_train_job
+        or workload.kind.steps
+        or (workload.kind.queue_keeper != "kueue" and workload.wrapper is None)
+    ):
+        return
+    for template in templates(workload):
+        inside = containers(template.place)
+        resources = [container.seen("resources") for container in inside]
+        if not any(one.seen(side).content for one in resources for side in ("requests", "limits")):
+            inside[0].made("resources").made("requests").content["cpu"] = _A_LITTLE
+            message = f"asks for nothing, which Kueue never admits where it knows a topology: gets {_A_LITTLE} of a CPU"
+            inside[0].note("ATT069", "resources", message)
+
+
+def _attach_strategy(spec: Place) -> None:
+    """Delete an old pod before its replacement starts: the new pod would wait for the devices of the old one.
+
+    Not `Recreate`: the API server defaults `rollingUpdate` in a running Deployment, and then refuses `Recreate` in a
+    server-side apply.
+    """
+    strategy = spec.made("strategy")
+    if not strategy.content:
+        strategy.content.update(copied(_ONE_AFTER_THE_OTHER))
+        return
+    kind = strategy.content.setdefault("type", "RollingUpdate")
+    if kind == "RollingUpdate" and strategy.seen("rollingUpdate").content.get("maxSurge") not in (0, "0", "0%"):
+        message = "keeps 'RollingUpdate': a new pod waits for the devices of an old one; write maxSurge: 0"
+        strategy.note("ATT059", "type", message)
+
+
+class _Parts(NamedTuple):
+    """The parts of a pod template that the fabric adds to."""
+
+    networks: Any
+    devices: frozenset[str]
+    variables: int
+    mounts: int
+
+
+class _Before:
+    """The state of a pod template before the fabric is attached to one of its containers."""
+
+    def __init__(self, template: Place, container: Place) -> None:
+        """Record the state.
+
+        Raises:
+            Malformed: the template does not have the structure of a pod.
+        """
+        self._template, self._container = template, container
+        self._content = copied(template.content)
+        self._parts = _parts(template, container)
+
+    def say(self, contract: FabricContract, gpu: str) -> None:
+        """Note what was added since, in one line; nothing if the template is unchanged."""
+        if self._content == self._template.content:
+            return
+        before, now = self._parts, _parts(self._template, self._container)
+        new = now.devices - before.devices
+        parts = [f"{contract.resources[gpu]} {gpu}, for which it did not ask"] if gpu in new else []
+        if before.networks != now.networks:
+            parts.append(f"{len(contract.networks)} networks")
+        for count, what in (
+            (sum(name in contract.devices for name in new - {gpu}), "device"),
+            (now.variables - before.variables, "variable"),
+            (now.mounts - before.mounts, "mount"),
+        ):
+            if count:
+                parts.append(f"{count} {what}{'' if count == 1 else 's'}")
+        listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "what its pod lacked"
+        self._container.note("ATT063", "", f"{self._container.name} gets the fabric: {listed}")
+
+
+def _parts(template: Place, container: Place) -> _Parts:
+    resources = container.seen("resources")
+    asked = {**resources.seen("requests").content, **resources.seen("limits").content}
+    return _Parts(
+        template.seen("metadata").seen("annotations").content.get(NETWORKS_ANNOTATION),
+        frozenset(map(str, asked)),
+        len(container.values("env")),
+        len(container.values("volumeMounts")),
+    )
+
+
+def _detach(root: Place) -> None:
+    try:
+        found = [(template, stamp_of(template)) for template in stamped_templates(root)]
+    except Malformed as error:
+        root.said.problems.append(error.problem)
+        return
+    for template, stamp in found:
+        if stamp is not None:
+            stamp.take_out(root.content, template.content)
+            template.seen("metadata").seen("annotations").content.pop(STAMP, None)
+
+
+def _roots(content: Any) -> Iterator[dict[str, Any]]:
+    items = content.get("items") if isinstance(content, dict) else None
+    if isinstance(items, list):
+        for item in items:
+            yield from _roots(item)
+    elif isinstance(content, dict):
+        yield content

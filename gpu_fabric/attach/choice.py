@@ -1,0 +1,185 @@
+"""Select the pod templates that the fabric is attached to, and the container in each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from gpu_fabric.attach.devices import refuse_other_accelerators
+from gpu_fabric.attach.kinds import Template, Workload, containers, field_at, templates
+from gpu_fabric.attach.place import Malformed, Place, Said
+from gpu_fabric.attach.problem import Problem
+from gpu_fabric.attach.resources import asks_for
+from gpu_fabric.attach.train_job import template_of
+
+
+class Chosen(NamedTuple):
+    """A container that the fabric is attached to, and its pod template."""
+
+    workload: Workload
+    template: Place
+    container: Place
+
+
+class _Candidate(NamedTuple):
+    workload: Workload
+    template: Template
+    containers: tuple[Place, ...]
+    asking: tuple[Place, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [container.name for container in self.containers]
+
+    @property
+    def role(self) -> str:
+        return self.template.role or ""
+
+    @property
+    def possible(self) -> bool:
+        return self.is_worker_too or self.role not in self.workload.kind.never
+
+    @property
+    def is_worker_too(self) -> bool:
+        """Whether the role never trains by default, but does in this workload (`unless` of `kinds.yaml`)."""
+        kind = self.workload.kind
+        works = bool(kind.unless) and field_at(self.workload.place, kind.unless) is True
+        return works and self.role in kind.never
+
+    def said(self) -> str:
+        """The containers as values of --container."""
+        return ", ".join(map(self.said_one, self.containers))
+
+    def said_one(self, container: Place) -> str:
+        """A container as a value of --container."""
+        return f"{self.role}/{container.name}" if self.role else container.name
+
+
+def choose(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said: Said) -> list[Chosen]:
+    """The containers to attach the fabric to.
+
+    Each wish is a role, a container's name, or both as `role/name`. Without a wish, it is the container that requests
+    `gpu`. An ambiguous workload is recorded as a problem that lists the candidates.
+    """
+    candidates = [candidate for workload in workloads for candidate in _candidates(workload, gpu, said)]
+    unused = [wish for wish in wishes if not any(_is_meant(candidate, wish) for candidate in candidates)]
+    for wish in unused:
+        there = "; ".join(f"{entry.workload.name}: {entry.said()}" for entry in candidates) or "none"
+        message = f"no role and no container is named {wish!r}"
+        said.problems.append(Problem("ATT009", 0, "", message, f"there are {there}"))
+    known = [wish for wish in wishes if wish not in unused]
+    meant = [candidate for candidate in candidates if any(_is_meant(candidate, wish) for wish in known)]
+    some_ask = any(candidate.asking and candidate.possible for candidate in candidates) or bool(meant)
+    if not some_ask:
+        for workload in [] if wishes else workloads:
+            _refuse_for_want_of_gpus(workload, [one for one in candidates if one.workload is workload], gpu)
+        return []
+    chosen = []
+    for workload in workloads:
+        own = [candidate for candidate in candidates if candidate.workload is workload]
+        for candidate in _templates_of(own, known, gpu):
+            container = _container_of(candidate, known, gpu)
+            if container is None:
+                continue
+            if not any(_is_meant(candidate, wish) for wish in known):
+                refuse_other_accelerators(container, gpu, candidate.said_one(container))
+            chosen.append(Chosen(workload, candidate.template.place, container))
+    return chosen
+
+
+def has_meant(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said: Said) -> bool:
+    """Whether a container of the workloads requests `gpu`, or matches a wish."""
+    candidates = [candidate for workload in workloads for candidate in _candidates(workload, gpu, said)]
+    meant = any(_is_meant(candidate, wish) for candidate in candidates for wish in wishes)
+    return meant or any(candidate.asking and candidate.possible for candidate in candidates)
+
+
+def _candidates(workload: Workload, gpu: str, said: Said) -> list[_Candidate]:
+    found = []
+    try:
+        # The container of a TrainJob always trains: either the job or its runtime sets the number of GPUs.
+        job = workload.kind.of_a_train_job
+        for template in [template_of(workload)] if job else templates(workload):
+            inside = tuple(containers(template.place))
+            asking = tuple(container for container in inside if job or asks_for(container, gpu))
+            found.append(_Candidate(workload, template, inside, asking))
+    except Malformed as error:
+        said.problems.append(error.problem)
+        return []
+    if not found:
+        message = f"there is no pod template where a {workload.kind.kind} has one"
+        workload.place.refuse("ATT008", "spec", message, "add it")
+    return found
+
+
+def _refuse_for_want_of_gpus(workload: Workload, candidates: Sequence[_Candidate], gpu: str) -> None:
+    """Record why the fabric is not attached to a workload: it requests other accelerators, or none."""
+    asked = [
+        refuse_other_accelerators(container, gpu, candidate.said_one(container))
+        for candidate in candidates
+        for container in candidate.containers
+    ]
+    likely = [candidate for candidate in candidates if candidate.possible] or candidates
+    if likely and not any(asked):
+        workload.place.refuse(
+            "ATT010",
+            "",
+            f"nothing here asks for {gpu}, so it is not clear what trains: {'; '.join(one.said() for one in likely)}",
+            f"ask for {gpu} in what does, or name it: --container {likely[-1].said_one(likely[-1].containers[0])}",
+        )
+
+
+def _templates_of(own: Sequence[_Candidate], wishes: Sequence[str], gpu: str) -> Sequence[_Candidate]:
+    chosen = _asked_for(own, wishes, gpu)
+    # A launcher that is also a rank needs the fabric, even where only the workers request GPUs.
+    return chosen and [entry for entry in own if entry in chosen or entry.is_worker_too]
+
+
+def _asked_for(own: Sequence[_Candidate], wishes: Sequence[str], gpu: str) -> Sequence[_Candidate]:
+    roles = [entry for entry in own if any(_is_role(entry, wish) for wish in wishes)]
+    if roles:
+        return roles
+    possible = [entry for entry in own if entry.possible]
+    named = [entry for entry in possible or own if any(wish in entry.names for wish in wishes)]
+    if named:
+        return named
+    asking = [entry for entry in possible if entry.asking]
+    for entry in possible:
+        if entry not in asking and not (asking and entry.is_worker_too):
+            entry.template.place.note("ATT055", "", f"asks for no {gpu}, and is left as it is")
+    return asking
+
+
+def _container_of(candidate: _Candidate, wishes: Sequence[str], gpu: str) -> Place | None:
+    place = candidate.template.place
+    by_role = [wish.rpartition("/")[2] for wish in wishes if "/" in wish and _is_role(candidate, wish)]
+    names = [name for name in (*by_role, *wishes) if name in candidate.names]
+    named = [entry for entry in candidate.containers if entry.name in names]
+    if len(named) > 1:
+        message = f"several of its containers are named: {', '.join(dict.fromkeys(names))}"
+        place.refuse("ATT011", "spec.containers", message, "the devices of a pod go to one container: name that")
+        return None
+    if named:
+        return named[0]
+    likely = candidate.asking or candidate.containers
+    if len(likely) == 1:
+        return likely[0]
+    fact = f"{len(likely)} containers ask for {gpu}" if candidate.asking else f"no container asks for {gpu}"
+    place.refuse(
+        "ATT011",
+        "spec.containers",
+        f"{fact}: {', '.join(entry.name for entry in likely)}",
+        f"name one: --container {candidate.said().partition(',')[0]}",
+    )
+    return None
+
+
+def _is_meant(candidate: _Candidate, wish: str) -> bool:
+    return _is_role(candidate, wish) or wish in candidate.names
+
+
+def _is_role(candidate: _Candidate, wish: str) -> bool:
+    role, slash, name = wish.partition("/")
+    if not candidate.role or role.lower() != candidate.role.lower():
+        return False
+    return not slash or name in candidate.names

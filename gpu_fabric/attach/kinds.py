@@ -1,0 +1,246 @@
+"""Find the workloads among documents and their pod templates, by the table `kinds.yaml`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import yaml
+
+from gpu_fabric.attach import argo
+from gpu_fabric.attach.place import Malformed, Place
+from gpu_fabric.attach.problem import Problem
+from gpu_fabric.attach.unknown_kinds import asked_of_pods, passes, reason
+from gpu_fabric.k8s.kueue import QUEUE_LABEL
+from gpu_fabric.model import FrozenModel
+
+_TABLE = Path(__file__).parent / "kinds.yaml"
+_TRAIN_JOB = "TrainJob"
+_WRAPPERS = ("workload.codeflare.dev/v1beta2",)
+
+
+class TemplatePath(FrozenModel):
+    """The path of a kind's pod templates, and the name of their role.
+
+    `pod_spec` is the path of the pod spec, for a mapping that contains labels and annotations as its own keys.
+    """
+
+    path: tuple[str, ...]
+    role: str | None = None
+    role_key: str | None = None
+    pod_spec: tuple[str, ...] = ()
+
+
+class WorkloadKind(FrozenModel):
+    """A row of `kinds.yaml`; the comment at the top of that file explains the fields."""
+
+    kind: str
+    api_versions: tuple[str, ...]
+    templates: tuple[TemplatePath, ...]
+    never: frozenset[str] = frozenset()
+    unless: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    queue: tuple[str, ...] = ()
+    queue_of: str | None = None
+    cluster_wide: bool = False
+    note: str | None = None
+
+    @property
+    def queue_keeper(self) -> str | None:
+        """The scheduler that manages the queue; None if the kind has no queue."""
+        return self.queue_of or ("kueue" if self.queue[-1:] == (QUEUE_LABEL,) else None)
+
+    @property
+    def of_a_train_job(self) -> bool:
+        """Whether the kind has no pod template, but patches for the templates of its runtime."""
+        return self.kind == _TRAIN_JOB
+
+
+class Template(NamedTuple):
+    """One pod template (`metadata` and `spec`) of a workload, and its role."""
+
+    place: Place
+    role: str | None
+
+
+class Workload(NamedTuple):
+    """A document that creates pods. If an AppWrapper contains it, Kueue queues the wrapper."""
+
+    place: Place
+    kind: WorkloadKind
+    wrapper: Place | None = None
+
+    @property
+    def name(self) -> str:
+        """Kind and name."""
+        metadata = self.place.content.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        return f"{self.kind.kind} {name}" if isinstance(name, str) else self.kind.kind
+
+
+@cache
+def workload_kinds() -> tuple[WorkloadKind, ...]:
+    """Every known kind."""
+    rows = yaml.safe_load(_TABLE.read_text(encoding="utf-8"))
+    return tuple(WorkloadKind.model_validate(row) for row in rows)
+
+
+def workloads(place: Place, skipped: Sequence[str] = ()) -> Iterator[Workload]:
+    """The workloads in a document, which may be a List; problems are recorded, other documents are left unchanged.
+
+    Documents of `skipped` kinds are left unchanged as well, with a note.
+    """
+    content = place.content
+    if content.get("kind") == "List" and isinstance(content.get("items"), list):
+        for item in place.entries("items"):
+            yield from workloads(item, skipped)
+        return
+    if content.get("kind") == "AppWrapper" and place.content.get("apiVersion") in _WRAPPERS:
+        yield from _wrapped(place, skipped)
+        return
+    kind, version = content.get("kind"), content.get("apiVersion")
+    if not isinstance(kind, str) or not isinstance(version, str):
+        message = "is not a Kubernetes object: it has no apiVersion and kind"
+        place.refuse("ATT005", "", message, "add both, or leave it out")
+        return
+    if kind.lower() in (name.lower() for name in skipped):
+        place.note("ATT065", "kind", f"{kind} is left as it is, as --skip asks")
+        return
+    rows = [row for row in workload_kinds() if row.kind == kind]
+    for row in rows:
+        if version in row.api_versions:
+            if row.elsewhere and field_at(place, row.elsewhere):
+                where = ".".join(row.elsewhere)
+                place.note("ATT067", where, f"{kind} runs in pods of another document: attach the fabric to that")
+            elif not row.steps or _makes_pods(place, row):
+                yield Workload(place, row)
+            return
+    groups = {known.rpartition("/")[0]: known for row in rows for known in row.api_versions}
+    if (known := groups.get(version.rpartition("/")[0])) is not None:
+        why, remedy = reason(kind, version) or ("which is not known here", f"known is {known}")
+        place.refuse("ATT007", "apiVersion", f"{kind} of {version}, {why}", remedy)
+    elif not passes(kind, version) and (asked := asked_of_pods(content)) is not None:
+        what, where = asked
+        why, remedy = reason(kind, version) or ("but is not known here", f"known are {_known()}")
+        message = f"{kind} of {version} {what} ({where}), {why}"
+        place.refuse("ATT006", "kind", message, f"leave it as it is: --skip {kind}; {remedy}")
+
+
+def _makes_pods(place: Place, kind: WorkloadKind) -> bool:
+    """Whether a workflow creates pods itself; manifests that it contains as text are recorded as problems."""
+    workflow = _spec_of_steps(place, kind)
+    argo.refuse_manifests(workflow)
+    elsewhere = argo.runs_elsewhere(workflow)
+    if elsewhere:
+        message = f"{kind.kind} has no pods of its own: attach the fabric to the templates that it refers to"
+        workflow.note("ATT067", "templates", message)
+    return not elsewhere
+
+
+def _spec_of_steps(place: Place, kind: WorkloadKind) -> Place:
+    for key in kind.steps:
+        place = place.seen(key)
+    return place
+
+
+def volumes_of_all(workload: Workload) -> Iterator[str]:
+    """The names of volumes that every pod of the workload mounts and no pod template declares."""
+    if workload.kind.steps:
+        yield from filter(None, argo.volumes_of(_spec_of_steps(workload.place, workload.kind)))
+    if workload.kind.claims:
+        *folders, last = workload.kind.claims
+        place = workload.place
+        for key in folders:
+            place = place.seen(key)
+        for claim in place.entries(last):
+            if name := claim.seen("metadata").text("name"):
+                yield name
+
+
+def _wrapped(place: Place, skipped: Sequence[str]) -> Iterator[Workload]:
+    """The workloads in an AppWrapper; they run in its namespace unless they set their own."""
+    for component in place.seen("spec").entries("components"):
+        if (inner := component.found("template")) is not None:
+            for workload in workloads(inner, skipped):
+                yield workload._replace(wrapper=place)
+
+
+def field_at(place: Place, path: Sequence[str]) -> object:
+    """The value at a path of keys; None if it is unset."""
+    *folders, last = path
+    here: Place | None = place
+    for key in folders:
+        here = None if here is None else here.found(key)
+    return None if here is None else here.content.get(last)
+
+
+def templates(workload: Workload) -> Iterator[Template]:
+    """The pod templates of a workload.
+
+    Raises:
+        Malformed: the document does not have the structure of its kind.
+    """
+    if workload.kind.steps:
+        for step, name in argo.steps(_spec_of_steps(workload.place, workload.kind)):
+            yield Template(step, name)
+    for row in workload.kind.templates:
+        yield from _templates(workload.place, row, row.path, row.role)
+
+
+def _templates(here: Place, row: TemplatePath, path: tuple[str, ...], role: str | None) -> Iterator[Template]:
+    if not path:
+        yield Template(_apart(here, row.pod_spec) if row.pod_spec else here, role)
+    elif len(path) > 1 and path[1] == "*":
+        if isinstance(here.content.get(path[0]), list):
+            for entry in here.entries(path[0]):
+                name = entry.text(row.role_key) if row.role_key else None
+                yield from _templates(entry, row, path[2:], name)
+        elif (group := here.found(path[0])) is not None:
+            for key in group.content:
+                if (entry_of_key := group.found(str(key))) is not None:
+                    yield from _templates(entry_of_key, row, path[2:], str(key))
+    elif (inner := here.found(path[0])) is not None:
+        yield from _templates(inner, row, path[1:], role)
+
+
+@dataclass(frozen=True)
+class _Apart(Place):
+    """A pod template whose metadata are the keys of a mapping, and whose spec is nested in the same mapping."""
+
+    pod_spec: tuple[str, ...]
+
+    def under(self, key: str) -> str:
+        """The path in the manifest."""
+        head, _, rest = key.partition(".")
+        return super().under(".".join([*(self.pod_spec if head == "spec" else ()), *([rest] if rest else [])]))
+
+
+def _apart(here: Place, pod_spec: tuple[str, ...]) -> Place:
+    content = {"metadata": here.content, "spec": field_at(here, pod_spec)}
+    return _Apart(content, here.path, here.document, here.said, pod_spec)
+
+
+def containers(template: Place) -> list[Place]:
+    """The containers of a pod template, without init containers (and so without native sidecars).
+
+    Raises:
+        Malformed: there is no container, or the value is not a list of mappings.
+    """
+    spec = template.found("spec")
+    found = [] if spec is None else spec.entries("containers")
+    if not found:
+        where = template.under("spec.containers")
+        remedy = "write the container that trains"
+        raise Malformed(Problem("ATT008", template.document, where, "there is no container", remedy))
+    return found
+
+
+def _known() -> str:
+    rows = workload_kinds()
+    several = {row.kind for row in rows if sum(other.kind == row.kind for other in rows) > 1}
+    return ", ".join(f"{row.kind} ({row.api_versions[0]})" if row.kind in several else row.kind for row in rows)

@@ -1,0 +1,172 @@
+"""A place in a manifest: a mapping with its path, and the collector for problems and notes about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpu_fabric.attach.problem import Note, Problem
+
+Tree = dict[str, Any]
+
+
+@dataclass
+class Said:
+    """The problems and notes collected so far, in the order of the input."""
+
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+
+
+class Malformed(Exception):
+    """A document does not have the structure of its kind; the rest of it cannot be checked."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        super().__init__(problem.message)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A mapping that is edited in place; `document` counts from 1."""
+
+    content: Tree
+    path: str
+    document: int
+    said: Said
+
+    def refuse(self, rule: str, key: str, message: str, remedy: str) -> None:
+        """Record that a key of this mapping breaks a rule; an empty key means the mapping itself."""
+        self.said.problems.append(Problem(rule, self.document, self.under(key), message, remedy))
+
+    def note(self, rule: str, key: str, message: str) -> None:
+        """Record a note about a key of this mapping."""
+        self.said.notes.append(Note(rule, self.document, self.under(key), message))
+
+    def under(self, key: str) -> str:
+        """The path of a key of this mapping."""
+        if not key:
+            return self.path
+        shown = f"[{key}]" if "/" in key else key
+        return shown if not self.path else f"{self.path}{'' if shown.startswith('[') else '.'}{shown}"
+
+    def found(self, key: str) -> Place | None:
+        """The mapping at a key, or None if the key is unset.
+
+        Raises:
+            Malformed: the value is not a mapping.
+        """
+        value = self.content.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise self._malformed(key, "a mapping")
+        return Place(value, self.under(key), self.document, self.said)
+
+    def made(self, key: str) -> Place:
+        """The mapping at a key; it is created if the key is unset."""
+        there = self.found(key)
+        if there is not None:
+            return there
+        self.content[key] = {}
+        return Place(self.content[key], self.under(key), self.document, self.said)
+
+    def seen(self, key: str) -> Place:
+        """The mapping at a key; if the key is unset, an empty one that is not part of the manifest.
+
+        Raises:
+            Malformed: the value is not a mapping.
+        """
+        return self.found(key) or Place({}, self.under(key), self.document, self.said)
+
+    def entries(self, key: str) -> list[Place]:
+        """The mappings in the list at a key; empty if the key is unset.
+
+        Raises:
+            Malformed: the value is not a list, or an entry is not a mapping.
+        """
+        found = []
+        for index, value in enumerate(self.values(key)):
+            where = f"{self.under(key)}[{index}]"
+            if not isinstance(value, dict):
+                raise Malformed(Problem("ATT008", self.document, where, "must be a mapping", "correct it"))
+            found.append(Place(value, where, self.document, self.said))
+        return found
+
+    def values(self, key: str) -> list[Any]:
+        """The list at a key; if the key is unset, an empty one that is not part of the manifest.
+
+        Raises:
+            Malformed: the value is not a list.
+        """
+        value = self.content.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list):
+            raise self._malformed(key, "a list")
+        return value
+
+    def append(self, key: str, *entries: Any) -> None:
+        """Append entries to the list at a key."""
+        if entries:
+            self.content[key] = [*self.values(key), *entries]
+
+    def value(self, key: str) -> Any:
+        """The value at a key; None if it is unset."""
+        return self.content.get(key)
+
+    @property
+    def name(self) -> str:
+        """The name of a container."""
+        return str(self.content.get("name", "(without a name)"))
+
+    def text(self, key: str) -> str | None:
+        """The text at a key, or None if the key is unset.
+
+        Raises:
+            Malformed: the value is not text.
+        """
+        value = self.content.get(key)
+        if value is not None and not isinstance(value, str):
+            raise self._malformed(key, "text")
+        return value
+
+    def keep_or_set(self, key: str, wanted: Any, whose: str = "the fabric's") -> None:
+        """Set a key unless it is set; a different value stays and is noted. Mappings are merged key by key."""
+        there = self.content.get(key)
+        if there is None:
+            self.content[key] = copied(wanted)
+        elif isinstance(there, dict) and isinstance(wanted, Mapping):
+            inner = self.made(key)
+            for name, value in wanted.items():
+                inner.keep_or_set(name, value, whose)
+        elif not _same(there, wanted):
+            self.note("ATT051", key, f"keeps {shown(there)}; {whose} value is {shown(wanted)}")
+
+    def _malformed(self, key: str, wanted: str) -> Malformed:
+        remedy = "correct it, or leave it out"
+        return Malformed(Problem("ATT008", self.document, self.under(key), f"must be {wanted}", remedy))
+
+
+def copied(value: Any) -> Any:
+    """A copy with mappings and lists of its own; scalar values are shared."""
+    if isinstance(value, Mapping):
+        return {key: copied(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [copied(inner) for inner in value]
+    return value
+
+
+def shown(value: Any) -> str:
+    """A value for a message: shortened, and without the content of mappings and lists."""
+    if not isinstance(value, str | int | float | bool):
+        return "what it has"
+    text = repr(value) if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are equal and both or neither are booleans: in Python, True equals 1."""
+    result = one == other
+    return result is True and isinstance(one, bool) == isinstance(other, bool)

@@ -1,0 +1,199 @@
+"""The catalog: its data files as models. Each file is read and validated at its first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.catalog.chart import ChartImageTable, ChartKeys, ChartTypeTable
+from gpu_fabric.catalog.doks import DoksClusterFacts, DoksTable, size_shape
+from gpu_fabric.catalog.nccl import NcclTable
+from gpu_fabric.catalog.nodes import AddressLimits, NodeLabels, PodSettings, SpecialRange
+from gpu_fabric.catalog.oke import OkeClusterFacts
+from gpu_fabric.catalog.price import PriceTable
+from gpu_fabric.catalog.release import ReleaseLine
+from gpu_fabric.catalog.shape import Shape, Topology
+from gpu_fabric.catalog.support import Support
+from gpu_fabric.model import FrozenModel
+
+_FOLDER = Path(__file__).parent
+
+T = TypeVar("T")
+M = TypeVar("M", bound=FrozenModel)
+
+
+class CatalogError(ValueError):
+    """A data file of the catalog contradicts itself; the message names the file, the row and what is wrong."""
+
+
+def read_shapes(path: Path) -> dict[str, Shape]:
+    """The shapes of one table, by name.
+
+    Raises:
+        CatalogError: a row contradicts itself or lacks a required fact.
+    """
+    shapes: dict[str, Shape] = {}
+    for name, row in _rows(path, "name").items():
+        try:
+            shapes[name] = Shape.model_validate(row)
+        except ValidationError as error:
+            raise CatalogError(f"{path.name}: row {name}: {_reasons(error)}") from None
+    return shapes
+
+
+def read_sizes(path: Path) -> DoksTable:
+    """DigitalOcean's sizes.
+
+    Raises:
+        CatalogError: a row's name does not fit the grammar or the models, or a row contradicts itself.
+    """
+    return _consistent(DoksTable, path)
+
+
+def read_nccl(path: Path) -> NcclTable:
+    """NCCL's variables and settings.
+
+    Raises:
+        CatalogError: an entry contradicts itself, or lacks a required field.
+    """
+    return _consistent(NcclTable, path)
+
+
+class _Table(Generic[T]):
+    """A table that is read and validated at its first use, and shared by all catalogs."""
+
+    def __init__(self, read: Callable[[], T]) -> None:
+        self.read = cache(read)
+
+    def __get__(self, catalog: object, owner: type) -> T:
+        return self.read()
+
+
+_OCI_SHAPES = _Table(lambda: read_shapes(_FOLDER / "shapes" / "oci.yaml"))
+_SERVERS = _Table(lambda: read_shapes(_FOLDER / "shapes" / "servers.yaml"))
+_SIZES = _Table(lambda: read_sizes(_FOLDER / "shapes" / "doks.yaml"))
+_NCCL = _Table(lambda: read_nccl(_FOLDER / "nccl.yaml"))
+_TOPOLOGIES = _Table(
+    lambda: {name: Topology.model_validate(row) for name, row in _rows(_FOLDER / "topologies.yaml", "shape").items()}
+)
+_LISTED_SHAPES = _Table(lambda: {**_OCI_SHAPES.read(), **_SIZES.read().shapes(), **_SERVERS.read()})
+_OKE_TABLES = ("regions", "security_rules", "policies", "instances", "advice")
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All facts, keyed by the name a user writes; `own_shapes` are those of a stack file.
+
+    A run uses about half of the tables, so each is read at its first use.
+
+    Raises:
+        CatalogError: on first use of a table of shapes that holds an inconsistent row.
+        pydantic.ValidationError: on first use of another table that does.
+    """
+
+    own_shapes: Mapping[str, Shape] = field(default_factory=dict)
+
+    doks = _SIZES
+    """DigitalOcean's sizes, and the grammar of their names."""
+    doks_clusters = _Table(lambda: DoksClusterFacts.model_validate(_table("doks_clusters")))
+    """Dates, versions and limits of DigitalOcean's clusters."""
+    oke_clusters = _Table(
+        lambda: OkeClusterFacts.model_validate(
+            {**_table("oke_clusters"), **{key: _table(f"oke_{key}") for key in _OKE_TABLES}}
+        )
+    )
+    """Constructs, versions, regions, rules, policies and advice of Oracle's clusters."""
+    releases = _Table(
+        lambda: {
+            name: ReleaseLine.model_validate(row) for name, row in _rows(_FOLDER / "releases.yaml", "name").items()
+        }
+    )
+    """Release lines by name."""
+    chart_keys = _Table(lambda: ChartKeys.model_validate(_table("chart_keys")))
+    """Keys of values that the charts know, removed or ignore."""
+    chart_types = _Table(lambda: TypeAdapter(ChartTypeTable).validate_python(_table("chart_types")))
+    """Types of the charts' values, by chart and version."""
+    chart_images = _Table(lambda: TypeAdapter(ChartImageTable).validate_python(_table("chart_images")))
+    """Images that the charts run, by chart and version."""
+    prices = _Table(lambda: PriceTable.model_validate(_table("prices")))
+    """Published prices of machines."""
+    nccl = _Table(lambda: _NCCL.read().settings)
+    """NCCL settings with their reasons."""
+    nccl_variables = _Table(lambda: _NCCL.read().known)
+    """NCCL's variables by name, including those that are never set."""
+    nccl_defects = _Table(lambda: _NCCL.read().defects)
+    """Defects of NCCL's releases on some GPUs."""
+    nccl_foreign = _Table(lambda: {name: part.why for part in _NCCL.read().foreign for name in part.names})
+    """Variables that are not allowed among NCCL's settings, each with the reason."""
+    pod_settings = _Table(lambda: PodSettings.model_validate(_table("pod_settings")))
+    """Settings that every pod on the fabric needs."""
+    address_limits = _Table(lambda: AddressLimits.model_validate(_table("address_limits")))
+    """Limits of an address plan besides its own addresses."""
+    special_ranges = _Table(lambda: tuple(SpecialRange.model_validate(row) for row in _table("special_ranges")))
+    """Address ranges that are reserved for a purpose."""
+    node_labels = _Table(lambda: NodeLabels.model_validate(_table("node_labels")))
+    """Labels of nodes that kubelet or a cloud sets."""
+    foreign_namespaces = _Table(lambda: TypeAdapter(dict[str, str]).validate_python(_table("foreign_namespaces")))
+    """Namespaces of other software, each with the software's name."""
+    secret_settings = _Table(lambda: TypeAdapter(dict[str, tuple[str, ...]]).validate_python(_table("secret_settings")))
+    """Settings of the providers that hold a secret, by provider."""
+    support = _Table(lambda: tuple(Support.model_validate(row) for row in _table("support")))
+    """Supported combinations of manager and model."""
+
+    @property
+    def shapes(self) -> dict[str, Shape]:
+        """Every shape; an own one takes precedence over a row of the same name."""
+        listed = _LISTED_SHAPES.read()
+        return {**listed, **self.own_shapes} if self.own_shapes else listed
+
+    @property
+    def topologies(self) -> dict[str, Topology]:
+        """PCI trees by shape: the published ones, and those of own shapes."""
+        own = {
+            name: Topology(shape=name, **dict(shape.topology))
+            for name, shape in self.own_shapes.items()
+            if shape.topology is not None
+        }
+        return {**_TOPOLOGIES.read(), **own} if own else _TOPOLOGIES.read()
+
+    def find(self, name: str) -> Shape | None:
+        """The shape of this name: a row, or an unlisted DigitalOcean size that its name explains (`known` False)."""
+        if name in self.own_shapes:
+            return self.own_shapes[name]
+        return _OCI_SHAPES.read().get(name) or _SERVERS.read().get(name) or size_shape(name, _SIZES.read())
+
+    def with_shapes(self, extra: Mapping[str, Shape]) -> Catalog:
+        """This catalog with further shapes, which take precedence over rows of the same name."""
+        return Catalog({**self.own_shapes, **extra}) if extra else self
+
+
+@cache
+def catalog() -> Catalog:
+    """The catalog of this checkout."""
+    return Catalog()
+
+
+def _consistent(model: type[M], path: Path) -> M:
+    try:
+        return model.model_validate(read_table(path))
+    except ValidationError as error:
+        raise CatalogError(f"{path.name}: {_reasons(error)}") from None
+
+
+def _reasons(error: ValidationError) -> str:
+    found = ((".".join(str(part) for part in item["loc"]), item["msg"]) for item in error.errors())
+    return "; ".join(f"{place}: {reason}" if place else reason for place, reason in found)
+
+
+def _table(name: str) -> Any:
+    return read_table(_FOLDER / f"{name}.yaml")
+
+
+def _rows(path: Path, key: str) -> dict[str, dict[str, Any]]:
+    return {name: {key: name, **row} for name, row in read_table(path).items()}

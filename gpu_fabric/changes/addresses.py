@@ -1,0 +1,337 @@
+"""Rails on which the holders of addresses differ between two plans, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from gpu_fabric.changes.model import Keeper, Move, RailDiff, RailReason
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan.addresses import AddressPool, numbered
+from gpu_fabric.plan.addresses.model import span_text
+from gpu_fabric.plan.allocation import Allocation, PoolNics
+from gpu_fabric.render import RenderedPlan
+
+
+def rail_diffs(base: RenderedPlan, head: RenderedPlan) -> Iterator[RailDiff]:
+    """Compare the addresses of every rail: their range, their allocator, the nodes that hold them and their NICs."""
+    old, new = Side.of(base), Side.of(head)
+    for rail in sorted({rail for side in (old, new) for pool in side.holders.pools for rail in pool.rails}):
+        before, after = old.holders.pool_of(rail), new.holders.pool_of(rail)
+        found = RailDiff(
+            rail=rail,
+            old_space=None if before is None else str(before.space),
+            new_space=None if after is None else str(after.space),
+            added=() if after is None else tuple(_unmatched(new, after, old, before, is_new=True)),
+            removed=() if before is None else tuple(_unmatched(old, before, new, after, is_new=False)),
+        )
+        if before is not None and after is not None:
+            reasons = tuple(_reasons(old, before, new, after, rail))
+            forgets = any(reason.key in _FORGETTING for reason in reasons)
+            found = found.model_copy(
+                update={
+                    "reasons": reasons,
+                    "moved": tuple(_all_moves(old, before, new, after) if forgets else _moved(old, before, new, after)),
+                    "hosts": tuple(_hosts(old, before, new, after)),
+                }
+            )
+        if found.differs:
+            keepers = () if before is None else tuple(_keepers(base, before.name, rail))
+            yield found.model_copy(update={"keepers": keepers})
+
+
+# After such a change, an allocator has no record of what each node holds and starts from the beginning.
+_FORGETTING = ("allocator", "leases", "pinned", "gateway")
+
+
+def _reasons(old: Side, before: AddressPool, new: Side, after: AddressPool, rail: int) -> Iterator[RailReason]:
+    had, has = old.holders, new.holders
+    if had.ipam and has.ipam and had.ipam != has.ipam:
+        yield RailReason(
+            key="allocator", text=f"{has.ipam} has no record of the addresses that {had.ipam} has allocated"
+        )
+    elif has.ipam in ("nv-ipam", "spiderpool") and before.name != after.name:
+        text = f"the pool {after.name} has no record of the addresses that {before.name} has allocated"
+        yield RailReason(key="allocator", text=text)
+    elif has.ipam == "whereabouts" and before.subnet != after.subnet:
+        # Whereabouts keeps its leases by range: doc/architecture of whereabouts, IPPoolName.
+        text = f"Whereabouts keeps its leases by range, and {after.subnet} has none of those of {before.subnet}"
+        yield RailReason(key="leases", text=text)
+    elif has.layout == had.layout == "per-node" and has.pinned and not had.pinned:
+        text = f"{has.ipam} had numbered the nodes itself, and now their names decide"
+        yield RailReason(key="pinned", text=text)
+    elif _by_nv_ipam(new) and before.node_prefix_length and before.gateway_position != after.gateway_position:
+        # An allocation whose gateway differs from the pool's is discarded: pkg/ipam-controller/controllers/cidrpool,
+        # 0.3.7.
+        text = "nv-ipam discards allocations with another gateway, and numbers the nodes again"
+        yield RailReason(key="gateway", text=text)
+    elif _by_nv_ipam(new) and before.node_prefix_length and before.node_prefix_length != after.node_prefix_length:
+        text = f"nv-ipam discards prefixes that are not a /{after.node_prefix_length}, and numbers the nodes again"
+        yield RailReason(key="gateway", text=text)
+    if old.allocation is None or new.allocation is None:
+        return
+    if len(after.rails) == 1:
+        for one, other in dict.fromkeys(nics_moved(old.allocation, new.allocation, rail)):
+            yield RailReason(key="nic", text=f"NIC {one} → {other}")
+    selected, selects = old.allocation.selector, new.allocation.selector
+    if selected is not None and selects is not None and not selects.items() <= selected.items():
+        labels = ", ".join(f"{key}={text}" for key, text in selects.items() if selected.get(key) != text)
+        yield RailReason(key="selector", text=f"nodes without {labels} lose their addresses")
+
+
+def _by_nv_ipam(side: Side) -> bool:
+    return side.holders.ipam == "nv-ipam" and side.holders.layout == "per-node" and not side.holders.pinned
+
+
+def _all_moves(old: Side, before: AddressPool, new: Side, after: AddressPool) -> Iterator[Move]:
+    """Every node of both plans, since the allocator has no record of the addresses that it held."""
+    had, has = old.holders, new.holders
+    for name, number in list(has.shares.items())[: had.nodes]:
+        # An allocator that numbers nodes itself does not do it by name.
+        gave = f"chosen by {had.ipam}" if has.pinned and not had.pinned else _text(old, before, name, number)
+        takes = _text(new, after, name, number)
+        yield Move(node=name, old=gave, new=takes if had.ipam == has.ipam else f"{takes} by {has.ipam}")
+
+
+def _text(side: Side, pool: AddressPool, name: str, number: int, *, spans: bool = False) -> str:
+    """A node's share as text, with the host's own address where it holds one."""
+    host = host_text(pool, side.holders.hosts.get(name, number)) if side.sets_hosts else ""
+    return share_text(pool, number, spans=spans) + (f", host {host}" if host else "")
+
+
+def _moved(old: Side, before: AddressPool, new: Side, after: AddressPool) -> Iterator[Move]:
+    """Nodes whose share loses an address, where the plan says which node holds it."""
+    had, has = old.holders, new.holders
+    alike = has_equal_shares(before, after)
+    if had.pinned and has.pinned:
+        numbers = {name: (place, has.shares[name]) for name, place in had.shares.items() if name in has.shares}
+        numbers = {name: pair for name, pair in numbers.items() if not alike or pair[0] != pair[1]}
+    elif alike:
+        return
+    elif had.pinned or before.division == "sequence":
+        # An address stays allocated, even where no name binds it to a node any more.
+        numbers = {name: (place, place) for name, place in had.shares.items()}
+    else:
+        labels = [*(had.shares if len(had.shares) <= len(has.shares) else has.shares)]
+        numbers = {name: (place, place) for place, name in enumerate(labels)}
+    for name in lost_shares(before, after, numbers):
+        one, other = numbers[name]
+        spans = share_text(before, one) == share_text(after, other)
+        yield Move(
+            node=name, old=_text(old, before, name, one, spans=spans), new=_text(new, after, name, other, spans=spans)
+        )
+
+
+def _hosts(old: Side, before: AddressPool, new: Side, after: AddressPool) -> Iterator[Move]:
+    """Hosts whose own address changes, or is given to a pod while the host may still use it."""
+    if not old.sets_hosts:
+        return
+    for name, number in old.holders.hosts.items():
+        held = host_text(before, number)
+        if not held:
+            continue
+        if new.sets_hosts and name in new.holders.hosts:
+            holds = host_text(after, new.holders.hosts[name])
+            if holds != held:
+                yield Move(node=name, old=held, new=holds or "none")
+        elif new.allocation is not None and not new.sets_hosts:
+            value = int(before.host_address(number) or 0)
+            if any(after.share(place).clipped(value, value).runs for place in new.holders.shares.values()):
+                yield Move(node=name, old=held, new="a pod's")
+
+
+def _unmatched(one: Side, pool: AddressPool, other: Side, its: AddressPool | None, *, is_new: bool) -> Iterator[Move]:
+    """Nodes with a share in one plan and none in the other, as added (`is_new`) or removed ones."""
+    ours, theirs = one.holders, other.holders
+    by_name = (ours.pinned and theirs.pinned) or (one.sets_hosts and other.sets_hosts)
+    for place, (name, number) in enumerate(ours.shares.items()):
+        if its is None or (name not in theirs.shares if by_name else place >= theirs.nodes):
+            text = _text(one, pool, name, number)
+            yield Move(node=name, old=None if is_new else text, new=text if is_new else None)
+
+
+def _keepers(plan: RenderedPlan, pool: str, rail: int) -> Iterator[Keeper]:
+    """The pool that holds a rail's addresses; without a pool, the rail's networks."""
+    networks = {entry["network"] for entry in plan.contract.get("networks", ()) if entry.get("rail") == rail}
+    pools, others = [], []
+    for entry in plan.resources:
+        name = (entry.properties.get("metadata") or {}).get("name")
+        keeper = Keeper(name=entry.name, type=entry.type, identity=entry.identity, component=entry.component)
+        if (entry.component == "ip-pools" and name == pool) or entry.name == f"node-pools-{pool}":
+            pools.append(keeper)
+        elif entry.component == "networks" and name in networks:
+            others.append(keeper)
+    yield from pools or others
+
+
+_GEOMETRY = (
+    "space",
+    "subnet",
+    "division",
+    "gateway_position",
+    "reserved_first",
+    "reserved_last",
+    "excluded",
+    "node_prefix_length",
+    "addresses_per_node",
+)
+
+
+class Holders(FrozenModel):
+    """The part of an address plan that decides which node holds an address; `numbers` are the hosts' own."""
+
+    layout: str = "none"
+    ipam: str | None = None
+    names: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    nodes: int = 0
+    pools: tuple[AddressPool, ...] = ()
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Holders:
+        """Read the output `addressPlan`, or the proof in a rendered plan.
+
+        Raises KeyError, TypeError or ValueError where the document is not an address plan.
+        """
+        if not document:
+            return cls()
+        # Empty and derived values may be missing or present.
+        fields = {name: field for name, field in AddressPool.model_fields.items() if name != "shares"}
+        pools = (
+            # In a document of an earlier version, a later field is missing and has its default.
+            {
+                name: pool.get(field.alias or name)
+                for name, field in fields.items()
+                if field.is_required() or pool.get(field.alias or name) is not None
+            }
+            for pool in document["pools"]
+        )
+        return cls(
+            layout=document["layout"],
+            ipam=document.get("ipam"),
+            names=tuple(document["nodeNames"]),
+            numbers=tuple(document["nodeNumbers"]),
+            nodes=document["proof"]["nodes"],
+            pools=tuple(map(AddressPool.model_validate, pools)),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """Write the part of an address plan's document that `of` reads."""
+        pools = [pool.model_dump(mode="json", by_alias=True) for pool in self.pools]
+        own = {"layout": self.layout, "ipam": self.ipam, "nodeNames": self.names, "nodeNumbers": self.numbers}
+        return {**own, "proof": {"nodes": self.nodes}, "pools": pools}
+
+    @property
+    def pinned(self) -> bool:
+        """Whether each node's share is bound to its name."""
+        return self.layout == "per-node" and bool(self.names)
+
+    @cached_property
+    def shares(self) -> dict[str, int]:
+        """The number of every node's share, by its name."""
+        own = (self.layout == "per-node" and self.numbers) or range(self.nodes)
+        return {name: number for number, name in numbered(self.names, own)}
+
+    @cached_property
+    def hosts(self) -> dict[str, int]:
+        """The number of every host's own address, by its name."""
+        return {name: number for number, name in numbered(self.names, self.numbers or range(self.nodes))}
+
+    def pool_of(self, rail: int) -> AddressPool | None:
+        """The pool that serves a rail."""
+        return next((pool for pool in self.pools if rail in pool.rails), None)
+
+
+class Side(FrozenModel):
+    """One of two plans: its address plan, and its allocation where it is recorded."""
+
+    holders: Holders
+    allocation: Allocation | None
+
+    @classmethod
+    def of(cls, plan: RenderedPlan) -> Side:
+        """Read one side from a rendered plan; plans of earlier versions do not record their allocation."""
+        found = plan.decisions.get("allocation")
+        return cls(
+            holders=Holders.of(plan.proof), allocation=None if found is None else Allocation.model_validate(found)
+        )
+
+    @property
+    def sets_hosts(self) -> bool:
+        """Whether the stack sets the hosts' own addresses, as far as that is recorded."""
+        return self.allocation is not None and self.allocation.hosts
+
+
+def geometry(pool: AddressPool) -> dict[str, Any]:
+    """The properties that decide which addresses a share's number has in a pool."""
+    return pool.model_dump(mode="json", by_alias=True, include=set(_GEOMETRY), exclude_none=True)
+
+
+def has_equal_shares(one: AddressPool, other: AddressPool) -> bool:
+    """Whether two pools give the same addresses to the same numbers."""
+    return all(getattr(one, name) == getattr(other, name) for name in _GEOMETRY)
+
+
+def lost_shares(old: AddressPool, new: AddressPool, numbers: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+    """Names of nodes whose share loses an address; `numbers` has a number before and one after for each.
+
+    A pool that hands out the next free address may have given any used address to any node. A block stays allocated to
+    its node as long as it is not excluded.
+    """
+    in_turn = new.in_turn and old.division == new.division
+    for name, (before, after) in numbers.items():
+        if old.share(before).minus(new.available if in_turn else new.share(after)).runs:
+            yield name
+
+
+def share_text(pool: AddressPool, number: int, *, spans: bool = False) -> str:
+    """A node's share as text; with `spans`, also the part of its prefix that its pods may hold."""
+    text = pool.share_text(number)
+    if not spans or pool.node_prefix_length is None:
+        return text
+    return f"{text} ({span_text(pool.space.version, pool.share(number)) or 'nothing'})"
+
+
+def host_text(pool: AddressPool, number: int) -> str:
+    """A host's own address as text; empty where the host has none."""
+    address = pool.host_address(number)
+    return "" if address is None else str(address)
+
+
+def nics_moved(old: Allocation, new: Allocation, rail: int) -> Iterator[tuple[str, str]]:
+    """A rail's NICs before and after, for pools of nodes on which they differ.
+
+    Another machine type of the catalog is another machine: its NICs are not compared with those of the earlier one.
+    """
+    by_interface = old.by_interface or new.by_interface
+    for entry in old.nics:
+        if (known := _same_machines(entry, old, new)) is None:
+            continue
+        (pci, interface), (new_pci, new_interface) = _nic(entry, rail), _nic(known, rail)
+        taken = interface != new_interface and new_interface in entry.interfaces
+        if interface and new_interface and (by_interface or not (pci and new_pci)):
+            # A renamed NIC keeps its PCI address.
+            differs = interface != new_interface and (taken or not pci or pci != new_pci)
+        else:
+            differs = bool(pci and new_pci) and (pci != new_pci or bool(new_interface and taken))
+        if differs:
+            yield _nic_text(pci, interface), _nic_text(new_pci, new_interface)
+
+
+def _same_machines(nics: PoolNics, old: Allocation, new: Allocation) -> PoolNics | None:
+    """The later NICs of the same machines: those of a pool of the same name, or of a renamed pool."""
+    alike = [entry for entry in new.nics if entry.shape == nics.shape]
+    before = {pool for entry in old.nics for pool in entry.pools}
+    named = (entry for entry in alike if not {*nics.pools}.isdisjoint(entry.pools))
+    renamed = (entry for entry in alike if before.isdisjoint(entry.pools))
+    return next(named, None) or next(renamed, None)
+
+
+def _nic(nics: PoolNics, rail: int) -> tuple[str, str]:
+    pci, interface = (facts[rail] if rail < len(facts) else "" for facts in (nics.pci, nics.interfaces))
+    return pci, interface
+
+
+def _nic_text(pci: str, interface: str) -> str:
+    return " ".join(filter(None, (interface, pci)))

@@ -1,0 +1,298 @@
+"""Changes between two plans by which nodes, networks or addresses in use are lost, and the reasons as plain text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from gpu_fabric.changes.alternatives import alternative, is_harmless, moves
+from gpu_fabric.changes.markup import quantity
+from gpu_fabric.changes.model import (
+    HOSTS,
+    INSTANCE,
+    Change,
+    Danger,
+    Effect,
+    Keeper,
+    PlaceDiff,
+    PlanDiff,
+    RailDiff,
+    ResourceDiff,
+)
+from gpu_fabric.changes.properties import number, with_digests
+from gpu_fabric.changes.resources import CLUSTERS
+from gpu_fabric.k8s.spiderpool import SpiderIPPool
+from gpu_fabric.render import RenderedResource
+from gpu_fabric.resources import Loss, together
+from gpu_fabric.resources.order import CLUSTER
+
+_CLOUDS = ("digitalocean:", "oci:")
+_POOLS = ("ip-pools", "node-pools")
+_NETWORKS, _NAMESPACES, _RAILS = "networks", "namespaces", "rails"
+
+
+def is_guarded(resource: RenderedResource | ResourceDiff) -> bool:
+    """Whether the guard watches a resource, or needs it because it leads to a watched one."""
+    return resource.type.startswith(_CLOUDS) or resource.component in (*_POOLS, _NETWORKS, _NAMESPACES)
+
+
+def dangers(diff: PlanDiff) -> tuple[Danger, ...]:
+    """The causes of all losses, in the order of the difference.
+
+    A resource that is deleted because of another one is counted with its cause: it is on it, refers to it, or is
+    reached by it.
+    """
+    compared = (*diff.resources, *diff.kept)
+    going = {entry.name: entry for entry in diff.resources if entry.verdict in ("replaced", "deleted")}
+    effects = {entry.name: effect for entry in compared if (effect := _effect(entry)) is not None}
+    causes = {
+        entry.name: _danger(entry, effects[entry.name])
+        for entry in compared
+        if entry.name in effects and not _follows_another(entry, going, effects)
+    }
+    found = {name: danger for name, danger in causes.items() if not _is_reached(danger, causes.values())}
+    for danger in (*_moved(diff, going), *_elsewhere(diff)):
+        found.setdefault(danger.resource, danger)
+    return tuple(_with_consequences(danger, going, found.keys(), diff.lost) for danger in found.values())
+
+
+def _effect(entry: ResourceDiff) -> Effect | None:
+    """The effect on a watched resource; None where nothing is lost."""
+    if entry.follows is not None or entry.retained or not is_guarded(entry):
+        return None
+    moved = any(moves(entry.type, change.path) for change in entry.changes)
+    if entry.verdict in ("changed", "kept"):
+        if entry.renewed and entry.lost.nodes:
+            return "renewed"
+        fewer = entry.component == CLUSTER and entry.lost.nodes
+        removed = any(group.removed for group in entry.groups if group.kind == SpiderIPPool.kind)
+        return "smaller" if fewer or removed else "moved" if moved else "kept" if mismatched_changes(entry) else None
+    if entry.verdict == "created" or not _is_watched(entry):
+        return "moved" if moved else None
+    return "deleted" if entry.verdict == "deleted" else "replaced"
+
+
+def _is_watched(entry: ResourceDiff) -> bool:
+    if entry.component in _POOLS:
+        return bool(entry.lost.addresses)
+    if entry.component in (_NETWORKS, _NAMESPACES):
+        # Operators' own namespaces hold no jobs.
+        return bool(entry.networks)
+    # A bastion host is a machine, but not a node.
+    return not is_harmless(entry.type) and (entry.type != INSTANCE or bool(entry.lost.nodes))
+
+
+def _follows_another(entry: ResourceDiff, going: Mapping[str, ResourceDiff], effects: Mapping[str, Effect]) -> bool:
+    """Whether the deletion only follows from another reported deletion.
+
+    A deleted cluster is always reported by its own name.
+    """
+    own = any(change.forces for change in entry.changes) or (entry.verdict == "deleted" and entry.type in CLUSTERS)
+    return not own and any(_leads_up(name, going, effects) for name in entry.held_by)
+
+
+def _leads_up(name: str, going: Mapping[str, ResourceDiff], effects: Mapping[str, Effect]) -> bool:
+    return name in effects or (name in going and any(_leads_up(one, going, effects) for one in going[name].held_by))
+
+
+def _is_reached(danger: Danger, causes: Iterable[Danger]) -> bool:
+    """Whether a network of jobs is deleted with the pool of its addresses, or with its namespace."""
+    if danger.component != _NETWORKS:
+        return False
+    place = danger.identity.split(" ")[-1].partition("/")[0]
+    return any(
+        (cause.component in _POOLS and set(danger.networks) <= set(cause.networks))
+        or (cause.component == _NAMESPACES and cause.identity.split(" ")[-1] == place)
+        for cause in causes
+    )
+
+
+def _moved(diff: PlanDiff, going: Mapping[str, ResourceDiff]) -> Iterator[Danger]:
+    """Rails whose addresses change hands while their nodes stay, grouped by what holds the addresses."""
+    rails: dict[Keeper, list[RailDiff]] = {}
+    for rail in diff.rails:
+        if rail.moved or rail.reasons:
+            # A rail without a pool or network of its own is reported by its number.
+            for keeper in rail.keepers or (_keeper(f"rail-{rail.rail:02d}", f"rail {rail.rail}", _RAILS),):
+                rails.setdefault(keeper, []).append(rail)
+        elif rail.hosts:
+            rails.setdefault(_keeper(HOSTS, "the hosts' own addresses", HOSTS), []).append(rail)
+    entries = {(entry.type, entry.name): entry for entry in diff.resources}
+    for keeper, served in rails.items():
+        if keeper.name in going:
+            continue
+        # The resource itself may be unchanged while the holders of its addresses differ.
+        entry = entries.get((keeper.type, keeper.name)) or ResourceDiff(verdict="changed", **dict(keeper))
+        by = tuple(reason.key for rail in served for reason in rail.reasons)
+        danger, reasons = _danger(entry, "moved"), filter(None, (why(entry, "moved"), share_reason(served)))
+        update = {"alternative": alternative(entry.type, entry.component, "moved", by)} if by else {}
+        yield danger.model_copy(update={"why": "; ".join(reasons), **update})
+
+
+def _keeper(name: str, identity: str, component: str) -> Keeper:
+    return Keeper(name=name, type="", identity=identity, component=component)
+
+
+def _elsewhere(diff: PlanDiff) -> Iterator[Danger]:
+    """The danger that the plan is for another cluster than before."""
+    if (place := diff.place) is not None:
+        yield Danger(
+            resource=place.resource,
+            component=CLUSTER,
+            type=place.type,
+            identity=place.identity,
+            effect="moved",
+            why=place_reason(place),
+            lost=place.lost,
+            takes_a_cluster=True,
+            alternative=alternative(place.type, CLUSTER, "moved", (place.key,)),
+        )
+
+
+def _danger(entry: ResourceDiff, effect: Effect) -> Danger:
+    paths = tuple(change.path for change in deciding_changes(entry, effect))
+    return Danger(
+        resource=entry.name,
+        component=entry.component,
+        type=entry.type,
+        identity=entry.identity,
+        effect=effect,
+        why=why(entry, effect),
+        lost=entry.lost,
+        networks=entry.networks,
+        protected=entry.protected,
+        alternative=alternative(entry.type, entry.component, effect, paths),
+    )
+
+
+def _with_consequences(
+    danger: Danger, going: Mapping[str, ResourceDiff], causes: Collection[str], whole: Loss
+) -> Danger:
+    """A danger with what is deleted because of it; without a loss of its own, it has the losses of those resources."""
+    taken: dict[str, ResourceDiff] = {}
+    holders = {danger.resource}
+    while more := [
+        entry
+        for entry in going.values()
+        if entry.name not in taken and entry.name not in causes and holders & {entry.follows, *entry.held_by}
+    ]:
+        taken |= {entry.name: entry for entry in more}
+        holders = {entry.name for entry in more}
+    networks = dict.fromkeys(name for entry in taken.values() for name in entry.networks)
+    lost = danger.lost if danger.lost != Loss() else _common_loss(taken, whole)
+    types = {danger.type, *(entry.type for entry in taken.values())}
+    of_cloud = (entry.name for entry in taken.values() if entry.component == CLUSTER and not is_harmless(entry.type))
+    return danger.model_copy(
+        update={
+            "takes": tuple(of_cloud),
+            "takes_a_cluster": danger.takes_a_cluster
+            or (danger.effect in ("replaced", "deleted") and not types.isdisjoint(CLUSTERS)),
+            "lost": lost,
+            "networks": danger.networks or tuple(networks),
+        }
+    )
+
+
+def _common_loss(taken: Mapping[str, ResourceDiff], whole: Loss) -> Loss:
+    """The common losses of resources; a resource that is within another one is not counted twice."""
+    outer = [entry.lost for entry in taken.values() if not any(_has_loss(taken.get(name)) for name in entry.held_by)]
+    return together(outer).within(whole)
+
+
+def _has_loss(entry: ResourceDiff | None) -> bool:
+    return entry is not None and entry.lost != Loss()
+
+
+# The most properties, or rails, that are listed.
+_MOST = 3
+_LONGEST = 60
+
+_ELSEWHERE = {
+    "cluster.region": "nothing of this stack exists in the new region",
+    "clusterId": "its stack has created another cluster since, and everything on the old one counts as deleted with it",
+    "kubeconfig": "the kubeconfig leads to another cluster than in the last run: everything on that one would be "
+    "deleted, and re-created on this one",
+}
+_ON_ANOTHER = "everything on the one cluster is deleted, and created again on the other"
+
+
+def why(entry: ResourceDiff, effect: Effect) -> str:
+    """Why a resource is replaced, deleted, smaller or moved: properties with their values before and after."""
+    if effect == "deleted":
+        return "no longer planned"
+    changes = deciding_changes(entry, effect)
+    words = [*map(_change, changes), *_groups(entry), *(entry.reasons if effect in ("replaced", "renewed") else ())]
+    more = [f"{len(words) - _MOST} more"] if len(words) > _MOST else []
+    return "; ".join([*words[:_MOST], *more])
+
+
+def deciding_changes(entry: ResourceDiff, effect: Effect) -> tuple[Change, ...]:
+    """The changes that cause the effect; all changes where the cause is not known."""
+    if effect == "replaced":
+        return tuple(change for change in entry.changes if change.forces)
+    if effect == "renewed":
+        return tuple(change for change in entry.changes if change.renews)
+    if effect == "kept":
+        return mismatched_changes(entry)
+    moving = tuple(change for change in entry.changes if moves(entry.type, change.path))
+    fewer = tuple(filter(is_less, entry.changes))
+    return {"moved": moving, "smaller": fewer}.get(effect) or entry.changes
+
+
+def mismatched_changes(entry: ResourceDiff) -> tuple[Change, ...]:
+    """Changes without effect, after which the plan no longer matches what exists.
+
+    A property that was not stated before may match.
+    """
+    return tuple(change for change in entry.without_effect if change.kind != "added" and moves(entry.type, change.path))
+
+
+def is_less(change: Change) -> bool:
+    """Whether a number gets smaller or is removed, such as the number of a pool's machines."""
+    old, new = number(change.old), number(change.new)
+    return old is not None and (change.kind == "removed" if new is None else new < old)
+
+
+def share_reason(rails: Iterable[RailDiff]) -> str:
+    """How many nodes get other addresses, on which rails, and why."""
+    served = list(rails)
+    words = list(dict.fromkeys(reason.text for rail in served for reason in rail.reasons))
+    more = [f"{len(words) - _MOST} more"] if len(words) > _MOST else []
+    nodes = max(len(rail.moved) for rail in served)
+    hosts = 0 if nodes else max(len(rail.hosts) for rail in served)
+    numbers = ", ".join(str(rail.rail) for rail in served[:_MOST])
+    others = f" and {len(served) - _MOST} more" if len(served) > _MOST else ""
+    where = f"rail{'s' * (len(served) > 1)} {numbers}{others}"
+    count = quantity(nodes, "node") if nodes else quantity(hosts, "host")
+    verb = "gets" if max(nodes, hosts) == 1 else "get"
+    got = [f"{count} {verb} other addresses on {where}"] if nodes or hosts else [f"on {where}"]
+    example = next((f"{move.node}: {move.old} → {move.new}" for rail in served for move in rail.hosts), "")
+    return "; ".join([*words[:_MOST], *more, *got, *([f"such as {example}"] if hosts else [])])
+
+
+def place_reason(place: PlaceDiff) -> str:
+    """The old and the new place of the cluster, and what happens because of it."""
+    old, new = (value or "not stated" for value in (place.old, place.new))
+    return f"{place.key}: {old} → {new}: {_ELSEWHERE.get(place.key, _ON_ANOTHER)}"
+
+
+def _groups(entry: ResourceDiff) -> Iterator[str]:
+    for group in entry.groups:
+        if group.removed:
+            yield f"{len(group.removed)} {group.kind} fewer, such as {group.removed[0]}"
+
+
+def _change(change: Change) -> str:
+    if change.kind == "added":
+        return f"{change.path}: {_value(change.new)} added"
+    if change.kind == "removed":
+        return f"{change.path}: {_value(change.old)} removed"
+    return f"{change.path}: {_value(change.old)} → {_value(change.new)}"
+
+
+def _value(value: Any) -> str:
+    value = with_digests(value)
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

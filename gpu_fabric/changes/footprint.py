@@ -1,0 +1,262 @@
+"""What a plan leaves on record to recognise losses in the next one; small enough for a stack's output."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Literal, NamedTuple
+
+from gpu_fabric.changes.addresses import Holders, geometry
+from gpu_fabric.changes.alternatives import is_harmless, rows
+from gpu_fabric.changes.dangers import is_guarded
+from gpu_fabric.changes.model import PlanDiff
+from gpu_fabric.changes.plan_diff import plan_diff
+from gpu_fabric.changes.properties import Keys, keys_of, recorded_part, with_digests
+from gpu_fabric.changes.replacements import rules_of
+from gpu_fabric.changes.resources import OUTPUT
+from gpu_fabric.k8s.spiderpool import SpiderIPPool
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan import Plan, PlannedGroup
+from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.allocation import Allocation, allocation
+from gpu_fabric.plan.ipam.spiderpool import node_pool_name
+from gpu_fabric.plan.plan import PlannedPool
+from gpu_fabric.plan.steps import Step
+from gpu_fabric.render import RenderedPlan, RenderedRail, RenderedResource
+from gpu_fabric.render.places import group_identity
+from gpu_fabric.render.rendering import rendered_resources
+from gpu_fabric.resources import Timeouts
+from gpu_fabric.resources.dynamic import KEPT_OBJECTS
+from gpu_fabric.resources.order import CLUSTER
+
+SCHEMA: Literal["v1"] = "v1"
+REFERENCES = "refersTo"
+"""The key of references in a record whose properties are left out."""
+
+
+class AppliedSplit(FrozenModel):
+    """The part of a split stack, and the stack that has its cluster."""
+
+    part: Literal["cluster", "platform"]
+    cluster_stack: str
+    organization: str | None = None
+
+
+class Applied(FrozenModel):
+    """The output `applied`: pools of nodes, and the resources whose loss loses nodes or addresses.
+
+    It keeps only the properties by which something is lost, and digests of long texts. `fixed` names, by type, the
+    properties that cannot change in place or that renew machines, since another version may know others. The outputs
+    `addressPlan` and `fabric` have the rest of what is compared.
+
+    `region` is Oracle's. `cluster_id` is the id of an existing cluster, or of another stack's cluster. `address` is
+    derived from the kubeconfig's server. No property has these three. `split` is None for a whole stack and in records
+    of versions without it; `allocation` is None without addresses and in such records.
+    """
+
+    schema_version: Literal["v1"] = SCHEMA
+    provider: str
+    pools: tuple[PlannedPool, ...]
+    region: str | None = None
+    cluster_id: str | None = None
+    address: str | None = None
+    split: AppliedSplit | None = None
+    allocation: Allocation | None = None
+    fixed: dict[str, tuple[str, ...]]
+    resources: tuple[RenderedResource, ...]
+
+
+class Footprint(NamedTuple):
+    """The part of a plan that is compared; `contract` has the networks and namespaces of the output `fabric`.
+
+    `known_id` is the id of an existing cluster in this run: from the stack file, or derived from the kubeconfig's
+    server.
+    """
+
+    applied: Applied
+    addresses: Holders
+    contract: dict[str, Any]
+    known_id: str | None = None
+
+
+OF_CONTRACT = ("networks", "namespaces")
+"""The keys of the output `fabric` that are compared."""
+
+
+def footprint(plan: Plan, cluster_id: str | None = None, address: str | None = None) -> Footprint:
+    """Reduce a plan to its footprint; `cluster_id` is the id of another stack's cluster, where the run knows it.
+
+    `address` is the id of an existing cluster that is derived from the kubeconfig's server.
+    """
+    resources = tuple(_resources(plan))
+    kept = _with_references({entry.name for entry in resources if _is_watched(entry)}, resources)
+    recorded = tuple(_recorded(entry, kept) for entry in resources if entry.name in kept)
+    fixed = {entry.type: tuple(map(".".join, _fixed(entry.type))) for entry in recorded}
+    split = plan.split
+    contract = plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True, include=set(OF_CONTRACT))
+    return Footprint(
+        applied=Applied(
+            provider=plan.cluster.provider,
+            pools=plan.cluster.pools,
+            region=None if plan.cluster.oke is None else plan.cluster.oke.region,
+            cluster_id=plan.cluster.id or cluster_id,
+            address=address,
+            split=None if split is None else AppliedSplit(**split.model_dump(include=set(AppliedSplit.model_fields))),
+            allocation=allocation(plan) if plan.addresses.pools else None,
+            fixed=dict(sorted(fixed.items())),
+            resources=recorded,
+        ),
+        addresses=_holders(plan.addresses),
+        contract=contract,
+        known_id=plan.cluster.id or address,
+    )
+
+
+def _holders(addresses: AddressPlan) -> Holders:
+    return Holders(
+        layout=addresses.layout,
+        ipam=addresses.ipam,
+        names=addresses.node_names,
+        numbers=addresses.node_numbers,
+        nodes=addresses.proof.nodes,
+        pools=addresses.pools,
+    )
+
+
+def reduce_to_record(entry: RenderedResource, record: RenderedResource, fixed: tuple[str, ...]) -> RenderedResource:
+    """Reduce a resource to the properties that an older record of it would have."""
+    paths = (*map(keys_of, fixed), *_by_handling(record), (REFERENCES,))
+    numbers = _counts(entry)
+    return entry.model_copy(update={"properties": recorded_part(entry.properties, paths, numbers=numbers) or {}})
+
+
+def _resources(plan: Plan) -> Iterator[RenderedResource]:
+    # The address plan compares the objects of single nodes, of which there are tens of thousands.
+    groups = {
+        f"{step.component}-{item.name}": item
+        for step in plan.steps
+        for item in step.items
+        if isinstance(item, PlannedGroup)
+    }
+    bare = plan.model_copy(update={"steps": tuple(map(_without_members, plan.steps))})
+    for entry in rendered_resources(bare):
+        group = groups.get(entry.name)
+        yield entry if group is None else entry.model_copy(update={"identity": _identity(entry, group)})
+
+
+def _without_members(step: Step) -> Step:
+    items = (item.model_copy(update={"objects": ()}) if isinstance(item, PlannedGroup) else item for item in step.items)
+    return step.model_copy(update={"items": tuple(items)})
+
+
+def _identity(entry: RenderedResource, group: PlannedGroup) -> str:
+    return group_identity(entry.properties["keptBy"], Counter(planned.object.kind for planned in group.objects))
+
+
+def _is_watched(entry: RenderedResource) -> bool:
+    return is_guarded(entry) and not is_harmless(entry.type)
+
+
+def _with_references(names: set[str], resources: tuple[RenderedResource, ...]) -> set[str]:
+    """Names with those of all resources that they refer to, because of which they may be replaced."""
+    # A resource comes after those that it refers to.
+    for entry in reversed(resources):
+        if entry.name in names and entry.component == CLUSTER:
+            names = names | _references(entry)
+    return names
+
+
+def _recorded(entry: RenderedResource, kept: set[str]) -> RenderedResource:
+    paths = (*_fixed(entry.type), *_by_handling(entry))
+    properties = recorded_part(entry.properties, paths, numbers=_counts(entry)) or {}
+    if entry.type == KEPT_OBJECTS:
+        properties.pop("objects", None)
+    if entry.component == CLUSTER:
+        others = sorted((_references(entry) & kept) - set(OUTPUT.findall(str(properties))))
+        properties |= {REFERENCES: [f"<output {name}.id>" for name in others]} if others else {}
+    handling = entry.handling.model_copy(update={"timeouts": Timeouts(), "deleted_with": None})
+    return entry.model_copy(update={"file": "", "properties": with_digests(properties), "handling": handling})
+
+
+def _references(entry: RenderedResource) -> set[str]:
+    return set(OUTPUT.findall(str(entry.properties)))
+
+
+def _counts(entry: RenderedResource) -> bool:
+    """Whether a resource holds machines, so that their number may get smaller."""
+    return entry.component == CLUSTER and bool(entry.loss.nodes)
+
+
+def _fixed(resource_type: str) -> tuple[Keys, ...]:
+    rules, row = rules_of(resource_type), rows().get(resource_type)
+    return (*rules.replaced, *rules.lowered, *rules.renewed, *map(keys_of, () if row is None else row.moves))
+
+
+def _by_handling(entry: RenderedResource) -> tuple[Keys, ...]:
+    return tuple(map(keys_of, entry.handling.replace_on_changes))
+
+
+def footprint_diff(stack: str, old: Footprint, new: Footprint) -> PlanDiff:
+    """Compare two footprints of a stack."""
+    records = {(entry.type, entry.name): entry for entry in old.applied.resources}
+    known = tuple(
+        reduce_to_record(entry, record, old.applied.fixed.get(entry.type, ()))
+        if (record := records.get((entry.type, entry.name)))
+        else entry
+        for entry in new.applied.resources
+    )
+    return plan_diff(
+        _rendered(stack, old, old.applied.resources, new.addresses), _rendered(stack, new, known, old.addresses)
+    )
+
+
+def _rendered(stack: str, found: Footprint, resources: tuple[RenderedResource, ...], other: Holders) -> RenderedPlan:
+    applied = found.applied
+    cluster = {
+        "provider": applied.provider,
+        "id": applied.cluster_id,
+        "knownId": found.known_id,
+        "oke": {"region": applied.region},
+        "pools": [pool.model_dump(mode="json", by_alias=True) for pool in applied.pools],
+    }
+    decisions: dict[str, Any] = {
+        "cluster": cluster,
+        "split": None if applied.split is None else applied.split.model_dump(mode="json", by_alias=True),
+    }
+    if applied.allocation is not None:
+        decisions["allocation"] = applied.allocation.model_dump(mode="json", by_alias=True)
+    return RenderedPlan(
+        stack=stack,
+        release_line="",
+        resources=tuple(_with_addresses(entry, found, other) for entry in resources),
+        waits=(),
+        findings=(),
+        decisions=decisions,
+        proof=found.addresses.document(),
+        rails=tuple(
+            RenderedRail(rail=rail, pool=pool.name, shares=()) for pool in found.addresses.pools for rail in pool.rails
+        ),
+        nccl_files={},
+        contract=found.contract,
+        report="",
+    )
+
+
+def _with_addresses(entry: RenderedResource, found: Footprint, other: Holders) -> RenderedResource:
+    """A resource with the addresses that it holds; for a group of single nodes' pools, those that differ."""
+    holders = found.addresses
+    if entry.type == KEPT_OBJECTS:
+        numbers = set(holders.shares.values()) - set(other.shares.values())
+        held = [pool for pool in holders.pools if entry.name == f"node-pools-{pool.name}"]
+        names: dict[str, Any] = {node_pool_name(pool, number): {} for pool in held for number in sorted(numbers)}
+        return entry.model_copy(update={"properties": {**entry.properties, "objects": {SpiderIPPool.kind: names}}})
+    name = (entry.properties.get("metadata") or {}).get("name")
+    rails = {network.get("rail") for network in found.contract.get("networks", ()) if network["network"] == name}
+    spanned = {
+        pool.name: geometry(pool)
+        for pool in holders.pools
+        if (entry.component == "ip-pools" and pool.name == name)
+        or (entry.component == "networks" and rails & set(pool.rails))
+    }
+    addresses: dict[str, Any] = {"addresses": spanned} if spanned else {}
+    return entry.model_copy(update={"properties": {**entry.properties, **addresses}})

@@ -1,0 +1,141 @@
+"""Markdown around text of users, which never becomes markup, a link or a mention; and how much of it is listed."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from gpu_fabric.report.markdown import text
+
+# Control characters and changes of text direction, on which a terminal or a browser would act.
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_LONGEST = 160
+_MOST_LINES = 2000
+"""Texts of more lines are counted and not compared: the time of a comparison grows with their product."""
+
+
+def span(value: str) -> str:
+    """Text as a code span, also for a cell of a table; a long text ends with its length."""
+    shown = shorten(_seen(" ".join(value.split())), _LONGEST)
+    fence = backticks(shown, 1)
+    space = " " if not shown or shown[0] in "` " or shown[-1] in "` " else ""
+    return f"{fence}{space}{shown}{space}{fence}".replace("|", "\\|")
+
+
+def value_span(value: Any) -> str:
+    """A property's value as a code span; a value that is not text is written as JSON."""
+    return span(value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False))
+
+
+def plain(value: str) -> str:
+    """Text of a user as part of a sentence."""
+    return unlink_mentions(_seen(text(value)))
+
+
+def unlink_mentions(value: str) -> str:
+    """Escaped text without mentions: GitHub takes a name behind `@` for a mention, even where the `@` is escaped.
+
+    An invisible word joiner between them prevents that. The text must be escaped already, so that no `&` starts an
+    entity.
+    """
+    return value.replace("@", "@\u2060")
+
+
+def is_long_text(old: Any, new: Any) -> bool:
+    """Whether two values are compared line by line."""
+    return any(isinstance(value, str) and "\n" in value.strip() for value in (old, new))
+
+
+def line_changes(old: Any, new: Any, most: int | None) -> Iterator[str]:
+    """The lines that differ between two texts, in a fence, with the number of those left out; nothing for `most` 0."""
+    before, after = (str(value or "").splitlines() for value in (old, new))
+    if most == 0 or max(len(before), len(after)) > _MOST_LINES:
+        return
+    lines = [_seen(line) for line in difflib.unified_diff(before, after, n=1, lineterm="")][2:]
+    shown = lines if most is None else lines[:most]
+    fence = backticks("\n".join(shown), 3)
+    yield from (f"{fence}diff", *(shorten(line, _LONGEST) for line in shown), fence)
+    if len(shown) < len(lines):
+        yield f"and {quantity(len(lines) - len(shown), 'line')} more"
+
+
+def backticks(value: str, least: int) -> str:
+    """The mark of a code span or block: at least `least` backticks, and more than the text has in a row."""
+    runs = [len(run) for run in re.findall(r"`+", value)]
+    return "`" * max([least, *(run + 1 for run in runs)])
+
+
+def shorten(value: str, most: int) -> str:
+    """The start of a long text, with the length of the whole."""
+    return value if len(value) <= most else f"{value[:most]}… ({len(value)} characters)"
+
+
+def quantity(number: int, word: str) -> str:
+    """A number with its word, such as `1 node` and `2 addresses`."""
+    end = "" if number == 1 else "es" if word.endswith("s") else "s"
+    return f"{number} {word}{end}"
+
+
+def name_list(names: Iterable[str], most: int | None) -> str:
+    """Names as code spans, with the number of those left out."""
+    found = list(names)
+    shown = found if most is None else found[:most]
+    rest = len(found) - len(shown)
+    words = [", ".join(map(span, shown))] if shown else []
+    return " and ".join([*words, *([f"{rest} more" if shown else f"{rest}"] if rest else [])])
+
+
+def fold(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """A folded section; the title must be this project's own text."""
+    yield from ("", f"<details><summary>{title}</summary>", "", *lines, "", "</details>")
+
+
+def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """A table; the cells are already Markdown."""
+    head = list(columns)
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _seen(value: str) -> str:
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+
+
+Entry = TypeVar("Entry")
+
+
+class Level(NamedTuple):
+    """The most entries that are listed: a rail's nodes, a text's lines, properties, names, and groups of resources.
+
+    None lists all. `summarised` names what is only counted.
+    """
+
+    nodes: int | None
+    lines: int | None
+    properties: int | None
+    names: int | None
+    groups: int | None
+    summarised: str
+
+
+LEVELS = (
+    Level(None, None, None, None, None, ""),
+    Level(4, None, None, None, None, "addresses of a rail beyond 4 nodes"),
+    Level(2, 20, 40, 40, None, "addresses, long texts and long lists"),
+    Level(1, 0, 10, 8, 100, "addresses, texts, properties and long lists"),
+    Level(0, 0, 3, 4, 40, "addresses, texts, most properties and most names"),
+    Level(0, 0, 0, 2, 20, "addresses, texts, all properties and most names"),
+    Level(0, 0, 0, 0, 8, "everything but numbers"),
+)
+"""From everything to numbers only; the last level is short for any plan."""
+
+
+def first(entries: Sequence[Entry], most: int | None) -> tuple[Sequence[Entry], int]:
+    """The entries that are listed, and the number of the others."""
+    shown = entries if most is None else entries[:most]
+    return shown, len(entries) - len(shown)

@@ -1,0 +1,336 @@
+"""The difference between two rendered plans of a stack; resources and addresses have modules of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from gpu_fabric.changes.addresses import rail_diffs
+from gpu_fabric.changes.cluster_place import place_diff
+from gpu_fabric.changes.model import (
+    Change,
+    CostDiff,
+    FindingDiff,
+    JobsDiff,
+    OrderDiff,
+    PlanDiff,
+    PoolDiff,
+    ProtectionDiff,
+    VersionDiff,
+)
+from gpu_fabric.changes.properties import differences
+from gpu_fabric.changes.resources import add_networks, resource_diffs, whole_loss
+from gpu_fabric.plan.cost import HourlyRange, PlannedCost
+from gpu_fabric.plan.steps import NODES
+from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.render import RenderedPlan
+from gpu_fabric.report.cost import cost_rows
+from gpu_fabric.resources.charts import RELEASE
+from gpu_fabric.resources.dynamic import KEPT_OBJECTS
+
+# Decisions that are reported separately, or that repeat what resources say.
+_APART = ("cluster.pools", "cost", "allocation")
+# Parts of the contract that repeat others in the form of a patch.
+_REPEATED = {"podTemplatePatch", "annotations"}
+
+
+class DifferentStacks(Exception):
+    """The two plans are of different stacks."""
+
+
+def plan_diff(base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEARD) -> PlanDiff:
+    """Compare two plans of one stack.
+
+    Raises:
+        DifferentStacks: the plans are of two stacks; the text names both.
+    """
+    if base.stack != head.stack:
+        raise DifferentStacks(f"plans of two stacks, {base.stack!r} and {head.stack!r}: compare plans of one")
+    place = place_diff(base, head)
+    left = None if place is None else place.provider_of_another
+    compared = tuple(resource_diffs(base, head, progress, left))
+    found = add_networks((entry for entry in compared if entry.verdict != "kept"), base)
+    progress.step("comparing addresses")
+    there = sum(resource.verdict != "deleted" for resource in found)
+    return PlanDiff(
+        stack=head.stack,
+        unchanged=len(head.resources) - there,
+        resources=found,
+        kept=tuple(entry for entry in compared if entry.verdict == "kept"),
+        lost=whole_loss(found, base),
+        networks=tuple(dict.fromkeys(name for resource in found for name in resource.networks)),
+        pools=tuple(_pools(base, head)),
+        rails=tuple(rail_diffs(base, head)),
+        versions=version_diffs(base, head),
+        cost=cost_diff(base, head),
+        findings=tuple(_findings(base, head)),
+        elsewhere=tuple(_elsewhere(base, head)),
+        order=tuple(_order(base, head)),
+        place=place,
+        jobs=jobs_diff(base, head),
+        lowered=refused_versions(base, head),
+        proof=tuple(proof_changes(base, head)),
+        protection=protection_diff(base, head),
+        acknowledged=head.acknowledgements,
+        acknowledged_before=base.acknowledgements,
+    )
+
+
+def _pools(base: RenderedPlan, head: RenderedPlan) -> Iterator[PoolDiff]:
+    before, after = ({pool["name"]: pool for pool in _planned_pools(plan)} for plan in (base, head))
+    for name in dict.fromkeys([*before, *after]):
+        old, new = before.get(name, {}), after.get(name, {})
+        if old != new:
+            yield PoolDiff(
+                name=name,
+                old_shape=old.get("shape"),
+                new_shape=new.get("shape"),
+                old_nodes=old.get("nodes", 0),
+                new_nodes=new.get("nodes", 0),
+                old_gpus=old.get("gpus", 0),
+                new_gpus=new.get("gpus", 0),
+                old_nics=old.get("nics", 0),
+                new_nics=new.get("nics", 0),
+            )
+
+
+def _planned_pools(plan: RenderedPlan) -> list[dict[str, Any]]:
+    """The pools of nodes among a plan's decisions."""
+    pools: list[dict[str, Any]] = plan.decisions.get("cluster", {}).get("pools", [])
+    return pools
+
+
+def _findings(base: RenderedPlan, head: RenderedPlan) -> Iterator[FindingDiff]:
+    for is_new, ours, others in ((True, head.findings, base.findings), (False, base.findings, head.findings)):
+        # A remedy may contain numbers that do not belong to the finding.
+        known = {(other.id, other.path, other.message) for other in others}
+        for finding in ours:
+            if (finding.id, finding.path, finding.message) not in known:
+                yield FindingDiff(
+                    is_new=is_new,
+                    id=finding.id,
+                    severity=finding.severity.value,
+                    path=finding.path or "stack",
+                    message=finding.message,
+                )
+
+
+def _elsewhere(base: RenderedPlan, head: RenderedPlan) -> Iterator[str]:
+    for name in sorted(base.contract.keys() | head.contract.keys()):
+        if name not in _REPEATED and base.contract.get(name) != head.contract.get(name):
+            yield f"contract {name}"
+    yield from (f"decisions {path}" for path in _parts(base.decisions, head.decisions) if not path.startswith(_APART))
+    if [wait.record for wait in base.waits] != [wait.record for wait in head.waits]:
+        yield "waits"
+
+
+def _order(base: RenderedPlan, head: RenderedPlan) -> Iterator[OrderDiff]:
+    """Steps of both plans that come after other steps of both; folders of earlier versions have none."""
+    before, after = ({step.name: step.after for step in plan.steps} for plan in (base, head))
+    both = {NODES, *(before.keys() & after.keys())}
+    for name in (step.name for step in head.steps if step.name in before):
+        old, new = ([other for other in steps[name] if other in both] for steps in (before, after))
+        added, removed = (tuple(x for x in a if x not in b) for a, b in ((new, old), (old, new)))
+        if added or removed:
+            yield OrderDiff(step=name, added=added, removed=removed)
+
+
+def _parts(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name), new.get(name)
+        if before == after:
+            continue
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from (f"{name}.{key}" for key in sorted(before.keys() | after.keys()) if _differ(before, after, key))
+        else:
+            yield name
+
+
+def _differ(old: dict[str, Any], new: dict[str, Any], key: str) -> bool:
+    return bool(old.get(key) != new.get(key))
+
+
+def cost_diff(base: RenderedPlan, head: RenderedPlan) -> CostDiff | None:
+    """Compare the cost; None where it is the same."""
+    before, after = _cost(base.decisions.get("cost")), _cost(head.decisions.get("cost"))
+    if before == after:
+        return None
+    difference = None
+    if before and after and before.total and after.total and before.total.currency == after.total.currency:
+        # The range of the difference: each end of one range against the same end of the other.
+        ends = (after.total.least - before.total.least, after.total.most - before.total.most)
+        difference = HourlyRange(least=min(ends), most=max(ends), currency=after.total.currency)
+    return CostDiff(old=_text(before), new=_text(after), difference=difference)
+
+
+def _cost(document: Any) -> PlannedCost | None:
+    """The cost of a plan; None where the plan has none, or has it in another form."""
+    try:
+        return PlannedCost.model_validate(document)
+    except ValidationError:
+        return None
+
+
+def _text(cost: PlannedCost | None) -> str:
+    return "unknown" if cost is None else cost_rows(cost)["cost an hour"]
+
+
+Asked = Mapping[str, str]
+"""What a manifest asks for, by name: the amount of a resource, the interface of a network, the path of a file."""
+
+
+def jobs_diff(base: RenderedPlan, head: RenderedPlan) -> JobsDiff | None:
+    """Compare what pods cannot start without; None without a difference, or where a plan has no contract."""
+    if not base.contract or not head.contract:
+        return None
+    resources = _compare(_resources(base), _resources(head), _waits_for_resource)
+    objects = _compare(_objects(base), _objects(head), _waits_for_object)
+    found = JobsDiff(
+        gone=resources.gone + objects.gone,
+        new=resources.new + objects.new,
+        changed=resources.changed + objects.changed,
+    )
+    return found if found != JobsDiff() else None
+
+
+def _compare(before: Asked, after: Asked, waits: Callable[[str, str, str | None], bool]) -> JobsDiff:
+    gone, new, changed = [], [], []
+    for name in dict.fromkeys([*before, *after]):
+        old, now = before.get(name), after.get(name)
+        if old is None:
+            new.append(name)
+        elif waits(name, old, now):
+            gone.append(name if now is None else f"{name}: {old}")
+        elif old != now:
+            changed.append(name)
+    return JobsDiff(gone=tuple(gone), new=tuple(new), changed=tuple(changed))
+
+
+def _waits_for_resource(name: str, old: str, now: str | None) -> bool:
+    # Only devices are counted: the fabric's nodes advertise them, and every node has processors and memory.
+    return "/" in name and int(now or 0) < int(old)
+
+
+def _waits_for_object(name: str, old: str, now: str | None) -> bool:
+    return now is None
+
+
+def _resources(plan: RenderedPlan) -> Asked:
+    resources: Asked = plan.contract.get("resources", {})
+    return resources
+
+
+def _objects(plan: RenderedPlan) -> Asked:
+    """ConfigMaps of files, and the networks that pods name; a webhook adds networks of other namespaces."""
+    networks = {
+        entry["network"]: entry.get("interface", "")
+        for entry in plan.contract.get("networks", ())
+        if entry.get("namespace") is None
+    }
+    return networks | {entry["configMap"]: entry["mountPath"] for entry in plan.contract.get("files", ())}
+
+
+# The input of a proof, without what follows from it.
+_HELD_AGAINST = ("spareNodes", "surgeNodes", "disjointFrom", "notStated")
+
+
+def proof_changes(base: RenderedPlan, head: RenderedPlan) -> Iterator[Change]:
+    """Compare what the proof takes into account: spare nodes, ranges and the growth step."""
+    if not base.proof or not head.proof:
+        return
+    before, after = (
+        {key: proof[key] for key in _HELD_AGAINST if key in proof} | {"growthStep": proof.get("growth", {}).get("step")}
+        for proof in (base.proof.get("proof", {}), head.proof.get("proof", {}))
+    )
+    yield from (found.change() for found in differences(before, after))
+
+
+def protection_diff(base: RenderedPlan, head: RenderedPlan) -> ProtectionDiff | None:
+    """Compare protection, and how Pulumi deletes objects because of it."""
+    before = {(entry.type, entry.name): entry.handling for entry in base.resources}
+    both = [(old, entry) for entry in head.resources if (old := before.get((entry.type, entry.name))) is not None]
+    turned = [entry for old, entry in both if old.protect != entry.handling.protect]
+    following = [entry.handling for old, entry in both if bool(old.deleted_with) != bool(entry.handling.deleted_with)]
+    found = ProtectionDiff(
+        on=tuple(entry.identity for entry in turned if entry.handling.protect),
+        off=tuple(entry.identity for entry in turned if not entry.handling.protect),
+        with_cluster=sum(handling.deleted_with is not None for handling in following),
+        alone=sum(handling.deleted_with is None for handling in following),
+    )
+    return found if found != ProtectionDiff() else None
+
+
+_OKE = "oci:ContainerEngine/cluster:Cluster"
+# The property with the version of Kubernetes.
+_KUBERNETES = {
+    "digitalocean:index/kubernetesCluster:KubernetesCluster": "version",
+    _OKE: "kubernetesVersion",
+    "oci:ContainerEngine/nodePool:NodePool": "kubernetesVersion",
+}
+_Versions = dict[tuple[str, str], str]
+
+
+def version_diffs(base: RenderedPlan, head: RenderedPlan) -> tuple[VersionDiff, ...]:
+    """Compare all versions; a chart or image in only one plan has no version on the other side."""
+    before, after = _versions(base), _versions(head)
+    return tuple(
+        VersionDiff.model_validate({"kind": kind, "name": name, "old": old, "new": new})
+        for kind, name in dict.fromkeys([*before, *after])
+        if (old := before.get((kind, name))) != (new := after.get((kind, name)))
+    )
+
+
+def refused_versions(base: RenderedPlan, head: RenderedPlan) -> tuple[str, ...]:
+    """Clusters on OKE for which a lower version of Kubernetes is planned, which Oracle refuses."""
+    before = {entry.name: entry.properties.get("kubernetesVersion") for entry in base.resources if entry.type == _OKE}
+    return tuple(
+        entry.identity
+        for entry in head.resources
+        if entry.type == _OKE
+        and (old := _numbers(before.get(entry.name)))
+        and (new := _numbers(entry.properties.get("kubernetesVersion")))
+        and new < old
+    )
+
+
+def _numbers(version: Any) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version))) if isinstance(version, str) else ()
+
+
+def _versions(plan: RenderedPlan) -> _Versions:
+    found: _Versions = {("release line", ""): plan.release_line}
+    images: dict[str, set[str]] = {}
+    for resource in plan.resources:
+        properties = resource.properties
+        if (place := _KUBERNETES.get(resource.type)) is not None:
+            found["Kubernetes", resource.identity] = str(properties.get(place))
+        elif resource.type == RELEASE:
+            found["chart", str(properties["name"])] = f"{properties['version']} of {properties['chart']}"
+        elif resource.type != KEPT_OBJECTS:
+            for image, version in _images(properties):
+                images.setdefault(image, set()).add(version)
+    for image in sorted(images):
+        found["image", image] = ", ".join(sorted(images[image]))
+    return found
+
+
+def _images(value: Any) -> Iterator[tuple[str, str]]:
+    """The images within an object, each with its tag or digest."""
+    if isinstance(value, list):
+        for entry in value:
+            yield from _images(entry)
+    if not isinstance(value, dict):
+        return
+    image, place, version = (value.get(key) for key in ("image", "repository", "version"))
+    if isinstance(image, str) and isinstance(place, str) and isinstance(version, str):
+        yield f"{place}/{image}", version
+    elif isinstance(image, str):
+        name, mark, version = image.partition("@")
+        if not mark and ":" in image.rpartition("/")[2]:
+            name, _, version = image.rpartition(":")
+        yield name, version or "no tag"
+    for entry in value.values():
+        yield from _images(entry)

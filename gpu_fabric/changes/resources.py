@@ -1,0 +1,310 @@
+"""Which resources are created, changed, replaced or deleted, why, and what is lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gpu_fabric.changes.model import Change, GroupChange, ResourceDiff
+from gpu_fabric.changes.properties import Difference, differences
+from gpu_fabric.changes.replacements import rules_of, touches
+from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.render import RenderedPlan, RenderedResource
+from gpu_fabric.resources import OF_MACHINES, Handling, Loss, together
+from gpu_fabric.resources.dynamic import DYNAMIC, KEPT_OBJECTS
+from gpu_fabric.resources.objects import KUBERNETES
+from gpu_fabric.resources.order import CLUSTER
+
+Key = tuple[str, str]
+"""Type and name of a resource."""
+
+OUTPUT = re.compile(r"<output ([^>]+)\.[^.>]+>")
+"""The text that stands in a property for another resource's output; it captures that resource's name."""
+
+CLUSTERS = ("digitalocean:index/kubernetesCluster:KubernetesCluster", "oci:ContainerEngine/cluster:Cluster")
+_CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
+_DIGEST = re.compile(r"-[0-9a-f]{8}(?=-|$)")
+# The components write these annotations for Pulumi to wait by; they change with any other change of the object.
+_BY_CONTENT = ("gpu-fabric/awaited", "pulumi.com/waitFor")
+# It follows from the cluster's protection and changes nothing that exists.
+_BY_PROTECTION = frozenset({"deleted_with"})
+
+
+def resource_diffs(
+    base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEARD, left: str | None = None
+) -> Iterator[ResourceDiff]:
+    """Every resource that differs, in creation order, followed by the deleted ones.
+
+    `left` is the provider of everything on the cluster, where the later plan is for another cluster.
+    """
+    before, after = ({(entry.type, entry.name): entry for entry in plan.resources} for plan in (base, head))
+    renamed = dict(_renamed_config_maps(before, after))
+    old_of = {key: before.get(renamed.get(key, key)) for key in after}
+    both = progress.each("comparing", old_of.items(), "resources")
+    compared = {key: _compare(old, after[key]) for key, old in both if old is not None}
+    gone = before.keys() - after.keys() - set(renamed.values())
+    # Everything on a deleted cluster is deleted with it, even where it is planned on another one.
+    left = next((name for kind, name in before if kind in CLUSTERS and (kind, name) in gone), left)
+    away = _spread_replacements(compared, old_of, after, {before[key].name for key in gone}, left)
+    for key, resource in after.items():
+        if (old := old_of[key]) is None:
+            yield _diff_of("created", resource)
+        elif _differs(found := compared[key]):
+            yield _with_losses(found, old, resource, away)
+        elif found.without_effect:
+            yield found.model_copy(update={"verdict": "kept"})
+    for key in before:
+        if key in gone:
+            old = before[key]
+            yield _diff_of("deleted", old).model_copy(
+                update={
+                    "lost": old.loss,
+                    "protected": old.handling.protect,
+                    "retained": old.handling.retain_on_delete,
+                    "follows": left if _is_on_cluster(old) else None,
+                    "held_by": _held_by(old, away),
+                }
+            )
+
+
+def _differs(found: ResourceDiff) -> bool:
+    return found.verdict == "replaced" or bool(found.changes or found.groups or found.handling or found.reasons)
+
+
+def _diff_of(verdict: str, resource: RenderedResource, **more: Any) -> ResourceDiff:
+    return ResourceDiff.model_validate(
+        {
+            "verdict": verdict,
+            "name": resource.name,
+            "type": resource.type,
+            "identity": resource.identity,
+            "component": resource.component,
+            **more,
+        }
+    )
+
+
+def _renamed_config_maps(
+    before: Mapping[Key, RenderedResource], after: Mapping[Key, RenderedResource]
+) -> Iterator[tuple[Key, Key]]:
+    """Immutable ConfigMaps with new content, as new key and old key: their names contain a digest of the content."""
+    old, new = _by_content_name(before, after), _by_content_name(after, before)
+    for name, keys in new.items():
+        if len(keys) == len(old.get(name, ())) == 1:
+            yield keys[0], old[name][0]
+
+
+def _by_content_name(
+    ours: Mapping[Key, RenderedResource], others: Mapping[Key, RenderedResource]
+) -> dict[Key, list[Key]]:
+    """Immutable ConfigMaps that the other plan does not have, by their names without digest."""
+    found: dict[Key, list[Key]] = {}
+    for key, resource in ours.items():
+        if key not in others and _has_digest(resource):
+            found.setdefault(_without_digest(key), []).append(key)
+    return found
+
+
+def _has_digest(resource: RenderedResource) -> bool:
+    return resource.type == _CONFIG_MAP and bool(resource.properties.get("immutable"))
+
+
+def _without_digest(key: Key) -> Key:
+    return key[0], _DIGEST.sub("", key[1])
+
+
+def _compare(old: RenderedResource, new: RenderedResource) -> ResourceDiff:
+    rules, ignored = rules_of(new.type), new.handling.ignore_changes
+    before, after = old.properties, new.properties
+    groups: tuple[GroupChange, ...] = ()
+    if new.type == KEPT_OBJECTS:
+        groups = tuple(_groups(before["objects"], after["objects"]))
+        before, after = ({k: v for k, v in entry.items() if k != "objects"} for entry in (before, after))
+    found: list[Difference] = []
+    passed: list[Difference] = []
+    for entry in differences(before, after):
+        (passed if ignored and touches(ignored, entry) else found).append(entry)
+    also = new.handling.replace_on_changes
+    changes = [
+        entry.change(
+            forces=rules.forces(entry) or (bool(also) and touches(also, entry)),
+            renews=rules.renews(entry, before, after),
+        )
+        for entry in _without_consequences(found)
+    ]
+    replaced = any(change.forces for change in changes)
+    return _diff_of(
+        "replaced" if replaced else "changed",
+        new,
+        identity=old.identity,
+        changes=tuple(changes),
+        without_effect=tuple(entry.change() for entry in passed),
+        renewed=not replaced and any(change.renews for change in changes),
+        groups=groups,
+        handling=tuple(_handling(old.handling, new.handling)),
+        reasons=("new content is a new object, which jobs name by the new contract",) if old.name != new.name else (),
+    )
+
+
+def _without_consequences(found: list[Difference]) -> list[Difference]:
+    """Changes without those that follow from other changes."""
+    return [entry for entry in found if not entry.keys or entry.keys[-1] not in _BY_CONTENT] or found
+
+
+def _groups(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[GroupChange]:
+    for kind in sorted(old.keys() | new.keys()):
+        before, after = old.get(kind, {}), new.get(kind, {})
+        change = GroupChange(
+            kind=kind,
+            added=tuple(name for name in after if name not in before),
+            removed=tuple(name for name in before if name not in after),
+            changed=tuple(name for name in after if name in before and before[name] != after[name]),
+        )
+        if change.added or change.removed or change.changed:
+            yield change
+
+
+def _handling(old: Handling, new: Handling) -> Iterator[Change]:
+    if old != new:
+        before, after = (
+            entry.model_dump(mode="json", by_alias=True, exclude=set(_BY_PROTECTION)) for entry in (old, new)
+        )
+        for found in differences(before, after):
+            yield found.change()
+
+
+def _spread_replacements(
+    compared: dict[Key, ResourceDiff],
+    old_of: Mapping[Key, RenderedResource | None],
+    after: Mapping[Key, RenderedResource],
+    gone: set[str],
+    left: str | None = None,
+) -> set[str]:
+    """Also replace each resource that refers to a replaced one by a property that cannot change in place.
+
+    Returns the names of all replaced and deleted resources.
+    """
+    needed = {key: tuple(_references(after[key])) for key in compared}
+    replaced = gone | {entry.name for entry in compared.values() if entry.verdict == "replaced"}
+    cluster, known = left, -1
+    while known != len(replaced):
+        known = len(replaced)
+        cluster = cluster or next((name for kind, name in compared if kind in CLUSTERS and name in replaced), None)
+        for key, entry in compared.items():
+            if entry.verdict == "replaced":
+                continue
+            if cluster is not None and _is_on_cluster(after[key]):
+                update: dict[str, Any] = {"follows": cluster}
+            elif because := [one for one in needed[key] if one.old in replaced and rules_of(key[0]).forces(one)]:
+                update = {"reasons": _because(because)}
+            else:
+                continue
+            compared[key] = entry.model_copy(update={"verdict": "replaced", "renewed": False, **update})
+            replaced.add(after[key].name)
+    for key, entry in compared.items():
+        if entry.verdict == "changed" and (because := [one for one in needed[key] if one.old in replaced]):
+            renewed = entry.renewed or any(_renews(one, old_of[key], after[key]) for one in because)
+            compared[key] = entry.model_copy(update={"reasons": _because(because), "renewed": renewed})
+    return replaced
+
+
+def _renews(reference: Difference, old: RenderedResource | None, new: RenderedResource) -> bool:
+    return old is not None and rules_of(new.type).renews(reference, old.properties, new.properties)
+
+
+def _because(references: list[Difference]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{one.path} is an output of {one.old}, which is deleted" for one in references))
+
+
+def _is_on_cluster(resource: RenderedResource) -> bool:
+    return resource.provider == f"{CLUSTER}-{KUBERNETES}" or resource.type.startswith(DYNAMIC)
+
+
+def _references(resource: RenderedResource) -> Iterator[Difference]:
+    """References to other resources' outputs, as differences whose old value is the other resource's name."""
+
+    def walk(value: Any, keys: tuple[str, ...], path: str) -> Iterator[Difference]:
+        if isinstance(value, str):
+            for name in OUTPUT.findall(value) if "<output " in value else ():
+                yield Difference(keys, path, "changed", name, None)
+        elif isinstance(value, dict):
+            for key, entry in value.items():
+                yield from walk(entry, (*keys, key), f"{path}.{key}" if path else key)
+        elif isinstance(value, list):
+            for entry in value:
+                yield from walk(entry, keys, path)
+
+    if not _is_on_cluster(resource):
+        yield from walk(resource.properties, (), "")
+
+
+def _held_by(resource: RenderedResource, away: set[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(one.old) for one in _references(resource) if one.old in away))
+
+
+def _with_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResource, away: set[str]) -> ResourceDiff:
+    replaced = found.verdict == "replaced"
+    # A resource that holds pools loses no nodes in place: each pool reports its own losses.
+    counts = new.type in OF_MACHINES or not old.loss.nodes
+    fewer = old.loss.beyond(new.loss) if counts else Loss()
+    return found.model_copy(
+        update={
+            "lost": old.loss if replaced or found.renewed else fewer,
+            "held_by": _held_by(old, away) if replaced else (),
+            "first_deleted": replaced and old.name == new.name and new.handling.delete_before_replace,
+            "protected": replaced and old.handling.protect,
+        }
+    )
+
+
+def add_networks(found: Iterable[ResourceDiff], base: RenderedPlan) -> tuple[ResourceDiff, ...]:
+    """Add to each deleted or smaller resource the job networks that depend on it."""
+    networks = {
+        entry["rail"]: entry["network"] for entry in base.contract.get("networks", ()) if entry.get("rail") is not None
+    }
+    named = {entry["network"] for entry in base.contract.get("networks", ())}
+    offered = set(base.contract.get("namespaces", ()))
+    of_pool: dict[str, list[str]] = {}
+    for rail in base.rails:
+        if rail.rail in networks:
+            of_pool.setdefault(rail.pool, []).append(networks[rail.rail])
+    objects = {(entry.type, entry.name): entry.properties for entry in base.resources}
+
+    def needed(resource: ResourceDiff) -> tuple[str, ...]:
+        if resource.verdict not in ("replaced", "deleted") and not resource.renewed:
+            return ()
+        if resource.lost.nodes:
+            return tuple(sorted(named))
+        properties = objects.get((resource.type, resource.name), {})
+        metadata = properties.get("metadata") or {}
+        name = str(metadata.get("name") or resource.name)
+        if resource.component == "networks":
+            return (name,) if name in named else ()
+        if resource.component == "namespaces":
+            # A namespace is deleted with everything in it, first of all the jobs.
+            return tuple(sorted(named)) if name in offered else ()
+        if resource.component in ("ip-pools", "node-pools"):
+            return tuple(of_pool.get(name.removeprefix("node-pools-"), ()))
+        return ()
+
+    return tuple(resource.model_copy(update={"networks": needed(resource)}) for resource in found)
+
+
+def whole_loss(found: Iterable[ResourceDiff], base: RenderedPlan) -> Loss:
+    """All losses, counted once: a resource within another lost one is not counted again."""
+    lost = [resource for resource in found if resource.lost != Loss()]
+    holders = {resource.name for resource in lost if resource.lost.nodes}
+    within = {
+        entry.name
+        for entry in base.resources
+        if entry.name in holders and holders & set(OUTPUT.findall(str(entry.properties)))
+    }
+    outer = [resource.lost for resource in lost if resource.name not in within]
+    # Where nodes can be lost, a cluster exists with which all of them would be lost.
+    whole = Loss(
+        nodes=max((entry.loss.nodes for entry in base.resources), default=0),
+        gpus=max((entry.loss.gpus for entry in base.resources), default=0),
+        addresses=sum(pool["needed"] for pool in base.proof.get("pools", ())),
+    )
+    return together(outer).within(whole)

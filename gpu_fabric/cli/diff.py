@@ -1,0 +1,55 @@
+"""`gpu-fabric diff`: the differences between two rendered plans."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpu_fabric.cli.clock import today
+from gpu_fabric.cli.conversation import refuse, say
+from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.cli.standard_streams import print_document
+from gpu_fabric.render import RenderedPlanError, read_rendered
+
+
+def diff(
+    base: Annotated[Path, typer.Argument(help="folder of the plan before, from `plan --out`")],
+    head: Annotated[Path, typer.Argument(help="folder of the plan after")],
+    as_json: Annotated[bool, typer.Option("--json", help="print everything as JSON")] = False,
+    fail_on_loss: Annotated[
+        bool, typer.Option("--fail-on-loss", help="end with 1 where something is taken away")
+    ] = False,
+    guard: Annotated[
+        bool, typer.Option("--guard", help="end with 1 where what is lost is not acknowledged in the stack file")
+    ] = False,
+) -> None:
+    """Print as Markdown what a change creates, changes, replaces and deletes, and what is lost with it."""
+    # Imported here: no other command needs it.
+    from gpu_fabric.changes.diff_markdown import markdown
+    from gpu_fabric.changes.guard import judge_plans
+    from gpu_fabric.changes.guard_report import explanation, section
+    from gpu_fabric.changes.plan_diff import DifferentStacks, plan_diff
+
+    try:
+        with shown_progress() as progress:
+            before, after = read_rendered(base, progress), read_rendered(head, progress)
+            found = plan_diff(before, after, progress)
+    except (RenderedPlanError, DifferentStacks) as error:
+        refuse(str(error))
+    judgement = judge_plans(found, before, after, today())
+    file = f"Pulumi.{found.stack}.yaml"
+    if as_json:
+        document = found.model_dump(mode="json", by_alias=True)
+        document["guard"] = {"passes": judgement.passes, **judgement.model_dump(mode="json", by_alias=True)}
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = markdown(found, guard=section(judgement, file))
+    print_document(text)
+    if guard and not judgement.passes:
+        say(explanation(judgement, file))
+        raise typer.Exit(1)
+    if fail_on_loss and found.loses:
+        raise typer.Exit(1)

@@ -1,0 +1,58 @@
+"""`gpu-fabric explain`: explain a rule, or a variable of NCCL."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.cli.conversation import AsJson, print_json, refuse, refuse_stack
+from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.cli.stack_choice import StackFile, known_stacks, named_stack
+from gpu_fabric.findings import ConfigurationError, examples, rules
+from gpu_fabric.report.pages.explanation import on_stack, rule_explanation, unknown_name, variable_explanation
+
+
+def known_names(incomplete: str) -> list[str]:
+    """The rules and variables whose names begin with a text, for the shell's completion."""
+    return [name for name in (*rules(), *catalog().nccl_variables) if name.startswith(incomplete)]
+
+
+def explain(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="id of a rule, such as ADR001, or a variable, such as NCCL_IB_HCA", autocompletion=known_names
+        ),
+    ],
+    stack: Annotated[
+        str | None,
+        typer.Option("-s", "--stack", help="also show the variable's value in this stack", autocompletion=known_stacks),
+    ] = None,
+    stack_file: StackFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a rule holds, or what a variable of NCCL is set to: for whom, why, since when, and on whose word."""
+    choice = named_stack(stack, stack_file)
+    known = name.upper()
+    if known in rules():
+        if as_json:
+            example = {} if known not in examples() else examples()[known].model_dump(mode="json", by_alias=True)
+            print_json({**rules()[known].model_dump(mode="json", by_alias=True), **example})
+        else:
+            print("\n".join(rule_explanation(known)))
+        return
+    variable = catalog().nccl_variables.get(known)
+    if variable is None:
+        refuse(unknown_name(name))
+    try:
+        with shown_progress() as progress:
+            planned = None if choice is None else choice.plan(progress)
+    except ConfigurationError as error:
+        refuse_stack(error, as_json=as_json)
+    if as_json:
+        document = variable.model_dump(mode="json", by_alias=True)
+        print_json(document if planned is None else {**document, "onStack": list(on_stack(variable, planned))})
+    else:
+        print("\n".join(variable_explanation(variable, planned)))

@@ -1,0 +1,59 @@
+"""`gpu-fabric images`: the images and charts that a stack pulls, and their sources."""
+
+from __future__ import annotations
+
+from gpu_fabric.cli.conversation import AsJson, refuse_stack
+from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack
+from gpu_fabric.cli.standard_streams import print_document
+from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.plan.images import ImageList, image_list
+from gpu_fabric.prepare import checked_plan
+from gpu_fabric.spec import validated
+
+
+def images(
+    named: StackArgument = None,
+    stack: StackName = None,
+    stack_file: StackFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """List every image and chart that a stack uses, by digest where it is known, and what cannot be known."""
+    choice = chosen_stack(stack, stack_file, named)
+    try:
+        with shown_progress() as progress:
+            document = choice.read()
+            spec = validated(document)
+            # A plan without the mirrors names the images that must be mirrored.
+            published = spec.model_copy(update={"software": spec.software.model_copy(update={"registries": {}})})
+            planned = checked_plan(published, progress)
+            progress.step("listing images")
+            found = image_list(planned, spec.catalog, spec.software.registries)
+    except ConfigurationError as error:
+        refuse_stack(error, as_json=as_json)
+    if as_json:
+        print_document(found.model_dump_json(by_alias=True, indent=2) + "\n")
+    else:
+        print("\n".join(_lines(found)))
+
+
+def _lines(found: ImageList) -> list[str]:
+    lines = [f"Images of stack {found.stack}, release line {found.release_line}"]
+    for image in found.images:
+        lines += ["", image.reference]
+        if image.pulled_as != image.reference:
+            lines.append(f"    pulled as  {image.pulled_as}")
+        lines.append(f"    digest     {image.digest or 'unknown'}")
+        lines.append(f"    used by    {', '.join(image.used_by)}")
+        lines += [f"    note       {note}" for note in image.notes]
+    lines += ["", "Charts"] + ([] if found.charts else ["", "none"])
+    for chart in found.charts:
+        lines += ["", f"{chart.name} {chart.version}"]
+        lines.append(f"    source     {chart.source}")
+        if chart.pulled_from != chart.source:
+            lines.append(f"    {'stand-in ' if chart.stand_in else 'pulled as'}  {chart.pulled_from}")
+        lines.append(f"    digest     {chart.digest or 'unknown'}")
+    lines += ["", "Unknown"] + ([] if found.unknown else ["", "nothing"])
+    for entry in found.unknown:
+        lines += ["", f"{entry.used_by}: {entry.what}"]
+    return lines

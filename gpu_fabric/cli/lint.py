@@ -1,0 +1,45 @@
+"""`gpu-fabric lint`: how NCCL reads topology files, and what is wrong with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.cli.conversation import AsJson, refuse
+from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.cli.standard_streams import print_document
+from gpu_fabric.nccl.dialect import Library
+from gpu_fabric.nccl.lint import Linter, lint_files, report_lines
+from gpu_fabric.spec.places import printable
+from gpu_fabric.spec.suggestion import no_shape
+
+
+def lint(
+    files: Annotated[list[Path], typer.Argument(help="NCCL topology files")],
+    as_json: AsJson = False,
+    nccl: Annotated[str | None, typer.Option(help="the release that reads them; without it, any release")] = None,
+    shape: Annotated[str | None, typer.Option(help="the catalog's shape that they are for")] = None,
+    library: Annotated[Library | None, typer.Option(help="who reads them; the shape's, or else nccl")] = None,
+    dump: Annotated[Path | None, typer.Option(help="what NCCL_TOPO_DUMP_FILE wrote on such a machine")] = None,
+) -> None:
+    """Judge NCCL topology files: what NCCL makes of them, line by line."""
+    known = None
+    if shape is not None and (known := catalog().find(shape)) is None:
+        refuse(no_shape(shape, catalog().shapes.values()))
+    try:
+        linter = Linter.of(library, nccl, known, None if dump is None else dump.read_bytes())
+        with shown_progress() as progress:
+            report = lint_files({printable(str(file)): file.read_bytes() for file in files}, linter, progress)
+    except OSError as error:
+        refuse(f"{error.filename}: {error.strerror}")
+    except ValueError as error:
+        refuse(str(error))
+    if as_json:
+        print_document(report.model_dump_json(by_alias=True, indent=2) + "\n")
+    else:
+        print("\n".join(report_lines(report)))
+    if report.errors or report.warnings:
+        raise typer.Exit(1)

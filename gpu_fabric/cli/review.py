@@ -1,0 +1,51 @@
+"""`gpu-fabric review`: a comment on what a change does to all stacks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpu_fabric.cli.clock import today
+from gpu_fabric.cli.conversation import refuse, say
+from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.cli.standard_streams import print_document
+
+
+def review(
+    base: Annotated[Path, typer.Argument(help="folder of the plans before, from `plan --all --out`")],
+    head: Annotated[Path, typer.Argument(help="folder of the plans after")],
+    guard: Annotated[
+        bool,
+        typer.Option("--guard", help="end with 1 where what is lost is not acknowledged, with 2 where it cannot judge"),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print everything as JSON, for scripts")] = False,
+) -> None:
+    """Print one Markdown comment on what a change does to every stack; ends with 2 where one cannot be planned."""
+    # Imported here: no other command needs it.
+    from gpu_fabric.changes.review import ReviewError, read_base, read_side
+    from gpu_fabric.changes.review import review as reviewed
+    from gpu_fabric.changes.review_comment import comment
+
+    try:
+        with shown_progress() as progress:
+            progress.step("reading the plans")
+            after, before = read_side(head), read_base(base)
+            progress.step("comparing the plans")
+            found = reviewed(before, after, today())
+            text = found.model_dump_json(by_alias=True, indent=2) + "\n" if as_json else comment(found)
+    except ReviewError as error:
+        refuse(str(error))
+    print_document(text)
+    failures = (
+        (not found.planned, 2, "not every stack can be planned"),
+        (guard and not found.judged, 2, "the guard has not judged every stack: some have no earlier plan"),
+        (guard and not found.passes, 1, "the guard stops it: what is lost is not acknowledged"),
+    )
+    status = 0
+    for fails, its_status, reason in failures:
+        if fails:
+            say(reason)
+            status = max(status, its_status)
+    raise typer.Exit(status)

@@ -1,0 +1,64 @@
+"""`gpu-fabric shapes`: list the catalog's machines."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.cli.conversation import AsJson, print_json, refuse
+from gpu_fabric.report.pages.shapes import matching_shapes, shape_document, shape_page, shape_table
+from gpu_fabric.report.text import print_report
+from gpu_fabric.spec.suggestion import no_shape
+
+
+class Provider(StrEnum):
+    """The provider of a shape."""
+
+    OCI = "oci"
+    DOKS = "doks"
+    SERVER = "server"
+
+
+class GpuVendor(StrEnum):
+    """The vendor of the GPUs."""
+
+    NVIDIA = "nvidia"
+    AMD = "amd"
+
+
+def known_shapes(incomplete: str) -> list[str]:
+    """The shapes whose names begin with a text, for the shell's completion."""
+    return [name for name in catalog().shapes if name.startswith(incomplete)]
+
+
+def shapes(
+    name: Annotated[
+        str | None, typer.Argument(help="show everything about this one", autocompletion=known_shapes)
+    ] = None,
+    provider: Annotated[Provider | None, typer.Option(help="only what this provider offers")] = None,
+    vendor: Annotated[GpuVendor | None, typer.Option(help="only with GPUs of this vendor")] = None,
+    gpu: Annotated[str | None, typer.Option(help="only with GPUs whose model begins so, such as H100")] = None,
+    rdma: Annotated[bool | None, typer.Option("--rdma/--no-rdma", help="only with, or without, RDMA NICs")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the shapes of the catalog, or show one."""
+    known = catalog()
+    if name is not None:
+        shape = known.find(name)
+        if shape is None:
+            refuse(no_shape(name, known.shapes.values()))
+        if as_json:
+            print_json(shape_document(shape, known.topologies))
+        else:
+            print_report(shape_page(shape, known.topologies))
+        return
+    found = matching_shapes(known.shapes.values(), provider=provider, vendor=vendor, gpu=gpu, rdma=rdma)
+    if not found:
+        refuse("no shape fits all of these filters; `gpu-fabric shapes` lists them all")
+    if as_json:
+        print_json({shape.name: shape_document(shape, known.topologies) for shape in found})
+    else:
+        print_report(shape_table(found, known.topologies))

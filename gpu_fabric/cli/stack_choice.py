@@ -1,0 +1,106 @@
+"""Select the stack of a command: a stack of the project by its name, or a stack file in any folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpu_fabric.cli.conversation import refuse, refuse_stack, text_of
+from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.contract import FabricContract, read_contract
+from gpu_fabric.findings import ConfigurationError, InputError
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare
+from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.spec import StackDocument, read_document, read_file, stack_names
+
+DEFAULT = "dev"
+
+
+def known_stacks(incomplete: str) -> list[str]:
+    """The stacks whose names begin with a text, for the shell's completion."""
+    return [name for name in stack_names(Path.cwd()) if name.startswith(incomplete)]
+
+
+NAME_HELP = "the stack's name: Pulumi.<name>.yaml here or in examples/"
+StackName = Annotated[
+    str | None,
+    typer.Option("-s", "--stack", help=NAME_HELP, show_default=DEFAULT, autocompletion=known_stacks),
+]
+StackFile = Annotated[Path | None, typer.Option("-f", "--stack-file", help="a stack file of any name, in any folder")]
+ContractFile = Annotated[
+    str | None, typer.Option("--contract", help="its outputs as JSON instead, from `make outputs`; - for stdin")
+]
+StackArgument = Annotated[
+    str | None, typer.Argument(metavar="STACK", help="the same as --stack", autocompletion=known_stacks)
+]
+
+
+@dataclass(frozen=True)
+class StackChoice:
+    """The stack that the user named; `file` is None if it is found by its name."""
+
+    name: str = DEFAULT
+    file: Path | None = None
+
+    def read(self) -> StackDocument:
+        """The stack file, parsed but not validated.
+
+        Raises:
+            ConfigurationError: the file is missing, unreadable or not a YAML mapping.
+        """
+        return read_document(self.name, Path.cwd()) if self.file is None else read_file(self.file)
+
+    def plan(self, progress: Progress = UNHEARD) -> Plan:
+        """The stack's plan; see `prepare`.
+
+        Raises:
+            ConfigurationError: with every error in the stack.
+        """
+        progress.step(f"reading stack {self.name}")
+        return prepare(self.read(), for_up=False, progress=progress)
+
+
+def named_stack(name: str | None, file: Path | None, argument: str | None = None) -> StackChoice | None:
+    """The named stack, or None; refuses a stack that is named in two ways."""
+    if name is not None and argument is not None:
+        refuse(f"the stack is named twice, {argument} and --stack {name}: leave one out")
+    stack = argument if name is None else name
+    if stack is not None and file is not None:
+        refuse(f"the stack is named twice, {stack} and --stack-file {file}: leave one out")
+    if file is not None:
+        return StackChoice(str(file), file)
+    if stack is None:
+        return None
+    if stack.endswith((".yaml", ".yml")) and Path(stack).is_file():
+        refuse(f"{stack} is a file, and a stack is called by its name: write -f {stack}")
+    return StackChoice(stack)
+
+
+def chosen_stack(name: str | None, file: Path | None, argument: str | None = None) -> StackChoice:
+    """The named stack, by default `dev`; refuses a stack that is named in two ways."""
+    return named_stack(name, file, argument) or StackChoice()
+
+
+def chosen_contract(name: str | None, file: Path | None, contract: str | None) -> FabricContract:
+    """The contract of the named stack, or from its outputs; refuses a stack without one, with every reason."""
+    if contract is not None:
+        if name is not None or file is not None:
+            option = "--stack" if file is None else "--stack-file"
+            refuse(f"the contract comes from {option} or from --contract, not from both")
+        try:
+            return read_contract(text_of(contract))
+        except InputError as error:
+            refuse(f"{contract}: {error}")
+    choice = chosen_stack(name, file)
+    try:
+        with shown_progress() as progress:
+            plan = choice.plan(progress)
+    except ConfigurationError as error:
+        refuse_stack(error)
+    if plan.part == "cluster":
+        refuse(f"stack {plan.stack} creates a cluster only; the fabric is in the stack with part platform")
+    return plan.workload

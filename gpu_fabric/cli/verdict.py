@@ -1,0 +1,104 @@
+"""`gpu-fabric verdict`: compare a result file of nccl-tests with the bar of a fabric, without a cluster."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpu_fabric.cli.conversation import AsJson, refuse, refuse_stack
+from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.cli.stack_choice import StackFile, known_stacks, named_stack
+from gpu_fabric.cli.standard_streams import print_document
+from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.nccl.busbw import Operation
+from gpu_fabric.nccl.verdict import (
+    BarUnknownError,
+    BundleError,
+    Expectation,
+    ResultError,
+    Verdict,
+    is_bundle,
+    judge,
+    judge_bundle,
+    read_bundle,
+    verdict_lines,
+)
+from gpu_fabric.prepare import prepare
+from gpu_fabric.progress import Progress
+from gpu_fabric.spec import StackDocument, validate
+
+
+def verdict(
+    result: Annotated[Path, typer.Argument(help="what nccl-tests wrote with -J FILE, or results.tar.gz")],
+    stack: Annotated[
+        str | None,
+        typer.Option("-s", "--stack", help="the stack whose fabric was measured", autocompletion=known_stacks),
+    ] = None,
+    stack_file: StackFile = None,
+    bar: Annotated[float | None, typer.Option("--bar", help="GB/s to reach, instead of the derived bar")] = None,
+    nodes: Annotated[int | None, typer.Option("--nodes", min=2, help="nodes that must have taken part")] = None,
+    log: Annotated[Path | None, typer.Option("--log", help="the run's output with NCCL_DEBUG=INFO")] = None,
+    operation: Annotated[Operation, typer.Option("--operation", help="what must have run")] = Operation.ALL_REDUCE,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a result of nccl-tests: pass or fail, with every reason, and the bar explained."""
+    if bar is not None and not (math.isfinite(bar) and bar > 0):
+        refuse(f"--bar {bar:g}: give GB/s, a number above 0")
+    choice = named_stack(stack, stack_file)
+    if choice is None and bar is None:
+        refuse("no bar: name the stack whose fabric was measured with -s or -f, or give --bar in GB/s")
+    try:
+        with shown_progress() as progress:
+            document = None if choice is None else choice.read()
+            expected = _expectation(document, nodes, bar, operation, progress)
+        judged = _judged(result.read_bytes(), expected, log)
+    except OSError as error:
+        refuse(f"{error.filename}: {error.strerror}")
+    except BarUnknownError as error:
+        refuse(f"no bar: {error}; give it with --bar, in GB/s")
+    except (ResultError, BundleError) as error:
+        refuse(f"{str(result).encode('utf-8', 'backslashreplace').decode()}: {error}")
+    except ConfigurationError as error:
+        refuse_stack(error, as_json=as_json)
+    if as_json:
+        print_document(judged.model_dump_json(by_alias=True, indent=2) + "\n")
+    else:
+        print("\n".join(verdict_lines(judged)))
+    if not judged.passed:
+        raise typer.Exit(1)
+
+
+def _expectation(
+    document: StackDocument | None, nodes: int | None, bar: float | None, operation: Operation, progress: Progress
+) -> Expectation:
+    """The expectation of a stack's fabric, or of the user's bar, on a run.
+
+    Raises:
+        ConfigurationError: the stack cannot be planned.
+    """
+    if document is None:
+        return Expectation((), None, nodes, bar, operation)
+    plan = prepare(document, for_up=False, progress=progress)
+    if plan.verification is not None:
+        expected = plan.verification.expectation
+        wanted = replace(expected, nodes=nodes or expected.nodes, operation=operation)
+        return wanted if bar is None else replace(wanted, bar=bar, bars_from="--bar")
+    spec, _ = validate(document)
+    known = [] if spec is None else [spec.catalog.find(pool.shape) for pool in plan.cluster.pools]
+    shapes = {shape.name: shape for shape in known if shape is not None}
+    return Expectation(tuple(shapes.values()), len(plan.rails), nodes, bar, operation)
+
+
+def _judged(data: bytes, expected: Expectation, log: Path | None) -> Verdict:
+    whole = is_bundle(data)
+    if whole and log is not None:
+        refuse("--log: a verification's results have their logs in them")
+    with shown_progress() as progress:
+        progress.step("judging the results")
+        if whole:
+            return judge_bundle(read_bundle(data), expected)
+        return judge(data, expected, None if log is None else log.read_bytes())

@@ -1,0 +1,29 @@
+"""Outputs of a stack for other programs: the contract for its jobs, and the cluster's facts for a platform stack."""
+
+from gpu_fabric.contract.cluster import ClusterContract, ClusterFacts, SharedPool, cluster_contract, differences
+from gpu_fabric.contract.fabric import (
+    AttachedNetwork,
+    Controller,
+    FabricContract,
+    FileMount,
+    HugePages,
+    SchedulerHints,
+    SharedMemory,
+)
+from gpu_fabric.contract.reading import read_contract
+
+__all__ = [
+    "AttachedNetwork",
+    "ClusterContract",
+    "ClusterFacts",
+    "Controller",
+    "FabricContract",
+    "FileMount",
+    "HugePages",
+    "SchedulerHints",
+    "SharedMemory",
+    "SharedPool",
+    "cluster_contract",
+    "differences",
+    "read_contract",
+]

@@ -1,0 +1,88 @@
+"""The contract between a cluster stack and a platform stack: the cluster as created, and as planned with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from pydantic import Field
+
+from gpu_fabric.catalog.shape import Hardware
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec import AddressRanges, Taint
+from gpu_fabric.spec.cluster import Component
+from gpu_fabric.spec.doks import ManagedPlugins
+
+
+class SharedPool(FrozenModel):
+    """A pool of GPU nodes; `most_nodes` is the maximum of its automatic scaling."""
+
+    name: str
+    shape: str = Field(description="machine type")
+    nodes: int
+    most_nodes: int
+    labels: dict[str, str]
+    taints: tuple[Taint, ...]
+    node_names: tuple[str, ...] = Field(description="names of the nodes, where the stack file states them")
+    first_share: int | None = Field(
+        default=None, description="number of the first node's share of addresses, where stated"
+    )
+    placement: str | None = Field(default=None, description="how Oracle places the machines; nothing elsewhere")
+
+
+class ClusterFacts(FrozenModel):
+    """All facts about a cluster on which the plan of a platform stack depends."""
+
+    schema_version: Literal["v1"] = Field(default="v1", description="changes where a reader must")
+    name: str = Field(description="name of the cluster at its cloud")
+    provider: Literal["doks", "oke"] = Field(description="the cloud that creates it")
+    region: str
+    kubernetes_version: str = Field(description="version as the stack file has it; the cluster's own may be newer")
+    pools: tuple[SharedPool, ...] = Field(description="the GPU pools")
+    ranges: AddressRanges = Field(description="ranges in use, which the fabric must not touch")
+    shapes: dict[str, Hardware] = Field(description="machine types that the stack file describes itself")
+    installed: tuple[Component, ...] = Field(description="software that the cluster has already")
+    plugins: ManagedPlugins | None = Field(
+        default=None, description="what installs device plug-ins at DigitalOcean; empty elsewhere"
+    )
+
+
+class ClusterContract(ClusterFacts):
+    """The output `cluster` of a cluster stack; `kubeconfig` is a separate, secret output."""
+
+    cluster_id: str = Field(description="the cluster's id at its cloud")
+
+
+def cluster_contract(facts: ClusterFacts, cluster_id: str) -> dict[str, Any]:
+    """The output `cluster`, as JSON."""
+    return ClusterContract(**dict(facts), cluster_id=cluster_id).model_dump(
+        mode="json", by_alias=True, exclude_none=True
+    )
+
+
+def differences(made: ClusterFacts, planned: ClusterFacts) -> tuple[str, ...]:
+    """The differences between a cluster and the plan, one line each: place, actual value, planned value."""
+    has, wanted = (dict(_leaves(facts, "")) for facts in (_document(made), _document(planned)))
+    places = sorted({**has, **wanted})
+    return tuple(
+        f"{place}: it has {has.get(place, 'none')}, the file says {wanted.get(place, 'none')}"
+        for place in places
+        if has.get(place) != wanted.get(place)
+    )
+
+
+def _document(facts: ClusterFacts) -> dict[str, Any]:
+    return facts.model_dump(mode="json", by_alias=True, include=set(ClusterFacts.model_fields), exclude_none=True)
+
+
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Every single value by its place; a list entry with a name is found by the name, not by its position."""
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            yield from _leaves(entry, f"{place}.{key}".lstrip("."))
+    elif isinstance(value, list):
+        for number, entry in enumerate(value):
+            named = isinstance(entry, dict) and "name" in entry
+            yield from _leaves(entry, f"{place}.{entry['name']}" if named else f"{place}[{number}]")
+    else:
+        yield place, str(value)

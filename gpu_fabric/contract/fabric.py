@@ -1,0 +1,149 @@
+"""The contract: settings of a training job's pods that use the fabric. Published as JSON Schema, version 1."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.scheduling import Toleration
+from gpu_fabric.model import FrozenModel
+
+Controller = Literal["volcano", "mpi-operator", "job-set"]
+"""Controllers that create the pods of jobs of other kinds than Kubernetes' own."""
+
+
+class AttachedNetwork(FrozenModel):
+    """One interface of the pod: its rail, network and resource, and its name inside the pod."""
+
+    rail: int | None = Field(
+        default=None,
+        description="number of the rail, from 0; none where all rails share a resource and any device may come",
+    )
+    network: str = Field(description="name of the NetworkAttachmentDefinition")
+    namespace: str | None = Field(
+        default=None, description="its namespace; none where it is in every namespace that may use it"
+    )
+    resource: str | None = Field(
+        default=None, description="extended resource that provides the device; none where the network needs none"
+    )
+    amount: int | None = Field(
+        default=None, description="how many of the resource it takes; none where the network needs none"
+    )
+    interface: str = Field(description="name of the interface inside the pod")
+    mtu: int | None = Field(default=None, description="bytes; none where neither stack nor vendor states one")
+
+
+class FileMount(FrozenModel):
+    """A file that NCCL reads, and its path in the container."""
+
+    config_map: str
+    key: str
+    mount_path: str
+    variable: str | None = Field(default=None, description="environment variable that holds the path")
+
+
+class SharedMemory(FrozenModel):
+    """A memory-backed volume."""
+
+    mount_path: str = "/dev/shm"
+    size_limit: str
+
+
+class HugePages(FrozenModel):
+    """A volume of huge pages, for programs that drive NICs from user space."""
+
+    mount_path: str = "/dev/hugepages"
+    medium: str = Field(description="medium of the emptyDir volume, which names the page size")
+
+
+class SchedulerHints(FrozenModel):
+    """Information for schedulers that Kubernetes cannot express."""
+
+    pods_per_node: int = Field(
+        description="full-node pods that fit on a node: each requests all of its GPUs, so no anti-affinity is needed"
+    )
+    gang: bool = Field(description="whether all pods of a job must start together")
+    strategy: Literal["Recreate"] = Field(
+        default="Recreate",
+        description="of a Deployment that is new; one that runs takes RollingUpdate with maxSurge 0 and maxUnavailable "
+        "1 from every kind of apply. A new pod waits for the GPUs and NICs that an old one holds",
+    )
+    scheduler: str | None = Field(
+        default=None,
+        description="`kueue` or `volcano`, where the stack installs it or the cluster has it: it starts all pods of a "
+        "job together",
+    )
+    queue: str | None = Field(default=None, description="its queue for the fabric's jobs")
+    queues: dict[str, str] = Field(
+        default={},
+        description="queues of the fabric's jobs by scheduler, where there are several: `volcano` is for Volcano's own "
+        "kind of job, `kueue` for every other",
+    )
+    labels: dict[str, str] = Field(
+        default={}, description="labels of the workload itself, not of its pod template: Kueue's, which names its queue"
+    )
+    annotations: dict[str, str] = Field(
+        default={},
+        description="annotations of the pod template, beside `annotations` of the contract: Kueue's, which names the "
+        "level of the topology below which the pods should be together",
+    )
+    controllers: tuple[Controller, ...] = Field(
+        default=(),
+        description="who makes the pods of jobs that Kubernetes itself does not know: controllers that the stack "
+        "brings or the cluster has",
+    )
+
+    def queue_of(self, scheduler: str) -> str | None:
+        """A scheduler's queue for the fabric's jobs; None without one."""
+        return self.queues.get(scheduler) or (self.queue if self.scheduler == scheduler else None)
+
+
+class FabricContract(FrozenModel):
+    """The output `fabric` of a stack. `resources` are both requests and limits of the pod's GPU container."""
+
+    schema_version: Literal["v1"] = "v1"
+    stack: str
+    shape: str
+    model: str
+    nodes: int = Field(description="GPU nodes of the stack")
+    gpus_per_node: int
+    gpu_resource: str | None = Field(default=None, description="extended resource of the GPUs, one of `resources`")
+    namespaces: tuple[str, ...] = Field(description="namespaces in which the networks and files exist")
+    host_network: bool = Field(description="whether the pod runs in the node's own network namespace")
+    networks: tuple[AttachedNetwork, ...]
+    annotations: dict[str, str] = Field(description="annotations of the pod, or of a pod template: not of a Deployment")
+    networks_from_elsewhere: dict[str, str] = Field(
+        default={},
+        description=f"on DigitalOcean's nodes, the value of {NETWORKS_ANNOTATION} for a pod that runs in none of "
+        "`namespaces`, by the namespace whose networks it takes; files are not found from there",
+    )
+    resources: dict[str, str] = Field(description="requests, and equal limits, of the container")
+    environment: dict[str, str] = Field(description="environment of the container")
+    verification_environment: dict[str, str] = Field(
+        default={},
+        description="what a measurement of the fabric sets on top of `environment`, and no other job should",
+    )
+    files: tuple[FileMount, ...]
+    shared_memory: SharedMemory
+    huge_pages: HugePages | None = Field(default=None, description="of pods that use DPDK")
+    capabilities: tuple[str, ...] = Field(description="Linux capabilities to add to the container")
+    privileged: bool = Field(
+        description="whether the container must be privileged: on the host's network no device plug-in admits devices"
+    )
+    node_selector: dict[str, str]
+    tolerations: tuple[Toleration, ...]
+    scheduler_hints: SchedulerHints
+    image_registries: dict[str, str] = Field(
+        default={}, description="registries that images come from instead; `*` is every one without a line of its own"
+    )
+    advice: tuple[str, ...] = Field(default=(), description="what else to know about jobs on this shape, in words")
+    pod_template_patch: dict[str, JsonValue] = Field(
+        description="strategic-merge patch for a pod template whose GPU container is named `worker`"
+    )
+
+    @property
+    def devices(self) -> dict[str, int]:
+        """The extended resources of the container, with their amounts."""
+        return {name: int(amount) for name, amount in self.resources.items() if "/" in name}

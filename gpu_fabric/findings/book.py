@@ -1,0 +1,76 @@
+"""The rule book: each rule's title, reason and source (`rules/book/*.yaml`)."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.findings.finding import Finding, Severity
+from gpu_fabric.model import FrozenModel
+
+Stage = Literal["reading", "spec", "plan"]
+
+_RULES = Path(__file__).parents[1] / "rules"
+
+
+class Rule(FrozenModel):
+    """One row of the rule book.
+
+    The rule is checked at its `stage`: while the file is read, on the spec, or on the finished plan. `group` is the
+    name of its file in the book.
+    """
+
+    id: str = Field(pattern=r"^[A-Z]{3}\d{3}$")
+    group: str
+    severity: Severity
+    stage: Stage
+    title: str
+    why: str
+    source: str
+
+
+class Example(FrozenModel):
+    """An example for readers: the keys that a rule checks, and changes of a stack for which it reports a finding."""
+
+    keys: tuple[str, ...]
+    stack: str = ""
+    refused: dict[str, Any] = {}
+
+
+@cache
+def rules() -> dict[str, Rule]:
+    """All rules by id, group by group."""
+    found: dict[str, Rule] = {}
+    for path in sorted((_RULES / "book").glob("*.yaml")):
+        for name, row in read_table(path).items():
+            if name in found:
+                raise ValueError(f"two rules have the id {name}: in {found[name].group} and {path.stem}")
+            found[name] = Rule.model_validate({"id": name, "group": path.stem, **row})
+    return found
+
+
+@cache
+def examples() -> dict[str, Example]:
+    """An example for each rule that is checked on a spec or a plan, by the rule's id."""
+    table = read_table(_RULES / "examples.yaml")
+    return {name: Example.model_validate(row) for name, row in table.items()}
+
+
+@cache
+def groups() -> dict[str, str]:
+    """The subject of each group: the first line, a comment, of its file in the book."""
+    files = sorted((_RULES / "book").glob("*.yaml"))
+    return {path.stem: path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for path in files}
+
+
+def finding(rule: str, path: str, message: str, remedy: str) -> Finding:
+    """A finding of a rule in the book, with the rule's severity.
+
+    Raises:
+        KeyError: the book has no rule with that id.
+    """
+    return Finding(id=rule, severity=rules()[rule].severity, path=path, message=message, remedy=remedy)

@@ -1,0 +1,262 @@
+"""apps/v1: the DaemonSet and the Deployment, with the fields that the program uses."""
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.field_types import NumberOrPercent, Quantity
+from gpu_fabric.k8s.scheduling import EnvVar, LabelSelector, NodeAffinity, Toleration
+
+PartName = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$")]
+"""The name of a container or a volume of a pod."""
+
+AbsolutePath = Annotated[str, Field(pattern=r"^/[^:]*$")]
+
+
+class SecurityContext(KubernetesModel):
+    """Permissions of a container on the node."""
+
+    privileged: bool | None = None
+
+
+class ExecAction(KubernetesModel):
+    """A command in the container; exit status 0 means yes."""
+
+    command: tuple[str, ...] = Field(min_length=1)
+
+
+class ReadinessProbe(KubernetesModel):
+    """A check whether the container has finished its work; times in seconds."""
+
+    exec: ExecAction
+    initial_delay_seconds: int | None = Field(default=None, ge=0)
+    period_seconds: int | None = Field(default=None, ge=1)
+    timeout_seconds: int | None = Field(default=None, ge=1)
+    failure_threshold: int | None = Field(default=None, ge=1)
+
+
+class Resources(KubernetesModel):
+    """Requests and limits of a container, by resource."""
+
+    requests: dict[str, Quantity] | None = None
+    limits: dict[str, Quantity] | None = None
+
+
+class VolumeMount(KubernetesModel):
+    """A volume of the pod at a path of the container."""
+
+    name: PartName
+    mount_path: AbsolutePath
+    read_only: bool | None = None
+    mount_propagation: Literal["None", "HostToContainer", "Bidirectional"] | None = None
+
+
+class FieldReference(KubernetesModel):
+    """A field of the pod itself."""
+
+    field_path: Literal["spec.nodeName", "metadata.name", "metadata.namespace"]
+
+
+class ValueSource(KubernetesModel):
+    """The source of a variable's value."""
+
+    field_ref: FieldReference
+
+
+class ContainerVariable(EnvVar):
+    """An environment variable: a plain value, or a field of the pod."""
+
+    value_from: ValueSource | None = None
+
+
+NODE_NAME = ContainerVariable(
+    name="NODE_NAME", value_from=ValueSource(field_ref=FieldReference(field_path="spec.nodeName"))
+)
+"""The name of the node that a pod runs on."""
+
+
+class Container(KubernetesModel):
+    """One container; `command` replaces the image's entry point, `args` its arguments."""
+
+    name: PartName
+    image: str = Field(min_length=1)
+    command: tuple[str, ...] | None = None
+    args: tuple[str, ...] | None = None
+    env: tuple[ContainerVariable, ...] | None = None
+    resources: Resources | None = None
+    volume_mounts: tuple[VolumeMount, ...] | None = None
+    readiness_probe: ReadinessProbe | None = None
+    security_context: SecurityContext | None = None
+
+    @model_validator(mode="after")
+    def _mounts(self) -> Self:
+        mounts = self.volume_mounts or ()
+        _refuse_doubles(f"container {self.name}: mountPath", [mount.mount_path for mount in mounts])
+        privileged = self.security_context is not None and self.security_context.privileged
+        for mount in mounts:
+            if mount.mount_propagation == "Bidirectional" and not privileged:
+                raise ValueError(f"container {self.name}: only a privileged one may mount {mount.name} Bidirectional")
+        return self
+
+
+class HostPath(KubernetesModel):
+    """A path of the node; with a `type`, the pod starts only if the path has that type."""
+
+    path: AbsolutePath
+    type: (
+        Literal["DirectoryOrCreate", "Directory", "FileOrCreate", "File", "Socket", "CharDevice", "BlockDevice"] | None
+    ) = None
+
+
+class ConfigMapFiles(KubernetesModel):
+    """The entries of a ConfigMap as files; `default_mode` are their permission bits, for example 0o755."""
+
+    name: str
+    default_mode: int | None = Field(default=None, ge=0, le=0o777)
+
+
+class EmptyDir(KubernetesModel):
+    """A folder that is deleted with the pod."""
+
+
+class Volume(KubernetesModel):
+    """A named volume with one source."""
+
+    name: PartName
+    host_path: HostPath | None = None
+    config_map: ConfigMapFiles | None = None
+    empty_dir: EmptyDir | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if [self.host_path, self.config_map, self.empty_dir].count(None) != 2:
+            raise ValueError(f"volume {self.name} needs one of hostPath, configMap and emptyDir")
+        return self
+
+
+class Affinity(KubernetesModel):
+    """Required and preferred nodes of a pod."""
+
+    node_affinity: NodeAffinity | None = None
+
+
+class PodSpec(KubernetesModel):
+    """A pod's containers and scheduling; init containers run first, one after another."""
+
+    service_account_name: str | None = None
+    automount_service_account_token: bool | None = None
+    host_network: bool | None = None
+    # The general rule for JSON names does not know PID as an abbreviation.
+    host_pid: bool | None = Field(default=None, validation_alias="hostPID", serialization_alias="hostPID")
+    priority_class_name: str | None = None
+    termination_grace_period_seconds: int | None = Field(default=None, ge=0)
+    node_selector: dict[str, str] | None = None
+    affinity: Affinity | None = None
+    tolerations: tuple[Toleration, ...] | None = None
+    init_containers: tuple[Container, ...] | None = None
+    containers: tuple[Container, ...] = Field(min_length=1)
+    volumes: tuple[Volume, ...] | None = None
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> Self:
+        containers = [*(self.init_containers or ()), *self.containers]
+        volumes = [volume.name for volume in self.volumes or ()]
+        _refuse_doubles("container", [container.name for container in containers])
+        _refuse_doubles("volume", volumes)
+        for container in containers:
+            for mount in container.volume_mounts or ():
+                if mount.name not in volumes:
+                    raise ValueError(f"container {container.name} mounts volume {mount.name}, which the pod has not")
+        for container in self.init_containers or ():
+            if container.readiness_probe is not None:
+                raise ValueError(f"init container {container.name} takes no readinessProbe: it ends instead")
+        return self
+
+
+class PodTemplateMetadata(KubernetesModel):
+    """Labels and annotations of every pod; its name comes from the DaemonSet."""
+
+    labels: dict[str, str] = Field(min_length=1)
+    annotations: dict[str, str] | None = None
+
+
+class PodTemplate(KubernetesModel):
+    """The template of every pod; a change restarts the DaemonSet's pods (rolling)."""
+
+    metadata: PodTemplateMetadata
+    spec: PodSpec
+
+
+class RollingUpdate(KubernetesModel):
+    """The number of nodes that may be without their pod during an update; by default 1."""
+
+    max_unavailable: NumberOrPercent | None = None
+
+
+class UpdateStrategy(KubernetesModel):
+    """Replaces pods node by node."""
+
+    type: Literal["RollingUpdate"] = "RollingUpdate"
+    rolling_update: RollingUpdate | None = None
+
+
+class DaemonSetSpec(KubernetesModel):
+    """The pods; the selector, which never changes, must match the template's labels."""
+
+    selector: LabelSelector
+    template: PodTemplate
+    update_strategy: UpdateStrategy | None = None
+
+    @model_validator(mode="after")
+    def _selects_its_pods(self) -> Self:
+        wanted = self.selector.match_labels or {}
+        if not wanted:
+            raise ValueError("a DaemonSet needs selector.matchLabels")
+        missing = dict(wanted.items() - self.template.metadata.labels.items())
+        if missing:
+            raise ValueError(f"selector.matchLabels {missing} are not among the template's labels")
+        return self
+
+
+class DaemonSet(KubernetesObject):
+    """One pod on every node that its template allows."""
+
+    api_version: ClassVar[str] = "apps/v1"
+    kind: ClassVar[str] = "DaemonSet"
+    plural: ClassVar[str] = "daemonsets"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
+
+    spec: DaemonSetSpec
+
+
+def _refuse_doubles(what: str, names: list[str]) -> None:
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise ValueError(f"{what} {', '.join(doubled)} is given twice")
+
+
+class DeploymentSpec(KubernetesModel):
+    """The pods; the selector, which never changes, must match the template's labels."""
+
+    replicas: int = Field(ge=0)
+    selector: LabelSelector
+    template: PodTemplate
+
+    @model_validator(mode="after")
+    def _selects_its_pods(self) -> Self:
+        wanted = self.selector.match_labels or {}
+        if not wanted or not wanted.items() <= self.template.metadata.labels.items():
+            raise ValueError("selector.matchLabels must be some of the template's labels")
+        return self
+
+
+class Deployment(KubernetesObject):
+    """A number of equal pods on any nodes."""
+
+    api_version: ClassVar[str] = "apps/v1"
+    kind: ClassVar[str] = "Deployment"
+    plural: ClassVar[str] = "deployments"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
+
+    spec: DeploymentSpec

@@ -1,0 +1,183 @@
+"""kueue.x-k8s.io/v1beta2: queues of jobs, their quotas, and the topology of the nodes."""
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.field_types import Quantity
+from gpu_fabric.k8s.scheduling import LabelSelector, Toleration
+
+API_VERSION = "kueue.x-k8s.io/v1beta2"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+"""The label of a workload that names its queue."""
+
+PREFERRED_TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology"
+"""The annotation of a pod template that names the topology level within which its pods should be placed."""
+
+TOPOLOGY_ANNOTATIONS = (
+    PREFERRED_TOPOLOGY,
+    "kueue.x-k8s.io/podset-required-topology",
+    "kueue.x-k8s.io/podset-unconstrained-topology",
+)
+"""All annotations of that kind; Kueue refuses a template with more than one of them."""
+
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+
+MOST_LEVELS = 16
+MOST_LABELS = MOST_TOLERATIONS = 8
+MOST_RESOURCES = 64
+
+StopPolicy = Literal["None", "Hold", "HoldAndDrain"]
+"""Whether a queue stops admitting jobs, and whether it also evicts the running ones."""
+
+
+class TopologyLevel(KubernetesModel):
+    """One level: nodes with the same value of this label are in the same domain."""
+
+    node_label: str = Field(min_length=1, max_length=316)
+
+
+class TopologySpec(KubernetesModel):
+    """The levels, the widest first; they never change."""
+
+    levels: tuple[TopologyLevel, ...] = Field(min_length=1, max_length=MOST_LEVELS)
+
+    @model_validator(mode="after")
+    def _levels_differ(self) -> Self:
+        labels = [level.node_label for level in self.levels]
+        if len(set(labels)) != len(labels):
+            raise ValueError("a label is for one level only")
+        if HOSTNAME_LABEL in labels[:-1]:
+            raise ValueError(f"{HOSTNAME_LABEL} is the lowest level: no other is within a node")
+        return self
+
+
+class Topology(KubernetesObject):
+    """The topology of a cluster's nodes."""
+
+    api_version: ClassVar[str] = API_VERSION
+    kind: ClassVar[str] = "Topology"
+    plural: ClassVar[str] = "topologies"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
+    short_names: ClassVar[tuple[str, ...]] = ("topo",)
+
+    spec: TopologySpec
+
+
+class ResourceFlavorSpec(KubernetesModel):
+    """The nodes of a flavor; pods admitted to it get its labels as node selector, and its tolerations.
+
+    With a topology, Kueue checks the free resources of every node, and no field can change.
+    """
+
+    node_labels: dict[str, str] | None = Field(default=None, max_length=MOST_LABELS)
+    tolerations: tuple[Toleration, ...] | None = Field(default=None, max_length=MOST_TOLERATIONS)
+    topology_name: str | None = Field(default=None, max_length=253)
+
+    @model_validator(mode="after")
+    def _topology_has_nodes(self) -> Self:
+        if self.topology_name is not None and not self.node_labels:
+            raise ValueError("a flavor with topologyName needs nodeLabels")
+        return self
+
+
+class ResourceFlavor(KubernetesObject):
+    """Nodes that are equivalent for a queue."""
+
+    api_version: ClassVar[str] = API_VERSION
+    kind: ClassVar[str] = "ResourceFlavor"
+    plural: ClassVar[str] = "resourceflavors"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
+    short_names: ClassVar[tuple[str, ...]] = ("flavor", "flavors", "rf")
+
+    spec: ResourceFlavorSpec
+
+
+class ResourceQuota(KubernetesModel):
+    """The quota of a resource in the queue."""
+
+    name: str
+    nominal_quota: Quantity
+
+
+class FlavorQuotas(KubernetesModel):
+    """The quotas of one flavor in the queue."""
+
+    name: str = Field(max_length=253)
+    resources: tuple[ResourceQuota, ...] = Field(min_length=1, max_length=MOST_RESOURCES)
+
+
+class ResourceGroup(KubernetesModel):
+    """Resources that a pod gets from the same flavor; every flavor has a quota of each, in the same order."""
+
+    covered_resources: tuple[str, ...] = Field(min_length=1, max_length=MOST_RESOURCES)
+    flavors: tuple[FlavorQuotas, ...] = Field(min_length=1, max_length=64)
+
+    @model_validator(mode="after")
+    def _flavors_cover_all(self) -> Self:
+        for flavor in self.flavors:
+            if tuple(entry.name for entry in flavor.resources) != self.covered_resources:
+                raise ValueError(f"flavor {flavor.name} must have a quota of each covered resource, in their order")
+        return self
+
+
+class ClusterQueueSpec(KubernetesModel):
+    """The namespaces of the queue, and its quotas; a pod that requests any other resource is never admitted."""
+
+    namespace_selector: LabelSelector | None = None
+    resource_groups: tuple[ResourceGroup, ...] = Field(min_length=1, max_length=16)
+    stop_policy: StopPolicy | None = None
+
+
+class QueueCondition(KubernetesModel):
+    """One condition; of interest is `Active`."""
+
+    type: str = Field(max_length=316)
+    status: Literal["True", "False", "Unknown"]
+    reason: str = Field(min_length=1, max_length=1024)
+    message: str = Field(max_length=32768)
+    last_transition_time: str
+    observed_generation: int | None = Field(default=None, ge=0)
+
+
+class QueueStatus(KubernetesModel):
+    """The controller's counts."""
+
+    conditions: tuple[QueueCondition, ...] | None = None
+    pending_workloads: int | None = None
+    reserving_workloads: int | None = None
+    admitted_workloads: int | None = None
+
+
+class ClusterQueue(KubernetesObject):
+    """A queue of the whole cluster, which admits jobs within its quotas; `Active` once its flavors exist."""
+
+    api_version: ClassVar[str] = API_VERSION
+    kind: ClassVar[str] = "ClusterQueue"
+    plural: ClassVar[str] = "clusterqueues"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
+    short_names: ClassVar[tuple[str, ...]] = ("cq",)
+
+    spec: ClusterQueueSpec
+    status: QueueStatus | None = None
+
+
+class LocalQueueSpec(KubernetesModel):
+    """The name of its ClusterQueue."""
+
+    cluster_queue: str = Field(max_length=253)
+    stop_policy: StopPolicy | None = None
+
+
+class LocalQueue(KubernetesObject):
+    """A queue of a namespace, which refers to a ClusterQueue; jobs name this queue."""
+
+    api_version: ClassVar[str] = API_VERSION
+    kind: ClassVar[str] = "LocalQueue"
+    plural: ClassVar[str] = "localqueues"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
+    short_names: ClassVar[tuple[str, ...]] = ("queue", "queues", "lq")
+
+    spec: LocalQueueSpec
+    status: QueueStatus | None = None

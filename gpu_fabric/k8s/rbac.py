@@ -1,0 +1,68 @@
+"""rbac.authorization.k8s.io/v1: permissions of a service account, in the whole cluster or in one namespace."""
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
+
+_GROUP = "rbac.authorization.k8s.io"
+
+
+class PolicyRule(KubernetesModel):
+    """Verbs on resources of API groups; the core group is the empty text."""
+
+    api_groups: tuple[str, ...] = Field(min_length=1)
+    resources: tuple[str, ...] = Field(min_length=1)
+    verbs: tuple[str, ...] = Field(min_length=1)
+
+
+class ClusterRole(KubernetesObject):
+    """Rules under a name."""
+
+    api_version: ClassVar[str] = f"{_GROUP}/v1"
+    kind: ClassVar[str] = "ClusterRole"
+    plural: ClassVar[str] = "clusterroles"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
+
+    rules: tuple[PolicyRule, ...] = Field(min_length=1)
+
+
+class RoleReference(KubernetesModel):
+    """The role of a binding."""
+
+    api_group: Literal["rbac.authorization.k8s.io"] = "rbac.authorization.k8s.io"
+    kind: Literal["ClusterRole"] = "ClusterRole"
+    name: str
+
+
+class Subject(KubernetesModel):
+    """The service account that gets the role."""
+
+    kind: Literal["ServiceAccount"] = "ServiceAccount"
+    name: str
+    namespace: str
+
+
+class ClusterRoleBinding(KubernetesObject):
+    """A role given to subjects; the API server never changes which role."""
+
+    api_version: ClassVar[str] = f"{_GROUP}/v1"
+    kind: ClassVar[str] = "ClusterRoleBinding"
+    plural: ClassVar[str] = "clusterrolebindings"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
+
+    role_ref: RoleReference
+    subjects: tuple[Subject, ...] = Field(min_length=1)
+
+
+class RoleBinding(KubernetesObject):
+    """A role given to subjects in one namespace; the API server never changes which role."""
+
+    api_version: ClassVar[str] = f"{_GROUP}/v1"
+    kind: ClassVar[str] = "RoleBinding"
+    plural: ClassVar[str] = "rolebindings"
+    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
+
+    role_ref: RoleReference
+    subjects: tuple[Subject, ...] = Field(min_length=1)

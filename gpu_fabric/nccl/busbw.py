@@ -1,0 +1,218 @@
+"""Bus bandwidth: the formula per operation, and the bar that a fabric must reach, from line rate, NICs and nodes.
+
+Bandwidths are in GB/s (1e9 bytes a second), line rates in Gb/s.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.catalog import Shape
+from gpu_fabric.model import FrozenModel
+
+_FILE = Path(__file__).with_name("bars.yaml")
+
+
+class Operation(StrEnum):
+    """An operation of nccl-tests for which the bus bandwidth is defined here."""
+
+    ALL_REDUCE = "all_reduce"
+    ALL_GATHER = "all_gather"
+    REDUCE_SCATTER = "reduce_scatter"
+    ALL_TO_ALL = "alltoall"
+
+
+class BarUnknownError(ValueError):
+    """No bar can be derived; the message names the fact that is not published."""
+
+
+class Percent(FrozenModel):
+    """Shares of the line rate, in percent."""
+
+    bar: int
+    good: int
+    broken: int
+    sockets: int
+
+
+class BarRow(FrozenModel):
+    """The published facts about the fabric of a shape; unpublished facts are absent."""
+
+    nics: int | None = Field(default=None, ge=1)
+    gbps: int | None = Field(default=None, ge=1)
+    bar: int | None = Field(default=None, ge=1)
+    two_node_bar: int | None = Field(default=None, ge=1)
+    rack_bar: int | None = Field(default=None, ge=1)
+    ring_bar: int | None = Field(default=None, ge=1)
+    multi_node_nvlink: bool = False
+    reason: str | None = None
+    source: str
+
+    @model_validator(mode="after")
+    def _rate_is_whole(self) -> Self:
+        if (self.nics is None) != (self.gbps is None):
+            raise ValueError("nics and gbps go together")
+        if (self.bar or self.rack_bar or self.ring_bar) and self.reason is None:
+            raise ValueError("a bar of its own needs a reason")
+        if self.ring_bar is not None and self.nics is not None:
+            raise ValueError("a ringBar is for a shape whose line rate is not known")
+        return self
+
+
+class BarTable(FrozenModel):
+    """The table `bars.yaml`."""
+
+    percent: Percent
+    least_bytes: int
+    least_iterations: int
+    tree_nodes: int
+    shapes: dict[str, BarRow]
+
+
+class Bar(FrozenModel):
+    """The bar of one run, and how it is derived.
+
+    `limit` is the line rate of a node's NICs, None if the bar is not derived from it. `most` is the highest bandwidth
+    that a run can show over them, None if that is unknown. From `good` on, no remark is made. `ring_or_nodes`: the bar
+    holds for rings, or for at least so many nodes; `assumes` says so in words.
+    """
+
+    value: float = Field(gt=0)
+    limit: float | None = None
+    most: float | None = None
+    good: float | None = None
+    ring_or_nodes: int | None = None
+    assumes: str | None = Field(default=None, description="the run that the bar is for")
+    explanation: str
+    source: str
+
+
+@cache
+def bar_table() -> BarTable:
+    """The published facts about bars."""
+    return BarTable.model_validate(read_table(_FILE))
+
+
+def bus_factor(operation: Operation, ranks: int) -> float:
+    """Bus bandwidth by algorithm bandwidth, for a number of ranks.
+
+    Source: nccl-tests, doc/PERFORMANCE.md.
+    """
+    share = (ranks - 1) / ranks
+    return 2 * share if operation is Operation.ALL_REDUCE else share
+
+
+def line_rate(nics: int, gbps: int) -> float:
+    """GB/s that the NICs of one node carry: the most that a ring, or a tree over four or more nodes, can show."""
+    return nics * gbps / 8
+
+
+def given_bar(value: float, by: str = "--bar") -> Bar:
+    """A bar that the user sets."""
+    return Bar(value=value, explanation=f"{value:g} GB/s, given by {by}", source=by)
+
+
+def share_of_bar(bar: Bar, rails: int) -> Bar:
+    """The bar of one rail: its share of the whole fabric's, rounded down to two digits unless that is 0.
+
+    It holds for rings; a run with one GPU a node on four or more nodes always uses rings.
+    """
+    value = bar.value * 100 // rails / 100 or bar.value / rails
+    said = f"{bar.value:g} GB/s by {rails} rails is {value:g} GB/s a rail ({bar.explanation})"
+    return Bar(
+        value=value,
+        limit=None if bar.limit is None else bar.limit / rails,
+        most=None if bar.limit is None else bar.limit / rails,
+        good=None if bar.good is None else bar.good / rails,
+        ring_or_nodes=bar_table().tree_nodes,
+        assumes="one rail, with one GPU a node",
+        explanation=said,
+        source=bar.source,
+    )
+
+
+def shape_bar(shape: Shape, rails: int, *, nodes: int, ring: bool, nvlink: bool | None, operation: Operation) -> Bar:
+    """The bar of a run on `nodes` nodes of a shape that use `rails` NICs each.
+
+    `ring`: NCCL was configured to use rings. `nvlink`: whether NVLink between nodes was configured on or off; None if
+    it was not configured.
+
+    Raises:
+        BarUnknownError: a fact that the bar needs is not published.
+    """
+    table = bar_table()
+    row = table.shapes.get(shape.name)
+    if operation is Operation.ALL_TO_ALL:
+        raise BarUnknownError("no bar for alltoall is published: what it reaches depends on the whole network")
+    if row is not None and row.multi_node_nvlink and nvlink is not False:
+        return _rack_bar(shape.name, row)
+    if row is not None and row.two_node_bar is not None and nodes == 2 and not ring and rails == row.nics:
+        said = f"{row.two_node_bar} GB/s for two nodes of {shape.name} on which NCCL chooses its algorithm"
+        # A tree between two nodes sends each byte once, but the formula counts a ring's traffic.
+        factor = max(1.0, bus_factor(operation, nodes * shape.gpus.count))
+        most = None if row.nics is None or row.gbps is None else line_rate(row.nics, row.gbps) * factor
+        assumes = "two nodes, on which NCCL chooses its algorithm"
+        return Bar(value=row.two_node_bar, most=most, assumes=assumes, explanation=said, source=row.source)
+    if row is not None and row.ring_bar is not None:
+        return _ring_bar(shape.name, row, ring=ring)
+    return _line_rate_bar(shape, rails, row, table)
+
+
+def _rack_bar(shape: str, row: BarRow) -> Bar:
+    if row.rack_bar is None:
+        raise BarUnknownError(
+            f"{shape} may use NVLink between nodes, for which no bar is published; measure with NCCL_MNNVL_ENABLE=0"
+        )
+    said = f"{row.rack_bar} GB/s for one rack of {shape} over multi-node NVLink, not over the rails: {row.reason}"
+    return Bar(value=row.rack_bar, assumes="one rack, over NVLink", explanation=said, source=row.source)
+
+
+def _ring_bar(shape: str, row: BarRow, *, ring: bool) -> Bar:
+    if row.ring_bar is None or not ring:
+        raise BarUnknownError(f"the bar of {shape} is for rings; measure with NCCL_ALGO=RING")
+    said = f"{row.ring_bar} GB/s for rings between nodes of {shape}: {row.reason}"
+    return Bar(value=row.ring_bar, assumes="rings", explanation=said, source=row.source)
+
+
+def nic_speed(shape: Shape) -> int | None:
+    """Gb/s of one RDMA NIC of a shape: the shape's own figure, or the published one; None if neither is known."""
+    row = bar_table().shapes.get(shape.name)
+    published = row.gbps if row is not None and row.nics == shape.rails else None
+    return shape.nic_speed_gbps or published
+
+
+def _line_rate_bar(shape: Shape, rails: int, row: BarRow | None, table: BarTable) -> Bar:
+    published = row.gbps if row is not None and row.gbps is not None and row.nics == shape.rails else None
+    gbps = nic_speed(shape)
+    if gbps is None:
+        raise BarUnknownError(f"the line rate of the RDMA NICs of {shape.name} is not published")
+    if not rails:
+        raise BarUnknownError(f"{shape.name} has no RDMA NICs")
+    limit, share = line_rate(rails, gbps), table.percent
+    derived = rails * gbps * share.bar // 800
+    said = f"{rails} NICs x {gbps} Gb/s / 8 = {limit:g} GB/s; {share.bar} % of it, rounded down, is {derived} GB/s"
+    value, source = derived, shape.source
+    if row is not None and published == gbps:
+        source = row.source
+        if row.bar is not None and rails == row.nics:
+            value = row.bar
+            said += f"; the bar is {value} GB/s: {row.reason}"
+        elif row.reason is not None and row.bar is None:
+            said += f" ({row.reason})"
+    good = rails * gbps * share.good / 800
+    return Bar(
+        value=value,
+        limit=limit,
+        most=limit,
+        good=good,
+        ring_or_nodes=table.tree_nodes,
+        assumes=f"rings, or {table.tree_nodes} nodes and more",
+        explanation=said,
+        source=source,
+    )

@@ -1,0 +1,87 @@
+"""The linter of topology files: how NCCL or RCCL reads a file, and whether that is what the author intended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gpu_fabric.catalog import Shape
+from gpu_fabric.findings import Severity
+from gpu_fabric.nccl.dialect import Dialect, Library, dialect, library_for
+from gpu_fabric.nccl.lint.comparison import against_dump, against_shape
+from gpu_fabric.nccl.lint.cpus import cpus
+from gpu_fabric.nccl.lint.file import File, published_for
+from gpu_fabric.nccl.lint.links import links
+from gpu_fabric.nccl.lint.pci import pci
+from gpu_fabric.nccl.lint.portability import portability
+from gpu_fabric.nccl.lint.ports import ports
+from gpu_fabric.nccl.lint.rejections import rejected
+from gpu_fabric.nccl.lint.report import FileReport, LineFinding, LintReport, report_lines
+from gpu_fabric.nccl.lint.writing import written
+from gpu_fabric.nccl.reader import read_topology
+from gpu_fabric.nccl.reading import Reading
+from gpu_fabric.progress import UNHEARD, Progress
+
+__all__ = ["FileReport", "LineFinding", "LintReport", "Linter", "lint_files", "report_lines"]
+
+_CHECKS = (cpus, pci, links, ports, portability, against_shape, against_dump)
+
+
+@dataclass(frozen=True)
+class Linter:
+    """Lints files for one dialect, and compares them with a shape and with NCCL's dump of a machine if given."""
+
+    dialect: Dialect
+    shape: Shape | None = None
+    dump: Reading | None = None
+
+    @classmethod
+    def of(
+        cls,
+        library: Library | None = None,
+        version: str | None = None,
+        shape: Shape | None = None,
+        dump: bytes | None = None,
+    ) -> Linter:
+        """A linter; the default library is that of the shape's GPUs, or NCCL.
+
+        Raises:
+            ValueError: the version is not a valid version of NCCL, or the library's reader refuses the dump.
+        """
+        by = dialect(library or library_for(shape), version)
+        read = None if dump is None else read_topology(dump, by)
+        if read is not None and (read.rejection is not None or not read.of("system")):
+            raise ValueError(f"the dump is not a topology file of {by.name}; write one with NCCL_TOPO_DUMP_FILE")
+        return cls(by, shape, read)
+
+    def lint(self, name: str, data: bytes) -> FileReport:
+        """Every finding in one file, in the order of its lines; never raises, for any bytes."""
+        reading = read_topology(data, self.dialect)
+        found = sorted(self._findings(reading), key=lambda each: (each.line, each.id))
+        accepted = reading.rejection is None
+        return FileReport(file=name, accepted=accepted, nodes=len(reading.elements), findings=tuple(found))
+
+    def _findings(self, reading: Reading) -> Iterator[LineFinding]:
+        if reading.rejection is not None:
+            yield rejected(reading, reading.rejection)
+            return
+        yield from written(reading)
+        if reading.of("system"):
+            file = File(reading, self.shape, published_for(self.shape, reading), self.dump)
+            for check in _CHECKS:
+                yield from check(file)
+
+
+def lint_files(files: Mapping[str, bytes], linter: Linter, progress: Progress = UNHEARD) -> LintReport:
+    """The report on several files, by name."""
+    reports = tuple(linter.lint(name, data) for name, data in progress.each("judging", files.items(), "files"))
+    severities = [found.severity for report in reports for found in report.findings]
+    version = linter.dialect.version
+    return LintReport(
+        library=linter.dialect.library,
+        nccl=None if version is None else str(version),
+        shape=None if linter.shape is None else linter.shape.name,
+        errors=severities.count(Severity.ERROR),
+        warnings=severities.count(Severity.WARNING),
+        files=reports,
+    )

@@ -1,0 +1,209 @@
+"""Compare a file with its shape (GPUs, NICs, CPUs, nearest GPUs), and with NCCL's dump of a machine.
+
+NCCL_TOPO_DUMP_FILE writes NCCL's tree of a machine, merged and trimmed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gpu_fabric.catalog import Shape
+from gpu_fabric.nccl.dialect import dialect_table
+from gpu_fabric.nccl.lint.cpus import cpus_of, numa_number
+from gpu_fabric.nccl.lint.file import File, Published, bus_of, is_gpu, is_nic, link_rate, nearest_gpus, without_function
+from gpu_fabric.nccl.lint.links import width_of
+from gpu_fabric.nccl.lint.report import LineFinding, finding, shown
+from gpu_fabric.nccl.reading import Element, Reading, c_integer
+
+
+def against_shape(file: File) -> Iterator[LineFinding]:
+    """Differences between the file and the named shape; none without a shape."""
+    if file.shape is None:
+        return
+    yield from _gpus(file, file.shape)
+    yield from _nics(file, file.shape)
+    yield from _rails(file, file.shape)
+    yield from _speeds(file, file.shape)
+    if file.published is not None:
+        yield from _cpus(file, file.published)
+        yield from _links(file, file.published)
+
+
+def _gpus(file: File, shape: Shape) -> Iterator[LineFinding]:
+    top = file.line(file.system)
+    if not shape.gpus.pci:
+        # AMD's accelerators may have another PCI class than displays, so the file may not identify them.
+        told_apart = bool(file.gpus) or shape.gpus.vendor == "nvidia"
+        if told_apart and len(file.gpus) != shape.gpus.count:
+            message = f"{len(file.gpus)} GPUs; {shape.name} has {shape.gpus.count}"
+            yield finding("TOP036", top, message, "write a `pci` of class 0x030200 for each GPU")
+        return
+    written = {element.get("busid") for element in file.pci}
+    for number, busid in enumerate(shape.gpus.pci):
+        if busid not in written:
+            message = f"GPU {number} of {shape.name} at {busid} is not in the file"
+            yield finding("TOP036", top, message, f"write a `pci` with busid {busid} below its switch")
+    for element in file.gpus:
+        if element.get("busid") not in shape.gpus.pci:
+            message = f"{shown(element.get('busid'))} is not a GPU of {shape.name}"
+            yield finding("TOP036", file.line(element, "busid"), message, f"write one of {', '.join(shape.gpus.pci)}")
+
+
+def _nics(file: File, shape: Shape) -> Iterator[LineFinding]:
+    top = file.line(file.system)
+    addresses = [nic.pci for nic in shape.nics if nic.pci is not None]
+    ports = len(file.reading.of("net"))
+    if ports and ports != shape.rails:
+        message = f"{ports} ports; {shape.name} has {shape.rails}"
+        yield finding("TOP036", top, message, "write one `net` for each rail, or none")
+    if not addresses:
+        return
+    place = _Places(shape)
+    written = {place.of(element.get("busid")) for element in file.pci if not element.below("pci")}
+    for adapter in dict.fromkeys(map(place.of, addresses)):
+        if adapter not in written:
+            busid = without_function(next(address for address in addresses if place.of(address) == adapter))
+            message = f"the NIC of {shape.name} at {busid} is not in the file"
+            yield finding("TOP036", top, message, f"write a `pci` with busid {busid} below its switch")
+    others = [nic.pci for nic in shape.front_end_nics or () if nic.pci is not None]
+    known = set(map(place.of, (*addresses, *others)))
+    for element in file.nics:
+        if place.of(element.get("busid")) not in known:
+            message = f"{shown(element.get('busid'))} is not a NIC of {shape.name}"
+            yield finding("TOP036", file.line(element, "busid"), message, f"write one of {', '.join(addresses)}")
+
+
+class _Places:
+    """Maps addresses to adapters: a whole bus, or only the functions of one device if several share the bus."""
+
+    def __init__(self, shape: Shape) -> None:
+        rails = [nic.pci for nic in shape.nics if nic.pci is not None]
+        others = [nic.pci for nic in shape.front_end_nics or () if nic.pci is not None]
+        devices = {without_function(busid) for busid in (*rails, *others, *shape.gpus.pci)}
+        buses = [bus_of(busid) for busid in devices]
+        self._shared = {bus for bus in buses if buses.count(bus) > 1}
+
+    def of(self, busid: str) -> str:
+        """The adapter at an address."""
+        bus = bus_of(busid)
+        return without_function(busid) if bus in self._shared else bus
+
+
+def _rails(file: File, shape: Shape) -> Iterator[LineFinding]:
+    """NICs whose nearest GPUs are not the shape's; missing and foreign GPUs are findings of their own."""
+    written = {element.get("busid") for element in file.gpus} & set(shape.gpus.pci)
+    place = _Places(shape)
+    numbers = {place.of(nic.pci): nic.nearest_gpu for nic in shape.nics if nic.pci is not None}
+    for element in file.nics:
+        adapter = place.of(element.get("busid"))
+        number = numbers.get(adapter)
+        if number is None or not shape.gpus.pci:
+            continue
+        found = nearest_gpus(element) & written
+        wanted = (file.published.nearest[adapter] if file.published else {shape.gpus.pci[number]}) & written
+        if wanted and (found != wanted if file.published else not wanted <= found):
+            nic = shown(element.get("busid"))
+            message = f"nearest to the NIC {nic}: {_list(found)}; on {shape.name}: {_list(wanted)}"
+            remedy = "hang the NIC below the lowest switch that it shares with that GPU"
+            yield finding("TOP037", file.line(element, "busid"), message, remedy)
+
+
+def _list(busids: Iterable[str]) -> str:
+    return ", ".join(sorted(busids)) or "none"
+
+
+def _speeds(file: File, shape: Shape) -> Iterator[LineFinding]:
+    """Ports that are slower than the shape's."""
+    published = [c_integer(net.get("speed")) for net in file.published.reading.of("net")] if file.published else []
+    lowest = min(published, default=(shape.nic_speed_gbps or 0) * 1000)
+    for net in file.reading.of("net"):
+        text = net.values.get("speed")
+        if text is not None and c_integer(text) < lowest:
+            message = f"a port at {shown(text)} Mb/s; on {shape.name} it has {lowest}"
+            yield finding("TOP042", file.line(net, "speed"), message, f'write speed="{lowest}", or leave it out')
+
+
+def _links(file: File, published: Published) -> Iterator[LineFinding]:
+    for element in file.pci:
+        twin = published.pci.get(element.get("busid"))
+        if twin is None:
+            continue
+        rate, real = link_rate(element, width_of(element)), link_rate(twin, width_of(twin))
+        if rate is not None and real is not None and rate < real:
+            message = f"a link of {rate:g} Gb/s; on {published.shape.name} it has {real:g}"
+            remedy = f'write link_speed="{twin.get("link_speed")}" link_width="{twin.get("link_width")}"'
+            yield finding("TOP042", file.line(element, "link_speed"), message, remedy)
+
+
+def _cpus(file: File, published: Published) -> Iterator[LineFinding]:
+    name = published.shape.name
+    if len(file.cpus) == 1 and len(published.cpus) > 1:
+        message = f"one `cpu`; {name} has GPUs on {len(published.cpus)} NUMA nodes"
+        remedy = f"write a `cpu` for each of the nodes {', '.join(map(str, sorted(published.cpus)))}"
+        yield finding("TOP047", file.line(file.cpus[0]), message, remedy)
+    for cpu in file.cpus:
+        number = numa_number(cpu)
+        if number is None:
+            continue
+        twin = published.cpus.get(number)
+        if twin is None:
+            allowed = ", ".join(map(str, sorted(published.cpus)))
+            message = f"{name} has no GPU or NIC on NUMA node {number}"
+            yield finding("TOP024", file.line(cpu, "numaid"), message, f"write one of {allowed}")
+            continue
+        own, real = cpus_of(cpu.get("affinity")), twin.get("affinity")
+        if own is not None and own != cpus_of(real):
+            message = f"other CPUs than NUMA node {number} of {name} has"
+            yield finding("TOP027", file.line(cpu, "affinity"), message, f'write affinity="{real}"')
+        yield from _identity(file, cpu, twin, name)
+
+
+def _identity(file: File, cpu: Element, twin: Element, shape: str) -> Iterator[LineFinding]:
+    """CPU attributes that differ from the shape's; NCCL reads missing ones from the machine."""
+    table = dialect_table()
+    vendor = table.cpu_vendor(twin.get("vendor"))
+    differs = {
+        "arch": cpu.get("arch").startswith(table.cpu_archs) and not cpu.get("arch").startswith(twin.get("arch")),
+        "vendor": table.cpu_vendor(cpu.get("vendor")) not in (None, vendor),
+    }
+    if vendor is not None and file.dialect.reads_model_of(vendor) and not any(differs.values()):
+        numbers = ("familyid", "modelid")
+        differs |= {each: c_integer(cpu.get(each)) != c_integer(twin.get(each)) for each in numbers}
+    for attribute in [each for each, other in differs.items() if other and each in cpu.values]:
+        real = twin.get(attribute)
+        message = f"{attribute} {shown(cpu.get(attribute))}; the CPUs of {shape} have {shown(real)}"
+        yield finding("TOP027", file.line(cpu, attribute), message, f'write {attribute}="{real}"')
+
+
+def against_dump(file: File) -> Iterator[LineFinding]:
+    """PCI elements that only the file or only the dump has, or that have another parent; none without a dump."""
+    if file.dump is None:
+        return
+    dumped = _by_busid(file.dump)
+    written = _by_busid(file.reading)
+    for busid, element in written.items():
+        line = file.line(element, "busid")
+        if busid not in dumped:
+            message = f"{shown(busid)} is not in the dump: NCCL found no device of the job below"
+            yield finding("TOP046", line, message, "correct the address, or leave the branch out")
+        elif (here := _place_above(element)) != (there := _place_above(dumped[busid])):
+            message = f"{shown(busid)} is below {here}; in the dump, below {there}"
+            yield finding("TOP046", line, message, "hang it where the dump has it")
+    for busid, element in dumped.items():
+        if busid not in written and (is_gpu(element) or is_nic(element)):
+            message = f"{shown(busid)} of the dump is not in the file: NCCL placed it by itself"
+            yield finding("TOP046", file.line(file.system), message, "write it below its switch")
+
+
+def _by_busid(reading: Reading) -> dict[str, Element]:
+    found: dict[str, Element] = {}
+    for element in reading.of("pci"):
+        found.setdefault(element.get("busid"), element)
+    return found
+
+
+def _place_above(element: Element) -> str:
+    above = element.parent
+    if above is None:
+        return "nothing"
+    return f"NUMA node {shown(above.get('numaid'))}" if above.name == "cpu" else shown(above.get("busid"))

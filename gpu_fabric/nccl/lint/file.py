@@ -1,0 +1,255 @@
+"""The view of an accepted file that the checks use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+
+from gpu_fabric.catalog import Shape, catalog
+from gpu_fabric.nccl.dialect import Dialect, dialect, dialect_table
+from gpu_fabric.nccl.reader import read_topology
+from gpu_fabric.nccl.reading import Element, Reading, c_integer
+from gpu_fabric.nccl.topology import topology_xml
+
+BUS_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
+GPU_CLASS = "0x03"
+NIC_CLASS = "0x02"
+BRIDGE_CLASSES = ("0x0604", "0x0801")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A shape whose PCI tree is in the catalog, and the topology file that this program writes for it."""
+
+    shape: Shape
+    reading: Reading
+
+    @cached_property
+    def pci(self) -> dict[str, Element]:
+        """PCI elements by bus id."""
+        return {element.get("busid"): element for element in self.reading.of("pci")}
+
+    @cached_property
+    def held(self) -> dict[str, frozenset[tuple[str, ...]]]:
+        """The elements below each PCI element, up to the next one, by bus id: names, and a link's target and count."""
+        return {busid: frozenset(map(kind_of, _held(element))) for busid, element in self.pci.items()}
+
+    @cached_property
+    def nearest(self) -> dict[str, frozenset[str]]:
+        """Bus ids of the GPUs nearest to each NIC, by the NIC's bus."""
+        return {bus_of(busid): nearest_gpus(element) for busid, element in self.pci.items() if is_nic(element)}
+
+    @cached_property
+    def cpus(self) -> dict[int, Element]:
+        """CPU elements by NUMA node."""
+        return {int(element.get("numaid")): element for element in self.reading.of("cpu")}
+
+
+@dataclass(frozen=True)
+class File:
+    """A reading, and the data that it is compared with.
+
+    `shape` is the one named by the user. `published` is the file of that shape; without a named shape, that of the
+    shape with exactly the file's GPUs and NICs: such a file pins values to a machine on purpose.
+    """
+
+    reading: Reading
+    shape: Shape | None = None
+    published: Published | None = None
+    dump: Reading | None = None
+
+    @property
+    def dialect(self) -> Dialect:
+        """The library and release that the file is linted for."""
+        return self.reading.dialect
+
+    @cached_property
+    def system(self) -> Element:
+        """The element that NCCL uses as root."""
+        return self.reading.of("system")[0]
+
+    @cached_property
+    def cpus(self) -> list[Element]:
+        """NUMA nodes."""
+        return self.reading.of("cpu")
+
+    @cached_property
+    def pci(self) -> list[Element]:
+        """PCI functions and bridges."""
+        return self.reading.of("pci")
+
+    @cached_property
+    def gpus(self) -> list[Element]:
+        """PCI elements that are GPUs."""
+        return [element for element in self.pci if is_gpu(element)]
+
+    @cached_property
+    def nics(self) -> list[Element]:
+        """PCI elements that are NICs."""
+        return [element for element in self.pci if is_nic(element)]
+
+    @cached_property
+    def bridges(self) -> list[Element]:
+        """PCI elements that are bridges or switches."""
+        return [element for element in self.pci if is_bridge(element)]
+
+    @cached_property
+    def unfilled(self) -> set[int]:
+        """Identities of the elements that NCCL does not complete from the system.
+
+        NCCL finds a port by its name, and completes nothing above it; above other devices it completes the elements
+        from the system (source: NCCL's ncclTopoFillNet, src/graph/xml.cc).
+        """
+        filled = {id(above) for gpu in self.gpus for above in (gpu, *ancestors(gpu))}
+        named = (net for net in self.reading.of("net") if net.get("name"))
+        return {id(above) for net in named for above in ancestors(net)} - filled
+
+    @cached_property
+    def device_domains(self) -> set[str]:
+        """PCI domains of the devices, which are the PCI elements without PCI elements below them."""
+        return {element.get("busid")[:4] for element in self.pci if not element.below("pci")}
+
+    def is_made_up(self, element: Element) -> bool:
+        """Whether a switch cannot exist in the system: no device has the vendor id 0."""
+        vendor, busid = element.values.get("vendor"), element.get("busid")
+        if vendor is not None and c_integer(vendor) == 0:
+            return True
+        return not BUS_ID.fullmatch(busid.lower()) or busid[:4] not in self.device_domains
+
+    def line(self, element: Element, attribute: str = "") -> int:
+        """Line of an element, or of one of its attributes."""
+        return self.reading.line(element.place(attribute) if attribute else element.offset)
+
+    def published_twin(self, element: Element) -> Element | None:
+        """The published element that corresponds to an element, by its own bus id or the one above it."""
+        return self._twins.get(id(element))
+
+    @cached_property
+    def _twins(self) -> dict[int, Element]:
+        """The published element of each element, by its identity; parents come before their children."""
+        published = self.published.pci if self.published is not None else {}
+        found: dict[int, Element] = {}
+        for element in self.reading.elements:
+            twin = published.get(element.get("busid")) if element.name == "pci" else found.get(id(element.parent))
+            if twin is not None:
+                found[id(element)] = twin
+        return found
+
+
+def is_gpu(element: Element) -> bool:
+    """Whether a PCI element is a GPU: by its class, or by a `gpu` below it."""
+    return element.get("class").startswith(GPU_CLASS) or _holds(element, "gpu")
+
+
+def is_nic(element: Element) -> bool:
+    """Whether a PCI element is a NIC: by its class, or by a `nic` below it."""
+    return element.get("class").startswith(NIC_CLASS) or _holds(element, "nic")
+
+
+def is_bridge(element: Element) -> bool:
+    """Whether a PCI element is a bridge or a switch: by its class, or by PCI elements below it."""
+    return element.get("class").startswith(BRIDGE_CLASSES) or _holds(element, "pci")
+
+
+def _holds(element: Element, name: str) -> bool:
+    return any([child.name == name for child in element.children]) if element.children else False
+
+
+def ancestors(element: Element) -> Iterator[Element]:
+    """Parent, its parent, and so on."""
+    above = element.parent
+    while above is not None:
+        yield above
+        above = above.parent
+
+
+def pci_above(element: Element) -> Iterator[Element]:
+    """The PCI elements above an element, nearest first."""
+    return (above for above in ancestors(element) if above.name == "pci")
+
+
+def descendants(element: Element) -> Iterator[Element]:
+    """Everything below an element."""
+    for child in element.children:
+        yield child
+        yield from descendants(child)
+
+
+def bus_of(busid: str) -> str:
+    """Domain and bus of a bus id; all functions of an adapter share them."""
+    return ":".join(busid.split(":")[:2])
+
+
+def without_function(busid: str) -> str:
+    """The bus id of a device's function 0, by which NCCL looks for its ports."""
+    return f"{busid.partition('.')[0]}.0"
+
+
+def gt_per_second(element: Element) -> float | None:
+    """GT/s of a link as NCCL reads it; None if the file does not set it."""
+    text = element.values.get("link_speed")
+    return None if text is None else _speed_read(text)
+
+
+@lru_cache(maxsize=256)
+def _speed_read(text: str) -> float:
+    return dialect_table().link_speed(text)
+
+
+def link_rate(element: Element, width: int) -> float | None:
+    """Gb/s of a link before any encoding, for a width in lanes; None if its speed is not written."""
+    speed = gt_per_second(element)
+    return None if speed is None else speed * (width or 16)
+
+
+def nearest_gpus(element: Element) -> frozenset[str]:
+    """Bus ids of the GPUs below the lowest ancestor that has any: those with the shortest path."""
+    for above in ancestors(element):
+        if below := frozenset(each.get("busid") for each in descendants(above) if each.name == "pci" and is_gpu(each)):
+            return below
+    return frozenset()
+
+
+def published_for(shape: Shape | None, reading: Reading) -> Published | None:
+    """The published file of a shape; without a shape, that of the shape with exactly the file's addresses."""
+    if shape is not None:
+        return _published().get(shape.name)
+    gpus = frozenset(element.get("busid") for element in reading.of("pci") if is_gpu(element))
+    nics = frozenset(bus_of(element.get("busid")) for element in reading.of("pci") if is_nic(element))
+    for candidate in _published().values():
+        rails = {bus_of(nic.pci) for nic in candidate.shape.nics if nic.pci is not None}
+        if gpus == set(candidate.shape.gpus.pci) and nics == rails:
+            return candidate
+    return None
+
+
+def kind_of(element: Element) -> tuple[str, ...]:
+    """The name of an element; for a link also its target and count."""
+    if element.name == "nvlink":
+        return element.name, element.get("target"), element.get("count")
+    return (element.name,)
+
+
+def _held(element: Element) -> Iterator[Element]:
+    for child in element.children:
+        if child.name != "pci":
+            yield child
+            yield from _held(child)
+
+
+def several(elements: Iterable[Element]) -> str:
+    """How many further elements share the finding about the first, as text."""
+    more = len(list(elements)) - 1
+    return f" (and {more} more like it)" if more > 0 else ""
+
+
+@cache
+def _published() -> dict[str, Published]:
+    known = catalog()
+    found: dict[str, Published] = {}
+    for name, tree in known.topologies.items():
+        text = topology_xml(known.shapes[name], tree)
+        found[name] = Published(known.shapes[name], read_topology(text.encode(), dialect()))
+    return found

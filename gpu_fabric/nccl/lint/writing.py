@@ -1,0 +1,181 @@
+"""Check the form of an accepted file: input that the reader skips, loses or misreads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpu_fabric.nccl.dialect import Library, dialect_table
+from gpu_fabric.nccl.lint.file import several
+from gpu_fabric.nccl.lint.report import LineFinding, finding, shown
+from gpu_fabric.nccl.reading import ATTRIBUTES, Attribute, Element, Reading
+
+_ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|[A-Za-z]\w*);")
+_SUSPECT = re.compile(r"[\x00-\x1f\x7f&]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_JOINED = re.compile(r"> *<")
+_DEPTH = 8
+_ROOM = 56
+
+
+def written(reading: Reading) -> Iterator[LineFinding]:
+    """Findings about the form of an accepted file."""
+    yield from _root(reading)
+    yield from _skipped(reading)
+    yield from _sizes(reading)
+    yield from _slots(reading)
+    yield from _quotes(reading)
+    yield from _layout(reading)
+    yield from _characters(reading)
+
+
+def _root(reading: Reading) -> Iterator[LineFinding]:
+    name, systems = reading.dialect.name, reading.of("system")
+    graphs = next((element for element in reading.skipped if element.name == "graphs"), None)
+    if graphs is not None:
+        message = "a graph file: it forces rings and trees for exactly the ranks of one job"
+        yield finding("TOP011", reading.line(graphs.offset), message, "do not set NCCL_GRAPH_FILE at all")
+    elif not systems:
+        message = f"no `system`: {name} takes the file for empty, says nothing, and detects the topology itself"
+        number = reading.dialect.format.format_version
+        yield finding("TOP008", 1, message, f'write <system version="{number}">...</system>, or set no NCCL_TOPO_FILE')
+    for further in systems[1:]:
+        message = f"a second `system`: {name} looks at the first alone"
+        yield finding("TOP010", reading.line(further.offset), message, "move its `cpu` elements into the first")
+
+
+def _skipped(reading: Reading) -> Iterator[LineFinding]:
+    """One finding for all skipped elements with the same name and parent name."""
+    groups: dict[tuple[str, str], list[Element]] = {}
+    for element in reading.skipped:
+        above = element.parent.name if element.parent is not None else ""
+        if (above, element.name) != ("", "graphs"):
+            groups.setdefault((above, element.name), []).append(element)
+    for (above, name), elements in groups.items():
+        place = f"in `{above}`" if above else "outside `system`"
+        allowed = ", ".join(reading.dialect.children_of(above)) or "nothing"
+        message = f"{reading.dialect.name} skips {shown(name)} {place} with all that it holds{several(elements)}"
+        remedy = f"take it away; `{above}` may hold {allowed}" if above else "keep nothing but one `system` at the top"
+        if name == "xgmi" and reading.dialect.library is Library.NCCL:
+            remedy = "take it away, or lint a file of RCCL with --library rccl"
+        yield finding("TOP016", reading.line(elements[0].offset), message, remedy)
+
+
+def _sizes(reading: Reading) -> Iterator[LineFinding]:
+    holds, name = reading.dialect.holds, reading.dialect.name
+    count, systems = len(reading.elements), reading.of("system")
+    if count > holds.nodes - _ROOM:
+        message = f"{count} elements; {name} holds {holds.nodes} together with those it adds"
+        remedy = f"keep to {holds.nodes - _ROOM}: leave out what NCCL finds by itself, such as `net` and `nvlink`"
+        yield finding("TOP014", reading.line(systems[0].offset), message, remedy)
+    # In NCCL's graph an element is also linked to its parent, and a CPU to all other CPUs.
+    above = {"cpu": len(reading.of("cpu")) - 1, "pci": 1, "nic": 1}
+    for element in reading.elements:
+        links = len(element.children) + above.get(element.name, 0)
+        limited = element.name in above and links > holds.links
+        if len(element.children) > holds.children or limited:
+            held = f"{len(element.children)} elements in one `{element.name}`"
+            message = f"{held}; not every {name} of these versions holds more than {min(holds.children, holds.links)}"
+            if reading.dialect.version is not None:
+                message = f"{held} make {links} links; {name} {reading.dialect.version} holds {holds.links}"
+            remedy = "put PCI switches between; or name the version that reads the file with --nccl"
+            yield finding("TOP013", reading.line(element.offset), message, remedy)
+    levels: dict[int, int] = {}
+    for element in reading.of("pci"):
+        # A parent comes before its children.
+        levels[id(element)] = levels.get(id(element.parent), 0) + 1
+        if levels[id(element)] != _DEPTH + 1:
+            continue
+        message = f"a `pci` at level {_DEPTH + 1} below its `cpu`"
+        yield finding("TOP015", reading.line(element.offset), message, f"write at most {_DEPTH} levels of switches")
+
+
+def _slots(reading: Reading) -> Iterator[LineFinding]:
+    added = dialect_table().added
+    for element in reading.elements:
+        adds = added.get(element.name, ())
+        if element.plain and not element.junk and len(element.values) + len(adds) <= ATTRIBUTES:
+            continue
+        line = reading.line(element.offset)
+        missing = [name for name in adds if name not in element.values]
+        if len(element.slots) <= ATTRIBUTES < len(element.slots) + len(missing):
+            counted = f"{len(element.slots)} attributes, spaces included"
+            further = f"{reading.dialect.name} adds {', '.join(missing)}, has room for {ATTRIBUTES}, and may crash"
+            message = f"{counted}: {further}"
+            yield finding("TOP017", line, message, f"write at most {ATTRIBUTES - len(missing)}")
+        if len(element.slots) > ATTRIBUTES:
+            lost = ", ".join(shown(slot.name) for slot in element.slots[ATTRIBUTES:] if slot.name) or "empty ones"
+            message = f"{len(element.slots)} attributes; {reading.dialect.name} keeps {ATTRIBUTES} and loses {lost}"
+            yield finding("TOP017", line, message, f"write at most {ATTRIBUTES}; a further space counts as one")
+        named = [slot.name for slot in element.slots if slot.name]
+        for name in sorted({name for name in named if named.count(name) > 1}):
+            message = f"{shown(name)} is written twice; the first one counts"
+            yield finding("TOP018", line, message, "take the second away")
+        half = [slot for slot in element.slots if bool(slot.name) != bool(slot.quote)]
+        if half:
+            message = f"{_halves(half)} in <{element.name}>: a space before the equals sign ends the name"
+            yield finding("TOP019", line, message, 'write name="value" with no space in it')
+        elif any(not slot.name and not slot.quote for slot in element.slots):
+            message = f"a space too many in <{element.name}> takes the place of an attribute"
+            yield finding("TOP020", line, message, "write one space between attributes and none before the end")
+        if element.junk:
+            message = f"{shown(element.junk)} after the slash of <{element.name}> is lost"
+            yield finding("TOP003", line, message, "end the tag with />")
+
+
+def _halves(slots: list[Attribute]) -> str:
+    first = slots[0]
+    return f"{shown(first.name)} has no value" if first.name else "a value has no name"
+
+
+def _quotes(reading: Reading) -> Iterator[LineFinding]:
+    single = [
+        element
+        for element in reading.elements
+        if not element.plain and any(slot.quote == "'" for slot in element.slots)
+    ]
+    if single and not reading.dialect.holds.matching_quotes:
+        message = f"single quotes: NCCL before 2.27 reads on to the next double quote{several(single)}"
+        remedy = "write double quotes, or name the version that reads the file with --nccl"
+        yield finding("TOP004", reading.line(single[0].offset), message, remedy)
+
+
+def _layout(reading: Reading) -> Iterator[LineFinding]:
+    joined = _JOINED.search(_without_comments(reading))
+    if joined is not None:
+        yield finding("TOP021", reading.line(joined.start()), "two tags on one line", "give each tag a line")
+    for comment in reading.comments:
+        if not reading.text.startswith("<!-- ", comment.offset):
+            message = (
+                "a comment without a space after its <!--: one equals sign in its first word would stop the reader"
+            )
+            yield finding("TOP022", reading.line(comment.offset), message, "write a space after <!--, or leave it out")
+
+
+def _without_comments(reading: Reading) -> str:
+    """The text with every comment blanked out; offsets stay the same."""
+    parts, at = [], 0
+    for comment in reading.comments:
+        parts += [reading.text[at : comment.offset], "\0" * (comment.end - comment.offset)]
+        at = comment.end
+    return "".join([*parts, reading.text[at:]])
+
+
+def _characters(reading: Reading) -> Iterator[LineFinding]:
+    if not reading.text.isascii():
+        offset = next(place for place, character in enumerate(reading.text) if not character.isascii())
+        yield finding("TOP023", reading.line(offset), "a character that is not ASCII", "write plain ASCII")
+    suspects = [element for element in reading.elements if not element.text]
+    # Nearly every file has none: one search over all tags is faster than one search per tag.
+    if _SUSPECT.search("".join([element.text for element in reading.elements])):
+        suspects = reading.elements
+    for element in suspects:
+        if not _SUSPECT.search(element.text or "".join(element.values.values())):
+            continue
+        for slot in element.slots:
+            if _CONTROL.search(slot.value):
+                message = f"a tab, line end or other control character in the value of {shown(slot.name)}"
+                yield finding("TOP023", reading.line(slot.offset), message, "write the value on one line, without it")
+            elif _ENTITY.search(slot.value):
+                message = f"{shown(slot.value)}: {reading.dialect.name} does not decode entities"
+                yield finding("TOP023", reading.line(slot.offset), message, "write the character itself")

@@ -1,0 +1,27 @@
+"""The verdict on results of nccl-tests: whether the fabric reaches its bar, and every reason if it does not."""
+
+from gpu_fabric.nccl.busbw import BarUnknownError
+from gpu_fabric.nccl.verdict.bundle import Bundle, BundleError, is_bundle, joined, read_bundle, spoken
+from gpu_fabric.nccl.verdict.expectation import Expectation
+from gpu_fabric.nccl.verdict.judging import judge, judge_bundle, nothing_measured
+from gpu_fabric.nccl.verdict.report import RailResult, Reason, Verdict, verdict_lines
+from gpu_fabric.nccl.verdict.result import ResultError
+
+__all__ = [
+    "BarUnknownError",
+    "Bundle",
+    "BundleError",
+    "Expectation",
+    "RailResult",
+    "Reason",
+    "ResultError",
+    "Verdict",
+    "is_bundle",
+    "joined",
+    "judge",
+    "judge_bundle",
+    "nothing_measured",
+    "read_bundle",
+    "spoken",
+    "verdict_lines",
+]

@@ -1,0 +1,146 @@
+"""The results of a verification's pods: parts in termination messages that form a tar.gz of results, logs and names.
+
+Members: `all.json` of the whole fabric, `rail-K.json` of rail K alone, `pair-K-I-J.json` of nodes I and J on rail K, a
+log for each of them, `nodes` (a line per node: host name and node name) and `rails` (those to be measured alone).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import hashlib
+import io
+import re
+import tarfile
+import zlib
+from collections.abc import Iterable
+from functools import cached_property
+
+_PART = re.compile(r"gpu-fabric ([1-9]\d{0,4})/([1-9]\d{0,4}) ([0-9a-f]{16})\n([A-Za-z0-9+/=]+)")
+_WORDS = re.compile(r"gpu-fabric(?: error)?: (.*)")
+_MEMBER = re.compile(r"(?:\./)?(all|rail-\d{1,3}|pair-\d{1,3}-\d{1,5}-\d{1,5})\.(json|log)|(?:\./)?(nodes|rails)")
+# A possible host name that is not the end of a longer one.
+_WORD = re.compile(r"(?<![\w.-])[\w-]+")
+_PAIR = re.compile(r"pair-(\d+)-(\d+)-(\d+)\.json")
+# Bytes of all members together; the results of 256 nodes with 8 GPUs and 16 rails take about 2 MiB.
+_MOST = 64 << 20
+
+
+class BundleError(ValueError):
+    """The parts or the file are not a verification's; the message gives the reason."""
+
+
+class Bundle:
+    """The files of one run. Host names in results and logs are replaced by node names where the run maps them."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        self._files = files
+
+    @cached_property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the nodes in the run's order; the host name if the node's name is not known."""
+        return tuple(node for _, node in self._names)
+
+    @property
+    def rails(self) -> tuple[int, ...]:
+        """Rails that were to be measured alone."""
+        words = (line.split() for line in self._text("rails").splitlines())
+        return tuple(int(first) for first, *_ in filter(None, words) if first.isdecimal())
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int, int], ...]:
+        """Pairs of nodes that were measured: rail, and the indices of the nodes."""
+        found = (_PAIR.fullmatch(name) for name in self._files)
+        return tuple(sorted((int(match[1]), int(match[2]), int(match[3])) for match in found if match))
+
+    def result(self, name: str) -> bytes | None:
+        """A result of nccl-tests; None if it is missing."""
+        return self._named(f"{name}.json")
+
+    def log(self, name: str) -> bytes:
+        """The relevant part of a run's log; empty if it is missing."""
+        return self._named(f"{name}.log") or b""
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """The messages of the launcher and its ranks about a run."""
+        return spoken([self.log(name).decode("utf-8", "replace")])
+
+    @cached_property
+    def _names(self) -> tuple[tuple[str, str], ...]:
+        lines = (line.split() for line in self._text("nodes").splitlines())
+        return tuple((words[0].partition(".")[0], words[-1]) for words in lines if words)
+
+    def _named(self, file: str) -> bytes | None:
+        data = self._files.get(file)
+        if data is None or not self._names:
+            return data
+        node_of = dict(self._names)
+        return _WORD.sub(lambda found: node_of.get(found[0], found[0]), data.decode("utf-8", "replace")).encode()
+
+    def _text(self, file: str) -> str:
+        return self._files.get(file, b"").decode("utf-8", "replace")
+
+
+def is_bundle(data: bytes) -> bool:
+    """Whether a file is compressed, as a bundle is and a result of nccl-tests is not."""
+    return data.startswith(b"\x1f\x8b")
+
+
+def joined(messages: Iterable[str]) -> bytes:
+    """The file that the termination messages contain in parts; other messages are ignored.
+
+    Raises:
+        BundleError: a part is missing or damaged.
+    """
+    parts: dict[str, dict[int, str]] = {}
+    totals: dict[str, int] = {}
+    for message in messages:
+        if (match := _PART.fullmatch(message.strip())) is not None:
+            parts.setdefault(match[3], {})[int(match[1])] = match[4]
+            totals[match[3]] = int(match[2])
+    if not parts:
+        raise BundleError("no pod left a result")
+    if len(parts) > 1:
+        raise BundleError("the pods left parts of several results")
+    ((digest, texts),) = parts.items()
+    missing = [str(place) for place in range(1, totals[digest] + 1) if place not in texts]
+    if missing:
+        raise BundleError(f"part {', '.join(missing[:8])} of {totals[digest]} of the results is missing")
+    text = "".join(texts[place] for place in sorted(texts))
+    if hashlib.sha256(text.encode()).hexdigest()[:16] != digest:
+        raise BundleError("the parts of the results do not fit together")
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error:
+        raise BundleError("the results are not in Base64") from None
+
+
+def spoken(messages: Iterable[str]) -> tuple[str, ...]:
+    """The messages of the verification script among texts, each once."""
+    lines = (line for message in messages for line in message.splitlines())
+    found = (_WORDS.fullmatch(line.strip()) for line in lines)
+    return tuple(dict.fromkeys(match[1] for match in found if match))
+
+
+def read_bundle(data: bytes) -> Bundle:
+    """The files of a bundle, read in memory; members with other names are ignored.
+
+    Raises:
+        BundleError: the data are not a tar.gz, or too large.
+    """
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            content = packed.read(_MOST + 1)
+        if len(content) > _MOST:
+            raise BundleError(f"the results are larger than {_MOST >> 20} MiB")
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            members = [(member, _MEMBER.fullmatch(member.name)) for member in archive if member.isreg()]
+            files = {
+                match[3] or f"{match[1]}.{match[2]}": file.read()
+                for member, match in members
+                if match and (file := archive.extractfile(member)) is not None
+            }
+    except (OSError, EOFError, zlib.error, tarfile.TarError):
+        raise BundleError("the results are not a tar.gz, or not complete") from None
+    return Bundle(files)

@@ -1,0 +1,200 @@
+"""The verdict on one result of nccl-tests, and on a verification: rails, pairs of nodes on slow rails, whole fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+from gpu_fabric.findings import Severity
+from gpu_fabric.nccl.busbw import Bar, BarUnknownError, bar_table, given_bar, shape_bar, share_of_bar
+from gpu_fabric.nccl.verdict.bundle import Bundle
+from gpu_fabric.nccl.verdict.expectation import Expectation
+from gpu_fabric.nccl.verdict.measurement import fast_enough, measured, right_values, whole_table
+from gpu_fabric.nccl.verdict.report import RailResult, Reason, Verdict, finding, shown
+from gpu_fabric.nccl.verdict.result import EndsTooEarly, NcclResult, ResultError, read_result
+from gpu_fabric.nccl.verdict.run import all_there, ended, ended_early, right_test
+from gpu_fabric.nccl.verdict.transport import transport
+
+_ALL = "the whole fabric"
+# A rail alone is measured with a single size, which takes seconds.
+_LEAST_OF_A_RAIL = 1 << 30
+
+
+def judge(data: bytes, expected: Expectation, log: bytes | None = None) -> Verdict:
+    """The verdict on a result file of nccl-tests, and on NCCL's log if there is one.
+
+    Missing evidence counts against the run: it passes only if everything was shown.
+
+    Raises:
+        ResultError: the file is not a result of nccl-tests.
+        BarUnknownError: no bar can be derived for the run.
+    """
+    try:
+        result = read_result(data)
+    except EndsTooEarly:
+        return Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, reasons=(ended_early(),))
+    bar = expected.bar_of(result)
+    reasons = tuple(_reasons(result, log, bar, bar_table().least_bytes, expected))
+    return Verdict(
+        passed=not any(reason.severity is Severity.ERROR for reason in reasons),
+        bar=bar,
+        measured=measured(result, expected.operation),
+        size=max((row.size for row in result.results), default=None),
+        nodes=result.nodes,
+        ranks=result.ranks,
+        reasons=reasons,
+    )
+
+
+def judge_bundle(bundle: Bundle, expected: Expectation) -> Verdict:
+    """The verdict on all measurements of a verification.
+
+    A missing measurement fails, and so does a transport that the logs do not prove.
+
+    Raises:
+        BarUnknownError: no bar can be derived.
+    """
+    rails = tuple(range(expected.rails or 0)) if expected.each_rail else bundle.rails
+    bar = _rail_bar(expected, len(rails)) if rails else None
+    results: list[RailResult] = []
+    reasons: list[Reason] = []
+    if bar is not None:
+        for rail in rails:
+            found, against = _rail(bundle, rail, bar, expected)
+            results.append(found)
+            reasons += against
+    verdict = _whole(bundle, expected)
+    reasons += verdict.reasons
+    return verdict.model_copy(
+        update={
+            "passed": not any(reason.severity is Severity.ERROR for reason in reasons),
+            "rail_bar": bar,
+            "rails": tuple(results),
+            "reasons": tuple(reasons),
+        }
+    )
+
+
+def nothing_measured(reasons: Iterable[str], nodes: Iterable[str] = ()) -> Verdict:
+    """The verdict on a run without a result, from the known reasons for its end."""
+    remedy = "look at the job's pods and their logs; the next `up` runs it again"
+    found = tuple(finding("VFY022", "job", reason, remedy) for reason in reasons)
+    return _without_result(found, tuple(nodes))
+
+
+def _whole(bundle: Bundle, expected: Expectation) -> Verdict:
+    data = bundle.result("all")
+    if data is None:
+        return _without_result((_missing(_ALL, bundle.words("all")),), bundle.nodes)
+    try:
+        return judge(data, expected, bundle.log("all"))
+    except ResultError as error:
+        return _without_result((_unreadable(_ALL, error),), bundle.nodes)
+
+
+def _without_result(reasons: tuple[Reason, ...], nodes: tuple[str, ...]) -> Verdict:
+    return Verdict(passed=False, bar=None, measured=None, size=None, nodes=nodes, ranks=0, reasons=reasons)
+
+
+def _rail(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> tuple[RailResult, list[Reason]]:
+    alone = replace(expected, shapes=(), rails=1, nodes=expected.nodes or len(bundle.nodes) or None)
+    seen, reasons = _measured(bundle, f"rail-{rail}", f"rail {rail}", bar, alone)
+    bad = [reason for reason in reasons if reason.severity is Severity.ERROR]
+    if bad:
+        reasons += _pairs(bundle, rail, bar, replace(alone, nodes=2))
+    return RailResult(rail=rail, measured=seen, passed=not bad), reasons
+
+
+def _pairs(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> Iterator[Reason]:
+    """The pairs of nodes that fail on a rail, each with its first reason, and the node that all of them share."""
+    bad: list[set[str]] = []
+    for number, *places in bundle.pairs:
+        if number != rail:
+            continue
+        ends = [_node(bundle, place) for place in places]
+        name = "-".join(map(str, ("pair", rail, *places)))
+        against = _measured(bundle, name, f"rail {rail}, {' - '.join(ends)}", bar, expected)[1]
+        errors = [reason for reason in against if reason.severity is Severity.ERROR]
+        if errors:
+            bad.append(set(ends))
+            yield errors[0]
+    shared = set.intersection(*bad) if len(bad) > 1 else set()
+    for node in sorted(shared):
+        message = f"every pair of nodes that is too slow on this rail has {node} in it"
+        remedy = f"look at {node}'s NIC, cable and switch port of rail {rail}; take the node out of use until then"
+        yield finding("VFY023", f"rail {rail}, node {node}", message, remedy)
+
+
+def _node(bundle: Bundle, place: int) -> str:
+    return shown(bundle.nodes[place]) if place < len(bundle.nodes) else f"node {place}"
+
+
+def _measured(
+    bundle: Bundle, name: str, where: str, bar: Bar, expected: Expectation
+) -> tuple[float | None, list[Reason]]:
+    """The measured bandwidth of a run, and the reasons why it fails."""
+    data = bundle.result(name)
+    if data is None:
+        return None, [_missing(where, bundle.words(name))]
+    try:
+        result = read_result(data)
+    except EndsTooEarly:
+        return None, [_at(where, ended_early()), *_said(where, bundle.words(name))]
+    except ResultError as error:
+        return None, [_unreadable(where, error)]
+    found = [_at(where, reason) for reason in _reasons(result, bundle.log(name), bar, _LEAST_OF_A_RAIL, expected)]
+    return measured(result, expected.operation), found
+
+
+def _reasons(result: NcclResult, log: bytes | None, bar: Bar, least: int, expected: Expectation) -> Iterator[Reason]:
+    """Every reason against a run, whose table must reach `least` bytes."""
+    yield from ended(result)
+    yield from right_test(result, bar, expected)
+    yield from all_there(result, expected)
+    yield from whole_table(result, least)
+    yield from right_values(result)
+    yield from fast_enough(result, bar, expected.operation)
+    yield from transport(result, log, expected)
+
+
+def _at(where: str, reason: Reason) -> Reason:
+    return reason.model_copy(update={"where": f"{where}, {reason.where}"})
+
+
+def _missing(where: str, words: tuple[str, ...]) -> Reason:
+    message = f"not measured{''.join(f'; {shown(word)}' for word in words)}"
+    return finding("VFY020", where, message, "look at the launcher's log, mend what it names, and run it again")
+
+
+def _said(where: str, words: tuple[str, ...]) -> list[Reason]:
+    return [_missing(where, words)] if words else []
+
+
+def _unreadable(where: str, error: ResultError) -> Reason:
+    return finding("VFY021", where, str(error), "take an image with nccl-tests 2.17.3 or later")
+
+
+def _rail_bar(expected: Expectation, rails: int) -> Bar:
+    """The bar of one rail: the user's, or the derived one."""
+    if expected.rail_bar is not None:
+        own = given_bar(expected.rail_bar, expected.bars_from)
+    elif expected.bar is not None:
+        own = share_of_bar(given_bar(expected.bar, expected.bars_from), expected.rails or rails)
+    else:
+        return _derived_rail_bar(expected, rails)
+    most = None
+    with suppress(BarUnknownError):
+        most = _derived_rail_bar(expected, rails).most
+    return own.model_copy(update={"most": most})
+
+
+def _derived_rail_bar(expected: Expectation, rails: int) -> Bar:
+    nodes = bar_table().tree_nodes
+    found = [
+        shape_bar(shape, shape.rails, nodes=nodes, ring=True, nvlink=False, operation=expected.operation)
+        for shape in expected.shapes
+    ]
+    if not found:
+        raise BarUnknownError("no stack was named")
+    return share_of_bar(min(found, key=lambda bar: bar.value), expected.rails or rails)

@@ -1,0 +1,181 @@
+"""Check that the table of the result is complete, correct, and fast enough.
+
+A row gives the bandwidth in three ways, out of place and in place; the lowest of them is judged, so an inconsistent
+file cannot turn a failure into a pass.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+
+from gpu_fabric.nccl.busbw import Bar, Operation, bar_table, bus_factor
+from gpu_fabric.nccl.verdict.report import Reason, finding
+from gpu_fabric.nccl.verdict.result import Measurement, NcclResult, Row
+
+_ROUNDING = 1.001
+"""Tolerance: the bandwidths and times of a row are rounded separately."""
+
+_EVERY_SIZE_FROM = 1 << 20
+"""Bytes; below this size, nccl-tests may round a size down to 0, and sizes repeat."""
+
+
+def whole_table(result: NcclResult, least: int) -> Iterator[Reason]:
+    """Check that every row that the run was started for is present, up to at least `least` bytes, and complete."""
+    largest = _largest(result)
+    if largest + _rounded_down(result) < least:
+        rows = f"the largest has {largest} bytes" if result.results else "there is none at all"
+        message = f"no row of {least} bytes or more; {rows}"
+        yield finding("VER011", "table", message, "measure up to 8 GiB or more, as with `-b 1G -e 8G -f 2`")
+    elif (missing := _missing_size(result)) is not None:
+        message = f"the row of {missing} bytes is missing; the run was started for it"
+        yield finding("VER012", f"size {missing}", message, "measure again; the file is not whole")
+    for size in _foreign_sizes(result):
+        message = f"a row of {size} bytes, which the run was not started for"
+        yield finding("VER029", f"size {size}", message, "take the file as nccl-tests wrote it")
+    for row in result.results:
+        for name, values in _columns(row):
+            if values is None or values.bus_bw is None or values.alg_bw is None:
+                message = f"no bandwidth {name}"
+                yield finding("VER013", f"size {row.size}", message, "measure again, out of place and in place")
+            elif values.time is None or values.time <= 0:
+                message = f"no time {name}"
+                remedy = (
+                    "take the file as nccl-tests wrote it; measure without `-C`, which gives the CPU's time instead"
+                )
+                yield finding("VER013", f"size {row.size}", message, remedy)
+
+
+def right_values(result: NcclResult) -> Iterator[Reason]:
+    """Check that the values were compared, and were correct."""
+    remedy = "take the nodes out of use until the cause is known, and measure again in smaller groups of nodes"
+    unchecked = result.config.validation == 0 or result.out_of_bounds is None
+    wrong = False
+    for row in result.results:
+        for name, values in _columns(row):
+            if values is None:
+                continue
+            unchecked = unchecked or values.nwrong is None
+            if values.nwrong:
+                wrong = True
+                yield finding("VER014", f"size {row.size}", f"{values.nwrong:g} wrong values {name}", remedy)
+    bounds = result.out_of_bounds
+    if not wrong and bounds is not None and (bounds.count or bounds.okay is False):
+        yield finding("VER014", "run", f"{bounds.count} values out of bounds over the run", remedy)
+    if unchecked:
+        yield finding("VER015", "run", "the values were not compared", "measure with `-c 1`")
+
+
+def fast_enough(result: NcclResult, bar: Bar, operation: Operation) -> Iterator[Reason]:
+    """Check that the judged bandwidth reaches the bar and is plausible."""
+    bandwidth = measured(result, operation)
+    if bandwidth is None:
+        return
+    where, percent = f"size {_largest(result)}", bar_table().percent
+    if bar.limit is not None and bandwidth < bar.limit * percent.sockets / 100:
+        message = f"{bandwidth:.2f} GB/s is less than {percent.sockets} % of the line rate: the data went over sockets"
+        remedy = "look for NET/Socket in the log of NCCL_DEBUG=INFO: the pods lack RDMA devices, networks or IPC_LOCK"
+        yield finding("VER016", where, message, remedy)
+    elif bandwidth < bar.value:
+        yield finding(
+            "VER017", where, f"{bandwidth:.2f} GB/s is below the bar of {bar.value:g} GB/s", _slow(bandwidth, bar)
+        )
+    elif bar.good is not None and bandwidth < bar.good:
+        message = f"{bandwidth:.2f} GB/s reaches the bar, but is below {percent.good} % of the line rate"
+        yield finding("VER018", where, message, "look for a NIC with errors or a slower link")
+    if bar.most is not None and bandwidth > bar.most * _ROUNDING:
+        message = (
+            f"{bandwidth:.2f} GB/s is more than the rails carry ({bar.most:g} GB/s): they were not what was measured"
+        )
+        remedy = (
+            "measure with NCCL_ALGO=RING and NCCL_MNNVL_ENABLE=0, without NCCL_COLLNET_ENABLE, and with one pod a host"
+        )
+        yield finding("VER019", where, message, remedy)
+    if _inconsistent(result, operation):
+        message = "bus bandwidth, algorithm bandwidth and time of a row do not fit; the lowest counts"
+        yield finding("VER020", "table", message, "take the file as nccl-tests wrote it")
+
+
+def measured(result: NcclResult, operation: Operation) -> float | None:
+    """The judged bus bandwidth in GB/s: the lowest of the largest size; None if a measurement is missing."""
+    ways = _ways(result, operation)
+    return min(map(min, ways)) if ways and all(ways) else None
+
+
+def _ways(result: NcclResult, operation: Operation) -> list[tuple[float, ...]]:
+    """The bandwidths of each measurement of the largest size."""
+    largest = _largest(result)
+    return [
+        _bandwidths(row.size, values, result, operation)
+        for row in result.results
+        if row.size == largest
+        for _, values in _columns(row)
+    ]
+
+
+def _bandwidths(size: int, values: Measurement | None, result: NcclResult, operation: Operation) -> tuple[float, ...]:
+    """Bus bandwidth as written, from the algorithm bandwidth, and from the time; empty if one of them is missing."""
+    if values is None or values.bus_bw is None or values.alg_bw is None or values.time is None or values.time <= 0:
+        return ()
+    factor = bus_factor(operation, max(result.ranks, 1)) * _ROUNDING
+    return (values.bus_bw, values.alg_bw * factor, size / values.time / 1000 * factor)
+
+
+def _inconsistent(result: NcclResult, operation: Operation) -> bool:
+    ways = filter(None, _ways(result, operation))
+    return any(max(values) - min(values) > 0.01 * abs(max(values)) for values in ways)
+
+
+def _slow(bandwidth: float, bar: Bar) -> str:
+    pairs, broken = "measure pairs of nodes to find the slow one", bar_table().percent.broken
+    if bar.limit is None or bandwidth >= bar.limit * broken / 100:
+        return pairs
+    return f"below {broken} % of the line rate a NIC or link is missing: compare NCCL's list of NICs with the rails"
+
+
+def _columns(row: Row) -> tuple[tuple[str, Measurement | None], ...]:
+    return (("out of place", row.out_of_place), ("in place", row.in_place))
+
+
+def _largest(result: NcclResult) -> int:
+    return max((row.size for row in result.results), default=0)
+
+
+def _rounded_down(result: NcclResult) -> int:
+    """Bytes by which nccl-tests may reduce a size, so that every rank has a multiple of 16."""
+    return min(16 * result.ranks, _EVERY_SIZE_FROM)
+
+
+def _missing_size(result: NcclResult) -> int | None:
+    """The first size of the sweep without a row."""
+    sizes, slack = sorted({row.size for row in result.results}), _rounded_down(result)
+    for wanted in _sweep(result):
+        place = bisect_right(sizes, wanted)
+        if wanted >= _EVERY_SIZE_FROM and (place == 0 or sizes[place - 1] < wanted - slack):
+            return wanted
+    return None
+
+
+def _foreign_sizes(result: NcclResult) -> list[int]:
+    """Sizes of rows that are not in the sweep; small sizes are skipped, since nccl-tests changes them."""
+    wanted, slack = sorted(_sweep(result)), _rounded_down(result)
+    found = []
+    for size in sorted({row.size for row in result.results if row.size >= _EVERY_SIZE_FROM}):
+        place = bisect_left(wanted, size)
+        if place == len(wanted) or wanted[place] - slack > size:
+            found.append(size)
+    return found
+
+
+def _sweep(result: NcclResult) -> Iterator[int]:
+    """The sizes that the run was started for, at most one more than the table has rows."""
+    config = result.config
+    size = config.minimum_bytes
+    for _ in range(len(result.results) + 1):
+        if size > config.maximum_bytes:
+            return
+        yield size
+        following = size * config.step_factor if config.step_factor else size + (config.step_bytes or 0)
+        if following <= size:
+            return
+        size = following

@@ -1,0 +1,200 @@
+"""Whether the pools hold what the nodes take: every pool counted, or the reason why one falls short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan.addresses.demand import AddressDemand, empty_pool, hosts_in, part_prefix, wanted_nodes
+from gpu_fabric.plan.addresses.model import AddressPool
+from gpu_fabric.plan.addresses.space import AddressSpace
+from gpu_fabric.spec import Addressing
+from gpu_fabric.spec.network_types import IPNetwork
+
+
+class Refusal(FrozenModel):
+    """Why no plan is possible. `key` is the key under `addressing` to change; `kind` says which rule it breaks."""
+
+    kind: Literal["capacity", "share", "gateway", "exclusion", "cut"]
+    key: str
+    message: str
+    remedy: str = ""
+
+
+def pools_of(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> tuple[AddressPool, ...] | Refusal:
+    """The pools with their capacity, not yet with every node's share; or why they do not fit."""
+    refusal = _cut_refusal(addressing, supernet, demand)
+    if refusal is not None:
+        return refusal
+    pools = tuple(empty_pool(addressing, supernet, demand, place) for place in range(len(demand.serving)))
+    refusal = _share_refusal(addressing, demand, pools[0])
+    if refusal is not None:
+        return refusal
+    counted = []
+    for pool in pools:
+        result = _counted(pool, demand, wanted_nodes(addressing, demand))
+        if isinstance(result, Refusal):
+            return result
+        counted.append(result)
+    return tuple(counted)
+
+
+def shares_in(pool: AddressPool) -> int:
+    """Shares that the pool's part of the supernet is cut into, nothing excluded."""
+    if pool.node_prefix_length is not None:
+        return 1 << (pool.node_prefix_length - pool.space.prefixlen)
+    if pool.in_turn:
+        return pool.available.count // pool.addresses_per_node
+    return hosts_in(pool.space.num_addresses, pool.space.version) // pool.addresses_per_node
+
+
+def _cut_refusal(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> Refusal | None:
+    part, rails = part_prefix(addressing, supernet, demand), len(demand.serving)
+    first = 0 if demand.one_pool else addressing.first_rail_slot
+    cut_by = "supernet" if addressing.prefix_length is None else "prefixLength"
+    if demand.one_pool and addressing.addresses_per_node is None and demand.rails > addressing.rail_slots:
+        message = f"a node's share has room for {addressing.rail_slots} rails, but there are {demand.rails}"
+        return Refusal(kind="cut", key="railSlots", message=message)
+    if part < supernet.prefixlen:
+        return Refusal(kind="cut", key=cut_by, message=f"subnets of /{part} are larger than the supernet {supernet}")
+    # A shared subnet of two addresses is handled differently by different versions of nv-ipam; a node's own is not.
+    if part > supernet.max_prefixlen - (1 if demand.layout == "per-node" else 2):
+        return Refusal(kind="cut", key=cut_by, message=f"{supernet} cut into /{part} leaves no room for nodes")
+    if (room := 1 << (part - supernet.prefixlen)) < first + rails:
+        begin = f", of which the first {first} are passed over" if first else ""
+        message = f"{supernet} holds {room} subnet{_s(room)} of /{part}{begin}, but there are {rails} rails"
+        return Refusal(kind="cut", key="railSlots" if cut_by == "supernet" else cut_by, message=message)
+    return None
+
+
+def _share_refusal(addressing: Addressing, demand: AddressDemand, pool: AddressPool) -> Refusal | None:
+    need, prefix = demand.needed_per_node, pool.node_prefix_length
+    if prefix is None:
+        if pool.addresses_per_node < need:
+            message = f"a node takes {need} addresses from each pool, {pool.addresses_per_node} are too few"
+            return Refusal(kind="share", key="addressesPerNode", message=message)
+        if pool.division == "blocks" and pool.addresses_per_node < demand.smallest_block:
+            message = f"this release line's nv-ipam cuts blocks of {demand.smallest_block} addresses and more"
+            return Refusal(kind="share", key="addressesPerNode", message=message)
+        return None
+    if not pool.space.prefixlen < prefix <= pool.space.max_prefixlen:
+        message = f"a node's prefix of /{prefix} does not divide the rail's {pool.space}"
+        return Refusal(kind="share", key="nodePrefixLength", message=message)
+    has, wanted = _full_share(pool), max(need, addressing.addresses_per_node or 0)
+    if has < wanted:
+        message = f"a node takes {_addresses(wanted)} from each rail, but its /{prefix} has {has} to give"
+        return Refusal(kind="share", key="nodePrefixLength", message=message)
+    return None
+
+
+def _full_share(pool: AddressPool) -> int:
+    """Addresses in a node's prefix, nothing excluded."""
+    return pool.altered(excluded=()).share(0).count
+
+
+def _counted(pool: AddressPool, demand: AddressDemand, wanted: int) -> AddressPool | Refusal:
+    need, shares = demand.needed_per_node, shares_in(pool)
+    if pool.division == "prefixes":
+        share = _full_share(pool)
+        pool = pool.altered(addresses_per_node=share, usable=share * shares - _lost(pool, share, shares))
+    else:
+        pool = pool.altered(usable=pool.available.count)
+    starved = None if pool.in_turn else _first_starved(pool, need, shares)
+    if shares < wanted or (pool.division != "prefixes" and pool.usable < wanted * need):
+        return Refusal(kind="capacity", key="supernet", message=_shortage(pool, wanted, shares, starved))
+    if starved is not None and starved < wanted:
+        return _starving(pool, demand, starved)
+    return pool.altered(needed=_taken(pool, wanted), max_nodes=shares if starved is None else starved)
+
+
+def _taken(pool: AddressPool, nodes: int) -> int:
+    """Addresses in the shares of the first nodes."""
+    share = pool.addresses_per_node
+    if pool.division == "prefixes":
+        return share * nodes - _lost(pool, share, nodes)
+    if pool.in_turn:
+        return share * nodes
+    first = int(pool.space.network_address) + 1
+    return pool.available.clipped(first, first + nodes * share - 1).count
+
+
+def _shortage(pool: AddressPool, wanted: int, shares: int, starved: int | None) -> str:
+    share = pool.addresses_per_node
+    if pool.node_prefix_length is not None:
+        prefixes = f"{pool.space} is cut into {shares}"
+        return f"{wanted} nodes take a /{pool.node_prefix_length} each, but {prefixes}: {wanted - shares} short"
+    demanded = f"{wanted} node{_s(wanted)} x {_addresses(share)} = {wanted * share} per pool"
+    if wanted * share <= pool.usable:
+        return f"{demanded}, but {pool.space} is cut into {shares} blocks of {share}: {wanted - shares} short"
+    fixed = [f"less gateway {pool.gateway}"] if pool.gateway is not None and pool.gateway in pool.space else []
+    kept = pool.reserved_first + pool.reserved_last
+    fixed += [f"{kept} reserved"] if kept else []
+    fixed += ["the excluded ones"] if pool.excluded else []
+    usable = f"{pool.usable} usable" + (f" ({', '.join(fixed)})" if fixed else "")
+    short = _addresses(wanted * share - pool.usable)
+    # With a node that gets nothing to use, their number says little about how many nodes are served.
+    serves = f" and so serves {shares} node{_s(shares)}" if starved is None else ""
+    return f"{demanded}, but {pool.space} has {usable}{serves}: {short} short"
+
+
+def _share_at(pool: AddressPool, value: int) -> int:
+    """The number of the share that holds an address; negative before the first."""
+    base = int(pool.space.network_address)
+    if pool.node_prefix_length is not None:
+        return (value - base) >> (pool.space.max_prefixlen - pool.node_prefix_length)
+    return (value - base - 1) // pool.addresses_per_node
+
+
+def _lost(pool: AddressPool, full: int, shares: int) -> int:
+    """Addresses that exclusions take from the prefixes of the first `shares` nodes."""
+    ends = [(_share_at(pool, int(span.first)), _share_at(pool, int(span.last))) for span in pool.excluded]
+    partly = AddressSpace.of((place, place) for pair in ends for place in pair).clipped(0, shares - 1)
+    wholly = AddressSpace.of((start + 1, end - 1) for start, end in ends).minus(partly).clipped(0, shares - 1)
+    touched = (place for first, last in partly.runs for place in range(first, last + 1))
+    return wholly.count * full + sum(full - pool.share(place).count for place in touched)
+
+
+def _first_starved(pool: AddressPool, need: int, shares: int) -> int | None:
+    """The first share that has fewer addresses to give than a node takes, or None.
+
+    Only a share at an edge - of the pool, of its reserved ends, of something excluded - can differ from its neighbours.
+    """
+    places = {0, shares - 1}
+    for edge in _edges(pool):
+        place = _share_at(pool, edge)
+        places |= {place - 1, place, place + 1}
+    return next((place for place in sorted(places) if 0 <= place < shares and pool.share(place).count < need), None)
+
+
+def _edges(pool: AddressPool) -> Iterator[int]:
+    for span in pool.excluded:
+        yield from (int(span.first), int(span.last))
+    if pool.division == "blocks":
+        yield from pool.available.edges()
+
+
+def _starving(pool: AddressPool, demand: AddressDemand, place: int) -> Refusal:
+    need, left = demand.needed_per_node, pool.share(place).count
+    if pool.division == "blocks" and pool.altered(gateway_position="none").share(place).count >= need:
+        message = (
+            f"gateway {pool.gateway} is in one node's block of {pool.addresses_per_node}, which then has {left} of "
+            f"the {need} addresses the node takes"
+        )
+        return Refusal(kind="gateway", key="addressesPerNode", message=message)
+    share = pool.node_prefix(place) or f"a block of {pool.addresses_per_node}"
+    which = f"node {place + 1}" if place else "the first node"
+    message = (
+        f"{which} gets {share} from {pool.name}, of which {left} of the {need} addresses it takes are left "
+        "after what is reserved and excluded"
+    )
+    key = "exclude" if pool.excluded else "reservedFirst" if pool.reserved_first else "reservedLast"
+    return Refusal(kind="exclusion", key=key, message=message)
+
+
+def _addresses(count: int) -> str:
+    return f"{count} address" if count == 1 else f"{count} addresses"
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

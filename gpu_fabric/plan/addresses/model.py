@@ -1,0 +1,292 @@
+"""The address plan as a record: which addresses each rail and each node gets, and the proof that they suffice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, Literal
+
+from pydantic import Field, computed_field
+
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan.addresses.space import AddressSpace, Run
+from gpu_fabric.spec.addressing import Ipam, Layout
+from gpu_fabric.spec.network_types import IPAddress, IPNetwork, Network, Span
+
+Division = Literal["blocks", "sequence", "prefixes"]
+"""How a pool is shared among nodes: equal runs of addresses, the next free ones in order, or a prefix each."""
+
+
+def address(version: int, value: int) -> IPAddress:
+    """The address of an integer."""
+    return IPv4Address(value) if version == 4 else IPv6Address(value)
+
+
+class AddressPool(FrozenModel):
+    """One pool and what each node gets from it. `rails` are the rails it serves; counts are addresses unless named.
+
+    `space` is the part of the supernet that is the pool's; `subnet` is the network that a pod's interface sees, which
+    is wider only where the rails of a flat fabric share one. With division `prefixes` each node's prefix is its subnet:
+    `gateway`, `reserved_first` and `reserved_last` then hold within each prefix, and `gateway` is the first node's.
+    `usable` leaves out network, broadcast, gateway, reserved and excluded addresses; `needed` is what the shares of the
+    planned nodes hold of them, spare and surge nodes included; `max_nodes` is how many nodes the pool can ever serve.
+    `excluded` is merged and in order. `passes_over` says that the IPAM gives no node a block that is wholly excluded,
+    nor, of one address, the gateway's. `shares` is empty unless `AddressPlan.with_shares` lists them.
+    """
+
+    name: str
+    rails: tuple[int, ...]
+    space: Network
+    subnet: Network
+    division: Division
+    gateway_position: Literal["none", "first", "last"]
+    reserved_first: int
+    reserved_last: int
+    excluded: tuple[Span, ...]
+    node_prefix_length: int | None
+    addresses_per_node: int
+    passes_over: bool = False
+    usable: int = 0
+    needed: int = 0
+    max_nodes: int = 0
+    shares: tuple[str, ...] = Field(
+        default=(), repr=False, description="prefix or addresses of each planned node's pods, in node order"
+    )
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether nodes get the next addresses that are free; so do blocks of one where the IPAM passes others over."""
+        single = self.division == "blocks" and self.addresses_per_node == 1
+        return self.division == "sequence" or (single and self.passes_over)
+
+    def altered(self, **changes: Any) -> AddressPool:
+        """The pool with other fields; unlike `model_copy` it keeps nothing that was derived from the old ones."""
+        return AddressPool.model_construct(
+            **{name: changes.get(name, getattr(self, name)) for name in AddressPool.model_fields}
+        )
+
+    @computed_field  # type: ignore[prop-decorator]  # pydantic's documented form
+    @property
+    def headroom(self) -> int:
+        """Addresses that stay free."""
+        return self.usable - self.needed
+
+    @computed_field  # type: ignore[prop-decorator]  # pydantic's documented form
+    @property
+    def gateway(self) -> IPAddress | None:
+        """The router of the subnet; with division `prefixes` the first node's."""
+        return self.gateway_of(0)
+
+    def gateway_of(self, node: int) -> IPAddress | None:
+        """The router that a node's pods use."""
+        return None if self._router is None else address(self.space.version, self._router + self._offset(node))
+
+    def node_prefix(self, node: int) -> IPNetwork | None:
+        """The node's own prefix; None where nodes share the subnet."""
+        if self.node_prefix_length is None:
+            return None
+        return type(self.space)((self.bounds(node)[0], self.node_prefix_length))
+
+    def bounds(self, node: int) -> Run:
+        """First and last address of the network that holds a node's addresses: its prefix, or the pool's space."""
+        first = int(self.space.network_address) + self._offset(node)
+        return first, first + self._size - 1
+
+    @cached_property
+    def available(self) -> AddressSpace:
+        """What may be given out where nodes share the subnet."""
+        return self._unfixed.minus(self._excluded)
+
+    def share(self, node: int) -> AddressSpace:
+        """The addresses that the node's pods may hold."""
+        if self.division == "prefixes":
+            return self._unfixed.moved(self._offset(node)).minus(self._excluded)
+        if self.in_turn:
+            return self.available.slice(node * self.addresses_per_node, self.addresses_per_node)
+        first = int(self.space.network_address) + 1 + node * self.addresses_per_node
+        return self.available.clipped(first, first + self.addresses_per_node - 1)
+
+    def host_address(self, node: int) -> IPAddress | None:
+        """The address of the host's own NIC on a node; None where the plan reserves none for it.
+
+        Hosts hold the reserved addresses: those at the start, after a router there, else those at the end, before one.
+        Where nodes have prefixes of their own it is the first of them, else the n-th node's is the n-th.
+        """
+        begin, end = self._of_hosts
+        if self.division != "prefixes":
+            begin += node
+        return address(self.space.version, begin + self._offset(node)) if begin <= end else None
+
+    def share_text(self, node: int) -> str:
+        """A node's prefix, or the addresses its pods may hold, as text."""
+        if self.node_prefix_length is None:
+            return span_text(self.space.version, self.share(node))
+        return f"{address(self.space.version, self.bounds(node)[0])}/{self.node_prefix_length}"
+
+    # What follows holds for the shared subnet or the first node's prefix. Those of other nodes are alike but for where
+    # they begin, and there are tens of thousands of them.
+
+    @cached_property
+    def _size(self) -> int:
+        length = self.space.prefixlen if self.node_prefix_length is None else self.node_prefix_length
+        return 1 << (self.space.max_prefixlen - length)
+
+    def _offset(self, node: int) -> int:
+        """How far a node's addresses lie behind the first node's."""
+        return 0 if self.node_prefix_length is None else node * self._size
+
+    @cached_property
+    def _router(self) -> int | None:
+        if self.gateway_position == "none":
+            return None
+        shared = (int(self.subnet.network_address), int(self.subnet.broadcast_address))
+        first, last = self._hosts(shared if self.node_prefix_length is None else self.bounds(0))
+        return first if self.gateway_position == "first" else last
+
+    @cached_property
+    def _unfixed(self) -> AddressSpace:
+        """What is neither reserved nor the router's."""
+        first, last = self._hosts(self.bounds(0))
+        kept = AddressSpace.of([(first + self.reserved_first, last - self.reserved_last)])
+        return kept if self._router is None else kept.minus(AddressSpace(((self._router, self._router),)))
+
+    @cached_property
+    def _of_hosts(self) -> Run:
+        """First and last of the addresses that the hosts hold; the last lies before the first where there are none."""
+        first, last = self._hosts(self.bounds(0))
+        routers = {position: self.gateway_position == position for position in ("first", "last")}
+        if self.reserved_first > routers["first"]:
+            return first + routers["first"], first + self.reserved_first - 1
+        return last - self.reserved_last + 1, last - routers["last"]
+
+    def _hosts(self, network: Run) -> Run:
+        first, last = network
+        if last - first < 2:
+            # Point-to-point networks have neither a network nor a broadcast address (RFC 3021, RFC 6164).
+            return network
+        # IPv6 has no broadcast; its first address is the routers' anycast address (RFC 4291, section 2.6.1).
+        return first + 1, last - (self.space.version == 4)
+
+    @cached_property
+    def _excluded(self) -> AddressSpace:
+        return AddressSpace.of((int(span.first), int(span.last)) for span in self.excluded)
+
+
+class RangeInUse(FrozenModel):
+    """A range that the fabric was proved not to touch."""
+
+    name: str
+    range: Network
+
+
+class Limit(FrozenModel):
+    """A limit outside the address space that the plan was held against; `nodes` is how many nodes it allows."""
+
+    name: str
+    value: int
+    limit: int
+    unit: str
+    nodes: int
+    source: str
+
+
+class Growth(FrozenModel):
+    """What is left: `step` nodes are added at a time, `steps` more times, up to `max_nodes` nodes.
+
+    `ends_at` names what ends it. `next_subnet` is the size of pool that serves more nodes, `next_supernet` the smallest
+    supernet that holds one for every rail slot; both empty where no address range can be that large.
+    """
+
+    step: int
+    steps: int
+    max_nodes: int
+    ends_at: str
+    next_subnet: str
+    next_supernet: str
+
+
+class CapacityProof(FrozenModel):
+    """Why the plan holds. `needed_per_node` is what a full node takes from each pool."""
+
+    nodes: int
+    spare_nodes: int
+    surge_nodes: int
+    needed_per_node: int
+    growth: Growth
+    limits: tuple[Limit, ...]
+    disjoint_from: tuple[RangeInUse, ...]
+    not_stated: tuple[str, ...]
+
+    @property
+    def wanted(self) -> int:
+        """Nodes that must have addresses at the same time."""
+        return self.nodes + self.spare_nodes + self.surge_nodes
+
+
+class AddressPlan(FrozenModel):
+    """All fabric addresses of a stack; no pools with the layout `none`.
+
+    `node_numbers` says which share each planned node has, or where nodes share a subnet which of the hosts' addresses,
+    in the order of the pools of nodes; empty where that is simply 0, 1, 2, …. `node_names` is empty where the stack
+    file does not name them.
+    """
+
+    layout: Layout
+    ipam: Ipam | None
+    supernet: Network | None
+    addresses_per_nic: int
+    node_names: tuple[str, ...]
+    node_numbers: tuple[int, ...]
+    pools: tuple[AddressPool, ...]
+    proof: CapacityProof
+
+    def pool_of(self, rail: int) -> AddressPool | None:
+        """The pool that serves a rail; None where the layout gives no addresses."""
+        return next((pool for pool in self.pools if rail in pool.rails), None)
+
+    def nic_address(self, node: int, rail: int) -> IPAddress | None:
+        """The first address that the pod on the n-th node's NIC is planned to hold; None where there are none.
+
+        Which pod of a node gets which address of the node's share is decided by the IPAM at run time; full-node pods
+        take them in this order.
+        """
+        pool = self.pool_of(rail)
+        if pool is None:
+            return None
+        position = pool.rails.index(rail) * self.addresses_per_nic
+        run = pool.share(self.numbers[node]).slice(position, 1).runs
+        return address(pool.space.version, run[0][0]) if run else None
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The share of every planned node; where nodes share a subnet its IPAM counts them without gaps."""
+        return (self.layout == "per-node" and self.node_numbers) or range(self.proof.nodes)
+
+    @property
+    def host_numbers(self) -> Sequence[int]:
+        """The number of every planned node's own address, for `AddressPool.host_address`."""
+        return self.node_numbers or range(self.proof.nodes)
+
+    @cached_property
+    def numbered_nodes(self) -> tuple[tuple[int, str], ...]:
+        """Share number and name of every planned node; see `numbered`."""
+        return numbered(self.node_names, self.numbers)
+
+    def with_shares(self) -> AddressPlan:
+        """The plan with an entry for every node in every pool, which takes time and room in proportion."""
+        listed = (pool.altered(shares=tuple(map(pool.share_text, self.numbers))) for pool in self.pools)
+        return self.model_copy(update={"pools": tuple(listed)})
+
+
+def numbered(names: Sequence[str], numbers: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    """Share number and name of every node; without names, numbers that sort as they count."""
+    return tuple(zip(numbers, names or (f"node-{number:04d}" for number in numbers), strict=True))
+
+
+def span_text(version: int, space: AddressSpace) -> str:
+    """`10.0.0.1-10.0.0.4` or `10.0.0.1`; several runs with commas."""
+    return ",".join(
+        str(address(version, first)) if first == last else f"{address(version, first)}-{address(version, last)}"
+        for first, last in space.runs
+    )

@@ -1,0 +1,86 @@
+"""Where a plan's addresses are: on which nodes and NICs, and whether the stack sets the hosts' own ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.k8s.apps import DaemonSet
+from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
+from gpu_fabric.plan.plan import Plan
+
+# Machines of another type are others, which have had no addresses; and a node's NICs are labelled by what finds them.
+_CARRIED = (INSTANCE_TYPE_LABEL, "feature.node.kubernetes.io/pci-")
+
+
+class PoolNics(FrozenModel):
+    """What the NICs of some pools of nodes are found by, in rail order; empty where that is not known or not used.
+
+    `shape` is the pools' machine type of the catalog; None for machines that the stack file describes itself.
+    """
+
+    pools: tuple[str, ...]
+    shape: str | None = None
+    pci: tuple[str, ...] = ()
+    interfaces: tuple[str, ...] = ()
+
+
+class Allocation(FrozenModel):
+    """What decides, beside the address plan, who holds an address.
+
+    `hosts`: hosts hold the addresses that the plan has for them. `by_interface`: networks name a NIC by its interface,
+    and else by its PCI address. `selector` has the labels of the stack file by which pools give addresses to nodes;
+    None where pools select no nodes.
+    """
+
+    hosts: bool = False
+    by_interface: bool = False
+    selector: dict[str, str] | None = None
+    nics: tuple[PoolNics, ...] = ()
+
+
+def allocation(plan: Plan) -> Allocation:
+    """The allocation of a plan."""
+    row = plan.choices.row
+    hosts = any(isinstance(entry.object, DaemonSet) and entry.awaited for entry in plan.applied("nic-addresses"))
+    # There a pod's pool is found by the host's own address, whoever has set it (rule SPI009).
+    hosts = hosts or (plan.step("node-pools") is not None and plan.choices.model == "sriov")
+    by_interface = row is not None and row.access == "shared"
+    return Allocation(
+        hosts=hosts,
+        by_interface=by_interface,
+        selector=_selector(plan),
+        nics=tuple(_nics(plan, named=hosts or by_interface)) if plan.addresses.pools else (),
+    )
+
+
+def _selector(plan: Plan) -> dict[str, str] | None:
+    for entry in plan.applied("ip-pools"):
+        if isinstance(entry.object, IPPool | CIDRPool) and (nodes := entry.object.spec.node_selector) is not None:
+            terms = (has for term in nodes.node_selector_terms for has in term.match_expressions or ())
+            labels = {has.key: ",".join(has.values or ()) for has in terms}
+            return {key: text for key, text in labels.items() if not key.startswith(_CARRIED)}
+    return None
+
+
+def _nics(plan: Plan, *, named: bool) -> list[PoolNics]:
+    """The NICs; where they are `named` the stack finds them by their interfaces, whatever else it knows."""
+    rails = {nodes.shape: nodes.rails for nodes in plan.node_groups}
+    by_shape: dict[str, list[str]] = {}
+    for pool in plan.cluster.pools:
+        by_shape.setdefault(pool.shape, []).append(pool.name)
+    known, found = catalog().shapes, []
+    for shape, pools in by_shape.items():
+        of_shape = rails.get(shape, plan.rails)
+        pci = _known(rail.pci for rail in of_shape)
+        interfaces = _known(rail.interface for rail in of_shape) if named or not all(pci) or not pci else ()
+        own = shape not in known
+        found.append(PoolNics(pools=tuple(pools), shape=None if own else shape, pci=pci, interfaces=interfaces))
+    return found
+
+
+def _known(facts: Iterable[str | None]) -> tuple[str, ...]:
+    found = tuple(fact or "" for fact in facts)
+    return found if any(found) else ()

@@ -1,0 +1,105 @@
+"""From a spec to its plan: a pure function, the same input gives the same bytes."""
+
+from __future__ import annotations
+
+from gpu_fabric.plan import concerns
+from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.clouds.doks import doks_resources
+from gpu_fabric.plan.clouds.oke import oke_resources
+from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.cost import plan_cost
+from gpu_fabric.plan.devices import planned_nodes
+from gpu_fabric.plan.nccl_files import plan_nccl_files
+from gpu_fabric.plan.nccl_settings import fabric_facts
+from gpu_fabric.plan.operators import OPERATORS
+from gpu_fabric.plan.operators.releases import tolerations
+from gpu_fabric.plan.plan import Plan, PlannedCluster, PlannedPool
+from gpu_fabric.plan.rails import plan_rails
+from gpu_fabric.plan.steps import Step, in_order
+from gpu_fabric.plan.workload import plan_workload
+from gpu_fabric.spec import DoksCluster, ExistingCluster, OkeCluster
+
+
+def build(case: Case) -> Plan:
+    """The plan of a case, whole and without findings: which rules hold of it is asked in `prepare`."""
+    assert isinstance(case.addresses, AddressPlan), "a case without addresses was refused"
+    context = _context(case, case.addresses)
+    return Plan(
+        stack=case.spec.name,
+        release_line=case.line.name,
+        choices=case.choices,
+        cluster=_cluster(case),
+        cost=plan_cost(case),
+        rails=context.rails,
+        addresses=case.addresses,
+        sriov_plugin=context.sriov_plugin,
+        shared_plugin=context.shared_plugin,
+        node_groups=context.node_groups,
+        nccl=context.nccl,
+        steps=_steps(context),
+        workload=context.contract,
+        findings=(),
+        acknowledgements=case.spec.guard.acknowledge,
+    )
+
+
+def _steps(context: Context) -> tuple[Step, ...]:
+    """Every step, in this order where nothing else decides."""
+    fabric = (concerns.on_nodes, concerns.pools, concerns.fabric_networks, concerns.nccl, concerns.check)
+    sources = (concerns.namespaces, *(operator.steps for operator in OPERATORS), *fabric)
+    others = in_order(step for source in sources for step in source(context))
+    return in_order((*others, *concerns.verification(context, others)))
+
+
+def _context(case: Case, addresses: AddressPlan) -> Context:
+    row = case.choices.row
+    assert row is not None, "a pair that is not in the support matrix was refused"
+    rails = plan_rails(case)
+    groups = tuple(planned_nodes(case, group) for group in case.groups)
+    configurations = {(group.sriov_plugin, group.shared_plugin) for group in groups}
+    # One configuration serves all nodes, unless kinds of nodes have their NICs elsewhere.
+    virtual, shared = configurations.pop() if len(configurations) == 1 else (None, None)
+    facts, wish = fabric_facts(case), case.spec.fabric.nccl.topology
+    nccl = plan_nccl_files(case.shape, case.known, devices=row.access, topology=wish, facts=facts)
+    offered = tuple(entry.name for entry in case.spec.fabric.namespaces)
+    brought = [entry.chart for entry in OPERATORS if entry.chart is not None and entry.chart.brought(case)]
+    rows = [case.line.charts[chart.name] for chart in brought]
+    own = [name for entry in OPERATORS if (name := entry.namespace(case)) is not None]
+    privileged = {row.namespace for row in rows if row.privileged}
+    return Context(
+        case=case,
+        addresses=addresses,
+        rails=rails,
+        sriov_plugin=virtual,
+        shared_plugin=shared,
+        node_groups=groups if configurations else (),
+        nccl=nccl,
+        contract=plan_workload(case, rails, nccl, offered, tolerations(case)),
+        charts=tuple(chart.name for chart in brought),
+        namespaces={name: name in privileged for name in (*own, *(row.namespace for row in rows))},
+    )
+
+
+def _cluster(case: Case) -> PlannedCluster:
+    cluster = case.spec.cluster
+    existing = cluster if isinstance(cluster, ExistingCluster) else None
+    return PlannedCluster(
+        provider=cluster.provider,
+        kubeconfig=existing.kubeconfig if existing else None,
+        kubeconfig_secret=existing.kubeconfig_secret if existing else None,
+        context=existing.context if existing else None,
+        id=existing.id if existing else None,
+        pools=tuple(
+            PlannedPool(
+                name=pool.name,
+                shape=pool.shape,
+                nodes=pool.nodes,
+                gpus=pool.nodes * shape.gpus.count,
+                nics=pool.nodes * shape.rails,
+            )
+            for pool, shape in zip(cluster.pools, case.shapes, strict=True)
+        ),
+        doks=doks_resources(case, cluster) if isinstance(cluster, DoksCluster) else None,
+        oke=oke_resources(case, cluster) if isinstance(cluster, OkeCluster) else None,
+    )

@@ -1,0 +1,224 @@
+"""One stack with everything that was decided for it so far: what rules look at, and what the plan is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gpu_fabric.base.registries import pulled
+from gpu_fabric.catalog import Catalog, Nic, ReleaseLine, Shape
+from gpu_fabric.k8s.nfd import vendor_label
+from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
+from gpu_fabric.plan.choices import Choices, choices_of
+from gpu_fabric.spec import Fabric, Pool, StackSpec
+
+INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+
+
+@dataclass(frozen=True)
+class NodeGroup:
+    """GPU nodes that are alike: the pools of one shape.
+
+    `name` is the first pool's. `shape` has what the stack file says about single rails. `labels` are those that all
+    nodes of the group carry, the machine type among them where a cloud marks it.
+    """
+
+    name: str
+    shape: Shape
+    labels: dict[str, str]
+
+    @property
+    def selector(self) -> dict[str, str]:
+        """Labels that find the group's nodes: their own, else the one of nodes with NICs of the shape's vendor.
+
+        Empty where the nodes have no label in common and the NICs' vendor is not known.
+        """
+        return self.labels or self.nic_labels
+
+    @property
+    def nic_labels(self) -> dict[str, str]:
+        """The label by which Node Feature Discovery marks the RDMA NICs' vendor; none where it is unknown."""
+        vendor = self.shape.nic_model.vendor_id if self.shape.nic_model else None
+        return {vendor_label(vendor): "true"} if vendor else {}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A stack under examination.
+
+    `shapes` holds each pool's shape, in pool order; `groups` the kinds of nodes, of which most stacks have one.
+    `addresses` is None where the layout needs a supernet and has none, or where the shape has no RDMA NICs.
+    `plan` is None before it is made.
+    """
+
+    spec: StackSpec
+    known: Catalog
+    shapes: tuple[Shape, ...]
+    groups: tuple[NodeGroup, ...]
+    line: ReleaseLine
+    choices: Choices
+    demand: AddressDemand
+    addresses: AddressPlan | Refusal | None
+
+    @property
+    def nodes(self) -> int:
+        """GPU nodes of the stack."""
+        return sum(pool.nodes for pool in self.spec.cluster.pools)
+
+    def pulled(self, image: str) -> str:
+        """An image, or a place of images, as nodes pull it: from a mirror where the stack file names one."""
+        return pulled(self.spec.software.registries, image)
+
+    @property
+    def mtu(self) -> int | None:
+        """MTU of the pods' interfaces in bytes; None where neither stack nor shape states one."""
+        return self.spec.fabric.mtu or self.shape.mtu
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the first kind of nodes: rails and GPUs are those of all others, too."""
+        return self.groups[0].shape
+
+    @property
+    def node_labels(self) -> dict[str, str]:
+        """Labels that tell the GPU nodes from others: what all kinds of them have in common."""
+        first, *others = (group.labels for group in self.groups)
+        return _common(first, others)
+
+    @property
+    def node_selector(self) -> dict[str, str]:
+        """Labels that find the GPU nodes: what they have in common, else the one for NICs of their vendor."""
+        first, *others = (group.nic_labels for group in self.groups)
+        return self.node_labels or _common(first, others)
+
+    @property
+    def pods_per_nic(self) -> int:
+        """Pods that one NIC can serve at a time."""
+        return self.demand.addresses_per_nic
+
+
+def case_of(spec: StackSpec) -> Case:
+    """The case of a spec, up to its addresses."""
+    known = spec.catalog
+    shapes = tuple(_found(known, pool.shape) for pool in spec.cluster.pools)
+    groups = _groups(spec, shapes)
+    shape = groups[0].shape
+    line = known.releases[spec.software.release_line]
+    choices = choices_of(spec, shape, known)
+    demand = _demand(spec, shape, line, choices)
+    addressing = spec.fabric.addressing
+    missing = demand.layout != "none" and addressing.supernet is None
+    return Case(
+        spec=spec,
+        known=known,
+        shapes=shapes,
+        groups=groups,
+        line=line,
+        choices=choices,
+        demand=demand,
+        addresses=None
+        if missing or not demand.rails
+        else plan_addresses(addressing, spec.cluster.ranges, demand, spec.cluster.ranges_within),
+    )
+
+
+def _found(known: Catalog, name: str) -> Shape:
+    shape = known.find(name)
+    if shape is None:
+        raise LookupError(f"the spec was validated against another catalog: it has no shape {name!r}")
+    return shape
+
+
+def _groups(spec: StackSpec, shapes: Sequence[Shape]) -> tuple[NodeGroup, ...]:
+    by_shape: dict[str, list[Pool]] = {}
+    known = {}
+    for pool, shape in zip(spec.cluster.pools, shapes, strict=True):
+        by_shape.setdefault(shape.name, []).append(pool)
+        known[shape.name] = shape_on_nodes(shape, spec.fabric)
+    return tuple(
+        NodeGroup(name=pools[0].name, shape=known[name], labels=_labels(known[name], pools))
+        for name, pools in by_shape.items()
+    )
+
+
+def _labels(shape: Shape, pools: Sequence[Pool]) -> dict[str, str]:
+    first, *others = (pool.labels for pool in pools)
+    by_type = {INSTANCE_TYPE_LABEL: shape.name} if shape.provider in ("oci", "doks") else {}
+    return {**by_type, **_common(first, others)}
+
+
+def _common(first: dict[str, str], others: Sequence[dict[str, str]]) -> dict[str, str]:
+    return {key: text for key, text in sorted(first.items()) if all(labels.get(key) == text for labels in others)}
+
+
+def shape_on_nodes(shape: Shape, fabric: Fabric) -> Shape:
+    """The shape with what the stack file states about its NICs; entries for rails it lacks are left to the rules."""
+    model, link_type = shape.nic_model, fabric.link_type
+    nics = list(shape.nics)
+    if model is not None and link_type is not None and link_type != model.link_type:
+        # The system names an interface by its link type, so the other type's names are not on these nodes.
+        model = model.model_copy(update={"link_type": link_type})
+        swapped = ({"interface": nic.other_interface, "other_interface": nic.interface} for nic in nics)
+        nics = [nic.model_copy(update=names) for nic, names in zip(nics, swapped, strict=True)]
+    for entry in fabric.rails:
+        if entry.rail < len(nics):
+            facts = entry.model_dump(include={"pci", "interface", "rdma_device", "nearest_gpu"}, exclude_none=True)
+            nics[entry.rail] = Nic(**{**dict(nics[entry.rail]), **facts})
+    vfs = fabric.vfs_per_nic
+    changed = {"nic_model": model, "nics": tuple(nics), "vfs_per_nic": shape.vfs_per_nic if vfs is None else vfs}
+    return shape.model_copy(update=changed)
+
+
+def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices) -> AddressDemand:
+    access = choices.row.access if choices.row else "physical"
+    per_nic = {"virtual": max(1, shape.vfs_per_nic), "physical": 1, "host": 1, "shared": spec.fabric.pods_per_nic}[
+        access
+    ]
+    return AddressDemand(
+        layout=choices.layout,
+        ipam=choices.ipam or "host",
+        rails=shape.rails,
+        addresses_per_nic=per_nic,
+        nodes=sum(pool.nodes for pool in spec.cluster.pools),
+        node_names=_node_names(spec),
+        node_numbers=_node_numbers(spec),
+        names={entry.rail: entry.network for entry in spec.fabric.rails if entry.network},
+        smallest_block=line.nv_ipam_smallest_block,
+        passes_over=line.nv_ipam_passes_over,
+    )
+
+
+def _node_names(spec: StackSpec) -> tuple[str, ...]:
+    """Names of all nodes in pool order; empty unless every pool lists its own."""
+    pools = spec.cluster.pools
+    return tuple(name for pool in pools for name in pool.named_nodes) if all(p.node_names for p in pools) else ()
+
+
+def has_lasting_nodes(case: Case) -> bool:
+    """Whether there is a node at all times: a pool that scales may come down to none."""
+    return any(getattr(pool, "auto_scale", None) is None and pool.nodes for pool in case.spec.cluster.pools)
+
+
+def pool_shares(pools: Sequence[Pool]) -> Iterator[tuple[Pool, int, tuple[int, ...]]]:
+    """Every pool with the number that it begins with, its `firstShare` or the one after those before, and its nodes'.
+
+    The place of a node that is gone is nobody's.
+    """
+    free = 0
+    for pool in pools:
+        first = free if pool.first_share is None else pool.first_share
+        places = len(pool.node_names) or pool.nodes
+        yield (
+            pool,
+            first,
+            tuple(first + place for place in range(places) if not pool.node_names or pool.node_names[place]),
+        )
+        free = max(free, first + places)
+
+
+def _node_numbers(spec: StackSpec) -> tuple[int, ...]:
+    """The number of every node in pool order; empty where they are simply 0, 1, 2, …."""
+    pools = spec.cluster.pools
+    if all(pool.first_share is None and "" not in pool.node_names for pool in pools):
+        return ()
+    return tuple(number for _, _, numbers in pool_shares(pools) for number in numbers)

@@ -1,0 +1,80 @@
+"""What a stack is: its own words, and for what it leaves out the default that the support matrix names."""
+
+from __future__ import annotations
+
+from gpu_fabric.catalog import Catalog, Shape, Support
+from gpu_fabric.catalog.shape import LinkType
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec import StackSpec
+from gpu_fabric.spec.addressing import Ipam, Layout
+from gpu_fabric.spec.fabric import Manager, Model, RdmaMode, VirtualFunctions
+
+
+class Choices(FrozenModel):
+    """Every choice made.
+
+    `virtual_functions` is None where no pod gets one. `row` is the matrix' row for manager and model; None where the
+    two do not go together.
+    """
+
+    provider: str
+    manager: Manager
+    model: Model
+    rdma_mode: RdmaMode
+    link_type: LinkType
+    layout: Layout
+    ipam: Ipam | None
+    virtual_functions: VirtualFunctions | None
+    row: Support | None
+
+    @property
+    def by_sriov_operator(self) -> bool:
+        """Whether an SR-IOV operator, the one that comes with the manager, advertises the virtual functions."""
+        return self.virtual_functions in ("sriov-operator", "externally-managed")
+
+    @property
+    def control_plane_apart(self) -> bool:
+        """Whether it is known that the cloud keeps the control plane: every node of the cluster is a worker."""
+        return self.provider in ("oke", "doks")
+
+
+def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
+    """The stack's choices; whether they go together is for the rules to say."""
+    fabric, addressing = spec.fabric, spec.fabric.addressing
+    on_doks = spec.cluster.provider == "doks"
+    manager = fabric.manager or ("doks" if on_doks else "network-operator")
+    rows = [row for row in known.support if row.manager == manager]
+    link_type = fabric.link_type or (shape.nic_model.link_type if shape.nic_model else "ether")
+    model = fabric.model or _model_for(rows, link_type)
+    row = next((row for row in rows if row.model == model), None)
+    # Without a row nothing is known to need a supernet, so none is asked for.
+    layout = addressing.layout or (row.layouts[0] if row else "per-rail" if addressing.supernet else "none")
+    has_vfs = row is not None and row.access == "virtual"
+    return Choices(
+        provider=spec.cluster.provider,
+        manager=manager,
+        model=model,
+        rdma_mode=fabric.rdma_mode or (row.rdma_modes[0] if row else "shared"),
+        link_type=link_type,
+        layout=layout,
+        ipam=addressing.ipam or next(iter(row.ipams if row else ()), None),
+        virtual_functions=(fabric.virtual_functions or _usual_maker(manager, known.find(shape.name) or shape))
+        if has_vfs
+        else None,
+        row=row,
+    )
+
+
+def _usual_maker(manager: Manager, shape: Shape) -> VirtualFunctions:
+    """Who makes virtual functions where the stack file does not say; nothing that drains a node by default."""
+    if manager == "spiderpool":
+        return "sriov-operator"
+    comes_without = shape.vf_support == "host" and not shape.vfs_per_nic
+    return "daemon-set" if comes_without else "node-image"
+
+
+def _model_for(rows: list[Support], link_type: LinkType) -> Model:
+    """A manager's usual model on a link layer: virtual functions where it has them."""
+    fitting = [row for row in rows if link_type in row.link_types]
+    virtual = [row for row in fitting if row.access == "virtual"]
+    return next(iter(virtual + fitting + rows)).model

@@ -1,0 +1,232 @@
+"""The machines of each GPU pool, by the construct of its placement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from gpu_fabric.catalog.oke import Placement
+from gpu_fabric.plan.clouds.oke.boot import user_data
+from gpu_fabric.plan.clouds.oke.identity import joins_after
+from gpu_fabric.plan.clouds.oke.machines import boot_text, image_of, image_ready, launch, node_labels
+from gpu_fabric.plan.clouds.oke.site import CLUSTER, Site
+from gpu_fabric.plan.clouds.oke.workers import (
+    EVICTION,
+    SYSTEM_POOL,
+    PlannedClusterNetwork,
+    PlannedComputeCluster,
+    PlannedInstance,
+    PlannedInstanceConfiguration,
+    PlannedInstancePool,
+    PlannedMemoryCluster,
+    PlannedNodePool,
+    last_managed,
+    node_config,
+    node_placement,
+    node_source,
+)
+from gpu_fabric.plan.clouds.record import Record, Ref, Value
+from gpu_fabric.spec import OkePool
+
+
+def pool_records(site: Site, pool: OkePool) -> tuple[Record, ...]:
+    """The records of a GPU pool, each after what it refers to."""
+    return tuple(_CONSTRUCTS[pool.placement](site, pool))
+
+
+def _cluster_network(site: Site, pool: OkePool) -> Iterator[Record]:
+    yield _instance_configuration(site, pool)
+    island: dict[str, Value] | None = None
+    if pool.hpc_island_id:
+        island = {"hpc_island_id": pool.hpc_island_id}
+        if pool.network_block_ids:
+            island["network_block_ids"] = list(pool.network_block_ids)
+    yield PlannedClusterNetwork(
+        logical_name=f"pool-{pool.name}",
+        compartment_id=site.compartment,
+        display_name=f"{site.name}-{pool.name}",
+        instance_pools=[
+            {
+                "instance_configuration_id": Ref(ref=f"configuration-{pool.name}"),
+                "size": pool.nodes,
+                "display_name": f"{site.name}-{pool.name}",
+            }
+        ],
+        placement_configuration={
+            "availability_domain": site.availability_domain(pool.availability_domain),
+            "primary_vnic_subnets": {"subnet_id": site.subnet("workers")},
+        },
+        cluster_configuration=island,
+        **_of_self_managed(site, pool),
+    )
+
+
+def _instance_pool(site: Site, pool: OkePool) -> Iterator[Record]:
+    yield _instance_configuration(site, pool)
+    placement: dict[str, Value] = {
+        "availability_domain": site.availability_domain(pool.availability_domain),
+        "primary_vnic_subnets": {"subnet_id": site.subnet("workers")},
+    }
+    if pool.fault_domains:
+        placement["fault_domains"] = list(pool.fault_domains)
+    yield PlannedInstancePool(
+        logical_name=f"pool-{pool.name}",
+        compartment_id=site.compartment,
+        display_name=f"{site.name}-{pool.name}",
+        instance_configuration_id=Ref(ref=f"configuration-{pool.name}"),
+        placement_configurations=[placement],
+        size=pool.nodes,
+        **_of_self_managed(site, pool),
+    )
+
+
+def _compute_cluster_pool(site: Site, pool: OkePool) -> Iterator[Record]:
+    yield _compute_cluster(site, pool)
+    details = node_config(site, pool.nodes, pool.max_pods, node_placement(site, pool))
+    details["compute_cluster_id"] = Ref(ref=f"compute-cluster-{pool.name}")
+    yield PlannedNodePool(
+        logical_name=f"pool-{pool.name}",
+        compartment_id=site.compartment,
+        cluster_id=Ref(ref=CLUSTER),
+        name=pool.name,
+        kubernetes_version=site.version,
+        node_shape=pool.shape,
+        node_config_details=details,
+        node_source_details=node_source(image_of(site, pool), pool.boot_volume.size_gib),
+        initial_node_labels=[{"key": key, "value": text} for key, text in node_labels(site, pool).items()],
+        node_metadata={"user_data": user_data(boot_text(site, pool))},
+        node_eviction_node_pool_settings=EVICTION,
+        node_pool_cycling_details=_cycling(site, pool),
+        after=(*last_managed(site), *image_ready(site, pool)),
+        create_timeout=site.timeout,
+        update_timeout=site.timeout,
+        protect=site.cluster.protect,
+    )
+
+
+def _cycling(site: Site, pool: OkePool) -> dict[str, Value]:
+    if pool.cycling is None:
+        # Oracle's provider keeps what is left out: cycling that was on once would stay on.
+        return {"is_node_cycling_enabled": False}
+    facts = site.facts.cycling[pool.cycling]
+    return {
+        "is_node_cycling_enabled": True,
+        "cycle_modes": [facts.mode],
+        "maximum_surge": facts.surge,
+        "maximum_unavailable": facts.unavailable,
+    }
+
+
+def _compute_cluster_instances(site: Site, pool: OkePool) -> Iterator[Record]:
+    yield _compute_cluster(site, pool)
+    details = launch(site, pool)
+    for number in range(pool.nodes):
+        yield PlannedInstance(
+            **{
+                **details,
+                "logical_name": f"pool-{pool.name}-{number}",
+                "display_name": f"{site.name}-{pool.name}-{number}",
+                "availability_domain": site.availability_domain(pool.availability_domain),
+                "compute_cluster_id": Ref(ref=f"compute-cluster-{pool.name}"),
+                "fault_domain": pool.fault_domains[number % len(pool.fault_domains)] if pool.fault_domains else None,
+                # This class wants words where instance configurations want truth values.
+                "create_vnic_details": {**_interface(site), "assign_public_ip": "false"},
+                "source_details": {**_volume(pool), "source_id": image_of(site, pool)},
+                # A running machine does not read them again; replacing every node for a label would be worse.
+                "ignore_changes": ("metadata", *_published(pool, "source_details.source_id")),
+                **_of_self_managed(site, pool),
+            }
+        )
+
+
+def _memory_clusters(site: Site, pool: OkePool) -> Iterator[Record]:
+    yield _compute_cluster(site, pool)
+    yield _instance_configuration(site, pool)
+    fabrics: tuple[str | None, ...] = pool.memory_fabric_ids or (None,)
+    each = pool.nodes // len(fabrics)
+    for number, fabric in enumerate(fabrics):
+        yield PlannedMemoryCluster(
+            logical_name=f"pool-{pool.name}-{number}",
+            compartment_id=site.compartment,
+            availability_domain=site.availability_domain(pool.availability_domain),
+            compute_cluster_id=Ref(ref=f"compute-cluster-{pool.name}"),
+            instance_configuration_id=Ref(ref=f"configuration-{pool.name}"),
+            display_name=f"{site.name}-{pool.name}-{number}",
+            gpu_memory_fabric_id=fabric,
+            size=str(each),
+            gpu_memory_cluster_scale_config={
+                "is_upsize_enabled": True,
+                "is_downsize_enabled": False,
+                "target_size": str(each),
+            },
+            ignore_changes=("size",),
+            **_of_self_managed(site, pool),
+        )
+
+
+_CONSTRUCTS: dict[Placement, Callable[[Site, OkePool], Iterator[Record]]] = {
+    "cluster-network": _cluster_network,
+    "compute-cluster": _compute_cluster_pool,
+    "compute-cluster-instances": _compute_cluster_instances,
+    "instance-pool": _instance_pool,
+    "gpu-memory-cluster": _memory_clusters,
+}
+
+
+def _instance_configuration(site: Site, pool: OkePool) -> PlannedInstanceConfiguration:
+    details = launch(site, pool)
+    details["create_vnic_details"] = {**_interface(site), "assign_public_ip": False}
+    details["source_details"] = {**_volume(pool), "image_id": image_of(site, pool)}
+    if pool.placement == "gpu-memory-cluster":
+        details["compute_cluster_id"] = Ref(ref=f"compute-cluster-{pool.name}")
+    return PlannedInstanceConfiguration(
+        logical_name=f"configuration-{pool.name}",
+        compartment_id=site.compartment,
+        display_name=f"{site.name}-{pool.name}",
+        instance_details={"instance_type": "compute", "launch_details": details},
+        ignore_changes=_published(pool, "instance_details.launch_details.source_details.image_id"),
+        after=image_ready(site, pool),
+    )
+
+
+def _published(pool: OkePool, image: str) -> tuple[str, ...]:
+    """An argument that names Oracle's newest image: one that Oracle publishes later is no change of this stack."""
+    return () if pool.image_id or pool.image_uri else (image,)
+
+
+def _compute_cluster(site: Site, pool: OkePool) -> PlannedComputeCluster:
+    constraint: dict[str, Value] | None = None
+    if pool.hpc_island_id:
+        constraint = {"type": "COMPUTE_CLUSTER", "hpc_island_id": pool.hpc_island_id}
+        if pool.network_block_ids:
+            constraint["target_network_block_ids"] = list(pool.network_block_ids)
+    return PlannedComputeCluster(
+        logical_name=f"compute-cluster-{pool.name}",
+        compartment_id=site.compartment,
+        availability_domain=site.availability_domain(pool.availability_domain),
+        display_name=f"{site.name}-{pool.name}",
+        placement_constraint_details=constraint,
+        protect=site.cluster.protect,
+    )
+
+
+def _of_self_managed(site: Site, pool: OkePool) -> dict[str, object]:
+    """What every construct of self-managed machines waits for and takes: the system pool holds what answers them."""
+    return {
+        "after": (*joins_after(site), SYSTEM_POOL, *image_ready(site, pool)),
+        "create_timeout": site.timeout,
+        "update_timeout": site.timeout,
+        "delete_timeout": site.timeout,
+        "protect": site.cluster.protect,
+    }
+
+
+def _interface(site: Site) -> dict[str, Value]:
+    return {"subnet_id": site.subnet("workers"), "nsg_ids": [site.security_group("workers")]}
+
+
+def _volume(pool: OkePool) -> dict[str, Value]:
+    return {
+        "source_type": "image",
+        "boot_volume_size_in_gbs": str(pool.boot_volume.size_gib),
+        "boot_volume_vpus_per_gb": str(pool.boot_volume.vpus_per_gib),
+    }

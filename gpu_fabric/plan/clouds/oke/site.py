@@ -1,0 +1,118 @@
+"""What all parts of a cluster that Oracle makes have in common: its names, its ids and what it brings with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpu_fabric.catalog.oke import OkeClusterFacts, SubnetName
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.clouds.record import Id, Ref
+from gpu_fabric.spec import OkeCluster
+from gpu_fabric.spec.network_types import IPNetwork
+
+CLUSTER = "cluster"
+NETWORK = "network"
+TENANCY = "tenancy"
+DOMAINS = "availability-domains"
+KUBECONFIG = "cluster-kubeconfig"
+SERVICES = "oracle-services"
+NODE_IMAGES = "node-images"
+NODE_POOLS = "node-pools"
+JOIN_POLICY = "policy-join"
+
+_FIRST_DOMAIN = "AD-1"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A stack's cluster and the facts about Oracle's."""
+
+    case: Case
+    cluster: OkeCluster
+    facts: OkeClusterFacts
+
+    @property
+    def name(self) -> str:
+        """The cluster's name, which begins the names of everything that belongs to it."""
+        return self.cluster.name or self.case.spec.cluster_stack
+
+    @property
+    def compartment(self) -> str:
+        return self.cluster.compartment_id
+
+    @property
+    def tenancy(self) -> Id:
+        """The tenancy's id: as stated, that of a compartment that is the tenancy itself, or of the provider's."""
+        if self.cluster.tenancy_id:
+            return self.cluster.tenancy_id
+        return self.compartment if self.compartment.startswith("ocid1.tenancy.") else Ref(ref=TENANCY)
+
+    @property
+    def version(self) -> str:
+        """The Kubernetes version as Oracle writes it."""
+        return f"v{self.cluster.version}"
+
+    @property
+    def vcn(self) -> Id:
+        return self.cluster.vcn.id or Ref(ref="vcn")
+
+    @property
+    def native_pods(self) -> bool:
+        """Whether pods have addresses of the VCN."""
+        return self.cluster.cni == "vcn-native"
+
+    @property
+    def cni_type(self) -> str:
+        return "OCI_VCN_IP_NATIVE" if self.native_pods else "FLANNEL_OVERLAY"
+
+    @property
+    def timeout(self) -> str:
+        """How long making a cluster or a pool may take."""
+        return f"{self.cluster.create_minutes}m"
+
+    @property
+    def subnets(self) -> tuple[SubnetName, ...]:
+        """The subnets that the cluster has, in the order of the published plan."""
+        vcn, access = self.cluster.vcn, self.cluster.access.mode
+        wanted: dict[SubnetName, bool] = {
+            "pods": self.native_pods,
+            "public-lb": vcn.public_load_balancers,
+            "file-storage": vcn.file_storage,
+            "bastion": access == "bastion-host",
+            "operator": access == "bastion-host",
+            "bastion-service": access == "bastion-service",
+        }
+        return tuple(name for name in self.facts.subnets if wanted.get(name, True))
+
+    @property
+    def public_subnets(self) -> frozenset[SubnetName]:
+        """The subnets whose machines may have public addresses."""
+        public: set[SubnetName] = {"public-lb", "bastion"}
+        if self.cluster.endpoint.public:
+            public.add("control-plane")
+        return frozenset(public & set(self.subnets))
+
+    def range_of(self, subnet: SubnetName) -> IPNetwork | None:
+        """A subnet's range: as stated, else of the published plan; None where the VCN's is unknown or too small."""
+        stated, vcn = self.cluster.vcn.subnets.get(subnet), self.cluster.ranges.nodes
+        return stated or (self.facts.subnets[subnet].within(vcn) if vcn is not None else None)
+
+    def subnet(self, name: SubnetName) -> Id:
+        return self.cluster.vcn.subnet_ids.get(name) or Ref(ref=f"subnet-{name}")
+
+    def security_group(self, name: str) -> Ref:
+        return Ref(ref=f"nsg-{name}")
+
+    def availability_domain(self, stated: str | None) -> Id:
+        """A domain's full name, which has a prefix of the tenancy's own: as stated, or looked up by its end."""
+        return stated if stated and ":" in stated else Ref(ref=DOMAINS, output=stated or _FIRST_DOMAIN)
+
+    @property
+    def own_gpu_plugin(self) -> bool:
+        """Whether the stack's GPU Operator advertises the GPUs, and not Oracle's add-on; it knows NVIDIA's only."""
+        nvidia = all(shape.gpus.vendor == "nvidia" for shape in self.case.shapes)
+        return (self.cluster.gpu_plugin or ("operator" if nvidia else "managed")) == "operator"
+
+    def self_managed(self) -> bool:
+        """Whether some pool's machines join by themselves."""
+        return any(self.facts.placements[pool.placement].self_managed for pool in self.cluster.pools)

@@ -1,0 +1,172 @@
+"""What a fabric needs beside its operators, each concern as its steps: whether, what and after what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.core import Namespace
+from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.capacity import plan_capacity
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.fabric_check import fabric_check
+from gpu_fabric.plan.host import (
+    address_table,
+    address_tables,
+    cni_plugins,
+    host_preparation,
+    nic_addresses,
+    virtual_functions,
+)
+from gpu_fabric.plan.ipam import node_pools, pool_objects, reserved_objects
+from gpu_fabric.plan.nccl_files import nccl_config_maps
+from gpu_fabric.plan.networks import networks
+from gpu_fabric.plan.operators.network_operator import labelled
+from gpu_fabric.plan.operators.operator import LABELLED, MANAGER
+from gpu_fabric.plan.operators.releases import SYSTEM_NAMESPACE, namespace_of
+from gpu_fabric.plan.records import PlannedGroup, PlannedObject
+from gpu_fabric.plan.steps import NODES, Step, Words
+from gpu_fabric.plan.verification import plan_verification
+from gpu_fabric.plan.words import daemon_sets, kinds, unless_dry_run
+
+_PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
+# Jobs need IPC_LOCK, which the level `baseline` forbids.
+_OF_JOBS = {"pod-security.kubernetes.io/enforce": "privileged"}
+_POOLS = ("reserved-ips", "ip-pools", "node-pools", "nic-addresses")
+_FABRIC = ("namespaces", NODES, "host-preparation", "networks")
+
+
+def namespaces(context: Context) -> Iterator[Step]:
+    """Namespaces as resources, since a release that creates its own leaves out the Pod Security labels.
+
+    Everything comes after them; they are deleted last, since whatever is in them must be gone first.
+    """
+    privileged = dict(context.namespaces)
+    if context.case.spec.fabric.host_preparation.jobs:
+        privileged[namespace_of(context.case)] = True
+    privileged.pop(SYSTEM_NAMESPACE, None)
+    operators = {name: _PRIVILEGED if privileged[name] else None for name in sorted(privileged)}
+    own = {entry.name: _OF_JOBS for entry in context.case.spec.fabric.namespaces if entry.create}
+    planned = tuple(
+        PlannedObject(object=Namespace(metadata=ObjectMeta(name=name, labels=labels)))
+        for name, labels in (*operators.items(), *own.items())
+    )
+    words = Words(title="namespaces", what=", ".join(entry.name for entry in planned))
+    yield _step("namespaces", "cluster:Namespaces", planned, (), words)
+
+
+def on_nodes(context: Context) -> Iterator[Step]:
+    """DaemonSets of the stack's own that set up the nodes, before device plug-ins look at them."""
+    case = context.case
+    after = (*labelled(case), "ofed-driver")
+    for name, kind, title, planned, waits in (
+        (
+            *("host-preparation", "rdma:HostPreparation", "host preparation"),
+            *(host_preparation(case), "its pods: every node as specified"),
+        ),
+        (
+            *("virtual-functions", "rdma:HostVirtualFunctions", "virtual functions"),
+            *(virtual_functions(case), "its pods on every node"),
+        ),
+    ):
+        words = Words(title=title, what=daemon_sets(planned), waits=unless_dry_run(planned, waits))
+        yield _step(name, kind, planned, after, words)
+        after = (*after, name)
+    planned = cni_plugins(case)
+    words = Words(title="CNI plug-ins", what=daemon_sets(planned), waits="its pods on every node")
+    yield _step("cni-plugins", "rdma:CniPlugins", planned, LABELLED, words)
+
+
+def pools(context: Context) -> Iterator[Step]:
+    """Pools of addresses, and the addresses of the hosts.
+
+    Spiderpool's need its IPAM only, and are made while nodes get their virtual functions.
+    """
+    case, addresses = context.case, context.addresses
+    after = MANAGER if case.choices.manager == "spiderpool" else (*MANAGER, "sriov")
+    reserved = reserved_objects(addresses)
+    words = Words(title="reserved addresses", what=kinds(reserved))
+    yield _step("reserved-ips", "rdma:ReservedIps", reserved, after, words)
+    after = (*after, "reserved-ips")
+    # nv-ipam gives every node of the cluster a share, CPU nodes too, unless it is told which nodes are meant; where
+    # no label tells them, by the one that the operator itself selects nodes with its NICs by.
+    planned = pool_objects(addresses, namespace_of(case), case.node_selector)
+    yield _step("ip-pools", "rdma:IpPools", planned, after, Words(title="IP pools", what=kinds(planned)))
+    groups = _groups(case, addresses)
+    held = kinds(entry for group in groups for entry in group.objects)
+    words = Words(title="IP pools", what=f"{len(groups)} resources, one a rail, with {held}")
+    yield _step("node-pools", "rdma:NodePools", groups, after, words)
+    # Where nodes have pools of their own the tables come with those.
+    tables = () if groups else address_tables(case, addresses)
+    planned = (*tables, *nic_addresses(case, addresses))
+    waits = unless_dry_run(planned, "its pods: every rail's NIC has its address")
+    words = Words(title="NIC addresses", what=daemon_sets(planned), waits=waits)
+    yield _step("nic-addresses", "rdma:NicAddresses", planned, (*LABELLED, *after, "ip-pools", "node-pools"), words)
+
+
+def fabric_networks(context: Context) -> Iterator[Step]:
+    """The networks, in every namespace that may use them, once nodes offer what their maker advertises."""
+    kind = "rdma:FabricNetworks"
+    if (offered := plan_capacity(context.case, context.rails)) is not None:
+        names = list(offered.resources)
+        devices = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+        waits = f"{devices} on every node, of {offered.count} or more"
+        words = (Words(title="devices", what="nothing is made", waits=waits),)
+        yield Step(name="capacity", component="networks", kind=kind, items=(offered,), after=(NODES,), words=words)
+    planned = networks(context.case, context.rails, context.addresses)
+    after = ("namespaces", *MANAGER, "sriov", *_POOLS, "cni-plugins", "whereabouts", "capacity")
+    yield _step("networks", kind, planned, after, Words(title="networks", what=kinds(planned)))
+
+
+def nccl(context: Context) -> Iterator[Step]:
+    """What NCCL reads: a ConfigMap per file and namespace, immutable, so that new content has another name."""
+    planned = nccl_config_maps(context.nccl, context.contract.namespaces)
+    words = Words(title="NCCL files", what=f"{len(planned)} ConfigMap{'s' if len(planned) > 1 else ''}")
+    yield _step("nccl", "rdma:NcclFiles", planned, _FABRIC, words)
+
+
+def check(context: Context) -> Iterator[Step]:
+    """The check of the rails; deleted first, since its pods hold addresses and devices."""
+    planned = fabric_check(context.case, context.addresses, context.contract)
+    words = Words(title="check", what=daemon_sets(planned), waits="every rail of every node")
+    yield _step("check", "rdma:FabricCheck", planned, _FABRIC, words)
+
+
+def verification(context: Context, others: tuple[Step, ...]) -> Iterator[Step]:
+    """The verification, after `others`, which are all other steps that have something to do with jobs or the fabric."""
+    run = plan_verification(context.case, context.rails, context.contract, others)
+    if run is None:
+        return
+    each = "" if run.rail_bar is None else f"each rail {run.rail_bar.value:g} GB/s, then "
+    bars = f"{each}all of them {run.bar.value:g} GB/s"
+    what = f"{run.manifests[-1]['kind']} {run.name} on {run.nodes} nodes"
+    waits = f"{bars}, {run.seconds // 60} minutes at most" if run.wait else "nothing"
+    yield Step(
+        name="verification",
+        component="verification",
+        kind="rdma:Verification",
+        items=(run,),
+        after=tuple(step.name for step in others),
+        words=(Words(title="verification", what=what, waits=waits),),
+    )
+
+
+def _step(
+    name: str, kind: str, items: tuple[PlannedObject | PlannedGroup, ...], after: tuple[str, ...], words: Words
+) -> Step:
+    """A step of a component of the same name."""
+    return Step(name=name, component=name, kind=kind, items=items, after=after, words=(words,))
+
+
+def _groups(case: Case, addresses: AddressPlan) -> tuple[PlannedGroup, ...]:
+    """A group a rail with the pools of all nodes, and the addresses of their NICs; one node more is one entry more."""
+    with_table = case.spec.fabric.host_preparation.addresses and bool(addresses.node_names)
+    return tuple(
+        PlannedGroup(
+            name=f"rail-{pool.rails[0]:02d}",
+            cut=f"{pool.space} /{pool.node_prefix_length}",
+            objects=(*pools, *((address_table(case, addresses, pool),) if with_table else ())),
+        )
+        for pool, pools in node_pools(addresses)
+    )

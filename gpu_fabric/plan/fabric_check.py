@@ -1,0 +1,126 @@
+"""The check of the rails: a pod on every GPU node that is attached to all of them and looks at each."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from gpu_fabric.contract import AttachedNetwork, FabricContract
+from gpu_fabric.k8s.apps import (
+    NODE_NAME,
+    ConfigMapFiles,
+    Container,
+    ContainerVariable,
+    DaemonSet,
+    DaemonSetSpec,
+    ExecAction,
+    PodSpec,
+    PodTemplate,
+    PodTemplateMetadata,
+    ReadinessProbe,
+    Resources,
+    RollingUpdate,
+    UpdateStrategy,
+    Volume,
+    VolumeMount,
+)
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.core import ConfigMap
+from gpu_fabric.k8s.scheduling import LabelSelector
+from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.host import COMPONENT_LABEL
+from gpu_fabric.plan.records import PlannedObject
+
+CHECK = "fabric-check"
+"""The DaemonSet's name, and the value of the label `gpu-fabric/component` on its pods."""
+
+_SCRIPT = "fabric_check.sh"
+_TERMINATION_LOG = "/dev/termination-log"
+# Seconds: an interface a rail is made in each pod, and a large image is pulled on every node.
+_TIMEOUT = 900
+
+
+def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -> tuple[PlannedObject, ...]:
+    """The script and the DaemonSet, in the first namespace in which the fabric is offered; none unless asked.
+
+    Its pods attach to the fabric as the contract says, but without GPUs. Each holds one device of every rail.
+    """
+    wanted = case.spec.fabric.check
+    if wanted is None or not contract.networks:
+        return ()
+    text = Path(__file__).with_name(_SCRIPT).read_text(encoding="utf-8")
+    namespace = contract.namespaces[0]
+    name = f"{CHECK}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    files = ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace), immutable=True, data={_SCRIPT: text})
+    labels = {COMPONENT_LABEL: CHECK}
+    devices = {name: str(count) for name, count in contract.devices.items() if name != case.shape.gpus.resource}
+    container = Container(
+        name=CHECK,
+        image=case.pulled(wanted.image or _image(case)),
+        command=("/bin/sh", f"/script/{_SCRIPT}", "watch"),
+        env=(NODE_NAME, *_environment(case, addresses, contract)),
+        resources=Resources(requests=devices, limits=devices) if devices else None,
+        readiness_probe=ReadinessProbe(
+            exec=ExecAction(command=("/bin/sh", f"/script/{_SCRIPT}", "check")),
+            period_seconds=30,
+            timeout_seconds=20,
+            failure_threshold=1,
+        ),
+        volume_mounts=(VolumeMount(name="script", mount_path="/script", read_only=True),),
+    )
+    pod = PodSpec(
+        automount_service_account_token=False,
+        termination_grace_period_seconds=5,
+        node_selector=case.node_selector,
+        tolerations=contract.tolerations or None,
+        containers=(container,),
+        volumes=(Volume(name="script", config_map=ConfigMapFiles(name=name)),),
+    )
+    metadata = PodTemplateMetadata(labels=labels, annotations=contract.annotations)
+    daemon = DaemonSet(
+        metadata=ObjectMeta(name=CHECK, namespace=namespace, labels=labels),
+        spec=DaemonSetSpec(
+            selector=LabelSelector(match_labels=labels),
+            template=PodTemplate(metadata=metadata, spec=pod),
+            update_strategy=UpdateStrategy(rolling_update=RollingUpdate(max_unavailable="100%")),
+        ),
+    )
+    return (PlannedObject(object=files), PlannedObject(object=daemon, timeout=_TIMEOUT))
+
+
+def _environment(case: Case, addresses: AddressPlan, contract: FabricContract) -> tuple[ContainerVariable, ...]:
+    routed = case.choices.link_type == "ether" and bool(addresses.pools) and case.choices.manager != "doks"
+    values = {
+        "RAILS": "\n".join(_rail(case, addresses, place, net) for place, net in enumerate(contract.networks)),
+        "ROUTES": "yes" if routed else "no",
+        "TERMINATION_LOG": _TERMINATION_LOG,
+    }
+    return tuple(ContainerVariable(name=name, value=value) for name, value in values.items())
+
+
+def _rail(case: Case, addresses: AddressPlan, place: int, network: AttachedNetwork) -> str:
+    """What the script expects of one interface, as its head says."""
+    pool = addresses.pool_of(place)
+    shared_gateway = None if pool is None or pool.node_prefix_length is not None else pool.gateway
+    access = "physical" if case.choices.row is None else case.choices.row.access
+    # A shared port's table of addresses names its interfaces on Ethernet only.
+    unknown = network.resource is None or case.choices.model == "ipoib"
+    device = "-" if unknown else "shared" if access == "shared" else "own"
+    words = (
+        place,
+        network.interface,
+        network.network,
+        "-" if pool is None else pool.space if pool.node_prefix_length else pool.subnet,
+        shared_gateway if case.choices.link_type == "ether" and shared_gateway else "-",
+        device,
+        case.choices.link_type,
+        network.mtu or "-",
+    )
+    return " ".join(map(str, words))
+
+
+def _image(case: Case) -> str:
+    image = case.line.standalone["rdmaTools"].image
+    assert image is not None, "the catalog's row has one"
+    return image.reference

@@ -1,0 +1,94 @@
+"""CNI plug-ins that the networks call and no operator of the stack brings: put on the nodes by a DaemonSet of ours."""
+
+from __future__ import annotations
+
+from gpu_fabric.catalog import Component
+from gpu_fabric.k8s.apps import Container, HostPath, SecurityContext, Volume, VolumeMount
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.host.daemon import COMPONENT_LABEL, node_daemon
+from gpu_fabric.plan.rails import rails_are_routed
+from gpu_fabric.plan.records import PlannedObject
+
+_NAME = "fabric-cni-plugins"
+_KEEPING = "ip-preserving-host-device"
+_KEEPING_NAME = f"{_KEEPING}-cni"
+_INTERFACE_PLUGINS: dict[str, Component] = {"sriov": "sriovCni", "ib-sriov": "ibSriovCni"}
+_IMAGES: dict[str, Component] = {**_INTERFACE_PLUGINS, "rdma": "rdmaCni"}
+
+
+def lacking_plugins(case: Case) -> tuple[str, ...]:
+    """Plug-ins of the networks' chains that neither an operator's images nor DigitalOcean's nodes bring."""
+    choices = case.choices
+    if choices.manager == "doks":
+        return (_KEEPING,) if rails_are_routed(case) else ()
+    if choices.manager != "network-operator" or choices.model == "host-network" or choices.by_sriov_operator:
+        return ()
+    called: list[str] = [choices.model] if choices.model in _INTERFACE_PLUGINS else []
+    if choices.rdma_mode == "exclusive":
+        called.append("rdma")
+    return tuple(called)
+
+
+def cni_plugins(case: Case) -> tuple[PlannedObject, ...]:
+    """The DaemonSet that lays the lacking plug-ins into the nodes' CNI folder; none where the node image has them."""
+    plugins = lacking_plugins(case)
+    if not plugins or case.spec.software.cni_plugins == "node-image":
+        return ()
+    if plugins == (_KEEPING,):
+        return (_keeping_daemon(case),)
+    daemon = node_daemon(
+        case,
+        _NAME,
+        {COMPONENT_LABEL: "cni-plugins"},
+        case.node_selector,
+        tuple(_container(case, name) for name in plugins),
+        (
+            Volume(name="cni-bin", host_path=HostPath(path="/opt/cni/bin", type="DirectoryOrCreate")),
+            Volume(name="os-release", host_path=HostPath(path="/etc/os-release", type="File")),
+        ),
+        # The images' program sleeps for ever once it has copied its plug-in, and does not listen.
+        grace_seconds=1,
+    )
+    return (PlannedObject(object=daemon, timeout=900),)
+
+
+def _keeping_daemon(case: Case) -> PlannedObject:
+    """DigitalOcean's DaemonSet for routed rails, as far as its guide describes it.
+
+    Published are its name, namespace and image, that it is privileged, and that it has the plug-ins' folder and one of
+    its own below /var/lib/cni. How it copies itself and what that folder is called are not: so it gets all of
+    /var/lib/cni, each folder at the path that it has on the host, and the image's own command.
+    """
+    folders = (("cni-bin", "/opt/cni/bin"), ("cni-state", "/var/lib/cni"))
+    image = case.line.standalone["ipPreservingHostDevice"].image
+    assert image is not None, "the catalog's row has one"
+    container = Container(
+        name=_KEEPING,
+        image=case.pulled(image.reference),
+        security_context=SecurityContext(privileged=True),
+        volume_mounts=tuple(VolumeMount(name=name, mount_path=path) for name, path in folders),
+    )
+    daemon = node_daemon(
+        case,
+        _KEEPING_NAME,
+        {COMPONENT_LABEL: _KEEPING_NAME},
+        case.node_selector,
+        (container,),
+        tuple(Volume(name=name, host_path=HostPath(path=path, type="DirectoryOrCreate")) for name, path in folders),
+        grace_seconds=10,
+    )
+    return PlannedObject(object=daemon, timeout=900)
+
+
+def _container(case: Case, plugin: str) -> Container:
+    return Container(
+        name=f"{plugin}-cni",
+        image=case.pulled(case.line.images.image(_IMAGES[plugin]).reference),
+        # The folder is the host's, and root's.
+        security_context=SecurityContext(privileged=True),
+        volume_mounts=(
+            VolumeMount(name="cni-bin", mount_path="/host/opt/cni/bin"),
+            # By it an image chooses the build that fits the host's libraries.
+            VolumeMount(name="os-release", mount_path="/host/etc/os-release", read_only=True),
+        ),
+    )

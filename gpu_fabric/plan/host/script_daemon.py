@@ -1,0 +1,112 @@
+"""A DaemonSet of this project that runs one of its scripts in the host's own root, on one kind of nodes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+from gpu_fabric.k8s.apps import (
+    NODE_NAME,
+    ConfigMapFiles,
+    Container,
+    ContainerVariable,
+    ExecAction,
+    HostPath,
+    ReadinessProbe,
+    SecurityContext,
+    Volume,
+    VolumeMount,
+)
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.core import ConfigMap
+from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.host.daemon import COMPONENT_LABEL, node_daemon
+from gpu_fabric.plan.host.scripts import script
+from gpu_fabric.plan.operators.releases import namespace_of
+from gpu_fabric.plan.records import PlannedObject
+
+TABLES = "/run/gpu-fabric/addresses"
+"""Where a script finds the ConfigMaps that it is given as tables, on the host as it sees it: a folder each."""
+
+_NODES_LABEL = "gpu-fabric/nodes"
+
+
+def script_files(case: Case, component: str) -> PlannedObject:
+    """The ConfigMap with a component's script. A new script is a new ConfigMap, which rolls the pods."""
+    text = script(_stem(component))
+    name = f"{component}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    metadata = ObjectMeta(name=name, namespace=namespace_of(case))
+    return PlannedObject(object=ConfigMap(metadata=metadata, immutable=True, data={f"{_stem(component)}.sh": text}))
+
+
+def script_daemon(
+    case: Case,
+    component: str,
+    group: NodeGroup,
+    files: PlannedObject,
+    environment: Mapping[str, str],
+    *,
+    timeout: int,
+    tables: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+) -> PlannedObject:
+    """The DaemonSet of a component on one kind of nodes; a pod is ready where the script's mode `check` succeeds.
+
+    `tables` are ConfigMaps by the name of their folder below TABLES. In a dry run the script only reports, and nothing
+    waits for the pods, which are still ready only where nothing lacks. `timeout` is in seconds.
+    """
+    folders = tables or {}
+    container = Container(
+        name=component,
+        image=case.pulled(case.spec.software.host_image or _image(case)),
+        command=_command(component, "report" if dry_run else "configure"),
+        env=(NODE_NAME, *(ContainerVariable(name=name, value=value) for name, value in environment.items())),
+        readiness_probe=ReadinessProbe(
+            exec=ExecAction(command=_command(component, "check")),
+            period_seconds=30,
+            timeout_seconds=20,
+            failure_threshold=1,
+        ),
+        security_context=SecurityContext(privileged=True),
+        volume_mounts=(
+            VolumeMount(name="host", mount_path="/host", mount_propagation="HostToContainer"),
+            VolumeMount(name="script", mount_path="/script", read_only=True),
+            # Inside the host's root, the only one that the script sees.
+            *(
+                VolumeMount(name=f"table-{folder}", mount_path=f"/host{TABLES}/{folder}", read_only=True)
+                for folder in folders
+            ),
+        ),
+    )
+    suffix = f"-{group.name}" if len(case.groups) > 1 else ""
+    daemon = node_daemon(
+        case,
+        f"{component}{suffix}",
+        {COMPONENT_LABEL: component, _NODES_LABEL: group.name},
+        group.selector,
+        (container,),
+        (
+            Volume(name="host", host_path=HostPath(path="/", type="Directory")),
+            Volume(name="script", config_map=ConfigMapFiles(name=files.name)),
+            *(Volume(name=f"table-{folder}", config_map=ConfigMapFiles(name=name)) for folder, name in folders.items()),
+        ),
+        grace_seconds=10,
+        # The host's interfaces and processes are what it works on.
+        sees_processes=True,
+    )
+    return PlannedObject(object=daemon, timeout=timeout, awaited=not dry_run)
+
+
+def _stem(component: str) -> str:
+    return component.replace("-", "_")
+
+
+def _command(component: str, mode: str) -> tuple[str, ...]:
+    # In the host's own root: its ip, rdma and crictl fit its kernel, and nothing but chroot comes from the image.
+    return ("/bin/sh", "-c", f"exec chroot /host /bin/bash -s -- {mode} < /script/{_stem(component)}.sh")
+
+
+def _image(case: Case) -> str:
+    image = case.line.standalone["hostPreparation"].image
+    assert image is not None, "the catalog's row has one"
+    return image.reference

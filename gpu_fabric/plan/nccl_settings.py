@@ -1,0 +1,146 @@
+"""What NCCL is told on a stack, setting by setting, each with its reason; jobs first, then a measurement on top."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from gpu_fabric.catalog import Catalog, DeviceAccess, IpVersion, Scope, Shape
+from gpu_fabric.catalog.nccl import Since
+from gpu_fabric.catalog.shape import LinkType
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.rails import rails_are_routed
+from gpu_fabric.spec.fabric import Lossless
+
+TRAFFIC_CLASS = "NCCL_IB_TC"
+
+
+class PlannedSetting(FrozenModel):
+    """One variable with its value.
+
+    `stated_by` says whose word it is: the catalog's, or the stack file's. `since` is the release of NCCL (RCCL) that
+    brought the variable, or why none can be named.
+    """
+
+    variable: str
+    value: str
+    scope: Scope
+    why: str
+    source: str
+    since: Since
+    stated_by: Literal["catalog", "stack"]
+
+
+@dataclass(frozen=True)
+class FabricFacts:
+    """What settings depend on beside shape and devices: link layer, family of the addresses, and the stack's own.
+
+    Without a link layer it is the shape's. A fabric whose addresses nobody plans has no family here. `lossless` is what
+    hosts are prepared for; a dry run prepares nothing.
+    """
+
+    link: LinkType | None = None
+    ip_version: IpVersion | None = None
+    own: Mapping[str, str] = field(default_factory=dict)
+    lossless: Lossless | None = None
+
+
+def fabric_facts(case: Case) -> FabricFacts:
+    """The facts of a stack."""
+    hosts = case.spec.fabric.host_preparation
+    lossless = None if hosts.dry_run or case.choices.link_type != "ether" else hosts.lossless
+    return FabricFacts(case.choices.link_type, _ip_version(case), case.spec.fabric.nccl.settings, lossless)
+
+
+def planned_settings(
+    shape: Shape, known: Catalog, devices: DeviceAccess, facts: FabricFacts
+) -> tuple[PlannedSetting, ...]:
+    """The settings of a stack by name: the catalog's, and the stack file's own in their place."""
+    rows = tuple(_catalog_settings(shape, known, devices, facts))
+    if facts.lossless is not None:
+        marked = _traffic_class(facts.lossless, known)
+        rows = (*(row for row in rows if row.variable != TRAFFIC_CLASS), marked)
+    # What a measurement needs stays, whatever jobs are told.
+    kept = [row for row in rows if row.variable not in facts.own or row.scope == "verification"]
+    return tuple(sorted((*kept, *_own(facts.own, known)), key=lambda row: (row.variable, row.scope)))
+
+
+def environment_of(settings: tuple[PlannedSetting, ...], scope: Scope) -> dict[str, str]:
+    """Variables by name: with `training` what jobs get, with `verification` what a measurement sets on top of it."""
+    meant = ("verification",) if scope == "verification" else ("both", "training")
+    return {row.variable: row.value for row in settings if row.scope in meant}
+
+
+def measurement_environment(case: Case) -> dict[str, str]:
+    """Everything that a measurement on a stack tells NCCL, without the files' paths: what jobs get, and what is on top.
+
+    A model that the support matrix does not have is taken to hold whole NICs.
+    """
+    access = case.choices.row.access if case.choices.row else "physical"
+    settings = planned_settings(case.shape, case.known, access, fabric_facts(case))
+    return environment_of(settings, "training") | environment_of(settings, "verification")
+
+
+def _catalog_settings(
+    shape: Shape, known: Catalog, devices: DeviceAccess, facts: FabricFacts
+) -> Iterator[PlannedSetting]:
+    for row in known.nccl:
+        value = row.value_on(shape)
+        if value is not None and row.applies_to(shape, devices, facts.link, facts.ip_version):
+            yield PlannedSetting(
+                variable=row.variable,
+                value=value,
+                scope=row.scope,
+                why=row.why,
+                source=row.source,
+                since=known.nccl_variables[row.variable].since,
+                stated_by="catalog",
+            )
+
+
+def traffic_class_of(dscp: int) -> int:
+    """The byte that NCCL_IB_TC is, for packets of a DSCP: its upper six bits (source: RFC 2474, section 3)."""
+    return 4 * dscp
+
+
+def dscp_of(traffic_class: int) -> int:
+    """The DSCP of packets with a traffic class; its lower two bits are for congestion notification (RFC 3168)."""
+    return traffic_class // 4
+
+
+def _traffic_class(lossless: Lossless, known: Catalog) -> PlannedSetting:
+    dscp, _ = lossless.marks
+    return PlannedSetting(
+        variable=TRAFFIC_CLASS,
+        value=str(traffic_class_of(dscp)),
+        scope="both",
+        why=f"The hosts pause DSCP {dscp} in priority {lossless.priority}, so jobs mark their packets with it.",
+        source="the stack file, fabric.hostPreparation.lossless",
+        since=known.nccl_variables[TRAFFIC_CLASS].since,
+        stated_by="stack",
+    )
+
+
+def _own(own: Mapping[str, str], known: Catalog) -> Iterator[PlannedSetting]:
+    for name, value in own.items():
+        variable = known.nccl_variables.get(name)
+        yield PlannedSetting(
+            variable=name,
+            value=value,
+            scope="both",
+            why="The stack file says so.",
+            source="the stack file, fabric.nccl.settings",
+            since="unknown" if variable is None else variable.since,
+            stated_by="stack",
+        )
+
+
+def _ip_version(case: Case) -> IpVersion | None:
+    """The family of the addresses that the stack plans; on rail-optimized DigitalOcean fabrics, of the provider's."""
+    if rails_are_routed(case):
+        # A unique local IPv6 network per NIC (source: DigitalOcean's documentation of rail-optimized fabrics).
+        return 6
+    supernet = case.spec.fabric.addressing.supernet
+    return None if supernet is None or case.choices.layout == "none" else supernet.version

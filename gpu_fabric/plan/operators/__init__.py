@@ -1,0 +1,36 @@
+"""The operators: a module each, which says whether a stack brings it, with what, and after what."""
+
+from gpu_fabric.plan.operators import (
+    gpu_operator,
+    jobset,
+    kueue,
+    mpi_operator,
+    multus,
+    network_operator,
+    ofed_driver,
+    spiderpool,
+    sriov_operator,
+    volcano,
+    whereabouts,
+)
+from gpu_fabric.plan.operators.operator import Operator
+
+OPERATORS: tuple[Operator, ...] = (
+    gpu_operator.OPERATOR,
+    network_operator.OPERATOR,
+    whereabouts.OPERATOR,
+    ofed_driver.OPERATOR,
+    spiderpool.OPERATOR,
+    sriov_operator.OPERATOR,
+    multus.OPERATOR,
+    volcano.OPERATOR,
+    jobset.OPERATOR,
+    mpi_operator.OPERATOR,
+    kueue.OPERATOR,
+)
+"""All of them, in the order in which their steps are listed where nothing else decides."""
+
+CHARTS = tuple(entry.chart for entry in OPERATORS if entry.chart is not None)
+"""The operators' charts."""
+
+__all__ = ["CHARTS", "OPERATORS"]

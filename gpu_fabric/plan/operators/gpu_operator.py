@@ -1,0 +1,124 @@
+"""NVIDIA's GPU Operator: the values of its chart, and what is waited for once it is installed.
+
+It owns the cluster's one Node Feature Discovery, so whatever needs node labels comes after it; what needs working GPUs
+and a container runtime at rest comes after its policy is ready. That alone says too little: it is ready before any GPU
+node is known, and again for a moment after, so the nodes' GPUs are waited for, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from gpu_fabric.k8s.nvidia import CLUSTER_POLICY_NAME, ClusterPolicy
+from gpu_fabric.plan.capacity import plan_gpu_capacity
+from gpu_fabric.plan.case import Case, has_lasting_nodes
+from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.operators.operator import Operator, OwnChart, chart_step
+from gpu_fabric.plan.operators.releases import beyond_default, labelling
+from gpu_fabric.plan.records import PlannedReadiness
+from gpu_fabric.plan.steps import NODES, Item, Step
+from gpu_fabric.plan.words import conditions
+from gpu_fabric.spec import DoksCluster
+
+_KIND = "operators:GpuOperator"
+_RECONCILED = 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Reconciled'
+
+
+def _wanted(case: Case) -> bool:
+    """Whether the stack brings NVIDIA's GPU Operator, which serves its own GPUs only.
+
+    Unless the stack file says: always, but where DigitalOcean manages the nodes' plug-ins or the cluster has one.
+    """
+    cluster, wanted = case.spec.cluster, case.spec.software.gpu_operator.install
+    if case.shape.gpus.vendor != "nvidia":
+        return False
+    if wanted is not None:
+        return wanted
+    if isinstance(cluster, DoksCluster):
+        return cluster.plugins.gpu == "operator" and "gpu-operator" not in cluster.installed
+    return case.choices.manager != "doks"
+
+
+def _values(case: Case) -> dict[str, JsonValue]:
+    """The GPU Operator, owner of the cluster's one Node Feature Discovery unless the cluster has one.
+
+    Only what differs from the chart's own defaults is written, but for the driver, whose default is the other way.
+    """
+    switches = case.spec.software.gpu_operator
+    driver: dict[str, JsonValue] = {"enabled": switches.driver}
+    if gpu_direct(case) == "peermem":
+        # The module is built against the network drivers: the operator's container, or the host's own.
+        driver["rdma"] = {"enabled": True, "useHostMofed": not case.spec.software.network_operator.ofed_driver}
+    computed: dict[str, JsonValue] = {"driver": driver}
+    # The catalog has it off on DigitalOcean's nodes, as it has the device plug-in.
+    if switches.toolkit is not None and switches.toolkit != (case.shape.provider != "doks"):
+        computed["toolkit"] = {"enabled": switches.toolkit}
+    cluster = case.spec.cluster
+    if isinstance(cluster, DoksCluster) and cluster.plugins.gpu == "operator":
+        computed["devicePlugin"] = {"enabled": True}
+    if switches.gdrcopy:
+        computed["gdrcopy"] = {"enabled": True}
+    if switches.cdi is not None:
+        computed["cdi"] = {"enabled": switches.cdi}
+    if switches.mig is not None:
+        computed["mig"] = {"strategy": switches.mig}
+    if not switches.dcgm_exporter:
+        computed["dcgmExporter"] = {"enabled": False}
+    elif switches.service_monitor:
+        computed["dcgmExporter"] = {"serviceMonitor": {"enabled": True}}
+    if (accepted := beyond_default(case)) is not None:
+        computed["daemonsets"] = {"tolerations": accepted}
+    if switches.feature_discovery:
+        computed |= labelling(case)
+    else:
+        computed["nfd"] = {"enabled": False}
+    return computed
+
+
+def gpu_direct(case: Case) -> str:
+    """How NICs reach GPU memory: as the stack says, or as the release line's default."""
+    return case.spec.software.gpu_operator.gpu_direct or case.line.gpu_direct.default
+
+
+def gpu_operator_ready(case: Case) -> PlannedReadiness:
+    """The chart's ClusterPolicy: Helm's own wait ends before its operands have reached the nodes.
+
+    It is `ready` for the reason NFDLabelsMissing or NoGPUNodes, too, as long as no node with a GPU is known, for which
+    no operand has been looked at (controllers/clusterpolicy_controller.go of v23.9.1 and v26.3.3). So the reason is
+    waited for where there are GPU nodes.
+    """
+    return PlannedReadiness(
+        api_version=ClusterPolicy.api_version,
+        kind=ClusterPolicy.kind,
+        name=CLUSTER_POLICY_NAME,
+        wait_for="jsonpath={.status.state}=ready",
+        also_for=_RECONCILED if has_lasting_nodes(case) else None,
+        timeout=case.line.charts["gpu-operator"].timeout,
+    )
+
+
+CHART = OwnChart("gpu-operator", "gpuOperator", _values, _wanted)
+
+
+def _steps(context: Context) -> Iterator[Step]:
+    case = context.case
+    if not CHART.brought(case):
+        return
+    planned, ready = CHART.release(case), gpu_operator_ready(case)
+    offered = plan_gpu_capacity(case, planned.values, planned.timeout)
+    waits = f"its pods, and {ready.name} {conditions(ready)}"
+    waits += "" if offered is None else f", and {', '.join(offered.resources)} on the nodes"
+    chart = chart_step(planned, _KIND, "GPU Operator", waits=waits)
+    yield chart
+    yield _step("gpu-operator-ready", ready, (chart.name, NODES))
+    if offered is not None:
+        yield _step("gpu-capacity", offered, ("gpu-operator-ready",))
+
+
+OPERATOR = Operator(_steps, CHART)
+
+
+def _step(name: str, item: Item, after: tuple[str, ...]) -> Step:
+    return Step(name=name, component=CHART.name, kind=_KIND, items=(item,), after=after)

@@ -1,0 +1,196 @@
+"""NVIDIA's Network Operator: the values of its chart, and in older lines the policy that the chart makes of them.
+
+The policy waits for the GPU operands, because it needs their node labels and because the container toolkit restarts the
+runtime under every pod. The chart needs neither and is installed at the same time as the GPU Operator's, unless it
+holds a NodeFeatureRule (docs/decisions/0002). Without a GPU Operator it is this chart that has nodes labelled. A chart
+that makes the policy itself starts the operands at once, so what those need comes before it, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig, SriovResource
+from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NicClusterPolicy
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
+from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, Operator, OwnChart, chart_step
+from gpu_fabric.plan.operators.policy import (
+    POLICY_TIMEOUT,
+    READY,
+    nic_cluster_policy,
+    nic_node_policy,
+    plugin_configurations,
+    rollouts,
+    uses_nv_ipam,
+)
+from gpu_fabric.plan.operators.releases import beyond_default, labelling
+from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness
+from gpu_fabric.plan.steps import Item, Step, Words
+from gpu_fabric.plan.words import condition
+
+_POLICIES, _KIND = "nic-policies", "operators:NicPolicies"
+
+
+def _wanted(case: Case) -> bool:
+    # On the host's network there is nothing for it to install.
+    return case.choices.manager == "network-operator" and case.choices.model != "host-network"
+
+
+def _values(case: Case) -> dict[str, JsonValue]:
+    """What differs from the chart's defaults: what it installs comes from its policy."""
+    computed: dict[str, JsonValue] = {}
+    if not GPU_OPERATOR.brought(case) and "nfd" not in case.spec.cluster.installed:
+        # Somebody must label the nodes that have NICs, and exactly one.
+        computed["nfd"] = {"enabled": True, "deployNodeFeatureRules": True}
+        computed |= labelling(case)
+    if case.choices.by_sriov_operator:
+        computed["sriovNetworkOperator"] = {"enabled": True}
+    if case.line.policy_by == "chart":
+        computed |= _policy_values(case, None, None)
+    return computed
+
+
+CHART = OwnChart("network-operator", "networkOperator", _values, _wanted)
+
+
+def network_operator(
+    case: Case, virtual: SriovDevicePluginConfig | None, shared: RdmaSharedDevicePluginConfig | None
+) -> HelmRelease:
+    """The Network Operator itself; where the line's chart makes the policy, its values configure the plug-ins."""
+    return CHART.release(case, _policy_values(case, virtual, shared) if case.line.policy_by == "chart" else {})
+
+
+def labelled(case: Case) -> tuple[str, ...]:
+    """What comes before whatever selects nodes by their labels, where this operator is the manager.
+
+    To the GPU Operator a DaemonSet counts as ready while no node carries its labels, with no pod anywhere; to the
+    Network Operator such a one never does.
+    """
+    by_itself = CHART.brought(case) and case.line.policy_by == "stack" and not GPU_OPERATOR.brought(case)
+    return (*LABELLED, CHART.name) if by_itself else LABELLED
+
+
+def _steps(context: Context) -> Iterator[Step]:
+    case, (virtual, shared) = context.case, (context.sriov_plugin, context.shared_plugin)
+    if not CHART.brought(case):
+        return
+    chart, by_stack = network_operator(case, virtual, shared), case.line.policy_by == "stack"
+    before: tuple[str, ...] = (*labelled(case), *ON_NODES)
+    after, note = before, ""
+    if by_stack and not needs_feature_discovery(chart) and GPU_OPERATOR.brought(case):
+        after, note = ("namespaces",), ", at the same time as the GPU Operator"
+    elif by_stack:
+        after = ("namespaces", "gpu-operator")
+    yield chart_step(chart, "operators:NetworkOperator", "Network Operator", after, note)
+    policy = nic_cluster_policy(case, virtual, shared) if by_stack else policy_ready()
+    before = (*before, CHART.name)
+    yield _policy_step(_POLICIES, (policy,), before)
+    groups = zip(case.groups, context.node_groups, strict=False)
+    of_nodes = tuple(nic_node_policy(case, group, own.sriov_plugin, own.shared_plugin) for group, own in groups)
+    # The cluster's policy brings what the others' operands wait for.
+    yield _policy_step("nic-node-policies", of_nodes, (*before, _POLICIES))
+    by_stack_made = (*((policy,) if isinstance(policy, PlannedObject) else ()), *of_nodes)
+    # The operator says `ready` for some seconds as before a change.
+    written = tuple(plugin_configurations(case, by_stack_made))
+    after = (_POLICIES, "nic-node-policies")
+    yield Step(name="plugin-configurations", component=_POLICIES, kind=_KIND, items=written, after=after)
+    rolled = rollouts(case, virtual, shared)
+    words = tuple(
+        Words(title="device plug-in", what=f"DaemonSet {entry.daemon_set}, restarted when its configuration changes")
+        for entry in rolled
+    )
+    after = (*before, _POLICIES, "nic-node-policies")
+    # Nothing comes after these but the end of the run.
+    yield Step(name="plugin-rollouts", component=_POLICIES, kind=_KIND, items=rolled, after=after, words=words)
+
+
+OPERATOR = Operator(_steps, CHART)
+
+
+def _policy_step(name: str, policies: tuple[PlannedObject | PlannedReadiness, ...], after: tuple[str, ...]) -> Step:
+    items: tuple[Item, ...] = policies
+    return Step(name=name, component=_POLICIES, kind=_KIND, items=items, after=after, words=tuple(map(_said, policies)))
+
+
+def _said(policy: PlannedObject | PlannedReadiness) -> Words:
+    if isinstance(policy, PlannedReadiness):
+        return Words(title="policy", what="by the chart", waits=f"{policy.name} {condition(policy.wait_for)}")
+    what = f"{policy.object.kind} {policy.name}"
+    return Words(title="policy", what=what, waits=condition(policy.wait_for))
+
+
+def needs_feature_discovery(planned: HelmRelease) -> bool:
+    """Whether the chart holds a NodeFeatureRule, which the GPU Operator's chart defines."""
+    nfd = planned.values.get("nfd")
+    return isinstance(nfd, dict) and nfd.get("deployNodeFeatureRules") is not False
+
+
+def policy_ready() -> PlannedReadiness:
+    """The policy that the chart made: Helm's own wait ends before its operands have reached the nodes."""
+    return PlannedReadiness(
+        api_version=NicClusterPolicy.api_version,
+        kind=NicClusterPolicy.kind,
+        name=NIC_CLUSTER_POLICY_NAME,
+        wait_for=READY,
+        timeout=POLICY_TIMEOUT,
+    )
+
+
+def _policy_values(
+    case: Case, virtual: SriovDevicePluginConfig | None, shared: RdmaSharedDevicePluginConfig | None
+) -> dict[str, JsonValue]:
+    """The policy as chart values; what the chart has on by default and the model does not use is switched off."""
+    switches = case.spec.software.network_operator
+    network: dict[str, JsonValue] = {"ipamPlugin": {"deploy": case.choices.ipam == "whereabouts"}}
+    if not switches.multus:
+        network["multus"] = {"deploy": False}
+    if case.choices.model == "ipoib":
+        network["ipoib"] = {"deploy": True}
+    values: dict[str, JsonValue] = {
+        "rdmaSharedDevicePlugin": _section(shared is not None, [_shared(entry) for entry in _entries(shared)]),
+        "sriovDevicePlugin": _section(
+            virtual is not None, [_virtual(entry) for entry in (virtual.resource_list if virtual else ())]
+        ),
+        "nvIpam": {"deploy": uses_nv_ipam(case)},
+        "secondaryNetwork": network,
+    }
+    if switches.ofed_driver:
+        values["ofedDriver"] = {"deploy": True}
+    if (keys := switches.partition_keys) is not None:
+        values["ibKubernetes"] = {
+            "deploy": True,
+            "pKeyGUIDPoolRangeStart": keys.guid_range_start,
+            "pKeyGUIDPoolRangeEnd": keys.guid_range_end,
+            "ufmSecret": keys.ufm_secret,
+        }
+    if (accepted := beyond_default(case)) is not None:
+        values["tolerations"] = accepted
+    return values
+
+
+def _entries(shared: RdmaSharedDevicePluginConfig | None) -> tuple[JsonValue, ...]:
+    return tuple(entry.to_dict() for entry in shared.config_list) if shared else ()
+
+
+def _section(deploy: bool, resources: list[JsonValue]) -> JsonValue:
+    return {"deploy": True, "resources": resources} if deploy else {"deploy": False}
+
+
+def _virtual(resource: SriovResource) -> JsonValue:
+    """One resource in the chart's own form, which has the selectors beside the name."""
+    (selectors,) = resource.alternatives
+    chosen = selectors.to_dict()
+    chosen.pop("isRdma", None)
+    # In the OKE guide's commands; the chart's template writes true whatever stands here.
+    return {"name": resource.resource_name, **chosen, "isRdma": [True]}
+
+
+def _shared(entry: JsonValue) -> JsonValue:
+    assert isinstance(entry, dict), "an entry of the plug-in's configuration"
+    selectors = entry["selectors"]
+    assert isinstance(selectors, dict), "the plug-in's model requires them"
+    return {"name": entry["resourceName"], "rdmaHcaMax": entry["rdmaHcaMax"], **selectors}

@@ -1,0 +1,36 @@
+"""The vendor's network drivers in a container, by a chart of Spiderpool's project.
+
+Its pods load the drivers on the nodes. What needs those, device plug-ins and virtual functions, comes after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart, chart_step
+from gpu_fabric.plan.steps import Step
+
+
+def _wanted(case: Case) -> bool:
+    return case.choices.manager == "spiderpool" and case.spec.software.ofed_driver is not None
+
+
+def _values(case: Case) -> dict[str, JsonValue]:
+    """The nodes' operating system, which the chart must be told."""
+    wanted = case.spec.software.ofed_driver
+    return {} if wanted is None else {"image": {"OSName": wanted.os, "OSVer": wanted.os_version, "Arch": wanted.arch}}
+
+
+CHART = OwnChart("ofed-driver", "ofedDriver", _values, _wanted)
+
+
+def _steps(context: Context) -> Iterator[Step]:
+    if CHART.brought(context.case):
+        yield chart_step(CHART.release(context.case), "operators:OfedDriver", "network drivers", LABELLED)
+
+
+OPERATOR = Operator(_steps, CHART)

@@ -1,0 +1,181 @@
+"""The policies that the Network Operator obeys: one for the cluster, and one for each kind of nodes that differ."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+from gpu_fabric.catalog import Component
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
+from gpu_fabric.k8s.mellanox import (
+    NIC_CLUSTER_POLICY_NAME,
+    IbKubernetes,
+    Multus,
+    NicClusterPolicy,
+    NicClusterPolicySpec,
+    NicNodePolicy,
+    NicNodePolicySpec,
+    NvIpamOperand,
+    OfedDriver,
+    OperandImage,
+    RdmaSharedDevicePlugin,
+    SecondaryNetwork,
+    SriovDevicePlugin,
+)
+from gpu_fabric.k8s.scheduling import Toleration
+from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.operators.releases import tolerations
+from gpu_fabric.plan.records import PlannedConfiguration, PlannedObject, PlannedRollout
+
+READY = "jsonpath={.status.state}=ready"
+# Rolling a device plug-in and the CNI operands over a pool takes minutes; images are pulled on every node.
+POLICY_TIMEOUT = 1200
+# A driver container builds its modules for the node's kernel where no built ones fit, node after node.
+_DRIVER_TIMEOUT = 3600
+_CONFIGURATION = "gpu-fabric/configuration"
+_NAME_LENGTH = 30
+
+
+def uses_nv_ipam(case: Case) -> bool:
+    """Whether nv-ipam hands out the addresses."""
+    return case.choices.ipam == "nv-ipam" and case.choices.layout != "none"
+
+
+def nic_cluster_policy(
+    case: Case, virtual: SriovDevicePluginConfig | None, shared: RdmaSharedDevicePluginConfig | None
+) -> PlannedObject:
+    """The cluster's one policy; waited for until its operands are ready on every node."""
+    switches = case.spec.software.network_operator
+    ipoib = _operand(case, "ipoib") if case.choices.model == "ipoib" else None
+    keys = switches.partition_keys
+    policy = NicClusterPolicy(
+        # The operator ignores a policy of any other name.
+        metadata=ObjectMeta(name=NIC_CLUSTER_POLICY_NAME),
+        spec=NicClusterPolicySpec(
+            tolerations=tolerations(case) or None,
+            ofed_driver=OfedDriver(**_image(case, "ofedDriver")) if switches.ofed_driver else None,
+            sriov_device_plugin=_virtual(case, virtual),
+            rdma_shared_device_plugin=_shared(case, shared),
+            ib_kubernetes=None
+            if keys is None
+            else IbKubernetes(
+                **_image(case, "ibKubernetes"),
+                p_key_guid_pool_range_start=keys.guid_range_start,
+                p_key_guid_pool_range_end=keys.guid_range_end,
+                ufm_secret=keys.ufm_secret,
+            ),
+            # The webhook would need cert-manager; what it checks is proved in the plan.
+            nv_ipam=NvIpamOperand(**_image(case, "nvIpam"), enable_webhook=False) if uses_nv_ipam(case) else None,
+            secondary_network=SecondaryNetwork(
+                multus=Multus(**_image(case, "multus")) if switches.multus else None,
+                cni_plugins=_operand(case, "cniPlugins"),
+                ipoib=ipoib,
+            ),
+        ),
+    )
+    return PlannedObject(object=policy, wait_for=READY, timeout=_timeout(case))
+
+
+def nic_node_policy(
+    case: Case,
+    group: NodeGroup,
+    virtual: SriovDevicePluginConfig | None,
+    shared: RdmaSharedDevicePluginConfig | None,
+) -> PlannedObject:
+    """The device plug-ins of one kind of nodes; the cluster's policy then has no section for them."""
+    # Of before the operator rolled device plug-ins itself; a toleration that changes with the configuration reaches
+    # their pods in the same update, so it costs nothing, and leaving it out now would roll every node once.
+    digest = configuration_digest(virtual, shared)
+    marker = Toleration(key=_CONFIGURATION, operator="Equal", value=digest, effect="NoSchedule")
+    policy = NicNodePolicy(
+        metadata=ObjectMeta(name=group.name[:_NAME_LENGTH].rstrip("-")),
+        spec=NicNodePolicySpec(
+            node_selector=group.labels,
+            tolerations=(*tolerations(case), marker),
+            sriov_device_plugin=_virtual(case, virtual),
+            rdma_shared_device_plugin=_shared(case, shared),
+        ),
+    )
+    return PlannedObject(object=policy, wait_for=READY, timeout=POLICY_TIMEOUT)
+
+
+def rollouts(
+    case: Case, virtual: SriovDevicePluginConfig | None, shared: RdmaSharedDevicePluginConfig | None
+) -> tuple[PlannedRollout, ...]:
+    """Device plug-ins whose pods must be made anew when their configuration changes: they read it at their start.
+
+    None where the line's operator does that itself.
+    """
+    if case.line.rolls_plugins:
+        return ()
+    planned: tuple[tuple[Component, str | None], ...] = (
+        ("sriovDevicePlugin", virtual.to_json() if virtual else None),
+        ("rdmaSharedDevicePlugin", shared.to_json() if shared else None),
+    )
+    return tuple(
+        PlannedRollout(
+            namespace=case.line.charts["network-operator"].namespace,
+            daemon_set=case.line.plugin_daemon_sets[component],
+            annotations={_CONFIGURATION: _digest(text)},
+            timeout=POLICY_TIMEOUT,
+        )
+        for component, text in planned
+        if text is not None
+    )
+
+
+def plugin_configurations(case: Case, policies: Iterable[PlannedObject]) -> Iterator[PlannedConfiguration]:
+    """What the operator must have written of these policies: their `ready` stays for seconds as it was before a change.
+
+    Nothing where the line's operator does not restart device plug-ins itself.
+    """
+    for planned in policies:
+        policy = planned.object
+        assert isinstance(policy, NicClusterPolicy | NicNodePolicy), "the policies that the operator obeys"
+        suffix = f"-{policy.metadata.name}" if isinstance(policy, NicNodePolicy) else ""
+        sections: tuple[tuple[Component, SriovDevicePlugin | RdmaSharedDevicePlugin | None], ...] = (
+            ("sriovDevicePlugin", policy.spec.sriov_device_plugin),
+            ("rdmaSharedDevicePlugin", policy.spec.rdma_shared_device_plugin),
+        )
+        for component, section in sections:
+            if section is not None and section.config and component in case.line.plugin_config_maps:
+                yield PlannedConfiguration(
+                    namespace=case.line.charts["network-operator"].namespace,
+                    config_map=case.line.plugin_config_maps[component] + suffix,
+                    daemon_set=case.line.plugin_daemon_sets[component] + suffix,
+                    text=section.config,
+                    timeout=planned.timeout,
+                )
+
+
+def configuration_digest(*configurations: SriovDevicePluginConfig | RdmaSharedDevicePluginConfig | None) -> str:
+    """A short digest of device plug-ins' configurations: the same as long as they mean the same."""
+    return _digest("".join(entry.to_json() for entry in configurations if entry is not None))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def _timeout(case: Case) -> int:
+    return _DRIVER_TIMEOUT if case.spec.software.network_operator.ofed_driver else POLICY_TIMEOUT
+
+
+def _image(case: Case, component: Component) -> dict[str, str]:
+    image = case.line.images.image(component)
+    return {**image.model_dump(), "repository": case.pulled(image.repository)}
+
+
+def _operand(case: Case, component: Component) -> OperandImage:
+    return OperandImage(**_image(case, component))
+
+
+def _virtual(case: Case, config: SriovDevicePluginConfig | None) -> SriovDevicePlugin | None:
+    return None if config is None else SriovDevicePlugin(**_image(case, "sriovDevicePlugin"), config=config.to_json())
+
+
+def _shared(case: Case, config: RdmaSharedDevicePluginConfig | None) -> RdmaSharedDevicePlugin | None:
+    if config is None:
+        return None
+    return RdmaSharedDevicePlugin(**_image(case, "rdmaSharedDevicePlugin"), config=config.to_json())

@@ -1,0 +1,168 @@
+"""The SR-IOV operator: which virtual functions it makes, and how it may disturb the nodes for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu_fabric.catalog.chart import value_at
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.scheduling import LabelSelector
+from gpu_fabric.k8s.sriov_operator import (
+    NicSelector,
+    SriovNetworkNodePolicy,
+    SriovNetworkNodePolicySpec,
+    SriovNetworkNodeState,
+    SriovNetworkPoolConfig,
+    SriovNetworkPoolConfigSpec,
+)
+from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.devices import rails_by_resource
+from gpu_fabric.plan.operators.operator import LABELLED, MANAGER, Operator
+from gpu_fabric.plan.operators.releases import namespace_of
+from gpu_fabric.plan.rails import Rail, group_rails, plan_rails, resource_prefix
+from gpu_fabric.plan.records import PlannedObject, PlannedWait, WantedFunctions
+from gpu_fabric.plan.steps import Item, Step, Words
+from gpu_fabric.plan.words import kinds
+
+_NAME = "gpu-fabric"
+# The operator's DaemonSet (controllers/sriovoperatorconfig_controller.go of v1.3.0).
+_WEBHOOK = "operator-webhook"
+_WEBHOOK_SWITCH = "sriov.operatorConfig.enableOperatorWebhook"
+# The vendor's own examples; lower numbers win, and room on both sides is left for policies of others.
+_PRIORITY = 90
+# A node may be drained and rebooted, which takes tens of minutes on bare metal; without that its daemon needs minutes.
+_WAIT, _WAIT_PER_NODE = 1800, 1200
+
+
+def _steps(context: Context) -> Iterator[Step]:
+    """The pool of nodes, then the policies, until every GPU node is as they want it.
+
+    Creating or changing a policy may drain and reboot nodes, so how they may be drained is said first. The operator
+    takes its functions back while it still runs.
+    """
+    case = context.case
+    if not case.choices.by_sriov_operator:
+        return
+    (pool, *policies), synced = sriov_policies(case), sriov_synced(case)
+    discovered = sriov_discovered(case)
+    yield _step("sriov-discovered", () if discovered is None else (discovered,), (*LABELLED, *MANAGER))
+    before = (*LABELLED, *MANAGER, "sriov-discovered")
+    yield _step("sriov-pool", (pool,), before)
+    yield _step("sriov-policies", tuple(policies), (*before, "sriov-pool"))
+    waits = f"{synced.field} {synced.value} on every GPU node"
+    words = (Words(title="SR-IOV", what=kinds((pool, *policies)), waits=waits),)
+    yield _step("sriov", (synced,), ("sriov-pool", "sriov-policies"), words)
+
+
+OPERATOR = Operator(_steps)
+
+
+def _step(name: str, items: tuple[Item, ...], after: tuple[str, ...], words: tuple[Words, ...] = ()) -> Step:
+    return Step(name=name, component="sriov", kind="operators:SriovPolicies", items=items, after=after, words=words)
+
+
+def sriov_policies(case: Case) -> tuple[PlannedObject, ...]:
+    """One pool of nodes, and one policy per resource and kind of nodes, in the operator's own namespace."""
+    return (PlannedObject(object=_pool(case)), *(PlannedObject(object=policy) for policy in _policies(case)))
+
+
+def sriov_synced(case: Case) -> PlannedWait:
+    """The node states in which the operator's daemon says that a node is as the policies want it."""
+    reconfigures = case.choices.virtual_functions == "sriov-operator"
+    return PlannedWait(
+        api_version=SriovNetworkNodeState.api_version,
+        plural=SriovNetworkNodeState.plural,
+        namespace=namespace_of(case),
+        nodes=case.node_selector,
+        having=case.shape.gpus.resource,
+        resources={
+            f"{resource_prefix(case)}/{resource}": len(rails) * max(1, case.shape.vfs_per_nic)
+            for resource, rails in rails_by_resource(plan_rails(case)).items()
+        },
+        field="status.syncStatus",
+        value="Succeeded",
+        failed="Failed",
+        reason="status.lastSyncError",
+        functions=_functions(case),
+        timeout=_WAIT + (_WAIT_PER_NODE * case.nodes if reconfigures else 0),
+    )
+
+
+def sriov_discovered(case: Case) -> PlannedWait | None:
+    """The node states in which the daemon says that it knows a node's NICs; None where nothing has to wait for them.
+
+    Spiderpool's chart has the operator's webhook on, which refuses a policy that selects no NIC it knows of, and every
+    policy while it has no pod.
+    """
+    if case.choices.manager != "spiderpool":
+        return None
+    written = value_at(case.spec.software.spiderpool.values, _WEBHOOK_SWITCH)
+    is_on = not case.choices.control_plane_apart if written is None else written is True
+    changes = {"resources": {}, "functions": (), "timeout": _WAIT, "served_by": _WEBHOOK if is_on else None}
+    return sriov_synced(case).model_copy(update=changes)
+
+
+def _pool(case: Case) -> SriovNetworkPoolConfig:
+    external = case.choices.virtual_functions == "externally-managed"
+    # Spiderpool's operator is an older one that knows no RDMA mode; there the nodes are prepared for it.
+    by_operator = case.choices.manager == "network-operator" and not external
+    return SriovNetworkPoolConfig(
+        metadata=ObjectMeta(name=_NAME, namespace=namespace_of(case)),
+        spec=SriovNetworkPoolConfigSpec(
+            node_selector=LabelSelector(match_labels=case.node_selector),
+            # Nothing is drained where the functions are there already; else one node at a time.
+            max_unavailable="100%" if external else 1,
+            # Stated, it is a kernel argument and a reboot; shared is what nodes start in.
+            rdma_mode="exclusive" if by_operator and case.choices.rdma_mode == "exclusive" else None,
+        ),
+    )
+
+
+def _policies(case: Case) -> Iterator[SriovNetworkNodePolicy]:
+    for group in case.groups:
+        for name, rails in rails_by_resource(group_rails(case, group)).items():
+            yield _policy(case, group, name, rails)
+
+
+def _functions(case: Case) -> tuple[WantedFunctions, ...]:
+    """What the policies ask for, as the operator writes it into the spec of a node's state."""
+    return tuple(
+        WantedFunctions(
+            policy=policy.metadata.name,
+            resource=policy.spec.resource_name,
+            nodes=policy.spec.node_selector,
+            addresses=policy.spec.nic_selector.root_devices or (),
+            count=policy.spec.num_vfs,
+            mtu=policy.spec.mtu,
+        )
+        for policy in _policies(case)
+    )
+
+
+def _policy(case: Case, group: NodeGroup, resource: str, rails: list[Rail]) -> SriovNetworkNodePolicy:
+    nic = group.shape.nic_model
+    addresses = tuple(rail.pci for rail in rails if rail.pci) or None
+    interfaces = tuple(rail.interface for rail in rails if rail.interface) or None
+    name = resource.lower().replace("_", "-") + (f"-{group.name}" if len(case.groups) > 1 else "")
+    ethernet = case.choices.link_type == "ether"
+    return SriovNetworkNodePolicy(
+        metadata=ObjectMeta(name=name, namespace=namespace_of(case)),
+        spec=SriovNetworkNodePolicySpec(
+            resource_name=resource,
+            node_selector=group.selector,
+            nic_selector=NicSelector(
+                vendor=nic.vendor_id if nic else None,
+                # Interface names differ between node images.
+                root_devices=addresses,
+                pf_names=interfaces if addresses is None else None,
+            ),
+            num_vfs=max(1, group.shape.vfs_per_nic),
+            priority=_PRIORITY,
+            mtu=case.mtu if ethernet else None,
+            device_type="netdevice",
+            is_rdma=True,
+            link_type="eth" if ethernet else "ib",
+            externally_managed=True if case.choices.virtual_functions == "externally-managed" else None,
+        ),
+    )

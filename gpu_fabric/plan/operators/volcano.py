@@ -1,0 +1,61 @@
+"""Volcano: its chart, and the queue and the accounts of its jobs.
+
+Nothing of the fabric needs it, so it comes up beside the operators. Its queue is deleted while its controller runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.core import ServiceAccount
+from gpu_fabric.k8s.rbac import RoleBinding, RoleReference, Subject
+from gpu_fabric.k8s.volcano import Queue, QueueSpec
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.operators.operator import BESIDE, Operator, OwnChart, chart_step
+from gpu_fabric.plan.records import PlannedObject
+from gpu_fabric.plan.steps import Step, Words
+from gpu_fabric.plan.words import kinds
+from gpu_fabric.spec.software import DEFAULT_QUEUE, Volcano
+
+JOB_ACCOUNT = "mpi-worker-view"
+"""The account by which a job of the OKE guide sees whether its workers are ready."""
+
+CHART = OwnChart("volcano", "schedulers.volcano")
+
+
+def _steps(context: Context) -> Iterator[Step]:
+    case, kind = context.case, "operators:Volcano"
+    wanted = case.spec.software.schedulers.volcano
+    if wanted is None or not CHART.brought(case):
+        return
+    yield chart_step(CHART.release(case), kind, "Volcano", note=BESIDE)
+    objects = volcano_objects(case, wanted)
+    words = (Words(title="job scheduling", what=kinds(objects)),)
+    after = ("namespaces", CHART.name)
+    yield Step(name="volcano-objects", component=CHART.name, kind=kind, items=objects, after=after, words=words)
+
+
+OPERATOR = Operator(_steps, CHART)
+
+
+def volcano_objects(case: Case, wanted: Volcano) -> tuple[PlannedObject, ...]:
+    """The queue where it is not Volcano's own, and in every namespace of the fabric the account of the guide's jobs."""
+    accounts = tuple(
+        PlannedObject(object=entry) for namespace in case.spec.fabric.namespaces for entry in _account(namespace.name)
+    )
+    name = wanted.queue
+    queue = Queue(metadata=ObjectMeta(name=name), spec=QueueSpec(weight=1))
+    return (*(() if name == DEFAULT_QUEUE else (PlannedObject(object=queue),)), *accounts)
+
+
+def _account(namespace: str) -> tuple[ServiceAccount, RoleBinding]:
+    """An account that may look at everything in its namespace but secrets, and change nothing."""
+    metadata = ObjectMeta(name=JOB_ACCOUNT, namespace=namespace)
+    binding = RoleBinding(
+        metadata=metadata,
+        role_ref=RoleReference(name="view"),
+        subjects=(Subject(name=JOB_ACCOUNT, namespace=namespace),),
+    )
+    return ServiceAccount(metadata=metadata), binding

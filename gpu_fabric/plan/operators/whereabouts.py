@@ -1,0 +1,21 @@
+"""Whereabouts, by its own chart: the IPAM's plug-in on every node.
+
+It tolerates every taint that keeps pods from being scheduled. The chart's controller and reconciler tolerate none, and
+need a node without.
+"""
+
+from __future__ import annotations
+
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
+from gpu_fabric.plan.operators.operator import OwnChart, chart_operator
+
+
+def _wanted(case: Case) -> bool:
+    # In older lines the Network Operator's own policy brings it.
+    by_own_chart = case.choices.ipam == "whereabouts" and case.line.policy_by == "stack"
+    return by_own_chart and NETWORK_OPERATOR.wanted(case)
+
+
+CHART = OwnChart("whereabouts", "whereabouts", wanted_by=_wanted)
+OPERATOR = chart_operator(CHART, "operators:Whereabouts", "Whereabouts", note="")

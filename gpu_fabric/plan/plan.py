@@ -1,0 +1,153 @@
+"""The Plan: everything that can be decided without a cloud, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+from gpu_fabric.contract import ClusterFacts, FabricContract
+from gpu_fabric.findings import Finding
+from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.choices import Choices
+from gpu_fabric.plan.clouds.doks import DoksResources
+from gpu_fabric.plan.clouds.oke import OkeResources
+from gpu_fabric.plan.clouds.record import CloudResources
+from gpu_fabric.plan.cost import PlannedCost
+from gpu_fabric.plan.devices import PlannedNodes
+from gpu_fabric.plan.nccl_files import NcclFiles
+from gpu_fabric.plan.rails import Rail
+from gpu_fabric.plan.records import HelmRelease, PlannedGroup, PlannedObject, PlannedQueues, PlannedVerification
+from gpu_fabric.plan.steps import Item, Step
+from gpu_fabric.spec.guard import Acknowledgement
+from gpu_fabric.spec.split import Part
+
+Record = TypeVar("Record", bound=FrozenModel)
+
+_OF_THE_PLATFORM = frozenset(
+    {"choices", "rails", "addresses", "sriov_plugin", "shared_plugin", "node_groups", "nccl", "workload"}
+)
+
+
+class PlannedPool(FrozenModel):
+    """A pool of GPU nodes as planned."""
+
+    name: str
+    shape: str
+    nodes: int
+    gpus: int
+    nics: int
+
+
+class PlannedCluster(FrozenModel):
+    """The cluster the stack lies on. `kubeconfig` is a path, `kubeconfig_secret` the name of a secret key.
+
+    Both are None where the stack makes the cluster, and then the records of that cloud say how.
+    """
+
+    provider: str
+    kubeconfig: str | None
+    kubeconfig_secret: str | None
+    context: str | None
+    id: str | None
+    pools: tuple[PlannedPool, ...]
+    doks: DoksResources | None
+    oke: OkeResources | None
+
+    @property
+    def cloud(self) -> CloudResources | None:
+        """What a cloud is asked for; None where the cluster exists already."""
+        return self.doks or self.oke
+
+
+class PlannedSplit(FrozenModel):
+    """Which of two parts the stack is. `cluster` is what both plan with, `organization` whose the cluster stack is."""
+
+    part: Literal["cluster", "platform"]
+    cluster_stack: str
+    organization: str | None
+    cluster: ClusterFacts
+
+
+class Plan(FrozenModel):
+    """A frozen plan; the same spec and catalog give the same bytes. Never holds a finding of severity error.
+
+    `steps` are what is applied, each after all that it comes after. `sriov_plugin` and `shared_plugin` are the
+    configurations of the two device plug-ins; both are None where kinds of nodes need their own, which are in
+    `node_groups` then. `split` is None where one stack makes all.
+    """
+
+    schema_version: Literal["v1"] = "v1"
+    stack: str
+    release_line: str
+    choices: Choices
+    cluster: PlannedCluster
+    cost: PlannedCost
+    rails: tuple[Rail, ...]
+    addresses: AddressPlan
+    sriov_plugin: SriovDevicePluginConfig | None
+    shared_plugin: RdmaSharedDevicePluginConfig | None
+    node_groups: tuple[PlannedNodes, ...]
+    nccl: NcclFiles
+    steps: tuple[Step, ...]
+    workload: FabricContract
+    findings: tuple[Finding, ...]
+    acknowledgements: tuple[Acknowledgement, ...] = ()
+    split: PlannedSplit | None = None
+
+    @property
+    def not_its_own(self) -> frozenset[str]:
+        """Fields that say what lies on a cluster, of a stack that makes the cluster alone; nobody is shown them."""
+        return _OF_THE_PLATFORM if self.part == "cluster" else frozenset()
+
+    @property
+    def part(self) -> Part:
+        """What of a whole the stack makes."""
+        return "all" if self.split is None else self.split.part
+
+    def step(self, name: str) -> Step | None:
+        """A step by its name; None where the plan has none that is called so."""
+        return next((step for step in self.steps if step.name == name), None)
+
+    def records(self, kind: type[Record], *names: str) -> tuple[Record, ...]:
+        """Every item of a kind in the order of the steps; only of the steps of these names where some are given."""
+        steps = (step for step in self.steps if not names or step.name in names)
+        return tuple(item for step in steps for item in step.items if isinstance(item, kind))
+
+    def record(self, kind: type[Record], name: str) -> Record | None:
+        """The first item of a kind in a step; None where there is none."""
+        return next(iter(self.records(kind, name)), None)
+
+    def applied(self, *names: str) -> tuple[PlannedObject, ...]:
+        """Every object of these steps that is applied beside the charts, with those of groups and queues."""
+        steps = (step for step in self.steps if step.name in names)
+        return tuple(entry for step in steps for item in step.items for entry in _objects(item))
+
+    def release(self, name: str) -> HelmRelease | None:
+        """An operator's release by its name; None where the stack brings none."""
+        return next((release for release in self.releases if release.name == name), None)
+
+    @property
+    def releases(self) -> tuple[HelmRelease, ...]:
+        """Every operator's chart that is installed, in order."""
+        return self.records(HelmRelease)
+
+    @property
+    def objects(self) -> tuple[PlannedObject, ...]:
+        """Every object that is applied beside the charts, in order, with those of groups and queues."""
+        return self.applied(*(step.name for step in self.steps))
+
+    @property
+    def verification(self) -> PlannedVerification | None:
+        """The run of the verification; None where the stack has none."""
+        return next(iter(self.records(PlannedVerification)), None)
+
+    def with_shares(self) -> Plan:
+        """The plan with every node's share of every pool listed; see `AddressPlan.with_shares`."""
+        return self.model_copy(update={"addresses": self.addresses.with_shares()})
+
+
+def _objects(item: Item) -> tuple[PlannedObject, ...]:
+    if isinstance(item, PlannedGroup | PlannedQueues):
+        return item.objects
+    return (item,) if isinstance(item, PlannedObject) else ()

@@ -1,0 +1,268 @@
+"""What a component is handed: a chart to release, or an object to apply, each with its readiness decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, JsonValue, SerializeAsAny, field_serializer
+
+from gpu_fabric.catalog import Shape
+from gpu_fabric.k8s.base import KubernetesObject
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.nccl.busbw import Bar
+from gpu_fabric.nccl.verdict import Expectation
+from gpu_fabric.spec.verification import Launcher
+
+
+class ChartReference(FrozenModel):
+    """Where a chart comes from: `path` for a folder of this repository, else `repository` (https or oci)."""
+
+    name: str
+    version: str
+    repository: str | None = None
+    path: str | None = None
+
+
+class SecretValue(FrozenModel):
+    """A chart value from a secret: its dotted `path`, and the `entry` of the JSON that the configuration key holds.
+
+    The chart takes it in Base64.
+    """
+
+    path: str
+    key: str
+    entry: str
+
+
+class HelmRelease(FrozenModel):
+    """A release with a fixed name. `timeout` is in seconds and covers the wait for every object of the chart.
+
+    `secret_values` are not in `values`: the plan never holds them.
+    """
+
+    name: str
+    namespace: str
+    chart: ChartReference
+    values: dict[str, JsonValue]
+    secret_values: tuple[SecretValue, ...] = ()
+    timeout: int = Field(ge=60)
+
+
+class PlannedObject(FrozenModel):
+    """An object to apply. `wait_for` is a `pulumi.com/waitFor` condition; None says that it is ready when created.
+
+    `timeout` is in seconds. An object that changes in one of the paths `replaced_on` is deleted and made anew, since
+    the API refuses that change. One that is not `awaited` counts as there once it is created, whatever its kind.
+    """
+
+    object: SerializeAsAny[KubernetesObject]
+    wait_for: str | None = None
+    timeout: int = Field(default=300, ge=1)
+    replaced_on: tuple[str, ...] = ()
+    awaited: bool = True
+
+    @field_serializer("object")
+    def _as_manifest(self, value: KubernetesObject) -> dict[str, JsonValue]:
+        return value.manifest()
+
+    @property
+    def name(self) -> str:
+        """The object's own name."""
+        return self.object.metadata.name
+
+
+class PlannedGroup(FrozenModel):
+    """Objects, one or more a node, that are one resource of the stack together.
+
+    So their number is no number of resources, and one node more is one value more of that resource. `cut` says what no
+    object can change later, as text: another one replaces the group. `timeout` is in seconds, until the last object is
+    gone that was deleted.
+    """
+
+    name: str
+    cut: str
+    objects: tuple[PlannedObject, ...]
+    timeout: int = Field(default=300, ge=1)
+
+    @property
+    def manifests(self) -> dict[str, dict[str, Any]]:
+        """The objects by kind and name."""
+        by_kind: dict[str, dict[str, Any]] = {}
+        for entry in self.objects:
+            by_kind.setdefault(entry.object.kind, {})[entry.name] = entry.object.manifest()
+        return by_kind
+
+    @property
+    def plurals(self) -> dict[str, str]:
+        """What paths of the API call the kinds."""
+        return {entry.object.kind: entry.object.plural for entry in self.objects}
+
+
+class PlannedQueues(FrozenModel):
+    """A queue of Kueue with what it stands on (`flavors`), and every namespace's way into it.
+
+    `namespace` and `controller` are those of the Deployment that takes finalizers off what is deleted.
+    """
+
+    name: str
+    namespace: str
+    controller: str
+    flavors: tuple[PlannedObject, ...]
+    queue: PlannedObject
+    local_queues: tuple[PlannedObject, ...]
+
+    @property
+    def objects(self) -> tuple[PlannedObject, ...]:
+        """Every object, in the order in which they are needed."""
+        return (*self.flavors, self.queue, *self.local_queues)
+
+
+class PlannedPatch(FrozenModel):
+    """Settings in an object of somebody else's, which stays his: it is never created, and never deleted."""
+
+    api_version: str
+    kind: str
+    name: str
+    spec: dict[str, JsonValue]
+
+
+class PlannedReadiness(FrozenModel):
+    """An object that a chart creates and whose condition is waited for before anything that relies on it.
+
+    `wait_for` is a `pulumi.com/waitFor` condition, and `also_for` one that must hold as well; `timeout` is in seconds.
+    """
+
+    api_version: str
+    kind: str
+    name: str
+    wait_for: str
+    also_for: str | None = None
+    timeout: int = Field(ge=1)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """All that must hold at once."""
+        return (self.wait_for,) if self.also_for is None else (self.wait_for, self.also_for)
+
+
+class PlannedRollout(FrozenModel):
+    """A DaemonSet of an operator's whose pods are made anew when an annotation of ours in their template changes.
+
+    `timeout` is in seconds, until Kubernetes has taken the change up.
+    """
+
+    namespace: str
+    daemon_set: str
+    annotations: dict[str, str]
+    timeout: int = Field(ge=1)
+
+
+class PlannedConfiguration(FrozenModel):
+    """A device plug-in's configuration, as the operator must have written it before its pods count as restarted.
+
+    `text` is JSON, compared by its meaning; `timeout` is in seconds.
+    """
+
+    namespace: str
+    config_map: str
+    daemon_set: str
+    text: str
+    timeout: int = Field(ge=1)
+
+
+class WantedFunctions(FrozenModel):
+    """What a node policy asks of each node with the labels `nodes`: the interfaces that its object's spec must have.
+
+    `addresses` are PCI addresses; where there are none, one interface at least. `mtu` None is not asked for.
+    """
+
+    policy: str
+    resource: str
+    nodes: dict[str, str]
+    addresses: tuple[str, ...] = ()
+    count: int
+    mtu: int | None = None
+
+
+class PlannedWait(FrozenModel):
+    """Objects, one a node, that an operator makes, and the field of theirs that must have a value on every GPU node.
+
+    An object is named after its node. The nodes that count have the labels `nodes` and some of the resource `having`.
+    `field` is a dotted path, and `failed` its value where waiting longer is of no use; `reason` is the path at which
+    the operator says why. `resources` are what every node must offer at least: a field alone may still be the one of
+    an earlier wish. `functions` are what the node policies ask for: until an object's spec says that, its status is one
+    of before. `served_by` is a DaemonSet of the namespace that must have a pod that works. `timeout` is in seconds.
+    """
+
+    api_version: str
+    plural: str
+    namespace: str
+    nodes: dict[str, str]
+    having: str
+    resources: dict[str, int]
+    field: str
+    value: str
+    failed: str
+    reason: str
+    functions: tuple[WantedFunctions, ...] = ()
+    served_by: str | None = None
+    timeout: int = Field(ge=1)
+
+
+class PlannedCapacity(FrozenModel):
+    """What every GPU node must offer before jobs may come: some of each of the `resources`, which name their rails.
+
+    The nodes have the labels `nodes`, and there are `count` of them or more. A resource without a rail is the GPUs'.
+    `timeout` is in seconds.
+    """
+
+    nodes: dict[str, str]
+    count: int = Field(ge=0)
+    resources: dict[str, int | None]
+    timeout: int = Field(ge=1)
+
+
+REPORT = "fabric-verification"
+"""Name of the ConfigMap with the verification's verdict and the files that it comes from."""
+OWN_BAR = "the stack file"
+"""Where a bar of the user's own is written."""
+
+
+class PlannedVerification(FrozenModel):
+    """A run of the verification. `rails` of each node are used, and each is measured alone where `each_rail` says so.
+
+    `name` is that of the job and all its objects; its end is a hash of everything that the run depends on. `pods` are
+    all of the job's; `seconds` its limit. `own_bar` and `own_rail_bar` are the stack file's. `shapes` are those of the
+    nodes. `keys_secret` is made when the run starts: keys have no place in a plan.
+    """
+
+    name: str
+    namespace: str
+    launcher: Launcher
+    nodes: int
+    pods: int
+    rails: int
+    each_rail: bool
+    bar: Bar
+    rail_bar: Bar | None
+    own_bar: float | None
+    own_rail_bar: float | None
+    seconds: int
+    wait: bool
+    report: str = REPORT
+    keys_secret: str | None
+    shapes: tuple[Shape, ...]
+    manifests: tuple[dict[str, JsonValue], ...]
+
+    @property
+    def expectation(self) -> Expectation:
+        """What is asked of the run."""
+        return Expectation(
+            shapes=self.shapes,
+            rails=self.rails,
+            nodes=self.nodes,
+            bar=self.own_bar,
+            rail_bar=self.own_rail_bar,
+            bars_from=OWN_BAR,
+            each_rail=self.each_rail,
+        )

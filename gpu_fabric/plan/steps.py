@@ -1,0 +1,90 @@
+"""The plan as a graph of steps: what is applied together, after what, and how reports say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan.records import (
+    HelmRelease,
+    PlannedCapacity,
+    PlannedConfiguration,
+    PlannedGroup,
+    PlannedObject,
+    PlannedPatch,
+    PlannedQueues,
+    PlannedReadiness,
+    PlannedRollout,
+    PlannedVerification,
+    PlannedWait,
+)
+
+NODES = "nodes"
+"""What a step comes after that waits for the cluster's GPU nodes: no step, since the cluster brings them."""
+
+Item = (
+    HelmRelease
+    | PlannedObject
+    | PlannedReadiness
+    | PlannedPatch
+    | PlannedRollout
+    | PlannedGroup
+    | PlannedQueues
+    | PlannedVerification
+    | PlannedWait
+    | PlannedCapacity
+    | PlannedConfiguration
+)
+"""What a step applies, or waits for."""
+
+
+class Words(FrozenModel):
+    """A line of a report: a title, what is applied, and what is then waited for; empty where that is nothing."""
+
+    title: str
+    what: str
+    waits: str = ""
+
+
+class Step(FrozenModel):
+    """Items of one component that are applied together, once every step of `after` is done.
+
+    A name in `after` that the plan does not have is nothing to wait for. `component` is the name of the component that
+    the items belong to, `kind` its type without the package's name; several steps may share one. With `in_order` each
+    item comes after the one before it. `words` are the step's lines in reports.
+    """
+
+    name: str
+    component: str
+    kind: str
+    items: tuple[Item, ...]
+    after: tuple[str, ...] = ()
+    in_order: bool = False
+    words: tuple[Words, ...] = ()
+
+
+def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """The steps that have items, as they are listed, but each after all that it comes after.
+
+    Raises:
+        ValueError: two steps have one name, or steps come after each other in a circle.
+    """
+    listed: dict[str, Step] = {}
+    for step in steps:
+        if step.name in listed or step.name == NODES:
+            raise ValueError(f"two steps are called {step.name}")
+        listed[step.name] = step
+    ordered: dict[str, Step] = {}
+
+    def place(name: str, before: tuple[str, ...]) -> None:
+        if name in before:
+            raise ValueError(f"steps come after each other in a circle: {', '.join(before[before.index(name) :])}")
+        if name in ordered or name not in listed or not listed[name].items:
+            return
+        for earlier in listed[name].after:
+            place(earlier, (*before, name))
+        ordered[name] = listed[name]
+
+    for name in listed:
+        place(name, ())
+    return tuple(ordered.values())

@@ -1,0 +1,150 @@
+"""The verification: the job's objects, its bars with their reasons, and a name that changes with the fabric."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from gpu_fabric.catalog import Shape
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.nccl.busbw import Bar, Operation, given_bar, shape_bar, share_of_bar
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.nccl_settings import measurement_environment
+from gpu_fabric.plan.rails import Rail
+from gpu_fabric.plan.records import OWN_BAR, REPORT, HelmRelease, PlannedGroup, PlannedObject, PlannedVerification
+from gpu_fabric.plan.steps import Step
+from gpu_fabric.workloads.verification import KEYS_SECRET, Form, RailLine, Verification, verification_manifests
+
+# The steps whose objects a run depends on, in the order in which its name has hashed them since it has one.
+_MEASURED = (
+    *("multus", "multus-daemon", "cni-plugins", "virtual-functions", "host-preparation"),
+    *("nic-policies", "nic-node-policies", "sriov-pool", "sriov-policies"),
+    *("reserved-ips", "ip-pools", "nic-addresses", "networks"),
+)
+
+
+def nodes_of(case: Case) -> int:
+    """GPU nodes that take part."""
+    return case.spec.verification.nodes or case.nodes
+
+
+def fabric_bar(case: Case) -> Bar:
+    """The bar of the whole fabric: the user's, or that of the weakest shape.
+
+    Raises:
+        BarUnknownError: no bar can be derived.
+    """
+    own = case.spec.verification.bar
+    return given_bar(own, OWN_BAR) if own is not None else _derived(case, nvlink=_between_nodes(case))
+
+
+def rail_bar(case: Case) -> Bar | None:
+    """The bar of one rail alone; None where no rail is measured alone.
+
+    Raises:
+        BarUnknownError: no bar can be derived.
+    """
+    wanted = case.spec.verification
+    if not wanted.per_rail:
+        return None
+    if wanted.rail_bar is not None:
+        return given_bar(wanted.rail_bar, OWN_BAR)
+    if wanted.bar is not None:
+        return share_of_bar(given_bar(wanted.bar, OWN_BAR), case.shape.rails)
+    # NVLink between nodes is off in these runs, whatever it is in jobs.
+    return share_of_bar(_derived(case, nvlink=False), case.shape.rails)
+
+
+def plan_verification(
+    case: Case, planned: tuple[Rail, ...], contract: FabricContract, steps: tuple[Step, ...]
+) -> PlannedVerification | None:
+    """The run that comes after these steps; None unless asked. The rules about it hold already."""
+    wanted = case.spec.verification
+    if not wanted.enabled:
+        return None
+    assert wanted.image is not None, "a verification without an image was refused"
+    each = rail_bar(case)
+    shared = case.choices.row is not None and case.choices.row.access in ("shared", "host")
+    rails = tuple(
+        RailLine(
+            number=rail.index,
+            interface=rail.pod_interface or "-",
+            # In these models a pod sees the node's own devices; elsewhere those behind its interfaces.
+            device=rail.rdma_device if shared else None,
+            gpu=rail.index * contract.gpus_per_node // len(planned) if rail.nearest_gpu is None else rail.nearest_gpu,
+        )
+        for rail in (planned if each is not None else ())
+    )
+    run = Verification(
+        name=REPORT,
+        namespace=contract.namespaces[0],
+        form=Form(wanted.launcher),
+        nodes=nodes_of(case),
+        image=case.pulled(wanted.image),
+        program=wanted.program,
+        rails=rails,
+        rail_bar=0 if each is None else each.value,
+        seconds=60 * wanted.minutes,
+        settings=contract.environment | contract.verification_environment,
+    )
+    bar = fabric_bar(case)
+    # Another time limit is no reason to measure again.
+    lasting = verification_manifests(contract, run._replace(seconds=0))
+    named = run._replace(name=f"{REPORT}-{_digest(case, steps, lasting, (bar, each))}")
+    own_keys = run.form is Form.JOB
+    return PlannedVerification(
+        name=named.name,
+        namespace=named.namespace,
+        launcher=wanted.launcher,
+        nodes=named.nodes,
+        pods=named.nodes + (0 if own_keys else 1),
+        rails=len(planned),
+        each_rail=wanted.per_rail,
+        bar=bar,
+        rail_bar=each,
+        own_bar=wanted.bar,
+        own_rail_bar=wanted.rail_bar,
+        seconds=named.seconds,
+        wait=wanted.wait,
+        keys_secret=f"{named.name}-{KEYS_SECRET}" if own_keys else None,
+        shapes=_shapes(case),
+        manifests=verification_manifests(contract, named),
+    )
+
+
+def _shapes(case: Case) -> tuple[Shape, ...]:
+    return tuple(group.shape for group in case.groups)
+
+
+def _derived(case: Case, *, nvlink: bool | None) -> Bar:
+    found = (
+        shape_bar(shape, shape.rails, nodes=nodes_of(case), ring=True, nvlink=nvlink, operation=Operation.ALL_REDUCE)
+        for shape in _shapes(case)
+    )
+    return min(found, key=lambda bar: bar.value)
+
+
+def _between_nodes(case: Case) -> bool | None:
+    """Whether the run's settings have NVLink between nodes; None where they say nothing."""
+    return {"0": False, "1": True}.get(measurement_environment(case).get("NCCL_MNNVL_ENABLE", ""))
+
+
+def _digest(
+    case: Case, steps: tuple[Step, ...], manifests: Iterable[dict[str, Any]], bars: tuple[Bar, Bar | None]
+) -> str:
+    """A hash of the run, and of all software and objects that the fabric is made of; not of how `up` treats it."""
+    by_name = {step.name: step.items for step in steps}
+    parts = [item for name in _MEASURED for item in by_name.get(name, ()) if isinstance(item, PlannedObject)]
+    releases = [item for step in steps for item in step.items if isinstance(item, HelmRelease)]
+    content = {
+        "manifests": list(manifests),
+        "bars": [None if bar is None else bar.value for bar in bars],
+        "trigger": case.spec.verification.trigger,
+        "pools": [[pool.name, pool.shape, pool.nodes] for pool in case.spec.cluster.pools],
+        "cuts": [[item.name, item.cut] for item in by_name.get("node-pools", ()) if isinstance(item, PlannedGroup)],
+        "charts": [[release.chart.name, release.chart.version, release.values] for release in releases],
+        "objects": [entry.object.manifest() for entry in parts],
+    }
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]

@@ -1,0 +1,177 @@
+"""What a job that takes whole nodes of a stack must carry, as the contract has it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+from pydantic import JsonValue
+
+from gpu_fabric.contract import AttachedNetwork, FabricContract, FileMount, HugePages, SchedulerHints, SharedMemory
+from gpu_fabric.k8s.cni import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
+from gpu_fabric.k8s.kueue import QUEUE_LABEL
+from gpu_fabric.k8s.scheduling import Toleration
+from gpu_fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.nccl_files import NcclFiles
+from gpu_fabric.plan.networks import injection
+from gpu_fabric.plan.operators.kueue import topology_annotations
+from gpu_fabric.plan.operators.releases import namespace_of
+from gpu_fabric.plan.operators.schedulers import job_controllers, job_queues
+from gpu_fabric.plan.rails import Rail
+
+
+def plan_workload(
+    case: Case,
+    rails: tuple[Rail, ...],
+    nccl: NcclFiles,
+    namespaces: tuple[str, ...],
+    tolerations: tuple[Toleration, ...],
+) -> FabricContract:
+    """The contract of a full-node pod: all GPUs and one device of every rail.
+
+    `namespaces` are those in which networks and files exist.
+    """
+    shape = case.shape
+    shared = Counter(rail.network for rail in rails)
+    attached = tuple(
+        AttachedNetwork(
+            rail=rail.index if shared[rail.network] == 1 else None,
+            network=rail.network,
+            namespace=namespace_of(case) if injection(case) is not None else None,
+            resource=rail.resource_name,
+            amount=None if rail.resource_name is None else 1,
+            interface=rail.pod_interface,
+            mtu=case.mtu,
+        )
+        for rail in rails
+        if rail.network is not None and rail.pod_interface is not None
+    )
+    devices = Counter(network.resource for network in attached if network.resource is not None)
+    resources = {shape.gpus.resource: str(shape.gpus.count)} | {name: str(n) for name, n in devices.items()}
+    dpdk = case.spec.fabric.dpdk
+    if dpdk is not None:
+        # Whole processors and equal limits are what makes a pod's processors its own.
+        resources |= {
+            "cpu": str(dpdk.cpus),
+            "memory": dpdk.memory,
+            f"hugepages-{dpdk.page_size}": dpdk.huge_pages,
+        }
+    files = tuple(
+        FileMount(config_map=file.config_map, key=file.key, mount_path=file.mount_path, variable=file.variable)
+        for file in nccl.files
+    )
+    environment = dict(sorted(nccl.environment.items()))
+    environment |= {file.variable: file.mount_path for file in files if file.variable is not None}
+    contract = FabricContract(
+        stack=case.spec.name,
+        shape=" or ".join(group.shape.name for group in case.groups),
+        model=case.choices.model,
+        image_registries=case.spec.software.registries,
+        nodes=case.nodes,
+        gpus_per_node=shape.gpus.count,
+        gpu_resource=shape.gpus.resource,
+        namespaces=namespaces,
+        host_network=case.choices.model == "host-network",
+        networks=attached,
+        annotations=_annotations(case, attached),
+        networks_from_elsewhere={
+            namespace: _in_guides_form(attached, f"{namespace}/")
+            for namespace in (namespaces if case.choices.manager == "doks" else ())
+        },
+        resources=resources,
+        environment=environment,
+        verification_environment=nccl.verification_environment,
+        files=files,
+        shared_memory=SharedMemory(size_limit=case.known.pod_settings.shared_memory_of(shape).size),
+        huge_pages=None if dpdk is None else HugePages(medium=f"HugePages-{dpdk.page_size}"),
+        # Registering memory with the NIC locks it. DPDK opens raw sockets, and raises limits for its queues.
+        capabilities=("IPC_LOCK",) if dpdk is None else ("IPC_LOCK", "NET_RAW", "SYS_RESOURCE"),
+        privileged=case.choices.model == "host-network",
+        node_selector=case.node_labels,
+        tolerations=tolerations,
+        # The pod takes all GPUs of its node.
+        scheduler_hints=_scheduler_hints(case),
+        advice=tuple(dict.fromkeys(line for group in case.groups for line in group.shape.advice)),
+        pod_template_patch={},
+    )
+    return contract.model_copy(update={"pod_template_patch": _pod_template_patch(contract)})
+
+
+def _scheduler_hints(case: Case) -> SchedulerHints:
+    scheduler, queues = job_queues(case)
+    kueue = case.spec.software.schedulers.kueue
+    return SchedulerHints(
+        pods_per_node=1,
+        gang=True,
+        scheduler=scheduler,
+        queue=None if scheduler is None else queues.get(scheduler),
+        queues=queues,
+        labels={} if kueue is None else {QUEUE_LABEL: kueue.queue},
+        annotations={} if kueue is None else topology_annotations(case),
+        controllers=job_controllers(case),
+    )
+
+
+def _annotations(case: Case, attached: tuple[AttachedNetwork, ...]) -> dict[str, str]:
+    """What makes the pod's networks: each by name, or all of them by Spiderpool's webhook, which takes no others."""
+    if not attached:
+        return {}
+    default = case.spec.fabric.default_network
+    annotations = {} if default is None else {DEFAULT_NETWORK_ANNOTATION: default}
+    if (word := injection(case)) is not None:
+        return {**annotations, RDMA_RESOURCE_INJECT_ANNOTATION: word}
+    return {**annotations, NETWORKS_ANNOTATION: _networks_annotation(case, attached)}
+
+
+def _networks_annotation(case: Case, attached: tuple[AttachedNetwork, ...]) -> str:
+    if case.choices.manager == "doks":
+        return _in_guides_form(attached)
+    request = [{"name": network.network, "interface": network.interface} for network in attached]
+    return json.dumps(request, separators=(",", ":"))
+
+
+def _in_guides_form(attached: tuple[AttachedNetwork, ...], place: str = "") -> str:
+    """The networks as the DOKS guide writes them; `place` is a namespace and a slash."""
+    return ", ".join(f"{place}{network.network}@{network.interface}" for network in attached)
+
+
+def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
+    volumes: list[JsonValue] = [
+        {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": contract.shared_memory.size_limit}}
+    ]
+    mounts: list[JsonValue] = [{"name": "shared-memory", "mountPath": contract.shared_memory.mount_path}]
+    for file in contract.files:
+        volume = file.config_map.rpartition("-")[0]
+        volumes.append({"name": volume, "configMap": {"name": file.config_map}})
+        mounts.append({"name": volume, "mountPath": file.mount_path, "subPath": file.key, "readOnly": True})
+    if contract.huge_pages is not None:
+        volumes.append({"name": "huge-pages", "emptyDir": {"medium": contract.huge_pages.medium}})
+        mounts.append({"name": "huge-pages", "mountPath": contract.huge_pages.mount_path})
+    if contract.host_network:
+        # Oracle's test jobs for physical functions; elsewhere the device plug-in brings the files.
+        volumes.append({"name": "rdma-devices", "hostPath": {"path": "/dev/infiniband"}})
+        mounts.append({"name": "rdma-devices", "mountPath": "/dev/infiniband"})
+    security: dict[str, JsonValue] = {"capabilities": {"add": list(contract.capabilities)}}
+    if contract.privileged:
+        security["privileged"] = True
+    container: dict[str, JsonValue] = {
+        "name": "worker",
+        "resources": {"limits": dict(contract.resources), "requests": dict(contract.resources)},
+        "env": [{"name": name, "value": value} for name, value in contract.environment.items()],
+        "volumeMounts": mounts,
+        "securityContext": security,
+    }
+    on_host: dict[str, JsonValue] = (
+        {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if contract.host_network else {}
+    )
+    return {
+        "metadata": {"annotations": {**contract.annotations, **contract.scheduler_hints.annotations}},
+        "spec": {
+            **on_host,
+            "nodeSelector": dict(contract.node_selector),
+            "tolerations": [toleration.to_dict() for toleration in contract.tolerations],
+            "volumes": volumes,
+            "containers": [container],
+        },
+    }

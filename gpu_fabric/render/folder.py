@@ -1,0 +1,86 @@
+"""Write the folder atomically, and never over files that this program did not write."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.render.places import INDEX
+from gpu_fabric.render.reading import own_index
+
+# The most foreign files that a message lists.
+_MOST_LISTED = 5
+
+
+class FolderError(Exception):
+    """The folder cannot be written; the message gives the reason, and nothing was changed."""
+
+
+def write_files(folder: Path, files: Mapping[str, str], progress: Progress = UNHEARD) -> None:
+    """Write exactly these files to the folder, replacing those of an earlier rendered plan.
+
+    They are written to a temporary folder next to it, which is then renamed: an interrupted run leaves the old or the
+    new files.
+
+    Raises:
+        FolderError: the folder contains other files, or the file system reports an error.
+    """
+    # A symbolic link stays a link.
+    target = folder.resolve()
+    _refuse_strangers(folder, target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
+            new, old = Path(beside) / "new", Path(beside) / "old"
+            for path, text in progress.each("writing", files.items(), "files"):
+                file = new / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8", newline="\n")
+            _swap(target, new, old)
+    except OSError as error:
+        raise FolderError(f"{folder}: {error.strerror or error}; nothing was written") from None
+
+
+def _swap(target: Path, new: Path, old: Path) -> None:
+    if not target.exists():
+        new.rename(target)
+        return
+    shutil.copymode(target, new)
+    target.rename(old)
+    try:
+        new.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+
+
+def _refuse_strangers(folder: Path, target: Path) -> None:
+    """Raises FolderError if the folder contains a file that no rendered plan wrote."""
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise FolderError(f"{folder}: is a file, and a folder is needed; nothing was written")
+    written = _written(target)
+    # A folder that is not a rendered plan may be large: only its top level is read.
+    found = target.rglob("*") if written else target.iterdir()
+    strangers = sorted(
+        {path.relative_to(target).as_posix() for path in found if not written or path.is_symlink() or path.is_file()}
+        - written
+    )
+    if strangers:
+        more = f" and {len(strangers) - _MOST_LISTED} more" if len(strangers) > _MOST_LISTED else ""
+        raise FolderError(
+            f"{folder}: holds what no rendered plan has put there: {', '.join(strangers[:_MOST_LISTED])}{more}; "
+            "nothing was written. Name another folder, or move those files"
+        )
+
+
+def _written(folder: Path) -> frozenset[str]:
+    """The index of a folder and the files that it names; empty if this program did not write it."""
+    try:
+        return frozenset({INDEX, *index["files"]} if (index := own_index(folder)) else ())
+    except (TypeError, KeyError):
+        return frozenset()

@@ -1,0 +1,186 @@
+"""Convert a plan to the rendered plan, with placeholders for values that are not known yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from io import StringIO
+from typing import Any
+
+from gpu_fabric.plan import Plan, SecretValue
+from gpu_fabric.plan.addresses import AddressPlan, AddressPool
+from gpu_fabric.plan.allocation import allocation
+from gpu_fabric.plan.clouds.oke import Ref, Text
+from gpu_fabric.plan.steps import NODES
+from gpu_fabric.progress import UNHEARD, Progress
+from gpu_fabric.render.model import (
+    RenderedPlan,
+    RenderedRail,
+    RenderedResource,
+    RenderedShare,
+    RenderedStep,
+    RenderedWait,
+)
+from gpu_fabric.render.places import file_of, identity_of, nccl_path
+from gpu_fabric.report.console import plain_console
+from gpu_fabric.report.text import plan_report
+from gpu_fabric.resources import Leaf, Loss, losses, resources, waits, with_leaves
+from gpu_fabric.resources.objects import KUBERNETES
+from gpu_fabric.resources.order import CLUSTER
+from gpu_fabric.resources.wire import wire_name
+from gpu_fabric.spec.places import NAMESPACE
+
+# Fields of the plan that have their own files in the folder; the other fields are in the decisions.
+_ELSEWHERE = {
+    "schema_version",
+    "stack",
+    "release_line",
+    "addresses",
+    "nccl",
+    "workload",
+    "findings",
+    "acknowledgements",
+    "steps",
+}
+# A cloud's records are rendered as resources.
+_CLOUD_RECORDS = {"doks": {"vpc", "cluster", "pools", "project", "listing", "version_prefix"}}
+# Findings about the machine that plans, not about the plan: whether the kubeconfig exists, and its contexts.
+_OF_THIS_MACHINE = frozenset({"CLU003", "CLU011"})
+_WIDTH = 160
+
+
+def rendered(plan: Plan, progress: Progress = UNHEARD) -> RenderedPlan:
+    """The rendered plan; it depends on the plan only, not on the machine."""
+    plan = plan.model_copy(update={"findings": tuple(f for f in plan.findings if f.id not in _OF_THIS_MACHINE)})
+    return RenderedPlan(
+        stack=plan.stack,
+        release_line=plan.release_line,
+        resources=tuple(rendered_resources(plan, progress)),
+        waits=tuple(
+            RenderedWait(component=wait.step.component, field=wait.step.name, record=_document(wait.record))
+            for wait in waits(plan)
+        ),
+        steps=tuple(_steps(plan)),
+        findings=plan.findings,
+        acknowledgements=plan.acknowledgements,
+        decisions=_decisions(plan),
+        proof={}
+        if plan.part == "cluster"
+        else plan.addresses.model_dump(mode="json", by_alias=True, exclude={"pools": {"__all__": {"shares"}}}),
+        rails=tuple(_rails(plan, progress)),
+        nccl_files={nccl_path(file): file.content for file in plan.nccl.files},
+        contract={}
+        if plan.part == "cluster"
+        else plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
+        report=_report(plan),
+    )
+
+
+def _steps(plan: Plan) -> Iterator[RenderedStep]:
+    """The steps with their edges; what a plan does not have is nothing to wait for."""
+    there = {NODES, *(step.name for step in plan.steps)}
+    for step in plan.steps:
+        after = tuple(name for name in step.after if name in there)
+        yield RenderedStep(name=step.name, component=step.component, after=after)
+
+
+def rendered_resources(plan: Plan, progress: Progress = UNHEARD) -> Iterator[RenderedResource]:
+    """Every resource of a plan, in an order in which they can be created."""
+    planned = resources(plan)
+    lost = losses(plan, planned)
+    names = frozenset(resource.name for resource in planned)
+    taken: set[str] = set()
+    for resource in progress.each("rendering", planned, "resources"):
+        file = file_of(resource, taken)
+        taken.add(file)
+        yield RenderedResource(
+            name=resource.name,
+            component=resource.component,
+            type=resource.type,
+            identity=identity_of(resource),
+            provider=resource.provider,
+            file=file,
+            handling=resource.handling,
+            loss=lost.get(resource.name, Loss()),
+            properties=with_leaves(resource.properties, lambda leaf: placeholder(leaf, names)),
+        )
+
+
+def placeholder(leaf: Leaf, names: frozenset[str]) -> str:
+    """The placeholder for a value; `names` are those of all resources."""
+    match leaf:
+        case Ref():
+            made = f"{CLUSTER}-{leaf.ref}"
+            # The provider of all objects is not a resource of the plan, but has outputs.
+            is_made = made in names or made == f"{CLUSTER}-{KUBERNETES}"
+            return f"<output {made}.{wire_name(leaf.output)}>" if is_made else f"<lookup {leaf.ref}.{leaf.output}>"
+        case Text():
+            return leaf.text.format(**{name: placeholder(ref, names) for name, ref in leaf.refs.items()})
+        case SecretValue():
+            return f"<secret {NAMESPACE}:{leaf.key}, entry {leaf.entry}, in Base64>"
+        case _:
+            return f"<secret {leaf.name}>"
+
+
+def _decisions(plan: Plan) -> dict[str, Any]:
+    """The decisions of the plan that are neither resources nor in other files of the folder."""
+    left_out = (_ELSEWHERE if plan.split is not None else _ELSEWHERE | {"split"}) | plan.not_its_own
+    document: dict[str, Any] = plan.model_dump(
+        mode="json",
+        by_alias=True,
+        exclude={"cluster": _CLOUD_RECORDS, **dict.fromkeys(left_out, True)},
+    )
+    document["cluster"] = _without_records(document["cluster"])
+    if plan.addresses.pools:
+        document["allocation"] = allocation(plan).model_dump(mode="json", by_alias=True, exclude_none=True)
+    return document
+
+
+def _without_records(value: Any) -> Any:
+    """A document without Oracle's records, which are resources."""
+    if isinstance(value, dict):
+        return {key: _without_records(entry) for key, entry in value.items() if not _is_record(entry)}
+    if isinstance(value, list):
+        return [_without_records(entry) for entry in value if not _is_record(entry)]
+    return value
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, dict) and {"logicalName", "kind"} <= value.keys()
+
+
+def _rails(plan: Plan, progress: Progress) -> Iterator[RenderedRail]:
+    addresses = plan.addresses
+    for rail in progress.each("listing the addresses of", plan.rails, "rails"):
+        if (pool := addresses.pool_of(rail.index)) is None:
+            continue
+        shares = (_share(addresses, pool, node) for node in range(len(addresses.numbers)))
+        yield RenderedRail(rail=rail.index, pool=pool.name, shares=tuple(shares))
+
+
+def _share(addresses: AddressPlan, pool: AddressPool, node: int) -> RenderedShare:
+    """A node's share of a pool."""
+    number, name = addresses.numbered_nodes[node]
+    return RenderedShare(
+        number=number,
+        node=name,
+        share=pool.share_text(number),
+        gateway=_text(pool.gateway_of(number)),
+        host=_text(pool.host_address(addresses.host_numbers[node])),
+    )
+
+
+def _report(plan: Plan) -> str:
+    """The report as in a file, independent of the terminal and its settings."""
+    text = StringIO()
+    target = plain_console(file=text, width=_WIDTH, color_system=None, force_terminal=False, _environ={})
+    target.print(plan_report(plan), crop=False)
+    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def _document(record: Any) -> dict[str, Any]:
+    document: dict[str, Any] = record.model_dump(mode="json", by_alias=True)
+    return document
+
+
+def _text(value: object | None) -> str:
+    return "" if value is None else str(value)

@@ -1,0 +1,1 @@
+"""Pages about the catalog, the rules and the file formats, independent of a stack."""

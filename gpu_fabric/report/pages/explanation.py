@@ -1,0 +1,161 @@
+"""The output of `gpu-fabric explain`: one rule, or one variable of NCCL, as lines of text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from difflib import get_close_matches
+from textwrap import wrap
+
+from gpu_fabric.catalog import NcclSetting, NcclVariable, catalog
+from gpu_fabric.catalog.nccl import Since, UnfitValues
+from gpu_fabric.catalog.version import Version
+from gpu_fabric.findings import examples, rules
+from gpu_fabric.plan import Plan
+from gpu_fabric.rules.checking import promise
+from gpu_fabric.spec.places import NAMESPACE
+
+_WIDTH = 100
+_LIBRARIES = {
+    "nccl": "NCCL",
+    "rccl": "RCCL",
+    "nccl-tests": "nccl-tests",
+    "launcher": "MPI launchers",
+    "driver": "drivers",
+}
+_SCOPES = {"training": "jobs", "verification": "measurements only", "both": "jobs and measurements"}
+_PODS = {
+    "virtual": "pods with virtual functions",
+    "physical": "pods with whole NICs",
+    "shared": "pods with interfaces on top of the nodes' NICs",
+    "host": "pods on the nodes' own network",
+}
+_LINKS = {"ether": "RoCE", "infiniband": "InfiniBand"}
+
+
+def rule_explanation(rule: str) -> list[str]:
+    """A rule: the problem, why it matters, what the rule guarantees, an example, and the source.
+
+    Raises:
+        KeyError: no rule has that id.
+    """
+    found = rules()[rule]
+    held = promise(rule)
+    lines = [f"{found.id} ({found.severity})", found.title, found.why]
+    return [*lines, *([f"Holds: {held}"] if held else []), *_example_lines(rule), f"Source: {found.source}."]
+
+
+def _example_lines(rule: str) -> Iterator[str]:
+    """The keys of a stack file that a rule checks, and an example that it refuses."""
+    example = examples().get(rule)
+    if example is None:
+        return
+    if example.keys:
+        yield f"Keys of the stack file: {', '.join(f'{NAMESPACE}:{key}' for key in example.keys)}"
+    if example.refused:
+        values = ", ".join(f"{key}: {json.dumps(value)}" for key, value in example.refused.items())
+        yield f"An example of what it finds, on stack {example.stack}: {values}"
+
+
+def variable_explanation(variable: NcclVariable, plan: Plan | None = None) -> list[str]:
+    """A variable: its effect, the values for each audience with the reasons, and a stack's value.
+
+    `plan` is that of the stack in question.
+    """
+    lines = [variable.name, *_wrapped(variable.does or f"A variable of {_LIBRARIES[variable.library]}.")]
+    lines += [f"Exists: {since_words(variable.since, variable)}.", f"Source: {variable.source}."]
+    for row in variable.settings:
+        lines += ["", f"{value_words(row)} for {_SCOPES[row.scope]}"]
+        lines += _wrapped(f"for: {audience_words(row)}", "  ")
+        lines += [*_wrapped(f"why: {row.why}", "  "), *_wrapped(f"source: {row.source}.", "  ")]
+    lines += [""] if variable.settings else []
+    if variable.derived is not None:
+        lines += _wrapped(f"Set by the program: {variable.derived}")
+    lines += _wrapped(not_set_words(variable))
+    if variable.limits is not None:
+        lines += _wrapped(f"Allowed: {variable.limits.said} ({variable.limits.source}).")
+    lines += [line for unfit in variable.refused for line in _wrapped(f"Refused in a stack file: {unfit_words(unfit)}")]
+    lines += [line for unfit in variable.discouraged for line in _wrapped(f"Better not: {unfit_words(unfit)}")]
+    return [*lines, *([] if plan is None else ["", *on_stack(variable, plan)])]
+
+
+def unknown_name(name: str) -> str:
+    """The message for an unknown rule or variable, with similar names: one rule, or up to three variables."""
+    variable = "_" in name
+    known = list(catalog().nccl_variables if variable else rules())
+    near = get_close_matches(name.upper(), known, n=3 if variable else 1, cutoff=0.6)
+    guess = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    page = "docs/nccl-settings.md" if variable else "docs/rules.md"
+    return f"no {'variable' if variable else 'rule'} {name!r}: {guess}{page} lists them all"
+
+
+def value_words(row: NcclSetting) -> str:
+    """A row's variable and value; a value that depends on the shape is described in words."""
+    return f"{row.variable}={row.value}".replace("{hcaList}", "=… (the shape's RDMA devices, in rail order)")
+
+
+def audience_words(row: NcclSetting) -> str:
+    """The audience of a row, in words."""
+    parts = []
+    if row.devices:
+        parts.append(" or ".join(f"{_PODS[way]} ({_models(way)})" for way in row.devices))
+    if row.links:
+        parts.append(" or ".join(_LINKS[link] for link in row.links))
+    if row.ip_versions:
+        parts.append(" or ".join(f"IPv{version} addresses" for version in row.ip_versions))
+    if row.drivers:
+        parts.append(f"NICs driven by {' or '.join(row.drivers)}")
+    if row.vendors:
+        parts.append(f"GPUs of {' or '.join(row.vendors)}")
+    if row.providers:
+        parts.append(f"shapes of {', '.join(row.providers)}")
+    if row.shapes:
+        parts.append(", ".join(row.shapes))
+    return "; ".join(parts) or "everyone"
+
+
+def since_words(since: Since, variable: NcclVariable) -> str:
+    """The release that introduced a variable, in words."""
+    if isinstance(since, Version):
+        return f"since {_LIBRARIES[variable.library]} {since}"
+    if since == "unmarked":
+        return "in all releases, as far as the manual says"
+    return "in which releases is not published"
+
+
+def not_set_words(variable: NcclVariable) -> str:
+    """The reason why a variable is not set."""
+    if variable.does is None:
+        return "Known, not set: no document that this program follows asks for it."
+    if variable.not_set is None:
+        return ""
+    return f"{'Not set otherwise' if variable.settings or variable.derived else 'Known, not set'}: {variable.not_set}"
+
+
+def unfit_words(unfit: UnfitValues) -> str:
+    """The values, the reason against them, and the alternative."""
+    which = ", ".join(unfit.values) or (f"other than {', '.join(unfit.unless)}" if unfit.unless else "any value")
+    where = " or ".join([_LINKS[link] for link in unfit.links] + [_PODS[way] for way in unfit.devices])
+    return f"{which}{f' ({where})' if where else ''}: {unfit.why}; {unfit.instead}."
+
+
+def on_stack(variable: NcclVariable, plan: Plan) -> Iterator[str]:
+    """The values of a variable in a stack's jobs and measurements."""
+    rows = [row for row in plan.nccl.settings if row.variable == variable.name]
+    for row in rows:
+        whose = "the catalog's row above" if row.stated_by == "catalog" else "the stack file"
+        yield f"On stack {plan.stack}: {row.variable}={row.value} for {_SCOPES[row.scope]}, by {whose}."
+    value = plan.workload.environment.get(variable.name)
+    if not rows and value is not None:
+        yield f"On stack {plan.stack}: {variable.name}={value}, set by the program."
+    elif not rows:
+        yield f"On stack {plan.stack}: not set."
+
+
+def _models(way: str) -> str:
+    models = dict.fromkeys(f"{row.model} by {row.manager}" for row in catalog().support if row.access == way)
+    return ", ".join(models)
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)

@@ -1,0 +1,79 @@
+"""The JSON Schemas of the outputs and of the stack file.
+
+An output's schema is for programs that read the output: it allows fields of later versions, and has no nulls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec import StackSpec
+from gpu_fabric.spec.places import NAMESPACE
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_NULL = {"type": "null"}
+
+Json = dict[str, Any]
+
+
+def published_schema(model: type[FrozenModel], name: str) -> Json:
+    """The schema of a stack's output: fields that are always set are required, null fields are left out."""
+    schema = model.model_json_schema(by_alias=True, mode="serialization")
+    definitions = {key: _published(part) for key, part in schema.pop("$defs", {}).items()}
+    head = {"$schema": _DIALECT, "$id": f"urn:gpu-fabric:{name}:{model.model_fields['schema_version'].default}"}
+    return {**head, **_published(schema), **({"$defs": definitions} if definitions else {})}
+
+
+def _published(schema: Json) -> Json:
+    """A model's schema for readers of the output: within a version, fields are only added."""
+    properties: dict[str, Json] = schema.get("properties", {})
+    result = {key: value for key, value in schema.items() if key != "additionalProperties"}
+    if properties:
+        result["properties"] = {key: _property(part) for key, part in properties.items()}
+        result["required"] = [key for key, part in properties.items() if not _may_be_null(part)]
+    return result
+
+
+def _property(schema: Json) -> Json:
+    """A field's schema without null, which the output leaves out, and without a title, which repeats its name."""
+    result = {key: value for key, value in schema.items() if key != "title" and (key, value) != ("default", None)}
+    if not _may_be_null(schema):
+        return result
+    others = [part for part in result.pop("anyOf") if part != _NULL]
+    return {**(others[0] if len(others) == 1 else {"anyOf": others}), **result}
+
+
+def _may_be_null(schema: Json) -> bool:
+    return _NULL in schema.get("anyOf", ())
+
+
+def stack_file_schema() -> dict[str, Any]:
+    """The schema of a whole stack file, for editors.
+
+    Other keys of the namespace must be secrets; keys of other namespaces are not checked.
+    """
+    spec = StackSpec.model_json_schema(by_alias=True)
+    sections = {key: value for key, value in spec["properties"].items() if key != "name"}
+    required = [key for key in spec["required"] if key in sections]
+    part = {"properties": {"part": {"const": "platform"}}, "required": ["part"]}
+    split, cluster = f"{NAMESPACE}:split", f"{NAMESPACE}:cluster"
+    secret = {"type": "object", "required": ["secure"], "properties": {"secure": {"type": "string"}}}
+    return {
+        "$schema": _DIALECT,
+        "title": "gpu-fabric stack file",
+        "type": "object",
+        "required": ["config"],
+        "properties": {
+            "config": {
+                "type": "object",
+                # A platform stack's cluster is described in the file of its cluster stack.
+                "if": {"properties": {split: part}, "required": [split]},
+                "then": {"properties": {cluster: False}},
+                "else": {"required": [f"{NAMESPACE}:{key}" for key in required]},
+                "properties": {f"{NAMESPACE}:{key}": value for key, value in sections.items()},
+                "patternProperties": {f"^{NAMESPACE}:(?!({'|'.join(sections)})$)": secret},
+            }
+        },
+        "$defs": spec["$defs"],
+    }

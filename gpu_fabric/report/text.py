@@ -1,0 +1,144 @@
+"""A plan as text: the whole plan, or the summary at the end of `make up`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from io import StringIO
+from typing import cast
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from gpu_fabric.findings import Severity
+from gpu_fabric.plan import Plan
+from gpu_fabric.report.console import plain_console
+from gpu_fabric.report.content import (
+    POOL_COLUMNS,
+    RAIL_COLUMNS,
+    address_summary,
+    by_weight,
+    job_rows,
+    overview_rows,
+    pool_rows,
+    proof_lines,
+    rail_rows,
+    share_lines,
+)
+from gpu_fabric.report.fitting import FittingTable, Pairs
+from gpu_fabric.report.lines import lines
+
+_UNWRAPPED = 100_000
+"""Columns of a file, wider than any content."""
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+
+
+def plan_report(plan: Plan) -> RenderableType:
+    """Everything that the plan decides, on one or two screens."""
+    fabric: list[RenderableType] = [
+        _heading("Rails"),
+        FittingTable(RAIL_COLUMNS, rail_rows(plan)),
+        _heading("Addresses"),
+        _addresses(plan),
+    ]
+    job: list[RenderableType] = [_heading("A job's pod carries"), Pairs(job_rows(plan))]
+    on_cluster = plan.part != "cluster"
+    return Group(
+        _heading(f"Plan of stack {plan.stack}"),
+        Pairs(overview_rows(plan)),
+        *(fabric if on_cluster else ()),
+        _heading("Applied, in this order"),
+        FittingTable(("step", "what", "then wait for"), lines(plan)),
+        *(job if on_cluster else ()),
+        *_findings(plan),
+    )
+
+
+def summary(plan: Plan, file: str, options: str = "") -> RenderableType:
+    """The stack that `make up` has created, and the next steps.
+
+    `file` is the stack file, relative to the project; `options` are the other options of `make`.
+    """
+    return Group(
+        _heading(f"Stack {plan.stack} is up"),
+        Pairs(overview_rows(plan)),
+        _next_steps(plan, file, options),
+    )
+
+
+def print_report(report: RenderableType, console: Console | None = None) -> None:
+    """Print to stdout; in a file or a pipe, each row and finding is one line, without blanks at the end."""
+    target = console or plain_console()
+    if target.is_terminal:
+        target.print(report, crop=False)
+        return
+    wide = plain_console(width=_UNWRAPPED, file=StringIO(), no_color=True)
+    wide.print(report, crop=False)
+    lines = cast(StringIO, wide.file).getvalue().splitlines()
+    target.file.write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def _heading(text: str) -> RenderableType:
+    return Text(f"\n{text}", style="bold")
+
+
+def _addresses(plan: Plan) -> RenderableType:
+    if not plan.addresses.pools:
+        return _text([address_summary(plan)])
+    table = FittingTable(POOL_COLUMNS, pool_rows(plan))
+    return Group(table, _text(share_lines(plan)), Text(), _text(proof_lines(plan)))
+
+
+def _text(lines: Iterable[str]) -> RenderableType:
+    return Text("\n".join(lines), overflow="ignore")
+
+
+def _findings(plan: Plan) -> list[RenderableType]:
+    if not plan.findings:
+        return []
+    parts: list[RenderableType] = [_heading("Findings")]
+    for entry in by_weight(plan):
+        severity = (entry.severity.value, _COLOURS[entry.severity])
+        parts.append(Text.assemble(severity, f" {entry.id} {entry.path}: {entry.message}", overflow="ignore"))
+        parts.append(Padding(Text(f"-> {entry.remedy}", overflow="ignore"), (0, 0, 0, 4)))
+    return parts
+
+
+def _access(plan: Plan, options: str) -> dict[str, str]:
+    """The command for the kubeconfig of a cluster that a stack creates; empty if the kubeconfig is a file."""
+    if plan.cluster.kubeconfig is not None:
+        return {}
+    maker = plan.split.cluster_stack if plan.split is not None else plan.stack
+    return {"get its kubeconfig": f"make kubeconfig STACK={maker}{options} > {_own_kubeconfig(plan)}"}
+
+
+def _own_kubeconfig(plan: Plan) -> str:
+    return f"~/.kube/{plan.stack}"
+
+
+def _kubectl(plan: Plan) -> str:
+    kubeconfig = plan.cluster.kubeconfig
+    if kubeconfig is None:
+        return f"kubectl --kubeconfig {_own_kubeconfig(plan)}"
+    # The sandbox installs its own kubectl next to its kubeconfig.
+    folder = kubeconfig.rpartition("/")[0]
+    return f"{folder}/bin/kubectl" if folder.endswith(".sandbox") else f"kubectl --kubeconfig {kubeconfig}"
+
+
+def _next_steps(plan: Plan, file: str, options: str) -> RenderableType:
+    stack = f"STACK={plan.stack}{options}"
+    return Group(
+        _heading("Next"),
+        Pairs(
+            {
+                **_access(plan, options),
+                "see the nodes": f"{_kubectl(plan)} get nodes",
+                "see what the platform reads" if plan.part == "cluster" else "see what a job must carry": (
+                    f"make outputs {stack}"
+                ),
+                "see the whole plan": f"make plan STACK={plan.stack}",
+                "change something": f"edit {file}, then make preview {stack}",
+                "take it down": f"make destroy {stack}",
+            }
+        ),
+    )

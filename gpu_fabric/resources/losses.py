@@ -1,0 +1,126 @@
+"""Losses when a resource is deleted or replaced: nodes, their GPUs, and addresses of the fabric."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan import Plan, PlannedGroup
+from gpu_fabric.plan.clouds.oke import PlannedConstruct
+from gpu_fabric.plan.clouds.record import Record
+from gpu_fabric.plan.plan import PlannedCluster, PlannedPool
+from gpu_fabric.resources.objects import object_name
+from gpu_fabric.resources.order import CLUSTER
+from gpu_fabric.resources.resource import Resource
+from gpu_fabric.resources.wire import wire_type
+
+_OF_ORACLE = frozenset(
+    wire_type(f"core.{kind}") for kind in ("ClusterNetwork", "ComputeGpuMemoryCluster", "Instance", "InstancePool")
+) | {wire_type("containerengine.NodePool")}
+
+OF_MACHINES = _OF_ORACLE | {wire_type("digitalocean.KubernetesNodePool")}
+"""Types that own machines. Other types lose nodes only when they are deleted, never by an update in place."""
+
+# Records of a construct that hold machines; the others are read only when a machine is created.
+_HOLDING = _OF_ORACLE | {wire_type("core.ComputeCluster")}
+
+# A pool has several of these records, each with the same number of machines.
+_PARTS = frozenset(wire_type(f"core.{kind}") for kind in ("ComputeGpuMemoryCluster", "Instance"))
+
+
+class Loss(FrozenModel):
+    """Lost nodes, their GPUs, and the fabric's addresses that pods on these nodes hold.
+
+    A pool with automatic scaling counts with its maximum of nodes; `up_to` marks that there may be fewer.
+    """
+
+    nodes: int = 0
+    gpus: int = 0
+    addresses: int = 0
+    up_to: bool = False
+
+    def beyond(self, later: Loss) -> Loss:
+        """The part of this loss that exceeds `later`."""
+        nodes, gpus = max(self.nodes - later.nodes, 0), max(self.gpus - later.gpus, 0)
+        return Loss(
+            nodes=nodes,
+            gpus=gpus,
+            addresses=max(self.addresses - later.addresses, 0),
+            up_to=self.up_to and bool(nodes or gpus),
+        )
+
+    def within(self, whole: Loss) -> Loss:
+        """This loss, limited to `whole`."""
+        return Loss(
+            nodes=min(self.nodes, whole.nodes),
+            gpus=min(self.gpus, whole.gpus),
+            addresses=min(self.addresses, whole.addresses),
+            up_to=self.up_to,
+        )
+
+
+def together(losses: Iterable[Loss]) -> Loss:
+    """The sum of losses."""
+    found = list(losses)
+    return Loss(
+        nodes=sum(loss.nodes for loss in found),
+        gpus=sum(loss.gpus for loss in found),
+        addresses=sum(loss.addresses for loss in found),
+        up_to=any(loss.up_to for loss in found),
+    )
+
+
+def losses(plan: Plan, resources: tuple[Resource, ...]) -> dict[str, Loss]:
+    """The loss with each resource, by the resource's name; resources without a loss are left out."""
+    found = dict(_pools(plan))
+    doks, oke = plan.cluster.doks, plan.cluster.oke
+    most = {pool.name: pool.max_nodes for pool in (doks.pools if doks is not None else ()) if pool.max_nodes}
+    machines = {pool.name: _machines(pool, most.get(pool.name, pool.nodes)) for pool in plan.cluster.pools}
+    addresses = Loss(addresses=sum(pool.needed for pool in plan.addresses.pools))
+    whole = together((*machines.values(), addresses))
+    for record in _whole(plan.cluster):
+        found[f"{CLUSTER}-{record.logical_name}"] = whole
+    if doks is not None:
+        found |= {f"{CLUSTER}-{pool.logical_name}": machines[pool.name] for pool in doks.pools}
+    if oke is not None:
+        types = {resource.name: resource.type for resource in resources}
+        for construct in oke.pools:
+            found |= _construct(plan, construct, types)
+    named = {resource.name for resource in resources}
+    return {name: loss for name, loss in found.items() if name in named}
+
+
+def _whole(cluster: PlannedCluster) -> Iterator[Record]:
+    """The records whose deletion loses everything: the cluster and its network."""
+    if cluster.doks is not None and cluster.doks.vpc is not None:
+        yield cluster.doks.vpc
+    if cluster.oke is not None and cluster.oke.network.vcn is not None:
+        yield cluster.oke.network.vcn
+    if cluster.cloud is not None:
+        yield cluster.cloud.cluster
+
+
+def _machines(pool: PlannedPool, most: int) -> Loss:
+    """A pool's nodes, or its maximum."""
+    return Loss(nodes=most, gpus=pool.gpus // pool.nodes * most, up_to=most > pool.nodes)
+
+
+def _construct(plan: Plan, construct: PlannedConstruct, types: dict[str, str]) -> dict[str, Loss]:
+    """The loss with each record of a GPU pool: all machines, or one part where each machine or rack has a record."""
+    pool = next(pool for pool in plan.cluster.pools if pool.name == construct.pool)
+    names = [f"{CLUSTER}-{record.logical_name}" for record in construct.records]
+    holding = [name for name in names if types[name] in _HOLDING]
+    parts = [name for name in holding if types[name] in _PARTS]
+    each = max(len(parts), 1)
+    part = Loss(nodes=pool.nodes // each, gpus=pool.gpus // each)
+    return {name: part if name in parts else Loss(nodes=pool.nodes, gpus=pool.gpus) for name in holding}
+
+
+def _pools(plan: Plan) -> Iterator[tuple[str, Loss]]:
+    """The loss with each address pool; a group of pools of single nodes counts as one."""
+    of_pool = {pool.name: pool for pool in plan.addresses.pools}
+    for planned in plan.applied("ip-pools"):
+        if (pool := of_pool.get(planned.name)) is not None:
+            yield object_name("ip-pools", planned), Loss(addresses=pool.needed)
+    for group, pool in zip(plan.records(PlannedGroup, "node-pools"), plan.addresses.pools, strict=False):
+        yield f"node-pools-{group.name}", Loss(addresses=pool.needed)

@@ -1,0 +1,87 @@
+"""The charts of a stack with the values they will get, as rules look at them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from gpu_fabric.catalog import ChartName
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.operators import CHARTS
+from gpu_fabric.spec.places import dotted
+
+SECTIONS: dict[ChartName, str] = {chart.name: chart.section for chart in CHARTS}
+"""Each chart's section of `software`."""
+
+
+class ChartValues(NamedTuple):
+    """A chart that the stack brings: its version, the values it will get, and those of them that the user wrote."""
+
+    name: ChartName
+    version: str
+    values: Mapping[str, JsonValue]
+    written: Mapping[str, JsonValue]
+
+    def place(self, *keys: str) -> str:
+        """The path of a value in the stack file."""
+        return dotted(("software", SECTIONS[self.name], "values", *keys))
+
+    def decided_at(self, switch: str, *keys: str) -> str:
+        """The place that decides a value: the value itself where the user wrote it, else the section's switch."""
+        if value_at(self.written, *keys) is not None:
+            return self.place(*keys)
+        return dotted(("software", SECTIONS[self.name], switch))
+
+
+Charts = Mapping[ChartName, ChartValues]
+"""Charts by name."""
+
+
+def written_switches(case: Case, name: ChartName) -> tuple[str, ...]:
+    """The keys that the stack file has in a chart's section of `software`; empty mappings say nothing."""
+    section = next(chart for chart in CHARTS if chart.name == name).section_of(case)
+    if section is None:
+        return ()
+    fields = type(section).model_fields
+    return tuple(
+        known.alias or field
+        for field, known in fields.items()
+        if field in section.model_fields_set and getattr(section, field) != {}
+    )
+
+
+def charts_in_use(case: Case) -> Charts:
+    """The charts that the stack brings, by name.
+
+    They lack the device plug-ins' configurations, which come from the plan.
+    """
+    brought = ((chart, chart.release(case)) for chart in CHARTS if chart.brought(case))
+    return {
+        chart.name: ChartValues(chart.name, release.chart.version, release.values, chart.written(case))
+        for chart, release in brought
+    }
+
+
+def value_at(values: Mapping[str, JsonValue] | JsonValue, *keys: str) -> JsonValue:
+    """The value below these keys; None where there is none."""
+    here: JsonValue = dict(values) if isinstance(values, Mapping) else values
+    for key in keys:
+        here = here.get(key) if isinstance(here, dict) else None
+    return here
+
+
+def driver_comes(chart: ChartValues) -> bool:
+    """Whether the GPU Operator installs the GPU driver."""
+    return value_at(chart.values, "driver", "enabled") is not False
+
+
+def gpu_operator_parts(chart: ChartValues) -> tuple[tuple[str, str], ...]:
+    """What the GPU Operator brings of all that DigitalOcean's nodes have, each with the place that decides it."""
+    switches = {"driver": "driver", "toolkit": "toolkit", "devicePlugin": None}
+    return tuple(
+        (part, chart.decided_at(switch, part, "enabled") if switch else chart.place(part, "enabled"))
+        for part, switch in switches.items()
+        if value_at(chart.values, part, "enabled") is not False
+    )

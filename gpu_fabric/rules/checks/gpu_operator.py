@@ -1,0 +1,113 @@
+"""Checks of the group `gpu_operator`: how NICs reach GPU memory, and GPUs that are partitioned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu_fabric.catalog.version import Version
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.operators.gpu_operator import gpu_direct
+from gpu_fabric.rules.chart_values import charts_in_use, driver_comes, value_at
+from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.spec.places import Location, dotted
+
+# Before it the driver's key was another one, and its default the proprietary modules.
+_WITH_MODULE_TYPE = Version.parse("25.3")
+# By it a node is told how to partition its GPUs.
+_PARTITIONS, _WHOLE = "nvidia.com/mig.config", "all-disabled"
+
+
+def _switch(*keys: str) -> str:
+    return dotted(("software", "gpuOperator", *keys))
+
+
+@check("GPU001")
+def nodes_load_the_peer_module(case: Case) -> Iterator[Problem]:
+    """The reader knows where the node image must load nvidia_peermem."""
+    chart = charts_in_use(case).get("gpu-operator")
+    if chart is not None and gpu_direct(case) == "peermem" and not driver_comes(chart):
+        stated = case.spec.software.gpu_operator.gpu_direct is not None
+        yield Problem(
+            _switch("gpuDirect") if stated else dotted(("software", "releaseLine")),
+            "the node image must load nvidia_peermem: the chart loads it beside its own driver only, and that does not "
+            "come (software.gpuOperator.driver is false)",
+            "check `lsmod | grep nvidia_peermem` on a GPU node, or write gpuDirect: dma-buf where the image's kernel "
+            "modules are the open ones",
+        )
+
+
+@check("GPU002")
+def open_modules_come_with_dma_buf(case: Case) -> Iterator[Problem]:
+    """GPUDirect by DMA-BUF comes with the driver's open kernel modules."""
+    chart = charts_in_use(case).get("gpu-operator")
+    if chart is None or gpu_direct(case) != "dma-buf" or not driver_comes(chart):
+        return
+    if not Version.parse(chart.version).has_reached(_WITH_MODULE_TYPE):
+        if value_at(chart.values, "driver", "useOpenKernelModules") is not True:
+            yield Problem(
+                _switch("gpuDirect"),
+                f"the driver of {chart.version} has the proprietary kernel modules by default, and DMA-BUF "
+                "needs the open ones",
+                "write values: {driver: {useOpenKernelModules: true}}, or gpuDirect: peermem",
+            )
+    elif value_at(chart.values, "driver", "kernelModuleType") == "proprietary":
+        yield Problem(
+            chart.place("driver", "kernelModuleType"),
+            "DMA-BUF needs the open kernel modules",
+            "write open or leave it out, or write gpuDirect: peermem",
+        )
+
+
+@check("GPU003")
+def partitions_are_advertised(case: Case) -> Iterator[Problem]:
+    """GPUs are partitioned only where their partitions are advertised."""
+    if "gpu-operator" in charts_in_use(case) and case.spec.software.gpu_operator.mig == "none":
+        for place, partitions in _partitioned(case):
+            yield Problem(
+                dotted(place),
+                f"the pool's GPUs become {partitions}, which nothing advertises (software.gpuOperator.mig is none)",
+                "take the label off, or write mig: single or mixed",
+            )
+
+
+@check("GPU004")
+def jobs_get_whole_gpus(case: Case) -> Iterator[Problem]:
+    """What a job requests as GPUs are whole GPUs."""
+    chart = charts_in_use(case).get("gpu-operator")
+    if chart is None:
+        return
+    gpus, strategy = case.shape.gpus, value_at(chart.values, "mig", "strategy")
+    keep_whole = f"leave the fabric's nodes unpartitioned: the label {_PARTITIONS}={_WHOLE}, or none"
+    if strategy == "mixed":
+        yield Problem(
+            chart.decided_at("mig", "mig", "strategy"),
+            f"jobs request {gpus.count} of {gpus.resource}, which partitions are not advertised as",
+            keep_whole,
+        )
+    elif strategy != "none":
+        for place, partitions in _partitioned(case):
+            yield Problem(
+                dotted(place),
+                f"the {gpus.count} of {gpus.resource} that a job requests are partitions ({partitions}) here, not GPUs",
+                keep_whole,
+            )
+
+
+def _partitioned(case: Case) -> Iterator[tuple[Location, str]]:
+    """Pools whose label has their GPUs partitioned: the label's place, and the partitions by name."""
+    for number, pool in enumerate(case.spec.cluster.pools):
+        partitions = pool.labels.get(_PARTITIONS, _WHOLE)
+        if partitions != _WHOLE:
+            yield ("cluster", "pools", number, "labels"), partitions
+
+
+@check("GPU005")
+def monitors_have_something_to_monitor(case: Case) -> Iterator[Problem]:
+    """Prometheus is told of GPU metrics only where they are exported."""
+    switches = case.spec.software.gpu_operator
+    if "gpu-operator" in charts_in_use(case) and switches.service_monitor and not switches.dcgm_exporter:
+        yield Problem(
+            _switch("serviceMonitor"),
+            "it has no effect: without dcgmExporter there are no metrics",
+            "leave it out, or write dcgmExporter: true",
+        )

@@ -1,0 +1,204 @@
+"""Checks of the group `host_preparation`: jobs on the nodes can be done, fit the fabric, and have one owner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.nccl_settings import TRAFFIC_CLASS, dscp_of, fabric_facts, planned_settings, traffic_class_of
+from gpu_fabric.rules.planned_nodes import prepares_rdma_mode, rails_without_address, sets_rdma_mode
+from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.spec.places import dotted
+
+_AT = ("fabric", "hostPreparation")
+# Jobs that look for each rail's NIC by its interface on the host.
+_BY_INTERFACE = ("addresses", "lossless", "ipoib")
+
+
+def _job(name: str) -> str:
+    return dotted((*_AT, name))
+
+
+@check("HPR001")
+def hosts_are_the_stacks_to_prepare(case: Case) -> Iterator[Problem]:
+    """Nodes are prepared only where nobody else does it."""
+    jobs = case.spec.fabric.host_preparation.jobs
+    if jobs and "doks" in (case.choices.provider, case.choices.manager):
+        yield Problem(
+            dotted(_AT),
+            f"DigitalOcean sets its nodes' fabric up itself, and {_and(jobs)} would change what it has set",
+            "leave hostPreparation out",
+        )
+
+
+@check("HPR002")
+def dry_runs_have_jobs(case: Case) -> Iterator[Problem]:
+    """A dry run is asked for only together with a job."""
+    if case.spec.fabric.host_preparation.dry_run and not case.spec.fabric.host_preparation.jobs:
+        yield Problem(_job("dryRun"), "it has no effect: no job is asked for", "add a job, or leave it out")
+
+
+@check("HPR005")
+def jobs_find_the_interfaces(case: Case) -> Iterator[Problem]:
+    """Jobs that look for the rails' interfaces are told all of them."""
+    jobs = [job for job in case.spec.fabric.host_preparation.jobs if job in _BY_INTERFACE]
+    for group in case.groups if jobs else ():
+        lacking = [str(rail) for rail, nic in enumerate(group.shape.nics) if nic.interface is None]
+        if lacking:
+            yield Problem(
+                dotted(("fabric", "rails")),
+                f"{group.shape.name} does not state the interface of rail {lacking}, and hostPreparation "
+                f"({_and(jobs)}) depends on it",
+                "add rails: one entry {rail: <number>, interface: <as on the nodes>} for each, or describe the machine "
+                "under cluster.shapes",
+            )
+
+
+@check("HPR008")
+def jobs_fit_the_link_layer(case: Case) -> Iterator[Problem]:
+    """Flow control is asked for on Ethernet only, and IP over InfiniBand on InfiniBand only."""
+    wanted, link_type = case.spec.fabric.host_preparation, case.choices.link_type
+    if wanted.lossless is not None and link_type != "ether":
+        yield Problem(
+            _job("lossless"),
+            "priority flow control and DSCP are Ethernet's; InfiniBand never drops for want of room",
+            "leave it out, or write fabric.linkType: ether",
+        )
+    if wanted.ipoib and link_type != "infiniband":
+        yield Problem(_job("ipoib"), "the rails are Ethernet", "leave it out, or write fabric.linkType: infiniband")
+
+
+@check("HPR009")
+def switches_are_set_alike(case: Case) -> Iterator[Problem]:
+    """The reader knows what the switches must have."""
+    lossless = case.spec.fabric.host_preparation.lossless
+    if lossless is not None and case.choices.link_type == "ether":
+        rdma, notifications = lossless.marks
+        yield Problem(
+            _job("lossless"),
+            f"it holds only where the switches have the same: DSCP {rdma} in priority {lossless.priority} with flow "
+            f"control and ECN, DSCP {notifications} in priority {lossless.cnp_priority}",
+            "set the leaf and spine switches' ports to these before jobs run",
+        )
+
+
+@check("HPR018")
+def jobs_use_the_lossless_class(case: Case) -> Iterator[Problem]:
+    """Jobs mark packets with the DSCP that the hosts pause, and it is the fabric's own where that is known."""
+    facts = fabric_facts(case)
+    if facts.lossless is None:
+        return
+    dscp, _ = facts.lossless.marks
+    stated = facts.own.get(TRAFFIC_CLASS, "")
+    if stated.isdecimal() and dscp_of(int(stated)) != dscp:
+        yield Problem(
+            dotted(("fabric", "nccl", "settings", TRAFFIC_CLASS)),
+            f"{stated} marks packets with DSCP {dscp_of(int(stated))}, and hostPreparation.lossless pauses DSCP {dscp}",
+            f"leave it out: jobs then get {traffic_class_of(dscp)}; or write priority and dscp of lossless to fit",
+        )
+    access = case.choices.row.access if case.choices.row else "physical"
+    published = planned_settings(case.shape, case.known, access, replace(facts, own={}, lossless=None))
+    for row in published:
+        if row.variable == TRAFFIC_CLASS and row.scope != "verification" and dscp_of(int(row.value)) != dscp:
+            own = dscp_of(int(row.value))
+            yield Problem(
+                _job("lossless"),
+                f"it pauses DSCP {dscp}, and the fabric of {case.shape.name} is known for traffic class {row.value}, "
+                f"which is DSCP {own}",
+                f"write priority: {own // 8} and dscp: {own} with another cnpPriority, or leave lossless out where the "
+                "cloud sets its hosts up",
+            )
+
+
+@check("HPR010")
+def fabric_rule_has_a_range(case: Case) -> Iterator[Problem]:
+    """The rule about the fabric's addresses is asked for only where the plan has some."""
+    if case.spec.fabric.host_preparation.fabric_rule and case.choices.layout == "none":
+        yield Problem(
+            _job("fabricRule"),
+            f"the rule names the fabric's range, and {case.choices.model} with the layout none has no addresses",
+            "leave it out, or write a layout with addresses and a supernet",
+        )
+
+
+@check("HPR011")
+def fabric_rule_has_an_effect(case: Case) -> Iterator[Problem]:
+    """The rule about the fabric's addresses is asked for only where hosts route by them."""
+    asked = case.spec.fabric.host_preparation.fabric_rule
+    if asked and case.choices.link_type == "infiniband" and case.choices.layout != "none":
+        yield Problem(
+            _job("fabricRule"),
+            "on InfiniBand no host has routes by the rails, so there is no traffic to keep off them",
+            "leave it out",
+        )
+
+
+@check("HPR012")
+def link_types_are_of_known_nics(case: Case) -> Iterator[Problem]:
+    """The NICs whose link layer is looked at have known PCI addresses."""
+    if case.spec.fabric.host_preparation.link_type is None:
+        return
+    for group in case.groups:
+        if lacking := rails_without_address(group):
+            yield Problem(
+                dotted(("fabric", "rails")),
+                f"{group.shape.name} does not state the PCI address of rail {lacking}, and hostPreparation "
+                "(linkType) depends on it",
+                "add rails: one entry {rail: <number>, pci: <as on the nodes>} for each, or leave linkType out",
+            )
+
+
+@check("HPR013")
+def firmware_is_changed(case: Case) -> Iterator[Problem]:
+    """The reader knows where the NICs' firmware is changed."""
+    if case.spec.fabric.host_preparation.link_type == "change":
+        yield Problem(
+            _job("linkType"),
+            f"the firmware of NICs with another link layer is set to {case.choices.link_type}, which they take at the "
+            "node's next start; until then the DaemonSet is not ready there",
+            "write report to get reports only, or reboot the nodes that it names",
+        )
+
+
+@check("HPR014")
+def mode_may_need_a_reboot(case: Case) -> Iterator[Problem]:
+    """The reader knows where a node may have to be rebooted for the RDMA mode."""
+    if prepares_rdma_mode(case) and case.choices.rdma_mode == "exclusive":
+        yield Problem(
+            _job("rdmaMode"),
+            "the kernel refuses the switch to exclusive while any pod has a network namespace of its own; the mode is "
+            "then written down for the next start, and the DaemonSet asks for a reboot in its pods' messages",
+            "reboot the nodes that it names, or start the nodes in the mode (module option ib_core netns_mode=0)",
+        )
+
+
+@check("HPR015")
+def mode_has_one_owner(case: Case) -> Iterator[Problem]:
+    """The RDMA mode of the nodes is set by one part of the stack at most."""
+    other = sets_rdma_mode(case)
+    if case.spec.fabric.host_preparation.rdma_mode and other is not None:
+        yield Problem(
+            _job("rdmaMode"),
+            f"{other} sets the mode as well (virtualFunctions: {case.choices.virtual_functions})",
+            "leave it out",
+        )
+
+
+@check("HPR017")
+def nics_stay_on_the_host(case: Case) -> Iterator[Problem]:
+    """Jobs that look for the rails' interfaces find them on the host, whatever pods run."""
+    row = case.choices.row
+    if row is None or row.access != "physical" or row.manager == "doks":
+        return
+    for job in case.spec.fabric.host_preparation.jobs:
+        if job in _BY_INTERFACE:
+            yield Problem(
+                _job(job),
+                f"with the model {row.model} a pod takes the NIC with its interface away from the host",
+                "leave it out, or choose a model in which the NIC stays on the host",
+            )
+
+
+def _and(jobs: tuple[str, ...] | list[str]) -> str:
+    return " and ".join(jobs)

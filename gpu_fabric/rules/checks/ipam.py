@@ -1,0 +1,159 @@
+"""Checks of the group `ipam`: what can be asked of whoever hands the addresses out, and that networks find pools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import translate
+from ipaddress import ip_network
+
+from gpu_fabric.k8s.mellanox import NicClusterPolicy
+from gpu_fabric.k8s.spiderpool import SpiderIPPool
+from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.ipam.nv_ipam import gateway_index, reserved_indexes
+from gpu_fabric.plan.plan import Plan
+from gpu_fabric.plan.records import PlannedReadiness
+from gpu_fabric.rules.chart_values import charts_in_use, value_at
+from gpu_fabric.rules.planned_network import PoolReference, read_network
+from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.spec.places import dotted
+
+_MOST_INDEX = 2**31 - 1
+
+
+def _at(key: str) -> str:
+    return dotted(("fabric", "addressing", key))
+
+
+@check("IPM001")
+def places_in_a_prefix_can_be_counted(case: Case) -> Iterator[Problem]:
+    """Gateway and reservations lie near enough to the start of a node's prefix for nv-ipam to count them."""
+    if case.choices.ipam != "nv-ipam" or not isinstance(case.addresses, AddressPlan):
+        return
+    first = next((pool for pool in case.addresses.pools if pool.node_prefix_length is not None), None)
+    if first is None:
+        return
+    reach = f"a node's prefix of /{first.node_prefix_length} reaches beyond what nv-ipam can count"
+    shorter = f"or a nodePrefixLength of {first.space.max_prefixlen - 31} or more"
+    if (gateway_index(first) or 0) > _MOST_INDEX:
+        yield Problem(
+            _at("gateway"), f"{reach}, and the gateway is its last address", f"write gateway: first, {shorter}"
+        )
+    if any(last > _MOST_INDEX for _, last in reserved_indexes(first)):
+        yield Problem(
+            _at("reservedLast"),
+            f"{reach}, and the reserved addresses are its last",
+            f"write reservedFirst instead, {shorter}",
+        )
+
+
+@check("IPM002")
+def whereabouts_uses_the_whole_range(case: Case) -> Iterator[Problem]:
+    """Whereabouts is given no IPv6 range of which it would use only half."""
+    if case.choices.ipam != "whereabouts" or not isinstance(case.addresses, AddressPlan):
+        return
+    wide = [pool for pool in case.addresses.pools if pool.space.version == 6 and pool.subnet.prefixlen <= 64]
+    if wide:
+        yield Problem(
+            _at("prefixLength"),
+            f"of {wide[0].subnet} Whereabouts assigns the first half only",
+            "write prefixLength: 65 or more",
+        )
+
+
+@check("IPM003")
+def pools_have_the_gateway_they_need(case: Case) -> Iterator[Problem]:
+    """A pool names a gateway where the release line's nv-ipam takes none without."""
+    taken = case.choices.ipam == "nv-ipam" and case.choices.layout != "none"
+    if taken and case.line.nv_ipam_needs_gateway and case.spec.fabric.addressing.gateway == "none":
+        yield Problem(
+            _at("gateway"),
+            f"nv-ipam of release line {case.line.name} takes no pool without a gateway",
+            "write gateway: first, or gateway: last",
+        )
+
+
+@check("IPM005")
+def exclusions_are_known(case: Case) -> Iterator[Problem]:
+    """Addresses are kept free only where the release line's nv-ipam can keep them."""
+    addressing = case.spec.fabric.addressing
+    # Exclusions and the kind CIDRPool came with one release.
+    if case.choices.ipam != "nv-ipam" or case.choices.layout == "none" or case.line.nv_ipam_cidr_pools:
+        return
+    kept = (
+        ("exclude", addressing.exclude),
+        ("reservedFirst", addressing.reserved_first),
+        ("reservedLast", addressing.reserved_last),
+    )
+    for key, stated in kept:
+        if stated:
+            yield Problem(
+                _at(key),
+                f"nv-ipam of release line {case.line.name} knows no exclusions and would hand these addresses out",
+                "leave it out and choose a supernet without them, or write a newer release line",
+            )
+
+
+@check_plan("IPM004")
+def networks_find_their_pools(case: Case, plan: Plan) -> Iterator[Problem]:
+    """Every pool that a network names exists, where its IPAM looks for it and in the network's address family."""
+    named = dict.fromkeys(pool for planned in plan.applied("networks") for pool in read_network(planned).pools)
+    lacking = [f"{pool.kind} {pool.name}".strip() for pool in named if not _exists(case, plan, pool)]
+    if plan.addresses.pools and not all(read_network(planned).pools for planned in plan.applied("networks")):
+        lacking.append("nowhere")
+    if lacking:
+        yield Problem(
+            _at("ipam"),
+            f"networks take addresses from {', '.join(lacking)}, and the plan has no such pool",
+            "leave names of rails and ipam out; if that does not help, this program is wrong",
+        )
+
+
+@check("IPM006")
+def whereabouts_controllers_find_a_node(case: Case) -> Iterator[Problem]:
+    """Some node takes the pods of Whereabouts that tolerate no taint."""
+    pools = zip(case.spec.cluster.pools, case.shapes, strict=True)
+    tainted = all(pool.taints_with(shape.gpus.vendor) for pool, shape in pools)
+    if "whereabouts" in charts_in_use(case) and case.choices.provider == "existing" and tainted:
+        yield Problem(
+            dotted(("cluster", "pools")),
+            "all GPU pools have taints, and Whereabouts' controller and reconciler tolerate none",
+            "nothing to do if the cluster has other nodes, without taints; else add one",
+        )
+
+
+def _brings_nv_ipam(plan: Plan) -> bool:
+    """Whether the policy installs it: the stack's own, or the one that the chart makes of its values."""
+    chart = plan.release("network-operator")
+    if chart is not None and plan.record(PlannedReadiness, "nic-policies") is not None:
+        return value_at(chart.values, "nvIpam", "deploy") is True
+    policies = (entry.object for entry in plan.applied("nic-policies"))
+    return any(isinstance(policy, NicClusterPolicy) and policy.spec.nv_ipam is not None for policy in policies)
+
+
+def _brings_whereabouts(plan: Plan) -> bool:
+    """Whether Whereabouts comes: by its own chart, or in older lines by the policy that the operator's chart makes."""
+    chart = plan.release("network-operator")
+    by_policy = chart is not None and value_at(chart.values, "secondaryNetwork", "ipamPlugin", "deploy") is True
+    return plan.release("whereabouts") is not None or by_policy
+
+
+def _exists(case: Case, plan: Plan, pool: PoolReference) -> bool:
+    if pool.kind == "SpiderIPPool":
+        matches = re.compile(translate(pool.name)).match
+        made = (entry.object for entry in plan.applied("ip-pools", "node-pools"))
+        return any(
+            isinstance(entry, SpiderIPPool)
+            and matches(entry.metadata.name) is not None
+            and ip_network(entry.spec.subnet).version == pool.version
+            for entry in made
+        )
+    if pool.kind:
+        # nv-ipam honours pools in its own namespace only, and only if the policy installs it.
+        home = case.line.charts["network-operator"].namespace
+        return _brings_nv_ipam(plan) and any(
+            (entry.object.kind, entry.name, entry.object.metadata.namespace) == (pool.kind, pool.name, home)
+            for entry in plan.applied("ip-pools")
+        )
+    return _brings_whereabouts(plan) and pool.name in {str(known.subnet) for known in plan.addresses.pools}

@@ -1,0 +1,152 @@
+"""Checks of the group `kinds`: pools of different machines that make one fabric, and can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpu_fabric.k8s.mellanox import LONGEST_NAME
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.nccl_files import plan_nccl_files
+from gpu_fabric.rules.clashes import Stated, clashes
+from gpu_fabric.rules.planned_nodes import group_of, labels_of_pools
+from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.spec import Pool
+from gpu_fabric.spec.places import Location, dotted
+
+# Models whose networks name an interface of the host.
+_BY_INTERFACE = ("macvlan", "ipoib")
+_NIC_FACTS = (("pci", "pci"), ("interface", "interface"), ("rdma_device", "rdmaDevice"), ("nearest_gpu", "nearestGpu"))
+
+
+@check("CLU002")
+def machines_make_one_fabric(case: Case) -> Iterator[Problem]:
+    """Pools of different shapes are alike in all that jobs, networks and NCCL see of them."""
+    first = case.groups[0]
+    for group, _, place in _later_pools(case):
+        if differing := _differences(case, first, group):
+            yield Problem(
+                dotted((*place, "shape")),
+                f"{group.shape.name} and {first.shape.name} make no one fabric: they differ in {', '.join(differing)}",
+                f"write {first.shape.name}, or move the pool to a stack of its own",
+            )
+
+
+@check("CLU006")
+def manager_serves_several_kinds(case: Case) -> Iterator[Problem]:
+    """Pools have different shapes only where the Network Operator configures their nodes."""
+    if case.choices.manager == "network-operator":
+        return
+    first = case.groups[0].shape.name
+    for group, pool, place in _later_pools(case):
+        yield Problem(
+            dotted((*place, "shape")),
+            f"pool {pool.name} has shape {group.shape.name} and not {first}, and the manager {case.choices.manager} "
+            "configures all nodes alike",
+            f"write {first}, or move the pool to a stack of its own",
+        )
+
+
+@check_plan("CLU007")
+def line_configures_kinds_of_nodes(case: Case, plan: Plan) -> Iterator[Problem]:
+    """Kinds of nodes whose device plug-ins differ come with a release line that has the kind NicNodePolicy."""
+    if plan.applied("nic-node-policies") and not case.line.nic_node_policies:
+        able = [line.name for line in case.known.releases.values() if line.nic_node_policies]
+        yield Problem(
+            dotted(("software", "releaseLine")),
+            f"the device plug-ins of {' and '.join(group.shape.name for group in case.groups)} need configurations of "
+            f"their own, and release line {case.line.name} has one for all nodes",
+            f"write {' or '.join(able)}, or move one of the pools to a stack of its own",
+        )
+
+
+@check("CLU008")
+def kinds_can_be_told_apart(case: Case) -> Iterator[Problem]:
+    """Labels select the nodes of one kind, and none of another."""
+    # On the host's network nothing is put on one kind of nodes only.
+    if case.choices.model == "host-network" or len(case.groups) == 1:
+        return
+    pools = list(zip(_pools(case), labels_of_pools(case), strict=True))
+    for group in case.groups:
+        others = [
+            pool.name
+            for (other, pool, _), labels in pools
+            if other is not group and group.labels.items() <= labels.items()
+        ]
+        if others:
+            place = next(place for (owner, _, place), _ in pools if owner is group)
+            carried = ", ".join(f"{key}={text}" for key, text in group.labels.items())
+            yield Problem(
+                dotted((*place, "labels")),
+                f"what all nodes of {group.shape.name} carry ({carried or 'no label'}) also holds on the nodes of pool "
+                f"{', '.join(others)}",
+                "add a label that only the pools of this shape carry, such as one that names the machine",
+            )
+
+
+@check("CLU009")
+def facts_of_nics_are_the_shapes(case: Case) -> Iterator[Problem]:
+    """With several shapes, facts about a rail's NIC are stated in the shapes."""
+    if len(case.groups) == 1:
+        return
+    for number, entry in enumerate(case.spec.fabric.rails):
+        for field, key in _NIC_FACTS:
+            if getattr(entry, field) is not None:
+                yield Problem(
+                    dotted(("fabric", "rails", number, key)),
+                    f"it would hold for {' and '.join(group.shape.name for group in case.groups)} alike",
+                    "describe the machines under cluster.shapes, each with its own NICs, and leave it out here",
+                )
+
+
+@check_plan("CLU010")
+def kinds_have_names_of_their_own(case: Case, plan: Plan) -> Iterator[Problem]:
+    """The NicNodePolicies of two kinds of nodes have different names."""
+    stated = [
+        Stated(next(place for owner, _, place in _pools(case) if owner is group), policy.name, f"pool {group.name}")
+        for group, policy in zip(case.groups, plan.applied("nic-node-policies"), strict=False)
+    ]
+    for clash in clashes({}, stated):
+        yield Problem(
+            dotted((*clash.stated.place, "name")),
+            f"a NicNodePolicy's name ends after {LONGEST_NAME} characters, and {clash.stated.value} is {clash.other}'s",
+            "write a name that differs earlier",
+        )
+
+
+def _pools(case: Case) -> Iterator[tuple[NodeGroup, Pool, Location]]:
+    """Every pool with its kind of nodes and its place, in order."""
+    for number, pool in enumerate(case.spec.cluster.pools):
+        yield group_of(case, pool), pool, ("cluster", "pools", number)
+
+
+def _later_pools(case: Case) -> Iterator[tuple[NodeGroup, Pool, Location]]:
+    """The pools whose shape is not the first pool's."""
+    return (entry for entry in _pools(case) if entry[0] is not case.groups[0])
+
+
+def _differences(case: Case, first: NodeGroup, other: NodeGroup) -> list[str]:
+    """What of two kinds of nodes would have to be the same."""
+    ours, theirs = _seen(case, first), _seen(case, other)
+    return [what for what, value in ours.items() if value != theirs.get(what)]
+
+
+def _seen(case: Case, group: NodeGroup) -> dict[str, Any]:
+    """What jobs, networks and NCCL see of a kind of nodes."""
+    shape, row = group.shape, case.choices.row
+    seen: dict[str, Any] = {
+        "the number of RDMA NICs": shape.rails,
+        "the GPUs' vendor": shape.gpus.vendor,
+        "the number of GPUs": shape.gpus.count,
+        "the link layer": shape.nic_model.link_type if shape.nic_model else None,
+        "the virtual functions of a NIC": shape.vfs_per_nic,
+        "the MTU": shape.mtu,
+    }
+    if shape.nics and row is not None:
+        wish = case.spec.fabric.nccl.topology
+        nccl = plan_nccl_files(shape, case.known, devices=row.access, topology=wish)
+        seen["NCCL's settings"] = (nccl.environment, [(file.key, file.content) for file in nccl.files])
+    if case.choices.model in _BY_INTERFACE:
+        seen["the interfaces on the host, which the networks name"] = [nic.interface for nic in shape.nics]
+    return seen

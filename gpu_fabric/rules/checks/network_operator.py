@@ -1,0 +1,207 @@
+"""Checks of the group `network_operator`: drivers, partition keys, and values that take away what the model needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from gpu_fabric.k8s.mellanox import NIC_LABEL, NVIDIA
+from gpu_fabric.k8s.sriov_operator import RESOURCE_PREFIX
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.host import lacking_plugins
+from gpu_fabric.plan.operators.network_operator import network_operator
+from gpu_fabric.rules.chart_values import charts_in_use, value_at
+from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.spec.places import dotted
+
+_SECTION = ("software", "networkOperator")
+_VALUES = (*_SECTION, "values")
+_CNI_FOLDER = "/opt/cni/bin"
+# What of a policy section decides that its operand comes, and what it does.
+_DECIDING = ("deploy", "resources")
+
+
+@check("NOP001")
+def cloud_images_keep_their_drivers(case: Case) -> Iterator[Problem]:
+    """On a cloud's machines the network drivers are the node image's own."""
+    clouds = {"oci": "Oracle", "doks": "DigitalOcean"}
+    charts = charts_in_use(case)
+    place = None
+    if case.spec.software.network_operator.ofed_driver and "network-operator" in charts:
+        place = dotted((*_SECTION, "ofedDriver"))
+    elif "ofed-driver" in charts:
+        place = dotted(("software", "ofedDriver"))
+    if place is not None and case.shape.provider in clouds:
+        yield Problem(
+            place,
+            f"{clouds[case.shape.provider]}'s node images contain the network drivers of {case.shape.name}",
+            "leave it out",
+        )
+
+
+@check("NOP002")
+def partitions_have_a_key(case: Case) -> Iterator[Problem]:
+    """UFM is asked for partitions only where the networks carry a partition key."""
+    if case.spec.software.network_operator.partition_keys is None or "network-operator" not in charts_in_use(case):
+        return
+    if case.choices.model != "ib-sriov":
+        reason, remedy = f"the model {case.choices.model} has no partition keys", "leave it out"
+    elif case.spec.fabric.pkey is None:
+        reason, remedy = "fabric.pkey is not stated", "add fabric.pkey, or leave it out"
+    else:
+        return
+    yield Problem(dotted((*_SECTION, "partitionKeys")), f"it has no effect: {reason}", remedy)
+
+
+@check("NOP003")
+def secret_of_ufm_is_there(case: Case) -> Iterator[Problem]:
+    """The reader knows which secret must be there first."""
+    keys = case.spec.software.network_operator.partition_keys
+    if keys is not None and "network-operator" in charts_in_use(case):
+        namespace = case.line.charts["network-operator"].namespace
+        yield Problem(
+            dotted((*_SECTION, "partitionKeys", "ufmSecret")),
+            f"the secret {keys.ufm_secret} must be in the namespace {namespace} when ib-kubernetes starts",
+            "create both before `make up`, the secret with UFM's address and login; the stack takes the namespace over",
+        )
+
+
+@check_plan("NOP004")
+def values_keep_what_the_model_needs(case: Case, plan: Plan) -> Iterator[Problem]:
+    """With the stack file's own values the chart still installs what the model needs."""
+    if (chart := plan.release("network-operator")) is None:
+        return
+    final = chart.values
+    for keys, needed in _needed(case, plan):
+        if value_at(final, *keys) != needed:
+            yield Problem(
+                dotted((*_VALUES, *keys)),
+                "without it the networks or the jobs' resources are not there"
+                if isinstance(needed, bool)
+                else "it is not what the rails and networks of this stack need",
+                "leave it out; the section's switches and the rails decide it",
+            )
+    if case.choices.by_sriov_operator:
+        yield from _of_sriov_operator(final)
+
+
+@check("NOP005")
+def cni_plugins_lie_in_one_folder(case: Case) -> Iterator[Problem]:
+    """Whoever lays CNI plug-ins onto the nodes lays them into the folder in which the runtime looks."""
+    chart = charts_in_use(case).get("network-operator")
+    if chart is None:
+        return
+    own, other = ("operator", "cniBinDirectory"), ("sriov-network-operator", "operator", "cniBinPath")
+    folder, theirs = (value_at(chart.values, *keys) or _CNI_FOLDER for keys in (own, other))
+    if case.choices.by_sriov_operator and folder != theirs:
+        place, written = (other, theirs) if value_at(chart.written, *other) is not None else (own, folder)
+        yield Problem(
+            chart.place(*place),
+            f"the Network Operator and the SR-IOV operator lay CNI plug-ins into two folders; this one is {written}",
+            f"write the same for {'.'.join(own)} and {'.'.join(other)}",
+        )
+    elif folder != _CNI_FOLDER and lacking_plugins(case) and case.spec.software.cni_plugins == "install":
+        yield Problem(
+            chart.place(*own),
+            f"this stack's own DaemonSet lays {' and '.join(lacking_plugins(case))} into {_CNI_FOLDER}",
+            "leave it out, or write software.cniPlugins: node-image and add them to the image",
+        )
+
+
+@check("NOP006")
+def arrangements_are_whole(case: Case) -> Iterator[Problem]:
+    """What one operator leaves to another is switched on at both."""
+    chart = charts_in_use(case).get("network-operator")
+    if chart is None:
+        return
+    requests, maintains = ("operator", "maintenanceOperator", "useRequestor"), ("maintenanceOperator", "enabled")
+    drains = ("operator", "maintenanceOperator", "useDrainControllerRequestor")
+    leaves = ("sriov-network-operator", "operator", "externalDrainer", "enabled")
+    for asking, doing, why in (
+        (requests, maintains, "nothing answers its requests for maintenance"),
+        (drains, leaves, "the SR-IOV operator drains nodes itself"),
+        (leaves, drains, "nothing drains nodes then"),
+    ):
+        if value_at(chart.values, *asking) is True and value_at(chart.values, *doing) is not True:
+            yield Problem(chart.place(*asking), f"{'.'.join(doing)} is off: {why}", "write both true, or leave it out")
+
+
+def _needed(case: Case, plan: Plan) -> Iterator[tuple[tuple[str, ...], JsonValue]]:
+    """Values that the plan itself sets and its model relies on."""
+    switches = case.spec.software.network_operator.model_copy(update={"values": {}})
+    software = case.spec.software.model_copy(update={"network_operator": switches})
+    alone = replace(case, spec=case.spec.model_copy(update={"software": software}))
+    own = network_operator(alone, plan.sriov_plugin, plan.shared_plugin).values
+    if case.choices.by_sriov_operator:
+        yield ("sriovNetworkOperator", "enabled"), True
+    if case.line.policy_by == "stack":
+        return
+    yield ("deployCR",), True
+    for section, values in own.items():
+        if isinstance(values, dict) and values.get("deploy") is True:
+            yield from (((section, key), values[key]) for key in _DECIDING if key in values)
+    network = own.get("secondaryNetwork")
+    for part, values in network.items() if isinstance(network, dict) else ():
+        if isinstance(values, dict) and values.get("deploy") is True:
+            yield ("secondaryNetwork", part, "deploy"), True
+
+
+def _of_sriov_operator(values: dict[str, JsonValue]) -> Iterator[Problem]:
+    section = "sriov-network-operator"
+    if value_at(values, section, "sriovOperatorConfig", "deploy") is False:
+        yield Problem(
+            dotted((*_VALUES, section, "sriovOperatorConfig", "deploy")),
+            "without a SriovOperatorConfig the SR-IOV operator's daemon never runs",
+            "leave it out",
+        )
+    gate = ("sriovOperatorConfig", "featureGates", "dynamicResourceAllocation")
+    if value_at(values, section, *gate) is True:
+        yield Problem(
+            dotted((*_VALUES, section, *gate)),
+            "resource claims take the place of the device plug-in, and jobs request its resources",
+            "leave it out",
+        )
+    prefix = value_at(values, section, "operator", "resourcePrefix")
+    if prefix not in (None, RESOURCE_PREFIX):
+        yield Problem(
+            dotted((*_VALUES, section, "operator", "resourcePrefix")),
+            f"jobs and networks ask for resources of {RESOURCE_PREFIX}",
+            "leave it out",
+        )
+
+
+@check("NOP007")
+def plug_ins_run_where_the_nics_are(case: Case) -> Iterator[Problem]:
+    """The operator's device plug-ins run on nodes with the stack's NICs."""
+    for group in case.groups if _has_policy_plug_ins(case) else ():
+        vendor = group.shape.nic_model.vendor_id if group.shape.nic_model else None
+        if vendor is not None and vendor != NVIDIA:
+            yield Problem(
+                dotted(("fabric", "manager")),
+                f"the Network Operator runs its device plug-ins on nodes with NVIDIA's NICs ({NIC_LABEL}), and those "
+                f"of {group.shape.name} are of vendor {vendor}",
+                "write manager: spiderpool, whose plug-ins select nodes by no vendor",
+            )
+
+
+@check("NOP008")
+def plug_ins_meet_known_nics(case: Case) -> Iterator[Problem]:
+    """The NICs are known to be of the vendor that the operator's device plug-ins run for."""
+    for group in case.groups if _has_policy_plug_ins(case) else ():
+        if group.shape.nics and (group.shape.nic_model is None or group.shape.nic_model.vendor_id is None):
+            yield Problem(
+                dotted(("fabric", "manager")),
+                f"the Network Operator runs its device plug-ins on nodes with NVIDIA's NICs only ({NIC_LABEL}), and "
+                f"the vendor of the NICs of {group.shape.name} is not known",
+                f'describe the server in cluster.shapes with nicModel.vendorId: "{NVIDIA}" if the NICs are NVIDIA\'s; '
+                "otherwise write manager: spiderpool",
+            )
+
+
+def _has_policy_plug_ins(case: Case) -> bool:
+    """Whether the Network Operator's own policy runs device plug-ins; those of the SR-IOV operator are its own."""
+    choices = case.choices
+    return choices.manager == "network-operator" and choices.model != "host-network" and not choices.by_sriov_operator

@@ -1,0 +1,260 @@
+"""Checks of the group `networks`: networks and what the nodes must bring for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.host import lacking_plugins
+from gpu_fabric.plan.rails import group_rails, one_resource
+from gpu_fabric.rules.clashes import Stated, clashes
+from gpu_fabric.rules.planned_nodes import prepares_rdma_mode, sets_rdma_mode
+from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.spec.places import Location, dotted
+
+# Bytes at which both clouds run their fabrics: 4096 for the RDMA packet, and its headers.
+_MTU_OF_RDMA_4096 = 4200
+# Plug-ins that networks of Spiderpool's call and that its chart can bring.
+_OF_SPIDERPOOL = {
+    "macvlan": ("macvlan",),
+    "sriov": ("sriov", "tuning"),
+    "ib-sriov": ("ib-sriov",),
+    "ipoib": ("ipoib",),
+}
+_CNI_PLUGINS = dotted(("software", "cniPlugins"))
+# Source: RFC 4391 and 4392, IP over InfiniBand: the link's MTU less a header of four bytes.
+_MOST_ON_INFINIBAND = 4092
+
+
+@check("NET001")
+def mtu_fits_the_host(case: Case) -> Iterator[Problem]:
+    """The pods' MTU is at most that of the host's RDMA interfaces."""
+    mtu, host = case.spec.fabric.mtu, case.shape.mtu
+    if mtu is not None and host is not None and mtu > host:
+        yield Problem(
+            dotted(("fabric", "mtu")),
+            f"{mtu} bytes exceed the {host} of {case.shape.name}'s RDMA interfaces",
+            f"write {host} or less, or leave it out",
+        )
+
+
+@check("NET002")
+def nodes_bring_the_plugins(case: Case) -> Iterator[Problem]:
+    """Every CNI plug-in that the networks call is installed by somebody."""
+    if case.spec.software.cni_plugins == "node-image" and (called := _called_plugins(case)):
+        several = len(called) > 1
+        yield Problem(
+            _CNI_PLUGINS,
+            f"the networks call the CNI plug-in{'s' if several else ''} {' and '.join(called)}, which the node image "
+            "must bring",
+            f"check for {' and '.join(f'/opt/cni/bin/{name}' for name in called)} on a GPU node before the first job, "
+            "or leave it out",
+        )
+
+
+@check("NET003")
+def nodes_run_in_the_mode(case: Case) -> Iterator[Problem]:
+    """The reader knows which RDMA mode the nodes must run in."""
+    mode, row = case.choices.rdma_mode, case.choices.row
+    switched = sets_rdma_mode(case) is not None or prepares_rdma_mode(case)
+    # A rule of its own warns of it.
+    warned = row is not None and row.manager == "spiderpool" and "shared" not in row.rdma_modes
+    if case.choices.manager != "doks" and case.choices.model != "host-network" and not switched and not warned:
+        yield Problem(
+            dotted(("fabric", "rdmaMode")),
+            f"the nodes must run in RDMA mode {mode}",
+            f"`rdma system` on a node must print `netns {mode}`; else set rdmaMode to what it prints, or write "
+            "hostPreparation.rdmaMode: true",
+        )
+
+
+@check("NET004")
+def link_layer_is_the_clouds(case: Case) -> Iterator[Problem]:
+    """On a cloud's machines the link layer is the one that the cloud wired."""
+    stated, shape = case.spec.fabric.link_type, case.shapes[0]
+    own = shape.nic_model.link_type if shape.nic_model else None
+    if stated is not None and own is not None and shape.provider in ("oci", "doks") and stated != own:
+        yield Problem(
+            dotted(("fabric", "linkType")),
+            f"{shape.name} has {own} links, not {stated}",
+            "leave it out",
+        )
+
+
+@check("NET005")
+def partition_keys_have_an_effect(case: Case) -> Iterator[Problem]:
+    """A partition key is given only for virtual functions of InfiniBand NICs."""
+    if case.spec.fabric.pkey is not None and case.choices.model != "ib-sriov":
+        yield Problem(
+            dotted(("fabric", "pkey")),
+            f"it has no effect with the model {case.choices.model}",
+            "leave it out, or write model: ib-sriov",
+        )
+
+
+@check("NET006")
+def mtu_carries_the_largest_rdma_mtu(case: Case) -> Iterator[Problem]:
+    """The Ethernet MTU leaves room for an RDMA MTU of 4096 bytes where the host's does."""
+    mtu, host = case.spec.fabric.mtu, case.shape.mtu
+    if _sets_mtu(case) and mtu is not None and host is not None and mtu < _MTU_OF_RDMA_4096 <= host:
+        yield Problem(
+            dotted(("fabric", "mtu")),
+            f"{mtu} bytes leave no room for an RDMA MTU of 4096 bytes, although {case.shape.name} allows {host}",
+            f"leave it out, or write {_MTU_OF_RDMA_4096} or more",
+        )
+
+
+@check("NET007")
+def mtu_is_known(case: Case) -> Iterator[Problem]:
+    """The MTU of an Ethernet fabric is stated, by the shape or by the stack file."""
+    if _sets_mtu(case) and case.mtu is None:
+        yield Problem(
+            dotted(("fabric", "mtu")),
+            f"neither the stack file nor {case.shape.name} states the MTU of the RDMA interfaces",
+            "add mtu: what `ip link` shows on the nodes' RDMA interfaces",
+        )
+
+
+@check("NET008")
+def mtu_has_an_effect(case: Case) -> Iterator[Problem]:
+    """The MTU is stated only where the networks set it."""
+    if case.spec.fabric.mtu is not None and not _sets_mtu(case):
+        if case.choices.model == "host-network":
+            reason = "pods use the host's interfaces as they are"
+        elif case.choices.manager == "doks":
+            reason = "DigitalOcean sets it on the host"
+        else:
+            reason = "on InfiniBand the subnet manager sets it"
+        yield Problem(dotted(("fabric", "mtu")), f"it has no effect: {reason}", "leave it out")
+
+
+@check("NET009")
+def offered_namespaces_are_for_jobs(case: Case) -> Iterator[Problem]:
+    """No namespace in which jobs run is the cluster's own or an operator's."""
+    operators = {chart.namespace: name for name, chart in case.line.charts.items()}
+    for place, entry in enumerate(case.spec.fabric.namespaces):
+        if entry.name.startswith("kube-") or entry.name in operators:
+            owner = "the cluster itself" if entry.name.startswith("kube-") else operators[entry.name]
+            yield Problem(
+                dotted(("fabric", "namespaces", place)),
+                f"{entry.name} belongs to {owner}",
+                "write a namespace in which jobs run",
+            )
+
+
+@check("NET010")
+def created_namespaces_are_new(case: Case) -> Iterator[Problem]:
+    """No namespace that every cluster has is to be created."""
+    for place, entry in enumerate(case.spec.fabric.namespaces):
+        if entry.create and entry.name == "default":
+            yield Problem(
+                dotted(("fabric", "namespaces", place)),
+                "every cluster has the namespace default",
+                "leave create out, or write a name of your own",
+            )
+
+
+@check("NET011")
+def networks_differ(case: Case) -> Iterator[Problem]:
+    """Every rail has a network of its own name, unless all rails share one on purpose."""
+    if one_resource(case) or case.choices.model == "host-network":
+        return
+    rails = group_rails(case, case.groups[0])
+    named = {
+        entry.rail: ("fabric", "rails", place, "network")
+        for place, entry in enumerate(case.spec.fabric.rails)
+        if entry.network is not None and entry.rail < len(rails)
+    }
+    fixed = {rail.network or "": f"rail {rail.index}" for rail in rails if rail.index not in named}
+    stated = [Stated(place, rails[number].network or "", f"rail {number}") for number, place in named.items()]
+    for clash in clashes(fixed, stated):
+        yield Problem(
+            dotted(clash.stated.place),
+            f"{clash.other} has the network {clash.stated.value} already",
+            "give the rail a network of its own, or leave it out",
+        )
+
+
+@check("NET012")
+def partition_keys_are_read(case: Case) -> Iterator[Problem]:
+    """A partition key is given only where something puts virtual functions into partitions."""
+    software, manager = case.spec.software, case.choices.manager
+    asks = {
+        "network-operator": software.network_operator.partition_keys is not None,
+        "spiderpool": software.spiderpool.ib_kubernetes,
+    }.get(manager, False)
+    if case.spec.fabric.pkey is not None and case.choices.model == "ib-sriov" and not asks:
+        yield Problem(
+            dotted(("fabric", "pkey")),
+            "it takes effect only with ib-kubernetes and UFM, which this stack does not install",
+            (
+                "write software.spiderpool.ibKubernetes: true where the cluster runs ib-kubernetes"
+                if manager == "spiderpool"
+                else "add software.networkOperator.partitionKeys, run ib-kubernetes in the cluster"
+            )
+            + ", or leave it out and let the subnet manager assign partitions",
+        )
+
+
+@check("NET013")
+def node_images_plugins_are_called(case: Case) -> Iterator[Problem]:
+    """CNI plug-ins are left to the node image only where the networks call some that no operator brings."""
+    if case.spec.software.cni_plugins == "node-image" and not _called_plugins(case):
+        reason = "the networks use no plug-in that the node image must have"
+        yield Problem(_CNI_PLUGINS, f"it has no effect: {reason}", "leave it out")
+
+
+@check("NET014")
+def default_networks_are_of_pods(case: Case) -> Iterator[Problem]:
+    """The pods' own first network is named only where pods have networks of their own."""
+    if case.spec.fabric.default_network is not None and case.choices.model == "host-network":
+        yield Problem(
+            dotted(("fabric", "defaultNetwork")), "it has no effect: pods are on the host's network", "leave it out"
+        )
+
+
+def _called_plugins(case: Case) -> tuple[str, ...]:
+    """CNI plug-ins that the networks call and that can be left to the node image."""
+    if case.choices.manager != "spiderpool":
+        return lacking_plugins(case)
+    called = _OF_SPIDERPOOL.get(case.choices.model, ())
+    return (*called, "rdma") if called and case.choices.rdma_mode == "exclusive" else called
+
+
+def _sets_mtu(case: Case) -> bool:
+    """Whether the networks set an MTU: on Ethernet, unless the interfaces are the host's or the cloud's business."""
+    choices = case.choices
+    return choices.link_type == "ether" and choices.manager != "doks" and choices.model != "host-network"
+
+
+@check("NET015")
+def offered_namespaces_are_ones_own(case: Case) -> Iterator[Problem]:
+    """No namespace in which jobs run is one of other software's."""
+    own = {chart.namespace for chart in case.line.charts.values()}
+    for place, entry in enumerate(case.spec.fabric.namespaces):
+        owner = case.known.foreign_namespaces.get(entry.name)
+        if owner is not None and entry.name not in own:
+            yield Problem(
+                dotted(("fabric", "namespaces", place)),
+                f"{entry.name} is usually {owner}'s",
+                "write a namespace in which jobs run",
+            )
+
+
+@check("NET016")
+def infiniband_carries_the_mtu(case: Case) -> Iterator[Problem]:
+    """Interfaces on InfiniBand have an MTU that its packets hold."""
+    if case.choices.link_type != "infiniband":
+        return
+    stated: list[tuple[Location, int | None]] = [
+        (("cluster", "shapes", name, "mtu"), row.mtu) for name, row in case.spec.cluster.shapes.items()
+    ]
+    stated += [(("fabric", "mtu"), case.spec.fabric.mtu)]
+    for place, mtu in stated:
+        if mtu is not None and mtu > _MOST_ON_INFINIBAND:
+            yield Problem(
+                dotted(place),
+                f"{mtu} bytes do not fit into a packet of InfiniBand, which holds 4096 with 4 of IPoIB's own",
+                f"write {_MOST_ON_INFINIBAND} or less, or leave it out; only the connected mode, which newer NICs "
+                "lack, takes more",
+            )

@@ -1,0 +1,285 @@
+"""Checks of the group `ownership`: parts that a cluster must have exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gpu_fabric.k8s.mellanox import NIC_LABEL
+from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.rules.chart_values import Charts, ChartValues, charts_in_use, gpu_operator_parts, value_at
+from gpu_fabric.rules.planned_nodes import group_of
+from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.spec import DoksCluster
+from gpu_fabric.spec.cluster import Component
+from gpu_fabric.spec.places import dotted
+
+_ADD_LABELS = "add labels that all GPU nodes of the pool carry and no other node"
+
+
+class _Owner(NamedTuple):
+    """Who brings a part, and the place that decides it."""
+
+    name: str
+    path: str
+
+
+def _installed(case: Case, component: Component) -> list[_Owner]:
+    installed = case.spec.cluster.installed
+    if component not in installed:
+        return []
+    return [_Owner("the cluster", dotted(("cluster", "installed", installed.index(component))))]
+
+
+def _discoveries(case: Case, charts: Charts) -> list[_Owner]:
+    owners = _installed(case, "nfd")
+    gpu, network = charts.get("gpu-operator"), charts.get("network-operator")
+    if gpu and value_at(gpu.values, "nfd", "enabled") is not False:
+        owners.append(_Owner("the GPU Operator's chart", gpu.decided_at("featureDiscovery", "nfd", "enabled")))
+    if network and value_at(network.values, "nfd", "enabled") is not False:
+        owners.append(_Owner("the Network Operator's chart", network.place("nfd", "enabled")))
+    return owners
+
+
+@check("OWN001")
+def node_features_are_found_once(case: Case) -> Iterator[Problem]:
+    """At most one Node Feature Discovery runs in the cluster."""
+    owners = _discoveries(case, charts_in_use(case))
+    if len(owners) > 1:
+        yield _too_many(owners)
+
+
+@check("OWN002")
+def node_features_are_found(case: Case) -> Iterator[Problem]:
+    """Somebody labels the nodes that the operators look for."""
+    charts = charts_in_use(case)
+    gpu, network = charts.get("gpu-operator"), charts.get("network-operator")
+    if (gpu or network) and not _discoveries(case, charts):
+        yield Problem(
+            gpu.decided_at("featureDiscovery", "nfd", "enabled")
+            if gpu
+            else dotted(("software", "networkOperator", "values", "nfd", "enabled")),
+            "neither a chart of the stack installs Node Feature Discovery nor the cluster has it",
+            "switch it on, or add nfd to cluster.installed if the cluster has it",
+        )
+
+
+def _multuses(case: Case, charts: Charts) -> list[_Owner]:
+    owners = _installed(case, "multus")
+    on_host = case.choices.model == "host-network"
+    network, by_chart = charts.get("network-operator"), ("secondaryNetwork", "multus", "deploy")
+    if network and not on_host and _policy_has_multus(case, network, by_chart):
+        place = network.decided_at("multus", *by_chart)
+        owners.append(_Owner("the Network Operator's policy", place))
+    spiderpool, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
+    if spiderpool and value_at(spiderpool.values, *keys) is not False:
+        owners.append(_Owner("Spiderpool's chart", spiderpool.decided_at("multus", *keys)))
+    return owners
+
+
+def _policy_has_multus(case: Case, network: ChartValues, by_chart: tuple[str, ...]) -> bool:
+    """Whether the policy brings Multus; in older lines the chart makes the policy from its values."""
+    if case.line.policy_by == "chart":
+        return value_at(network.values, *by_chart) is not False
+    return case.spec.software.network_operator.multus
+
+
+@check("OWN003")
+def pods_get_networks_from_one(case: Case) -> Iterator[Problem]:
+    """At most one Multus runs in the cluster."""
+    owners = _multuses(case, charts_in_use(case))
+    if len(owners) > 1:
+        yield _too_many(owners)
+
+
+@check("OWN004")
+def pods_get_networks(case: Case) -> Iterator[Problem]:
+    """Somebody brings Multus, where pods have networks of the fabric."""
+    charts = charts_in_use(case)
+    if case.choices.manager == "doks" or case.choices.model == "host-network" or _multuses(case, charts):
+        return
+    # A line without the chart that would bring it is refused by a rule of its own.
+    if case.choices.manager not in charts:
+        return
+    section = "spiderpool" if case.choices.manager == "spiderpool" else "networkOperator"
+    chart, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
+    yield Problem(
+        chart.decided_at("multus", *keys) if chart else dotted(("software", section, "multus")),
+        "neither the stack installs Multus nor the cluster has it",
+        "write true, or add multus to cluster.installed if the cluster has it",
+    )
+
+
+@check("OWN005")
+def operators_come_once(case: Case) -> Iterator[Problem]:
+    """No chart brings an operator that the cluster has."""
+    charts = charts_in_use(case)
+    # The stack brings at most one of the charts that hold the SR-IOV operator.
+    network, spiderpool = charts.get("network-operator"), charts.get("spiderpool")
+    with_sriov = bool(
+        (network and value_at(network.values, "sriovNetworkOperator", "enabled") is True)
+        or (spiderpool and value_at(spiderpool.values, "sriov", "install") is True)
+    )
+    brought: tuple[tuple[Component, bool], ...] = (
+        ("gpu-operator", "gpu-operator" in charts),
+        ("network-operator", network is not None),
+        ("sriov-operator", with_sriov),
+    )
+    for component in (name for name, comes in brought if comes):
+        for owner in _installed(case, component):
+            yield Problem(
+                owner.path,
+                f"the stack brings {component} as well",
+                f"uninstall the cluster's own {component} first, and take it out of this list",
+            )
+
+
+@check("OWN006")
+def nodes_of_digitalocean_keep_their_own(case: Case) -> Iterator[Problem]:
+    """On DigitalOcean's nodes the GPU Operator leaves out what they have."""
+    cluster, chart = case.spec.cluster, charts_in_use(case).get("gpu-operator")
+    if case.shape.provider != "doks":
+        return
+    if isinstance(cluster, DoksCluster) and cluster.plugins.gpu == "managed" and "gpu-operator" in cluster.installed:
+        yield Problem(
+            dotted(("cluster", "plugins", "gpu")),
+            "the cluster's GPU Operator may install a device plug-in besides the managed one",
+            "write gpu: operator, or switch the operator's own off (devicePlugin.enabled: false)",
+        )
+    # Of clusters that the stack makes it is known for sure, and a rule of their group refuses it.
+    if chart is not None and not isinstance(cluster, DoksCluster):
+        for part, place in gpu_operator_parts(chart):
+            yield Problem(place, f"DigitalOcean's nodes have the {part} already", "write false")
+
+
+@check("OWN007")
+def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
+    """Webhooks that are switched on get certificates from somebody."""
+    charts = charts_in_use(case)
+    if "cert-manager" in case.spec.cluster.installed:
+        return
+    spiderpool = charts.get("spiderpool")
+    for keys in (("spiderpoolController", "tls", "method"), ("sriov", "webhooktls", "method")):
+        if spiderpool and value_at(spiderpool.values, *keys) == "certmanager":
+            yield Problem(
+                spiderpool.place(*keys)
+                if value_at(spiderpool.written, *keys) is not None
+                else dotted(("software", "spiderpool", "tls", "method")),
+                "the cluster is not known to have cert-manager",
+                "write auto, or add cert-manager to cluster.installed if the cluster has it",
+            )
+            break
+    chart = charts.get("network-operator")
+    if chart is None:
+        return
+    own = ("operator", "admissionController")
+    if value_at(chart.values, *own, "enabled") is True and (
+        value_at(chart.values, *own, "useCertManager") is not False
+        or value_at(chart.values, *own, "certificate") is None
+    ):
+        yield _no_certificates(chart.place(*own, "enabled"))
+    sriov = ("sriov-network-operator", "operator", "admissionControllers")
+    if (
+        value_at(chart.values, "sriovNetworkOperator", "enabled") is True
+        and value_at(chart.values, *sriov, "enabled") is True
+        and value_at(chart.values, *sriov, "certificates", "custom", "enabled") is not True
+    ):
+        yield _no_certificates(chart.place(*sriov, "enabled"))
+
+
+@check("OWN008")
+def gpu_nodes_are_told_apart(case: Case) -> Iterator[Problem]:
+    """What runs on the GPU nodes finds them: by labels of the pools, or by one that somebody gives them."""
+    charts = charts_in_use(case)
+    if "gpu-operator" in charts or _installed(case, "nfd"):
+        return
+    # Where a chart could bring Node Feature Discovery, a rule of its own asks for it. Configured by the Network
+    # Operator's chart it labels nodes for NVIDIA's NICs alone.
+    known = {NIC_LABEL} if "network-operator" in charts else set()
+    why = (
+        "which Node Feature Discovery as the Network Operator's chart configures it does not set"
+        if known
+        else "which Node Feature Discovery sets, and neither the stack nor the cluster has it"
+    )
+    selecting = _selecting_nodes(case)
+    for group in case.groups if selecting and case.choices.manager != "doks" else ():
+        if not group.labels and group.nic_labels.keys() - known:
+            yield Problem(
+                _labels_of(case, group),
+                f"{' and '.join(selecting)} would select nodes by the label {next(iter(group.nic_labels))}, {why}",
+                f"{_ADD_LABELS}, or add nfd to cluster.installed if the cluster has it",
+            )
+
+
+@check("OWN009")
+def gpu_nodes_can_be_selected(case: Case) -> Iterator[Problem]:
+    """What runs on the GPU nodes, or is for them alone, has a label to select them by."""
+    selecting = _selecting_nodes(case)
+    if not selecting:
+        return
+    unknown = [group for group in case.groups if not group.selector]
+    for group in unknown:
+        yield Problem(
+            _labels_of(case, group),
+            f"{' and '.join(selecting)} cannot select the nodes of {group.shape.name}: the pool states no labels, and "
+            "without the NICs' PCI vendor it is not known which label Node Feature Discovery gives the nodes",
+            f"{_ADD_LABELS}, or describe the server in cluster.shapes with nicModel.vendorId",
+        )
+    if not unknown and not case.node_selector:
+        yield Problem(
+            _labels_of(case, case.groups[0]),
+            f"{' and '.join(selecting)} cannot select all GPU nodes: the pools have no label in common, and their NICs "
+            "are not known to be of one vendor",
+            "add one label that all pools have and no other node",
+        )
+
+
+@check("OWN010")
+def gpu_nodes_alone_have_addresses(case: Case) -> Iterator[Problem]:
+    """Node blocks of the address pools are for nodes that the stack counts."""
+    if case.choices.ipam == "nv-ipam" and case.choices.layout != "none" and not case.node_labels and case.node_selector:
+        label = next(iter(case.node_selector))
+        yield Problem(
+            _labels_of(case, case.groups[0]),
+            f"nv-ipam gives a block of every pool to each node with the label {label}, storage and CPU nodes with such "
+            f"NICs among them, and the plan counts {case.nodes} GPU nodes",
+            f'{_ADD_LABELS}, such as nvidia.com/gpu.present: "true", which the GPU Operator sets'
+            if case.shape.gpus.vendor == "nvidia"
+            else _ADD_LABELS,
+        )
+
+
+def _selecting_nodes(case: Case) -> list[str]:
+    """What of the stack selects GPU nodes by their labels, without what an operator's chart selects by itself."""
+    planned = case.choices.ipam == "nv-ipam" and case.choices.layout != "none"
+    parts = {
+        "fabric.hostPreparation": bool(case.spec.fabric.host_preparation.jobs),
+        "the SR-IOV operator": case.choices.by_sriov_operator,
+        "the DaemonSet that creates virtual functions": case.choices.virtual_functions == "daemon-set",
+        "nv-ipam's pools": planned,
+        "fabric.check": case.spec.fabric.check is not None and case.choices.model != "host-network",
+    }
+    return [part for part, there in parts.items() if there]
+
+
+def _labels_of(case: Case, group: NodeGroup) -> str:
+    """Where the labels of the group's first pool are stated."""
+    place = next(place for place, pool in enumerate(case.spec.cluster.pools) if group_of(case, pool) is group)
+    return dotted(("cluster", "pools", place, "labels"))
+
+
+def _no_certificates(path: str) -> Problem:
+    return Problem(
+        path,
+        "the cluster is not known to have cert-manager, and no certificates are given",
+        "write false, or add cert-manager to cluster.installed if the cluster has it",
+    )
+
+
+def _too_many(owners: list[_Owner]) -> Problem:
+    *others, last = owners
+    return Problem(
+        last.path,
+        f"{last.name} installs it besides {' and '.join(owner.name for owner in others)}",
+        "switch one of them off, or correct cluster.installed",
+    )

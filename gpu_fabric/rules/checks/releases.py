@@ -1,0 +1,270 @@
+"""Checks of the group `releases`: the release line's needs, and chart values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpu_fabric.catalog import ChartName
+from gpu_fabric.catalog.chart import KeyProblem, ProblemSeverity
+from gpu_fabric.catalog.release import Needed
+from gpu_fabric.catalog.version import Version
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.case import Case
+from gpu_fabric.rules.chart_values import (
+    SECTIONS,
+    Charts,
+    ChartValues,
+    charts_in_use,
+    driver_comes,
+    value_at,
+    written_switches,
+)
+from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.spec import ExistingCluster
+from gpu_fabric.spec.places import Location, dotted
+
+_KINDS = {"removed": "it is gone since", "ignored": "it does nothing since", "too-new": "it comes with"}
+# From these versions on the toolkit's tags name no distribution any more.
+_OPERATOR_WITH_PLAIN_TAGS, _TOOLKIT_WITH_PLAIN_TAGS = Version.parse("25.10"), Version.parse("1.18.0")
+# Which switch sets a key of the GPU Operator's chart.
+_SWITCHES = {"gdrcopy": "gdrcopy", "cdi": "cdi", "mig": "mig", "dcgmExporter": "serviceMonitor"}
+# What makes each chart bring objects of the kind ServiceMonitor.
+_SERVICE_MONITORS: dict[ChartName, tuple[tuple[str, ...], ...]] = {
+    "gpu-operator": (("dcgmExporter", "serviceMonitor", "enabled"),),
+    "spiderpool": (
+        ("spiderpoolAgent", "prometheus", "serviceMonitor", "install"),
+        ("spiderpoolController", "prometheus", "serviceMonitor", "install"),
+    ),
+}
+_DISTRIBUTIONS = ("-ubuntu", "-ubi", "-centos", "-rhel")
+
+
+def _kubernetes(case: Case) -> tuple[Location, str | None]:
+    """Where the stack file states the Kubernetes version, and the version; None where it does not say."""
+    cluster = case.spec.cluster
+    if isinstance(cluster, ExistingCluster):
+        return ("cluster", "kubernetes"), cluster.kubernetes
+    return ("cluster", "version"), None if cluster.version == "latest" else cluster.version
+
+
+def _unmet(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
+    place, version = _kubernetes(case)
+    charts = charts_in_use(case)
+    present: dict[Needed, str] = {"kubernetes": version} if version else {}
+    if "gpu-operator" in charts:
+        present["gpu-operator"] = charts["gpu-operator"].version
+    for row in case.line.unmet(tuple(charts), present):
+        if row.severity == severity:
+            yield Problem(
+                dotted(place if row.needs == "kubernetes" else ("software", "releaseLine")),
+                f"{row.component} of release line {case.line.name} asks for {row.needs} {row.versions}, and this is "
+                f"{present[row.needs]}: {row.why.rstrip('.')}",
+                f"write a version within {row.versions}, or another release line",
+            )
+
+
+@check("REL001")
+def charts_can_be_installed(case: Case) -> Iterator[Problem]:
+    """Every chart finds the versions that it cannot do without."""
+    yield from _unmet(case, "error")
+
+
+@check("REL002")
+def charts_are_supported(case: Case) -> Iterator[Problem]:
+    """Every chart finds the versions that its vendor supports."""
+    yield from _unmet(case, "warning")
+
+
+def _unheeded(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
+    # The table of keys is large, and most stacks change no value.
+    for chart in (chart for chart in charts_in_use(case).values() if chart.written):
+        for found in case.known.chart_keys.key_findings(chart.name, chart.version, chart.written):
+            if found.severity == severity:
+                when = f"{_KINDS[found.kind]} {found.version}" if found.version else f"{chart.version} has no such key"
+                yield Problem(chart.place(found.path), f"{chart.name}: {when}: {found.why}", found.remedy)
+
+
+@check("REL003")
+def values_that_matter_are_heeded(case: Case) -> Iterator[Problem]:
+    """The chart knows every value that decides what is installed."""
+    yield from _unheeded(case, "error")
+
+
+@check("REL004")
+def values_are_heeded(case: Case) -> Iterator[Problem]:
+    """The chart knows every value."""
+    yield from _unheeded(case, "warning")
+
+
+@check("REL005")
+def sections_have_a_chart(case: Case) -> Iterator[Problem]:
+    """Switches and values are written only for charts that the stack brings."""
+    charts = charts_in_use(case)
+    for name, section in SECTIONS.items():
+        if name in charts:
+            continue
+        for key in written_switches(case, name):
+            if (name, key) == ("gpu-operator", "install") and case.spec.software.gpu_operator.install is False:
+                continue
+            yield Problem(
+                dotted(("software", section, key)),
+                f"the stack brings {' and '.join(charts) or 'no chart'}, and not {name}",
+                "leave it out",
+            )
+
+
+@check("REL006")
+def toolkit_has_an_image(case: Case) -> Iterator[Problem]:
+    """The container toolkit's version is a tag that exists."""
+    chart = charts_in_use(case).get("gpu-operator")
+    text = value_at(chart.values, "toolkit", "version") if chart else None
+    if chart is None or not isinstance(text, str) or not any(word in text for word in _DISTRIBUTIONS):
+        return
+    try:
+        version = Version.parse(text)
+    except ValueError:
+        return
+    plain = Version.parse(chart.version).has_reached(_OPERATOR_WITH_PLAIN_TAGS)
+    if plain and version.has_reached(_TOOLKIT_WITH_PLAIN_TAGS):
+        yield Problem(chart.place("toolkit", "version"), f"there is no tag {text}", f"write v{version}")
+
+
+@check("REL007")
+def service_monitors_have_an_operator(case: Case) -> Iterator[Problem]:
+    """The kind ServiceMonitor is there before the chart makes one."""
+    if "prometheus-operator" in case.spec.cluster.installed:
+        return
+    for chart in charts_in_use(case).values():
+        made = [keys for keys in _SERVICE_MONITORS.get(chart.name, ()) if value_at(chart.values, *keys) is True]
+        # One switch sets both of Spiderpool's.
+        for place in dict.fromkeys(chart.decided_at("serviceMonitor", *keys) for keys in made):
+            yield Problem(
+                place,
+                "the cluster is not known to have the Prometheus operator",
+                "write false, or add prometheus-operator to cluster.installed if the cluster has it",
+            )
+
+
+@check("REL013")
+def dashboards_have_an_operator(case: Case) -> Iterator[Problem]:
+    """The kind GrafanaDashboard is there before the chart makes some."""
+    chart, keys = charts_in_use(case).get("spiderpool"), ("grafanaDashboard", "install")
+    if chart and value_at(chart.values, *keys) is True and "grafana-operator" not in case.spec.cluster.installed:
+        yield Problem(
+            chart.decided_at("grafanaDashboards", *keys),
+            "the cluster is not known to have the Grafana operator",
+            "write false, or add grafana-operator to cluster.installed if the cluster has it",
+        )
+
+
+@check("REL008")
+def driver_settings_have_a_driver(case: Case) -> Iterator[Problem]:
+    """Settings that only the driver's pods read come with the driver."""
+    chart = charts_in_use(case).get("gpu-operator")
+    if chart is None or driver_comes(chart):
+        return
+    for switch, keys in (
+        (None, ("driver", "rdma", "enabled")),
+        ("gdrcopy", ("gdrcopy", "enabled")),
+        (None, ("gds", "enabled")),
+    ):
+        # How NICs reach GPU memory is a choice of its own, and another rule tells what it asks of the node image.
+        if value_at(chart.values if switch else chart.written, *keys) is True:
+            yield Problem(
+                chart.decided_at(switch, *keys) if switch else chart.place(*keys),
+                "the node image contains the driver (software.gpuOperator.driver is false), so nothing reads it",
+                "leave it out, or write software.gpuOperator.driver: true",
+            )
+
+
+@check("REL009")
+def storage_has_the_open_module(case: Case) -> Iterator[Problem]:
+    """GPUDirect Storage comes with a kernel module that it can use."""
+    chart = charts_in_use(case).get("gpu-operator")
+    if chart is None or not driver_comes(chart):
+        return
+    proprietary = value_at(chart.values, "driver", "kernelModuleType") == "proprietary"
+    if proprietary and value_at(chart.values, "gds", "enabled") is True:
+        yield Problem(
+            chart.place("gds", "enabled"),
+            "driver.kernelModuleType is proprietary",
+            "write driver.kernelModuleType: open, or gds.enabled: false",
+        )
+
+
+@check("REL010")
+def driver_finds_network_drivers(case: Case) -> Iterator[Problem]:
+    """A driver with RDMA looks for the network drivers where they are: in their container, or on the host."""
+    charts = charts_in_use(case)
+    chart = charts.get("gpu-operator")
+    if chart is None or not driver_comes(chart):
+        return
+    rdma, host = (value_at(chart.values, "driver", "rdma", key) is True for key in ("enabled", "useHostMofed"))
+    container = _network_drivers_come(case, charts)
+    if rdma and host == container:
+        yield Problem(
+            chart.place("driver", "rdma", "useHostMofed"),
+            "driver.rdma looks for network drivers on the host, and the Network Operator installs them in a container"
+            if host
+            else "driver.rdma is on, and the stack installs no network drivers",
+            "write useHostMofed: false, or leave it out"
+            if host
+            else "write useHostMofed: true, or leave driver.rdma out where DMA-BUF is used",
+        )
+
+
+def _network_drivers_come(case: Case, charts: Charts) -> bool:
+    """Whether the Network Operator's policy brings the driver container; older lines make the policy from values."""
+    network = charts.get("network-operator")
+    if network is None or case.line.policy_by == "stack":
+        return network is not None and case.spec.software.network_operator.ofed_driver
+    return value_at(network.values, "ofedDriver", "deploy") is True
+
+
+@check("REL011")
+def charts_can_do_what_switches_ask(case: Case) -> Iterator[Problem]:
+    """The chart knows every value that a switch of the stack file sets."""
+    for chart, found in _planned_but_unheeded(case, charts_in_use(case)):
+        switch = _SWITCHES.get(found.path.partition(".")[0])
+        if switch is not None and switch in written_switches(case, chart.name):
+            yield Problem(
+                dotted(("software", SECTIONS[chart.name], switch)),
+                f"{chart.name} {chart.version} does nothing with {found.path}, {_KINDS[found.kind]} {found.version}: "
+                f"{found.why}",
+                f"{found.remedy}, and leave it out here; or write another release line",
+            )
+
+
+@check_plan("REL012")
+def values_of_the_line_do_something(case: Case, plan: Plan) -> Iterator[Problem]:
+    """The reader knows which values of the release line the chart does not heed."""
+    planned = {release.name: release.values for release in plan.releases}
+    charts = {name: chart._replace(values=planned[name]) for name, chart in charts_in_use(case).items()}
+    said: set[str] = set()
+    for chart, found in _planned_but_unheeded(case, charts):
+        if found.path.partition(".")[0] in _SWITCHES or (key := _any_entry(found.path)) in said:
+            continue
+        said.add(key)
+        when = f"{_KINDS[found.kind]} {found.version}"
+        yield Problem(
+            dotted(("software", "releaseLine")),
+            f"{chart.name} is given {key}, as in the line's guide, and {when}: {found.why}",
+            "nothing to do; the value is carried so that the release is the guide's own",
+        )
+
+
+def _planned_but_unheeded(case: Case, charts: Charts) -> Iterator[tuple[ChartValues, KeyProblem]]:
+    """Values that the plan sets, not the user, and that the chart's own history says it does not heed."""
+    for chart in charts.values():
+        known, written = case.known.chart_keys, {}
+        if chart.written:
+            written = {entry.path: entry for entry in known.key_findings(chart.name, chart.version, chart.written)}
+        for found in known.key_findings(chart.name, chart.version, chart.values):
+            if found.version is not None and found.path not in written:
+                yield chart, found
+
+
+def _any_entry(path: str) -> str:
+    """A path with every place in a list left open."""
+    return re.sub(r"\[\d+\]", "[]", path)

@@ -1,0 +1,183 @@
+"""Checks of the group `schedulers`: schedulers of jobs, and what their queues give out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from gpu_fabric.k8s.kueue import HOSTNAME_LABEL, MOST_LABELS, MOST_RESOURCES, MOST_TOLERATIONS
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, Case
+from gpu_fabric.plan.operators.kueue import queue_quotas, topology_levels
+from gpu_fabric.plan.operators.releases import tolerations
+from gpu_fabric.plan.operators.schedulers import job_queues
+from gpu_fabric.plan.rails import plan_rails
+from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.spec import ExistingCluster, Software
+from gpu_fabric.spec.cluster import Component
+from gpu_fabric.spec.places import dotted
+
+_ORACLES = "oci.oraclecloud.com/"
+# What every node of a cluster carries, whoever runs it.
+_KUBERNETES = frozenset({HOSTNAME_LABEL, INSTANCE_TYPE_LABEL})
+# What the clouds' own controllers set; of a cluster that exists nobody knows whether it has one.
+_CLOUD = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
+
+
+def _place(*keys: str) -> str:
+    return dotted(("software", "schedulers", *keys))
+
+
+@check("SCH001")
+def schedulers_come_once(case: Case) -> Iterator[Problem]:
+    """The stack brings no scheduler, and no controller of jobs, that the cluster has."""
+    own, installed = case.spec.software.schedulers, case.spec.cluster.installed
+    sections: tuple[tuple[str, Component, str, bool], ...] = (
+        ("volcano", "volcano", "Volcano", own.volcano is not None),
+        ("kueue", "kueue", "Kueue", own.kueue is not None),
+        ("mpiOperator", "mpi-operator", "the MPI operator", own.mpi_operator is not None),
+        ("jobSet", "job-set", "JobSet", own.job_set is not None),
+    )
+    for key, component, name, brought in sections:
+        if brought and component in installed:
+            yield Problem(
+                _place(key),
+                f"the cluster has {name} already",
+                f"leave it out: jobs use the cluster's own; or take {component} out of cluster.installed",
+            )
+
+
+@check("SCH002")
+def one_queue_gives_out_the_nodes(case: Case) -> Iterator[Problem]:
+    """Not both Kueue and Volcano hand out the same nodes."""
+    found = job_queues(case)
+    kueue = "kueue" in found.queues or "kueue" in case.spec.cluster.installed
+    own = case.spec.software.schedulers
+    if kueue and "volcano" in found.queues and (own.kueue is not None or own.volcano is not None):
+        yield Problem(
+            _place("volcano" if own.volcano is not None else "kueue"),
+            "Volcano has the jobs of its own kind, Kueue all others, and neither counts what the other has given out",
+            "leave one of the two out, or keep Volcano's jobs to times or nodes of their own",
+        )
+
+
+@check("SCH003")
+def topologies_have_nodes(case: Case) -> Iterator[Problem]:
+    """A topology that is asked for goes with labels of the GPU nodes."""
+    kueue = case.spec.software.schedulers.kueue
+    if kueue is not None and isinstance(kueue.topology, tuple) and not case.node_labels:
+        yield Problem(
+            _place("kueue", "topology"),
+            "no label distinguishes the GPU nodes of all pools from others",
+            "add labels to the pools that all of them share, or write topology: none",
+        )
+
+
+def _levels(case: Case) -> Iterator[tuple[str, str]]:
+    """The labels of a topology that the stack file asks for, each with its place."""
+    kueue = case.spec.software.schedulers.kueue
+    if kueue is not None and isinstance(kueue.topology, tuple):
+        for number, label in enumerate(kueue.topology):
+            yield dotted(("software", "schedulers", "kueue", "topology", number)), label
+
+
+@check("SCH004")
+def topologies_are_of_these_nodes(case: Case) -> Iterator[Problem]:
+    """Oracle's labels are looked for on Oracle's machines."""
+    if all(shape.provider == "oci" for shape in case.shapes):
+        return
+    for place, label in _levels(case):
+        if label.startswith(_ORACLES):
+            yield Problem(
+                place,
+                f"{label} comes with Oracle's machines, and not all pools have such",
+                "write labels that these nodes have, or topology: none",
+            )
+
+
+@check("SCH005")
+def topologies_are_labelled(case: Case) -> Iterator[Problem]:
+    """Somebody sets the labels of a topology."""
+    known = _KUBERNETES | set(case.node_labels)
+    if not isinstance(case.spec.cluster, ExistingCluster):
+        known |= _CLOUD
+    of_pools = [set(pool.labels) for pool in case.spec.cluster.pools]
+    for place, label in _levels(case):
+        if label not in known and not label.startswith(_ORACLES) and not all(label in labels for labels in of_pools):
+            yield Problem(
+                place,
+                f"no pool says that its nodes carry {label}",
+                "make sure that every GPU node has it: a node without it gets no job of this queue",
+            )
+
+
+@check_plan("SCH006")
+def quotas_hold_a_pod(case: Case, plan: Plan) -> Iterator[Problem]:
+    """Every quota holds at least one full-node pod."""
+    kueue = case.spec.software.schedulers.kueue
+    if kueue is None:
+        return
+    for name, wanted in plan.workload.resources.items():
+        quota = kueue.quotas.get(name)
+        if quota is not None and quota.isdigit() and wanted.isdigit() and int(quota) < int(wanted):
+            yield Problem(
+                dotted(("software", "schedulers", "kueue", "quotas", name)),
+                f"{quota} is less than the {wanted} that one pod of the fabric asks for",
+                f"write at least {wanted}, or leave it out for all that the nodes have",
+            )
+
+
+@check("SCH007")
+def queues_hold_everything(case: Case) -> Iterator[Problem]:
+    """What the queue stands on fits into Kueue's objects."""
+    kueue = case.spec.software.schedulers.kueue
+    if kueue is None:
+        return
+    counted = (
+        ("labels that all pools share", len(case.node_labels), MOST_LABELS),
+        ("taints of the pools", len(tolerations(case)), MOST_TOLERATIONS),
+        ("resources", len(queue_quotas(case, plan_rails(case), {})), MOST_RESOURCES),
+    )
+    for what, count, most in counted:
+        if count > most:
+            yield Problem(
+                _place("kueue"), f"{count} {what}, and Kueue takes {most} at most", "have fewer of them, or no Kueue"
+            )
+
+
+@check("SCH008")
+def quotas_are_there(case: Case) -> Iterator[Problem]:
+    """No quota is above what the nodes have of a resource."""
+    kueue = case.spec.software.schedulers.kueue
+    if kueue is None or not kueue.quotas:
+        return
+    bare = case.spec.model_copy(update={"software": _without_quotas(case)})
+    there = queue_quotas(replace(case, spec=bare), plan_rails(case), {})
+    for name, quota in kueue.quotas.items():
+        most = there.get(name)
+        if most is not None and most.isdigit() and quota.isdigit() and int(quota) > int(most):
+            yield Problem(
+                _place("kueue", "quotas", name),
+                f"{quota} are let in at a time, where the nodes have {most}",
+                f"write {most} or less, or leave it out",
+            )
+
+
+@check("SCH009")
+def every_pod_requests_something(case: Case) -> Iterator[Problem]:
+    """The reader knows that a queue with a topology admits no pods without requests."""
+    kueue = case.spec.software.schedulers.kueue
+    if kueue is not None and (levels := topology_levels(case)) is not None:
+        yield Problem(
+            _place("kueue", "topology"),
+            f"the queue has a topology (its lowest level is {levels[-1]}), so a job waits for ever whose launcher or "
+            "coordinator requests nothing",
+            "give each such pod a small request, such as cpu: 100m, or write topology: none",
+        )
+
+
+def _without_quotas(case: Case) -> Software:
+    software = case.spec.software
+    assert software.schedulers.kueue is not None
+    kueue = software.schedulers.kueue.model_copy(update={"quotas": {}})
+    return software.model_copy(update={"schedulers": software.schedulers.model_copy(update={"kueue": kueue})})

@@ -1,0 +1,349 @@
+"""Checks of the group `spiderpool` on its software: switches have an effect, values keep what the plan relies on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from ipaddress import ip_network
+
+from pydantic import JsonValue
+
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.networks import injection
+from gpu_fabric.plan.operators.releases import namespace_of
+from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
+from gpu_fabric.rules.chart_values import ChartValues, charts_in_use, value_at
+from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.spec import Software, Spiderpool
+from gpu_fabric.spec.cluster import Component
+from gpu_fabric.spec.places import dotted
+
+_SECTION = ("software", "spiderpool")
+_VALUES = (*_SECTION, "values")
+_PREFIX, _CONFIGURATION = "spidernet.io", "spiderpool-conf"
+_PLUGIN = ("rdma", "rdmaSharedDevicePlugin")
+_INJECTION = ("spiderpoolController", "podResourceInject")
+_EXTRA_NICS = ("supportedExtraNICs",)
+_CLEANUP = ("spiderpoolController", "cleanup", "enable")
+_TLS = ("spiderpoolController", "tls", "method")
+# Operators whose definitions go with Spiderpool's when it cleans up.
+_OTHERS: tuple[Component, ...] = ("sriov-operator", "network-operator")
+# Keys of the chart's coordinator that the stack patches, by their key of `software.spiderpool.coordinator`.
+_PATCHED = {
+    "podCIDRType": "podCidrType",
+    "tunePodRoutes": "tunePodRoutes",
+    "hijackCIDR": "hijackCidr",
+    "vethMTU": "vethMtu",
+    "podMACPrefix": "podMacPrefix",
+    "txQueueLen": "txQueueLen",
+}
+
+
+def _place(*keys: str) -> str:
+    return dotted((*_SECTION, *keys))
+
+
+def _chart(case: Case) -> ChartValues | None:
+    return charts_in_use(case).get("spiderpool")
+
+
+@check_plan("SPI007")
+def values_keep_what_the_plan_relies_on(case: Case, plan: Plan) -> Iterator[Problem]:
+    """With the stack file's own values the chart still installs and configures what the model needs."""
+    if (chart := plan.release("spiderpool")) is None:
+        return
+    values = chart.values
+    for keys, message in _wrong(case, plan, values):
+        yield Problem(_place("values", *keys), message, "leave it out")
+
+
+@check("SPI012")
+def values_leave_injection_on(case: Case) -> Iterator[Problem]:
+    """With the stack file's own values the webhook looks at the pods of the fabric's namespaces, and at no others."""
+    chart = _chart(case)
+    if chart is None or injection(case) is None:
+        return
+    names = [entry.name for entry in case.spec.fabric.namespaces]
+    if value_at(chart.values, *_INJECTION, "enabled") is not True:
+        yield Problem(
+            chart.place(*_INJECTION, "enabled"), "software.spiderpool.injection needs the webhook", "leave it out"
+        )
+    included = _listed(value_at(chart.values, *_INJECTION, "namespacesInclude"))
+    lacking = [name for name in names if name not in included]
+    home = namespace_of(case)
+    closed = [name for name in included if name == home or name.startswith("kube-")]
+    if lacking or closed:
+        yield Problem(
+            chart.place(*_INJECTION, "namespacesInclude"),
+            f"it lacks {' and '.join(lacking)}, where jobs run"
+            if lacking
+            else f"while Spiderpool is down, no pod could start in {' and '.join(closed)}",
+            "leave it out; the plan lists fabric.namespaces",
+        )
+    excluded = _listed(value_at(chart.written, *_INJECTION, "namespacesExclude"))
+    if shut := [name for name in names if name in excluded]:
+        yield Problem(
+            chart.place(*_INJECTION, "namespacesExclude"), f"jobs run in {' and '.join(shut)}", "leave it out"
+        )
+
+
+@check("SPI013")
+def certificates_are_made_anew(case: Case) -> Iterator[Problem]:
+    """The reader knows where a change of the release replaces the webhooks' certificates."""
+    chart = _chart(case)
+    if chart is None:
+        return
+    methods = {"Spiderpool's controller": value_at(chart.values, *_TLS)}
+    if case.choices.by_sriov_operator:
+        methods["the SR-IOV operator"] = value_at(chart.values, "sriov", "webhooktls", "method")
+    whose = [name for name, method in methods.items() if method in (None, "auto")]
+    if whose:
+        yield Problem(
+            _place("tls"),
+            f"at every change of the release the chart creates new certificates for webhooks of {' and '.join(whose)}"
+            ", and until their pods have read them the API server refuses what the webhooks are asked about",
+            "apply changes when no jobs start, or write tls: {method: certmanager} where the cluster has cert-manager",
+        )
+
+
+@check("SPI014")
+def switches_have_an_effect(case: Case) -> Iterator[Problem]:
+    """No switch of Spiderpool is set that the others, or the model, leave without effect."""
+    switches = case.spec.software.spiderpool
+    if case.choices.manager != "spiderpool":
+        return
+    if switches.service_monitor and not switches.metrics:
+        yield _useless("serviceMonitor", "metrics is off", "write metrics: true, or leave it out")
+    if switches.grafana_labels and not switches.grafana_dashboards:
+        yield _useless("grafanaLabels", "grafanaDashboards is off", "write grafanaDashboards: true, or leave it out")
+    if switches.ib_kubernetes and case.choices.model != "ib-sriov":
+        yield _useless("ibKubernetes", f"the model {case.choices.model} has no partition keys", "leave it out")
+    elif switches.ib_kubernetes and case.spec.fabric.pkey is None:
+        yield _useless("ibKubernetes", "fabric.pkey is not stated", "add fabric.pkey, or leave it out")
+
+
+@check("SPI015")
+def dashboards_show_something(case: Case) -> Iterator[Problem]:
+    """Dashboards are for the cluster's own Grafana, and have something to show."""
+    chart = _chart(case)
+    if chart is None or value_at(chart.values, "grafanaDashboard", "install") is not True:
+        return
+    place = chart.decided_at("grafanaDashboards", "grafanaDashboard", "install")
+    if not value_at(chart.values, "grafanaDashboard", "instanceSelector", "matchLabels"):
+        yield Problem(
+            place,
+            "by the chart's default the dashboards are for the Grafana of one vendor's product only",
+            "add software.spiderpool.grafanaLabels: the labels of the cluster's Grafana object",
+        )
+    if value_at(chart.values, "spiderpoolAgent", "prometheus", "enabled") is not True:
+        yield Problem(
+            place,
+            "nothing is counted (software.spiderpool.metrics is off), so the dashboards stay empty",
+            "write metrics: true, or leave the dashboards out",
+        )
+
+
+@check("SPI016")
+def definitions_stay_after_destroy(case: Case) -> Iterator[Problem]:
+    """The reader knows where Spiderpool's definitions outlive the stack."""
+    if _chart(case) is None or not case.spec.software.spiderpool.cleanup:
+        return
+    for place, owner in _other_owners(case):
+        yield Problem(
+            dotted(("cluster", "installed", place)),
+            f"uninstalling Spiderpool would take the definitions of the cluster's {owner} with its own, so it cleans "
+            "nothing up, and its definitions stay after `make destroy`",
+            "nothing to do; or delete the definitions of spiderpool.spidernet.io by hand afterwards",
+        )
+
+
+@check("SPI017")
+def cleanup_spares_other_operators(case: Case) -> Iterator[Problem]:
+    """Uninstalling Spiderpool takes no other operator's definitions away."""
+    chart = _chart(case)
+    others = [owner for _, owner in _other_owners(case)]
+    if chart is not None and others and value_at(chart.written, *_CLEANUP) is True:
+        yield Problem(
+            chart.place(*_CLEANUP),
+            f"uninstalling would delete the SR-IOV definitions and webhooks of the cluster's {' and '.join(others)}",
+            "leave it out",
+        )
+
+
+@check("SPI018")
+def coordinator_is_patched(case: Case) -> Iterator[Problem]:
+    """Settings of the coordinator are given where they also have an effect after the first installation."""
+    chart = _chart(case)
+    written = value_at(chart.written, "coordinator") if chart is not None else None
+    for key in written if isinstance(written, dict) else ():
+        ours = _PATCHED.get(key)
+        yield Problem(
+            _place("values", "coordinator", key),
+            "the chart reads it when it is first installed, and never again",
+            f"write software.spiderpool.coordinator.{ours} instead"
+            if ours
+            else "leave it out, and patch the SpiderCoordinator `default` of a cluster that has it already",
+        )
+
+
+@check("SPI019")
+def nodes_are_changed_one_at_a_time(case: Case) -> Iterator[Problem]:
+    """The SR-IOV operator drains a node before it changes the NICs, and takes one node after the other."""
+    chart, keys = _chart(case), ("sriov", "operatorConfig", "disableDrain")
+    if chart is None or case.choices.virtual_functions != "sriov-operator" or value_at(chart.values, *keys) is not True:
+        return
+    yield Problem(
+        chart.place(*keys),
+        "the operator then changes all nodes at once and drains none, and where the firmware has to change it reboots "
+        "them under running jobs",
+        "leave it out",
+    )
+
+
+@check("SPI020")
+def controllers_have_nodes(case: Case) -> Iterator[Problem]:
+    """There are fewer replicas of Spiderpool's controller than nodes for them."""
+    chart, keys = _chart(case), ("spiderpoolController", "replicas")
+    if chart is None or value_at(chart.values, "spiderpoolController", "hostnetwork") is False:
+        return
+    replicas = value_at(chart.written, *keys)
+    if isinstance(replicas, int) and replicas >= case.nodes:
+        yield Problem(
+            chart.place(*keys),
+            f"each replica takes ports of its node, and {replicas} on {case.nodes} GPU node"
+            f"{'s' if case.nodes > 1 else ''} leave none for an update",
+            f"write {case.nodes - 1} or fewer, unless the cluster has other nodes"
+            if case.nodes > 1
+            else "leave it out, unless the cluster has other nodes",
+        )
+
+
+@check("SPI022")
+def driver_containers_reach_packages(case: Case) -> Iterator[Problem]:
+    """The reader knows what the nodes need for network drivers in a container."""
+    if "ofed-driver" in charts_in_use(case):
+        yield Problem(
+            dotted(("software", "ofedDriver")),
+            "its pods build the drivers on every node: they load packages of the operating system from a mirror, and "
+            "take up to 20 minutes",
+            "see that the nodes reach the mirror, or install the drivers in the node image and leave it out",
+        )
+
+
+@check("SPI023")
+def policies_reach_the_operators_webhook(case: Case) -> Iterator[Problem]:
+    """The reader knows on which nodes the SR-IOV operator's webhook runs."""
+    chart, keys = _chart(case), ("sriov", "operatorConfig", "enableOperatorWebhook")
+    if chart is None or not case.choices.by_sriov_operator or case.choices.control_plane_apart:
+        return
+    if value_at(chart.values, *keys) is not False:
+        yield Problem(
+            chart.place(*keys),
+            "the webhook of its SR-IOV operator runs only on nodes labelled node-role.kubernetes.io/control-plane or "
+            "/master, and without such a node every policy is refused",
+            "write false where the cluster shows no such node (kubectl get nodes), as managed ones do not",
+        )
+
+
+@check("SPI024")
+def the_operator_knows_the_nics(case: Case) -> Iterator[Problem]:
+    """Spiderpool's SR-IOV operator knows the NICs that are to have virtual functions."""
+    chart, known = _chart(case), case.line.spiderpool_sriov_nics
+    if chart is None or known is None or not case.choices.by_sriov_operator:
+        return
+    added = tuple(_texts(value_at(chart.values, *_EXTRA_NICS)))
+    for place, (pool, shape) in enumerate(zip(case.spec.cluster.pools, case.shapes, strict=True)):
+        nic = shape.nic_model
+        if nic is None or nic.vendor_id != known.vendor or nic.device_id is None or nic.device_id in known.devices:
+            continue
+        if not any(f"{nic.vendor_id} {nic.device_id}" in text for text in added):
+            entry = f"{nic.vendor_id} {nic.device_id} {nic.vf_device_id or '<virtual function>'}"
+            yield Problem(
+                dotted(("cluster", "pools", place, "shape")),
+                f"Spiderpool's SR-IOV operator does not know the NICs of pool {pool.name}: "
+                f"{nic.model or 'their model'} ({nic.vendor_id}:{nic.device_id})",
+                f'write software.spiderpool.values.supportedExtraNICs: ["Name: "{entry}""] if its release drives them, '
+                "or model: macvlan",
+            )
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    """Every text in a value, keys among them."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _texts(entry)
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            yield f"{key}: {entry}"
+            yield from _texts(entry)
+
+
+def _wrong(case: Case, plan: Plan, values: dict[str, JsonValue]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Values that take away what the plan relies on, and why they do."""
+    if plan.shared_plugin is not None:
+        if value_at(values, *_PLUGIN, "install") is not True:
+            yield (*_PLUGIN, "install"), _gone("the RDMA shared device plug-in")
+        if value_at(values, *_PLUGIN, "deviceConfig") != plan.shared_plugin.to_dict():
+            yield (*_PLUGIN, "deviceConfig"), "it is not the configuration that the rails need"
+    if case.choices.by_sriov_operator:
+        if value_at(values, "sriov", "install") is not True:
+            yield ("sriov", "install"), _gone("the SR-IOV operator")
+        webhook = ("sriov", "operatorConfig", "enableOperatorWebhook")
+        if case.choices.control_plane_apart and value_at(values, *webhook) is not False:
+            yield (
+                webhook,
+                "no node here is the control plane's, where alone the webhook runs: policies would be refused",
+            )
+        if value_at(values, "sriov", "resourcePrefix") not in (None, _PREFIX):
+            yield ("sriov", "resourcePrefix"), f"jobs and networks ask for resources of {_PREFIX}"
+    if value_at(values, "multus", "enableMultusConfig") is False:
+        yield ("multus", "enableMultusConfig"), "nothing creates networks from the SpiderMultusConfigs then"
+    if value_at(values, "global", "configName") not in (None, _CONFIGURATION):
+        yield ("global", "configName"), f"the chart's Multus reads {_CONFIGURATION}, whatever is written here"
+    for plugin, called in _planned_plugins(case).items():
+        if called is True and value_at(values, "plugins", plugin) is not True:
+            yield ("plugins", plugin), "the networks call it (software.cniPlugins: node-image if the nodes have it)"
+    supernet = plan.addresses.supernet
+    if supernet is not None and value_at(values, "ipam", f"enableIPv{ip_network(supernet).version}") is False:
+        yield ("ipam", f"enableIPv{ip_network(supernet).version}"), f"the pools are of {supernet}"
+    agent = value_at(values, "spiderpoolAgent")
+    if (
+        value_at(agent, "tuneSysctlConfig") is False
+        and value_at(agent, "prometheus", "enabledRdmaMetric") is not True
+        and not value_at(agent, "securityContext")
+    ):
+        yield (
+            ("spiderpoolAgent", "tuneSysctlConfig"),
+            "without RDMA metrics its pods are not privileged then, and the API refuses their mounts",
+        )
+
+
+def _planned_plugins(case: Case) -> dict[str, JsonValue]:
+    """The chart's switches of CNI plug-ins, as the plan has them without the stack file's values."""
+    software: Software = case.spec.software
+    switches: Spiderpool = software.spiderpool.model_copy(update={"values": {}})
+    alone = replace(
+        case, spec=case.spec.model_copy(update={"software": software.model_copy(update={"spiderpool": switches})})
+    )
+    plugins = SPIDERPOOL.release(alone).values["plugins"]
+    return plugins if isinstance(plugins, dict) else {}
+
+
+def _other_owners(case: Case) -> Iterator[tuple[int, Component]]:
+    """Software of the cluster that has definitions of the SR-IOV operator, with its place."""
+    return ((place, name) for place, name in enumerate(case.spec.cluster.installed) if name in _OTHERS)
+
+
+def _useless(switch: str, reason: str, remedy: str) -> Problem:
+    return Problem(_place(switch), f"it has no effect: {reason}", remedy)
+
+
+def _listed(value: JsonValue) -> list[str]:
+    return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
+
+
+def _gone(what: str) -> str:
+    return f"without {what} nothing advertises the jobs' resources"

@@ -1,0 +1,199 @@
+"""Checks of the group `virtual_functions`: who makes them, whether he can, and what it does to the nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.rails import group_rails, one_resource
+from gpu_fabric.rules.clashes import Stated, clashes
+from gpu_fabric.rules.planned_nodes import labels_of_pools, rails_without_address
+from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.spec.places import dotted
+
+_MAKER = dotted(("fabric", "virtualFunctions"))
+
+
+@check("VFN001")
+def their_maker_has_some_to_make(case: Case) -> Iterator[Problem]:
+    """Who makes virtual functions is stated only where pods get some."""
+    stated, choices = case.spec.fabric.virtual_functions, case.choices
+    if stated is not None and choices.row is not None and choices.virtual_functions is None:
+        yield Problem(_MAKER, f"it has no effect: the model {choices.model} uses none", "leave it out")
+
+
+@check("VFN002")
+def line_has_an_sriov_operator(case: Case) -> Iterator[Problem]:
+    """The Network Operator's SR-IOV operator is asked for only in a release line whose chart sets it up."""
+    asked = case.choices.manager == "network-operator" and case.choices.by_sriov_operator
+    if asked and not case.line.sriov_operator:
+        able = [line.name for line in case.known.releases.values() if line.sriov_operator]
+        yield Problem(
+            _MAKER,
+            f"release line {case.line.name} has no SR-IOV operator that works: its chart creates no "
+            f"SriovOperatorConfig",
+            f"write daemon-set, or the release line {' or '.join(able)}",
+        )
+
+
+@check("VFN003")
+def script_knows_the_nics(case: Case) -> Iterator[Problem]:
+    """The DaemonSet that makes virtual functions is told every NIC's PCI address."""
+    if case.choices.virtual_functions != "daemon-set":
+        return
+    for group in case.groups:
+        if lacking := rails_without_address(group):
+            yield Problem(
+                dotted(("fabric", "rails")),
+                f"{group.shape.name} does not state the PCI address of rail {lacking}, and the script finds "
+                "its NICs by nothing else",
+                "add rails: one entry {rail: <number>, pci: <as on the nodes>} for each, or describe the machine under "
+                "cluster.shapes, or write virtualFunctions: sriov-operator",
+            )
+
+
+@check("VFN004")
+def provider_makes_as_many(case: Case) -> Iterator[Problem]:
+    """Of virtual functions that are there already no more are counted on than the machines come with."""
+    stated = case.spec.fabric.vfs_per_nic
+    there = min((shape.vfs_per_nic for shape in case.shapes), default=0)
+    if case.choices.virtual_functions == "externally-managed" and stated is not None and 0 < there < stated:
+        yield Problem(
+            dotted(("fabric", "vfsPerNic")),
+            f"the nodes come with {there} virtual function{'s' if there > 1 else ''} per NIC, and the SR-IOV operator "
+            "creates none where they are externally managed",
+            f"write {there} or leave it out, or write virtualFunctions: sriov-operator",
+        )
+
+
+@check("VFN005")
+def nodes_are_rebooted(case: Case) -> Iterator[Problem]:
+    """The reader knows where the nodes are rebooted for the RDMA mode."""
+    choices = case.choices
+    by_operator = choices.manager == "network-operator" and choices.virtual_functions == "sriov-operator"
+    # Spiderpool's operator is an older one, which knows no RDMA mode.
+    if by_operator and choices.rdma_mode == "exclusive":
+        yield Problem(
+            _MAKER,
+            "for RDMA mode exclusive the SR-IOV operator writes a kernel argument and reboots the nodes, one at a time",
+            "run `up` before jobs run, start the nodes in mode exclusive (kernel argument "
+            "ib_core.netns_mode=0), or write rdmaMode: shared",
+        )
+
+
+@check("VFN006")
+def nodes_are_drained(case: Case) -> Iterator[Problem]:
+    """The reader knows where the nodes are drained."""
+    if case.choices.virtual_functions == "sriov-operator":
+        yield Problem(
+            _MAKER,
+            "the SR-IOV operator drains a node, one at a time, before it changes the virtual functions of a NIC",
+            "apply changes of vfsPerNic or the MTU when jobs may be moved",
+        )
+
+
+@check("VFN007")
+def mode_is_switched_on_an_idle_node(case: Case) -> Iterator[Problem]:
+    """The reader knows where the RDMA mode cannot be switched on a node in use."""
+    if case.choices.virtual_functions == "daemon-set" and case.choices.rdma_mode == "exclusive":
+        yield Problem(
+            dotted(("fabric", "rdmaMode")),
+            "the kernel refuses the switch to exclusive while any pod has a network namespace of its own",
+            "start the nodes in mode exclusive (kernel argument ib_core.netns_mode=0); a node that runs pods already "
+            "needs one reboot",
+        )
+
+
+@check("VFN011")
+def infiniband_functions_get_guids(case: Case) -> Iterator[Problem]:
+    """Somebody gives the virtual functions of InfiniBand NICs their GUIDs."""
+    keys = case.spec.software.network_operator.partition_keys
+    by_stack = case.choices.manager == "network-operator" and case.choices.virtual_functions == "daemon-set"
+    if by_stack and case.choices.link_type == "infiniband" and keys is None:
+        yield Problem(
+            _MAKER,
+            "the DaemonSet gives InfiniBand functions no GUIDs, and pods with one of zeros do not start",
+            "write sriov-operator, which gives them random ones, or node-image where the node image creates them; or "
+            "add "
+            "software.networkOperator.partitionKeys",
+        )
+
+
+@check("VFN008")
+def image_has_a_daemon_set(case: Case) -> Iterator[Problem]:
+    """An image for this project's scripts is named only where one runs."""
+    runs = case.choices.virtual_functions == "daemon-set" or case.spec.fabric.host_preparation.jobs
+    if case.spec.software.host_image is not None and not runs:
+        yield Problem(
+            dotted(("software", "hostImage")),
+            "it has no effect: no DaemonSet of this stack prepares nodes",
+            "leave it out, or add a job to fabric.hostPreparation",
+        )
+
+
+@check_plan("VFN009")
+def policies_share_no_nic(case: Case, plan: Plan) -> Iterator[Problem]:
+    """No two node policies of the SR-IOV operator select one NIC of one node."""
+    policies = [
+        entry.object
+        for entry in plan.applied("sriov-pool", "sriov-policies")
+        if isinstance(entry.object, SriovNetworkNodePolicy)
+    ]
+    for one, other in combinations(policies, 2):
+        shared = sorted(_nics(one) & _nics(other))
+        if shared and any(_is_for(one, labels) and _is_for(other, labels) for labels in labels_of_pools(case)):
+            yield Problem(
+                dotted(("fabric", "rails")),
+                f"the node policies {one.metadata.name} and {other.metadata.name} both select {', '.join(shared)}",
+                "give every kind of nodes labels of its own; if that does not help, this program is wrong",
+            )
+
+
+@check("VFN012")
+def spiderpools_functions_are_advertised(case: Case) -> Iterator[Problem]:
+    """Virtual functions are handed out by Spiderpool only together with its SR-IOV operator."""
+    if case.choices.manager == "spiderpool" and case.choices.virtual_functions in ("node-image", "daemon-set"):
+        yield Problem(
+            _MAKER,
+            "the device plug-in that hands virtual functions out comes with Spiderpool's SR-IOV operator only",
+            "leave it out, or write externally-managed where the nodes come with them",
+        )
+
+
+@check("VFN013")
+def resources_name_different_policies(case: Case) -> Iterator[Problem]:
+    """With an SR-IOV operator the resources of two rails differ in more than capital letters."""
+    if not case.choices.by_sriov_operator or one_resource(case):
+        return
+    rails = group_rails(case, case.groups[0])
+    stated = [
+        Stated(("fabric", "rails", place, "resource"), (rails[entry.rail].resource or "").lower(), f"rail {entry.rail}")
+        for place, entry in enumerate(case.spec.fabric.rails)
+        if entry.rail < len(rails) and (entry.resource or entry.network)
+    ]
+    named = {entry.owner for entry in stated}
+    fixed = {(rail.resource or "").lower(): f"rail {rail.index}" for rail in rails if f"rail {rail.index}" not in named}
+    equal = [rail.resource for rail in rails]
+    for clash in clashes(fixed, stated):
+        written = case.spec.fabric.rails[int(clash.stated.place[2])]
+        # Two rails with one resource are another rule's.
+        if equal.count(rails[written.rail].resource) == 1:
+            yield Problem(
+                dotted(clash.stated.place),
+                f"a node policy is named after its resource in small letters, and {clash.stated.value} is "
+                f"{clash.other}'s already",
+                "give the rail a resource that differs in more than capital letters",
+            )
+
+
+def _nics(policy: SriovNetworkNodePolicy) -> set[str]:
+    """The NICs that a policy names; of a range of virtual functions the whole NIC, since none is planned."""
+    selector = policy.spec.nic_selector
+    return {*(selector.root_devices or ()), *(name.partition("#")[0] for name in selector.pf_names or ())}
+
+
+def _is_for(policy: SriovNetworkNodePolicy, labels: dict[str, str]) -> bool:
+    return policy.spec.node_selector.items() <= labels.items()

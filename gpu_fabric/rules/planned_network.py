@@ -1,0 +1,115 @@
+"""What a planned network says, whichever kind of object says it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from gpu_fabric.k8s.cni import RESOURCE_NAME_ANNOTATION, NetworkAttachmentDefinition
+from gpu_fabric.k8s.spiderpool import SpiderIbSriov, SpiderIpoib, SpiderMultusConfig, SpiderSriov
+from gpu_fabric.k8s.sriov_operator import RESOURCE_PREFIX, SriovIBNetwork, SriovNetwork
+from gpu_fabric.plan.records import PlannedObject
+
+
+class PoolReference(NamedTuple):
+    """A pool as a network names it: by name, by pattern (Spiderpool), or as a range (Whereabouts).
+
+    `kind` is the kind of the pool object; empty where the range itself is given.
+    """
+
+    kind: str
+    name: str
+    version: int | None = None
+
+
+class PlannedNetwork(NamedTuple):
+    """One network. `host_interface` is the interface on the host that it names; `moves_rdma` says whether the RDMA
+    device leaves the host with the interface; `mtus` are all MTUs it states, in bytes."""
+
+    name: str
+    namespace: str
+    plugin: str
+    host_interface: str | None
+    resource: str | None
+    moves_rdma: bool
+    mtus: tuple[int, ...]
+    pools: tuple[PoolReference, ...]
+
+
+def read_network(planned: PlannedObject) -> PlannedNetwork:
+    """The network of a planned object.
+
+    Raises:
+        TypeError: the object is not a network.
+    """
+    made = planned.object
+    if isinstance(made, NetworkAttachmentDefinition):
+        return _of_definition(made)
+    if isinstance(made, SpiderMultusConfig):
+        return _of_spiderpool(made)
+    if isinstance(made, (SriovNetwork, SriovIBNetwork)):
+        return _of_operator(made)
+    raise TypeError(f"{made.kind} {planned.name} is not a network")
+
+
+def _of_definition(made: NetworkAttachmentDefinition) -> PlannedNetwork:
+    config: dict[str, Any] = json.loads(made.spec.config)
+    plugins: list[dict[str, Any]] = config.get("plugins") or [config]
+    first = plugins[0]
+    return PlannedNetwork(
+        name=made.metadata.name,
+        namespace=made.metadata.namespace or "",
+        plugin=first["type"],
+        host_interface=first.get("master") or first.get("device"),
+        resource=(made.metadata.annotations or {}).get(RESOURCE_NAME_ANNOTATION),
+        moves_rdma=any(plugin["type"] == "rdma" or plugin.get("rdmaIsolation") for plugin in plugins),
+        mtus=tuple(plugin["mtu"] for plugin in plugins if plugin.get("mtu") is not None),
+        pools=tuple(_of_ipam(first.get("ipam") or {})),
+    )
+
+
+def _of_operator(made: SriovNetwork | SriovIBNetwork) -> PlannedNetwork:
+    """The network that the SR-IOV operator makes of its object, in another namespace and with its own prefix."""
+    plugins: list[dict[str, Any]] = json.loads(f"[{made.spec.meta_plugins or ''}]")
+    return PlannedNetwork(
+        name=made.metadata.name,
+        namespace=made.spec.network_namespace or made.metadata.namespace or "",
+        plugin="sriov" if isinstance(made, SriovNetwork) else "ib-sriov",
+        host_interface=None,
+        resource=f"{RESOURCE_PREFIX}/{made.spec.resource_name}",
+        moves_rdma=any(plugin["type"] == "rdma" for plugin in plugins),
+        mtus=tuple(plugin["mtu"] for plugin in plugins if plugin.get("mtu") is not None),
+        pools=tuple(_of_ipam(json.loads(made.spec.ipam or "{}"))),
+    )
+
+
+def _of_ipam(ipam: dict[str, Any]) -> list[PoolReference]:
+    if ipam.get("type") == "nv-ipam":
+        kind = "CIDRPool" if ipam.get("poolType") == "cidrpool" else "IPPool"
+        return [PoolReference(kind, name.strip()) for name in ipam["poolName"].split(",")]
+    if ipam.get("type") == "whereabouts":
+        return [PoolReference("", ipam["range"])]
+    return []
+
+
+def _of_spiderpool(made: SpiderMultusConfig) -> PlannedNetwork:
+    section, pools = made.spec.section, made.spec.pools
+    master = None if isinstance(section, (SpiderSriov, SpiderIbSriov)) else section.master
+    mtu = None if isinstance(section, (SpiderIbSriov, SpiderIpoib)) else section.mtu
+    # Of the two kinds of virtual function only InfiniBand's is isolated unless told otherwise.
+    isolated = (isinstance(section, SpiderSriov) and bool(section.rdma_isolation)) or (
+        isinstance(section, SpiderIbSriov) and section.rdma_isolation is not False
+    )
+    return PlannedNetwork(
+        name=made.metadata.name,
+        namespace=made.metadata.namespace or "",
+        plugin=made.spec.cni_type,
+        host_interface=master[0] if isinstance(master, tuple) else master,
+        resource=made.spec.resource,
+        moves_rdma=isolated,
+        mtus=() if mtu is None else (mtu,),
+        pools=(
+            *(PoolReference("SpiderIPPool", name, 4) for name in pools.ipv4 or ()),
+            *(PoolReference("SpiderIPPool", name, 6) for name in pools.ipv6 or ()),
+        ),
+    )

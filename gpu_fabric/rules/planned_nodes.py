@@ -1,0 +1,52 @@
+"""The GPU nodes as selectors see them."""
+
+from __future__ import annotations
+
+from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, Case, NodeGroup
+from gpu_fabric.spec import Pool
+
+
+def group_of(case: Case, pool: Pool) -> NodeGroup:
+    """The kind of nodes that a pool's are.
+
+    Raises:
+        StopIteration: the pool is not one of the stack.
+    """
+    return next(group for group in case.groups if group.shape.name == pool.shape)
+
+
+def labels_of_pools(case: Case) -> tuple[dict[str, str], ...]:
+    """All labels that the nodes of each pool are known to carry, in pool order.
+
+    They are the pool's own, the machine type where a cloud marks it, and the one of nodes with NICs of the vendor.
+    """
+    found = []
+    for pool in case.spec.cluster.pools:
+        group = group_of(case, pool)
+        by_type = {key: text for key, text in group.labels.items() if key == INSTANCE_TYPE_LABEL}
+        found.append({**by_type, **pool.labels, **group.nic_labels})
+    return tuple(found)
+
+
+def rails_without_address(group: NodeGroup) -> str:
+    """The numbers of the rails whose NIC's PCI address is not known, with commas; empty where all are."""
+    return ", ".join(str(rail) for rail, nic in enumerate(group.shape.nics) if nic.pci is None)
+
+
+def sets_rdma_mode(case: Case) -> str | None:
+    """Who puts the nodes into the RDMA mode beside host preparation; None where nobody does.
+
+    Spiderpool's SR-IOV operator is an older one, which knows no mode; the Network Operator's leaves shared alone, which
+    nodes start in.
+    """
+    choices = case.choices
+    if choices.virtual_functions == "daemon-set":
+        return "the DaemonSet that creates virtual functions"
+    by_operator = choices.manager == "network-operator" and choices.virtual_functions == "sriov-operator"
+    return "the SR-IOV operator" if by_operator and choices.rdma_mode == "exclusive" else None
+
+
+def prepares_rdma_mode(case: Case) -> bool:
+    """Whether host preparation puts the nodes into the RDMA mode; a dry run only tells what it would do."""
+    wanted = case.spec.fabric.host_preparation
+    return wanted.rdma_mode and not wanted.dry_run

@@ -1,0 +1,201 @@
+"""Keys that `gpu-fabric:cluster` has with every provider: pools, address ranges, own shapes, prices."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import date
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
+
+from gpu_fabric.base.grammar import LabelKey, LabelValue, is_label_key, is_label_value, shown
+from gpu_fabric.catalog import Catalog
+from gpu_fabric.catalog.price import Currency
+from gpu_fabric.catalog.shape import Hardware, Vendor
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec.network_types import Network
+from gpu_fabric.spec.suggestion import nearest_shapes
+
+# Pulumi appends this to a date that is written without quotes.
+_FIRST_MOMENT = " 00:00:00 +0000 UTC"
+
+
+def _day(value: Any) -> date:
+    if isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(str(value).removesuffix(_FIRST_MOMENT))
+    except ValueError:
+        raise ValueError("write a day as 2026-11-01") from None
+
+
+Day = Annotated[date, BeforeValidator(_day)]
+
+
+class Price(FrozenModel):
+    """The price of one machine for one hour, including GPUs, volumes and all else that the buyer counts."""
+
+    hourly: float = Field(gt=0, le=1e6, allow_inf_nan=False, description="price of an hour, or the least of a range")
+    hourly_most: float | None = Field(
+        default=None, gt=0, le=1e6, allow_inf_nan=False, description="the most, where the price is a range"
+    )
+    currency: Currency = Field(default="USD", description="three letters, such as USD")
+    as_of: Day | None = Field(default=None, description="day from which the price is, such as 2026-11-01")
+    source: str | None = Field(default=None, min_length=1, description="where it is from, such as a contract's number")
+
+    @model_validator(mode="after")
+    def _least_before_most(self) -> Self:
+        if self.hourly_most is not None and self.hourly_most < self.hourly:
+            raise ValueError("hourlyMost must not be less than hourly")
+        return self
+
+
+DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+KubernetesVersion = Annotated[str, StringConstraints(pattern=r"^1\.\d{1,2}(\.\d{1,3})?$")]
+
+Component = Literal[
+    "nfd",
+    "multus",
+    "gpu-operator",
+    "network-operator",
+    "sriov-operator",
+    "cert-manager",
+    "prometheus-operator",
+    "grafana-operator",
+    "volcano",
+    "kueue",
+    "mpi-operator",
+    "job-set",
+]
+
+
+class Taint(FrozenModel):
+    """A taint of the pool's nodes, which every operand and every job must tolerate."""
+
+    key: LabelKey = Field(description="key of the taint")
+    value: LabelValue = Field(default="", description="value of the taint")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = Field(
+        default="NoSchedule", description="what the taint does to pods that do not tolerate it"
+    )
+
+
+class Pool(FrozenModel):
+    """A group of equal GPU nodes."""
+
+    name: DnsLabel = Field(description="name of the pool, unique in the stack")
+    shape: str = Field(description="machine type from the catalog or from `shapes`; `gpu-fabric shapes` lists them")
+    nodes: int = Field(ge=1, le=8192, description="number of GPU nodes in the pool")
+    labels: dict[str, str] = Field(
+        default={}, description="labels the pool's nodes carry; jobs select by those that all pools have in common"
+    )
+    taints: tuple[Taint, ...] | None = Field(
+        default=None, description="taints of the pool's nodes; by default the GPU vendor's, such as nvidia.com/gpu"
+    )
+    node_names: tuple[str, ...] = Field(
+        default=(),
+        description="names of the nodes, in order; with them each node's share of the layout per-node is pinned, and "
+        "each host's own address (hostPreparation.addresses); an empty name keeps the place of a node that is gone",
+    )
+
+    first_share: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="with nodeNames, and the layout `per-node` or hostPreparation.addresses: number of the first "
+        "node's share or host address; stated, the pool keeps its addresses when a pool before it grows",
+    )
+
+    @field_validator("shape")
+    @classmethod
+    def _shape_is_in_the_catalog(cls, value: str, info: ValidationInfo) -> str:
+        known: Catalog = (info.context or {})["catalog"]
+        if known.find(value) is None:
+            offered = (info.context or {}).get("offered")
+            shapes = [shape for shape in known.shapes.values() if offered in (None, shape.provider)]
+            guess = nearest_shapes(value, shapes)
+            raise ValueError(f"no shape {value!r} in the catalog; {guess}`gpu-fabric shapes` lists all of them")
+        return value
+
+    @field_validator("labels")
+    @classmethod
+    def _labels_are_legal(cls, value: dict[str, str]) -> dict[str, str]:
+        for key, text in value.items():
+            if not is_label_key(key) or not is_label_value(text):
+                raise ValueError(
+                    f"{shown(f'{key}={text}')} is not a valid label; write [domain/]name with at most 63 letters, "
+                    f"digits, "
+                    "'-', '_' and '.', and a value of the same"
+                )
+        return value
+
+    @field_validator("taints")
+    @classmethod
+    def _each_taint_once(cls, value: tuple[Taint, ...] | None) -> tuple[Taint, ...] | None:
+        kinds = [f"{taint.key}:{taint.effect}" for taint in value or ()]
+        if repeated := sorted({kind for kind in kinds if kinds.count(kind) > 1}):
+            raise ValueError(
+                f"{', '.join(repeated)} is there twice, and a node has one value for a key and an effect; list it once"
+            )
+        return value
+
+    @field_validator("node_names")
+    @classmethod
+    def _one_name_per_node(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        nodes = info.data.get("nodes")
+        names = [name for name in value if name]
+        if value and nodes is not None and len(names) != nodes:
+            raise ValueError(f"{len(names)} names for {nodes} nodes; list one per node, or none")
+        if len(set(names)) != len(names):
+            raise ValueError("a node is named twice; give each its own")
+        return value
+
+    @property
+    def named_nodes(self) -> tuple[str, ...]:
+        """Names of the nodes, without the empty places of removed nodes."""
+        return tuple(name for name in self.node_names if name)
+
+    def taints_with(self, vendor: Vendor) -> tuple[Taint, ...]:
+        """The stated taints; by default the taint of the vendor's GPU nodes."""
+        return (Taint(key=f"{vendor}.com/gpu", value="present"),) if self.taints is None else self.taints
+
+
+class AddressRanges(FrozenModel):
+    """Ranges that the cluster already uses, which the fabric must not overlap."""
+
+    pods: Network | None = Field(default=None, description="pod range")
+    services: Network | None = Field(default=None, description="service range")
+    nodes: Network | None = Field(default=None, description="range of the node network (VPC, VCN)")
+    reserved: tuple[Network, ...] = Field(default=(), description="further ranges in use, such as peered networks")
+
+    def not_stated(self, within: Collection[str] = ()) -> tuple[str, ...]:
+        """Keys of the cluster's own ranges that are not stated, except those `within` another range."""
+        return tuple(
+            name for name in ("pods", "services", "nodes") if getattr(self, name) is None and name not in within
+        )
+
+
+class ClusterBase(FrozenModel):
+    """Keys of every cluster: GPU pools, ranges in use, and shapes that are not in the catalog."""
+
+    shapes: dict[str, Hardware] = Field(
+        default={}, description="machine types of one's own, by name: what the catalog would say about them"
+    )
+    ranges: AddressRanges = AddressRanges()
+    prices: dict[str, Price] = Field(
+        default={}, description="prices of machine types, by name: they win over the list prices that are known"
+    )
+    installed: tuple[Component, ...] = Field(
+        default=(), description="software the cluster already has, and which must not come a second time"
+    )
+
+    @property
+    def ranges_within(self) -> tuple[str, ...]:
+        """Keys of the cluster's ranges that are parts of another range, which is checked instead."""
+        return ()
+
+
+def distinct_pool_names(pools: tuple[Pool, ...]) -> None:
+    """Raise ValueError if two pools have the same name."""
+    names = [pool.name for pool in pools]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"two pools have the name {', '.join(repeated)}; give each its own")

@@ -1,0 +1,72 @@
+"""`gpu-fabric:cluster` with provider `existing`: an existing cluster."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from gpu_fabric.base.grammar import LineText
+from gpu_fabric.spec.cluster import ClusterBase, DnsLabel, KubernetesVersion, Pool, distinct_pool_names
+
+_LONGEST_PATH, _LONGEST_NAME = 4095, 255
+
+
+def _path(value: str) -> str:
+    # The message does not repeat the value, which may be the text of a kubeconfig with its token.
+    names = value.encode("utf-8", "surrogatepass").split(b"/")
+    too_long = len(value) > _LONGEST_PATH or any(len(name) > _LONGEST_NAME for name in names)
+    if too_long or value != value.strip() or re.search(r"[\x00-\x1f\x7f]|[{}]|\w:\s", value):
+        raise ValueError(
+            "this is not a valid path; write that of a kubeconfig file, or seal the kubeconfig's text by `pulumi "
+            "config set "
+            "--secret gpu-fabric:kubeconfig` and write kubeconfigSecret: kubeconfig in place of this key"
+        )
+    return value
+
+
+KubeconfigPath = Annotated[str, AfterValidator(_path)]
+
+
+class ExistingCluster(ClusterBase):
+    """An existing cluster, in which this program creates no machines."""
+
+    provider: Literal["existing"] = Field(description="where the cluster comes from: it exists")
+    kubeconfig_secret: DnsLabel | None = Field(
+        default=None, description="name of the secret configuration key that holds the kubeconfig, instead of a path"
+    )
+    kubeconfig: KubeconfigPath | None = Field(
+        default=None,
+        min_length=1,
+        validate_default=True,
+        description="path of the kubeconfig file; relative to the project's root",
+    )
+    context: LineText | None = Field(
+        default=None,
+        description="context of the kubeconfig; its current one by default, which is a warning where it "
+        "has contexts of several clusters",
+    )
+    id: LineText | None = Field(
+        default=None,
+        description="identity of the cluster; by default derived from its API server's address and authority",
+    )
+    kubernetes: KubernetesVersion | None = Field(
+        default=None, description="Kubernetes version, in quotes; lets the release line's needs be checked"
+    )
+    pools: tuple[Pool, ...] = Field(min_length=1, description="the GPU pools")
+
+    # Validators of single fields, because a validator of the model does not run while another field is invalid.
+    @field_validator("kubeconfig")
+    @classmethod
+    def _one_kubeconfig(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if "kubeconfig_secret" in info.data and (value is None) == (info.data["kubeconfig_secret"] is None):
+            given = "neither is given" if value is None else "both are given"
+            raise ValueError(f"{given}; write kubeconfig (a path) or kubeconfigSecret (the name of a secret key)")
+        return value
+
+    @field_validator("pools")
+    @classmethod
+    def _pool_names_differ(cls, value: tuple[Pool, ...]) -> tuple[Pool, ...]:
+        distinct_pool_names(value)
+        return value

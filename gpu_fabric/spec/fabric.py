@@ -1,0 +1,276 @@
+"""`gpu-fabric:fabric`: how NICs are attached to pods, preparation of the nodes, and NCCL's settings."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
+
+from gpu_fabric.base.grammar import ImageReference, InterfaceName, LineText, PciAddress, RdmaDevice
+from gpu_fabric.catalog.shape import LinkType
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec.addressing import Addressing
+from gpu_fabric.spec.cluster import DnsLabel
+
+# NCCL's parser of settings files copies at most this many bytes of a value.
+_LONGEST = 1023
+
+TopologyWish = Literal["auto", "none", "lean", "full"]
+
+
+def _setting(value: Any) -> Any:
+    """A value as text; a number may be written without quotes, and a boolean is refused: NCCL reads `true` as 0.
+
+    Values that NCCL's parser of settings files would keep wrongly, cut or split are refused (source: NCCL,
+    src/misc/param.cc).
+    """
+    if isinstance(value, bool):
+        raise ValueError(f"{str(value).lower()} is not a value of NCCL; write 1 or 0")
+    if isinstance(value, int):
+        return str(value)
+    if not isinstance(value, str):
+        return value
+    if not value:
+        raise ValueError("an empty value sets nothing; leave the variable out")
+    if value != value.strip() or re.search(r"[^\x20-\x7e]", value):
+        raise ValueError(f"{value!r} has blanks around it or characters that are not ASCII text; NCCL would keep them")
+    if len(value) > _LONGEST:
+        raise ValueError(f"{len(value)} characters; NCCL reads {_LONGEST} of them from a settings file")
+    return value
+
+
+VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,126}$")]
+SettingValue = Annotated[str, BeforeValidator(_setting, json_schema_input_type=str | int)]
+
+
+class Nccl(FrozenModel):
+    """NCCL's settings in the stack's jobs."""
+
+    topology: TopologyWish = Field(
+        default="auto",
+        description="the topology file that jobs mount: `lean` (`cpu` and `pci` alone), `full` (also ports and links, "
+        "for the shapes whose file Oracle published), `none`; `auto` is `lean` for those "
+        "where pods hold virtual functions and for a shape whose tree is in the stack file, and none for all others",
+    )
+    settings: dict[VariableName, SettingValue] = Field(
+        default={},
+        description="variables of NCCL (RCCL) for the jobs of this stack, merged last; `gpu-fabric explain "
+        "NCCL_IB_TC` says what a variable is and what the stack sets by itself",
+    )
+    version: Annotated[str, StringConstraints(pattern=r"^2\.\d{1,3}(\.\d{1,3})?$")] | None = Field(
+        default=None,
+        description="oldest release of NCCL (RCCL) in the jobs' images, such as 2.27.3, in quotes: settings that it "
+        "does not have are pointed out; by default that of the vendor's tests on the release line",
+    )
+
+
+class Lossless(FrozenModel):
+    """Lossless RoCE: the traffic class that pauses instead of dropping, and the marking of its packets.
+
+    The switches must be configured alike. A DSCP belongs to the priority of its block of eight.
+    """
+
+    priority: int = Field(default=5, ge=0, le=7, description="priority of RDMA traffic, the one with flow control")
+    cnp_priority: int = Field(default=6, ge=0, le=7, description="priority of congestion notifications")
+    dscp: int | None = Field(default=None, ge=0, le=63, description="mark of RDMA packets; by default 8 x priority")
+    cnp_dscp: int | None = Field(
+        default=None, ge=0, le=63, description="mark of congestion notifications; by default 8 x cnpPriority"
+    )
+
+    @property
+    def marks(self) -> tuple[int, int]:
+        """The DSCP values of RDMA packets and of congestion notifications."""
+        return (
+            8 * self.priority if self.dscp is None else self.dscp,
+            8 * self.cnp_priority if self.cnp_dscp is None else self.cnp_dscp,
+        )
+
+    @model_validator(mode="after")
+    def _marks_fit(self) -> Self:
+        if self.priority == self.cnp_priority:
+            raise ValueError(f"priority and cnpPriority are both {self.priority}; choose two, such as 5 and 6")
+        for key, mark, priority in zip(
+            ("dscp", "cnpDscp"), self.marks, (self.priority, self.cnp_priority), strict=True
+        ):
+            if mark // 8 != priority:
+                first = 8 * priority
+                raise ValueError(f"{key} {mark} is not of priority {priority}; write {first} to {first + 7}")
+        return self
+
+
+class HostPreparation(FrozenModel):
+    """Jobs on the GPU nodes, each in a privileged DaemonSet whose pods are ready if their nodes are as specified.
+
+    Only a module option survives a restart of the node; the DaemonSets apply all other settings again.
+    """
+
+    dry_run: bool = Field(
+        default=False, description="only report, in the pods' logs, what would be changed; nothing waits for it"
+    )
+    fabric_rule: bool = Field(
+        default=False, description="a policy rule that keeps all traffic but the fabric's own off the rails"
+    )
+    addresses: bool = Field(
+        default=False,
+        description="an address for every rail's NIC, out of the plan's reserved ones, with MTU and its own route "
+        "table; needs nodeNames",
+    )
+    lossless: Lossless | None = Field(
+        default=None, description="RoCE flow control and congestion notification; `{}` for priority 5 and 6"
+    )
+    disable_acs: bool = Field(
+        default=False, description="PCI Access Control Services off, so that NICs reach GPU memory directly"
+    )
+    rdma_mode: bool = Field(
+        default=False, description="the RDMA mode of the fabric; a reboot that it needs is announced, never carried out"
+    )
+    link_type: Literal["report", "change"] | None = Field(
+        default=None, description="the NICs' link layer: `report` where it is another one, or `change` the firmware's"
+    )
+    ipoib: bool = Field(default=False, description="the module ib_ipoib, which gives InfiniBand NICs an interface")
+
+    @property
+    def jobs(self) -> tuple[str, ...]:
+        """The enabled jobs, by their keys in the stack file."""
+        asked = {
+            "fabricRule": self.fabric_rule,
+            "addresses": self.addresses,
+            "lossless": self.lossless is not None,
+            "disableAcs": self.disable_acs,
+            "rdmaMode": self.rdma_mode,
+            "linkType": self.link_type is not None,
+            "ipoib": self.ipoib,
+        }
+        return tuple(job for job, wanted in asked.items() if wanted)
+
+
+class FabricCheck(FrozenModel):
+    """A pod on every GPU node, which is attached to all rails and checks each of them."""
+
+    image: ImageReference | None = Field(
+        default=None, description="image with a shell and `ip`; by default the release line's"
+    )
+
+
+Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
+Manager = Literal["doks", "network-operator", "spiderpool"]
+RdmaMode = Literal["shared", "exclusive"]
+VirtualFunctions = Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"]
+NetworkReference = Annotated[
+    str,
+    StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"),
+]
+Quantity = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(Mi|Gi)$")]
+
+
+class RailOverride(FrozenModel):
+    """Values of one rail that replace or complete those of the shape."""
+
+    rail: int = Field(ge=0, le=63, description="number of the rail, from 0")
+    pci: PciAddress | None = Field(default=None, description="PCI address of the NIC")
+    interface: InterfaceName | None = Field(default=None, description="network interface on the host")
+    rdma_device: RdmaDevice | None = Field(default=None, description="RDMA device on the host")
+    nearest_gpu: int | None = Field(default=None, ge=0, description="number of the nearest GPU")
+    network: DnsLabel | None = Field(default=None, description="name of the rail's network and pool")
+    resource: LineText | None = Field(default=None, description="name of the rail's resource, without prefix")
+
+
+class Dpdk(FrozenModel):
+    """Resources of a DPDK pod besides its NICs; requests equal limits, so that the pod gets exclusive processors."""
+
+    huge_pages: Quantity = Field(description="memory in huge pages, such as 4Gi")
+    page_size: Literal["2Mi", "1Gi"] = Field(default="1Gi", description="size of the pages that the nodes reserve")
+    cpus: int = Field(ge=1, description="processors of the container, which a static CPU manager gives it alone")
+    memory: Quantity = Field(description="ordinary memory of the container, such as 8Gi")
+
+
+class OfferedNamespace(FrozenModel):
+    """A namespace in which jobs can attach to the fabric; `create` makes it part of the stack."""
+
+    name: DnsLabel = Field(description="name of the namespace")
+    create: bool = Field(
+        default=False, description="whether the stack creates the namespace, and deletes it on destroy"
+    )
+
+
+def _name_alone(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+NamespaceEntry = Annotated[
+    OfferedNamespace, BeforeValidator(_name_alone, json_schema_input_type=str | OfferedNamespace)
+]
+
+
+class Fabric(FrozenModel):
+    """The RDMA fabric and its attachment to pods."""
+
+    model: Model | None = Field(
+        default=None, description="how a NIC gets into a pod; by default `sriov`, on DOKS `host-device`"
+    )
+    manager: Manager | None = Field(
+        default=None,
+        description="who installs and drives the fabric software; by default `network-operator`, on DOKS `doks`",
+    )
+    rdma_mode: RdmaMode | None = Field(
+        default=None,
+        description="RDMA network-namespace mode that the nodes run in; `exclusive` moves the RDMA device into the "
+        "pod; by default the one that the model needs",
+    )
+    link_type: LinkType | None = Field(
+        default=None, description="link layer of the RDMA NICs; by default the shape's own"
+    )
+    mtu: int | None = Field(default=None, ge=1280, le=9216, description="bytes; by default the shape's own")
+    vfs_per_nic: int | None = Field(
+        default=None, ge=0, le=128, description="virtual functions per NIC; by default the shape's own"
+    )
+    virtual_functions: VirtualFunctions | None = Field(
+        default=None,
+        description="what creates virtual functions: `node-image`; `daemon-set`, one of this stack; `sriov-operator`, "
+        "which advertises them too; `externally-managed`, where the cloud creates them and the SR-IOV operator does "
+        "the "
+        "rest; by default `node-image`, on servers that come without functions `daemon-set`, and with Spiderpool "
+        "`sriov-operator`",
+    )
+    dpdk: Dpdk | None = Field(
+        default=None, description="for pods that drive the NICs from user space: huge pages, processors and memory"
+    )
+    pods_per_nic: int = Field(
+        default=1, ge=1, le=1000, description="pods that share one NIC, in models that share it (macvlan, ipoib)"
+    )
+    pkey: Annotated[str, StringConstraints(pattern=r"^0x([0-9][0-9a-fA-F]{0,2}|[0-7][0-9a-fA-F]{3})$")] | None = Field(
+        default=None, description="InfiniBand partition key, 0x0 to 0x7fff, with a digit after the x"
+    )
+    rails: tuple[RailOverride, ...] = Field(default=(), description="what differs on single rails from the shape")
+    addressing: Addressing = Addressing()
+    default_network: NetworkReference | None = Field(
+        default=None,
+        description="network of the pods' own first interface, as namespace/name; by default the cluster's default",
+    )
+    host_preparation: HostPreparation = HostPreparation()
+    nccl: Nccl = Nccl()
+    check: FabricCheck | None = Field(
+        default=None, description="a DaemonSet that is attached to all rails and checks each; `{}` for its defaults"
+    )
+    namespaces: tuple[NamespaceEntry, ...] = Field(
+        default=(OfferedNamespace(name="default"),),
+        min_length=1,
+        description="where networks are offered: names of namespaces that exist, or {name, create: true} for new ones",
+    )
+
+    @field_validator("namespaces")
+    @classmethod
+    def _each_namespace_once(cls, value: tuple[OfferedNamespace, ...]) -> tuple[OfferedNamespace, ...]:
+        names = [entry.name for entry in value]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"{', '.join(repeated)} is listed twice; list each namespace once")
+        return value
+
+    @field_validator("rails")
+    @classmethod
+    def _each_rail_once(cls, value: tuple[RailOverride, ...]) -> tuple[RailOverride, ...]:
+        numbers = [entry.rail for entry in value]
+        if repeated := sorted({number for number in numbers if numbers.count(number) > 1}):
+            raise ValueError(f"rail {', '.join(map(str, repeated))} is listed twice; list each rail once")
+        return value

@@ -1,0 +1,173 @@
+"""Kubeconfig files: whether a file is usable, and which cluster a context refers to."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from gpu_fabric.findings import Finding, finding
+from gpu_fabric.spec.existing import ExistingCluster
+from gpu_fabric.spec.places import dotted
+
+# Messages name at most this many contexts.
+_NAMED = 4
+
+
+class Reached(NamedTuple):
+    """The cluster of a kubeconfig: the name of the context, and the address of its API server."""
+
+    context: str
+    server: str
+
+    def __str__(self) -> str:
+        return f"context {self.context}, server {self.server}"
+
+
+def kubeconfig_path(cluster: ExistingCluster, root: Path) -> Path | None:
+    """The path of the kubeconfig; `~USER` of an unknown user is not expanded.
+
+    None if the kubeconfig comes from a secret configuration key.
+    """
+    if cluster.kubeconfig is None:
+        return None
+    try:
+        return root / Path(cluster.kubeconfig).expanduser()
+    except RuntimeError:
+        return root / cluster.kubeconfig
+
+
+def kubeconfig_findings(cluster: ExistingCluster, root: Path) -> tuple[Finding, ...]:
+    """The problems of the kubeconfig file; none if it is usable or comes from a secret."""
+    path = kubeconfig_path(cluster, root)
+    if path is None:
+        return ()
+    where = dotted(("cluster", "kubeconfig"))
+
+    def unusable(reason: str, remedy: str) -> tuple[Finding, ...]:
+        return (finding("CLU001", where, f"{cluster.kubeconfig}: {reason}", remedy),)
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        start = "`make up` starts the sandbox, which writes it" if ".sandbox" in path.parts else "write its real path"
+        return unusable("no such file", f"{start}, or name a secret key by kubeconfigSecret")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a text file"
+        return unusable(f"cannot be read: {reason}", "make it a readable kubeconfig file")
+    try:
+        cluster_entry(text, cluster.context)
+    except ValueError as error:
+        return unusable(str(error), "write the path of a complete kubeconfig, and a context that it holds")
+    return open_choice(text, cluster.context, cluster.kubeconfig or "")
+
+
+def open_choice(text: str, context: str | None, name: str) -> tuple[Finding, ...]:
+    """A finding if a usable kubeconfig has contexts of several clusters and the stack does not name a context."""
+    known = _identities(text)
+    if context is not None or len(set(known.values())) < 2:
+        return ()
+    here, _ = reached(text, None)
+    return (
+        finding(
+            "CLU011",
+            dotted(("cluster", "context")),
+            f"{name} has contexts of several clusters ({_some(sorted(known))}), and the stack names none: it is on "
+            f"{here}, the current one, until `kubectl config use-context` changes it",
+            f"write context: {here}, or the one that is meant",
+        ),
+    )
+
+
+def cluster_entry(text: str, context: str | None) -> dict[str, Any]:
+    """The cluster entry of a kubeconfig's context (by default the current one).
+
+    Raises:
+        ValueError: the text is not a kubeconfig, or lacks the context or its cluster. Never repeats the content.
+    """
+    return _entry(_document(text), context)[1]
+
+
+def reached(text: str, context: str | None) -> Reached:
+    """The context (by default the current one) and its API server.
+
+    Raises:
+        ValueError: as `cluster_entry`.
+    """
+    name, entry = _entry(_document(text), context)
+    return Reached(name, str(entry["server"]))
+
+
+def cluster_identity(text: str, context: str | None) -> str:
+    """An identity that does not change when credentials are renewed, and differs between clusters.
+
+    It is derived from the API server's address and the certificate authority, which no two clusters share.
+
+    Raises:
+        ValueError: as `cluster_entry`.
+    """
+    return _identity(cluster_entry(text, context))
+
+
+def contexts_of(text: str, identity: str) -> tuple[str, ...]:
+    """The contexts of a kubeconfig for the cluster with this identity; empty if the text is not a kubeconfig."""
+    try:
+        return tuple(name for name, found in _identities(text).items() if found == identity)
+    except ValueError:
+        return ()
+
+
+def _identities(text: str) -> dict[str, str]:
+    """The contexts of a kubeconfig that have a cluster, with its identity; raises ValueError for other texts."""
+    document = _document(text)
+    clusters = _by_name(document.get("clusters"), "cluster")
+    entries = {
+        name: clusters.get(str(context.get("cluster")), {})
+        for name, context in _by_name(document["contexts"], "context").items()
+    }
+    return {name: _identity(entry) for name, entry in entries.items() if entry.get("server")}
+
+
+def _identity(entry: dict[str, Any]) -> str:
+    authority = entry.get("certificate-authority-data") or entry.get("certificate-authority") or ""
+    return hashlib.sha256(f"{entry['server']}\n{authority}".encode()).hexdigest()[:32]
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        document = yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ValueError("is not YAML") from error
+    if not isinstance(document, dict) or not isinstance(document.get("contexts"), list):
+        raise ValueError("is not a kubeconfig: it has no contexts")
+    return document
+
+
+def _entry(document: dict[str, Any], context: str | None) -> tuple[str, dict[str, Any]]:
+    wanted = context or document.get("current-context")
+    if not isinstance(wanted, str) or not wanted:
+        raise ValueError("has no current context, and the stack names none")
+    contexts = _by_name(document["contexts"], "context")
+    if wanted not in contexts:
+        raise ValueError(f"has no context {wanted!r}; it has: {', '.join(sorted(contexts))}")
+    found = _by_name(document.get("clusters"), "cluster").get(str(contexts[wanted].get("cluster")), {})
+    if not found.get("server"):
+        raise ValueError(f"context {wanted!r} leads to no cluster with a server")
+    return wanted, found
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - _NAMED
+    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def _by_name(entries: Any, key: str) -> dict[str, dict[str, Any]]:
+    """The named entries of a kubeconfig list; entries of any other form are left out."""
+    listed = entries if isinstance(entries, list) else []
+    return {
+        entry["name"]: entry[key]
+        for entry in listed
+        if isinstance(entry, dict) and isinstance(entry.get("name"), str) and isinstance(entry.get(key), dict)
+    }

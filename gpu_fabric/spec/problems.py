@@ -1,0 +1,153 @@
+"""Validation errors as findings: the path in the file, the problem, the allowed values and the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from gpu_fabric.findings import Finding, finding
+from gpu_fabric.spec.places import Location, dotted, innermost
+from gpu_fabric.spec.stack import PROVIDERS, StackSpec
+from gpu_fabric.spec.suggestion import nearest
+
+# pydantic's messages about a wrong type do not mention quotes, which decide the type in YAML.
+_TYPES = {
+    "string_type": "text, in quotes where it looks like a number",
+    "int_type": "a whole number without quotes",
+    "bool_type": "true or false without quotes",
+    "model_type": "a mapping of keys to values",
+    "dict_type": "a mapping of keys to values",
+    "tuple_type": "a list",
+}
+
+
+class Problem(NamedTuple):
+    """One validation error: pydantic's kind and text, at the location in the file."""
+
+    kind: str
+    location: Location
+    text: str
+
+
+def problems_of(error: ValidationError) -> tuple[Problem, ...]:
+    """The errors at their locations in the file: pydantic inserts the provider's name between the keys."""
+    return tuple(
+        _as_written(Problem(entry["type"], entry["loc"], entry["msg"]))
+        for entry in error.errors(include_url=False, include_input=False)
+    )
+
+
+def _as_written(problem: Problem) -> Problem:
+    kind, location, text = problem
+    if kind.startswith("union_tag_"):
+        return Problem(kind, (*location, "provider"), text)
+    if len(location) > 1 and location[0] == "cluster" and location[1] in PROVIDERS:
+        location = (location[0], *location[2:])
+    if location[-1:] == ("[key]",):
+        # pydantic's mark for a key of a mapping that is not allowed, or does not have the allowed form.
+        return Problem("extra_forbidden" if kind == "literal_error" else kind, location[:-1], text)
+    return Problem(kind, location, text)
+
+
+def findings_of(error: ValidationError, provider: str) -> tuple[Finding, ...]:
+    """One finding per problem; messages never repeat input values, which may be secrets.
+
+    `provider` is the provider whose form of `cluster` the document was validated against.
+    """
+    problems = problems_of(error)
+    deepest = set(innermost(problem.location for problem in problems))
+    return tuple(
+        _finding(problem, provider)
+        for problem in problems
+        # pydantic also reports a list whose only entry is invalid as too short, which follows from that entry.
+        if problem.kind != "too_short" or problem.location in deepest
+    )
+
+
+def _finding(problem: Problem, provider: str) -> Finding:
+    kind, location, text = problem
+    if not location:
+        # Only errors of the whole document have no location: unreadable JSON, nested too deeply or with long numbers.
+        return finding("SPC004", "", f"cannot be read: {text}", "write it flatter, and long numbers in quotes")
+    path = dotted(location)
+    if kind == "extra_forbidden":
+        known = _keys_at(location[:-1], provider)
+        remedy = f"{nearest(str(location[-1]), known)}remove it, or use one of: {', '.join(known)}"
+        return finding("SPC001", path, "this key is not known", remedy)
+    if kind == "union_tag_not_found":
+        return finding("SPC003", path, "this key is required", f"add provider: {' or '.join(PROVIDERS)}")
+    if kind == "missing":
+        return finding("SPC003", path, "this key is required", f"add {location[-1]}: {_meaning(location, provider)}")
+    if kind == "union_tag_invalid":
+        return finding("SPC002", path, "no such provider", f"allowed: {', '.join(PROVIDERS)}")
+    if kind == "value_error":
+        # Validators of this program write "problem; allowed values".
+        wrong, _, allowed = text.removeprefix("Value error, ").partition("; ")
+        return finding("SPC002", path, wrong, allowed or f"correct it: {_meaning(location, provider)}")
+    requirement = _TYPES.get(kind) or text.removeprefix("Input should be ")
+    meaning = _meaning(location, provider)
+    if requirement == text:
+        return finding("SPC002", path, text[0].lower() + text[1:], f"correct it: {meaning}")
+    return finding("SPC002", path, f"must be {requirement}", f"allowed: {requirement} ({meaning})")
+
+
+def _annotation_at(location: Location, provider: str) -> Any:
+    """The annotation at a location of a stack file; None if the form has no such location."""
+    here: Any = StackSpec
+    for part in location:
+        if here is StackSpec and part == "cluster":
+            here = PROVIDERS[provider]
+            continue
+        model = _first(here, _is_model)
+        if isinstance(part, int):
+            here = next(iter(get_args(_first(here, lambda kind: get_origin(kind) is tuple))), None)
+        elif model is not None:
+            field = _field(model, part)
+            here = None if field is None else field.annotation
+        else:
+            mapping = _first(here, lambda kind: get_origin(kind) is dict)
+            here = None if mapping is None else get_args(mapping)[1]
+        if here is None:
+            return None
+    return here
+
+
+def _field(model: type[BaseModel], key: int | str) -> FieldInfo | None:
+    return next((field for name, field in model.model_fields.items() if key in (field.alias, name)), None)
+
+
+def _first(annotation: Any, wanted: Callable[[Any], bool]) -> Any:
+    """The annotation itself, or its first alternative, that is wanted; containers are not searched."""
+    if wanted(annotation):
+        return annotation
+    if get_origin(annotation) not in (Union, UnionType, Annotated):
+        return None
+    return next((found for inner in get_args(annotation) if (found := _first(inner, wanted)) is not None), None)
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _keys_at(location: Location, provider: str) -> list[str]:
+    here = _annotation_at(location, provider)
+    model = _first(here, _is_model)
+    if model is not None:
+        return [field.alias or name for name, field in model.model_fields.items()]
+    mapping = _first(here, lambda kind: get_origin(kind) is dict)
+    return [] if mapping is None else list(get_args(get_args(mapping)[0]))
+
+
+def _meaning(location: Location, provider: str) -> str:
+    """The description of the innermost field of a location that has one."""
+    for end in range(len(location), 0, -1):
+        key = location[end - 1]
+        model = None if isinstance(key, int) else _first(_annotation_at(location[: end - 1], provider), _is_model)
+        field = None if model is None else _field(model, key)
+        if field is not None and field.description:
+            return field.description
+    return "see docs/configuration.md"

@@ -1,0 +1,358 @@
+"""`gpu-fabric:software`: the release line, the source of its charts, and changes to them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, JsonValue, StringConstraints, ValidationInfo, field_validator, model_validator
+
+from gpu_fabric.base.grammar import (
+    Guid,
+    ImageMirror,
+    ImageReference,
+    LabelKey,
+    LabelValue,
+    LineText,
+    ObjectName,
+    RegistryName,
+    shown,
+    web_address,
+)
+from gpu_fabric.catalog import Catalog
+from gpu_fabric.k8s.field_types import Quantity
+from gpu_fabric.k8s.kueue import HOSTNAME_LABEL, MOST_LEVELS
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec.cluster import DnsLabel
+from gpu_fabric.spec.network_types import Network
+from gpu_fabric.spec.suggestion import nearest
+
+DEFAULT_QUEUE = "default"
+"""Volcano's queue that exists without configuration."""
+
+
+class Volcano(FrozenModel):
+    """Volcano as in the OKE guide: gang scheduling, and jobs whose pods reach each other through ssh."""
+
+    queue: DnsLabel = Field(
+        default=DEFAULT_QUEUE, description="queue of the fabric's jobs; one of another name than `default` is created"
+    )
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+class Kueue(FrozenModel):
+    """Kueue, which suspends jobs until all resources that they request are free."""
+
+    queue: DnsLabel = Field(
+        default="fabric",
+        description="name of the ClusterQueue, and in every namespace of the fabric of the LocalQueue that jobs name; "
+        "in a namespace with one named `default`, jobs that name none are queued, too",
+    )
+    quotas: dict[str, Quantity] = Field(
+        default={},
+        description="quota of a resource in place of the plan's, or of one that the plan does not know, such as "
+        "`{cpu: 768, memory: 8Ti}`; a job that asks for a resource without a quota waits for ever",
+    )
+    topology: Literal["none"] | tuple[LabelKey, ...] | None = Field(
+        default=None,
+        description="labels of the nodes that say how close they are, the widest level first; `none` for none. "
+        "By default those of Oracle's RDMA pools, and none elsewhere",
+    )
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+    @field_validator("topology")
+    @classmethod
+    def _levels_are_levels(cls, value: tuple[str, ...] | str | None) -> tuple[str, ...] | str | None:
+        if not isinstance(value, tuple):
+            return value
+        if not 1 <= len(value) <= MOST_LEVELS:
+            raise ValueError(f"{len(value)} levels; write 1 to {MOST_LEVELS}, or none")
+        if repeated := sorted({label for label in value if value.count(label) > 1}):
+            raise ValueError(f"{', '.join(repeated)} is there twice; a label is for one level")
+        if HOSTNAME_LABEL in value[:-1]:
+            raise ValueError(f"{HOSTNAME_LABEL} must come last: no other level is within a node")
+        return value
+
+
+class MpiOperator(FrozenModel):
+    """The MPI operator, which creates the launcher and workers of an MPIJob."""
+
+    image: ImageReference | None = Field(
+        default=None, description="another image of the operator; by default the release line's"
+    )
+
+
+class JobSet(FrozenModel):
+    """JobSet, which creates several Jobs together, with DNS names for their pods."""
+
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+class Schedulers(FrozenModel):
+    """Schedulers in addition to Kubernetes' own, and job controllers; by default none."""
+
+    volcano: Volcano | None = Field(
+        default=None,
+        description="Volcano with its queue, and in every namespace of the fabric the account `mpi-worker-view` of the "
+        "OKE guide's jobs; `{}` installs it with defaults",
+    )
+    kueue: Kueue | None = Field(
+        default=None,
+        description="Kueue with a queue of the stack's GPUs and NICs, and their topology where it is known; `{}` "
+        "installs it with defaults",
+    )
+    mpi_operator: MpiOperator | None = Field(
+        default=None, description="the MPI operator, for jobs of kind MPIJob; `{}` installs it with defaults"
+    )
+    job_set: JobSet | None = Field(
+        default=None, description="JobSet, for jobs of that kind; `{}` installs it with defaults"
+    )
+
+
+TlsMethod = Literal["auto", "certmanager", "provided"]
+
+
+class WebhookCertificate(FrozenModel):
+    """The source of the certificate of Spiderpool's admission webhooks."""
+
+    method: TlsMethod = Field(
+        default="auto",
+        description="`auto`: the chart creates a new authority at every change of the release; `certmanager`: "
+        "cert-manager makes and renews it; `provided`: from a secret",
+    )
+    issuer: ObjectName | None = Field(
+        default=None, description="issuer of cert-manager; by default one that the chart creates"
+    )
+    secret: DnsLabel | None = Field(
+        default=None,
+        description="method `provided`: name of the secret configuration key that holds JSON with the keys "
+        "certificate, key and authority, each in PEM",
+    )
+
+    @model_validator(mode="after")
+    def _fits_the_method(self) -> Self:
+        if (self.method == "provided") != (self.secret is not None):
+            raise ValueError("method provided needs `secret`, and no other method takes it")
+        if self.issuer is not None and self.method != "certmanager":
+            raise ValueError("`issuer` is for method certmanager only")
+        return self
+
+
+class Coordinator(FrozenModel):
+    """Patched settings of the cluster's SpiderCoordinator; settings that are left out do not change."""
+
+    pod_cidr_type: Literal["auto", "cluster", "calico", "cilium", "none"] | None = Field(
+        default=None, description="where the pod range is found; `none` where none of the ways works"
+    )
+    tune_pod_routes: bool | None = Field(
+        default=None, description="whether each interface of a pod gets a route table of its own"
+    )
+    hijack_cidr: tuple[Network, ...] | None = Field(
+        default=None, description="ranges that pods reach by their first interface, such as node-local DNS"
+    )
+    veth_mtu: int | None = Field(
+        default=None, ge=1280, le=65535, description="bytes; that of the pod network where it is an overlay"
+    )
+    pod_mac_prefix: Annotated[str, StringConstraints(pattern=r"^[0-9a-fA-F][02468aceACE]:[0-9a-fA-F]{2}$")] | None = (
+        Field(default=None, description="first two bytes of the pods' MAC addresses, of which the first is even")
+    )
+    tx_queue_len: int | None = Field(default=None, ge=0, description="length of the interfaces' transmit queue")
+
+
+class Spiderpool(FrozenModel):
+    """Settings of Spiderpool."""
+
+    multus: bool = Field(default=True, description="whether its chart installs Multus; false where the cluster has one")
+    injection: LabelValue | None = Field(
+        default=None,
+        min_length=1,
+        description="a word; pods that carry it as annotation get all networks and resources of the fabric, by "
+        "Spiderpool's webhook, in the fabric's namespaces",
+    )
+    cleanup: bool = Field(
+        default=True,
+        description="whether uninstalling removes all of Spiderpool's objects and definitions; it takes those of "
+        "every SR-IOV operator with it, so it is off where the cluster has another one",
+    )
+    ib_kubernetes: bool = Field(
+        default=False, description="whether the cluster has ib-kubernetes, which then gets the pods' partition from UFM"
+    )
+    metrics: bool = Field(default=False, description="whether RDMA traffic and addresses are counted for Prometheus")
+    service_monitor: bool = Field(
+        default=False,
+        description="whether a ServiceMonitor for Prometheus is created; needs the Prometheus operator in the cluster",
+    )
+    grafana_dashboards: bool = Field(
+        default=False, description="whether its dashboards are installed; needs the Grafana operator in the cluster"
+    )
+    grafana_labels: dict[str, str] = Field(
+        default={}, description="labels of the Grafana that shows them; the chart's own default fits one vendor's only"
+    )
+    image_registry: ImageMirror | None = Field(
+        default=None, description="registry that all its images come from, such as a mirror"
+    )
+    tls: WebhookCertificate = WebhookCertificate()
+    coordinator: Coordinator = Coordinator()
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+class ContainerOfedDriver(FrozenModel):
+    """The vendor's network drivers in a container, installed by the chart ofed-driver of the Spiderpool project."""
+
+    os: Annotated[str, StringConstraints(pattern=r"^[a-z]+$")] = Field(
+        description="operating system of the nodes, such as ubuntu"
+    )
+    os_version: LineText = Field(description='its version, in quotes, such as "22.04"')
+    arch: Literal["amd64", "arm64"] = Field(default="amd64", description="processor architecture of the nodes")
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+GpuDirect = Literal["dma-buf", "peermem"]
+CniPlugins = Literal["install", "node-image"]
+MigStrategy = Literal["none", "single", "mixed"]
+
+_CHARTS = web_address("https", "oci")
+
+
+class GpuOperator(FrozenModel):
+    """Settings of the GPU Operator."""
+
+    install: bool | None = Field(
+        default=None,
+        description="whether the stack installs the operator; by default for NVIDIA's GPUs, but not where DigitalOcean "
+        "manages the nodes' plug-ins",
+    )
+    driver: bool = Field(
+        default=False,
+        description="whether the operator installs the GPU driver; false where the node image contains it",
+    )
+    toolkit: bool | None = Field(
+        default=None,
+        description="whether the operator installs the container toolkit; by default it does, but not on "
+        "DigitalOcean's nodes, which have it",
+    )
+    feature_discovery: bool = Field(
+        default=True, description="whether the chart installs Node Feature Discovery; false where the cluster has one"
+    )
+    gpu_direct: GpuDirect | None = Field(
+        default=None,
+        description="how NICs reach GPU memory: `dma-buf` (open kernel modules, nothing else) or `peermem` (the module "
+        "nvidia-peermem and the vendor's network drivers); by default what the release line names",
+    )
+    gdrcopy: bool = Field(default=False, description="whether the operator loads GDRCopy's kernel module")
+    cdi: bool | None = Field(
+        default=None,
+        description="whether GPUs come into containers by the Container Device Interface; by default the chart's own",
+    )
+    mig: MigStrategy | None = Field(
+        default=None,
+        description="partitioned GPUs: `single` (requested as whole ones are) or `mixed` (a resource per partition "
+        "size); a pool's label nvidia.com/mig.config names the partitions; by default the chart's own, `single`",
+    )
+    dcgm_exporter: bool = Field(default=True, description="whether GPU metrics are exported")
+    service_monitor: bool = Field(
+        default=False,
+        description="whether a ServiceMonitor for Prometheus is created; needs the Prometheus operator in the cluster",
+    )
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+class PartitionKeys(FrozenModel):
+    """ib-kubernetes, which adds the GUIDs of pods to the fabric's partition through UFM."""
+
+    ufm_secret: ObjectName = Field(
+        description="name of the secret in the operator's namespace that holds UFM's address and login"
+    )
+    guid_range_start: Guid = Field(description="first GUID for pods, eight bytes with colons")
+    guid_range_end: Guid = Field(description="last GUID for pods")
+
+    @model_validator(mode="after")
+    def _start_before_end(self) -> Self:
+        if self.guid_range_start.lower() >= self.guid_range_end.lower():
+            raise ValueError("guidRangeStart must be before guidRangeEnd")
+        return self
+
+
+class NetworkOperator(FrozenModel):
+    """Settings of the Network Operator."""
+
+    multus: bool = Field(
+        default=True, description="whether its policy installs Multus; false where the cluster has one"
+    )
+    ofed_driver: bool = Field(
+        default=False, description="whether it loads the vendor's network drivers; false where the node image has them"
+    )
+    partition_keys: PartitionKeys | None = Field(default=None, description="ib-kubernetes with UFM, for `fabric.pkey`")
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+class Multus(FrozenModel):
+    """Settings of Multus if the stack itself installs it (manager `doks`)."""
+
+    memory: Annotated[str, StringConstraints(pattern=r"^[1-9]\d*(Mi|Gi)$")] | None = Field(
+        default=None, description="memory of its daemon on every node, such as 1Gi; by default the release line's"
+    )
+    image: ImageReference | None = Field(
+        default=None, description="another image of the thick form; by default the release line's"
+    )
+
+
+class Whereabouts(FrozenModel):
+    """Settings of Whereabouts, which is installed if `addressing.ipam` names it."""
+
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+class Software(FrozenModel):
+    """The software that the stack installs."""
+
+    release_line: str = Field(default="26.4", description="the tested set of versions")
+    charts: str = Field(
+        default="upstream",
+        description="`upstream`: the vendor's chart repository; `bundled`: the sandbox's stand-ins; or a mirror's URL",
+    )
+    registries: dict[RegistryName, ImageMirror] = Field(
+        default={},
+        description="registries that nodes pull images from instead, such as `nvcr.io: mirror.example/nvcr`; `*` is "
+        "every one without a line of its own; of charts it holds for those from `oci://`",
+    )
+    gpu_operator: GpuOperator = GpuOperator()
+    network_operator: NetworkOperator = NetworkOperator()
+    spiderpool: Spiderpool = Spiderpool()
+    multus: Multus = Multus()
+    whereabouts: Whereabouts = Whereabouts()
+    schedulers: Schedulers = Schedulers()
+    ofed_driver: ContainerOfedDriver | None = Field(
+        default=None,
+        description="the vendor's network drivers in a container, beside Spiderpool; by default the nodes have them",
+    )
+    cni_plugins: CniPlugins = Field(
+        default="install",
+        description="CNI plug-ins that a network needs and no operator installs (sriov, ib-sriov, rdma), and those of "
+        "Spiderpool's chart: `install`, or `node-image` where the nodes have them",
+    )
+    host_image: ImageReference | None = Field(
+        default=None,
+        description="image of the DaemonSets that prepare nodes, which take only chroot from it; by default the "
+        "release line's",
+    )
+
+    @field_validator("release_line")
+    @classmethod
+    def _line_is_in_the_catalog(cls, value: str, info: ValidationInfo) -> str:
+        known: Catalog = (info.context or {})["catalog"]
+        if value not in known.releases:
+            guess = nearest(value, known.releases)
+            raise ValueError(f"no release line {value!r}; {guess}allowed: {', '.join(sorted(known.releases))}")
+        return value
+
+    @field_validator("charts")
+    @classmethod
+    def _charts_can_be_found(cls, value: str) -> str:
+        if value in ("upstream", "bundled"):
+            return value
+        try:
+            return _CHARTS(value)
+        except ValueError as error:
+            # The message repeats the value only if it cannot contain a login or signature.
+            wrong = str(error).partition("; ")[0] if "@" in value or "?" in value else f"{shown(value)} names no charts"
+            raise ValueError(f"{wrong}; allowed: upstream, bundled, or a mirror (https://… or oci://…)") from None

@@ -1,0 +1,55 @@
+"""The complete spec of one stack."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from gpu_fabric.catalog import Catalog, Shape, catalog
+from gpu_fabric.catalog.shape import Hardware
+from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec.doks import DoksCluster
+from gpu_fabric.spec.existing import ExistingCluster
+from gpu_fabric.spec.fabric import Fabric
+from gpu_fabric.spec.guard import Guard
+from gpu_fabric.spec.oke import OkeCluster
+from gpu_fabric.spec.software import Software
+from gpu_fabric.spec.split import Split
+from gpu_fabric.spec.verification import Verification
+
+Cluster = Annotated[ExistingCluster | DoksCluster | OkeCluster, Field(discriminator="provider")]
+"""The section of one provider, selected by the key `provider`."""
+
+PROVIDERS: dict[str, type[ExistingCluster | DoksCluster | OkeCluster]] = {
+    "existing": ExistingCluster,
+    "doks": DoksCluster,
+    "oke": OkeCluster,
+}
+
+
+class StackSpec(FrozenModel):
+    """A validated stack file."""
+
+    name: str = Field(description="the stack's name")
+    cluster: Cluster
+    fabric: Fabric = Fabric()
+    software: Software = Software()
+    verification: Verification = Verification()
+    guard: Guard = Guard()
+    split: Split = Split()
+
+    @property
+    def cluster_stack(self) -> str:
+        """The stack that creates or reaches the cluster: this one, unless it is of part platform."""
+        return self.split.cluster_stack or self.name
+
+    @property
+    def catalog(self) -> Catalog:
+        """The catalog with the stack's own shapes."""
+        return catalog().with_shapes({name: own_shape(name, row) for name, row in self.cluster.shapes.items()})
+
+
+def own_shape(name: str, hardware: Hardware) -> Shape:
+    """A shape from a stack file as a record of the catalog."""
+    return Shape(name=name, provider="inline", vf_support="host", source="the stack file", **dict(hardware))

@@ -1,0 +1,55 @@
+"""`gpu-fabric:verification`: a measurement of the fabric, for which `up` can wait."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from gpu_fabric.base.grammar import ImageReference, LineText
+from gpu_fabric.model import FrozenModel
+
+Launcher = Literal["job", "volcano", "mpi-operator"]
+
+
+class Verification(FrozenModel):
+    """A job that measures each rail alone and then the whole fabric, and the thresholds that it must reach."""
+
+    enabled: bool = Field(default=False, description="whether the fabric is measured after its creation or a change")
+    launcher: Launcher = Field(
+        default="job",
+        description="who runs it: `job`, a Job of Kubernetes with a launcher of our own; `volcano`; `mpi-operator`",
+    )
+    nodes: int | None = Field(
+        default=None, ge=2, le=10000, description="GPU nodes that take part; by default all of the stack's"
+    )
+    image: ImageReference | None = Field(
+        default=None,
+        description="image with bash, Open MPI, ssh's server and client, and nccl-tests 2.17.3 or later (rccl-tests on "
+        "AMD's GPUs); none is published that is known to be good on all shapes",
+    )
+    program: LineText = Field(
+        default="all_reduce_perf", description="the test in the image: a name on its PATH, or a path"
+    )
+    bar: float | None = Field(
+        default=None,
+        ge=0.01,
+        le=100000,
+        allow_inf_nan=False,
+        description="GB/s that the whole fabric must reach; by default what follows from the line rate",
+    )
+    rail_bar: float | None = Field(
+        default=None,
+        ge=0.01,
+        le=100000,
+        allow_inf_nan=False,
+        description="GB/s that each rail alone must reach; by default the fabric's bar, shared by the rails",
+    )
+    per_rail: bool = Field(default=True, description="whether each rail is measured alone first, so that it is named")
+    minutes: int = Field(default=60, ge=5, le=1440, description="how long the job may take, its pods' start included")
+    wait: bool = Field(
+        default=True, description="whether `up` waits for the verdict and fails with it; else a later `up` reports it"
+    )
+    trigger: LineText | None = Field(
+        default=None, description="any text; another one has an unchanged fabric measured again"
+    )

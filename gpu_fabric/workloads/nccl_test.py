@@ -1,0 +1,170 @@
+"""The all-reduce test of NCCL (or RCCL) over the whole fabric, as a job of Volcano or of the MPI operator.
+
+The form is from the OKE guide; ranks, files, networks, devices and settings are from the stack's contract. The guide's
+trailing sleep and its algorithm `auto`, which NCCL does not have, are left out.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import yaml
+
+from gpu_fabric.attach import Attached, Wishes, attach
+from gpu_fabric.attach.resources import gpu_resource
+from gpu_fabric.base.registries import pulled
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.workloads.mpi import SSH_PORT_OF_PODS, SSH_PORT_ON_HOSTS, MpiRun
+
+_NAME = "nccl-all-reduce"
+_LAUNCHER, _WORKER = "mpimaster", "mpiworker"
+# Where Volcano's plug-in `svc` writes the names of a task's pods.
+_HOSTS = f"/etc/volcano/{_WORKER}.host"
+
+
+class JobScheduler(StrEnum):
+    """The scheduler that runs the job."""
+
+    VOLCANO = "volcano"
+    MPI_OPERATOR = "mpi-operator"
+
+
+class JobError(ValueError):
+    """The job cannot be generated from the stack's contract; the message gives the reason and the remedy."""
+
+
+class NcclTest(NamedTuple):
+    """The user's options: `nodes` are all of the stack's by default, `program` is a path in the image."""
+
+    scheduler: JobScheduler
+    image: str
+    program: str = "all_reduce_perf"
+    nodes: int | None = None
+    namespace: str | None = None
+
+
+def nccl_test(contract: FabricContract, wish: NcclTest) -> Attached:
+    """The job's manifest with its workers attached to the fabric, and notes for the user.
+
+    Raises:
+        JobError: the stack has fewer nodes, or its NICs are not NCCL's.
+        AttachError: the fabric is not offered in the namespace.
+    """
+    nodes = contract.nodes if wish.nodes is None else wish.nodes
+    if not 1 <= nodes <= contract.nodes:
+        raise JobError(f"the stack has {contract.nodes} GPU nodes, and the job is for {nodes}; write --nodes to fit")
+    if contract.huge_pages is not None:
+        raise JobError("the stack's NICs are for DPDK, which NCCL does not use; take a stack without fabric.dpdk")
+    run = MpiRun(
+        nodes=nodes,
+        ranks_per_node=contract.gpus_per_node,
+        environment=contract.environment | contract.verification_environment,
+        port=SSH_PORT_ON_HOSTS if contract.host_network else SSH_PORT_OF_PODS,
+        program=wish.program,
+    )
+    wish = wish._replace(image=pulled(contract.image_registries, wish.image))
+    form = _volcano_job if wish.scheduler is JobScheduler.VOLCANO else _mpi_job
+    metadata = {"name": _NAME, "namespace": wish.namespace or contract.namespaces[0]}
+    made = attach([form(contract, wish, run, metadata)], contract, Wishes(containers=(_WORKER,)))
+    # The program's own job always gets the fabric, so that note is left out.
+    return made._replace(notes=tuple(note for note in made.notes if note.rule != "ATT063"))
+
+
+def manifest_text(manifest: dict[str, Any]) -> str:
+    """A manifest as YAML, with scripts line by line."""
+    text: str = yaml.dump(manifest, Dumper=_Readable, sort_keys=False, width=120)
+    return text
+
+
+def _volcano_job(contract: FabricContract, wish: NcclTest, run: MpiRun, metadata: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "batch.volcano.sh/v1alpha1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {
+            # All pods or none: fewer pods would occupy GPUs while they wait for the others.
+            "minAvailable": 1 + run.nodes,
+            "schedulerName": "volcano",
+            "queue": contract.scheduler_hints.queue_of("volcano") or "default",
+            "plugins": {"ssh": [], "svc": []},
+            "tasks": [
+                {
+                    "name": _LAUNCHER,
+                    "replicas": 1,
+                    "policies": [{"event": "TaskCompleted", "action": "CompleteJob"}],
+                    "template": _launcher(contract, wish, run.waiting_for(_HOSTS)),
+                },
+                {
+                    "name": _WORKER,
+                    "replicas": run.nodes,
+                    "minAvailable": run.nodes,
+                    "template": _worker(contract, wish, run),
+                },
+            ],
+        },
+    }
+
+
+def _mpi_job(contract: FabricContract, wish: NcclTest, run: MpiRun, metadata: dict[str, Any]) -> dict[str, Any]:
+    # The operator writes the host file and passes it to mpirun.
+    return {
+        "apiVersion": "kubeflow.org/v2beta1",
+        "kind": "MPIJob",
+        "metadata": metadata,
+        "spec": {
+            "slotsPerWorker": run.ranks_per_node,
+            "launcherCreationPolicy": "WaitForWorkersReady",
+            "runPolicy": {"cleanPodPolicy": "Running"},
+            "mpiReplicaSpecs": {
+                "Launcher": {"replicas": 1, "template": _launcher(contract, wish, run.script())},
+                "Worker": {"replicas": run.nodes, "template": _worker(contract, wish, run)},
+            },
+        },
+    }
+
+
+def _launcher(contract: FabricContract, wish: NcclTest, script: str) -> dict[str, Any]:
+    """A pod without GPUs, which may run on GPU nodes: the cluster may have no others."""
+    container = {
+        "name": _LAUNCHER,
+        "image": wish.image,
+        "command": ["/bin/bash", "-c", script],
+        "resources": {"requests": {"cpu": "1"}},
+    }
+    return {
+        "spec": {
+            "restartPolicy": "OnFailure",
+            "tolerations": [entry.to_dict() for entry in contract.tolerations],
+            "containers": [container],
+        }
+    }
+
+
+def _worker(contract: FabricContract, wish: NcclTest, run: MpiRun) -> dict[str, Any]:
+    gpu, scratch = gpu_resource(contract), {"ephemeral-storage": "1Gi"}
+    amounts = {gpu: contract.resources[gpu], **scratch}
+    container = {
+        "name": _WORKER,
+        "image": wish.image,
+        "command": ["/bin/bash", "-c", run.server()],
+        "ports": [{"name": "mpijob-port", "containerPort": run.port, "protocol": "TCP"}],
+        "resources": {"requests": dict(amounts), "limits": dict(amounts)},
+    }
+    return {
+        "spec": {"restartPolicy": "OnFailure", "terminationGracePeriodSeconds": 15, "containers": [container]},
+    }
+
+
+class _Readable(yaml.SafeDumper):
+    """Writes no aliases, and a text of several lines as a block."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+
+_Readable.add_representer(str, _text)

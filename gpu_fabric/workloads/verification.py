@@ -1,0 +1,238 @@
+"""The job that verifies a stack's fabric: each rail alone, then the whole fabric, by one script in three forms."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gpu_fabric.attach import Wishes, attach
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.workloads.mpi import SSH_PORT_ON_HOSTS, MpiRun
+from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
+
+SCRIPT = "verification.sh"
+COMPONENT = "verification"
+COMPONENT_LABEL, RUN_LABEL = "gpu-fabric/component", "gpu-fabric/verification"
+"""Labels of the job's pods: the component, and the run."""
+
+KEYS_SECRET = "keys"
+"""Suffix of the name of the Secret with the ssh keys, which is created with the job and is not in the plan."""
+
+_FOLDER, _KEYS_FOLDER = "/verification", "/verification-keys"
+# On the nodes' own network the usual port is the node's; on other networks any port works.
+_PORT = SSH_PORT_ON_HOSTS
+_PORT_OF_OPERATORS = 22
+# Where Volcano's plug-in `svc` and the MPI operator write the names of the workers.
+_HOSTS = {JobScheduler.VOLCANO: "/etc/volcano/mpiworker.host", JobScheduler.MPI_OPERATOR: "/etc/mpi/hostfile"}
+_NODE_NAME = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+
+Manifest = dict[str, Any]
+
+
+class Form(StrEnum):
+    """What runs the job."""
+
+    JOB = "job"
+    VOLCANO = "volcano"
+    MPI_OPERATOR = "mpi-operator"
+
+
+class RailLine(NamedTuple):
+    """One rail for the script: its number, its interface and RDMA device in the pod, and the nearest GPU.
+
+    `device` is None if the pod must look it up by the interface.
+    """
+
+    number: int
+    interface: str
+    device: str | None
+    gpu: int
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.interface} {self.device or '-'} {self.gpu}"
+
+
+class Verification(NamedTuple):
+    """A run. `name` is the name of the job and its other objects, `seconds` its limit, `settings` NCCL's variables.
+
+    `rails` is empty if no rail is measured alone. On a rail below `rail_bar` (GB/s), pairs of nodes are measured, too.
+    """
+
+    name: str
+    namespace: str
+    form: Form
+    nodes: int
+    image: str
+    program: str
+    rails: tuple[RailLine, ...]
+    rail_bar: float
+    seconds: int
+    settings: dict[str, str]
+
+
+def verification_script() -> str:
+    """The script of every pod."""
+    return Path(__file__).with_name(SCRIPT).read_text(encoding="utf-8")
+
+
+def verification_manifests(contract: FabricContract, run: Verification) -> tuple[Manifest, ...]:
+    """All objects of a run except the Secret with the keys of a plain Job.
+
+    Raises:
+        JobError: the contract has fewer nodes, or its NICs are not NCCL's.
+        AttachError: the fabric is not offered in the namespace.
+    """
+    files: Manifest = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": _metadata(run),
+        "immutable": True,
+        "data": {
+            SCRIPT: verification_script(),
+            "settings": "".join(f"{name}={value}\n" for name, value in sorted(_settings(contract, run).items())),
+            "rails": "".join(f"{rail}\n" for rail in run.rails),
+        },
+    }
+    if run.form is Form.JOB:
+        return (files, _service(run), _plain_job(contract, run))
+    return (files, _operators_job(contract, run, JobScheduler(run.form.value)))
+
+
+def _settings(contract: FabricContract, run: Verification) -> dict[str, str]:
+    found = MpiRun(run.nodes, contract.gpus_per_node, run.settings, _PORT, run.program).variables()
+    # The ranks' own TCP must not use the rails: a node may not reach all rails of another node.
+    front_end = found.get("UCX_NET_DEVICES")
+    return found if front_end is None else {**found, "OMPI_MCA_btl_tcp_if_include": front_end}
+
+
+def _metadata(run: Verification) -> Manifest:
+    return {"name": run.name, "namespace": run.namespace, "labels": _labels(run)}
+
+
+def _labels(run: Verification) -> dict[str, str]:
+    return {COMPONENT_LABEL: COMPONENT, RUN_LABEL: run.name}
+
+
+def _service(run: Verification) -> Manifest:
+    """A headless service that gives each pod a DNS name, even before it is ready."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(run),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": _labels(run),
+            "ports": [{"name": "ssh", "port": _PORT}],
+        },
+    }
+
+
+def _plain_job(contract: FabricContract, run: Verification) -> Manifest:
+    """One pod per node; the first one is also the launcher, so that no further node is needed."""
+    container = _worker(contract, run, "both", _PORT)
+    container["env"] += [{"name": "JOB", "value": run.name}, {"name": "SERVICE", "value": run.name}]
+    container["volumeMounts"].append({"name": "keys", "mountPath": _KEYS_FOLDER, "readOnly": True})
+    keys = {"secretName": f"{run.name}-{KEYS_SECRET}", "defaultMode": 0o400}
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": _metadata(run),
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": run.nodes,
+            "parallelism": run.nodes,
+            # A retry would hide that the first run failed.
+            "backoffLimit": 0,
+            "activeDeadlineSeconds": run.seconds,
+            "template": {
+                "metadata": {"labels": _labels(run)},
+                "spec": {
+                    "subdomain": run.name,
+                    "restartPolicy": "Never",
+                    "automountServiceAccountToken": False,
+                    "enableServiceLinks": False,
+                    "terminationGracePeriodSeconds": 5,
+                    "containers": [container],
+                    "volumes": [*_volumes(run), {"name": "keys", "secret": keys}],
+                },
+            },
+        },
+    }
+    return _attached(job, contract)
+
+
+def _operators_job(contract: FabricContract, run: Verification, scheduler: JobScheduler) -> Manifest:
+    """The NCCL test job with this script in its pods."""
+    wish = NcclTest(scheduler, run.image, run.program, run.nodes, run.namespace)
+    job: Manifest = nccl_test(contract, wish).documents[0]
+    job["metadata"] = _metadata(run)
+    spec = job["spec"]
+    if scheduler is JobScheduler.VOLCANO:
+        spec["maxRetry"] = 0
+        launcher_template, worker_template = (task["template"] for task in spec["tasks"])
+        # A failed pod ends the job; the launcher stops the workers when it ends.
+        spec["policies"] = [{"event": "PodFailed", "action": "AbortJob"}]
+    else:
+        # Pods are kept, since they contain the messages; each worker ends by itself.
+        spec["runPolicy"] = {"cleanPodPolicy": "None", "activeDeadlineSeconds": run.seconds, "backoffLimit": 0}
+        replicas = spec["mpiReplicaSpecs"]
+        launcher_template, worker_template = (replicas[role]["template"] for role in ("Launcher", "Worker"))
+        for role in replicas.values():
+            role["restartPolicy"] = "Never"
+    port = SSH_PORT_ON_HOSTS if contract.host_network else _PORT_OF_OPERATORS
+    launcher = _container(contract, run, "launch", port, [{"name": "HOSTS_FILE", "value": _HOSTS[scheduler]}])
+    workers = _worker(contract, run, "worker", port)
+    for template, container in ((launcher_template, launcher), (worker_template, workers)):
+        pod = template["spec"]
+        own = next(entry for entry in pod["containers"] if entry["name"] == container["name"])
+        own["command"], own["env"] = container["command"], _merged(own.get("env", []), container["env"])
+        own.setdefault("volumeMounts", []).extend(container["volumeMounts"])
+        pod.setdefault("volumes", []).extend(_volumes(run))
+        pod["restartPolicy"] = "Never"
+        template.setdefault("metadata", {}).setdefault("labels", {}).update(_labels(run))
+    return job
+
+
+def _merged(there: list[Manifest], more: list[Manifest]) -> list[Manifest]:
+    names = {entry["name"] for entry in more}
+    return [*(entry for entry in there if entry["name"] not in names), *more]
+
+
+def _worker(contract: FabricContract, run: Verification, mode: str, port: int) -> Manifest:
+    """A worker's container; like any job's, it gets its GPUs and devices from the contract."""
+    container = _container(contract, run, mode, port, [_NODE_NAME])
+    container["ports"] = [{"name": "ssh", "containerPort": port, "protocol": "TCP"}]
+    return container
+
+
+def _container(
+    contract: FabricContract, run: Verification, mode: str, port: int, variables: list[Manifest]
+) -> Manifest:
+    values = {
+        "NODES": run.nodes,
+        "GPUS": contract.gpus_per_node,
+        "PORT": port,
+        "PROGRAM": run.program,
+        "RAIL_BAR": f"{run.rail_bar:g}",
+        # The script ends before Kubernetes kills it, which would leave no message.
+        "LIMIT": run.seconds - 60,
+    }
+    return {
+        "name": "mpimaster" if mode == "launch" else "mpiworker",
+        "image": run.image,
+        "command": ["/bin/bash", f"{_FOLDER}/{SCRIPT}", mode],
+        "env": [*({"name": name, "value": str(value)} for name, value in values.items()), *variables],
+        "volumeMounts": [{"name": "verification", "mountPath": _FOLDER, "readOnly": True}],
+    }
+
+
+def _volumes(run: Verification) -> list[Manifest]:
+    return [{"name": "verification", "configMap": {"name": run.name}}]
+
+
+def _attached(job: Manifest, contract: FabricContract) -> Manifest:
+    (attached,) = attach([job], contract, Wishes(containers=("mpiworker",))).documents
+    result: Manifest = attached
+    return result

@@ -1,0 +1,27 @@
+"""What a stack file names as existing in its cloud, so that the sandbox tries the file as it is."""
+
+from __future__ import annotations
+
+from gpu_fabric.spec import DoksCluster, OkeCluster, StackSpec
+from sandbox.home import SandboxHome
+
+
+def place_existing(home: SandboxHome, spec: StackSpec) -> list[str]:
+    """Make it in the simulated cloud where it is not there yet; gives what was made, in words.
+
+    It belongs to no stack: no `destroy` deletes it, and it stays until the sandbox's files are deleted.
+    """
+    cluster = spec.cluster
+    if isinstance(cluster, OkeCluster):
+        from sandbox.cloud.oci import existing as at_oracle
+        from sandbox.cloud.oci.provider import open_tenancy
+
+        tenancy = open_tenancy(home)
+        tenancy.region = cluster.region
+        return at_oracle.place_existing(tenancy, cluster)
+    if isinstance(cluster, DoksCluster):
+        from sandbox.cloud.digitalocean import existing as at_digitalocean
+        from sandbox.cloud.digitalocean.provider import open_api
+
+        return at_digitalocean.place_existing(open_api(home), cluster)
+    return []

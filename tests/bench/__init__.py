@@ -1,0 +1,1 @@
+"""Measurements that `make bench` runs: no test, since a figure depends on the machine."""

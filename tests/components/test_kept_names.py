@@ -1,0 +1,51 @@
+"""Existing stacks keep their resources: what the engine knows by type, parent and name is registered as it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from programs import STACKS
+from recording import Recording
+
+pytestmark = pytest.mark.components
+
+Known = tuple[str, str, str]
+BEFORE = Path(__file__).with_name("registered_before.txt")
+# A component that has nothing in it is nothing on a cluster; these stacks need no namespace of their own.
+EMPTY = {("-", "gpu-fabric:cluster:Namespaces", "namespaces")}
+DIGEST = re.compile(r"-[0-9a-f]{8}(?=-|$)")
+
+
+def before() -> dict[str, set[Known]]:
+    """Parent, type and name of every resource of a stack as they were; the stack itself is `-`."""
+    found: dict[str, set[Known]] = {}
+    for line in BEFORE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            of_stack = found.setdefault(line.strip("[]"), set())
+        elif line and not line.startswith("#"):
+            parent, kind, *names = line.split(" ")
+            of_stack |= {(parent, kind, name) for name in names}
+    return found
+
+
+def registered(recording: Recording) -> Iterator[Known]:
+    for entry in recording.resources:
+        parent = "-" if entry.parent.startswith("gpu-fabric-") else entry.parent or "-"
+        yield parent, entry.type, DIGEST.sub("-#", entry.name)
+
+
+def test_the_record_is_of_stacks_that_are_still_committed() -> None:
+    assert len(before()) > 30
+    assert before().keys() <= STACKS.keys()
+
+
+@pytest.mark.parametrize("stack", sorted(before()))
+def test_no_resource_of_an_existing_stack_gets_another_name_type_or_parent(
+    recorded: Callable[[str], Recording], stack: str
+) -> None:
+    gone = before()[stack] - set(registered(recorded(stack)))
+
+    assert gone <= (EMPTY if stack.startswith("doks-") else set())

@@ -1,0 +1,54 @@
+"""The built wheel in a virtual environment of its own, outside of any checkout."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from installed_wheel import Installed, build_wheel, install_wheel, run_in
+
+_HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if _HERE in item.path.parents:
+            item.add_marker(pytest.mark.package)
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(scope="session")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    return build_wheel(root, tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel and what it needs, in a clean environment."""
+    return _installed(wheel, tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture(scope="session")
+def installed_oldest(root: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The same with the oldest versions that the wheel allows of what it needs."""
+    needed = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
+    oldest = [re.sub(r">=([^,]+).*", r"==\1", entry) for entry in needed]
+    return _installed(wheel, tmp_path_factory.mktemp("oldest"), *oldest)
+
+
+def _installed(wheel: Path, folder: Path, *constraints: str) -> Installed:
+    work = folder / "work"
+    work.mkdir()
+    made = run_in([sys.executable, "-m", "venv", str(folder / "venv")], work)
+    assert made.returncode == 0, made.stderr
+    programs = folder / "venv" / "bin"
+    # A package that the wheel needs in any case: where not even this one can be had, there is no index to reach.
+    probe = ["download", "--quiet", "--no-deps", "--dest", str(folder / "probe"), "annotated-types"]
+    reached = run_in([programs / "python", "-m", "pip", *probe], work)
+    if reached.returncode != 0:
+        pytest.skip(f"pip reaches no index of packages: {(reached.stderr.strip().splitlines() or ['no reason'])[-1]}")
+    return install_wheel(wheel, programs, work, *constraints)

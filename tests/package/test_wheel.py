@@ -1,0 +1,158 @@
+"""`pip install` of the built wheel, and what can be done with it outside of any checkout."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from installed_wheel import Installed
+from typer.testing import CliRunner
+
+import gpu_fabric
+from gpu_fabric.cli.app import app
+
+JOB = """apiVersion: v1
+kind: Pod
+metadata:
+  name: train
+spec:
+  containers:
+    - name: main
+      image: registry.example/train:1
+      resources:
+        limits:
+          nvidia.com/gpu: 8
+"""
+
+
+@pytest.fixture
+def stack_file(root: Path, installed: Installed) -> str:
+    """A stack file that is no project's."""
+    shutil.copy(root / "Pulumi.doks-h200.yaml", installed.work / "some.yaml")
+    return "some.yaml"
+
+
+def test_the_base_brings_no_package_of_pulumis(installed: Installed) -> None:
+    assert "gpu-fabric" in installed.packages
+    assert [name for name in installed.packages if name.startswith("pulumi")] == []
+    assert installed.packages.isdisjoint({"kubernetes", "grpcio", "cryptography"})
+
+
+def test_the_wheel_has_every_file_of_the_core_and_nothing_else(root: Path, wheel: Path) -> None:
+    core = {
+        str(path.relative_to(root))
+        for path in (root / "gpu_fabric").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    with ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+
+    assert names == core
+
+
+def test_the_version_is_the_packages(installed: Installed) -> None:
+    assert installed.output("--version") == f"gpu-fabric {gpu_fabric.__version__}\n"
+    known = "from importlib.metadata import version; print(version('gpu-fabric'), end='')"
+    assert installed.python(known) == gpu_fabric.__version__
+
+
+def test_every_module_can_be_imported_from_the_base_alone(installed: Installed) -> None:
+    program = (
+        "import gpu_fabric, importlib, pkgutil, sys\n"
+        "for found in pkgutil.walk_packages(gpu_fabric.__path__, 'gpu_fabric.'):\n"
+        "    found.name.endswith('__main__') or importlib.import_module(found.name)\n"
+        "print(gpu_fabric.__file__)\n"
+    )
+
+    assert str(installed.programs.parent) in installed.python(program)
+
+
+def test_a_stack_file_is_planned_and_what_is_printed_is_what_the_checkout_prints(
+    root: Path, installed: Installed, stack_file: str
+) -> None:
+    here = CliRunner().invoke(app, ["plan", "-f", str(installed.work / stack_file), "--format", "json"])
+    assert json.loads(installed.output("plan", "-f", stack_file, "--format", "json")) == json.loads(here.stdout)
+    assert "Plan of stack some" in installed.output("plan", "-f", stack_file)
+    assert "<html" in installed.output("plan", "-f", stack_file, "--format", "html")
+    assert "digest" in installed.output("images", "-f", stack_file)
+
+
+def test_two_plans_are_written_and_compared(installed: Installed, stack_file: str) -> None:
+    for folder in ("before", "after"):
+        installed.output("plan", "-f", stack_file, "--out", folder)
+
+    assert "no resource differs" in installed.output("diff", "before", "after")
+
+
+def test_the_fabric_is_attached_from_outputs_alone(root: Path, installed: Installed, stack_file: str) -> None:
+    contract = json.loads(installed.output("plan", "-f", stack_file, "--format", "json"))["workload"]
+    (installed.work / "fabric.json").write_text(json.dumps(contract))
+    (installed.work / "job.yaml").write_text(JOB)
+
+    attached = installed.output("attach", "job.yaml", "--contract", "fabric.json")
+
+    assert attached == installed.output("attach", "job.yaml", "-f", stack_file)
+    assert all(name in attached for name in contract["resources"])
+    (installed.work / "attached.yaml").write_text(attached)
+    assert installed.output("detach", "attached.yaml") == JOB
+
+
+def test_topology_files_are_printed_and_judged(installed: Installed) -> None:
+    (installed.work / "topo.xml").write_text(installed.output("topology", "BM.GPU.H100.8"))
+    assert installed.run("lint", "topo.xml").returncode == 0
+
+    (installed.work / "topo.xml").write_text("<system></system>")
+    assert installed.run("lint", "topo.xml").returncode == 1
+
+
+def test_a_result_is_judged(root: Path, installed: Installed) -> None:
+    shutil.copy(root / "examples/results/healthy.json", installed.work)
+
+    assert installed.output("verdict", "healthy.json", "--bar", "1").endswith("passed\n")
+    assert installed.run("verdict", "healthy.json", "--bar", "100000").returncode == 1
+
+
+def test_without_a_project_a_stack_by_its_name_is_refused_with_the_way(installed: Installed) -> None:
+    refused = installed.run("plan", "dev")
+
+    assert refused.returncode == 2
+    assert "-f FILE" in refused.stderr
+
+
+@pytest.mark.parametrize("words", [("shapes",), ("explain", "ADR001"), ("schema", "stack"), ("reference", "support")])
+def test_what_is_known_can_be_looked_up(words: tuple[str, ...], installed: Installed) -> None:
+    assert installed.output(*words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("plan", "-h"),
+        ("plan", "-f", "some.yaml"),
+        ("plan", "-f", "some.yaml", "--format", "json"),
+        ("plan", "-f", "some.yaml", "--format", "html"),
+        ("attach", "job.yaml", "-f", "some.yaml"),
+        ("verdict", "healthy.json", "--bar", "1"),
+        ("schema", "stack"),
+        ("schema", "contract"),
+        ("reference", "configuration"),
+        ("shapes",),
+    ],
+)
+def test_the_oldest_versions_that_are_allowed_print_the_same(
+    words: tuple[str, ...], root: Path, installed_oldest: Installed
+) -> None:
+    work = installed_oldest.work
+    shutil.copy(root / "Pulumi.doks-h200.yaml", work / "some.yaml")
+    shutil.copy(root / "examples/results/healthy.json", work)
+    (work / "job.yaml").write_text(JOB)
+
+    printed = installed_oldest.output(*words)
+
+    if words[0] in ("attach", "verdict", "reference") or "json" in words:
+        with pytest.MonkeyPatch.context() as patched:
+            patched.chdir(work)
+            assert printed == CliRunner().invoke(app, list(words)).stdout

@@ -1,0 +1,212 @@
+"""The manifests that tests attach the fabric to, and how to look at the pods that they make."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+from committed_stacks import ROOT, folder_of
+
+from gpu_fabric.attach import Wishes
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.prepare import prepare_stack
+
+MANIFESTS = Path(__file__).parents[2] / "examples" / "workloads"
+
+NETWORKS = "k8s.v1.cni.cncf.io/networks"
+
+
+class Expected(NamedTuple):
+    """Of one manifest: the document, the pod templates with a container each that get the fabric, those that do not."""
+
+    document: int
+    attached: dict[str, str]
+    others: tuple[str, ...] = ()
+
+
+# Paths are written as jq would; "" is the document itself.
+EXPECTED = {
+    "pod.yaml": Expected(0, {"": "shell"}),
+    "deployment.yaml": Expected(0, {"spec.template": "model"}),
+    "statefulset.yaml": Expected(0, {"spec.template": "shard"}),
+    "daemonset.yaml": Expected(0, {"spec.template": "burn"}),
+    "job.yaml": Expected(0, {"spec.template": "bench"}),
+    "cronjob.yaml": Expected(0, {"spec.jobTemplate.spec.template": "sweep"}),
+    "mpijob.yaml": Expected(
+        0, {"spec.mpiReplicaSpecs.Worker.template": "mpi"}, ("spec.mpiReplicaSpecs.Launcher.template",)
+    ),
+    "mpijob-launcher-works.yaml": Expected(
+        0, {"spec.mpiReplicaSpecs.Worker.template": "mpi", "spec.mpiReplicaSpecs.Launcher.template": "mpi"}
+    ),
+    "pytorchjob.yaml": Expected(
+        0,
+        {"spec.pytorchReplicaSpecs.Master.template": "pytorch", "spec.pytorchReplicaSpecs.Worker.template": "pytorch"},
+    ),
+    "trainingruntime.yaml": Expected(
+        0,
+        {"spec.template.spec.replicatedJobs.1.template.spec.template": "node"},
+        ("spec.template.spec.replicatedJobs.0.template.spec.template",),
+    ),
+    "jobset.yaml": Expected(
+        0,
+        {"spec.replicatedJobs.1.template.spec.template": "main"},
+        ("spec.replicatedJobs.0.template.spec.template",),
+    ),
+    "leaderworkerset.yaml": Expected(
+        0,
+        {
+            "spec.leaderWorkerTemplate.leaderTemplate": "leader",
+            "spec.leaderWorkerTemplate.workerTemplate": "worker",
+        },
+    ),
+    "raycluster.yaml": Expected(
+        0,
+        {"spec.workerGroupSpecs.0.template": "ray-worker"},
+        ("spec.headGroupSpec.template", "spec.workerGroupSpecs.1.template"),
+    ),
+    "rayjob.yaml": Expected(
+        0,
+        {"spec.rayClusterSpec.workerGroupSpecs.0.template": "ray-worker"},
+        ("spec.rayClusterSpec.headGroupSpec.template", "spec.submitterPodTemplate"),
+    ),
+    "volcano-job.yaml": Expected(0, {"spec.tasks.1.template": "main"}, ("spec.tasks.0.template",)),
+    "podcliqueset.yaml": Expected(0, {"spec.template.cliques.1": "engine"}, ("spec.template.cliques.0",)),
+    "dynamographdeployment.yaml": Expected(
+        0, {"spec.components.1.podTemplate": "main"}, ("spec.components.0.podTemplate",)
+    ),
+    "workflow.yaml": Expected(0, {"spec.templates.2": "main"}, ("spec.templates.0", "spec.templates.1")),
+    "cronworkflow.yaml": Expected(0, {"spec.workflowSpec.templates.0": "main"}),
+    "networks-as-names.yaml": Expected(0, {"": "main"}),
+    "networks-as-json.yaml": Expected(0, {"": "main"}),
+    "sidecar.yaml": Expected(0, {"spec.template": "train"}),
+    "several-documents.yaml": Expected(4, {"spec.template": "train"}),
+    "list.yaml": Expected(0, {"items.1.spec.template": "bench"}),
+    "flow.yaml": Expected(0, {"": "main"}),
+    "job.json": Expected(0, {"spec.template": "bench"}),
+}
+
+
+def text_of(name: str) -> str:
+    """A manifest as it lies there."""
+    return (MANIFESTS / name).read_bytes().decode()
+
+
+def documents_of(text: str) -> list[Any]:
+    """What a text says, read by another reader than the one under test."""
+    return list(yaml.load_all(text, Loader=yaml.CSafeLoader))
+
+
+def meant(text: str) -> Wishes:
+    """The container `main` where there is one: texts that are about writing ask for no GPUs."""
+    return Wishes(("main",)) if "main" in text else Wishes()
+
+
+def at(document: Any, path: str) -> Any:
+    """What lies at a path with dots."""
+    for part in filter(None, path.split(".")):
+        document = document[int(part) if isinstance(document, list) else part]
+    return document
+
+
+def as_template(found: dict[str, Any]) -> dict[str, Any]:
+    """Metadata and spec of a pod template; of a clique of Grove's, whose labels and annotations are its own keys.
+
+    A template of Argo's has what its pod gets in itself; its script is a container, and either is `main`.
+    """
+    if (main := found.get("container") or found.get("script")) is not None:
+        fields = ("nodeSelector", "tolerations", "affinity", "securityContext", "volumes", "initContainers")
+        plain = {key: value for key, value in main.items() if key != "source"}
+        containers = [{**plain, "name": "main"}, *found.get("sidecars", ())]
+        spec = {key: found[key] for key in fields if key in found}
+        return {"metadata": found.get("metadata"), "spec": {**spec, "containers": containers}}
+    if "podSpec" in found["spec"]:
+        metadata = {key: found[key] for key in ("labels", "annotations") if key in found}
+        return {"metadata": metadata, "spec": found["spec"]["podSpec"]}
+    return {key: value for key, value in found.items() if key in ("metadata", "spec")}
+
+
+class Pod:
+    """One pod template with the container that matters."""
+
+    def __init__(self, template: dict[str, Any], container: str) -> None:
+        template = as_template(template)
+        self.metadata = template.get("metadata") or {}
+        self.spec = template["spec"]
+        self.container = next(entry for entry in self.spec["containers"] if entry["name"] == container)
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        return self.metadata.get("annotations") or {}
+
+    @property
+    def environment(self) -> dict[str, Any]:
+        return {entry["name"]: entry.get("value") for entry in self.container.get("env", ())}
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        return self.container["resources"]["limits"]
+
+    @property
+    def requests(self) -> dict[str, Any]:
+        return self.container["resources"]["requests"]
+
+    def mounted(self, path: str) -> dict[str, Any]:
+        """The volume that is mounted at a path."""
+        mount = next(entry for entry in self.container["volumeMounts"] if entry["mountPath"].rstrip("/") == path)
+        return next(volume for volume in self.spec["volumes"] if volume["name"] == mount["name"])
+
+    def networks(self) -> list[str]:
+        """The networks of the pod as `[namespace/]name@interface`, whichever form they are written in."""
+        value = self.annotations[NETWORKS]
+        if not value.lstrip().startswith("["):
+            return [entry.strip() for entry in value.split(",")]
+        entries = json.loads(value)
+        places = [f"{entry['namespace']}/" if "namespace" in entry else "" for entry in entries]
+        return [f"{place}{entry['name']}@{entry['interface']}" for place, entry in zip(places, entries, strict=True)]
+
+
+def pods_in(text: str, name: str) -> list[Pod]:
+    """The pods of an attached manifest that should have the fabric."""
+    expected = EXPECTED[name]
+    document = documents_of(text)[expected.document]
+    return [Pod(at(document, path), container) for path, container in expected.attached.items()]
+
+
+@cache
+def contract_of(stack: str) -> FabricContract:
+    """The contract of a committed stack; `examples/` before its name says which of two is meant."""
+    folder, _, name = stack.rpartition("/")
+    return prepare_stack(name, ROOT / folder if folder else folder_of(name)).workload
+
+
+def assert_kept(before: Any, after: Any) -> None:
+    """All keys and entries of before are in after; the networks of the user's own among all."""
+    if isinstance(before, dict):
+        for key, value in before.items():
+            if key == NETWORKS and value:
+                assert {own.partition("@")[0] for own in _networks(value)} <= {
+                    name.partition("@")[0] for name in _networks(after[key])
+                }
+            else:
+                assert_kept(value, after[key])
+    elif isinstance(before, list):
+        assert all(any(_contains(new, old) for new in after) for old in before)
+    elif before is not None:
+        assert after == before or before == ""
+
+
+def _contains(after: Any, before: Any) -> bool:
+    try:
+        assert_kept(before, after)
+    except (AssertionError, KeyError, TypeError):
+        return False
+    return True
+
+
+def _networks(value: str) -> set[str]:
+    if value.lstrip().startswith("["):
+        return {entry["name"] for entry in json.loads(value)}
+    return {entry.strip() for entry in value.split(",")}

@@ -1,0 +1,130 @@
+"""The stand-in charts, rendered by Helm."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+import yaml
+from rich.console import Console
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.plan.values import merged
+from sandbox.crds import CHARTS
+from sandbox.failure import SandboxError
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
+
+Values = dict[str, Any]
+Objects = list[dict[str, Any]]
+
+PINNED = {
+    f"{line}/{name}": chart for line, release in catalog().releases.items() for name, chart in release.charts.items()
+}
+"""The release lines' charts, by `<line>/<chart>`."""
+
+NODES_SYSTEM: Values = {"image": {"OSName": "ubuntu", "OSVer": "22.04", "Arch": "amd64"}}
+"""What a stack has to tell the chart ofed-driver, which knows no default of it."""
+
+# Values as stacks of each kind set them.
+TYPICAL: tuple[tuple[str, Values], ...] = (
+    ("26.4/gpu-operator", {}),
+    ("26.4/gpu-operator", {"driver": {"enabled": False}, "toolkit": {"enabled": False}, "gdrcopy": {"enabled": True}}),
+    (
+        "26.4/gpu-operator",
+        {
+            "driver": {"rdma": {"enabled": True, "useHostMofed": True}, "kernelModuleType": "open"},
+            "gdrcopy": {"enabled": True},
+            "cdi": {"enabled": False},
+            "mig": {"strategy": "mixed"},
+            "migManager": {"config": {"name": "own-profiles", "default": "all-disabled"}},
+            "dcgmExporter": {"serviceMonitor": {"enabled": True, "additionalLabels": {"release": "prometheus"}}},
+        },
+    ),
+    ("26.4/network-operator", {}),
+    ("26.4/network-operator", {"sriovNetworkOperator": {"enabled": True}}),
+    ("26.4/whereabouts", {"operator": {"enabled": False}}),
+    ("26.4/spiderpool", {}),
+    (
+        "26.4/spiderpool",
+        {
+            "sriov": {"install": True, "operatorConfig": {"disableDrain": False}},
+            "multus": {"multusCNI": {"install": False}},
+            "spiderpoolController": {
+                "podResourceInject": {"enabled": True, "namespacesInclude": ["ai"]},
+                "tls": {"method": "certmanager"},
+                "cleanup": {"enable": False},
+            },
+        },
+    ),
+    ("26.4/ofed-driver", NODES_SYSTEM),
+    ("26.4/volcano", {}),
+    ("26.4/kueue", {}),
+    ("26.4/jobset", {}),
+    ("23.10/gpu-operator", {"operator": {"defaultRuntime": "crio"}, "toolkit": {"version": "v1.14.5-ubi8"}}),
+    (
+        "23.10/gpu-operator",
+        {"driver": {"useOpenKernelModules": True, "rdma": {"enabled": True}}, "gdrcopy": {"enabled": True}},
+    ),
+    ("23.10/network-operator", {}),
+    (
+        "23.10/network-operator",
+        {
+            "ofedDriver": {"deploy": True, "repoConfig": {"name": "repositories"}},
+            "rdmaSharedDevicePlugin": {"deploy": False},
+            "sriovDevicePlugin": {"deploy": True, "resources": [{"name": "rdma_vf", "pfNames": ["rdma0#0-15"]}]},
+            "ibKubernetes": {"deploy": True, "ufmSecret": "ufm"},
+            "nvIpam": {"deploy": True},
+            "nicFeatureDiscovery": {"deploy": True},
+            "secondaryNetwork": {"ipoib": {"deploy": True}, "multus": {"config": "{}"}},
+            "tolerations": [{"key": "pool", "operator": "Exists", "effect": "NoSchedule"}],
+            "nvPeerDriver": {"deploy": True},
+        },
+    ),
+)
+
+
+class Helm:
+    """The sandbox's own Helm; every release is named like its chart's folder and lies in namespace `operators`."""
+
+    def __init__(self) -> None:
+        try:
+            self._command = str(ensure(["helm"], Progress(Console(stderr=True))).folder("helm") / "helm")
+        except SandboxError as error:
+            pytest.fail(f"the toolchain cannot be had: {error.message} {error.remedy}", pytrace=False)
+
+    def template(self, chart: str, values: Mapping[str, Any], *options: str) -> subprocess.CompletedProcess[str]:
+        """What Helm says to a chart with its own defaults but for the values given."""
+        release = [chart.rpartition("/")[2], str(CHARTS / chart), "--namespace", "operators"]
+        return subprocess.run(
+            [self._command, "template", *release, "--kube-version", "1.36.3", "--values", "-", *options],
+            input=json.dumps(values),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    def objects(self, chart: str, values: Values | None = None, *options: str) -> Objects:
+        """What a chart makes of the values that its release line always sets and of those given."""
+        result = self.template(chart, merged(PINNED[chart].values, values or {}), *options)
+        assert result.returncode == 0, result.stderr
+        return [document for document in yaml.safe_load_all(result.stdout) if document]
+
+
+def of_kind(objects: Objects, kind: str) -> Objects:
+    """Those of one kind."""
+    return [entry for entry in objects if entry["kind"] == kind]
+
+
+def only(objects: Objects, kind: str) -> dict[str, Any]:
+    """The one object of a kind."""
+    (found,) = of_kind(objects, kind)
+    return found
+
+
+def names(objects: Objects, kind: str) -> set[str]:
+    """The names of all objects of a kind."""
+    return {entry["metadata"]["name"] for entry in of_kind(objects, kind)}

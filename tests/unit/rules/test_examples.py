@@ -1,0 +1,34 @@
+"""What `explain` shows of a rule for a stack file: its keys, and what it finds something in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from documented_runs import made
+from typer.testing import CliRunner
+
+from gpu_fabric.cli.app import app
+from gpu_fabric.findings import examples, rules
+from rules.examples import example_text
+
+
+def test_the_examples_are_those_of_the_rules_bad_cases(root: Path) -> None:
+    assert (root / "gpu_fabric/rules/examples.yaml").read_text(encoding="utf-8") == example_text(), "run `make docs`"
+
+
+def test_the_target_docs_writes_them(root: Path) -> None:
+    assert any("gpu_fabric/rules/examples.yaml" in line for line in made("docs", root))
+
+
+def test_every_rule_that_is_checked_has_its_keys_or_is_about_the_stack_as_a_whole() -> None:
+    checked = {name for name, rule in rules().items() if rule.stage != "reading"}
+
+    assert set(examples()) == checked
+    assert len([name for name in checked if examples()[name].refused]) > len(checked) * 2 / 3
+
+
+def test_a_rule_is_explained_with_its_keys_and_an_example() -> None:
+    shown = CliRunner().invoke(app, ["explain", "ADR002"]).stdout
+
+    assert "Keys of the stack file: gpu-fabric:fabric.addressing.supernet\n" in shown
+    assert "An example of what it finds, on stack host-device: fabric.addressing.supernet: " in shown

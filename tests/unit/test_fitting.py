@@ -1,0 +1,88 @@
+"""Tables on screens of any width: nothing that a person copies is cut."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from typer.testing import CliRunner
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.cli.app import app
+from gpu_fabric.plan import Plan
+from gpu_fabric.report.fitting import FittingTable, Pairs
+from gpu_fabric.report.pages.shapes import shape_page, shape_table
+from gpu_fabric.report.text import plan_report, print_report
+
+
+def on_screen(report: Any, width: int) -> list[str]:
+    console = Console(width=width, file=StringIO(), force_terminal=True, color_system=None)
+    print_report(report, console)
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+
+
+WORDS = st.text(alphabet="abcdefghij0123456789./-", min_size=1, max_size=30)
+CELLS = st.lists(WORDS, min_size=1, max_size=4).map(" ".join)
+
+
+@given(st.integers(40, 160), st.data())
+def test_no_word_of_a_table_is_ever_cut_or_lost(width: int, data: st.DataObject) -> None:
+    columns = data.draw(st.lists(WORDS, min_size=2, max_size=6, unique=True))
+    rows = data.draw(st.lists(st.tuples(*[CELLS] * len(columns)), min_size=1, max_size=4))
+    lines = on_screen(FittingTable(columns, rows), width)
+    shown = [word.rstrip(",:") for line in lines for word in line.split()]
+
+    assert all(word in shown for row in rows for cell in row for word in cell.split())
+
+
+@given(st.integers(60, 160), st.data())
+def test_no_line_is_wider_than_a_screen_that_has_room_for_its_words(width: int, data: st.DataObject) -> None:
+    columns = data.draw(st.lists(WORDS, min_size=2, max_size=6, unique=True))
+    rows = data.draw(st.lists(st.tuples(*[CELLS] * len(columns)), min_size=1, max_size=4))
+
+    assert max(map(len, on_screen(FittingTable(columns, rows), width))) <= width
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+def test_a_plan_shows_every_address_and_device_of_its_rails_whole(dev_plan: Plan, width: int) -> None:
+    shown = " ".join(on_screen(plan_report(dev_plan), width)).replace(",", " ").split()
+
+    for rail, pool in zip(dev_plan.rails, dev_plan.addresses.pools, strict=True):
+        assert {rail.pci, rail.resource_name, str(pool.subnet)} <= set(shown)
+
+
+@pytest.mark.parametrize("width", [80, 100, 160])
+def test_the_list_of_shapes_names_model_and_rails_whole_on_every_screen(width: int) -> None:
+    shapes = list(catalog().shapes.values())
+    lines = on_screen(shape_table(shapes, catalog().topologies), width)
+
+    for shape in shapes:
+        (line,) = (line for line in lines if line.split()[:1] == [shape.name])
+        model = f"{shape.gpus.count} {shape.gpus.model or shape.gpus.vendor}"
+        assert f" {model} " in line
+        assert str(shape.rails or "-") in line[len(shape.name) :].split()
+
+
+def test_a_page_on_a_shape_shows_its_addresses_whole_on_a_narrow_screen() -> None:
+    shape = catalog().shapes["BM.GPU.H100.8"]
+    shown = " ".join(on_screen(shape_page(shape, ()), 60)).replace(",", " ").split()
+
+    assert {nic.pci for nic in shape.nics} <= set(shown)
+
+
+def test_a_value_wider_than_the_screen_stays_one_word() -> None:
+    assert "x" * 200 in "".join(on_screen(Pairs({"name": f"a {'x' * 200} b"}), 80))
+
+
+def test_in_a_pipe_no_line_ends_with_blanks(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    for command in (["plan", "-s", "dev"], ["shapes"], ["shapes", "BM.GPU.H100.8"], ["plan", "-s", "dev", "--summary"]):
+        lines = CliRunner().invoke(app, command).stdout.splitlines()
+
+        assert len(lines) > 5
+        assert [line for line in lines if line != line.rstrip()] == []
