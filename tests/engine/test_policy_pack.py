@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from previews import Engine
 
+from gpu_fabric import __version__
 from sandbox.home import project_root
 
 pytestmark = pytest.mark.engine
@@ -73,7 +74,7 @@ def test_a_committed_stack_keeps_the_pack_in_a_preview(pack: Pack, stack: str) -
     result = pack.preview(stack)
 
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "✅ gpu-fabric@v0.1.0" in result.stdout
+    assert f"✅ gpu-fabric@v{__version__}" in result.stdout
     assert "violation" not in result.stdout
 
 

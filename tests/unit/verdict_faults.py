@@ -244,8 +244,8 @@ LOG_FAULTS = (
     ),
     LogFault("a node says nothing", "worker-1:", "elsewhere:", "VER024", ("node worker-1", "names no NIC")),
     LogFault("another transport", "via NET/IB/", "via NET/Other/", "VER024", ("shows no connection over RDMA",)),
-    LogFault("a NIC of the node network", "[3]mlx5_5:1/RoCE", "[3]mlx5_2:1/RoCE", "VER027", ("mlx5_2", "no rail")),
-    LogFault("a NIC that nobody knows", "[3]mlx5_5:1/RoCE", "[3]mlx5_99:1/RoCE", "VER027", ("mlx5_99", "no rail")),
+    LogFault("a NIC of the node network", "[3]mlx5_5:1/RoCE", "[3]mlx5_2:1/RoCE", "VER027", ("mlx5_2", "not a rail")),
+    LogFault("a NIC that nobody knows", "[3]mlx5_5:1/RoCE", "[3]mlx5_99:1/RoCE", "VER027", ("mlx5_99", "not a rail")),
     LogFault(
         "a rail without a connection",
         "via NET/IB/3/",
