@@ -13,7 +13,7 @@ from gpu_fabric.plan.case import case_of
 from gpu_fabric.plan.parts import of_part, part_plan
 from gpu_fabric.progress import UNHEARD, Progress
 from gpu_fabric.rules.checking import plan_findings, spec_findings
-from gpu_fabric.spec import ExistingCluster, StackDocument, StackSpec, read_document, validate
+from gpu_fabric.spec import ExistingClusterSpec, StackDocument, StackSpec, read_document, validate
 from gpu_fabric.spec.kubeconfig import kubeconfig_findings
 from gpu_fabric.spec.load import unset_secrets
 from gpu_fabric.spec.parts import CLUSTER_SECTION, cluster_stack_findings
@@ -162,7 +162,7 @@ def _outwards(path: str) -> Iterator[str]:
 
 
 def _kubeconfig(spec: StackSpec, root: Path, for_up: bool) -> tuple[Finding, ...]:
-    if not isinstance(spec.cluster, ExistingCluster):
+    if not isinstance(spec.cluster, ExistingClusterSpec):
         return ()
     found = kubeconfig_findings(spec.cluster, root)
     if for_up:

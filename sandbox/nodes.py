@@ -14,7 +14,7 @@ from sandbox.kubernetes_api import Api, ApiError, Object
 
 if TYPE_CHECKING:
     from gpu_fabric.catalog import Shape
-    from gpu_fabric.spec import Pool, StackSpec
+    from gpu_fabric.spec import PoolSpec, StackSpec
 
 POOL_LABEL = "gpu-fabric/pool"
 OWN_LABEL = "sandbox.gpu-fabric/node"
@@ -120,7 +120,7 @@ def machine_annotations(spec: StackSpec, shape: Shape) -> dict[str, str]:
     }
 
 
-def _names(pool: Pool) -> tuple[str, ...]:
+def _names(pool: PoolSpec) -> tuple[str, ...]:
     return pool.named_nodes or tuple(f"{pool.name}-{index}" for index in range(pool.nodes))
 
 
@@ -158,7 +158,7 @@ def wait_nodes_ready(api: Api) -> list[str]:
         time.sleep(0.1)
 
 
-def _gpu_node(pool: Pool, shape: Shape, name: str, address: IPv4Address, machine: dict[str, str]) -> Object:
+def _gpu_node(pool: PoolSpec, shape: Shape, name: str, address: IPv4Address, machine: dict[str, str]) -> Object:
     labels = {"node.kubernetes.io/instance-type": shape.name, POOL_LABEL: pool.name, **pool.labels}
     taints = [
         {"key": taint.key, "value": taint.value, "effect": taint.effect}

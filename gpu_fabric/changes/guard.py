@@ -13,12 +13,12 @@ from gpu_fabric.render import RenderedPlan, RenderedResource
 from gpu_fabric.resources import Resource, together
 from gpu_fabric.resources.objects import KUBERNETES
 from gpu_fabric.resources.order import CLUSTER
-from gpu_fabric.spec.guard import MOST_DAYS, Acknowledgement, days_after
+from gpu_fabric.spec.guard import MOST_DAYS, AcknowledgementSpec, days_after
 from gpu_fabric.spec.suggestion import nearest
 
 
 def judge(
-    found: Iterable[Danger], acknowledgements: Iterable[Acknowledgement], today: date, known: Iterable[str] = ()
+    found: Iterable[Danger], acknowledgements: Iterable[AcknowledgementSpec], today: date, known: Iterable[str] = ()
 ) -> Judgement:
     """Match each danger with an acknowledgement that is valid on a day, or say why none is.
 
@@ -50,7 +50,7 @@ def acknowledgeable_names(planned: Iterable[Resource | RenderedResource]) -> set
     return {name for _, name in named} | groups | {f"{CLUSTER}-{KUBERNETES}"}
 
 
-def _answer(danger: Danger, written: tuple[Acknowledgement, ...], today: date) -> Answer:
+def _answer(danger: Danger, written: tuple[AcknowledgementSpec, ...], today: date) -> Answer:
     naming = [entry for entry in written if entry.resource in danger.names]
     for entry in naming:
         if not _why_not(entry, today):
@@ -59,7 +59,7 @@ def _answer(danger: Danger, written: tuple[Acknowledgement, ...], today: date) -
     return Answer(danger=danger, acknowledgement=None, refusal="; ".join(reasons) or "it is not acknowledged")
 
 
-def _why_not(entry: Acknowledgement, today: date) -> str:
+def _why_not(entry: AcknowledgementSpec, today: date) -> str:
     """Why an acknowledgement is not valid on a day; empty where it is."""
     if entry.expires < today:
         return f"its acknowledgement expired on {entry.expires}"
@@ -72,7 +72,7 @@ def _why_not(entry: Acknowledgement, today: date) -> str:
     return ""
 
 
-def _remark(entry: Acknowledgement, known: set[str]) -> str:
+def _remark(entry: AcknowledgementSpec, known: set[str]) -> str:
     until = f"{entry.resource} is acknowledged until {entry.expires}"
     if entry.resource in known:
         return f"{until}, and loses nothing: remove the entry"

@@ -10,7 +10,7 @@ from gpu_fabric.plan.cost import HourlyRange
 from gpu_fabric.resources import Loss
 from gpu_fabric.resources.order import CLUSTER
 from gpu_fabric.resources.wire import wire_type
-from gpu_fabric.spec.guard import Acknowledgement
+from gpu_fabric.spec.guard import AcknowledgementSpec
 
 INSTANCE = wire_type("core.Instance")
 
@@ -274,8 +274,8 @@ class PlanDiff(FrozenModel):
     lowered: tuple[str, ...] = ()
     proof: tuple[Change, ...] = ()
     protection: ProtectionDiff | None = None
-    acknowledged: tuple[Acknowledgement, ...] = ()
-    acknowledged_before: tuple[Acknowledgement, ...] = ()
+    acknowledged: tuple[AcknowledgementSpec, ...] = ()
+    acknowledged_before: tuple[AcknowledgementSpec, ...] = ()
 
     def of(self, verdict: Verdict) -> tuple[ResourceDiff, ...]:
         """The resources with one verdict."""
@@ -327,7 +327,7 @@ class Answer(FrozenModel):
     """A danger with the acknowledgement that permits it; without a valid one, `refusal` says why."""
 
     danger: Danger
-    acknowledgement: Acknowledgement | None
+    acknowledgement: AcknowledgementSpec | None
     refusal: str
 
     @property
@@ -339,7 +339,7 @@ class Answer(FrozenModel):
 class Leftover(FrozenModel):
     """An acknowledgement that no danger needs, with a remark on it."""
 
-    acknowledgement: Acknowledgement
+    acknowledgement: AcknowledgementSpec
     remark: str
 
 

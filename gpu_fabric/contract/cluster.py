@@ -9,9 +9,9 @@ from pydantic import Field
 
 from gpu_fabric.catalog.shape import Hardware
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec import AddressRanges, Taint
+from gpu_fabric.spec import AddressRangesSpec, TaintSpec
 from gpu_fabric.spec.cluster import Component
-from gpu_fabric.spec.doks import ManagedPlugins
+from gpu_fabric.spec.doks import ManagedPluginsSpec
 
 
 class SharedPool(FrozenModel):
@@ -22,7 +22,7 @@ class SharedPool(FrozenModel):
     nodes: int
     most_nodes: int
     labels: dict[str, str]
-    taints: tuple[Taint, ...]
+    taints: tuple[TaintSpec, ...]
     node_names: tuple[str, ...] = Field(description="names of the nodes, where the stack file states them")
     first_share: int | None = Field(
         default=None, description="number of the first node's share of addresses, where stated"
@@ -39,10 +39,10 @@ class ClusterFacts(FrozenModel):
     region: str
     kubernetes_version: str = Field(description="version as the stack file has it; the cluster's own may be newer")
     pools: tuple[SharedPool, ...] = Field(description="the GPU pools")
-    ranges: AddressRanges = Field(description="ranges in use, which the fabric must not touch")
+    ranges: AddressRangesSpec = Field(description="ranges in use, which the fabric must not touch")
     shapes: dict[str, Hardware] = Field(description="machine types that the stack file describes itself")
     installed: tuple[Component, ...] = Field(description="software that the cluster has already")
-    plugins: ManagedPlugins | None = Field(
+    plugins: ManagedPluginsSpec | None = Field(
         default=None, description="what installs device plug-ins at DigitalOcean; empty elsewhere"
     )
 

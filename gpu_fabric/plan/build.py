@@ -18,7 +18,7 @@ from gpu_fabric.plan.plan import Plan, PlannedCluster, PlannedPool
 from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.steps import Step, in_order
 from gpu_fabric.plan.workload import plan_workload
-from gpu_fabric.spec import DoksCluster, ExistingCluster, OkeCluster
+from gpu_fabric.spec import DoksClusterSpec, ExistingClusterSpec, OkeClusterSpec
 
 
 def build(case: Case) -> Plan:
@@ -83,7 +83,7 @@ def _context(case: Case, addresses: AddressPlan) -> Context:
 
 def _cluster(case: Case) -> PlannedCluster:
     cluster = case.spec.cluster
-    existing = cluster if isinstance(cluster, ExistingCluster) else None
+    existing = cluster if isinstance(cluster, ExistingClusterSpec) else None
     return PlannedCluster(
         provider=cluster.provider,
         kubeconfig=existing.kubeconfig if existing else None,
@@ -100,6 +100,6 @@ def _cluster(case: Case) -> PlannedCluster:
             )
             for pool, shape in zip(cluster.pools, case.shapes, strict=True)
         ),
-        doks=doks_resources(case, cluster) if isinstance(cluster, DoksCluster) else None,
-        oke=oke_resources(case, cluster) if isinstance(cluster, OkeCluster) else None,
+        doks=doks_resources(case, cluster) if isinstance(cluster, DoksClusterSpec) else None,
+        oke=oke_resources(case, cluster) if isinstance(cluster, OkeClusterSpec) else None,
     )

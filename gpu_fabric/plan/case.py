@@ -10,7 +10,7 @@ from gpu_fabric.catalog import Catalog, Nic, ReleaseLine, Shape
 from gpu_fabric.k8s.nfd import vendor_label
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
 from gpu_fabric.plan.choices import Choices, choices_of
-from gpu_fabric.spec import Fabric, Pool, StackSpec
+from gpu_fabric.spec import FabricSpec, PoolSpec, StackSpec
 
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
@@ -130,7 +130,7 @@ def _found(known: Catalog, name: str) -> Shape:
 
 
 def _groups(spec: StackSpec, shapes: Sequence[Shape]) -> tuple[NodeGroup, ...]:
-    by_shape: dict[str, list[Pool]] = {}
+    by_shape: dict[str, list[PoolSpec]] = {}
     known = {}
     for pool, shape in zip(spec.cluster.pools, shapes, strict=True):
         by_shape.setdefault(shape.name, []).append(pool)
@@ -141,7 +141,7 @@ def _groups(spec: StackSpec, shapes: Sequence[Shape]) -> tuple[NodeGroup, ...]:
     )
 
 
-def _labels(shape: Shape, pools: Sequence[Pool]) -> dict[str, str]:
+def _labels(shape: Shape, pools: Sequence[PoolSpec]) -> dict[str, str]:
     first, *others = (pool.labels for pool in pools)
     by_type = {INSTANCE_TYPE_LABEL: shape.name} if shape.provider in ("oci", "doks") else {}
     return {**by_type, **_common(first, others)}
@@ -151,7 +151,7 @@ def _common(first: dict[str, str], others: Sequence[dict[str, str]]) -> dict[str
     return {key: text for key, text in sorted(first.items()) if all(labels.get(key) == text for labels in others)}
 
 
-def shape_on_nodes(shape: Shape, fabric: Fabric) -> Shape:
+def shape_on_nodes(shape: Shape, fabric: FabricSpec) -> Shape:
     """The shape with what the stack file states about its NICs; entries for rails it lacks are left to the rules."""
     model, link_type = shape.nic_model, fabric.link_type
     nics = list(shape.nics)
@@ -199,7 +199,7 @@ def has_lasting_nodes(case: Case) -> bool:
     return any(getattr(pool, "auto_scale", None) is None and pool.nodes for pool in case.spec.cluster.pools)
 
 
-def pool_shares(pools: Sequence[Pool]) -> Iterator[tuple[Pool, int, tuple[int, ...]]]:
+def pool_shares(pools: Sequence[PoolSpec]) -> Iterator[tuple[PoolSpec, int, tuple[int, ...]]]:
     """Every pool with the number that it begins with, its `firstShare` or the one after those before, and its nodes'.
 
     The place of a node that is gone is nobody's.

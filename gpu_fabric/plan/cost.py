@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gpu_fabric.catalog.price import PriceTable
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
-from gpu_fabric.spec import DoksCluster, OkeCluster
+from gpu_fabric.spec import DoksClusterSpec, OkeClusterSpec
 
 SYSTEM_POOL = "system"
 _CENT = Decimal("0.01")
@@ -80,11 +80,11 @@ def _machines(case: Case) -> Iterator[_Machines]:
         bounds = getattr(pool, "auto_scale", None)
         least, most = (bounds.min_nodes, bounds.max_nodes) if bounds is not None else (pool.nodes, pool.nodes)
         yield _Machines(pool.name, pool.shape, least, most)
-    if isinstance(cluster, DoksCluster):
+    if isinstance(cluster, DoksClusterSpec):
         system = cluster.system_pool
         least = 0 if system.auto_scale_to_zero else system.nodes
         yield _Machines(SYSTEM_POOL, system.size, least, system.nodes)
-    if isinstance(cluster, OkeCluster):
+    if isinstance(cluster, OkeClusterSpec):
         yield _Machines(SYSTEM_POOL, cluster.system_pool.shape, cluster.system_pool.nodes, cluster.system_pool.nodes)
 
 

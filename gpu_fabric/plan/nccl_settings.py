@@ -12,7 +12,7 @@ from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.rails import rails_are_routed
-from gpu_fabric.spec.fabric import Lossless
+from gpu_fabric.spec.fabric import LosslessSpec
 
 TRAFFIC_CLASS = "NCCL_IB_TC"
 
@@ -44,7 +44,7 @@ class FabricFacts:
     link: LinkType | None = None
     ip_version: IpVersion | None = None
     own: Mapping[str, str] = field(default_factory=dict)
-    lossless: Lossless | None = None
+    lossless: LosslessSpec | None = None
 
 
 def fabric_facts(case: Case) -> FabricFacts:
@@ -110,7 +110,7 @@ def dscp_of(traffic_class: int) -> int:
     return traffic_class // 4
 
 
-def _traffic_class(lossless: Lossless, known: Catalog) -> PlannedSetting:
+def _traffic_class(lossless: LosslessSpec, known: Catalog) -> PlannedSetting:
     dscp, _ = lossless.marks
     return PlannedSetting(
         variable=TRAFFIC_CLASS,

@@ -10,7 +10,7 @@ from gpu_fabric.findings import Finding
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.cost import PlannedCost
 from gpu_fabric.plan.plan import Plan, PlannedSplit
-from gpu_fabric.spec import DoksCluster, ExistingCluster, OkeCluster, StackSpec
+from gpu_fabric.spec import DoksClusterSpec, ExistingClusterSpec, OkeClusterSpec, StackSpec
 from gpu_fabric.spec.parts import PLATFORM_SECTIONS
 from gpu_fabric.spec.places import within_section
 
@@ -27,7 +27,7 @@ def of_part(spec: StackSpec, found: Iterable[Finding]) -> tuple[Finding, ...]:
 def part_plan(case: Case, plan: Plan) -> Plan:
     """The plan with the part alone that the stack makes; the whole of it where it makes all."""
     part, cluster = case.spec.split.part, case.spec.cluster
-    if part == "all" or isinstance(cluster, ExistingCluster):
+    if part == "all" or isinstance(cluster, ExistingClusterSpec):
         return plan
     split = PlannedSplit(
         part=part,
@@ -41,7 +41,7 @@ def part_plan(case: Case, plan: Plan) -> Plan:
     return _without_platform(plan).model_copy(update={"split": split})
 
 
-def _cluster_facts(case: Case, cluster: DoksCluster | OkeCluster) -> ClusterFacts:
+def _cluster_facts(case: Case, cluster: DoksClusterSpec | OkeClusterSpec) -> ClusterFacts:
     """The facts of a stack's cluster, as its file has them."""
     return ClusterFacts(
         name=cluster.name or case.spec.cluster_stack,
@@ -65,7 +65,7 @@ def _cluster_facts(case: Case, cluster: DoksCluster | OkeCluster) -> ClusterFact
         ranges=cluster.ranges,
         shapes=cluster.shapes,
         installed=cluster.installed,
-        plugins=cluster.plugins if isinstance(cluster, DoksCluster) else None,
+        plugins=cluster.plugins if isinstance(cluster, DoksClusterSpec) else None,
     )
 
 

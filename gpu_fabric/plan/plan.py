@@ -19,7 +19,7 @@ from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.rails import Rail
 from gpu_fabric.plan.records import HelmRelease, PlannedGroup, PlannedObject, PlannedQueues, PlannedVerification
 from gpu_fabric.plan.steps import Item, Step
-from gpu_fabric.spec.guard import Acknowledgement
+from gpu_fabric.spec.guard import AcknowledgementSpec
 from gpu_fabric.spec.split import Part
 
 Record = TypeVar("Record", bound=FrozenModel)
@@ -92,7 +92,7 @@ class Plan(FrozenModel):
     steps: tuple[Step, ...]
     workload: FabricContract
     findings: tuple[Finding, ...]
-    acknowledgements: tuple[Acknowledgement, ...] = ()
+    acknowledgements: tuple[AcknowledgementSpec, ...] = ()
     split: PlannedSplit | None = None
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_fabric.catalog import Nic
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.spec import RailOverride
+from gpu_fabric.spec import RailOverrideSpec
 
 # Whose name stands before the resource: NVIDIA's SR-IOV device plug-in, the RDMA shared device plug-in's default (which
 # DigitalOcean's managed one has too), Spiderpool's own.
@@ -88,7 +88,7 @@ def _serving(case: Case) -> tuple[tuple[str, tuple[int, ...]], ...]:
     return () if case.choices.layout == "none" else case.demand.serving
 
 
-def _rail(case: Case, index: int, nic: Nic, pool: str | None, override: RailOverride | None) -> Rail:
+def _rail(case: Case, index: int, nic: Nic, pool: str | None, override: RailOverrideSpec | None) -> Rail:
     network, resource, pod_interface = _names(case, index, nic, pool)
     if override is not None and not one_resource(case) and network is not None:
         network = override.network or network

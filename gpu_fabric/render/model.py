@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from gpu_fabric.findings import Finding, LocatedFinding
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.resources import Handling, Loss
-from gpu_fabric.spec.guard import Acknowledgement
+from gpu_fabric.spec.guard import AcknowledgementSpec
 
 VERSION: Literal["v1"] = "v1"
 """The version of the folder's layout; another version may name or arrange files differently."""
@@ -88,7 +88,7 @@ class RenderedPlan(FrozenModel):
     waits: tuple[RenderedWait, ...]
     steps: tuple[RenderedStep, ...] = ()
     findings: tuple[Finding, ...]
-    acknowledgements: tuple[Acknowledgement, ...] = ()
+    acknowledgements: tuple[AcknowledgementSpec, ...] = ()
     decisions: dict[str, Any]
     proof: dict[str, Any]
     rails: tuple[RenderedRail, ...]

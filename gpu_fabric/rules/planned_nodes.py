@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, Case, NodeGroup
-from gpu_fabric.spec import Pool
+from gpu_fabric.spec import PoolSpec
 
 
-def group_of(case: Case, pool: Pool) -> NodeGroup:
+def group_of(case: Case, pool: PoolSpec) -> NodeGroup:
     """The kind of nodes that a pool's are.
 
     Raises:

@@ -1,10 +1,10 @@
 """What a user may write, validated: one module per section of the stack file."""
 
-from gpu_fabric.spec.addressing import Addressing
-from gpu_fabric.spec.cluster import AddressRanges, Pool, Taint
-from gpu_fabric.spec.doks import DoksCluster, DoksPool
-from gpu_fabric.spec.existing import ExistingCluster
-from gpu_fabric.spec.fabric import Fabric, OfferedNamespace, RailOverride
+from gpu_fabric.spec.addressing import AddressingSpec
+from gpu_fabric.spec.cluster import AddressRangesSpec, PoolSpec, TaintSpec
+from gpu_fabric.spec.doks import DoksClusterSpec, DoksPoolSpec
+from gpu_fabric.spec.existing import ExistingClusterSpec
+from gpu_fabric.spec.fabric import FabricSpec, OfferedNamespaceSpec, RailOverrideSpec
 from gpu_fabric.spec.load import (
     load_stack,
     read_document,
@@ -14,33 +14,40 @@ from gpu_fabric.spec.load import (
     validate,
     validated,
 )
-from gpu_fabric.spec.oke import OkeCluster, OkePool
-from gpu_fabric.spec.software import GpuOperator, NetworkOperator, Schedulers, Software, Spiderpool, Volcano
+from gpu_fabric.spec.oke import OkeClusterSpec, OkePoolSpec
+from gpu_fabric.spec.software import (
+    GpuOperatorSpec,
+    NetworkOperatorSpec,
+    SchedulersSpec,
+    SoftwareSpec,
+    SpiderpoolSpec,
+    VolcanoSpec,
+)
 from gpu_fabric.spec.stack import Cluster, StackSpec
 from gpu_fabric.spec.stack_text import StackDocument
 
 __all__ = [
-    "AddressRanges",
-    "Addressing",
+    "AddressRangesSpec",
+    "AddressingSpec",
     "Cluster",
-    "DoksCluster",
-    "DoksPool",
-    "ExistingCluster",
-    "Fabric",
-    "GpuOperator",
-    "NetworkOperator",
-    "OfferedNamespace",
-    "OkeCluster",
-    "OkePool",
-    "Pool",
-    "RailOverride",
-    "Schedulers",
-    "Software",
-    "Spiderpool",
+    "DoksClusterSpec",
+    "DoksPoolSpec",
+    "ExistingClusterSpec",
+    "FabricSpec",
+    "GpuOperatorSpec",
+    "NetworkOperatorSpec",
+    "OfferedNamespaceSpec",
+    "OkeClusterSpec",
+    "OkePoolSpec",
+    "PoolSpec",
+    "RailOverrideSpec",
+    "SchedulersSpec",
+    "SoftwareSpec",
+    "SpiderpoolSpec",
     "StackDocument",
     "StackSpec",
-    "Taint",
-    "Volcano",
+    "TaintSpec",
+    "VolcanoSpec",
     "load_stack",
     "read_document",
     "read_file",

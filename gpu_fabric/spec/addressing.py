@@ -13,7 +13,7 @@ Layout = Literal["none", "flat", "per-rail", "per-node"]
 Ipam = Literal["nv-ipam", "whereabouts", "spiderpool", "host"]
 
 
-class Addressing(FrozenModel):
+class AddressingSpec(FrozenModel):
     """The fabric's address space and its division.
 
     No key depends on the number of nodes or rails, so growth does not change addresses in use.

@@ -32,7 +32,7 @@ def _day(value: Any) -> date:
 Day = Annotated[date, BeforeValidator(_day)]
 
 
-class Price(FrozenModel):
+class PriceSpec(FrozenModel):
     """The price of one machine for one hour, including GPUs, volumes and all else that the buyer counts."""
 
     hourly: float = Field(gt=0, le=1e6, allow_inf_nan=False, description="price of an hour, or the least of a range")
@@ -69,7 +69,7 @@ Component = Literal[
 ]
 
 
-class Taint(FrozenModel):
+class TaintSpec(FrozenModel):
     """A taint of the pool's nodes, which every operand and every job must tolerate."""
 
     key: LabelKey = Field(description="key of the taint")
@@ -79,7 +79,7 @@ class Taint(FrozenModel):
     )
 
 
-class Pool(FrozenModel):
+class PoolSpec(FrozenModel):
     """A group of equal GPU nodes."""
 
     name: DnsLabel = Field(description="name of the pool, unique in the stack")
@@ -88,7 +88,7 @@ class Pool(FrozenModel):
     labels: dict[str, str] = Field(
         default={}, description="labels the pool's nodes carry; jobs select by those that all pools have in common"
     )
-    taints: tuple[Taint, ...] | None = Field(
+    taints: tuple[TaintSpec, ...] | None = Field(
         default=None, description="taints of the pool's nodes; by default the GPU vendor's, such as nvidia.com/gpu"
     )
     node_names: tuple[str, ...] = Field(
@@ -130,7 +130,7 @@ class Pool(FrozenModel):
 
     @field_validator("taints")
     @classmethod
-    def _each_taint_once(cls, value: tuple[Taint, ...] | None) -> tuple[Taint, ...] | None:
+    def _each_taint_once(cls, value: tuple[TaintSpec, ...] | None) -> tuple[TaintSpec, ...] | None:
         kinds = [f"{taint.key}:{taint.effect}" for taint in value or ()]
         if repeated := sorted({kind for kind in kinds if kinds.count(kind) > 1}):
             raise ValueError(
@@ -154,12 +154,12 @@ class Pool(FrozenModel):
         """Names of the nodes, without the empty places of removed nodes."""
         return tuple(name for name in self.node_names if name)
 
-    def taints_with(self, vendor: Vendor) -> tuple[Taint, ...]:
+    def taints_with(self, vendor: Vendor) -> tuple[TaintSpec, ...]:
         """The stated taints; by default the taint of the vendor's GPU nodes."""
-        return (Taint(key=f"{vendor}.com/gpu", value="present"),) if self.taints is None else self.taints
+        return (TaintSpec(key=f"{vendor}.com/gpu", value="present"),) if self.taints is None else self.taints
 
 
-class AddressRanges(FrozenModel):
+class AddressRangesSpec(FrozenModel):
     """Ranges that the cluster already uses, which the fabric must not overlap."""
 
     pods: Network | None = Field(default=None, description="pod range")
@@ -180,8 +180,8 @@ class ClusterBase(FrozenModel):
     shapes: dict[str, Hardware] = Field(
         default={}, description="machine types of one's own, by name: what the catalog would say about them"
     )
-    ranges: AddressRanges = AddressRanges()
-    prices: dict[str, Price] = Field(
+    ranges: AddressRangesSpec = AddressRangesSpec()
+    prices: dict[str, PriceSpec] = Field(
         default={}, description="prices of machine types, by name: they win over the list prices that are known"
     )
     installed: tuple[Component, ...] = Field(
@@ -194,7 +194,7 @@ class ClusterBase(FrozenModel):
         return ()
 
 
-def distinct_pool_names(pools: tuple[Pool, ...]) -> None:
+def distinct_pool_names(pools: tuple[PoolSpec, ...]) -> None:
     """Raise ValueError if two pools have the same name."""
     names = [pool.name for pool in pools]
     if repeated := sorted({name for name in names if names.count(name) > 1}):

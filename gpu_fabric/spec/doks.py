@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 from gpu_fabric.base.grammar import HttpsAddress, LineText, Spelled
 from gpu_fabric.catalog.shape import Vendor
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.cluster import ClusterBase, DnsLabel, Pool, Taint, distinct_pool_names
+from gpu_fabric.spec.cluster import ClusterBase, DnsLabel, PoolSpec, TaintSpec, distinct_pool_names
 from gpu_fabric.spec.network_types import Network
 
 Tag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9:_-]{1,255}$")]
@@ -24,7 +24,7 @@ CpuSize = Annotated[
 ]
 
 
-class SystemPool(FrozenModel):
+class SystemPoolSpec(FrozenModel):
     """The CPU pool that is created with the cluster and runs its system pods."""
 
     size: CpuSize = Field(default="s-4vcpu-8gb", description="a CPU size; changing it replaces the cluster")
@@ -32,27 +32,29 @@ class SystemPool(FrozenModel):
     auto_scale_to_zero: bool = Field(default=False, description="whether the pool may shrink to no node at all")
 
 
-class AutoScale(FrozenModel):
+class AutoScaleSpec(FrozenModel):
     """Bounds of the provider's automatic scaling."""
 
     min_nodes: int = Field(ge=0, le=512, description="fewest nodes")
     max_nodes: int = Field(ge=0, le=512, description="most nodes")
 
 
-class DoksPool(Pool):
+class DoksPoolSpec(PoolSpec):
     """A pool of GPU Droplets. DOKS sets the vendor's taint; `taints` lists only further ones."""
 
-    auto_scale: AutoScale | None = Field(default=None, description="bounds for automatic scaling; fixed size without")
+    auto_scale: AutoScaleSpec | None = Field(
+        default=None, description="bounds for automatic scaling; fixed size without"
+    )
     contracted_nodes: int | None = Field(default=None, ge=1, description="nodes that the contract provides")
     gpu_partition_mode: Literal["AMD_PARTITION_MODE_SPX_NPS1", "AMD_PARTITION_MODE_DPX_NPS2"] | None = Field(
         default=None, description="partitioning of AMD GPUs; DPX doubles the GPUs that a node shows"
     )
     tags: tuple[Tag, ...] = Field(default=(), description="tags of the pool")
 
-    def taints_with(self, vendor: Vendor) -> tuple[Taint, ...]:
+    def taints_with(self, vendor: Vendor) -> tuple[TaintSpec, ...]:
         """The vendor's taint, which DOKS always sets, and the stated taints."""
         automatic = self.model_copy(update={"taints": None})
-        return (*Pool.taints_with(automatic, vendor), *(self.taints or ()))
+        return (*PoolSpec.taints_with(automatic, vendor), *(self.taints or ()))
 
 
 CloudId = Annotated[
@@ -67,14 +69,14 @@ CloudId = Annotated[
 """The id of a VPC, project, cluster or node pool; source: DigitalOcean's API documentation (format uuid)."""
 
 
-class Vpc(FrozenModel):
+class VpcSpec(FrozenModel):
     """The cluster's VPC: a new one with the range `ranges.nodes`, or an existing one by id."""
 
     id: CloudId | None = Field(default=None, description="id of a VPC that exists, and stays on destroy")
     nat_gateway: bool = Field(default=False, description="whether the VPC has a NAT gateway")
 
 
-class MaintenanceWindow(FrozenModel):
+class MaintenanceWindowSpec(FrozenModel):
     """When DigitalOcean may work on the cluster; the window is four hours long."""
 
     day: Literal["any", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] = Field(
@@ -85,7 +87,7 @@ class MaintenanceWindow(FrozenModel):
     )
 
 
-class Project(FrozenModel):
+class ProjectSpec(FrozenModel):
     """The project of the cluster: an existing one by id, or a new one by name."""
 
     id: CloudId | None = Field(default=None, description="id of a project that exists")
@@ -105,7 +107,7 @@ class Project(FrozenModel):
         return value
 
 
-class Adoption(FrozenModel):
+class AdoptionSpec(FrozenModel):
     """Ids of existing resources that the stack adopts, and then changes and destroys as its own.
 
     An `up` that timed out can leave resources at DigitalOcean that are not in the state; adopt those too.
@@ -116,7 +118,7 @@ class Adoption(FrozenModel):
     pools: dict[str, CloudId] = Field(default={}, description="ids of GPU pools, by the pools' names")
 
 
-class ManagedPlugins(FrozenModel):
+class ManagedPluginsSpec(FrozenModel):
     """Which component installs each plug-in: DigitalOcean (`managed`) or this stack's operators (`operator`)."""
 
     gpu: Literal["managed", "operator", "dra"] = Field(default="managed", description="who advertises the GPUs")
@@ -124,13 +126,13 @@ class ManagedPlugins(FrozenModel):
     metrics_exporter: bool = Field(default=False, description="AMD's managed metrics exporter")
 
 
-class ControlPlaneFirewall(FrozenModel):
+class ControlPlaneFirewallSpec(FrozenModel):
     """Ranges that may reach the API server."""
 
     allowed: tuple[Network, ...] = Field(min_length=1, description="ranges that may; must hold the deployer's own")
 
 
-class SingleSignOn(FrozenModel):
+class SingleSignOnSpec(FrozenModel):
     """Sign-on through an identity provider."""
 
     required: bool = Field(default=False, description="whether tokens stop working")
@@ -138,7 +140,7 @@ class SingleSignOn(FrozenModel):
     client_id: LineText = Field(description="id of the client there")
 
 
-class DoksKubeconfig(FrozenModel):
+class DoksKubeconfigSpec(FrozenModel):
     """Authentication of the stack at the cluster that it creates."""
 
     mode: Literal["token", "exec", "raw"] = Field(
@@ -148,7 +150,7 @@ class DoksKubeconfig(FrozenModel):
     expire_seconds: int = Field(default=0, ge=0, description="lifetime of a `raw` kubeconfig; 0: the provider's 7 days")
 
 
-class DoksCluster(ClusterBase):
+class DoksClusterSpec(ClusterBase):
     """A DigitalOcean Kubernetes cluster with GPU pools on a fabric."""
 
     provider: Literal["doks"] = Field(description="where the cluster comes from: DigitalOcean creates it")
@@ -161,23 +163,23 @@ class DoksCluster(ClusterBase):
         "version in this file upgrades the cluster, and a lower one than the cluster has replaces it",
     )
     name: DnsLabel | None = Field(default=None, description="name of the cluster and its VPC; by default the stack's")
-    vpc: Vpc = Vpc()
-    project: Project | None = None
-    adopt: Adoption = Adoption()
+    vpc: VpcSpec = VpcSpec()
+    project: ProjectSpec | None = None
+    adopt: AdoptionSpec = AdoptionSpec()
     high_availability: bool | None = Field(
         default=None, description="several control-plane nodes; cannot be undone; by default the version's own"
     )
     auto_upgrade: bool = Field(default=False, description="whether DigitalOcean upgrades the cluster by itself")
     surge_upgrade: bool = Field(default=False, description="whether upgrades add nodes before they remove any")
-    maintenance: MaintenanceWindow | None = None
+    maintenance: MaintenanceWindowSpec | None = None
     registry: bool = Field(default=False, description="whether nodes may pull from the account's container registry")
     isolated_workers: bool = Field(default=False, description="workers without public addresses; needs a NAT gateway")
-    system_pool: SystemPool = SystemPool()
-    pools: tuple[DoksPool, ...] = Field(min_length=1, description="the GPU pools")
-    plugins: ManagedPlugins = ManagedPlugins()
-    kubeconfig: DoksKubeconfig = DoksKubeconfig()
-    control_plane_firewall: ControlPlaneFirewall | None = None
-    single_sign_on: SingleSignOn | None = None
+    system_pool: SystemPoolSpec = SystemPoolSpec()
+    pools: tuple[DoksPoolSpec, ...] = Field(min_length=1, description="the GPU pools")
+    plugins: ManagedPluginsSpec = ManagedPluginsSpec()
+    kubeconfig: DoksKubeconfigSpec = DoksKubeconfigSpec()
+    control_plane_firewall: ControlPlaneFirewallSpec | None = None
+    single_sign_on: SingleSignOnSpec | None = None
     droplet_quota: int = Field(default=25, ge=1, description="Droplets that the team may have; 25 unless raised")
     create_minutes: int = Field(
         default=90,
@@ -195,6 +197,6 @@ class DoksCluster(ClusterBase):
 
     @field_validator("pools")
     @classmethod
-    def _pool_names_differ(cls, value: tuple[DoksPool, ...]) -> tuple[DoksPool, ...]:
+    def _pool_names_differ(cls, value: tuple[DoksPoolSpec, ...]) -> tuple[DoksPoolSpec, ...]:
         distinct_pool_names(value)
         return value

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from gpu_fabric.base.grammar import LineText
-from gpu_fabric.spec.cluster import ClusterBase, DnsLabel, KubernetesVersion, Pool, distinct_pool_names
+from gpu_fabric.spec.cluster import ClusterBase, DnsLabel, KubernetesVersion, PoolSpec, distinct_pool_names
 
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255
 
@@ -29,7 +29,7 @@ def _path(value: str) -> str:
 KubeconfigPath = Annotated[str, AfterValidator(_path)]
 
 
-class ExistingCluster(ClusterBase):
+class ExistingClusterSpec(ClusterBase):
     """An existing cluster, in which this program creates no machines."""
 
     provider: Literal["existing"] = Field(description="where the cluster comes from: it exists")
@@ -54,7 +54,7 @@ class ExistingCluster(ClusterBase):
     kubernetes: KubernetesVersion | None = Field(
         default=None, description="Kubernetes version, in quotes; lets the release line's needs be checked"
     )
-    pools: tuple[Pool, ...] = Field(min_length=1, description="the GPU pools")
+    pools: tuple[PoolSpec, ...] = Field(min_length=1, description="the GPU pools")
 
     # Validators of single fields, because a validator of the model does not run while another field is invalid.
     @field_validator("kubeconfig")
@@ -67,6 +67,6 @@ class ExistingCluster(ClusterBase):
 
     @field_validator("pools")
     @classmethod
-    def _pool_names_differ(cls, value: tuple[Pool, ...]) -> tuple[Pool, ...]:
+    def _pool_names_differ(cls, value: tuple[PoolSpec, ...]) -> tuple[PoolSpec, ...]:
         distinct_pool_names(value)
         return value

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, field_validator,
 from gpu_fabric.base.grammar import ImageReference, InterfaceName, LineText, PciAddress, RdmaDevice
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.addressing import Addressing
+from gpu_fabric.spec.addressing import AddressingSpec
 from gpu_fabric.spec.cluster import DnsLabel
 
 # NCCL's parser of settings files copies at most this many bytes of a value.
@@ -44,7 +44,7 @@ VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{
 SettingValue = Annotated[str, BeforeValidator(_setting, json_schema_input_type=str | int)]
 
 
-class Nccl(FrozenModel):
+class NcclSpec(FrozenModel):
     """NCCL's settings in the stack's jobs."""
 
     topology: TopologyWish = Field(
@@ -65,7 +65,7 @@ class Nccl(FrozenModel):
     )
 
 
-class Lossless(FrozenModel):
+class LosslessSpec(FrozenModel):
     """Lossless RoCE: the traffic class that pauses instead of dropping, and the marking of its packets.
 
     The switches must be configured alike. A DSCP belongs to the priority of its block of eight.
@@ -99,7 +99,7 @@ class Lossless(FrozenModel):
         return self
 
 
-class HostPreparation(FrozenModel):
+class HostPreparationSpec(FrozenModel):
     """Jobs on the GPU nodes, each in a privileged DaemonSet whose pods are ready if their nodes are as specified.
 
     Only a module option survives a restart of the node; the DaemonSets apply all other settings again.
@@ -116,7 +116,7 @@ class HostPreparation(FrozenModel):
         description="an address for every rail's NIC, out of the plan's reserved ones, with MTU and its own route "
         "table; needs nodeNames",
     )
-    lossless: Lossless | None = Field(
+    lossless: LosslessSpec | None = Field(
         default=None, description="RoCE flow control and congestion notification; `{}` for priority 5 and 6"
     )
     disable_acs: bool = Field(
@@ -145,7 +145,7 @@ class HostPreparation(FrozenModel):
         return tuple(job for job, wanted in asked.items() if wanted)
 
 
-class FabricCheck(FrozenModel):
+class FabricCheckSpec(FrozenModel):
     """A pod on every GPU node, which is attached to all rails and checks each of them."""
 
     image: ImageReference | None = Field(
@@ -164,7 +164,7 @@ NetworkReference = Annotated[
 Quantity = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(Mi|Gi)$")]
 
 
-class RailOverride(FrozenModel):
+class RailOverrideSpec(FrozenModel):
     """Values of one rail that replace or complete those of the shape."""
 
     rail: int = Field(ge=0, le=63, description="number of the rail, from 0")
@@ -176,7 +176,7 @@ class RailOverride(FrozenModel):
     resource: LineText | None = Field(default=None, description="name of the rail's resource, without prefix")
 
 
-class Dpdk(FrozenModel):
+class DpdkSpec(FrozenModel):
     """Resources of a DPDK pod besides its NICs; requests equal limits, so that the pod gets exclusive processors."""
 
     huge_pages: Quantity = Field(description="memory in huge pages, such as 4Gi")
@@ -185,7 +185,7 @@ class Dpdk(FrozenModel):
     memory: Quantity = Field(description="ordinary memory of the container, such as 8Gi")
 
 
-class OfferedNamespace(FrozenModel):
+class OfferedNamespaceSpec(FrozenModel):
     """A namespace in which jobs can attach to the fabric; `create` makes it part of the stack."""
 
     name: DnsLabel = Field(description="name of the namespace")
@@ -199,11 +199,11 @@ def _name_alone(value: Any) -> Any:
 
 
 NamespaceEntry = Annotated[
-    OfferedNamespace, BeforeValidator(_name_alone, json_schema_input_type=str | OfferedNamespace)
+    OfferedNamespaceSpec, BeforeValidator(_name_alone, json_schema_input_type=str | OfferedNamespaceSpec)
 ]
 
 
-class Fabric(FrozenModel):
+class FabricSpec(FrozenModel):
     """The RDMA fabric and its attachment to pods."""
 
     model: Model | None = Field(
@@ -233,7 +233,7 @@ class Fabric(FrozenModel):
         "rest; by default `node-image`, on servers that come without functions `daemon-set`, and with Spiderpool "
         "`sriov-operator`",
     )
-    dpdk: Dpdk | None = Field(
+    dpdk: DpdkSpec | None = Field(
         default=None, description="for pods that drive the NICs from user space: huge pages, processors and memory"
     )
     pods_per_nic: int = Field(
@@ -242,26 +242,26 @@ class Fabric(FrozenModel):
     pkey: Annotated[str, StringConstraints(pattern=r"^0x([0-9][0-9a-fA-F]{0,2}|[0-7][0-9a-fA-F]{3})$")] | None = Field(
         default=None, description="InfiniBand partition key, 0x0 to 0x7fff, with a digit after the x"
     )
-    rails: tuple[RailOverride, ...] = Field(default=(), description="what differs on single rails from the shape")
-    addressing: Addressing = Addressing()
+    rails: tuple[RailOverrideSpec, ...] = Field(default=(), description="what differs on single rails from the shape")
+    addressing: AddressingSpec = AddressingSpec()
     default_network: NetworkReference | None = Field(
         default=None,
         description="network of the pods' own first interface, as namespace/name; by default the cluster's default",
     )
-    host_preparation: HostPreparation = HostPreparation()
-    nccl: Nccl = Nccl()
-    check: FabricCheck | None = Field(
+    host_preparation: HostPreparationSpec = HostPreparationSpec()
+    nccl: NcclSpec = NcclSpec()
+    check: FabricCheckSpec | None = Field(
         default=None, description="a DaemonSet that is attached to all rails and checks each; `{}` for its defaults"
     )
     namespaces: tuple[NamespaceEntry, ...] = Field(
-        default=(OfferedNamespace(name="default"),),
+        default=(OfferedNamespaceSpec(name="default"),),
         min_length=1,
         description="where networks are offered: names of namespaces that exist, or {name, create: true} for new ones",
     )
 
     @field_validator("namespaces")
     @classmethod
-    def _each_namespace_once(cls, value: tuple[OfferedNamespace, ...]) -> tuple[OfferedNamespace, ...]:
+    def _each_namespace_once(cls, value: tuple[OfferedNamespaceSpec, ...]) -> tuple[OfferedNamespaceSpec, ...]:
         names = [entry.name for entry in value]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"{', '.join(repeated)} is listed twice; list each namespace once")
@@ -269,7 +269,7 @@ class Fabric(FrozenModel):
 
     @field_validator("rails")
     @classmethod
-    def _each_rail_once(cls, value: tuple[RailOverride, ...]) -> tuple[RailOverride, ...]:
+    def _each_rail_once(cls, value: tuple[RailOverrideSpec, ...]) -> tuple[RailOverrideSpec, ...]:
         numbers = [entry.rail for entry in value]
         if repeated := sorted({number for number in numbers if numbers.count(number) > 1}):
             raise ValueError(f"rail {', '.join(map(str, repeated))} is listed twice; list each rail once")

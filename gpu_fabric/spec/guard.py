@@ -30,7 +30,7 @@ def _day(value: Any) -> date:
 Day = Annotated[date, BeforeValidator(_day, json_schema_input_type=date)]
 
 
-class Acknowledgement(FrozenModel):
+class AcknowledgementSpec(FrozenModel):
     """Permission to delete, replace or shrink one resource, until a date."""
 
     resource: Words = Field(
@@ -41,17 +41,17 @@ class Acknowledgement(FrozenModel):
     reason: Words = Field(description="why it may be lost, for readers of the stack file")
 
 
-class Guard(FrozenModel):
+class GuardSpec(FrozenModel):
     """Acknowledged changes that delete nodes, networks or addresses in use."""
 
-    acknowledge: tuple[Acknowledgement, ...] = Field(
+    acknowledge: tuple[AcknowledgementSpec, ...] = Field(
         default=(),
         description="one entry for each resource that may be lost; an entry that is no longer needed can stay",
     )
 
     @field_validator("acknowledge")
     @classmethod
-    def _each_resource_once(cls, value: tuple[Acknowledgement, ...]) -> tuple[Acknowledgement, ...]:
+    def _each_resource_once(cls, value: tuple[AcknowledgementSpec, ...]) -> tuple[AcknowledgementSpec, ...]:
         names = [entry.resource for entry in value]
         if repeated := sorted({name for name in names if names.count(name) > 1}):
             raise ValueError(f"{', '.join(repeated)} is acknowledged twice; keep one entry for each resource")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from gpu_fabric.findings import Finding, finding
-from gpu_fabric.spec.existing import ExistingCluster
+from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.places import dotted
 
 # Messages name at most this many contexts.
@@ -26,7 +26,7 @@ class Reached(NamedTuple):
         return f"context {self.context}, server {self.server}"
 
 
-def kubeconfig_path(cluster: ExistingCluster, root: Path) -> Path | None:
+def kubeconfig_path(cluster: ExistingClusterSpec, root: Path) -> Path | None:
     """The path of the kubeconfig; `~USER` of an unknown user is not expanded.
 
     None if the kubeconfig comes from a secret configuration key.
@@ -39,7 +39,7 @@ def kubeconfig_path(cluster: ExistingCluster, root: Path) -> Path | None:
         return root / cluster.kubeconfig
 
 
-def kubeconfig_findings(cluster: ExistingCluster, root: Path) -> tuple[Finding, ...]:
+def kubeconfig_findings(cluster: ExistingClusterSpec, root: Path) -> tuple[Finding, ...]:
     """The problems of the kubeconfig file; none if it is usable or comes from a secret."""
     path = kubeconfig_path(cluster, root)
     if path is None:

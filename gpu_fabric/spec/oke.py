@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints, field_validator
 from gpu_fabric.base.grammar import HttpsAddress, LineText, Spelled, web_address
 from gpu_fabric.catalog.oke import Cycling, Placement, SubnetName
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.cluster import ClusterBase, DnsLabel, KubernetesVersion, Pool, distinct_pool_names
+from gpu_fabric.spec.cluster import ClusterBase, DnsLabel, KubernetesVersion, PoolSpec, distinct_pool_names
 from gpu_fabric.spec.network_types import Network
 
 # ocid1.KIND.REALM.[REGION].UNIQUE; the region may have a further part that Oracle reserves for future use.
@@ -60,7 +60,7 @@ SshPublicKey = Annotated[
 ]
 
 
-class RouteTables(FrozenModel):
+class RouteTablesSpec(FrozenModel):
     """Route tables of an existing VCN, for subnets that the stack creates in it."""
 
     private: RouteTableId | None = Field(
@@ -71,7 +71,7 @@ class RouteTables(FrozenModel):
     )
 
 
-class Vcn(FrozenModel):
+class VcnSpec(FrozenModel):
     """The network: a new one with the range `ranges.nodes`, or an existing one by its ids."""
 
     id: VcnId | None = Field(default=None, description="id of a VCN that exists, and stays on destroy")
@@ -81,7 +81,7 @@ class Vcn(FrozenModel):
     subnet_ids: dict[SubnetName, SubnetId] = Field(
         default={}, description="ids of subnets that exist, and stay on destroy, by what they are for"
     )
-    route_table_ids: RouteTables = RouteTables()
+    route_table_ids: RouteTablesSpec = RouteTablesSpec()
     internet: bool = Field(
         default=True, description="whether nodes and pods may reach the internet, through a NAT gateway"
     )
@@ -93,14 +93,14 @@ class Vcn(FrozenModel):
     )
 
 
-class ApiEndpoint(FrozenModel):
+class ApiEndpointSpec(FrozenModel):
     """Access to the API server, which always has a private address."""
 
     public: bool = Field(default=False, description="whether it has a public address as well")
     allowed: tuple[Network, ...] = Field(default=(), description="ranges that may reach it from outside")
 
 
-class AccessHost(FrozenModel):
+class AccessHostSpec(FrozenModel):
     """A host through which people reach the cluster."""
 
     shape: CpuShape = Field(default="VM.Standard.E5.Flex", description="a CPU shape")
@@ -115,7 +115,7 @@ class AccessHost(FrozenModel):
     )
 
 
-class Access(FrozenModel):
+class AccessSpec(FrozenModel):
     """Access for people to machines without public addresses."""
 
     mode: Literal["none", "bastion-host", "bastion-service"] = Field(
@@ -127,8 +127,8 @@ class Access(FrozenModel):
     ssh_public_keys: tuple[SshPublicKey, ...] = Field(
         default=(), description="public keys of people, for the hosts and for GPU nodes that join by themselves"
     )
-    bastion: AccessHost = AccessHost()
-    operator: AccessHost = AccessHost(memory_gib=8)
+    bastion: AccessHostSpec = AccessHostSpec()
+    operator: AccessHostSpec = AccessHostSpec(memory_gib=8)
     session_seconds: int = Field(
         default=10800, ge=1800, le=10800, description="how long a session of the Bastion service may last"
     )
@@ -147,7 +147,7 @@ AvailabilityDomain = Annotated[
 ImageAddress = Annotated[str, AfterValidator(web_address("https"))]
 
 
-class FlexPool(FrozenModel):
+class FlexPoolSpec(FrozenModel):
     """The CPU pool for system pods; a node pool that Oracle manages."""
 
     shape: CpuShape = Field(default="VM.Standard.E5.Flex", description="a CPU shape")
@@ -160,7 +160,7 @@ class FlexPool(FrozenModel):
     )
 
 
-class BootVolume(FrozenModel):
+class BootVolumeSpec(FrozenModel):
     """The boot volume of a node."""
 
     size_gib: int = Field(default=512, ge=50, le=32768, description="size in GiB")
@@ -169,14 +169,14 @@ class BootVolume(FrozenModel):
     )
 
 
-class BootSteps(FrozenModel):
+class BootStepsSpec(FrozenModel):
     """Bash that a node runs before and after it joins; a failed step is logged, and the node continues."""
 
     before_join: str | None = Field(default=None, min_length=1, description="what to run before")
     after_join: str | None = Field(default=None, min_length=1, description="what to run afterwards")
 
 
-class OkePool(Pool):
+class OkePoolSpec(PoolSpec):
     """A pool of GPU machines."""
 
     placement: Placement = Field(
@@ -187,8 +187,8 @@ class OkePool(Pool):
     image_uri: ImageAddress | None = Field(
         default=None, description="where to import the machine image from, instead of an id"
     )
-    boot_volume: BootVolume = BootVolume()
-    boot: BootSteps = BootSteps()
+    boot_volume: BootVolumeSpec = BootVolumeSpec()
+    boot: BootStepsSpec = BootStepsSpec()
     max_pods: int = Field(default=64, ge=1, le=110, description="pods a node may run")
     availability_domain: AvailabilityDomain | None = Field(
         default=None, description="availability domain, such as AD-1; RDMA pools are in one"
@@ -213,14 +213,14 @@ class OkePool(Pool):
 RegionName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-z]+)+-\d$")]
 
 
-class IdentityDomain(FrozenModel):
+class IdentityDomainSpec(FrozenModel):
     """An identity domain other than the tenancy's default."""
 
     name: LineText = Field(description="name of the domain, as policies write it")
     endpoint: HttpsAddress = Field(description="address of the domain, as the console shows it")
 
 
-class Identity(FrozenModel):
+class IdentitySpec(FrozenModel):
     """Permissions of machines and services in the compartment."""
 
     create: bool = Field(
@@ -230,7 +230,7 @@ class Identity(FrozenModel):
     home_region: RegionName | None = Field(
         default=None, description="the tenancy's home region, where they are created; by default the cluster's"
     )
-    domain: IdentityDomain | None = None
+    domain: IdentityDomainSpec | None = None
     dynamic_group_id: DynamicGroupId | None = Field(
         default=None, description="id of a dynamic group that holds the GPU nodes already"
     )
@@ -242,7 +242,7 @@ AddonName = Annotated[
 ]
 
 
-class ManagedAddon(FrozenModel):
+class ManagedAddonSpec(FrozenModel):
     """An add-on that Oracle installs and maintains."""
 
     name: AddonName = Field(description="name of the add-on, such as CertManager")
@@ -250,7 +250,7 @@ class ManagedAddon(FrozenModel):
     configurations: dict[str, str] = Field(default={}, description="its settings")
 
 
-class OkeKubeconfig(FrozenModel):
+class OkeKubeconfigSpec(FrozenModel):
     """Authentication of the stack at the cluster that it creates."""
 
     mode: Literal["exec", "token"] = Field(
@@ -265,7 +265,7 @@ class OkeKubeconfig(FrozenModel):
     )
 
 
-class OkeCluster(ClusterBase):
+class OkeClusterSpec(ClusterBase):
     """An Oracle Kubernetes Engine cluster with GPU pools on a cluster network."""
 
     provider: Literal["oke"] = Field(description="where the cluster comes from: Oracle creates it")
@@ -277,19 +277,19 @@ class OkeCluster(ClusterBase):
     version: KubernetesVersion = Field(description="Kubernetes version, such as 1.34.1")
     enhanced: bool = Field(default=True, description="an enhanced cluster, which self-managed nodes need")
     cni: Literal["flannel", "vcn-native"] = Field(default="flannel", description="the pod network")
-    vcn: Vcn = Vcn()
-    endpoint: ApiEndpoint = ApiEndpoint()
-    system_pool: FlexPool = FlexPool()
-    pools: tuple[OkePool, ...] = Field(min_length=1, description="the GPU pools")
-    identity: Identity = Identity()
+    vcn: VcnSpec = VcnSpec()
+    endpoint: ApiEndpointSpec = ApiEndpointSpec()
+    system_pool: FlexPoolSpec = FlexPoolSpec()
+    pools: tuple[OkePoolSpec, ...] = Field(min_length=1, description="the GPU pools")
+    identity: IdentitySpec = IdentitySpec()
     gpu_plugin: Literal["managed", "operator"] | None = Field(
         default=None,
         description="who advertises the GPUs: Oracle's add-on (`managed`), or the GPU Operator; by default the GPU "
         "Operator for NVIDIA's GPUs, Oracle's add-on for AMD's",
     )
-    addons: tuple[ManagedAddon, ...] = Field(default=(), description="add-ons that Oracle installs and keeps")
-    access: Access = Access()
-    kubeconfig: OkeKubeconfig = OkeKubeconfig()
+    addons: tuple[ManagedAddonSpec, ...] = Field(default=(), description="add-ons that Oracle installs and keeps")
+    access: AccessSpec = AccessSpec()
+    kubeconfig: OkeKubeconfigSpec = OkeKubeconfigSpec()
     kms_key_id: KeyId | None = Field(default=None, description="id of a key that encrypts the cluster's secrets")
     name: DnsLabel | None = Field(default=None, description="name of the cluster; by default the stack's")
     create_minutes: int = Field(
@@ -302,7 +302,7 @@ class OkeCluster(ClusterBase):
 
     @field_validator("addons")
     @classmethod
-    def _each_addon_once(cls, value: tuple[ManagedAddon, ...]) -> tuple[ManagedAddon, ...]:
+    def _each_addon_once(cls, value: tuple[ManagedAddonSpec, ...]) -> tuple[ManagedAddonSpec, ...]:
         names = [addon.name.casefold() for addon in value]
         if repeated := sorted({addon.name for addon in value if names.count(addon.name.casefold()) > 1}):
             raise ValueError(f"{', '.join(repeated)} is there twice; list each add-on once, with all its settings")
@@ -310,7 +310,7 @@ class OkeCluster(ClusterBase):
 
     @field_validator("pools")
     @classmethod
-    def _pool_names_differ(cls, value: tuple[OkePool, ...]) -> tuple[OkePool, ...]:
+    def _pool_names_differ(cls, value: tuple[OkePoolSpec, ...]) -> tuple[OkePoolSpec, ...]:
         distinct_pool_names(value)
         return value
 

@@ -30,7 +30,7 @@ DEFAULT_QUEUE = "default"
 """Volcano's queue that exists without configuration."""
 
 
-class Volcano(FrozenModel):
+class VolcanoSpec(FrozenModel):
     """Volcano as in the OKE guide: gang scheduling, and jobs whose pods reach each other through ssh."""
 
     queue: DnsLabel = Field(
@@ -39,7 +39,7 @@ class Volcano(FrozenModel):
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
-class Kueue(FrozenModel):
+class KueueSpec(FrozenModel):
     """Kueue, which suspends jobs until all resources that they request are free."""
 
     queue: DnsLabel = Field(
@@ -73,7 +73,7 @@ class Kueue(FrozenModel):
         return value
 
 
-class MpiOperator(FrozenModel):
+class MpiOperatorSpec(FrozenModel):
     """The MPI operator, which creates the launcher and workers of an MPIJob."""
 
     image: ImageReference | None = Field(
@@ -81,29 +81,29 @@ class MpiOperator(FrozenModel):
     )
 
 
-class JobSet(FrozenModel):
+class JobSetSpec(FrozenModel):
     """JobSet, which creates several Jobs together, with DNS names for their pods."""
 
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
-class Schedulers(FrozenModel):
+class SchedulersSpec(FrozenModel):
     """Schedulers in addition to Kubernetes' own, and job controllers; by default none."""
 
-    volcano: Volcano | None = Field(
+    volcano: VolcanoSpec | None = Field(
         default=None,
         description="Volcano with its queue, and in every namespace of the fabric the account `mpi-worker-view` of the "
         "OKE guide's jobs; `{}` installs it with defaults",
     )
-    kueue: Kueue | None = Field(
+    kueue: KueueSpec | None = Field(
         default=None,
         description="Kueue with a queue of the stack's GPUs and NICs, and their topology where it is known; `{}` "
         "installs it with defaults",
     )
-    mpi_operator: MpiOperator | None = Field(
+    mpi_operator: MpiOperatorSpec | None = Field(
         default=None, description="the MPI operator, for jobs of kind MPIJob; `{}` installs it with defaults"
     )
-    job_set: JobSet | None = Field(
+    job_set: JobSetSpec | None = Field(
         default=None, description="JobSet, for jobs of that kind; `{}` installs it with defaults"
     )
 
@@ -111,7 +111,7 @@ class Schedulers(FrozenModel):
 TlsMethod = Literal["auto", "certmanager", "provided"]
 
 
-class WebhookCertificate(FrozenModel):
+class WebhookCertificateSpec(FrozenModel):
     """The source of the certificate of Spiderpool's admission webhooks."""
 
     method: TlsMethod = Field(
@@ -137,7 +137,7 @@ class WebhookCertificate(FrozenModel):
         return self
 
 
-class Coordinator(FrozenModel):
+class CoordinatorSpec(FrozenModel):
     """Patched settings of the cluster's SpiderCoordinator; settings that are left out do not change."""
 
     pod_cidr_type: Literal["auto", "cluster", "calico", "cilium", "none"] | None = Field(
@@ -158,7 +158,7 @@ class Coordinator(FrozenModel):
     tx_queue_len: int | None = Field(default=None, ge=0, description="length of the interfaces' transmit queue")
 
 
-class Spiderpool(FrozenModel):
+class SpiderpoolSpec(FrozenModel):
     """Settings of Spiderpool."""
 
     multus: bool = Field(default=True, description="whether its chart installs Multus; false where the cluster has one")
@@ -190,12 +190,12 @@ class Spiderpool(FrozenModel):
     image_registry: ImageMirror | None = Field(
         default=None, description="registry that all its images come from, such as a mirror"
     )
-    tls: WebhookCertificate = WebhookCertificate()
-    coordinator: Coordinator = Coordinator()
+    tls: WebhookCertificateSpec = WebhookCertificateSpec()
+    coordinator: CoordinatorSpec = CoordinatorSpec()
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
-class ContainerOfedDriver(FrozenModel):
+class ContainerOfedDriverSpec(FrozenModel):
     """The vendor's network drivers in a container, installed by the chart ofed-driver of the Spiderpool project."""
 
     os: Annotated[str, StringConstraints(pattern=r"^[a-z]+$")] = Field(
@@ -213,7 +213,7 @@ MigStrategy = Literal["none", "single", "mixed"]
 _CHARTS = web_address("https", "oci")
 
 
-class GpuOperator(FrozenModel):
+class GpuOperatorSpec(FrozenModel):
     """Settings of the GPU Operator."""
 
     install: bool | None = Field(
@@ -256,7 +256,7 @@ class GpuOperator(FrozenModel):
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
-class PartitionKeys(FrozenModel):
+class PartitionKeysSpec(FrozenModel):
     """ib-kubernetes, which adds the GUIDs of pods to the fabric's partition through UFM."""
 
     ufm_secret: ObjectName = Field(
@@ -272,7 +272,7 @@ class PartitionKeys(FrozenModel):
         return self
 
 
-class NetworkOperator(FrozenModel):
+class NetworkOperatorSpec(FrozenModel):
     """Settings of the Network Operator."""
 
     multus: bool = Field(
@@ -281,11 +281,13 @@ class NetworkOperator(FrozenModel):
     ofed_driver: bool = Field(
         default=False, description="whether it loads the vendor's network drivers; false where the node image has them"
     )
-    partition_keys: PartitionKeys | None = Field(default=None, description="ib-kubernetes with UFM, for `fabric.pkey`")
+    partition_keys: PartitionKeysSpec | None = Field(
+        default=None, description="ib-kubernetes with UFM, for `fabric.pkey`"
+    )
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
-class Multus(FrozenModel):
+class MultusSpec(FrozenModel):
     """Settings of Multus if the stack itself installs it (manager `doks`)."""
 
     memory: Annotated[str, StringConstraints(pattern=r"^[1-9]\d*(Mi|Gi)$")] | None = Field(
@@ -296,13 +298,13 @@ class Multus(FrozenModel):
     )
 
 
-class Whereabouts(FrozenModel):
+class WhereaboutsSpec(FrozenModel):
     """Settings of Whereabouts, which is installed if `addressing.ipam` names it."""
 
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
-class Software(FrozenModel):
+class SoftwareSpec(FrozenModel):
     """The software that the stack installs."""
 
     release_line: str = Field(default="26.4", description="the tested set of versions")
@@ -315,13 +317,13 @@ class Software(FrozenModel):
         description="registries that nodes pull images from instead, such as `nvcr.io: mirror.example/nvcr`; `*` is "
         "every one without a line of its own; of charts it holds for those from `oci://`",
     )
-    gpu_operator: GpuOperator = GpuOperator()
-    network_operator: NetworkOperator = NetworkOperator()
-    spiderpool: Spiderpool = Spiderpool()
-    multus: Multus = Multus()
-    whereabouts: Whereabouts = Whereabouts()
-    schedulers: Schedulers = Schedulers()
-    ofed_driver: ContainerOfedDriver | None = Field(
+    gpu_operator: GpuOperatorSpec = GpuOperatorSpec()
+    network_operator: NetworkOperatorSpec = NetworkOperatorSpec()
+    spiderpool: SpiderpoolSpec = SpiderpoolSpec()
+    multus: MultusSpec = MultusSpec()
+    whereabouts: WhereaboutsSpec = WhereaboutsSpec()
+    schedulers: SchedulersSpec = SchedulersSpec()
+    ofed_driver: ContainerOfedDriverSpec | None = Field(
         default=None,
         description="the vendor's network drivers in a container, beside Spiderpool; by default the nodes have them",
     )

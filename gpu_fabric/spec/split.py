@@ -15,7 +15,7 @@ StackName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-
 _NEEDED = "part platform uses another stack's cluster; write clusterStack: the name of the stack that creates it"
 
 
-class Split(FrozenModel):
+class SplitSpec(FrozenModel):
     """Divides the resources between two stacks: one creates the cluster, the other everything on it."""
 
     part: Part = Field(

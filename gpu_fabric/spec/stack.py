@@ -9,22 +9,22 @@ from pydantic import Field
 from gpu_fabric.catalog import Catalog, Shape, catalog
 from gpu_fabric.catalog.shape import Hardware
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.doks import DoksCluster
-from gpu_fabric.spec.existing import ExistingCluster
-from gpu_fabric.spec.fabric import Fabric
-from gpu_fabric.spec.guard import Guard
-from gpu_fabric.spec.oke import OkeCluster
-from gpu_fabric.spec.software import Software
-from gpu_fabric.spec.split import Split
-from gpu_fabric.spec.verification import Verification
+from gpu_fabric.spec.doks import DoksClusterSpec
+from gpu_fabric.spec.existing import ExistingClusterSpec
+from gpu_fabric.spec.fabric import FabricSpec
+from gpu_fabric.spec.guard import GuardSpec
+from gpu_fabric.spec.oke import OkeClusterSpec
+from gpu_fabric.spec.software import SoftwareSpec
+from gpu_fabric.spec.split import SplitSpec
+from gpu_fabric.spec.verification import VerificationSpec
 
-Cluster = Annotated[ExistingCluster | DoksCluster | OkeCluster, Field(discriminator="provider")]
+Cluster = Annotated[ExistingClusterSpec | DoksClusterSpec | OkeClusterSpec, Field(discriminator="provider")]
 """The section of one provider, selected by the key `provider`."""
 
-PROVIDERS: dict[str, type[ExistingCluster | DoksCluster | OkeCluster]] = {
-    "existing": ExistingCluster,
-    "doks": DoksCluster,
-    "oke": OkeCluster,
+PROVIDERS: dict[str, type[ExistingClusterSpec | DoksClusterSpec | OkeClusterSpec]] = {
+    "existing": ExistingClusterSpec,
+    "doks": DoksClusterSpec,
+    "oke": OkeClusterSpec,
 }
 
 
@@ -33,11 +33,11 @@ class StackSpec(FrozenModel):
 
     name: str = Field(description="the stack's name")
     cluster: Cluster
-    fabric: Fabric = Fabric()
-    software: Software = Software()
-    verification: Verification = Verification()
-    guard: Guard = Guard()
-    split: Split = Split()
+    fabric: FabricSpec = FabricSpec()
+    software: SoftwareSpec = SoftwareSpec()
+    verification: VerificationSpec = VerificationSpec()
+    guard: GuardSpec = GuardSpec()
+    split: SplitSpec = SplitSpec()
 
     @property
     def cluster_stack(self) -> str:

@@ -12,7 +12,7 @@ from gpu_fabric.model import FrozenModel
 Launcher = Literal["job", "volcano", "mpi-operator"]
 
 
-class Verification(FrozenModel):
+class VerificationSpec(FrozenModel):
     """A job that measures each rail alone and then the whole fabric, and the thresholds that it must reach."""
 
     enabled: bool = Field(default=False, description="whether the fabric is measured after its creation or a change")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_fabric.spec import DoksCluster, OkeCluster, StackSpec
+from gpu_fabric.spec import DoksClusterSpec, OkeClusterSpec, StackSpec
 from sandbox.home import SandboxHome
 
 
@@ -12,14 +12,14 @@ def place_existing(home: SandboxHome, spec: StackSpec) -> list[str]:
     It belongs to no stack: no `destroy` deletes it, and it stays until the sandbox's files are deleted.
     """
     cluster = spec.cluster
-    if isinstance(cluster, OkeCluster):
+    if isinstance(cluster, OkeClusterSpec):
         from sandbox.cloud.oci import existing as at_oracle
         from sandbox.cloud.oci.provider import open_tenancy
 
         tenancy = open_tenancy(home)
         tenancy.region = cluster.region
         return at_oracle.place_existing(tenancy, cluster)
-    if isinstance(cluster, DoksCluster):
+    if isinstance(cluster, DoksClusterSpec):
         from sandbox.cloud.digitalocean import existing as at_digitalocean
         from sandbox.cloud.digitalocean.provider import open_api
 

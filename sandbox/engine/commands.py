@@ -67,11 +67,11 @@ def announcement(stack: Stack, home: SandboxHome) -> str | None:
 
 def _reached(stack: Stack, home: SandboxHome) -> str | None:
     """The context and server of an existing cluster's kubeconfig; None while the file is missing or unusable."""
-    from gpu_fabric.spec import ExistingCluster
+    from gpu_fabric.spec import ExistingClusterSpec
     from gpu_fabric.spec.kubeconfig import kubeconfig_path, reached
 
     cluster = stack.spec.cluster
-    assert isinstance(cluster, ExistingCluster), "any other cluster is a cloud's"
+    assert isinstance(cluster, ExistingClusterSpec), "any other cluster is a cloud's"
     path = home.kubeconfig if is_sandbox_stack(stack, home) else kubeconfig_path(cluster, project_root())
     if path is None:
         return f"the cluster that the secret {cluster.kubeconfig_secret} of the configuration leads to"
@@ -83,10 +83,10 @@ def _reached(stack: Stack, home: SandboxHome) -> str | None:
 
 def is_sandbox_stack(stack: Stack, home: SandboxHome) -> bool:
     """Whether the stack runs in the sandbox: by `--sandbox`, or by a kubeconfig in a sandbox's folder."""
-    from gpu_fabric.spec import ExistingCluster
+    from gpu_fabric.spec import ExistingClusterSpec
 
     cluster = stack.spec.cluster
-    kubeconfig = cluster.kubeconfig if isinstance(cluster, ExistingCluster) else None
+    kubeconfig = cluster.kubeconfig if isinstance(cluster, ExistingClusterSpec) else None
     found = kubeconfig is not None and any(lies_in(kubeconfig, folder) for folder in (home.root, default_home()))
     return found or stack.simulated
 

@@ -13,7 +13,7 @@ from recording import Recording, World, record
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.case import case_of
 from gpu_fabric.plan.clouds.oke import oke_resources
-from gpu_fabric.spec import OkeCluster, read_document, validate
+from gpu_fabric.spec import OkeClusterSpec, read_document, validate
 from sandbox.cloud.oci.fields import fields_of
 from sandbox.cloud.schema import failures
 
@@ -120,7 +120,7 @@ def run(pool: dict[str, Any], **cluster: Any) -> Recording:
     section["pools"] = [{**section["pools"][0], "imageId": IMAGE, **pool}]
     spec, problems = validate(document.model_copy(update={"sections": {**document.sections, "cluster": section}}))
     assert spec is not None, problems
-    assert isinstance(spec.cluster, OkeCluster)
+    assert isinstance(spec.cluster, OkeClusterSpec)
     planned = oke_resources(case_of(spec), spec.cluster)
 
     def program() -> None:

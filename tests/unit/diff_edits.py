@@ -18,7 +18,7 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
 from gpu_fabric.render import RenderedPlan, rendered
 from gpu_fabric.spec import read_document
-from gpu_fabric.spec.guard import Acknowledgement
+from gpu_fabric.spec.guard import AcknowledgementSpec
 
 __all__ = [
     "EDITS",
@@ -188,7 +188,7 @@ def diff_of(edit: Edit) -> PlanDiff:
     return plan_diff(plan_of(edit.stack, edit.before), plan_of(edit.stack, {**edit.before, **edit.after}))
 
 
-def judgement_of(edit: Edit, acknowledgements: tuple[Acknowledgement, ...] = (), today: date = TODAY) -> Judgement:
+def judgement_of(edit: Edit, acknowledgements: tuple[AcknowledgementSpec, ...] = (), today: date = TODAY) -> Judgement:
     """The guard's judgement on an edit by some acknowledgements."""
     before = plan_of(edit.stack, edit.before)
     after = plan_of(edit.stack, {**edit.before, **edit.after}).model_copy(update={"acknowledgements": acknowledgements})
@@ -200,6 +200,8 @@ def named(name: str) -> PlanDiff:
     return diff_of(next(edit for edit in EDITS if edit.name == name))
 
 
-def acknowledged(*resources: str, expires: date = SOON) -> tuple[Acknowledgement, ...]:
+def acknowledged(*resources: str, expires: date = SOON) -> tuple[AcknowledgementSpec, ...]:
     """Acknowledgements of some resources, for a week."""
-    return tuple(Acknowledgement(resource=name, expires=expires, reason="the jobs are elsewhere") for name in resources)
+    return tuple(
+        AcknowledgementSpec(resource=name, expires=expires, reason="the jobs are elsewhere") for name in resources
+    )

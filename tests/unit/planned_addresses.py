@@ -7,7 +7,7 @@ from typing import Any
 from address_checker import faults
 
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
-from gpu_fabric.spec import Addressing, AddressRanges
+from gpu_fabric.spec import AddressingSpec, AddressRangesSpec
 
 Json = dict[str, Any]
 
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 def answer(section: Json, demand: Json) -> AddressPlan | Refusal:
     """What the planner says to a section `addressing` for 8 rails and one pod a NIC, unless `demand` says otherwise."""
     given = {"layout": "per-rail", "ipam": "nv-ipam", "rails": 8, "addresses_per_nic": 1, "nodes": 8, **demand}
-    return plan_addresses(Addressing.model_validate(section), AddressRanges(), AddressDemand(**given))
+    return plan_addresses(AddressingSpec.model_validate(section), AddressRangesSpec(), AddressDemand(**given))
 
 
 def planned(section: Json, **demand: Any) -> AddressPlan:

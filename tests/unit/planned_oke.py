@@ -10,7 +10,7 @@ from planned_fabrics import plan_of
 
 from gpu_fabric.plan.case import case_of
 from gpu_fabric.plan.clouds.oke import OkeResources, Record, oke_resources
-from gpu_fabric.spec import OkeCluster, read_document, validate
+from gpu_fabric.spec import OkeClusterSpec, read_document, validate
 
 POOL = "cluster.pools[0]"
 IMAGE = "ocid1.image.oc1.iad.aaaaaaaaexample"
@@ -89,12 +89,12 @@ def resources_of(stack: str, changes: Changes | None = None) -> OkeResources:
     return found
 
 
-def oke_of(stack: str, changes: Changes | None = None) -> OkeCluster:
+def oke_of(stack: str, changes: Changes | None = None) -> OkeClusterSpec:
     """What a stack file says of its cluster at Oracle."""
     spec, problems = validate(changed(read_document(stack, folder_of(stack)), changes or {}))
     assert not problems
     assert spec is not None
-    assert isinstance(spec.cluster, OkeCluster)
+    assert isinstance(spec.cluster, OkeClusterSpec)
     return spec.cluster
 
 
@@ -119,7 +119,7 @@ def instance_pool_records() -> tuple[Record, ...]:
     assert not problems
     assert spec is not None
     case = case_of(spec)
-    assert isinstance(spec.cluster, OkeCluster)
+    assert isinstance(spec.cluster, OkeClusterSpec)
     return oke_resources(case, spec.cluster).pools[0].records
 
 

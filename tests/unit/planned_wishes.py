@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, assume, event, settings
 from hypothesis import strategies as st
 
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
-from gpu_fabric.spec import Addressing, AddressRanges
+from gpu_fabric.spec import AddressingSpec, AddressRangesSpec
 
 # About half of all wishes can be planned, which is a fair number to pass over.
 _CHECKS = [HealthCheck.filter_too_much, HealthCheck.too_slow]
 few = settings(max_examples=20, deadline=None, derandomize=True, suppress_health_check=_CHECKS)
 more = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=_CHECKS)
 
-NO_RANGES = AddressRanges()
+NO_RANGES = AddressRangesSpec()
 
 
 class Wish(NamedTuple):
@@ -26,8 +26,8 @@ class Wish(NamedTuple):
     demand: AddressDemand
 
     @property
-    def addressing(self) -> Addressing:
-        return Addressing.model_validate(self.section)
+    def addressing(self) -> AddressingSpec:
+        return AddressingSpec.model_validate(self.section)
 
     def with_nodes(self, nodes: int) -> Wish:
         names = tuple(f"gpu-{node}" for node in range(nodes)) if self.demand.node_names else ()
@@ -39,7 +39,7 @@ class Wish(NamedTuple):
     def changed(self, **section: Any) -> Wish:
         return Wish({**self.section, **section}, self.demand)
 
-    def plan(self, ranges: AddressRanges = NO_RANGES) -> AddressPlan | Refusal:
+    def plan(self, ranges: AddressRangesSpec = NO_RANGES) -> AddressPlan | Refusal:
         return plan_addresses(self.addressing, ranges, self.demand)
 
 

@@ -12,7 +12,7 @@ from ipam_behaviour import nv_ipam_faults, spiderpool_faults, whereabouts_faults
 
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
 from gpu_fabric.plan.ipam import cni_ipam, pool_objects
-from gpu_fabric.spec import Addressing, AddressRanges
+from gpu_fabric.spec import AddressingSpec, AddressRangesSpec
 
 Json = dict[str, Any]
 
@@ -23,7 +23,7 @@ def planned(layout: str, ipam: str, **section: Any) -> AddressPlan:
     demand = AddressDemand.model_validate(
         {"layout": layout, "ipam": ipam, "rails": 4, "addresses_per_nic": 2, "nodes": 5}, by_name=True
     )
-    plan = plan_addresses(Addressing.model_validate({**SECTION, **section}), AddressRanges(), demand)
+    plan = plan_addresses(AddressingSpec.model_validate({**SECTION, **section}), AddressRangesSpec(), demand)
     assert isinstance(plan, AddressPlan), plan
     return plan
 

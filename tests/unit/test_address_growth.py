@@ -9,7 +9,7 @@ from planned_addresses import Json, answer, planned
 
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
 from gpu_fabric.prepare import prepare_stack
-from gpu_fabric.spec import Addressing, AddressRanges
+from gpu_fabric.spec import AddressingSpec, AddressRangesSpec
 
 
 def test_growth_is_counted_in_steps() -> None:
@@ -55,9 +55,11 @@ def test_beyond_a_limit_no_step_is_left() -> None:
 
 
 def test_the_proof_names_every_range_that_it_was_held_against_and_those_that_it_was_not() -> None:
-    ranges = AddressRanges.model_validate({"pods": "10.1.0.0/16", "nodes": "10.2.0.0/16", "reserved": ["10.3.0.0/16"]})
+    ranges = AddressRangesSpec.model_validate(
+        {"pods": "10.1.0.0/16", "nodes": "10.2.0.0/16", "reserved": ["10.3.0.0/16"]}
+    )
     demand = AddressDemand(layout="flat", ipam="nv-ipam", rails=8, addresses_per_nic=1, nodes=8)
-    plan = plan_addresses(Addressing.model_validate({"supernet": "192.168.0.0/16"}), ranges, demand)
+    plan = plan_addresses(AddressingSpec.model_validate({"supernet": "192.168.0.0/16"}), ranges, demand)
 
     assert isinstance(plan, AddressPlan)
     assert {entry.name: str(entry.range) for entry in plan.proof.disjoint_from} == {

@@ -19,7 +19,7 @@ from gpu_fabric.plan.addresses.remedies import fitting_changes
 from gpu_fabric.plan.ipam import cni_ipam, node_pools, pool_objects
 from gpu_fabric.plan.ipam.spiderpool import pool_pattern
 from gpu_fabric.prepare import prepare
-from gpu_fabric.spec import Addressing, AddressRanges, read_document
+from gpu_fabric.spec import AddressingSpec, AddressRangesSpec, read_document
 
 
 def emitted(wish: Wish, plan: AddressPlan) -> list[dict[str, Any]]:
@@ -128,7 +128,7 @@ def test_the_order_of_keys_in_a_stack_file_changes_no_byte_of_the_plan(stack: st
 @few
 def test_the_order_of_reserved_ranges_moves_no_address(wish: Wish, ranges: list[str]) -> None:
     plan = accepted(wish)
-    other = wish.plan(AddressRanges.model_validate({"reserved": ranges}))
+    other = wish.plan(AddressRangesSpec.model_validate({"reserved": ranges}))
 
     assert isinstance(other, AddressPlan)
     assert other.pools == plan.pools
@@ -203,14 +203,14 @@ def test_every_remedy_of_a_refusal_fits(wish: Wish) -> None:
     assume(isinstance(refusal, Refusal))
     assert isinstance(refusal, Refusal)
 
-    assert refusal.key in {field.alias for field in Addressing.model_fields.values()}
+    assert refusal.key in {field.alias for field in AddressingSpec.model_fields.values()}
     assert refusal.message
     assert refusal.remedy
     addressing = wish.addressing
     assert addressing.supernet is not None
     for fields, words in fitting_changes(addressing, addressing.supernet, wish.demand, refusal):
         assert words in refusal.remedy
-        written = Addressing.model_validate({**dict(addressing), **fields})
+        written = AddressingSpec.model_validate({**dict(addressing), **fields})
         plan = plan_addresses(written, NO_RANGES, wish.demand)
         assert isinstance(plan, AddressPlan), words
         section = written.model_dump(mode="json", by_alias=True)

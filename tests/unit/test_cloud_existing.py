@@ -13,7 +13,7 @@ from digitalocean_inputs import gpu_pool
 from oracle_engine import oracle_on
 from planned_oke import VCN, oke_of
 
-from gpu_fabric.spec import DoksCluster, StackSpec, read_document, validate
+from gpu_fabric.spec import DoksClusterSpec, StackSpec, read_document, validate
 from sandbox.cloud.digitalocean.existing import place_existing as at_digitalocean
 from sandbox.cloud.oci.existing import place_existing as at_oracle
 
@@ -67,7 +67,7 @@ def test_no_network_is_made_for_a_stack_that_makes_its_own(tmp_path: Path) -> No
 
 def test_a_vpc_and_a_project_at_digitalocean_are_there_once_and_take_a_cluster(tmp_path: Path) -> None:
     spec = spec_of("doks-h200", {"cluster.vpc.id": VPC, "cluster.project": {"id": PROJECT}})
-    assert isinstance(spec.cluster, DoksCluster)
+    assert isinstance(spec.cluster, DoksClusterSpec)
     with engine_on(tmp_path) as engine:
         assert len(at_digitalocean(engine.api, spec.cluster)) == 2
         assert at_digitalocean(engine.api, spec.cluster) == []

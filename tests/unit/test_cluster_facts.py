@@ -8,7 +8,7 @@ import pytest
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.version import lies_below
-from gpu_fabric.spec import DoksPool, Taint
+from gpu_fabric.spec import DoksPoolSpec, TaintSpec
 
 DOKS, OKE = catalog().doks_clusters, catalog().oke_clusters
 
@@ -52,6 +52,6 @@ def test_a_vcn_that_is_too_small_for_a_subnet_has_none() -> None:
 
 
 def test_jobs_on_doks_tolerate_the_vendors_taint_besides_the_stated_ones() -> None:
-    pool = DoksPool.model_construct(taints=(Taint(key="example.com/team"),))
+    pool = DoksPoolSpec.model_construct(taints=(TaintSpec(key="example.com/team"),))
 
     assert [taint.key for taint in pool.taints_with("amd")] == ["amd.com/gpu", "example.com/team"]

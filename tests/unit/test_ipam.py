@@ -10,7 +10,7 @@ import pytest
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, plan_addresses
 from gpu_fabric.plan.ipam import cni_ipam, pool_objects
-from gpu_fabric.spec import Addressing, AddressRanges
+from gpu_fabric.spec import AddressingSpec, AddressRangesSpec
 
 Json = dict[str, Any]
 PlanWith = Callable[[Any], Plan]
@@ -22,7 +22,7 @@ NAMES = ("gpu-a", "gpu-b", "gpu-c")
 def planned(layout: str, ipam: str, section: Json, **demand: Any) -> AddressPlan:
     """A plan for three nodes with twelve rails and one pod a NIC, unless `demand` says otherwise."""
     given = {"layout": layout, "ipam": ipam, "rails": 12, "addresses_per_nic": 1, "nodes": 3, **demand}
-    plan = plan_addresses(Addressing.model_validate(section), AddressRanges(), AddressDemand(**given))
+    plan = plan_addresses(AddressingSpec.model_validate(section), AddressRangesSpec(), AddressDemand(**given))
     assert isinstance(plan, AddressPlan), plan
     return plan
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpu_fabric.findings import Severity
-from gpu_fabric.spec import ExistingCluster
+from gpu_fabric.spec import ExistingClusterSpec
 from gpu_fabric.spec.kubeconfig import (
     cluster_entry,
     cluster_identity,
@@ -44,8 +44,8 @@ def kubeconfig(*, server: str = "https://one:6443", authority: str = "Q0E=", tok
     }
 
 
-def cluster(path: str | None, context: str | None = None) -> ExistingCluster:
-    return ExistingCluster.model_construct(kubeconfig=path, context=context)
+def cluster(path: str | None, context: str | None = None) -> ExistingClusterSpec:
+    return ExistingClusterSpec.model_construct(kubeconfig=path, context=context)
 
 
 def problem(folder: Path, text: str, context: str | None = None) -> str:

@@ -10,7 +10,7 @@ import pytest
 from gpu_fabric.catalog import catalog
 from gpu_fabric.findings import ConfigurationError, Finding
 from gpu_fabric.prepare import checked_plan, prepare
-from gpu_fabric.spec import DoksCluster, OkeCluster, StackDocument, StackSpec, validate
+from gpu_fabric.spec import DoksClusterSpec, OkeClusterSpec, StackDocument, StackSpec, validate
 
 Changes = dict[str, Any]
 DocumentWith = Callable[[Changes], StackDocument]
@@ -82,8 +82,8 @@ def refusals(document: StackDocument) -> list[tuple[str, str]]:
 
 
 def test_each_provider_has_a_form_of_its_own(doks_with: DocumentWith, oke_with: DocumentWith) -> None:
-    assert isinstance(spec_of(doks_with({})).cluster, DoksCluster)
-    assert isinstance(spec_of(oke_with({})).cluster, OkeCluster)
+    assert isinstance(spec_of(doks_with({})).cluster, DoksClusterSpec)
+    assert isinstance(spec_of(oke_with({})).cluster, OkeClusterSpec)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.addresses.demand import AddressDemand, empty_pool, hosts_in, part_prefix, wanted_nodes
 from gpu_fabric.plan.addresses.model import AddressPool
 from gpu_fabric.plan.addresses.space import AddressSpace
-from gpu_fabric.spec import Addressing
+from gpu_fabric.spec import AddressingSpec
 from gpu_fabric.spec.network_types import IPNetwork
 
 
@@ -22,7 +22,9 @@ class Refusal(FrozenModel):
     remedy: str = ""
 
 
-def pools_of(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> tuple[AddressPool, ...] | Refusal:
+def pools_of(
+    addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand
+) -> tuple[AddressPool, ...] | Refusal:
     """The pools with their capacity, not yet with every node's share; or why they do not fit."""
     refusal = _cut_refusal(addressing, supernet, demand)
     if refusal is not None:
@@ -49,7 +51,7 @@ def shares_in(pool: AddressPool) -> int:
     return hosts_in(pool.space.num_addresses, pool.space.version) // pool.addresses_per_node
 
 
-def _cut_refusal(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> Refusal | None:
+def _cut_refusal(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand) -> Refusal | None:
     part, rails = part_prefix(addressing, supernet, demand), len(demand.serving)
     first = 0 if demand.one_pool else addressing.first_rail_slot
     cut_by = "supernet" if addressing.prefix_length is None else "prefixLength"
@@ -68,7 +70,7 @@ def _cut_refusal(addressing: Addressing, supernet: IPNetwork, demand: AddressDem
     return None
 
 
-def _share_refusal(addressing: Addressing, demand: AddressDemand, pool: AddressPool) -> Refusal | None:
+def _share_refusal(addressing: AddressingSpec, demand: AddressDemand, pool: AddressPool) -> Refusal | None:
     need, prefix = demand.needed_per_node, pool.node_prefix_length
     if prefix is None:
         if pool.addresses_per_node < need:

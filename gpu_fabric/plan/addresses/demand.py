@@ -9,7 +9,7 @@ from __future__ import annotations
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.addresses.model import AddressPool, Division, address
 from gpu_fabric.plan.addresses.space import AddressSpace
-from gpu_fabric.spec import Addressing
+from gpu_fabric.spec import AddressingSpec
 from gpu_fabric.spec.addressing import Ipam, Layout
 from gpu_fabric.spec.network_types import AddressSpan, IPNetwork
 
@@ -67,20 +67,20 @@ class AddressDemand(FrozenModel):
         return tuple((self.names.get(rail, f"rail-{rail:02d}"), (rail,)) for rail in range(self.rails))
 
 
-def wanted_nodes(addressing: Addressing, demand: AddressDemand) -> int:
+def wanted_nodes(addressing: AddressingSpec, demand: AddressDemand) -> int:
     """Shares that must be there at the same time: every node's, those between, and spare and surge nodes'."""
     counted = demand.hosts if demand.layout == "per-node" else demand.nodes
     return counted + addressing.spare_nodes + addressing.surge_nodes
 
 
-def part_prefix(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> int:
+def part_prefix(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand) -> int:
     """Prefix length of each pool's part of the supernet."""
     if addressing.prefix_length is not None:
         return addressing.prefix_length
     return supernet.prefixlen + (0 if demand.one_pool else slot_bits(addressing))
 
 
-def slot_bits(addressing: Addressing) -> int:
+def slot_bits(addressing: AddressingSpec) -> int:
     """Bits of the supernet that number the rail slots."""
     return (addressing.rail_slots - 1).bit_length()
 
@@ -94,7 +94,7 @@ def hosts_in(size: int, version: int) -> int:
     return size if size <= 2 else size - 1 - (version == 4)
 
 
-def empty_pool(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand, place: int) -> AddressPool:
+def empty_pool(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand, place: int) -> AddressPool:
     """The pool at a place of `demand.serving`, not yet counted."""
     part = part_prefix(addressing, supernet, demand)
     name, rails = demand.serving[place]
@@ -117,7 +117,7 @@ def empty_pool(addressing: Addressing, supernet: IPNetwork, demand: AddressDeman
     )
 
 
-def _excluded(addressing: Addressing, space: IPNetwork) -> tuple[AddressSpan, ...]:
+def _excluded(addressing: AddressingSpec, space: IPNetwork) -> tuple[AddressSpan, ...]:
     """What the stack file excludes from a pool's part, merged and in order, however it was written."""
     spans = (span for span in addressing.exclude if span.first.version == space.version)
     runs = AddressSpace.of((int(span.first), int(span.last)) for span in spans)
@@ -126,7 +126,7 @@ def _excluded(addressing: Addressing, space: IPNetwork) -> tuple[AddressSpan, ..
     return tuple(AddressSpan(first=address(version, first), last=address(version, last)) for first, last in inside)
 
 
-def _share(addressing: Addressing, demand: AddressDemand) -> int:
+def _share(addressing: AddressingSpec, demand: AddressDemand) -> int:
     """Addresses that one node is given from a pool that it shares with others."""
     if addressing.addresses_per_node is not None:
         return addressing.addresses_per_node
@@ -139,7 +139,7 @@ def _share(addressing: Addressing, demand: AddressDemand) -> int:
     return max(demand.smallest_block, share + (addressing.gateway != "none"))
 
 
-def _node_prefix(addressing: Addressing, supernet: IPNetwork, demand: AddressDemand) -> int:
+def _node_prefix(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand) -> int:
     """Prefix length of a node's share: as given, /64 in IPv6, else the longest that serves the node's pods."""
     if addressing.node_prefix_length is not None:
         return addressing.node_prefix_length

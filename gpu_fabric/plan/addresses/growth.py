@@ -6,10 +6,10 @@ from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.addresses.capacity import shares_in
 from gpu_fabric.plan.addresses.demand import LARGEST_SUPERNET, AddressDemand, slot_bits, wanted_nodes
 from gpu_fabric.plan.addresses.model import AddressPool, Growth, Limit
-from gpu_fabric.spec import Addressing
+from gpu_fabric.spec import AddressingSpec
 
 
-def limits_of(addressing: Addressing, demand: AddressDemand) -> tuple[Limit, ...]:
+def limits_of(addressing: AddressingSpec, demand: AddressDemand) -> tuple[Limit, ...]:
     """The limits outside the address space that a plan meets, for one pool, the fullest."""
     wanted, known = wanted_nodes(addressing, demand), catalog().address_limits
     if demand.ipam == "nv-ipam":
@@ -53,7 +53,7 @@ def limits_of(addressing: Addressing, demand: AddressDemand) -> tuple[Limit, ...
 
 
 def growth_of(
-    addressing: Addressing, demand: AddressDemand, pools: tuple[AddressPool, ...], limits: tuple[Limit, ...]
+    addressing: AddressingSpec, demand: AddressDemand, pools: tuple[AddressPool, ...], limits: tuple[Limit, ...]
 ) -> Growth:
     """The room that is left, in steps of `growthStep` nodes, and the sizes that would give more."""
     wanted = wanted_nodes(addressing, demand)
@@ -71,7 +71,7 @@ def growth_of(
     )
 
 
-def _next_sizes(addressing: Addressing, demand: AddressDemand, pool: AddressPool) -> tuple[str, str]:
+def _next_sizes(addressing: AddressingSpec, demand: AddressDemand, pool: AddressPool) -> tuple[str, str]:
     """The pool size that serves one node more than this one can, and the supernet that holds one per rail slot."""
     rails = (addressing.first_rail_slot + demand.rails - 1).bit_length()
     chosen = rails if addressing.prefix_length is not None else max(slot_bits(addressing), rails)

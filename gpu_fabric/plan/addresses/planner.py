@@ -9,12 +9,12 @@ from gpu_fabric.plan.addresses.demand import AddressDemand
 from gpu_fabric.plan.addresses.growth import growth_of, limits_of
 from gpu_fabric.plan.addresses.model import AddressPlan, AddressPool, CapacityProof, Limit, RangeInUse
 from gpu_fabric.plan.addresses.remedies import remedy
-from gpu_fabric.spec import Addressing, AddressRanges
+from gpu_fabric.spec import AddressingSpec, AddressRangesSpec
 from gpu_fabric.spec.network_types import IPNetwork
 
 
 def plan_addresses(
-    addressing: Addressing, ranges: AddressRanges, demand: AddressDemand, within: Collection[str] = ()
+    addressing: AddressingSpec, ranges: AddressRangesSpec, demand: AddressDemand, within: Collection[str] = ()
 ) -> AddressPlan | Refusal:
     """The plan, or why there is none; what a refusal proposes is proved to fit.
 
@@ -33,7 +33,7 @@ def plan_addresses(
     return _plan(addressing, ranges, demand, within, pools, limits_of(addressing, demand))
 
 
-def stated_ranges(ranges: AddressRanges) -> list[tuple[str, IPNetwork]]:
+def stated_ranges(ranges: AddressRangesSpec) -> list[tuple[str, IPNetwork]]:
     """The ranges in use that the stack file names, each with its key."""
     named = [("pods", ranges.pods), ("services", ranges.services), ("nodes", ranges.nodes)]
     stated = [(name, network) for name, network in named if network is not None]
@@ -41,8 +41,8 @@ def stated_ranges(ranges: AddressRanges) -> list[tuple[str, IPNetwork]]:
 
 
 def _plan(
-    addressing: Addressing,
-    ranges: AddressRanges,
+    addressing: AddressingSpec,
+    ranges: AddressRangesSpec,
     demand: AddressDemand,
     within: Collection[str],
     pools: tuple[AddressPool, ...],

@@ -10,7 +10,7 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds import POOL_LABEL
 from gpu_fabric.plan.clouds.record import Id, Record, Ref, Value
-from gpu_fabric.spec import DoksCluster, DoksPool
+from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec
 
 CLUSTER, VPC, PROJECT = "doks", "vpc", "project"
 """Logical names of what others refer to."""
@@ -146,7 +146,7 @@ class DoksResources(FrozenModel):
         return "digitalocean"
 
 
-def doks_resources(case: Case, cluster: DoksCluster) -> DoksResources:
+def doks_resources(case: Case, cluster: DoksClusterSpec) -> DoksResources:
     """The records of a stack's cluster."""
     name = cluster.name or case.spec.cluster_stack
     project = cluster.project
@@ -184,7 +184,7 @@ def doks_resources(case: Case, cluster: DoksCluster) -> DoksResources:
     )
 
 
-def _cluster(case: Case, cluster: DoksCluster, name: str, version: Id) -> PlannedDoksCluster:
+def _cluster(case: Case, cluster: DoksClusterSpec, name: str, version: Id) -> PlannedDoksCluster:
     system, firewall, sign_on = cluster.system_pool, cluster.control_plane_firewall, cluster.single_sign_on
     window, scales = cluster.maintenance, cluster.system_pool.auto_scale_to_zero
     bounds: dict[str, Value] = {"min_nodes": 0, "max_nodes": system.nodes} if scales else {}
@@ -236,7 +236,7 @@ def _cluster(case: Case, cluster: DoksCluster, name: str, version: Id) -> Planne
     )
 
 
-def _plugins(cluster: DoksCluster, vendors: set[Vendor], *, fabric: bool) -> dict[str, bool]:
+def _plugins(cluster: DoksClusterSpec, vendors: set[Vendor], *, fabric: bool) -> dict[str, bool]:
     """The managed plug-ins, by the provider's argument.
 
     A device plug-in and a DRA driver of one vendor exclude each other by their mere presence, so only one is named.
@@ -255,7 +255,7 @@ def _plugins(cluster: DoksCluster, vendors: set[Vendor], *, fabric: bool) -> dic
     return chosen
 
 
-def _pool(cluster: DoksCluster, pool: DoksPool) -> PlannedDoksPool:
+def _pool(cluster: DoksClusterSpec, pool: DoksPoolSpec) -> PlannedDoksPool:
     bounds = pool.auto_scale
     return PlannedDoksPool(
         logical_name=f"pool-{pool.name}",

@@ -20,7 +20,7 @@ from gpu_fabric.plan.operators.releases import beyond_default, labelling
 from gpu_fabric.plan.records import PlannedReadiness
 from gpu_fabric.plan.steps import NODES, Item, Step
 from gpu_fabric.plan.words import conditions
-from gpu_fabric.spec import DoksCluster
+from gpu_fabric.spec import DoksClusterSpec
 
 _KIND = "operators:GpuOperator"
 _RECONCILED = 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Reconciled'
@@ -36,7 +36,7 @@ def _wanted(case: Case) -> bool:
         return False
     if wanted is not None:
         return wanted
-    if isinstance(cluster, DoksCluster):
+    if isinstance(cluster, DoksClusterSpec):
         return cluster.plugins.gpu == "operator" and "gpu-operator" not in cluster.installed
     return case.choices.manager != "doks"
 
@@ -56,7 +56,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
     if switches.toolkit is not None and switches.toolkit != (case.shape.provider != "doks"):
         computed["toolkit"] = {"enabled": switches.toolkit}
     cluster = case.spec.cluster
-    if isinstance(cluster, DoksCluster) and cluster.plugins.gpu == "operator":
+    if isinstance(cluster, DoksClusterSpec) and cluster.plugins.gpu == "operator":
         computed["devicePlugin"] = {"enabled": True}
     if switches.gdrcopy:
         computed["gdrcopy"] = {"enabled": True}

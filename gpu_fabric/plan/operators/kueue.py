@@ -32,8 +32,8 @@ from gpu_fabric.plan.rails import Rail
 from gpu_fabric.plan.records import PlannedObject, PlannedQueues
 from gpu_fabric.plan.steps import Step, Words
 from gpu_fabric.plan.words import kinds
-from gpu_fabric.spec import OkeCluster
-from gpu_fabric.spec.software import Kueue
+from gpu_fabric.spec import OkeClusterSpec
+from gpu_fabric.spec.software import KueueSpec
 
 CONTROLLER = "kueue-controller-manager"
 """The Deployment of Kueue's chart."""
@@ -153,7 +153,7 @@ def topology_levels(case: Case) -> tuple[str, ...] | None:
         return None if wanted == "none" else wanted
     cluster = case.spec.cluster
     # Kueue takes a topology only together with labels that tell the nodes from others.
-    if not isinstance(cluster, OkeCluster) or not case.node_labels:
+    if not isinstance(cluster, OkeClusterSpec) or not case.node_labels:
         return None
     placements = case.known.oke_clusters.placements
     return ORACLE_LEVELS if all(placements[pool.placement].rdma for pool in cluster.pools) else None
@@ -198,7 +198,7 @@ def _namespaces(case: Case) -> tuple[str, ...]:
     return tuple(entry.name for entry in case.spec.fabric.namespaces)
 
 
-def _wanted(case: Case) -> Kueue:
+def _wanted(case: Case) -> KueueSpec:
     wanted = case.spec.software.schedulers.kueue
     assert wanted is not None, "the chart is among those of the stack"
     return wanted

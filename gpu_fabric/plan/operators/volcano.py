@@ -17,7 +17,7 @@ from gpu_fabric.plan.operators.operator import BESIDE, Operator, OwnChart, chart
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.plan.steps import Step, Words
 from gpu_fabric.plan.words import kinds
-from gpu_fabric.spec.software import DEFAULT_QUEUE, Volcano
+from gpu_fabric.spec.software import DEFAULT_QUEUE, VolcanoSpec
 
 JOB_ACCOUNT = "mpi-worker-view"
 """The account by which a job of the OKE guide sees whether its workers are ready."""
@@ -40,7 +40,7 @@ def _steps(context: Context) -> Iterator[Step]:
 OPERATOR = Operator(_steps, CHART)
 
 
-def volcano_objects(case: Case, wanted: Volcano) -> tuple[PlannedObject, ...]:
+def volcano_objects(case: Case, wanted: VolcanoSpec) -> tuple[PlannedObject, ...]:
     """The queue where it is not Volcano's own, and in every namespace of the fabric the account of the guide's jobs."""
     accounts = tuple(
         PlannedObject(object=entry) for namespace in case.spec.fabric.namespaces for entry in _account(namespace.name)

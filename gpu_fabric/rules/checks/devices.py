@@ -10,7 +10,7 @@ from gpu_fabric.plan.case import Case, NodeGroup, shape_on_nodes
 from gpu_fabric.plan.rails import group_rails, one_resource
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec import RailOverride
+from gpu_fabric.spec import RailOverrideSpec
 from gpu_fabric.spec.fabric import VirtualFunctions
 from gpu_fabric.spec.places import Location, dotted
 
@@ -262,7 +262,7 @@ def nccl_uses_all_rails(case: Case) -> Iterator[Problem]:
         )
 
 
-def _useless_names(case: Case, entry: RailOverride) -> Iterator[tuple[str, str]]:
+def _useless_names(case: Case, entry: RailOverrideSpec) -> Iterator[tuple[str, str]]:
     choices = case.choices
     if choices.model == "host-network":
         reasons = dict.fromkeys(("network", "resource"), "pods on the host's network attach to no network")
@@ -287,7 +287,7 @@ def _by_operator(case: Case) -> str:
     return " (virtualFunctions: sriov-operator has the SR-IOV operator make them)" if other else ""
 
 
-def _entries(case: Case) -> list[tuple[int, RailOverride]]:
+def _entries(case: Case) -> list[tuple[int, RailOverrideSpec]]:
     """The stack file's entries for rails that exist, with their places."""
     return [(place, entry) for place, entry in enumerate(case.spec.fabric.rails) if entry.rail < case.shape.rails]
 

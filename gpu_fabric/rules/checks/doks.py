@@ -8,13 +8,13 @@ from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
 from gpu_fabric.rules.chart_values import charts_in_use, gpu_operator_parts, value_at
 from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec import DoksCluster
+from gpu_fabric.spec import DoksClusterSpec
 from gpu_fabric.spec.places import Location, dotted
 
 
-def doks_cluster(case: Case) -> DoksCluster | None:
+def doks_cluster(case: Case) -> DoksClusterSpec | None:
     """The cluster where DigitalOcean makes it; None elsewhere."""
-    return case.spec.cluster if isinstance(case.spec.cluster, DoksCluster) else None
+    return case.spec.cluster if isinstance(case.spec.cluster, DoksClusterSpec) else None
 
 
 @check("DOK002")

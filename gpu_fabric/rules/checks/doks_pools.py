@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from gpu_fabric.plan.case import Case
 from gpu_fabric.rules.checks.doks import doks_cluster
 from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec import DoksCluster, DoksPool
+from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec
 from gpu_fabric.spec.places import dotted
 
 
-def most_nodes(pool: DoksPool) -> int:
+def most_nodes(pool: DoksPoolSpec) -> int:
     """The most nodes that a pool may come to have."""
     return max(pool.nodes, pool.auto_scale.max_nodes) if pool.auto_scale else pool.nodes
 
 
-def all_nodes(cluster: DoksCluster) -> int:
+def all_nodes(cluster: DoksClusterSpec) -> int:
     """The most nodes that a cluster may come to have, CPU nodes included."""
     return cluster.system_pool.nodes + sum(most_nodes(pool) for pool in cluster.pools)
 
 
-def _pools(case: Case) -> tuple[DoksPool, ...]:
+def _pools(case: Case) -> tuple[DoksPoolSpec, ...]:
     cluster = doks_cluster(case)
     return cluster.pools if cluster else ()
 

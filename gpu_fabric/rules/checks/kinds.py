@@ -12,7 +12,7 @@ from gpu_fabric.plan.nccl_files import plan_nccl_files
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_nodes import group_of, labels_of_pools
 from gpu_fabric.rules.registry import Problem, check, check_plan
-from gpu_fabric.spec import Pool
+from gpu_fabric.spec import PoolSpec
 from gpu_fabric.spec.places import Location, dotted
 
 # Models whose networks name an interface of the host.
@@ -115,13 +115,13 @@ def kinds_have_names_of_their_own(case: Case, plan: Plan) -> Iterator[Problem]:
         )
 
 
-def _pools(case: Case) -> Iterator[tuple[NodeGroup, Pool, Location]]:
+def _pools(case: Case) -> Iterator[tuple[NodeGroup, PoolSpec, Location]]:
     """Every pool with its kind of nodes and its place, in order."""
     for number, pool in enumerate(case.spec.cluster.pools):
         yield group_of(case, pool), pool, ("cluster", "pools", number)
 
 
-def _later_pools(case: Case) -> Iterator[tuple[NodeGroup, Pool, Location]]:
+def _later_pools(case: Case) -> Iterator[tuple[NodeGroup, PoolSpec, Location]]:
     """The pools whose shape is not the first pool's."""
     return (entry for entry in _pools(case) if entry[0] is not case.groups[0])
 

@@ -8,21 +8,21 @@ from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
 from gpu_fabric.rules.checks.ranges import almost_everybody
 from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec import OkeCluster, OkePool
+from gpu_fabric.spec import OkeClusterSpec, OkePoolSpec
 from gpu_fabric.spec.places import dotted
 
 
-def oke_cluster(case: Case) -> OkeCluster | None:
+def oke_cluster(case: Case) -> OkeClusterSpec | None:
     """The cluster where Oracle makes it; None elsewhere."""
-    return case.spec.cluster if isinstance(case.spec.cluster, OkeCluster) else None
+    return case.spec.cluster if isinstance(case.spec.cluster, OkeClusterSpec) else None
 
 
-def _pools(case: Case) -> tuple[OkePool, ...]:
+def _pools(case: Case) -> tuple[OkePoolSpec, ...]:
     cluster = oke_cluster(case)
     return cluster.pools if cluster else ()
 
 
-def _join_by_themselves(case: Case) -> list[OkePool]:
+def _join_by_themselves(case: Case) -> list[OkePoolSpec]:
     placements = case.known.oke_clusters.placements
     return [pool for pool in _pools(case) if placements[pool.placement].self_managed]
 

@@ -11,7 +11,7 @@ from gpu_fabric.rules.chart_values import charts_in_use, value_at
 from gpu_fabric.rules.checks.oke import oke_cluster
 from gpu_fabric.rules.checks.oke_network import oke_site
 from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec import OkePool
+from gpu_fabric.spec import OkePoolSpec
 from gpu_fabric.spec.places import dotted
 
 # Source: Oracle's documentation of pre-authenticated requests, whose addresses have such a part.
@@ -20,7 +20,7 @@ _PRE_AUTHENTICATED = re.compile(r"/p/[^/]+/")
 _NUMBERED = ("compute-cluster-instances", "gpu-memory-cluster")
 
 
-def _pools(case: Case) -> Iterator[tuple[int, OkePool]]:
+def _pools(case: Case) -> Iterator[tuple[int, OkePoolSpec]]:
     cluster = oke_cluster(case)
     yield from enumerate(cluster.pools if cluster else ())
 

@@ -9,13 +9,13 @@ from itertools import combinations
 from gpu_fabric.plan.case import Case
 from gpu_fabric.rules.checks.oke import oke_cluster
 from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec import OkeCluster
+from gpu_fabric.spec import OkeClusterSpec
 from gpu_fabric.spec.network_types import IPNetwork
-from gpu_fabric.spec.oke import OkePool
+from gpu_fabric.spec.oke import OkePoolSpec
 from gpu_fabric.spec.places import dotted
 
 
-def _subnets(case: Case, cluster: OkeCluster) -> dict[str, IPNetwork]:
+def _subnets(case: Case, cluster: OkeClusterSpec) -> dict[str, IPNetwork]:
     """Range of each subnet that the cluster will have: as stated, else of the published plan where the VCN's is known.
 
     Without VCN-native networking there is no pod subnet.
@@ -168,7 +168,7 @@ def hosts_have_addresses_of_the_supernet(case: Case) -> Iterator[Problem]:
         )
 
 
-def _surge(case: Case, pool: OkePool) -> int:
+def _surge(case: Case, pool: OkePoolSpec) -> int:
     """Machines more than the pool's that there may be while it cycles."""
     surge = case.known.oke_clusters.cycling[pool.cycling].surge if pool.cycling else None
     if not surge:

@@ -10,7 +10,7 @@ from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.rules.chart_values import Charts, ChartValues, charts_in_use, gpu_operator_parts, value_at
 from gpu_fabric.rules.planned_nodes import group_of
 from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec import DoksCluster
+from gpu_fabric.spec import DoksClusterSpec
 from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.places import dotted
 
@@ -140,14 +140,18 @@ def nodes_of_digitalocean_keep_their_own(case: Case) -> Iterator[Problem]:
     cluster, chart = case.spec.cluster, charts_in_use(case).get("gpu-operator")
     if case.shape.provider != "doks":
         return
-    if isinstance(cluster, DoksCluster) and cluster.plugins.gpu == "managed" and "gpu-operator" in cluster.installed:
+    if (
+        isinstance(cluster, DoksClusterSpec)
+        and cluster.plugins.gpu == "managed"
+        and "gpu-operator" in cluster.installed
+    ):
         yield Problem(
             dotted(("cluster", "plugins", "gpu")),
             "the cluster's GPU Operator may install a device plug-in besides the managed one",
             "write gpu: operator, or switch the operator's own off (devicePlugin.enabled: false)",
         )
     # Of clusters that the stack makes it is known for sure, and a rule of their group refuses it.
-    if chart is not None and not isinstance(cluster, DoksCluster):
+    if chart is not None and not isinstance(cluster, DoksClusterSpec):
         for part, place in gpu_operator_parts(chart):
             yield Problem(place, f"DigitalOcean's nodes have the {part} already", "write false")
 

@@ -21,7 +21,7 @@ from gpu_fabric.rules.chart_values import (
     written_switches,
 )
 from gpu_fabric.rules.registry import Problem, check, check_plan
-from gpu_fabric.spec import ExistingCluster
+from gpu_fabric.spec import ExistingClusterSpec
 from gpu_fabric.spec.places import Location, dotted
 
 _KINDS = {"removed": "it is gone since", "ignored": "it does nothing since", "too-new": "it comes with"}
@@ -43,7 +43,7 @@ _DISTRIBUTIONS = ("-ubuntu", "-ubi", "-centos", "-rhel")
 def _kubernetes(case: Case) -> tuple[Location, str | None]:
     """Where the stack file states the Kubernetes version, and the version; None where it does not say."""
     cluster = case.spec.cluster
-    if isinstance(cluster, ExistingCluster):
+    if isinstance(cluster, ExistingClusterSpec):
         return ("cluster", "kubernetes"), cluster.kubernetes
     return ("cluster", "version"), None if cluster.version == "latest" else cluster.version
 

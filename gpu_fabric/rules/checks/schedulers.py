@@ -13,7 +13,7 @@ from gpu_fabric.plan.operators.releases import tolerations
 from gpu_fabric.plan.operators.schedulers import job_queues
 from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.rules.registry import Problem, check, check_plan
-from gpu_fabric.spec import ExistingCluster, Software
+from gpu_fabric.spec import ExistingClusterSpec, SoftwareSpec
 from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.places import dotted
 
@@ -99,7 +99,7 @@ def topologies_are_of_these_nodes(case: Case) -> Iterator[Problem]:
 def topologies_are_labelled(case: Case) -> Iterator[Problem]:
     """Somebody sets the labels of a topology."""
     known = _KUBERNETES | set(case.node_labels)
-    if not isinstance(case.spec.cluster, ExistingCluster):
+    if not isinstance(case.spec.cluster, ExistingClusterSpec):
         known |= _CLOUD
     of_pools = [set(pool.labels) for pool in case.spec.cluster.pools]
     for place, label in _levels(case):
@@ -176,7 +176,7 @@ def every_pod_requests_something(case: Case) -> Iterator[Problem]:
         )
 
 
-def _without_quotas(case: Case) -> Software:
+def _without_quotas(case: Case) -> SoftwareSpec:
     software = case.spec.software
     assert software.schedulers.kueue is not None
     kueue = software.schedulers.kueue.model_copy(update={"quotas": {}})

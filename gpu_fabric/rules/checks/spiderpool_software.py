@@ -15,7 +15,7 @@ from gpu_fabric.plan.operators.releases import namespace_of
 from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
 from gpu_fabric.rules.chart_values import ChartValues, charts_in_use, value_at
 from gpu_fabric.rules.registry import Problem, check, check_plan
-from gpu_fabric.spec import Software, Spiderpool
+from gpu_fabric.spec import SoftwareSpec, SpiderpoolSpec
 from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.places import dotted
 
@@ -323,8 +323,8 @@ def _wrong(case: Case, plan: Plan, values: dict[str, JsonValue]) -> Iterator[tup
 
 def _planned_plugins(case: Case) -> dict[str, JsonValue]:
     """The chart's switches of CNI plug-ins, as the plan has them without the stack file's values."""
-    software: Software = case.spec.software
-    switches: Spiderpool = software.spiderpool.model_copy(update={"values": {}})
+    software: SoftwareSpec = case.spec.software
+    switches: SpiderpoolSpec = software.spiderpool.model_copy(update={"values": {}})
     alone = replace(
         case, spec=case.spec.model_copy(update={"software": software.model_copy(update={"spiderpool": switches})})
     )

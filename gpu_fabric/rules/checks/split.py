@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpu_fabric.plan.case import Case
 from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec import DoksCluster
+from gpu_fabric.spec import DoksClusterSpec
 from gpu_fabric.spec.places import dotted
 
 
@@ -25,7 +25,11 @@ def there_is_a_cluster_to_make(case: Case) -> Iterator[Problem]:
 def the_platform_gets_no_more_than_the_cluster(case: Case) -> Iterator[Problem]:
     """The kubeconfig of a cluster stack holds no credentials of the account."""
     cluster = case.spec.cluster
-    if case.spec.split.part == "cluster" and isinstance(cluster, DoksCluster) and cluster.kubeconfig.mode == "token":
+    if (
+        case.spec.split.part == "cluster"
+        and isinstance(cluster, DoksClusterSpec)
+        and cluster.kubeconfig.mode == "token"
+    ):
         yield Problem(
             dotted(("cluster", "kubeconfig", "mode")),
             "the kubeconfig that the platform stack reads holds the account's API token",

@@ -18,7 +18,7 @@ from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.rules.chart_values import charts_in_use, value_at
 from gpu_fabric.rules.registry import Problem, check, check_plan
-from gpu_fabric.spec import Taint
+from gpu_fabric.spec import TaintSpec
 from gpu_fabric.spec.places import Location, dotted
 
 _EVERY: JsonValue = [{"operator": "Exists"}]
@@ -76,7 +76,7 @@ def driver_containers_reach_the_pools(case: Case) -> Iterator[Problem]:
         )
 
 
-def _taints(case: Case) -> Iterator[tuple[Location, Taint]]:
+def _taints(case: Case) -> Iterator[tuple[Location, TaintSpec]]:
     """The taints that keep pods off, each with its place."""
     for number, (pool, shape) in enumerate(zip(case.spec.cluster.pools, case.shapes, strict=True)):
         for taint in pool.taints_with(shape.gpus.vendor):
@@ -134,12 +134,12 @@ def _of(values: JsonValue, where: Location, what: str, key: tuple[str, ...], def
     return _Software(what, (*where, *key), default if found is None else found)
 
 
-def _tolerated(entries: JsonValue | Sequence[dict[str, Any]], taint: Taint) -> bool:
+def _tolerated(entries: JsonValue | Sequence[dict[str, Any]], taint: TaintSpec) -> bool:
     """Whether one entry of a pod's tolerations covers a taint (Kubernetes documentation, taints)."""
     return isinstance(entries, list) and any(isinstance(entry, dict) and _covers(entry, taint) for entry in entries)
 
 
-def _covers(entry: dict[str, Any], taint: Taint) -> bool:
+def _covers(entry: dict[str, Any], taint: TaintSpec) -> bool:
     exists = entry.get("operator", "Equal") == "Exists"
     if entry.get("key") not in (None, "", taint.key) or entry.get("effect") not in (None, "", taint.effect):
         return False

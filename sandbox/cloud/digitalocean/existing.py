@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gpu_fabric.spec import DoksCluster
+from gpu_fabric.spec import DoksClusterSpec
 from sandbox.cloud.digitalocean.api import Api
 from sandbox.cloud.digitalocean.projects import existing_project
 from sandbox.cloud.digitalocean.vpcs import existing_vpc
 
 
-def place_existing(api: Api, cluster: DoksCluster) -> list[str]:
+def place_existing(api: Api, cluster: DoksClusterSpec) -> list[str]:
     """Make what a stack file names and the simulated cloud does not have; gives what was made, in words."""
     made = []
     with api.store.lock():

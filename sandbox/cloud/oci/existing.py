@@ -6,7 +6,7 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.spec import OkeCluster
+from gpu_fabric.spec import OkeClusterSpec
 from sandbox.cloud.oci.ids import kind_of
 from sandbox.cloud.oci.network import ranges_of, subnets_of
 from sandbox.cloud.oci.tenancy import Tenancy
@@ -17,7 +17,7 @@ _SUBNET_PREFIX = 24
 _PUBLIC = ("public-lb", "bastion")
 
 
-def place_existing(tenancy: Tenancy, cluster: OkeCluster) -> list[str]:
+def place_existing(tenancy: Tenancy, cluster: OkeClusterSpec) -> list[str]:
     """Make what a stack file names and the simulated cloud does not have; gives what was made, in words."""
     if cluster.vcn.id is None:
         return []
@@ -25,7 +25,7 @@ def place_existing(tenancy: Tenancy, cluster: OkeCluster) -> list[str]:
         return [*_vcn(tenancy, cluster, cluster.vcn.id), *_subnets(tenancy, cluster, cluster.vcn.id)]
 
 
-def _vcn(tenancy: Tenancy, cluster: OkeCluster, identifier: str) -> list[str]:
+def _vcn(tenancy: Tenancy, cluster: OkeClusterSpec, identifier: str) -> list[str]:
     made = []
     block = str(cluster.ranges.nodes or _RANGE)
     lists = {"defaultSecurityListId": "securitylist", "defaultRouteTableId": "routetable"}
@@ -49,7 +49,7 @@ def _vcn(tenancy: Tenancy, cluster: OkeCluster, identifier: str) -> list[str]:
     return made
 
 
-def _subnets(tenancy: Tenancy, cluster: OkeCluster, vcn: str) -> list[str]:
+def _subnets(tenancy: Tenancy, cluster: OkeClusterSpec, vcn: str) -> list[str]:
     made = []
     public = {*_PUBLIC, *(("control-plane",) if cluster.endpoint.public else ())}
     for name, identifier in cluster.vcn.subnet_ids.items():
@@ -70,7 +70,7 @@ def _subnets(tenancy: Tenancy, cluster: OkeCluster, vcn: str) -> list[str]:
     return made
 
 
-def _block(tenancy: Tenancy, cluster: OkeCluster, vcn: str, name: Any) -> str:
+def _block(tenancy: Tenancy, cluster: OkeClusterSpec, vcn: str, name: Any) -> str:
     """A subnet's range: as stated, else that of the published plan, else one of the VCN that is free."""
     whole = cluster.ranges.nodes or _RANGE
     stated = cluster.vcn.subnets.get(name) or catalog().oke_clusters.subnets[name].within(whole)
@@ -85,7 +85,7 @@ def _block(tenancy: Tenancy, cluster: OkeCluster, vcn: str, name: Any) -> str:
 
 def _add(
     tenancy: Tenancy,
-    cluster: OkeCluster,
+    cluster: OkeClusterSpec,
     identifier: str,
     inputs: dict[str, Any],
     outputs: dict[str, Any] | None = None,

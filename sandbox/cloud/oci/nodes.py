@@ -179,11 +179,11 @@ def remember_image(home: SandboxHome, spec: StackSpec) -> None:
     A real image configures these at boot; no argument of Oracle's API does. A stack on another cloud has none.
     """
     from gpu_fabric.plan.case import shape_on_nodes
-    from gpu_fabric.spec import OkeCluster
+    from gpu_fabric.spec import OkeClusterSpec
     from sandbox.nodes import machine_annotations
 
     cluster = spec.cluster
-    if not isinstance(cluster, OkeCluster):
+    if not isinstance(cluster, OkeClusterSpec):
         return
 
     known = {

@@ -10,7 +10,7 @@ from gpu_fabric.plan.clouds.oke.boot import boot_script, user_data
 from gpu_fabric.plan.clouds.oke.site import CLUSTER, NETWORK, Site
 from gpu_fabric.plan.clouds.oke.workers import PlannedInstance
 from gpu_fabric.plan.clouds.record import Id, Record, Ref, Text, Value
-from gpu_fabric.spec.oke import AccessHost
+from gpu_fabric.spec.oke import AccessHostSpec
 
 
 class PlannedBastion(Record):
@@ -61,7 +61,7 @@ def oke_access(site: Site) -> OkeAccess:
     return OkeAccess(mode="none", hosts=(), bastion=None, command=None)
 
 
-def _host(site: Site, name: SubnetName, host: AccessHost, metadata: dict[str, Value]) -> PlannedInstance:
+def _host(site: Site, name: SubnetName, host: AccessHostSpec, metadata: dict[str, Value]) -> PlannedInstance:
     assert host.image_id is not None, "a host without an image was refused"
     public = "true" if name in site.public_subnets else "false"
     keys: dict[str, Value] = {"ssh_authorized_keys": "\n".join(site.cluster.access.ssh_public_keys), **metadata}

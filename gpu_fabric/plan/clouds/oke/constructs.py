@@ -25,15 +25,15 @@ from gpu_fabric.plan.clouds.oke.workers import (
     node_source,
 )
 from gpu_fabric.plan.clouds.record import Record, Ref, Value
-from gpu_fabric.spec import OkePool
+from gpu_fabric.spec import OkePoolSpec
 
 
-def pool_records(site: Site, pool: OkePool) -> tuple[Record, ...]:
+def pool_records(site: Site, pool: OkePoolSpec) -> tuple[Record, ...]:
     """The records of a GPU pool, each after what it refers to."""
     return tuple(_CONSTRUCTS[pool.placement](site, pool))
 
 
-def _cluster_network(site: Site, pool: OkePool) -> Iterator[Record]:
+def _cluster_network(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
     yield _instance_configuration(site, pool)
     island: dict[str, Value] | None = None
     if pool.hpc_island_id:
@@ -60,7 +60,7 @@ def _cluster_network(site: Site, pool: OkePool) -> Iterator[Record]:
     )
 
 
-def _instance_pool(site: Site, pool: OkePool) -> Iterator[Record]:
+def _instance_pool(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
     yield _instance_configuration(site, pool)
     placement: dict[str, Value] = {
         "availability_domain": site.availability_domain(pool.availability_domain),
@@ -79,7 +79,7 @@ def _instance_pool(site: Site, pool: OkePool) -> Iterator[Record]:
     )
 
 
-def _compute_cluster_pool(site: Site, pool: OkePool) -> Iterator[Record]:
+def _compute_cluster_pool(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
     yield _compute_cluster(site, pool)
     details = node_config(site, pool.nodes, pool.max_pods, node_placement(site, pool))
     details["compute_cluster_id"] = Ref(ref=f"compute-cluster-{pool.name}")
@@ -103,7 +103,7 @@ def _compute_cluster_pool(site: Site, pool: OkePool) -> Iterator[Record]:
     )
 
 
-def _cycling(site: Site, pool: OkePool) -> dict[str, Value]:
+def _cycling(site: Site, pool: OkePoolSpec) -> dict[str, Value]:
     if pool.cycling is None:
         # Oracle's provider keeps what is left out: cycling that was on once would stay on.
         return {"is_node_cycling_enabled": False}
@@ -116,7 +116,7 @@ def _cycling(site: Site, pool: OkePool) -> dict[str, Value]:
     }
 
 
-def _compute_cluster_instances(site: Site, pool: OkePool) -> Iterator[Record]:
+def _compute_cluster_instances(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
     yield _compute_cluster(site, pool)
     details = launch(site, pool)
     for number in range(pool.nodes):
@@ -138,7 +138,7 @@ def _compute_cluster_instances(site: Site, pool: OkePool) -> Iterator[Record]:
         )
 
 
-def _memory_clusters(site: Site, pool: OkePool) -> Iterator[Record]:
+def _memory_clusters(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
     yield _compute_cluster(site, pool)
     yield _instance_configuration(site, pool)
     fabrics: tuple[str | None, ...] = pool.memory_fabric_ids or (None,)
@@ -163,7 +163,7 @@ def _memory_clusters(site: Site, pool: OkePool) -> Iterator[Record]:
         )
 
 
-_CONSTRUCTS: dict[Placement, Callable[[Site, OkePool], Iterator[Record]]] = {
+_CONSTRUCTS: dict[Placement, Callable[[Site, OkePoolSpec], Iterator[Record]]] = {
     "cluster-network": _cluster_network,
     "compute-cluster": _compute_cluster_pool,
     "compute-cluster-instances": _compute_cluster_instances,
@@ -172,7 +172,7 @@ _CONSTRUCTS: dict[Placement, Callable[[Site, OkePool], Iterator[Record]]] = {
 }
 
 
-def _instance_configuration(site: Site, pool: OkePool) -> PlannedInstanceConfiguration:
+def _instance_configuration(site: Site, pool: OkePoolSpec) -> PlannedInstanceConfiguration:
     details = launch(site, pool)
     details["create_vnic_details"] = {**_interface(site), "assign_public_ip": False}
     details["source_details"] = {**_volume(pool), "image_id": image_of(site, pool)}
@@ -188,12 +188,12 @@ def _instance_configuration(site: Site, pool: OkePool) -> PlannedInstanceConfigu
     )
 
 
-def _published(pool: OkePool, image: str) -> tuple[str, ...]:
+def _published(pool: OkePoolSpec, image: str) -> tuple[str, ...]:
     """An argument that names Oracle's newest image: one that Oracle publishes later is no change of this stack."""
     return () if pool.image_id or pool.image_uri else (image,)
 
 
-def _compute_cluster(site: Site, pool: OkePool) -> PlannedComputeCluster:
+def _compute_cluster(site: Site, pool: OkePoolSpec) -> PlannedComputeCluster:
     constraint: dict[str, Value] | None = None
     if pool.hpc_island_id:
         constraint = {"type": "COMPUTE_CLUSTER", "hpc_island_id": pool.hpc_island_id}
@@ -209,7 +209,7 @@ def _compute_cluster(site: Site, pool: OkePool) -> PlannedComputeCluster:
     )
 
 
-def _of_self_managed(site: Site, pool: OkePool) -> dict[str, object]:
+def _of_self_managed(site: Site, pool: OkePoolSpec) -> dict[str, object]:
     """What every construct of self-managed machines waits for and takes: the system pool holds what answers them."""
     return {
         "after": (*joins_after(site), SYSTEM_POOL, *image_ready(site, pool)),
@@ -224,7 +224,7 @@ def _interface(site: Site) -> dict[str, Value]:
     return {"subnet_id": site.subnet("workers"), "nsg_ids": [site.security_group("workers")]}
 
 
-def _volume(pool: OkePool) -> dict[str, Value]:
+def _volume(pool: OkePoolSpec) -> dict[str, Value]:
     return {
         "source_type": "image",
         "boot_volume_size_in_gbs": str(pool.boot_volume.size_gib),

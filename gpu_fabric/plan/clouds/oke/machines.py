@@ -9,7 +9,7 @@ from gpu_fabric.plan.clouds import POOL_LABEL
 from gpu_fabric.plan.clouds.oke.boot import boot_script, encoded, user_data
 from gpu_fabric.plan.clouds.oke.site import CLUSTER, KUBECONFIG, NODE_IMAGES, Site
 from gpu_fabric.plan.clouds.record import Id, Record, Ref, Value
-from gpu_fabric.spec import OkePool
+from gpu_fabric.spec import OkePoolSpec
 
 _NATIVE_PODS_LABEL = "oci.oraclecloud.com/vcn-native-ip-cni"
 # An image of some tens of GB is copied from object storage.
@@ -63,7 +63,7 @@ def _images(site: Site) -> Iterator[Record]:
             )
 
 
-def image_of(site: Site, pool: OkePool) -> Id:
+def image_of(site: Site, pool: OkePoolSpec) -> Id:
     """The image that a pool's machines start from; for a managed node pool without one, Oracle's."""
     if pool.image_id is not None:
         return pool.image_id
@@ -72,7 +72,7 @@ def image_of(site: Site, pool: OkePool) -> Id:
     return Ref(ref=NODE_IMAGES, output="image_for_gpus")
 
 
-def image_ready(site: Site, pool: OkePool) -> tuple[str, ...]:
+def image_ready(site: Site, pool: OkePoolSpec) -> tuple[str, ...]:
     """What must be there before a pool's image may start on its shape."""
     same = [other for other in site.cluster.pools if (other.image_uri, other.shape) == (pool.image_uri, pool.shape)]
     return (f"image-shape-{same[0].name}",) if pool.image_uri else ()
@@ -83,7 +83,7 @@ def _image_name(site: Site, uri: str) -> str:
     return f"image-{next(pool.name for pool in site.cluster.pools if pool.image_uri == uri)}"
 
 
-def node_labels(site: Site, pool: OkePool) -> dict[str, str]:
+def node_labels(site: Site, pool: OkePoolSpec) -> dict[str, str]:
     """The labels that a pool's nodes come up with."""
     labels = {**pool.labels, POOL_LABEL: pool.name}
     if site.own_gpu_plugin:
@@ -93,7 +93,7 @@ def node_labels(site: Site, pool: OkePool) -> dict[str, str]:
     return dict(sorted(labels.items()))
 
 
-def boot_text(site: Site, pool: OkePool) -> str:
+def boot_text(site: Site, pool: OkePoolSpec) -> str:
     """What a pool's machines run at their first start."""
     managed = not site.facts.placements[pool.placement].self_managed
     return boot_script(
@@ -107,13 +107,13 @@ def boot_text(site: Site, pool: OkePool) -> str:
     )
 
 
-def _kubelet_arguments(pool: OkePool) -> str:
+def _kubelet_arguments(pool: OkePoolSpec) -> str:
     # Only what the stack file states: the taint of the GPUs' vendor is Oracle's to set, and not twice.
     taints = [f"{taint.key}={taint.value}:{taint.effect}" for taint in pool.taints or ()]
     return f"--register-with-taints={','.join(taints)}" if taints else ""
 
 
-def metadata(site: Site, pool: OkePool) -> dict[str, Value]:
+def metadata(site: Site, pool: OkePoolSpec) -> dict[str, Value]:
     """The metadata of a self-managed machine: what Oracle's image needs to join, and this project's script."""
     labels = node_labels(site, pool)
     keys: dict[str, Value] = {
@@ -143,7 +143,7 @@ def metadata_bytes(site: Site, keys: Mapping[str, Value]) -> int:
     return known + site.facts.instances.metadata_reserve
 
 
-def launch(site: Site, pool: OkePool) -> dict[str, Value]:
+def launch(site: Site, pool: OkePoolSpec) -> dict[str, Value]:
     """What the instance configuration and the single instance have in common."""
     details: dict[str, Value] = {
         "compartment_id": site.compartment,

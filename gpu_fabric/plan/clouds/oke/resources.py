@@ -35,7 +35,7 @@ from gpu_fabric.plan.clouds.oke.workers import (
     system_pool,
 )
 from gpu_fabric.plan.clouds.record import Lookup, Record, Ref
-from gpu_fabric.spec import OkeCluster
+from gpu_fabric.spec import OkeClusterSpec
 
 
 class PlannedConstruct(FrozenModel):
@@ -119,7 +119,7 @@ class OkeResources(FrozenModel):
         yield from self.access.records
 
 
-def oke_resources(case: Case, cluster: OkeCluster) -> OkeResources:
+def oke_resources(case: Case, cluster: OkeClusterSpec) -> OkeResources:
     """The records of a stack's cluster."""
     site = Site(case, cluster, case.known.oke_clusters)
     resources = OkeResources(

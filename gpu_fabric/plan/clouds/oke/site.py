@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gpu_fabric.catalog.oke import OkeClusterFacts, SubnetName
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.record import Id, Ref
-from gpu_fabric.spec import OkeCluster
+from gpu_fabric.spec import OkeClusterSpec
 from gpu_fabric.spec.network_types import IPNetwork
 
 CLUSTER = "cluster"
@@ -28,7 +28,7 @@ class Site:
     """A stack's cluster and the facts about Oracle's."""
 
     case: Case
-    cluster: OkeCluster
+    cluster: OkeClusterSpec
     facts: OkeClusterFacts
 
     @property

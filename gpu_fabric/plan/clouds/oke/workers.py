@@ -7,7 +7,7 @@ from typing import ClassVar
 from gpu_fabric.plan.clouds.oke.identity import joins_after, last_policies
 from gpu_fabric.plan.clouds.oke.site import CLUSTER, DOMAINS, NODE_IMAGES, NODE_POOLS, Site
 from gpu_fabric.plan.clouds.record import Id, Lookup, Record, Ref, Value
-from gpu_fabric.spec import OkePool
+from gpu_fabric.spec import OkePoolSpec
 
 
 class PlannedNodePool(Record):
@@ -176,7 +176,7 @@ def last_managed(site: Site) -> tuple[str, ...]:
     return tuple(name for name in last_policies(site) if name not in joins_after(site))
 
 
-def node_placement(site: Site, pool: OkePool | None) -> dict[str, Value]:
+def node_placement(site: Site, pool: OkePoolSpec | None) -> dict[str, Value]:
     """Where a node pool's machines lie; None stands for the system pool."""
     placement: dict[str, Value] = {
         "availability_domain": site.availability_domain(pool.availability_domain if pool else None),
