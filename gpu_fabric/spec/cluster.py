@@ -13,7 +13,7 @@ from gpu_fabric.catalog import Catalog
 from gpu_fabric.catalog.price import Currency
 from gpu_fabric.catalog.shape import Hardware, Vendor
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.network_types import Network
+from gpu_fabric.spec.network_types import IPNetwork, Network
 from gpu_fabric.spec.suggestion import nearest_shapes
 
 # Pulumi appends this to a date that is written without quotes.
@@ -167,11 +167,14 @@ class AddressRangesSpec(FrozenModel):
     nodes: Network | None = Field(default=None, description="range of the node network (VPC, VCN)")
     reserved: tuple[Network, ...] = Field(default=(), description="further ranges in use, such as peered networks")
 
+    def own(self) -> dict[str, IPNetwork]:
+        """The cluster's own ranges that are stated, by key."""
+        named = {"pods": self.pods, "services": self.services, "nodes": self.nodes}
+        return {name: network for name, network in named.items() if network is not None}
+
     def not_stated(self, within: Collection[str] = ()) -> tuple[str, ...]:
         """Keys of the cluster's own ranges that are not stated, except those `within` another range."""
-        return tuple(
-            name for name in ("pods", "services", "nodes") if getattr(self, name) is None and name not in within
-        )
+        return tuple(name for name in ("pods", "services", "nodes") if name not in self.own() and name not in within)
 
 
 class ClusterBase(FrozenModel):

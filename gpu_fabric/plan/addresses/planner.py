@@ -35,9 +35,7 @@ def plan_addresses(
 
 def stated_ranges(ranges: AddressRangesSpec) -> list[tuple[str, IPNetwork]]:
     """The ranges in use that the stack file names, each with its key."""
-    named = [("pods", ranges.pods), ("services", ranges.services), ("nodes", ranges.nodes)]
-    stated = [(name, network) for name, network in named if network is not None]
-    return stated + [(f"reserved[{place}]", network) for place, network in enumerate(ranges.reserved)]
+    return [*ranges.own().items(), *((f"reserved[{place}]", network) for place, network in enumerate(ranges.reserved))]
 
 
 def _plan(

@@ -1,4 +1,4 @@
-"""Checks of the group `addresses`: that the plan fits, and that it touches nothing in use."""
+"""Checks of the address plan and of the ranges in use: the plan fits, and it overlaps nothing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from gpu_fabric.plan.addresses import AddressPlan, Refusal, stated_ranges
 from gpu_fabric.plan.addresses.model import Growth
 from gpu_fabric.plan.case import Case, pool_shares
+from gpu_fabric.rules.ranges import overlap
 from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec.network_types import IPNetwork
 from gpu_fabric.spec.places import dotted
 
 
@@ -35,7 +35,7 @@ def ranges_are_disjoint(case: Case) -> Iterator[Problem]:
     if supernet is None or case.demand.layout == "none":
         return
     for name, network in stated:
-        if _overlap(supernet, network):
+        if overlap(supernet, network):
             yield Problem(
                 _at("supernet"),
                 f"{supernet} overlaps {network}, the cluster's {name} range",
@@ -172,7 +172,7 @@ def supernet_is_for_hosts(case: Case) -> Iterator[Problem]:
     if supernet is None:
         return
     for special in case.known.special_ranges:
-        if special.hosts == "no" and _overlap(supernet, special.range):
+        if special.hosts == "no" and overlap(supernet, special.range):
             yield Problem(
                 _at("supernet"),
                 f"{supernet} holds addresses of {special.range}, which is for {special.use} ({special.source})",
@@ -186,7 +186,7 @@ def supernet_is_private(case: Case) -> Iterator[Problem]:
     supernet = case.spec.fabric.addressing.supernet
     if supernet is None or case.demand.layout == "none":
         return
-    special = [entry for entry in case.known.special_ranges if _overlap(supernet, entry.range)]
+    special = [entry for entry in case.known.special_ranges if overlap(supernet, entry.range)]
     unusable = any(entry.hosts == "no" for entry in special)
     if not unusable and not any(entry.range.prefixlen <= supernet.prefixlen for entry in special):
         private = [str(entry.range) for entry in case.known.special_ranges if entry.hosts == "private"]
@@ -229,7 +229,7 @@ def service_range_is_its_own(case: Case) -> Iterator[Problem]:
     if case.choices.provider == "doks" or ranges.services is None:
         return
     for name, network in (("pods", ranges.pods), ("nodes", ranges.nodes)):
-        if network is not None and _overlap(ranges.services, network):
+        if network is not None and overlap(ranges.services, network):
             yield Problem(
                 dotted(("cluster", "ranges", "services")),
                 f"{ranges.services} overlaps {network}, the cluster's {name} range",
@@ -258,7 +258,7 @@ def _overlapped_ranges(case: Case, why: str, remedy: str) -> Iterator[Problem]:
     ranges = case.spec.cluster.ranges
     for place, taken in enumerate(ranges.reserved):
         for name, network in (("pods", ranges.pods), ("services", ranges.services), ("nodes", ranges.nodes)):
-            if network is not None and _overlap(taken, network):
+            if network is not None and overlap(taken, network):
                 yield Problem(
                     dotted(("cluster", "ranges", "reserved", place)),
                     f"{taken} overlaps {network}, the cluster's {name} range: {why}",
@@ -305,5 +305,33 @@ def _is_pinned(case: Case) -> bool:
     return bool(case.demand.node_names) and (case.demand.layout == "per-node" or by_hosts)
 
 
-def _overlap(first: IPNetwork, second: IPNetwork) -> bool:
-    return first.version == second.version and first.overlaps(second)
+@check("ADR020")
+def ranges_are_for_hosts(case: Case) -> Iterator[Problem]:
+    """The cluster's ranges hold no addresses that hosts must not have."""
+    for name, network in case.spec.cluster.ranges.own().items():
+        for special in case.known.special_ranges:
+            if special.hosts == "no" and overlap(special.range, network):
+                yield Problem(
+                    dotted(("cluster", "ranges", name)),
+                    f"{network} holds addresses of {special.range}, which is for {special.use} ({special.source})",
+                    "write the range that the cluster has; usual ones are in 10.0.0.0/8 and 172.16.0.0/12",
+                )
+                break
+
+
+@check("ADR021")
+def ranges_leave_bridges_alone(case: Case) -> Iterator[Problem]:
+    """No range of the cluster is one that container runtimes give to a bridge of their own on every host."""
+    for name, network in case.spec.cluster.ranges.own().items():
+        for special in case.known.special_ranges:
+            if (
+                special.hosts == "bridge"
+                and special.range.version == network.version
+                and special.range.overlaps(network)
+            ):
+                yield Problem(
+                    dotted(("cluster", "ranges", name)),
+                    f"{network} overlaps {special.range}, {special.use}: a host that has it reaches no other host "
+                    f"there",
+                    "write another range, or see that no node has that bridge (`ip addr show docker0`)",
+                )

@@ -1,4 +1,4 @@
-"""Checks of the group `doks`: the cluster, its versions and its limits."""
+"""Checks of clusters on DOKS: versions, pools, limits, and what the stack creates and adopts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ from collections.abc import Iterator
 
 from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.clouds.doks import SYSTEM_POOL
 from gpu_fabric.rules.chart_values import charts_in_use, gpu_operator_parts, value_at
 from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec import DoksClusterSpec
+from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec
 from gpu_fabric.spec.places import Location, dotted
+
+_LEAST_MINUTES = 60
+# What the guard calls the cluster.
+_CLUSTER = "cluster-doks"
 
 
 def doks_cluster(case: Case) -> DoksClusterSpec | None:
@@ -215,4 +220,403 @@ def cluster_is_protected(case: Case) -> Iterator[Problem]:
             dotted(("cluster", "protect")),
             "a change that replaces the cluster would be carried out",
             "write protect: true for a cluster that people depend on",
+        )
+
+
+def most_nodes(pool: DoksPoolSpec) -> int:
+    """The most nodes that a pool may come to have."""
+    return max(pool.nodes, pool.auto_scale.max_nodes) if pool.auto_scale else pool.nodes
+
+
+def all_nodes(cluster: DoksClusterSpec) -> int:
+    """The most nodes that a cluster may come to have, CPU nodes included."""
+    return cluster.system_pool.nodes + sum(most_nodes(pool) for pool in cluster.pools)
+
+
+def _pools(case: Case) -> tuple[DoksPoolSpec, ...]:
+    cluster = doks_cluster(case)
+    return cluster.pools if cluster else ()
+
+
+def _contracted(case: Case, place: int) -> bool:
+    size = case.shapes[place].doks
+    return size is not None and size.offer == "contracted"
+
+
+@check("DOK001")
+def size_is_published(case: Case) -> Iterator[Problem]:
+    """The size is in a published list."""
+    for place, shape in enumerate(case.shapes):
+        if not shape.known:
+            yield Problem(
+                dotted(("cluster", "pools", place, "shape")),
+                f"{shape.name} is read by the grammar of names alone",
+                "check the name against the sizes of your contract",
+            )
+
+
+@check("DOK003")
+def fabric_has_two_ends(case: Case) -> Iterator[Problem]:
+    """A multi-node size comes with more than one node."""
+    cluster = doks_cluster(case)
+    if cluster and case.shape.nics and case.nodes < 2:
+        yield Problem(
+            dotted(("cluster", "pools", 0, "nodes")),
+            "one node has no other end for its fabric",
+            "write 2 or more, or a single-node size on a cluster without a fabric",
+        )
+
+
+@check("DOK004")
+def fabric_holds_the_nodes(case: Case) -> Iterator[Problem]:
+    """A cluster has no more nodes of a multi-node size than DigitalOcean allows."""
+    limit = case.known.doks_clusters.limits.multi_node_nodes
+    nodes = sum(most_nodes(pool) for pool in _pools(case))
+    if case.shape.nics and nodes > limit:
+        yield Problem(
+            dotted(("cluster", "pools")),
+            f"{nodes} nodes of {case.shape.name}, where a cluster may have {limit}",
+            f"plan at most {limit} a cluster, and further ones as a stack of their own",
+        )
+
+
+@check("DOK005")
+def cluster_holds_the_nodes(case: Case) -> Iterator[Problem]:
+    """A cluster has no more nodes than DigitalOcean allows."""
+    cluster, limits = doks_cluster(case), case.known.doks_clusters.limits
+    if cluster is None:
+        return
+    pods, nodes = cluster.ranges.pods, all_nodes(cluster)
+    wide = pods is not None and pods.prefixlen <= limits.wide_pod_prefix
+    limit = limits.wide_nodes if wide else limits.nodes
+    if nodes > limit:
+        more = "" if wide else f", or a pod range of /{limits.wide_pod_prefix} for {limits.wide_nodes}"
+        yield Problem(
+            dotted(("cluster", "pools")),
+            f"{nodes} nodes, {cluster.system_pool.nodes} of them in the system pool, where a cluster may have {limit}",
+            f"plan at most {limit}{more}",
+        )
+
+
+@check("DOK006")
+def quota_holds_the_nodes(case: Case) -> Iterator[Problem]:
+    """The team's quota holds every node."""
+    cluster = doks_cluster(case)
+    if cluster and all_nodes(cluster) > cluster.droplet_quota:
+        yield Problem(
+            dotted(("cluster", "dropletQuota")),
+            f"{all_nodes(cluster)} Droplets, where the team may have {cluster.droplet_quota}",
+            "ask DigitalOcean to raise the quota, and write the new one",
+        )
+
+
+@check("DOK007")
+def contract_holds_the_nodes(case: Case) -> Iterator[Problem]:
+    """A contracted pool never asks for more nodes than its contract provides."""
+    for place, pool in enumerate(_pools(case)):
+        if not _contracted(case, place):
+            continue
+        have, where = pool.contracted_nodes, ("cluster", "pools", place)
+        if have is not None and pool.nodes > have:
+            yield Problem(
+                dotted((*where, "nodes")), f"{pool.nodes} nodes, where the contract has {have}", f"write {have} or less"
+            )
+        if pool.auto_scale and have is None:
+            yield Problem(
+                dotted((*where, "autoScale")),
+                "the pool is contracted, and what the contract provides is not stated",
+                "leave autoScale out, or add contractedNodes",
+            )
+        elif pool.auto_scale and have is not None and pool.auto_scale.max_nodes > have:
+            yield Problem(
+                dotted((*where, "autoScale", "maxNodes")),
+                f"up to {pool.auto_scale.max_nodes} nodes, where the contract has {have}",
+                f"write {have} or less",
+            )
+
+
+@check("DOK008")
+def a_node_always_stays(case: Case) -> Iterator[Problem]:
+    """A GPU pool that scales keeps at least one node."""
+    for place, pool in enumerate(_pools(case)):
+        if pool.auto_scale and pool.auto_scale.min_nodes == 0:
+            yield Problem(
+                dotted(("cluster", "pools", place, "autoScale", "minNodes")),
+                "the pool may shrink to no node",
+                "write 1 or more",
+            )
+
+
+@check("DOK009")
+def bounds_hold_the_nodes(case: Case) -> Iterator[Problem]:
+    """The number of nodes lies within the bounds of automatic scaling."""
+    for place, pool in enumerate(_pools(case)):
+        bounds = pool.auto_scale
+        if bounds and not bounds.min_nodes <= pool.nodes <= bounds.max_nodes:
+            yield Problem(
+                dotted(("cluster", "pools", place, "autoScale")),
+                f"{pool.nodes} nodes are not within {bounds.min_nodes} to {bounds.max_nodes}",
+                "write minNodes and maxNodes so that nodes is between them",
+            )
+
+
+@check("DOK010")
+def system_pool_carries_the_system(case: Case) -> Iterator[Problem]:
+    """The system pool has CPU nodes, and never none."""
+    cluster = doks_cluster(case)
+    if cluster is None:
+        return
+    pool, where = cluster.system_pool, ("cluster", "systemPool")
+    if pool.size.startswith("gpu-"):
+        yield Problem(dotted((*where, "size")), f"{pool.size} has GPUs", "write a CPU size such as s-4vcpu-8gb")
+    if pool.nodes == 0:
+        yield Problem(dotted((*where, "nodes")), "no CPU node is left for the system's pods", "write 2 or more")
+    if pool.auto_scale_to_zero:
+        yield Problem(
+            dotted((*where, "autoScaleToZero")), "the pool may shrink to no node", "write autoScaleToZero: false"
+        )
+
+
+@check("DOK011")
+def system_pool_has_a_spare_node(case: Case) -> Iterator[Problem]:
+    """The system pool survives the replacement of a node."""
+    cluster = doks_cluster(case)
+    if cluster and cluster.system_pool.nodes == 1:
+        yield Problem(
+            dotted(("cluster", "systemPool", "nodes")), "one node carries all of the system's pods", "write 2 or more"
+        )
+
+
+@check("DOK012")
+def nodes_stay(case: Case) -> Iterator[Problem]:
+    """The nodes of a training pool are not taken back."""
+    for place, shape in enumerate(case.shapes):
+        if shape.doks is not None and shape.doks.offer == "spot":
+            yield Problem(
+                dotted(("cluster", "pools", place, "shape")),
+                f"nodes of {shape.name} may be taken back at any time",
+                "write a contracted size, or let every job save checkpoints often",
+            )
+
+
+@check("DOK013")
+def upgrades_have_a_spare_node(case: Case) -> Iterator[Problem]:
+    """A contract has room for the node that an upgrade adds."""
+    cluster = doks_cluster(case)
+    if cluster is None or not cluster.surge_upgrade:
+        return
+    for place, pool in enumerate(cluster.pools):
+        if _contracted(case, place) and (pool.contracted_nodes or 0) <= most_nodes(pool):
+            yield Problem(
+                dotted(("cluster", "surgeUpgrade")),
+                f"the contract of pool {pool.name} is not known to have a node to spare",
+                "write surgeUpgrade: false, or contractedNodes above the number of nodes",
+            )
+
+
+@check("DOK058")
+def surge_upgrades_stay_on(case: Case) -> Iterator[Problem]:
+    """Upgrades add no nodes, or the stack file never says otherwise later."""
+    cluster = doks_cluster(case)
+    if cluster and cluster.surge_upgrade:
+        yield Problem(
+            dotted(("cluster", "surgeUpgrade")),
+            "the provider switches surge upgrades on, and never off: with false later, every run would change the "
+            "cluster and none would end it",
+            "to switch them off, `doctl kubernetes cluster update CLUSTER --surge-upgrade=false`, then `make refresh`, "
+            "then write surgeUpgrade: false",
+        )
+
+
+@check("DOK021")
+def partitions_are_of_amd_gpus(case: Case) -> Iterator[Problem]:
+    """Only AMD's GPUs are partitioned by these modes."""
+    for place, pool in enumerate(_pools(case)):
+        if pool.gpu_partition_mode and case.shapes[place].gpus.vendor != "amd":
+            yield Problem(
+                dotted(("cluster", "pools", place, "gpuPartitionMode")),
+                f"{case.shapes[place].name} has no AMD GPUs",
+                "leave it out",
+            )
+
+
+@check("DOK022")
+def partitions_are_counted(case: Case) -> Iterator[Problem]:
+    """A node shows as many GPUs as the plan counts."""
+    for place, pool in enumerate(_pools(case)):
+        gpus = case.shapes[place].gpus
+        if pool.gpu_partition_mode == "AMD_PARTITION_MODE_DPX_NPS2" and gpus.vendor == "amd":
+            yield Problem(
+                dotted(("cluster", "pools", place, "gpuPartitionMode")),
+                f"nodes show {2 * gpus.count} GPUs, jobs ask for {gpus.count}",
+                f"leave it out, or let jobs on the fabric ask for {2 * gpus.count}",
+            )
+
+
+@check("DOK023")
+def rdma_devices_are_amds(case: Case) -> Iterator[Problem]:
+    """RDMA devices of AMD's NICs are not named like NVIDIA's."""
+    model = case.shape.nic_model.model if case.shape.nic_model else None
+    if case.shape.doks is None or not (model or "").startswith("AMD"):
+        return
+    for place, rail in enumerate(case.spec.fabric.rails):
+        if (rail.rdma_device or "").startswith("mlx5_"):
+            yield Problem(
+                dotted(("fabric", "rails", place, "rdmaDevice")),
+                f"{rail.rdma_device} is not a device of {model}",
+                "write the name that `ibv_devices` prints on a node",
+            )
+
+
+@check("DOK034")
+def labels_are_ones_own(case: Case) -> Iterator[Problem]:
+    """No label lies in DigitalOcean's own domain."""
+    for place, pool in enumerate(_pools(case)):
+        for key in pool.labels:
+            if key.startswith("doks.digitalocean.com/"):
+                yield Problem(
+                    dotted(("cluster", "pools", place, "labels", key)),
+                    "DOKS sets labels of this domain itself",
+                    "write a label in a domain of your own",
+                )
+
+
+@check("DOK036")
+def vendors_taint_is_not_declared(case: Case) -> Iterator[Problem]:
+    """The taint that DOKS sets on GPU nodes is not declared as well."""
+    for place, pool in enumerate(_pools(case)):
+        for number, taint in enumerate(pool.taints or ()):
+            if taint.key == case.shapes[place].gpus.resource:
+                yield Problem(
+                    dotted(("cluster", "pools", place, "taints", number)),
+                    f"DOKS sets {taint.key} on these nodes itself",
+                    "leave it out; jobs tolerate it anyway",
+                )
+
+
+@check("DOK048")
+def taints_have_values(case: Case) -> Iterator[Problem]:
+    """Every taint of a pool has a value."""
+    for place, pool in enumerate(_pools(case)):
+        for number, taint in enumerate(pool.taints or ()):
+            if not taint.value:
+                yield Problem(
+                    dotted(("cluster", "pools", place, "taints", number)),
+                    f"{taint.key} has no value, which DigitalOcean's provider asks for",
+                    "add a value, such as value: present",
+                )
+
+
+@check("DOK038")
+def pools_leave_the_system_pool_its_name(case: Case) -> Iterator[Problem]:
+    """No GPU pool has the name of the pool that comes with the cluster."""
+    cluster = doks_cluster(case)
+    for place, pool in enumerate(cluster.pools if cluster else ()):
+        if pool.name == SYSTEM_POOL:
+            yield Problem(
+                dotted(("cluster", "pools", place, "name")),
+                f"the CPU pool that comes with the cluster is called {SYSTEM_POOL}",
+                "write another name, such as gpu",
+            )
+
+
+@check("DOK039")
+def applied_versions_replace_nothing(case: Case) -> Iterator[Problem]:
+    """Where the stack file's version counts after creation, the cluster is protected, or its loss acknowledged."""
+    cluster = doks_cluster(case)
+    agreed = any(entry.resource == _CLUSTER for entry in case.spec.guard.acknowledge)
+    if cluster and cluster.version_applies == "always" and not (cluster.protect or agreed):
+        yield Problem(
+            dotted(("cluster", "versionApplies")),
+            f"once DigitalOcean raises the version above {cluster.version}, the next run replaces the cluster, and no "
+            "plan can know",
+            f"write protect: true, or versionApplies: at-creation; if the cluster may go, acknowledge {_CLUSTER}",
+        )
+
+
+@check("DOK046")
+def new_vpcs_have_no_gateway(case: Case) -> Iterator[Problem]:
+    """A NAT gateway is claimed only of a VPC that exists."""
+    cluster = doks_cluster(case)
+    if cluster and cluster.vpc.nat_gateway and cluster.vpc.id is None and cluster.adopt.vpc is None:
+        yield Problem(
+            dotted(("cluster", "vpc", "natGateway")),
+            "the stack creates the VPC, and no gateway in it",
+            "make VPC and gateway first and add the VPC's id as vpc.id, or leave natGateway out",
+        )
+
+
+@check("DOK047")
+def the_firewall_lets_the_stack_in(case: Case) -> Iterator[Problem]:
+    """The reader knows that the stack itself must be among those who may reach the API server."""
+    cluster = doks_cluster(case)
+    firewall = cluster.control_plane_firewall if cluster else None
+    if firewall is not None and not any(network.prefixlen == 0 for network in firewall.allowed):
+        yield Problem(
+            dotted(("cluster", "controlPlaneFirewall", "allowed")),
+            f"the machine that runs the stack must be in {', '.join(map(str, firewall.allowed))}, which nothing "
+            "here can check",
+            "add the public address of that machine as a /32, if it is not in these ranges",
+        )
+
+
+@check("DOK049")
+def creation_has_time(case: Case) -> Iterator[Problem]:
+    """Cluster and pools have an hour or more to come up."""
+    cluster = doks_cluster(case)
+    if cluster and cluster.create_minutes < _LEAST_MINUTES:
+        yield Problem(
+            dotted(("cluster", "createMinutes")),
+            f"GPU nodes may take longer than {cluster.create_minutes} minutes",
+            f"write {_LEAST_MINUTES} or more, or leave it out",
+        )
+
+
+@check("DOK050")
+def nothing_keeps_the_vpc(case: Case) -> Iterator[Problem]:
+    """Destroy removes what workloads made in the stack's own VPC."""
+    cluster = doks_cluster(case)
+    if cluster and cluster.vpc.id is None and not cluster.destroy_associated_resources:
+        yield Problem(
+            dotted(("cluster", "destroyAssociatedResources")),
+            "load balancers and volumes of workloads remain after `destroy`, and the VPC cannot be deleted",
+            "delete them before, or write true one `up` before `destroy`",
+        )
+
+
+@check("DOK051")
+def adopted_pools_are_planned(case: Case) -> Iterator[Problem]:
+    """Every pool that is taken over is one of the stack file's."""
+    cluster = doks_cluster(case)
+    if cluster is None:
+        return
+    names = [pool.name for pool in cluster.pools]
+    for name in cluster.adopt.pools:
+        if name not in names:
+            yield Problem(
+                dotted(("cluster", "adopt", "pools", name)),
+                f"no pool of the stack file is called {name}",
+                f"write one of {', '.join(names)}, or leave it out",
+            )
+
+
+@check("DOK052")
+def the_vpc_has_one_owner(case: Case) -> Iterator[Problem]:
+    """A VPC is either taken over or only used."""
+    cluster = doks_cluster(case)
+    if cluster and cluster.vpc.id is not None and cluster.adopt.vpc is not None:
+        yield Problem(
+            dotted(("cluster", "adopt", "vpc")),
+            "vpc.id says that the VPC is another owner's",
+            "leave out vpc.id to have the VPC destroyed with the stack, or adopt.vpc to leave it alone",
+        )
+
+
+@check("DOK053")
+def the_exporter_has_gpus(case: Case) -> Iterator[Problem]:
+    """AMD's metrics exporter is switched on only for AMD's GPUs."""
+    cluster = doks_cluster(case)
+    if cluster and cluster.plugins.metrics_exporter and all(shape.gpus.vendor != "amd" for shape in case.shapes):
+        yield Problem(
+            dotted(("cluster", "plugins", "metricsExporter")), "no pool has GPUs of AMD", "leave it out, or write false"
         )

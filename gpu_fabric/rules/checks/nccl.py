@@ -1,12 +1,297 @@
-"""Checks of the group `nccl`: NCCL's settings."""
+"""Checks of NCCL: the settings of the stack file, and the topology file that jobs get."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
+from ipaddress import ip_network
+from itertools import product
+from typing import Any
 
+from gpu_fabric.catalog import DeviceAccess, NcclVariable
+from gpu_fabric.catalog.version import Version
+from gpu_fabric.k8s.core import ConfigMap
+from gpu_fabric.nccl.name_list import NameList
+from gpu_fabric.nccl.tree_problems import tree_problems
+from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
-from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.plan.nccl_files import TOPOLOGY_PLACE, config_map_name
+from gpu_fabric.plan.nccl_settings import PlannedSetting, environment_of, fabric_facts, planned_settings
+from gpu_fabric.plan.rails import plan_rails
+from gpu_fabric.rules.registry import Problem, check, check_plan
 from gpu_fabric.spec.places import dotted
+from gpu_fabric.spec.stack import own_shape
+from gpu_fabric.spec.suggestion import nearest
+
+_FAMILIES = {"AF_INET": 4, "AF_INET6": 6}
+_LEAVE_IT = "leave it out: the program derives it from the shape"
+# Of whom a library is where NCCL does not read the variable.
+_OTHERS = {
+    "rccl": "RCCL",
+    "nccl-tests": "nccl-tests",
+    "launcher": "an MPI launcher",
+    "driver": "AMD's driver and runtime",
+}
+_WISH = dotted(("fabric", "nccl", "topology"))
+_GRAPHS = "NCCL_GRAPH_FILE"
+
+
+@check("NCL010")
+def variables_are_known(case: Case) -> Iterator[Problem]:
+    """Every variable of the stack file's own settings is one that the catalog knows."""
+    for name in case.spec.fabric.nccl.settings:
+        if name not in case.known.nccl_variables and name not in case.known.nccl_foreign:
+            guess = nearest(name, case.known.nccl_variables)
+            yield Problem(
+                _place(name),
+                f"no variable {name} is known",
+                f"{guess}remove it, unless a release newer than this program has it",
+            )
+
+
+@check("NCL011")
+def values_are_read_as_written(case: Case) -> Iterator[Problem]:
+    """A setting that NCCL reads as a whole number is written as one."""
+    for variable, value in _own(case):
+        if not variable.takes(value):
+            yield Problem(
+                _place(variable.name),
+                f"{value!r} is not a whole number, and NCCL would read it as {_read_by_nccl(value)}",
+                "write a number such as 1, with neither unit nor leading 0",
+            )
+
+
+@check("NCL012")
+def the_fabric_stays_in_use(case: Case) -> Iterator[Problem]:
+    """No setting of the stack file takes RDMA or GPUDirect from jobs, or names files in place of the stack's."""
+    for variable, value in _own(case):
+        for unfit in variable.refused:
+            if unfit.holds(value, case.choices.link_type, _access(case)):
+                yield Problem(_place(variable.name), f"{variable.name}={value}: {unfit.why}", unfit.instead)
+
+
+@check("NCL013")
+def devices_are_the_rails(case: Case) -> Iterator[Problem]:
+    """NCCL_IB_HCA of the stack file names each rail's RDMA device exactly, and none of other NICs."""
+    value = case.spec.fabric.nccl.settings.get("NCCL_IB_HCA")
+    if value is None:
+        return
+    wrong = _wrong_with_virtual(value) if _access(case) == "virtual" else "; ".join(_wrong_with_devices(case, value))
+    if wrong:
+        yield Problem(_place("NCCL_IB_HCA"), f"NCCL_IB_HCA={value} {wrong}", _LEAVE_IT)
+
+
+@check("NCL014")
+def bootstrap_is_told_no_rail(case: Case) -> Iterator[Problem]:
+    """NCCL_SOCKET_IFNAME of the stack file takes no interface of the fabric."""
+    value = case.spec.fabric.nccl.settings.get("NCCL_SOCKET_IFNAME")
+    if value is None:
+        return
+    on_host = case.choices.model == "host-network"
+    fabric = [rail.interface if on_host else rail.pod_interface for rail in plan_rails(case)]
+    taken = [name for name in fabric if name is not None and NameList.parse(value).takes(name)]
+    if taken:
+        yield Problem(
+            _place("NCCL_SOCKET_IFNAME"),
+            f"NCCL_SOCKET_IFNAME={value} takes the fabric's {', '.join(taken)}",
+            "name the front end's interface after one equals sign, such as =eth0, or leave it out",
+        )
+
+
+@check("NCL015")
+def addresses_are_the_fabrics(case: Case) -> Iterator[Problem]:
+    """Settings about addresses fit those of the fabric."""
+    settings = case.spec.fabric.nccl.settings
+    version = fabric_facts(case).ip_version
+    family = settings.get("NCCL_IB_ADDR_FAMILY")
+    if family is not None and (family not in _FAMILIES or (version is not None and _FAMILIES[family] != version)):
+        said = "no family of addresses" if family not in _FAMILIES else f"not the fabric's, which is IPv{version}"
+        yield Problem(
+            _place("NCCL_IB_ADDR_FAMILY"),
+            f"NCCL_IB_ADDR_FAMILY={family} is {said}",
+            f"write {_named_family(version)}, or leave it out",
+        )
+    written = settings.get("NCCL_IB_ADDR_RANGE")
+    supernet = case.spec.fabric.addressing.supernet
+    if written is None or version is None or supernet is None:
+        return
+    try:
+        fits = supernet.subnet_of(ip_network(written, strict=False))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        fits = False
+    if not fits:
+        yield Problem(
+            _place("NCCL_IB_ADDR_RANGE"),
+            f"NCCL_IB_ADDR_RANGE={written} does not hold the fabric's addresses, {supernet}",
+            f"write {supernet}, or leave it out",
+        )
+
+
+@check("NCL016")
+def nvlink_between_nodes_has_its_allocator(case: Case) -> Iterator[Problem]:
+    """Where the nodes of a rack talk over NVLink, NCCL allocates as that needs."""
+    told = {row.variable: row.value for row in _told(case) if row.scope != "verification"}
+    if told.get("NCCL_MNNVL_ENABLE") == "1" and told.get("NCCL_CUMEM_ENABLE") == "0":
+        own = case.spec.fabric.nccl.settings
+        place = "NCCL_CUMEM_ENABLE" if "NCCL_CUMEM_ENABLE" in own else "NCCL_MNNVL_ENABLE"
+        yield Problem(
+            _place(place),
+            "NCCL_MNNVL_ENABLE is 1 and NCCL_CUMEM_ENABLE is 0, so no job would start",
+            "set both to 1, or both to 0",
+        )
+
+
+@check("NCL017")
+def settings_belong_to_every_job(case: Case) -> Iterator[Problem]:
+    """Settings of the stack file are for all of its jobs, and do something on its fabric."""
+    vendor = case.shape.gpus.vendor
+    for variable, value in _own(case):
+        for unfit in variable.discouraged:
+            if unfit.holds(value, case.choices.link_type, _access(case)):
+                yield Problem(_place(variable.name), f"{variable.name}={value}: {unfit.why}", unfit.instead)
+        if variable.library not in ("nccl", {"amd": "rccl"}.get(vendor)):
+            whose = _OTHERS[variable.library]
+            yield Problem(_place(variable.name), f"{variable.name} is read by {whose} and not by NCCL", "leave it out")
+
+
+@check("NCL018")
+def the_catalogs_values_stand(case: Case) -> Iterator[Problem]:
+    """The stack file leaves the catalog's values for its fabric as they are."""
+    own = case.spec.fabric.nccl.settings
+    facts = fabric_facts(case)
+    for row in planned_settings(case.shape, case.known, _access(case), replace(facts, own={})):
+        value = own.get(row.variable)
+        if value is not None and row.scope != "verification" and value != row.value:
+            yield Problem(
+                _place(row.variable),
+                f"{row.variable} is {value} instead of {row.value}: {row.why.rstrip('.')}",
+                "nothing to do, if this fabric is known to need it",
+            )
+
+
+@check("NCL019")
+def settings_are_old_enough(case: Case) -> Iterator[Problem]:
+    """The NCCL (RCCL) of the jobs is as new as every variable that they are given."""
+    stated = case.spec.fabric.nccl.version
+    release = _of_line(case) if stated is None else Version.parse(stated)
+    if release is None:
+        return
+    whose = f"the tests of release line {case.line.name} have" if stated is None else "the jobs' images have"
+    ours = dotted(("software", "releaseLine") if stated is None else ("fabric", "nccl", "version"))
+    for row in _told(case):
+        variable = case.known.nccl_variables.get(row.variable)
+        if variable is not None and variable.newer_than(release):
+            yield Problem(
+                _place(row.variable) if row.stated_by == "stack" else ours,
+                f"{row.variable}={row.value} came with NCCL {variable.since}, and {whose} {release}",
+                "take images with a newer release, and write it in fabric.nccl.version",
+            )
+
+
+@check("NCL020")
+def values_are_within_bounds(case: Case) -> Iterator[Problem]:
+    """Every setting of the stack file has a value that the library takes."""
+    for variable, value in _own(case):
+        told_already = any(unfit.holds(value, case.choices.link_type, _access(case)) for unfit in variable.refused)
+        if variable.limits is not None and not variable.limits.hold(value) and not told_already:
+            yield Problem(
+                _place(variable.name),
+                f"{variable.name} does not take {value}",
+                f"write {variable.limits.said}, or leave it out",
+            )
+
+
+@check("NCL021")
+def settings_are_the_librarys(case: Case) -> Iterator[Problem]:
+    """No setting of the stack file is read by other programs of a pod."""
+    for name in case.spec.fabric.nccl.settings:
+        if why := case.known.nccl_foreign.get(name):
+            yield Problem(
+                _place(name),
+                f"{name} is none of NCCL's: {why}",
+                "leave it out; set it in the image or in the job itself",
+            )
+
+
+@check("NCL022")
+def releases_do_not_fail_these_gpus(case: Case) -> Iterator[Problem]:
+    """The NCCL of the jobs, where it is known, has no defect that the stack's GPUs show."""
+    stated = case.spec.fabric.nccl.version
+    tested = [row.nccl for row in case.line.nccl_tests if row.vendor == case.shape.gpus.vendor]
+    releases = [Version.parse(stated)] if stated is not None else tested
+    algorithms = environment_of(_told(case), "training").get("NCCL_ALGO")
+    for defect in case.known.nccl_defects:
+        # Without a stated release, jobs may have any of those in the release line's tests.
+        if releases and all(defect.shows(release, case.shape.gpus.model, algorithms) for release in releases):
+            place = ("fabric", "nccl", "version") if stated is not None else ("software", "releaseLine")
+            yield Problem(
+                dotted(place),
+                f"NCCL {max(releases)} on {case.shape.gpus.model}: {defect.what}",
+                f"take images with NCCL {defect.repaired} or later, or have jobs set {defect.avoided_by}",
+            )
+
+
+def _place(variable: str) -> str:
+    return dotted(("fabric", "nccl", "settings", variable))
+
+
+def _own(case: Case) -> Iterator[tuple[NcclVariable, str]]:
+    """The stack file's settings, of variables that are known."""
+    for name, value in case.spec.fabric.nccl.settings.items():
+        variable = case.known.nccl_variables.get(name)
+        if variable is not None:
+            yield variable, value
+
+
+def _access(case: Case) -> DeviceAccess:
+    return case.choices.row.access if case.choices.row else "physical"
+
+
+def _told(case: Case) -> tuple[PlannedSetting, ...]:
+    return planned_settings(case.shape, case.known, _access(case), fabric_facts(case))
+
+
+def _read_by_nccl(value: str) -> str:
+    found = re.match(r"\s*[-+]?(0x[0-9a-fA-F]+|0[0-7]*|[1-9]\d*)", value)
+    return "0" if found is None else str(int(found[0], 8) if re.match(r"0\d", found[1]) else int(found[0], 0))
+
+
+def _named_family(version: int | None) -> str:
+    return next((name for name, number in _FAMILIES.items() if number == version), " or ".join(_FAMILIES))
+
+
+def _of_line(case: Case) -> Version | None:
+    """The oldest NCCL in the vendor's tests of the release line."""
+    return min((row.nccl for row in case.line.nccl_tests if row.vendor == case.shape.gpus.vendor), default=None)
+
+
+def _wrong_with_virtual(value: str) -> str | None:
+    """The names of virtual functions are not known before a node starts; a pod sees no others."""
+    if re.fullmatch(r"[a-z]+\d?(_[a-z]+)?", value):
+        return None
+    return "names single devices, and pods hold virtual functions, whose names no shape has"
+
+
+def _wrong_with_devices(case: Case, value: str) -> Iterator[str]:
+    taken = NameList.parse(value)
+    if any(name.startswith(("=", "^")) for name in taken.names):
+        yield "has more than one equals sign or caret; one is allowed, before the whole list"
+        return
+    if not taken.exact and any(re.search(r"\d$", name) and "_" in name for name in taken.names):
+        yield "has no equals sign before it, so that each name is the beginning of names: mlx5_1 also takes mlx5_10"
+        return
+    rails = [nic.rdma_device for nic in case.shape.nics if nic.rdma_device is not None]
+    front = [nic.rdma_device for nic in case.shape.front_end_nics or () if nic.rdma_device is not None]
+    if not rails:
+        return
+    if foreign := [name for name in front if taken.takes(name)]:
+        yield f"takes front-end NICs: {', '.join(foreign)}"
+    if idle := [name for name in rails if not taken.takes(name)]:
+        yield f"leaves out rails: {', '.join(idle)}"
+    strange = [entry for entry in taken.names if not any(taken.matches(entry, name) for name in (*rails, *front))]
+    if strange and not taken.others:
+        yield f"names devices that {case.shape.name} does not have: {', '.join(strange)}"
 
 
 @check("NCL001")
@@ -20,3 +305,116 @@ def topology_is_published(case: Case) -> Iterator[Problem]:
             f"{case.shape.name} gets no NCCL topology file",
             "nothing to do, unless nccl-tests shows traffic crossing NUMA nodes",
         )
+
+
+@check("NCT001")
+def own_trees_are_those_of_their_shapes(case: Case) -> Iterator[Problem]:
+    """Every PCI tree in the stack file has all GPUs and NICs of its shape once, near each other as the shape says."""
+    for name, hardware in case.spec.cluster.shapes.items():
+        if hardware.topology is not None:
+            for location, message, remedy in tree_problems(own_shape(name, hardware), hardware.topology):
+                yield Problem(dotted(("cluster", "shapes", name, *location)), message, remedy)
+
+
+@check("NCT002")
+def wanted_trees_are_known(case: Case) -> Iterator[Problem]:
+    """Where a topology file is asked for, the PCI tree of every shape is published or in the stack file."""
+    if case.spec.fabric.nccl.topology not in ("lean", "full"):
+        return
+    for group in case.groups:
+        if group.shape.name not in case.known.topologies:
+            published = ", ".join(name for name, tree in case.known.topologies.items() if tree.full is not None)
+            yield Problem(
+                _WISH,
+                f"no PCI tree of {group.shape.name} is published or in the stack file, and none is guessed",
+                f"write auto or none; for a shape of your own, its topology; published are those of {published}",
+            )
+
+
+@check("NCT003")
+def full_forms_are_published_and_fit(case: Case) -> Iterator[Problem]:
+    """The full form is asked for only where it is published and pods hold virtual functions."""
+    row = case.choices.row
+    if case.spec.fabric.nccl.topology != "full" or row is None:
+        return
+    trees = {group.shape.name: case.known.topologies.get(group.shape.name) for group in case.groups}
+    for name, tree in trees.items():
+        if tree is not None and tree.full is None:
+            yield Problem(_WISH, f"a tree in the stack file, as that of {name}, has no full form", "write lean or auto")
+        elif tree is not None and row.access != "virtual":
+            message = f"the full form for {name} names virtual functions; pods of model {row.model} hold none"
+            yield Problem(_WISH, message, "write none or auto, or lean to have a file all the same")
+
+
+@check("NCT004")
+def bare_metal_needs_no_file(case: Case) -> Iterator[Problem]:
+    """No topology file is asked for where pods see the PCI tree of bare metal themselves."""
+    row = case.choices.row
+    if case.spec.fabric.nccl.topology != "lean" or row is None or row.access == "virtual":
+        return
+    if case.shape.provider == "oci" and case.shape.name in case.known.topologies:
+        yield Problem(
+            _WISH,
+            f"pods of model {row.model} see the PCI tree of {case.shape.name} themselves",
+            "write auto, unless nccl-tests is faster with the file",
+        )
+
+
+@check("NCT005")
+def rails_are_where_the_published_tree_has_them(case: Case) -> Iterator[Problem]:
+    """NICs that the stack file puts elsewhere are in the places of the shape's published tree, or no file is made."""
+    row, wish = case.choices.row, case.spec.fabric.nccl.topology
+    if row is None or wish == "none" or (wish == "auto" and row.access != "virtual"):
+        return
+    for group in case.groups:
+        tree = case.known.topologies.get(group.shape.name)
+        # The tree of an own shape is held against the shape itself, and again here where single rails are changed.
+        moved = any(entry.pci or entry.nearest_gpu is not None for entry in case.spec.fabric.rails)
+        problems = tree_problems(group.shape, tree) if tree is not None and moved else ()
+        if problems:
+            yield Problem(
+                dotted(("fabric", "rails")),
+                f"not as in the PCI tree of {group.shape.name}: {problems[0].message}",
+                f"correct pci or nearestGpu, or write {_WISH}: none",
+            )
+
+
+@check_plan("NCT006")
+def the_topology_file_is_where_nccl_looks(case: Case, plan: Plan) -> Iterator[Problem]:
+    """The topology file lies in every offered namespace, is mounted from there, and NCCL_TOPO_FILE is its path."""
+    contract = plan.workload
+    files = [file for file in plan.nccl.files if file.variable is not None]
+    there = {
+        (entry.object.metadata.namespace, entry.object.metadata.name): entry.object.data or {}
+        for entry in plan.applied("nccl")
+        if isinstance(entry.object, ConfigMap)
+    }
+    container: dict[str, Any] = _patch(contract.pod_template_patch)
+    mounted = {(mount["mountPath"], mount.get("subPath")) for mount in container.get("volumeMounts", ())}
+    variables = {entry["name"]: entry["value"] for entry in container.get("env", ())}
+    ours = "if your stack file is not at fault, this program is wrong"
+    for file, namespace in product(files, contract.namespaces):
+        if there.get((namespace, file.config_map), {}).get(file.key) != file.content:
+            yield Problem(_WISH, f"ConfigMap {file.config_map} is not in {namespace} with {file.key}", ours)
+    for file in files:
+        if file.config_map != config_map_name(file.config_map.rpartition("-")[0], file.content):
+            yield Problem(_WISH, f"the name of ConfigMap {file.config_map} does not carry its content's hash", ours)
+        if (file.mount_path, file.key) not in mounted or variables.get(str(file.variable)) != file.mount_path:
+            yield Problem(
+                _WISH, f"{file.variable} does not lead to the file that is mounted at {file.mount_path}", ours
+            )
+
+
+@check_plan("NCT007")
+def nothing_leads_nccl_elsewhere(case: Case, plan: Plan) -> Iterator[Problem]:
+    """No setting names a graph file, or a topology file other than the stack's own."""
+    settings, topology = plan.nccl.environment, str(TOPOLOGY_PLACE.variable)
+    for name in (_GRAPHS, topology):
+        if name in settings:
+            remedy = "take it out" if name == _GRAPHS else f"take it out; {_WISH} says which file there is"
+            yield Problem(dotted(("fabric", "nccl", "settings")), f"the settings have {name}={settings[name]}", remedy)
+
+
+def _patch(patch: dict[str, Any]) -> dict[str, Any]:
+    (container,) = patch["spec"]["containers"]
+    return dict(container)

@@ -1,15 +1,19 @@
-"""Checks of the group `networks`: networks and what the nodes must bring for them."""
+"""Checks of the networks: MTU, CNI plug-ins, RDMA mode, namespaces, and pods with DPDK."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
+from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.host import lacking_plugins
 from gpu_fabric.plan.rails import group_rails, one_resource
+from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.clashes import Stated, clashes
+from gpu_fabric.rules.planned_network import read_network
 from gpu_fabric.rules.planned_nodes import prepares_rdma_mode, sets_rdma_mode
-from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.rules.registry import Problem, check, check_plan
 from gpu_fabric.spec.places import Location, dotted
 
 # Bytes at which both clouds run their fabrics: 4096 for the RDMA packet, and its headers.
@@ -24,6 +28,10 @@ _OF_SPIDERPOOL = {
 _CNI_PLUGINS = dotted(("software", "cniPlugins"))
 # Source: RFC 4391 and 4392, IP over InfiniBand: the link's MTU less a header of four bytes.
 _MOST_ON_INFINIBAND = 4092
+# Plug-ins whose interface comes without a verbs device in any mode.
+_WITHOUT_DEVICE = ("ipoib",)
+_MODELS = ("sriov", "host-device")
+_MEBIBYTES = {"Mi": 1, "Gi": 1024}
 
 
 @check("NET001")
@@ -258,3 +266,87 @@ def infiniband_carries_the_mtu(case: Case) -> Iterator[Problem]:
                 f"write {_MOST_ON_INFINIBAND} or less, or leave it out; only the connected mode, which newer NICs "
                 "lack, takes more",
             )
+
+
+@check_plan("RDM001")
+def networks_fit_the_mode(case: Case, plan: Plan) -> Iterator[Problem]:
+    """All networks move the RDMA device in mode exclusive, and none does in mode shared."""
+    exclusive = plan.choices.rdma_mode == "exclusive"
+    wrong = [
+        network.name
+        for network in map(read_network, plan.applied("networks"))
+        if network.moves_rdma != exclusive and not (exclusive and network.plugin in _WITHOUT_DEVICE)
+    ]
+    if wrong:
+        does = "leave the RDMA device on the host" if exclusive else "move the RDMA device"
+        yield Problem(
+            dotted(("fabric", "rdmaMode")),
+            f"the networks {', '.join(dict.fromkeys(wrong))} {does}, which does not work in mode "
+            f"{plan.choices.rdma_mode}",
+            "leave rdmaMode out; if that does not help, this program is wrong",
+        )
+
+
+@check_plan("RDM002")
+def shared_plugin_runs_in_shared_mode(case: Case, plan: Plan) -> Iterator[Problem]:
+    """The RDMA shared device plug-in is planned for mode shared only."""
+    if plan.choices.rdma_mode == "shared":
+        return
+    policies = [entry.object for entry in plan.applied("nic-policies", "nic-node-policies")]
+    by_policy = any(
+        isinstance(policy, (NicClusterPolicy, NicNodePolicy)) and policy.spec.rdma_shared_device_plugin is not None
+        for policy in policies
+    )
+    # Older lines make the policy from the chart's values, which the stack file may change.
+    chart = plan.release("network-operator")
+    by_chart = chart is not None and value_at(chart.values, "rdmaSharedDevicePlugin", "deploy") is True
+    if plan.shared_plugin is not None or by_policy or by_chart:
+        yield Problem(
+            dotted(("fabric", "rdmaMode")),
+            f"the model {plan.choices.model} needs the RDMA shared device plug-in, which exits in mode exclusive",
+            "write rdmaMode: shared and run the nodes in it, or choose a model of virtual functions",
+        )
+
+
+@check("DPK001")
+def dpdk_has_a_nic_of_its_own(case: Case) -> Iterator[Problem]:
+    """DPDK is asked for only where a pod has a NIC, or a virtual function, for itself."""
+    choices = case.choices
+    if case.spec.fabric.dpdk is not None and not (choices.model in _MODELS and choices.link_type == "ether"):
+        yield Problem(
+            dotted(("fabric", "dpdk")),
+            f"{choices.model} on {choices.link_type} links gives a pod no Ethernet device of its own to drive",
+            f"leave it out, or write model: {' or '.join(_MODELS)} on Ethernet",
+        )
+
+
+@check("DPK002")
+def memory_is_a_number_of_pages(case: Case) -> Iterator[Problem]:
+    """The memory in huge pages is a whole number of pages."""
+    dpdk = case.spec.fabric.dpdk
+    if dpdk is not None and (rest := _mebibytes(dpdk.huge_pages) % (size := _mebibytes(dpdk.page_size))):
+        less = _mebibytes(dpdk.huge_pages) - rest
+        amounts = [f"{amount}Mi" for amount in (less, less + size) if amount]
+        yield Problem(
+            dotted(("fabric", "dpdk", "hugePages")),
+            f"{dpdk.huge_pages} is not a whole number of pages of {dpdk.page_size}",
+            f"write {' or '.join(amounts)}",
+        )
+
+
+@check("DPK003")
+def pages_are_reserved(case: Case) -> Iterator[Problem]:
+    """The reader knows what the nodes must reserve for DPDK."""
+    dpdk = case.spec.fabric.dpdk
+    if dpdk is not None and case.choices.model in _MODELS:
+        yield Problem(
+            dotted(("fabric", "dpdk")),
+            f"every node must reserve {dpdk.huge_pages} in pages of {dpdk.page_size}, and its kubelet must give "
+            "processors to one pod alone",
+            "reserve the pages by kernel argument (hugepagesz, hugepages), and run kubelet with cpuManagerPolicy: "
+            "static",
+        )
+
+
+def _mebibytes(text: str) -> int:
+    return int(text[:-2]) * _MEBIBYTES[text[-2:]]

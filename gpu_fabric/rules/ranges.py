@@ -1,0 +1,36 @@
+"""Ranges of addresses: whether two overlap, and whether one lets in everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from ipaddress import collapse_addresses
+
+from gpu_fabric.spec.network_types import IPNetwork
+
+# No organization has been given more: 0/8 to 255/8 of IPv4, and /16 of IPv6.
+_MOST_OF_ONE = {4: 8, 6: 16}
+
+
+def overlap(first: IPNetwork, second: IPNetwork) -> bool:
+    """Whether two ranges of one IP version have an address in common."""
+    return first.version == second.version and first.overlaps(second)
+
+
+def almost_everybody(networks: Iterable[IPNetwork]) -> Iterator[tuple[int, str]]:
+    """The numbers of networks that alone or together let in more than one organization can own, and what they are."""
+    rest: list[tuple[int, IPNetwork]] = []
+    for number, network in enumerate(networks):
+        if network.prefixlen < _MOST_OF_ONE[network.version]:
+            yield (
+                number,
+                f"{network} is {'more than any one organization has' if network.prefixlen else 'every address'}",
+            )
+        else:
+            rest.append((number, network))
+    for version in _MOST_OF_ONE:
+        mine = [(number, network) for number, network in rest if network.version == version]
+        for whole in collapse_addresses(network for _, network in mine):  # type: ignore[type-var]
+            if whole.prefixlen < _MOST_OF_ONE[version]:
+                for number, network in mine:
+                    if network.subnet_of(whole):  # type: ignore[arg-type]
+                        yield number, f"{network} and others here make {whole}, more than any one organization has"
