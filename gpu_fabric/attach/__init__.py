@@ -2,7 +2,7 @@
 
 from gpu_fabric.attach.attachment import Attached, Wishes, attach, detach, is_for_gpus
 from gpu_fabric.attach.manifests import AttachedText, attach_text, detach_text
-from gpu_fabric.attach.problem import AttachError, Note, Problem, said_place
+from gpu_fabric.attach.place import AttachError, Note, Problem, said_place
 from gpu_fabric.contract import read_contract
 from gpu_fabric.findings import InputError
 

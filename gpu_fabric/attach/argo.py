@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_fabric.attach.place import Place, copied
-from gpu_fabric.attach.unknown_kinds import asked_of_pods
 
 _OF_THE_WORKFLOW = ("hostNetwork", "dnsPolicy")
 _INHERITED = ("nodeSelector", "affinity", "securityContext")
@@ -25,7 +24,7 @@ _APPLIED_LATER = {
 
 def steps(workflow: Place) -> Iterator[tuple[Place, str | None]]:
     """The templates that create pods, as pod templates with their names; `workflow` is the spec of the workflow."""
-    for template, name in _templates(workflow):
+    for template, name in all_templates(workflow):
         if any(template.found(key) is not None for key in _IN_PODS):
             yield _Step(template.content, template.path, template.document, template.said, workflow), name
 
@@ -33,16 +32,6 @@ def steps(workflow: Place) -> Iterator[tuple[Place, str | None]]:
 def runs_elsewhere(workflow: Place) -> bool:
     """Whether the workflow creates no pods, or only by templates of other documents."""
     return workflow.content.get("templates") is not None and next(steps(workflow), None) is None
-
-
-def refuse_manifests(workflow: Place) -> None:
-    """Record manifests in the workflow that create pods: the fabric is not attached to a manifest inside a text."""
-    for template, _ in _templates(workflow):
-        resource = template.seen("resource")
-        if (asked := asked_of_pods(resource.content)) is not None:
-            what, key = asked
-            remedy = "attach the fabric to it in a file of its own"
-            resource.refuse("ATT006", key, f"{what}, to which nothing is attached here", remedy)
 
 
 def volumes_of(workflow: Place) -> Iterator[str | None]:
@@ -62,7 +51,8 @@ def note_what_comes_later(template: Place) -> None:
                     place.note("ATT071", key, message)
 
 
-def _templates(workflow: Place) -> Iterator[tuple[Place, str | None]]:
+def all_templates(workflow: Place) -> Iterator[tuple[Place, str | None]]:
+    """Every template with its name, those written inside a step included."""
     for template in workflow.entries("templates"):
         yield template, template.text("name")
         for number, group in enumerate(template.values("steps")):

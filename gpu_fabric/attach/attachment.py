@@ -8,15 +8,21 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.attach import argo, train_job
 from gpu_fabric.attach.choice import Chosen, choose, has_meant
-from gpu_fabric.attach.difference import STAMP
+from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.attach.kinds import Workload, containers, templates, volumes_of_all, workloads
-from gpu_fabric.attach.place import Malformed, Place, Said, copied, shown
-from gpu_fabric.attach.pod_template import Fabric, attach_template
-from gpu_fabric.attach.problem import AttachError, Note
-from gpu_fabric.attach.renewal import bring_up_to_date, holder_of, put, root_of, stamps, stripped
-from gpu_fabric.attach.resources import gpu_resource
-from gpu_fabric.attach.stamp import stamp_of, stamped_templates
-from gpu_fabric.attach.variables import note_what_keeps_off
+from gpu_fabric.attach.place import AttachError, Malformed, Note, Place, Said, copied, shown
+from gpu_fabric.attach.pod_template import Fabric, attach_template, note_what_keeps_off
+from gpu_fabric.attach.stamp import (
+    STAMP,
+    bring_up_to_date,
+    holder_of,
+    put,
+    root_of,
+    stamp_of,
+    stamped_templates,
+    stamps,
+    stripped,
+)
 from gpu_fabric.contract import FabricContract, SchedulerHints
 from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
 from gpu_fabric.k8s.kueue import QUEUE_LABEL

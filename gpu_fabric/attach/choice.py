@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gpu_fabric.attach.devices import refuse_other_accelerators
+from gpu_fabric.attach.devices import asks_for, refuse_other_accelerators
 from gpu_fabric.attach.kinds import Template, Workload, containers, field_at, templates
-from gpu_fabric.attach.place import Malformed, Place, Said
-from gpu_fabric.attach.problem import Problem
-from gpu_fabric.attach.resources import asks_for
+from gpu_fabric.attach.place import Malformed, Place, Problem, Said
 from gpu_fabric.attach.train_job import template_of
 
 

@@ -1,23 +1,21 @@
-"""Find the workloads among documents and their pod templates, by the table `kinds.yaml`."""
+"""Find the workloads among documents and their pod templates, by the tables beside this file."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import NamedTuple
-
-import yaml
+from typing import Any, NamedTuple
 
 from gpu_fabric.attach import argo
-from gpu_fabric.attach.place import Malformed, Place
-from gpu_fabric.attach.problem import Problem
-from gpu_fabric.attach.unknown_kinds import asked_of_pods, passes, reason
+from gpu_fabric.attach.devices import amount
+from gpu_fabric.attach.place import Malformed, Place, Problem
+from gpu_fabric.base.yaml_files import read_rows
 from gpu_fabric.k8s.kueue import QUEUE_LABEL
 from gpu_fabric.model import FrozenModel
 
-_TABLE = Path(__file__).parent / "kinds.yaml"
+_TABLES = Path(__file__).parent
 _TRAIN_JOB = "TrainJob"
 _WRAPPERS = ("workload.codeflare.dev/v1beta2",)
 
@@ -83,11 +81,9 @@ class Workload(NamedTuple):
         return f"{self.kind.kind} {name}" if isinstance(name, str) else self.kind.kind
 
 
-@cache
 def workload_kinds() -> tuple[WorkloadKind, ...]:
     """Every known kind."""
-    rows = yaml.safe_load(_TABLE.read_text(encoding="utf-8"))
-    return tuple(WorkloadKind.model_validate(row) for row in rows)
+    return read_rows(_TABLES / "kinds.yaml", WorkloadKind)
 
 
 def workloads(place: Place, skipped: Sequence[str] = ()) -> Iterator[Workload]:
@@ -134,7 +130,12 @@ def workloads(place: Place, skipped: Sequence[str] = ()) -> Iterator[Workload]:
 def _makes_pods(place: Place, kind: WorkloadKind) -> bool:
     """Whether a workflow creates pods itself; manifests that it contains as text are recorded as problems."""
     workflow = _spec_of_steps(place, kind)
-    argo.refuse_manifests(workflow)
+    for template, _ in argo.all_templates(workflow):
+        resource = template.seen("resource")
+        if (asked := asked_of_pods(resource.content)) is not None:
+            what, key = asked
+            remedy = "attach the fabric to it in a file of its own"
+            resource.refuse("ATT006", key, f"{what}, to which nothing is attached here", remedy)
     elsewhere = argo.runs_elsewhere(workflow)
     if elsewhere:
         message = f"{kind.kind} has no pods of its own: attach the fabric to the templates that it refers to"
@@ -244,3 +245,85 @@ def _known() -> str:
     rows = workload_kinds()
     several = {row.kind for row in rows if sum(other.kind == row.kind for other in rows) > 1}
     return ", ".join(f"{row.kind} ({row.api_versions[0]})" if row.kind in several else row.kind for row in rows)
+
+
+_AMOUNTS = frozenset({"limits", "requests", "resources"})
+_GPU_KEYS = frozenset({"gpu", "gpus", "gpucount"})
+_GPU_IN_TEXT = re.compile(r"[\w.-]+/gpu[\"']?\s*:\s*[\"']?[^\s0\"']")
+_KIND_IN_TEXT = re.compile(r"^[\s-]*[\"']?kind[\"']?\s*:\s*[\"']?\w", re.M)
+_PODS_IN_TEXT = re.compile(r"[cC]ontainers?[\"']?\s*:")
+
+
+class _Passing(FrozenModel):
+    kinds: tuple[str, ...]
+    group: str
+    why: str
+
+
+def passes(kind: str, version: str) -> bool:
+    """Whether a kind creates no pods itself, although it may describe pods or amounts of GPUs."""
+    group = version.rpartition("/")[0]
+    return any(row.group == group and kind in row.kinds for row in read_rows(_TABLES / "passing.yaml", _Passing))
+
+
+class _Refused(FrozenModel):
+    kinds: tuple[str, ...]
+    group: str
+    why: str
+    remedy: str
+    source: str
+
+
+def reason(kind: str, version: str) -> tuple[str, str] | None:
+    """Why the fabric cannot be attached to a known kind that creates pods, and the remedy; None for other kinds."""
+    group = version.rpartition("/")[0]
+    rows = read_rows(_TABLES / "refused.yaml", _Refused)
+    return next(((row.why, row.remedy) for row in rows if kind in row.kinds and row.group == group), None)
+
+
+def asked_of_pods(value: Any, path: str = "", *, in_amounts: bool = False) -> tuple[str, str] | None:
+    """How a document concerns pods, and at which path: it creates pods, requests GPUs, or contains a manifest as text.
+
+    None if it does none of these.
+    """
+    if isinstance(value, list):
+        found = (asked_of_pods(entry, f"{path}[{k}]", in_amounts=in_amounts) for k, entry in enumerate(value))
+        return next(filter(None, found), None)
+    if isinstance(value, str):
+        return ("has the text of a manifest", path) if _is_manifest(value) else None
+    if not isinstance(value, dict):
+        return None
+    for key, inner in value.items():
+        here = f"{path}.{key}".lstrip(".")
+        name = str(key)
+        if _holds_containers(name, inner):
+            return "makes pods", here
+        if in_amounts and _asks_for_gpus(name, inner):
+            return "asks for GPUs", here
+        if name.lower() == "gpu" and isinstance(inner, dict) and _is_some(inner.get("quantity")):
+            return "asks for GPUs", here
+        found_inside = asked_of_pods(inner, here, in_amounts=in_amounts or name in _AMOUNTS)
+        if found_inside is not None:
+            return found_inside
+    return None
+
+
+def _holds_containers(key: str, value: Any) -> bool:
+    if isinstance(value, list):
+        return key == "containers" and any(isinstance(entry, dict) and "name" in entry for entry in value)
+    return isinstance(value, dict) and key.lower().endswith("container") and "image" in value
+
+
+def _asks_for_gpus(key: str, value: Any) -> bool:
+    return (key.endswith("/gpu") or key.lower() in _GPU_KEYS) and _is_some(value)
+
+
+def _is_some(value: Any) -> bool:
+    """Whether it is an amount other than 0, or text such as a template that may become one."""
+    return isinstance(value, str | int | float) and not isinstance(value, bool) and amount(value) != 0
+
+
+def _is_manifest(text: str) -> bool:
+    if "\n" not in text and "{" not in text:
+        return False
+    return bool(_GPU_IN_TEXT.search(text) or (_KIND_IN_TEXT.search(text) and _PODS_IN_TEXT.search(text)))

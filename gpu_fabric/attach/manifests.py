@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from gpu_fabric.attach.attachment import Wishes, attach, detach
-from gpu_fabric.attach.problem import Note
+from gpu_fabric.attach.place import Note
 from gpu_fabric.attach.yaml_documents import read_yaml
 from gpu_fabric.attach.yaml_text import rewritten
 from gpu_fabric.contract import FabricContract

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpu_fabric.attach.devices import judge_other_devices
+from gpu_fabric.attach.devices import attach_resources, judge_other_devices
 from gpu_fabric.attach.networks import attach_annotations
 from gpu_fabric.attach.place import Place, shown
-from gpu_fabric.attach.resources import attach_resources
+from gpu_fabric.base.yaml_files import read_rows
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.model import FrozenModel
 
 # These fields of the contract's patch are merged one by one; the others are set unless the user sets them.
 _MERGED_OF_SPEC = ("hostNetwork", "dnsPolicy", "nodeSelector", "tolerations", "volumes", "containers")
@@ -290,3 +294,49 @@ def _attach_capabilities(container: Place, wanted: Sequence[str]) -> None:
     missing = [name for name in wanted if name not in present and "ALL" not in present]
     if missing:
         container.made("securityContext").made("capabilities").append("add", *missing)
+
+
+_VARIABLES = Path(__file__).with_name("variables.yaml")
+_SET = re.compile(r"\b([A-Z][A-Z0-9_]+)=[\"']?([^\s\"';]+)")
+
+# Hydra, the launcher of MPICH and Intel MPI, takes name and value as two words.
+_IN_TWO_WORDS = ("-genv", "-env")
+
+
+class _Variable(FrozenModel):
+    name: str
+    values: tuple[str, ...]
+    effect: str
+    source: str
+
+
+def note_what_keeps_off(template: Place) -> None:
+    """Note the variables that keep a job off the fabric: `mpirun -x` in a launcher applies to all ranks."""
+    for container in template.seen("spec").entries("containers"):
+        for entry in container.entries("env"):
+            name, value = entry.content.get("name"), entry.content.get("value")
+            if isinstance(name, str) and isinstance(value, str | int) and (effect := _effect(name, str(value))):
+                entry.note("ATT066", "", f"{name} stays {shown(value)}: {effect}")
+        for key in ("command", "args", "source"):
+            for name, value in dict.fromkeys(_set_in(container, key)):
+                if effect := _effect(name, value):
+                    container.note("ATT066", key, f"{name} is {shown(value)} there: {effect}")
+
+
+def _set_in(container: Place, key: str) -> Iterator[tuple[str, str]]:
+    # Argo's `source` is one text, not a list of words.
+    words = [container.text(key)] if key == "source" else container.values(key)
+    texts = [word for word in words if isinstance(word, str)]
+    for text in texts:
+        yield from _SET.findall(text)
+    for option, name, value in zip(texts, texts[1:], texts[2:], strict=False):
+        if option in _IN_TWO_WORDS:
+            yield name, value
+
+
+def _effect(name: str, value: str) -> str | None:
+    """The effect of a variable on a job on the fabric; None if it is harmless."""
+    for row in read_rows(_VARIABLES, _Variable):
+        if row.name == name and any(fnmatchcase(value.lower(), pattern) for pattern in row.values):
+            return row.effect
+    return None

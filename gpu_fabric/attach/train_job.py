@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_fabric.attach.kinds import Template, Workload
-from gpu_fabric.attach.place import Malformed, Place, Tree
-from gpu_fabric.attach.problem import Problem
+from gpu_fabric.attach.place import Malformed, Place, Problem, Tree
 
 MANAGER = "gpu-fabric.dev/attach"
 """The manager of our entry in `runtimePatches`. Each writer has its own; Trainer's webhook requires a domain/path."""

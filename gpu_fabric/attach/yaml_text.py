@@ -15,8 +15,18 @@ from typing import Any, TypeGuard
 
 import yaml
 
-from gpu_fabric.attach.yaml_documents import Alias, YamlDocument, is_merge_key, key_of, merged_in, read_yaml, value_of
-from gpu_fabric.attach.yaml_scalars import entries, read_plain, scalar
+from gpu_fabric.attach.yaml_documents import (
+    Alias,
+    YamlDocument,
+    entries,
+    is_merge_key,
+    key_of,
+    merged_in,
+    read_plain,
+    read_yaml,
+    scalar,
+    value_of,
+)
 from gpu_fabric.findings import InputError
 
 _BLOCK = ("|", ">")

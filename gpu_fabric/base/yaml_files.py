@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
+from pydantic import BaseModel
 from yaml.composer import Composer
+
+_Row = TypeVar("_Row", bound=BaseModel)
 
 
 def read_table(path: Path) -> Any:
@@ -16,6 +20,17 @@ def read_table(path: Path) -> Any:
     """
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(path.read_text(encoding="utf-8"), Loader=loader)
+
+
+def read_rows(path: Path, row: type[_Row]) -> tuple[_Row, ...]:
+    """The rows of a YAML file that is a list; a file is read once."""
+    rows: tuple[_Row, ...] = _read_rows(path, row)
+    return rows
+
+
+@cache
+def _read_rows(path: Path, row: type[BaseModel]) -> Any:
+    return tuple(row.model_validate(entry) for entry in read_table(path))
 
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gpu_fabric.attach import AttachError, Wishes, attach_text, detach_text
-from gpu_fabric.attach.difference import STAMP
+from gpu_fabric.attach.stamp import STAMP
 from gpu_fabric.cli.conversation import refuse, say, text_of
 from gpu_fabric.cli.progress import shown_progress
 from gpu_fabric.cli.stack_choice import ContractFile, StackFile, StackName, chosen_contract

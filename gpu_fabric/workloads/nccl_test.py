@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from gpu_fabric.attach import Attached, Wishes, attach
-from gpu_fabric.attach.resources import gpu_resource
+from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.base.registries import pulled
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.workloads.mpi import SSH_PORT_OF_PODS, SSH_PORT_ON_HOSTS, MpiRun

@@ -12,7 +12,7 @@ import yaml
 from attached_pods import NETWORKS
 from previews import Engine
 
-from gpu_fabric.attach.difference import STAMP
+from gpu_fabric.attach.stamp import STAMP
 
 pytestmark = pytest.mark.engine
 

@@ -8,7 +8,7 @@ import pytest
 from attached_pods import NETWORKS, contract_of
 
 from gpu_fabric.attach import AttachError, Problem, Wishes, attach, detach
-from gpu_fabric.attach.difference import STAMP
+from gpu_fabric.attach.stamp import STAMP
 
 GPUS = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
 DEV = contract_of("dev")

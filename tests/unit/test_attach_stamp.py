@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from test_attach_properties import pods
 
 from gpu_fabric.attach import AttachError, Wishes, attach, attach_text, detach, detach_text
-from gpu_fabric.attach.difference import STAMP
 from gpu_fabric.attach.place import copied
+from gpu_fabric.attach.stamp import STAMP
 from gpu_fabric.attach.yaml_documents import read_yaml
 from gpu_fabric.attach.yaml_text import rewritten
 from gpu_fabric.contract import FabricContract

@@ -12,8 +12,7 @@ from published_topologies import SHAPES
 from topology_texts import LEAN, full
 
 from gpu_fabric.nccl.dialect import dialect
-from gpu_fabric.nccl.reader import is_accepted, read_topology
-from gpu_fabric.nccl.reading import Cause, Element, Reading, c_integer
+from gpu_fabric.nccl.reader import Cause, Element, Reading, c_integer, is_accepted, read_topology
 
 Tree = tuple[str, dict[str, str], list["Tree"]]
 

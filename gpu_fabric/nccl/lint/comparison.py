@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.nccl.dialect import dialect_table
-from gpu_fabric.nccl.lint.cpus import cpus_of, numa_number
+from gpu_fabric.nccl.lint.elements import cpus_of, numa_number, width_of
 from gpu_fabric.nccl.lint.file import File, Published, bus_of, is_gpu, is_nic, link_rate, nearest_gpus, without_function
-from gpu_fabric.nccl.lint.links import width_of
 from gpu_fabric.nccl.lint.report import LineFinding, finding, shown
-from gpu_fabric.nccl.reading import Element, Reading, c_integer
+from gpu_fabric.nccl.reader import Element, Reading, c_integer
 
 
 def against_shape(file: File) -> Iterator[LineFinding]:

@@ -9,8 +9,7 @@ from functools import cache, cached_property, lru_cache
 
 from gpu_fabric.catalog import Shape, catalog
 from gpu_fabric.nccl.dialect import Dialect, dialect, dialect_table
-from gpu_fabric.nccl.reader import read_topology
-from gpu_fabric.nccl.reading import Element, Reading, c_integer
+from gpu_fabric.nccl.reader import Element, Reading, c_integer, read_topology
 from gpu_fabric.nccl.topology import topology_xml
 
 BUS_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpu_fabric.nccl.dialect import attributes_since, dialect_table
 from gpu_fabric.nccl.lint.file import File, is_gpu, is_nic, kind_of, pci_above, several
 from gpu_fabric.nccl.lint.report import LineFinding, finding, shown
-from gpu_fabric.nccl.reading import Element, c_integer
+from gpu_fabric.nccl.reader import Element, c_integer
 from gpu_fabric.spec.suggestion import nearest
 
 _FOUND_BY_NCCL = ("gpu", "nic", "net", "nvlink", "c2c", "xgmi", "pcilink")

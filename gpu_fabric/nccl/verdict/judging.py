@@ -9,11 +9,19 @@ from dataclasses import replace
 from gpu_fabric.findings import Severity
 from gpu_fabric.nccl.busbw import Bar, BarUnknownError, bar_table, given_bar, shape_bar, share_of_bar
 from gpu_fabric.nccl.verdict.bundle import Bundle
+from gpu_fabric.nccl.verdict.checks import (
+    all_there,
+    ended,
+    ended_early,
+    fast_enough,
+    measured,
+    right_test,
+    right_values,
+    whole_table,
+)
 from gpu_fabric.nccl.verdict.expectation import Expectation
-from gpu_fabric.nccl.verdict.measurement import fast_enough, measured, right_values, whole_table
 from gpu_fabric.nccl.verdict.report import RailResult, Reason, Verdict, finding, shown
 from gpu_fabric.nccl.verdict.result import EndsTooEarly, NcclResult, ResultError, read_result
-from gpu_fabric.nccl.verdict.run import all_there, ended, ended_early, right_test
 from gpu_fabric.nccl.verdict.transport import transport
 
 _ALL = "the whole fabric"

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NoReturn
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, StrictStr, ValidationError
 
 from gpu_fabric.nccl.busbw import Operation
-from gpu_fabric.nccl.reading import c_integer
+from gpu_fabric.nccl.reader import c_integer
 
 FORMATS = (1, 2, 3)
 

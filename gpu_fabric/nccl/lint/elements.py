@@ -1,0 +1,437 @@
+"""Check the elements of an accepted file: NUMA nodes, PCI functions, links and ports."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpu_fabric.nccl.dialect import Library, dialect_table
+from gpu_fabric.nccl.lint.file import BUS_ID, File, bus_of, is_bridge, link_rate, pci_above, several, without_function
+from gpu_fabric.nccl.lint.report import LineFinding, finding, shown
+from gpu_fabric.nccl.reader import Element, c_integer, is_misread
+
+# The kernel's format: NCCL compares the text with sysfs.
+_NODE = re.compile(r"-1|0|[1-9]\d{0,8}")
+_NUMBER = re.compile(r"\s*[+-]?\d")
+_MASK = re.compile(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*")
+
+
+@dataclass(frozen=True)
+class _Mask:
+    """A valid CPU mask; `first` is the width of its first group, which the kernel may write shorter."""
+
+    cpu: Element
+    groups: int
+    first: int
+    cpus: int
+
+
+def cpus(file: File) -> Iterator[LineFinding]:
+    """Findings about the `cpu` elements, each by itself and together."""
+    yield from _numbers(file)
+    yield from _masks(file)
+    yield from _identities(file)
+
+
+def cpus_of(mask: str) -> int | None:
+    """A CPU mask as a number, bit n for CPU n; None if it is malformed."""
+    return int(mask.replace(",", ""), 16) if _MASK.fullmatch(mask) else None
+
+
+def numa_number(cpu: Element) -> int | None:
+    """The NUMA node; None if it is not in the kernel's format."""
+    text = cpu.get("numaid")
+    return int(text) if _NODE.fullmatch(text) else None
+
+
+def _numbers(file: File) -> Iterator[LineFinding]:
+    seen: set[int] = set()
+    for cpu in file.cpus:
+        number = numa_number(cpu)
+        if number is None:
+            written = f"numaid {shown(cpu.get('numaid'))}" if "numaid" in cpu.values else "no numaid"
+            message = f"{written}: NCCL compares it with the number of the NUMA node as the kernel writes it"
+            yield finding("TOP024", file.line(cpu, "numaid"), message, 'write the node\'s number, such as numaid="0"')
+        elif number in seen:
+            message = f"NUMA node {number} is there twice"
+            yield finding(
+                "TOP024", file.line(cpu, "numaid"), message, "write each node once, with all that hangs below"
+            )
+        else:
+            seen.add(number)
+
+
+def _masks(file: File) -> Iterator[LineFinding]:
+    masks: list[_Mask] = []
+    for cpu in file.cpus:
+        text = cpu.values.get("affinity")
+        if text is None:
+            continue
+        numbers = cpus_of(text)
+        if numbers is None:
+            message = f"affinity {shown(text)} is not a CPU mask: helper threads would run anywhere"
+            remedy = "write groups of eight hex digits, highest CPUs first, with commas between, as in node*/cpumap"
+            yield finding("TOP025", file.line(cpu, "affinity"), message, remedy)
+            continue
+        groups = text.split(",")
+        masks.append(_Mask(cpu, len(groups), len(groups[0]), numbers))
+    yield from _unlike(file, masks)
+    taken: dict[int, str] = {}
+    for mask in masks:
+        number = mask.cpu.get("numaid")
+        for other, node in taken.items():
+            if other & mask.cpus:
+                shared = (other & mask.cpus).bit_length() - 1
+                message = f"CPU {shared} is in the mask of NUMA node {shown(node)}, too"
+                yield finding("TOP026", file.line(mask.cpu, "affinity"), message, "write each CPU into one mask")
+                break
+        taken[mask.cpus] = number
+
+
+def _unlike(file: File, masks: list[_Mask]) -> Iterator[LineFinding]:
+    """Masks with an unusual length: the kernel prints all masks of a machine with the same length."""
+    if not masks:
+        return
+    usual, _ = Counter((mask.groups, mask.first) for mask in masks).most_common(1)[0]
+    for mask in masks:
+        if (mask.groups, mask.first) != usual:
+            message = (
+                f"a mask of {mask.groups} groups, {mask.first} digits in the first; the others have {usual[0]} and "
+                f"{usual[1]}: a digit or group is missing or too many"
+            )
+            remedy = "copy the mask as /sys/devices/system/node/node*/cpumap prints it"
+            yield finding("TOP026", file.line(mask.cpu, "affinity"), message, remedy)
+
+
+def _identities(file: File) -> Iterator[LineFinding]:
+    table = dialect_table()
+    for cpu in file.cpus:
+        arch, vendor = cpu.values.get("arch"), cpu.values.get("vendor")
+        if arch is not None and not arch.startswith(table.cpu_archs):
+            message = f"arch {shown(arch)}: NCCL knows no such CPU and takes the slowest path between sockets"
+            remedy = f"write one of {', '.join(table.cpu_archs)}, or leave it out"
+            yield finding("TOP040", file.line(cpu, "arch"), message, remedy)
+        if arch is not None and not arch.startswith("x86_64"):
+            continue
+        if vendor is not None and table.cpu_vendor(vendor) is None:
+            message = f"vendor {shown(vendor)}: NCCL knows no such maker of x86 CPUs"
+            remedy = f"write one of {', '.join(map(shown, table.cpu_vendors))}, or leave it out"
+            yield finding("TOP040", file.line(cpu, "vendor"), message, remedy)
+        if vendor is not None and not file.dialect.reads_model_of(vendor):
+            continue
+        for name in ("familyid", "modelid"):
+            value = cpu.values.get(name)
+            if value is not None and (not _NUMBER.match(value) or is_misread(value)):
+                read = f"NCCL reads {c_integer(value)}, and it selects the speed between sockets"
+                remedy = "write the decimal number of /proc/cpuinfo, without a zero before it"
+                yield finding("TOP040", file.line(cpu, name), f"{name} {shown(value)}: {read}", remedy)
+
+
+# As C reads it: text after the number is ignored.
+_ID = re.compile(r"\s*0[xX][0-9a-fA-F]{1,4}(?![0-9a-fA-F])")
+_MELLANOX = 0x15B3
+_IDS = ("vendor", "device", "subsystem_vendor", "subsystem_device")
+
+
+def pci(file: File) -> Iterator[LineFinding]:
+    """Findings about the `pci` elements."""
+    yield from _addresses(file)
+    yield from _domains(file)
+    yield from _classes(file)
+    yield from _ids(file)
+    yield from _values_of_ids(file)
+    yield from _copies(file)
+    yield from _functions_of_nics(file)
+    yield from _functions_of_gpus(file)
+
+
+def _addresses(file: File) -> Iterator[LineFinding]:
+    first: dict[str, Element] = {}
+    for element in file.pci:
+        busid = element.get("busid")
+        # A switch's bus id need not match a device: NCCL uses its position in the tree.
+        if not BUS_ID.fullmatch(busid) and not (busid and is_bridge(element)):
+            written = f"busid {shown(busid)}" if busid else "no busid"
+            message = f"{written}: it never equals a device's, and NCCL drops what hangs here"
+            yield finding(
+                "TOP028", file.line(element, "busid"), message, "write dddd:bb:dd.f in lower case, such as 0000:0c:00.0"
+            )
+        elif busid in first:
+            message = f"{busid} is on line {file.line(first[busid])}, too: NCCL finds the first alone"
+            yield finding("TOP029", file.line(element, "busid"), message, "write each PCI function once")
+        first.setdefault(busid, element)
+
+
+def _domains(file: File) -> Iterator[LineFinding]:
+    """Made-up switches must not use the address of a possible device."""
+    devices = {element.get("busid")[:4] for element in (*file.gpus, *file.nics)}
+    for element in file.bridges:
+        domain = element.get("busid")[:4]
+        if _is_made_up(element) and domain in devices:
+            message = f"a made-up switch in PCI domain {shown(domain)}, where real devices are"
+            remedy = "give made-up switches a domain of their own, such as ffff:00:00.0"
+            yield finding("TOP030", file.line(element, "busid"), message, remedy)
+
+
+def _is_made_up(element: Element) -> bool:
+    vendor, device = element.values.get("vendor"), element.values.get("device")
+    return vendor is not None and device is not None and c_integer(vendor) == 0 == c_integer(device)
+
+
+def _classes(file: File) -> Iterator[LineFinding]:
+    without = [element for element in file.pci if not element.get("class") and id(element) not in file.unfilled]
+    remedy = "write 0x060400 for a switch, 0x030200 for a GPU, 0x020000 for a NIC"
+    unknown = [element for element in without if is_bridge(element) and file.is_made_up(element)]
+    if unknown:
+        message = f"a made-up switch without a class: NCCL stops there{several(unknown)}"
+        yield finding("TOP031", file.line(unknown[0]), message, remedy)
+    from_system = [element for element in without if element not in unknown]
+    if from_system:
+        message = (
+            f"a `pci` without a class: NCCL has it from the system for a device that it sees{several(from_system)}"
+        )
+        yield finding("TOP052", file.line(from_system[0]), message, remedy)
+    closed = dialect_table().closed_classes
+    for element in file.pci:
+        written = element.get("class")
+        if written.startswith(closed) and element.below("pci"):
+            message = f"class {shown(written)} is not a bridge's: NCCL does not look at the devices below"
+            yield finding("TOP031", file.line(element, "class"), message, 'write class="0x060400"')
+
+
+def _ids(file: File) -> Iterator[LineFinding]:
+    needed = set(_IDS)
+    incomplete = [element for element in file.bridges if not needed <= element.values.keys()]
+    for name in _IDS:
+        bridges = [element for element in incomplete if name not in element.values]
+        if bridges:
+            message = f"a switch without `{name}`: releases of NCCL fail on switches that the system does not know"
+            yield finding("TOP044", file.line(bridges[0]), f"{message}{several(bridges)}", f'write {name}="0x0000"')
+
+
+def _values_of_ids(file: File) -> Iterator[LineFinding]:
+    for element in file.pci:
+        for name in _IDS:
+            text = element.get(name)
+            if text and not _ID.match(text):
+                message = f"{name} {shown(text)}: NCCL reads {c_integer(text):#x}"
+                remedy = f'write four hex digits behind 0x, such as {name}="0x1000"'
+                yield finding("TOP053", file.line(element, name), message, remedy)
+
+
+def _functions_of_nics(file: File) -> Iterator[LineFinding]:
+    """NCCL looks for a port at its device's address with function 0, and for NVIDIA's NICs also with device 0."""
+    for element in file.nics:
+        busid = element.get("busid")
+        if not BUS_ID.fullmatch(busid):
+            continue
+        remedy = f"write busid {busid[:8]}00.0, where NCCL merges the adapter's ports and virtual functions"
+        if busid != without_function(busid):
+            message = f"a NIC at {busid}: NCCL looks for it at {without_function(busid)}"
+        elif c_integer(element.get("vendor")) == _MELLANOX and busid[8:10] != "00":
+            message = f"a NIC at {busid}: NCCL since 2.18.1 looks for it at device 00"
+            remedy = f"{remedy}; or have jobs set NCCL_IB_MERGE_VFS=0"
+        else:
+            continue
+        yield finding("TOP054", file.line(element, "busid"), message, remedy)
+
+
+def _functions_of_gpus(file: File) -> Iterator[LineFinding]:
+    parts, version = dialect_table().gpu_parts, file.dialect.version
+    if file.dialect.library is Library.RCCL or (version is not None and not version.has_reached(parts.since)):
+        return
+    for element in file.gpus:
+        busid = element.get("busid")
+        if BUS_ID.fullmatch(busid) and int(busid[-1]) & parts.mask:
+            message = (
+                f"a GPU at {busid}: NCCL since {parts.since} keeps these bits of the function for its own, and stops"
+            )
+            yield finding("TOP055", file.line(element, "busid"), message, "write the GPU's address, with function 0")
+
+
+def _copies(file: File) -> Iterator[LineFinding]:
+    first: dict[tuple[str, ...], Element] = {}
+    of_bridges = {id(element) for element in file.bridges}
+    for element in file.bridges:
+        below = [child for child in element.below("pci") if id(child) not in of_bridges]
+        if not below:
+            continue
+        devices = tuple(sorted(child.get("busid") for child in below))
+        if devices in first:
+            message = f"the same devices as below the switch on line {file.line(first[devices])}: a copy left as it was"
+            yield finding("TOP048", file.line(element), message, "write the addresses of the devices that are here")
+        first.setdefault(devices, element)
+
+
+_DEFAULT_PORT = 10_000
+"""Mb/s that NCCL assumes for a port whose speed is not above 0."""
+
+
+def links(file: File) -> Iterator[LineFinding]:
+    """Findings about `link_speed` and `link_width`."""
+    yield from _speeds(file)
+    yield from _widths(file)
+    yield from _bottlenecks(file)
+
+
+def width_of(element: Element) -> int:
+    """Lanes as NCCL reads them: 16 by default."""
+    return c_integer(element.get("link_width")) or 16
+
+
+def nic_speed(file: File, nic: Element) -> int | None:
+    """Mb/s of the fastest port of a NIC: from the file, or from the shape; None if neither gives it."""
+    ports = [net for container in nic.below("nic") for net in container.below("net")]
+    speeds = [c_integer(net.get("speed")) for net in ports if "speed" in net.values]
+    if speeds:
+        return max(speed if speed > 0 else _DEFAULT_PORT for speed in speeds)
+    shape = file.shape
+    if shape is None or shape.nic_speed_gbps is None:
+        return None
+    rails = {bus_of(port.pci) for port in shape.nics if port.pci is not None}
+    return shape.nic_speed_gbps * 1000 if bus_of(nic.get("busid")) in rails else None
+
+
+def _speeds(file: File) -> Iterator[LineFinding]:
+    table = dialect_table()
+    for element in file.pci:
+        text = element.values.get("link_speed")
+        if text is None:
+            if _must_say(file, element):
+                message = "a made-up switch without link_speed: NCCL takes it for Gen3"
+                remedy = 'write link_speed="16.0 GT/s PCIe", or what the host has'
+                yield finding("TOP032", file.line(element), message, remedy)
+        elif _gt_in(text) != table.link_speed(text):
+            message = f"link_speed {shown(text)} is none that NCCL knows; it reads {table.link_speed(text):g} GT/s"
+            yield finding("TOP032", file.line(element, "link_speed"), message, f'write link_speed="{_meant(text)}"')
+
+
+def _must_say(file: File, element: Element) -> bool:
+    """Whether NCCL cannot complete the element from the system.
+
+    Above a port that is found by name NCCL stops, which is a finding of its own.
+    """
+    return id(element) not in file.unfilled and is_bridge(element) and file.is_made_up(element)
+
+
+def _gt_in(text: str) -> float | None:
+    """The number of GT/s that a text states."""
+    number = re.match(r"\s*(\d{1,4}(?:\.\d{1,4})?) *GT/s", text)
+    return None if number is None else float(number[1])
+
+
+def _meant(text: str) -> str:
+    """NCCL's spelling of a speed; an example for a text without a known number."""
+    number = re.match(r"\s*(\d{1,4}(?:\.\d{1,4})?)", text)
+    known = {speed: spelling for spelling, speed in dialect_table().link_speeds.items() if spelling.endswith("PCIe")}
+    return known.get(float(number[1]) if number else 0.0, known[16.0])
+
+
+def _widths(file: File) -> Iterator[LineFinding]:
+    widths = dialect_table().link_widths
+    for element in file.pci:
+        text = element.values.get("link_width")
+        if text is None:
+            if _must_say(file, element):
+                message = "a made-up switch without link_width: NCCL takes 16"
+                yield finding("TOP033", file.line(element), message, 'write link_width="16"')
+        elif c_integer(text) not in widths or is_misread(text):
+            message = f"link_width {shown(text)} is not a width of a PCI link; NCCL reads {width_of(element)} lanes"
+            remedy = f"write one of {', '.join(map(str, widths))}"
+            yield finding("TOP033", file.line(element, "link_width"), message, remedy)
+
+
+def _bottlenecks(file: File) -> Iterator[LineFinding]:
+    needed: dict[int, tuple[int, Element]] = {}
+    for nic in file.nics:
+        speed = nic_speed(file, nic) or 0
+        for link in (nic, *pci_above(nic)):
+            if speed > needed.get(id(link), (0, nic))[0]:
+                needed[id(link)] = (speed, nic)
+    for element in file.pci:
+        speed, nic = needed.get(id(element), (0, element))
+        rate = link_rate(element, width_of(element)) if speed else None
+        if rate is not None and rate * 1000 < speed and not _is_published(file, element):
+            message = (
+                f"a link of {rate:g} Gb/s above the NIC {shown(nic.get('busid'))}, which runs at {speed // 1000} Gb/s"
+            )
+            remedy = "write the link's real speed and width, if these are not"
+            yield finding("TOP034", file.line(element, "link_speed"), message, remedy)
+        above = element.parent
+        if above is not None and above.name == "pci" and "link_width" in above.values:
+            wide, narrow = width_of(element), width_of(above)
+            if "link_width" in element.values and narrow < wide:
+                message = f"{wide} lanes below a switch with {narrow}"
+                remedy = "write the switch's real number of lanes, if this is not"
+                yield finding("TOP035", file.line(above, "link_width"), message, remedy)
+
+
+def _is_published(file: File, element: Element) -> bool:
+    """Whether the link is the same as in the file published for the machine, which has root ports at 5 GT/s."""
+    twin = file.published_twin(element)
+    return twin is not None and all(twin.get(name) == element.get(name) for name in ("link_speed", "link_width"))
+
+
+_HEX = re.compile(r"\s*[+-]?(?:0[xX])?([0-9a-fA-F]{1,64})")
+
+
+def ports(file: File) -> Iterator[LineFinding]:
+    """Findings about the `net` elements, and about GPUDirect of GPUs."""
+    yield from _names(file)
+    yield from _same_ports(file)
+    yield from _gpudirect(file)
+
+
+def _names(file: File) -> Iterator[LineFinding]:
+    first: dict[str, Element] = {}
+    for net in file.reading.of("net"):
+        name = net.get("name")
+        if name and name in first:
+            message = f"{shown(name)} is on line {file.line(first[name])}, too: NCCL finds the first alone"
+            yield finding("TOP051", file.line(net, "name"), message, "name each port once")
+        first.setdefault(name, net)
+
+
+def _same_ports(file: File) -> Iterator[LineFinding]:
+    """Ports that NCCL treats as one: it distinguishes them by adapter (`guid`) and number (`port`)."""
+    first: dict[tuple[int, int], Element] = {}
+    adapters: dict[int, Element] = {}
+    for net in file.reading.of("net"):
+        adapter = next(pci_above(net), None)
+        # A port without an adapter above it is an interface for sockets.
+        if "guid" not in net.values or adapter is None:
+            continue
+        guid, port = _guid(net.get("guid")), c_integer(net.get("port"))
+        if adapters.setdefault(guid, adapter) is not adapter:
+            message = (
+                f"guid {shown(net.get('guid'))} is that of the adapter on line {file.line(adapters[guid])}, too: NCCL "
+                "takes their ports for those of one"
+            )
+            yield finding("TOP057", file.line(net, "guid"), message, "leave guid out, or give each adapter its own")
+        elif (guid, port) in first:
+            number = f"port {port}" if "port" in net.values else "no port"
+            message = (
+                f"{number}, as on line {file.line(first[guid, port])} on the same adapter: NCCL takes both for one"
+            )
+            yield finding(
+                "TOP057", file.line(net, "port"), message, "number the ports of an adapter from 1, or leave guid out"
+            )
+        first.setdefault((guid, port), net)
+
+
+def _guid(text: str) -> int:
+    """The number that C's strtoull with base 16 reads."""
+    found = _HEX.match(text)
+    return min(int(found[1], 16), 2**64 - 1) if found else 0
+
+
+def _gpudirect(file: File) -> Iterator[LineFinding]:
+    for name in ("net", "gpu"):
+        held = [each for each in file.reading.of(name) if "gdr" in each.values and any(pci_above(each))]
+        off = [each for each in held if c_integer(each.get("gdr")) == 0]
+        if off:
+            message = f"gdr {shown(off[0].get('gdr'))}: NCCL does without GPUDirect there{several(off)}"
+            remedy = 'leave it out: NCCL asks the driver; gdr="1" is the value of a good one'
+            yield finding("TOP056", file.line(off[0], "gdr"), message, remedy)
