@@ -8,9 +8,10 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import Resource, ResourceProvider
 
-from components.cluster.handle import ClusterHandle
-from components.engine_options import handled
 from gpu_fabric import resources
+
+from .cluster.handle import ClusterHandle
+from .engine_options import handled
 
 
 class DynamicResource(Resource):

@@ -9,10 +9,11 @@ from typing import Any
 import pulumi
 from pulumi.runtime import config as engine
 
-from components.engine_options import handled
 from gpu_fabric.plan import HelmRelease, SecretValue
 from gpu_fabric.resources.charts import release_resource
 from gpu_fabric.resources.resource import Leaf, with_leaves
+
+from .engine_options import handled
 
 
 def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) -> pulumi.Resource:

@@ -15,12 +15,13 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 
-from components.cluster.handle import ClusterHandle
-from components.cluster_api import ClusterApi, RequestError, counts_as_deleted
-from components.dynamic_resource import DynamicResource
-from components.object_writing import CONNECTIONS, Keeper, Objects, restored
 from gpu_fabric.plan import PlannedGroup
 from gpu_fabric.resources.dynamic import group_resource
+
+from .cluster.handle import ClusterHandle
+from .cluster_api import ClusterApi, RequestError, counts_as_deleted
+from .dynamic_resource import DynamicResource
+from .object_writing import CONNECTIONS, Keeper, Objects, restored
 
 # Of a long list of failures the first say what is wrong.
 _TOLD = 10

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 import pulumi
 
-from components.cluster.handle import ClusterHandle
-from components.cluster_api import RequestError
-from components.waiting import Standing, api_of, nodes_with, offered, once_waited, wait_for_nodes
 from gpu_fabric.plan import PlannedWait, WantedFunctions
+
+from .cluster.handle import ClusterHandle
+from .cluster_api import RequestError
+from .waiting import Standing, api_of, nodes_with, offered, once_waited, wait_for_nodes
 
 
 class Seen(NamedTuple):

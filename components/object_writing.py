@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
-from components.cluster_api import ClusterApi, Json, Patience, RequestError, persistently
+from .cluster_api import ClusterApi, Json, Patience, RequestError, persistently
 
 # By these a group's objects are found again, whatever is known of them.
 KEPT_BY, CUT = "gpu-fabric/kept-by", "gpu-fabric/cut"

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import pulumi
 
-from components.cluster.handle import ClusterHandle
-from components.cluster_api import ClusterApi, RequestError
-from components.waiting import Standing, api_of, once_waited, wait_for_nodes
 from gpu_fabric.plan import PlannedConfiguration
+
+from .cluster.handle import ClusterHandle
+from .cluster_api import ClusterApi, RequestError
+from .waiting import Standing, api_of, once_waited, wait_for_nodes
 
 # The operator writes the ConfigMap, and in the same turn the DaemonSet.
 _TURN = 0.5

@@ -17,8 +17,9 @@ from urllib.parse import urlencode
 
 import yaml
 
-from components.cluster_api import APPLY, ClusterApi, Json, RequestError
 from gpu_fabric.changes.properties import Difference, differences
+
+from .cluster_api import APPLY, ClusterApi, Json, RequestError
 
 # A dry run leaves no trace of it.
 _MANAGER = "gpu-fabric-drift"

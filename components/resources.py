@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import pulumi
 
-from components.cluster.handle import ClusterProvider
-from components.engine_options import handled
 from gpu_fabric.plan import PlannedObject, PlannedPatch, PlannedReadiness, PlannedRollout
 from gpu_fabric.resources.objects import object_resource, patch_resource, readiness_resource, rollout_resource
 from gpu_fabric.resources.resource import Resource
+
+from .cluster.handle import ClusterProvider
+from .engine_options import handled
 
 # Resources that a component's children must wait for.
 After = Sequence[pulumi.Input[pulumi.Resource]]

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pulumi
 
-from components.cluster.handle import ClusterHandle
-from components.cluster_api import ClusterApi, Json, RequestError
+from .cluster.handle import ClusterHandle
+from .cluster_api import ClusterApi, Json, RequestError
 
 # Seconds between two looks, and for how long a node may say that it failed: operators try again by themselves.
 _PAUSE, _PATIENCE = 3.0, 60.0

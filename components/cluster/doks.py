@@ -9,12 +9,13 @@ from typing import Any
 
 import pulumi
 
-from components.cluster.handle import ClusterHandle, kubernetes_provider
-from components.cluster.kubeconfig import asks_command, kubeconfig_text
-from components.cluster.records import RecordedResource, RecordedResources, plugin_version
 from gpu_fabric.plan.clouds.doks import VERSIONS, DoksResources, PlannedDoksCluster, PlannedDoksPool
 from gpu_fabric.plan.clouds.record import Record
 from gpu_fabric.resources.wire import wire_function
+
+from .handle import ClusterHandle, kubernetes_provider
+from .kubeconfig import asks_command, kubeconfig_text
+from .records import RecordedResource, RecordedResources, plugin_version
 
 # A request to create that was answered with a refusal; a time limit (408) and too many requests (429) are none.
 _REFUSED = re.compile(r"\bPOST \S+: 4(?!08|29)\d\d\b")

@@ -7,9 +7,10 @@ from pathlib import Path
 import pulumi
 from pulumi.runtime import config as engine
 
-from components.cluster.handle import ClusterHandle, kubernetes_provider
 from gpu_fabric.plan import PlannedCluster
 from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity
+
+from .handle import ClusterHandle, kubernetes_provider
 
 
 class ExistingCluster(pulumi.ComponentResource):

@@ -9,12 +9,13 @@ from typing import Any
 
 import pulumi
 
-from components.cluster.handle import ClusterHandle, kubernetes_provider
-from components.cluster.kubeconfig import asks_command, kubeconfig_text
-from components.cluster.oke_lookups import Lookups, tenancy_id
-from components.cluster.oke_nodes import real_seconds, when_joined
-from components.cluster.records import RecordedResources, known_later, plugin_version
 from gpu_fabric.plan.clouds.oke import OkeResources, advice_on
+
+from .handle import ClusterHandle, kubernetes_provider
+from .kubeconfig import asks_command, kubeconfig_text
+from .oke_lookups import Lookups, tenancy_id
+from .oke_nodes import real_seconds, when_joined
+from .records import RecordedResources, known_later, plugin_version
 
 _PAUSE_S = 30
 # All that the provider knows, but for the region, which is the stack file's.

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import pulumi
 import yaml
 
-from components.cluster.records import References, known_later, plugin_version, value_at
 from gpu_fabric.plan.clouds.oke import Lookup, Record, Ref
 from gpu_fabric.resources.wire import wire_function, wire_properties
+
+from .records import References, known_later, plugin_version, value_at
 
 _TENANCY = "oci:tenancyOcid"
 _TENANCY_VARIABLE = "TF_VAR_tenancy_ocid"

@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import pulumi
 
-from components.cluster.handle import ClusterHandle
-from components.cluster_api import RequestError
-from components.waiting import NodesError, Standing, api_of, nodes_with, once_waited, wait_for_nodes
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
 from gpu_fabric.plan.clouds.oke import OkeResources, PlannedConstruct, joining_advice
+
+from ..cluster_api import RequestError
+from ..waiting import NodesError, Standing, api_of, nodes_with, once_waited, wait_for_nodes
+from .handle import ClusterHandle
 
 
 class Joined(NamedTuple):

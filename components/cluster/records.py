@@ -13,11 +13,12 @@ from typing import Any
 
 import pulumi
 
-from components.engine_options import handled
 from gpu_fabric.plan.clouds.record import CloudResources, Record, Ref, Text
 from gpu_fabric.resources.cloud import cloud_resources
 from gpu_fabric.resources.resource import Leaf, Resource, with_leaves
 from gpu_fabric.resources.wire import wire_name, wire_type
+
+from ..engine_options import handled
 
 # What a cloud adds to what it is asked for, by type, as far as something refers to it.
 _OUTPUTS = {

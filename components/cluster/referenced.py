@@ -8,10 +8,11 @@ from typing import Any
 import pulumi
 from pydantic import ValidationError
 
-from components.cluster.handle import ClusterHandle, kubernetes_provider
-from components.stack_outputs import StackOutputsError, full_name, last_outputs
 from gpu_fabric.contract import ClusterContract, differences
 from gpu_fabric.plan.plan import PlannedSplit
+
+from ..stack_outputs import StackOutputsError, full_name, last_outputs
+from .handle import ClusterHandle, kubernetes_provider
 
 CLUSTER, KUBECONFIG = "cluster", "kubeconfig"
 """The outputs of a cluster stack that are read here."""

@@ -7,15 +7,6 @@ from typing import Any
 
 import pulumi
 
-from components.cluster.handle import ClusterHandle
-from components.helm import release
-from components.kept_objects import KeptObjects, written
-from components.node_states import when_synced
-from components.operators.queue_teardown import QueueDrain, QueueRelease
-from components.plugin_restarts import when_restarted
-from components.rdma.capacity import when_offered
-from components.rdma.verification import Verification
-from components.resources import After, await_readiness, child_options, custom_resource, patch, roll_out
 from gpu_fabric.plan import (
     HelmRelease,
     Plan,
@@ -31,6 +22,16 @@ from gpu_fabric.plan import (
 )
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.plan.steps import NODES, Step
+
+from ..cluster.handle import ClusterHandle
+from ..helm import release
+from ..kept_objects import KeptObjects, written
+from ..node_states import when_synced
+from ..operators.queue_teardown import QueueDrain, QueueRelease
+from ..plugin_restarts import when_restarted
+from ..rdma.capacity import when_offered
+from ..rdma.verification import Verification
+from ..resources import After, await_readiness, child_options, custom_resource, patch, roll_out
 
 Outcome = pulumi.Output[dict[str, Any]]
 """What a verification has found."""

@@ -14,12 +14,13 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
-from components.cluster.handle import ClusterHandle
-from components.cluster_api import ClusterApi, Json, Patience, RequestError, counts_as_deleted, persistently
-from components.dynamic_resource import DynamicResource
 from gpu_fabric.k8s.kueue import API_VERSION
 from gpu_fabric.plan import PlannedQueues
 from gpu_fabric.resources.dynamic import queue_drain, queue_release
+
+from ..cluster.handle import ClusterHandle
+from ..cluster_api import ClusterApi, Json, Patience, RequestError, counts_as_deleted, persistently
+from ..dynamic_resource import DynamicResource
 
 _QUEUES = f"/apis/{API_VERSION}"
 _MERGE = {"Content-Type": "application/merge-patch+json"}

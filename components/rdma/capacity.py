@@ -8,10 +8,11 @@ from urllib.parse import urlencode
 
 import pulumi
 
-from components.cluster.handle import ClusterHandle
-from components.cluster_api import ClusterApi, Json, RequestError
-from components.waiting import NodesError, Standing, api_of, nodes_with, offered, once_waited, wait_for_nodes
 from gpu_fabric.plan import PlannedCapacity
+
+from ..cluster.handle import ClusterHandle
+from ..cluster_api import ClusterApi, Json, RequestError
+from ..waiting import NodesError, Standing, api_of, nodes_with, offered, once_waited, wait_for_nodes
 
 _REFUSED = (401, 403)
 _ON_NODES = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}

@@ -1,7 +1,7 @@
 """The verification: the fabric is measured when it was made or has changed, and `up` fails where it is too slow.
 
 A dynamic resource, recorded by the name of its class, which so must keep its name and place; see
-`components.kept_objects`.
+`kept_objects`.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from typing import Any, NamedTuple, TypeVar
 import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
-from components.cluster.handle import ClusterHandle
-from components.cluster_api import ClusterApi, RequestError, counts_as_deleted
-from components.dynamic_resource import DynamicResource
-from components.kept_objects import AlreadySaid, KeptObjectsError
-from components.rdma.verification_run import VerificationRun
-from components.resources import After
 from gpu_fabric.nccl.verdict import Verdict, verdict_lines
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.resources.dynamic import verification_resource
+
+from ..cluster.handle import ClusterHandle
+from ..cluster_api import ClusterApi, RequestError, counts_as_deleted
+from ..dynamic_resource import DynamicResource
+from ..kept_objects import AlreadySaid, KeptObjectsError
+from ..resources import After
+from .verification_run import VerificationRun
 
 T = TypeVar("T")
 _PRINTED = 60

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from components.cluster_api import ClusterApi, Json, Patience, RequestError, persistently
 from gpu_fabric.nccl.verdict import (
     BarUnknownError,
     BundleError,
@@ -21,6 +20,8 @@ from gpu_fabric.nccl.verdict import (
 )
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.workloads.verification import RUN_LABEL
+
+from ..cluster_api import ClusterApi, Json, Patience, RequestError, persistently
 
 MANAGER = "gpu-fabric"
 RESULTS, VERDICT, LINES = "results.tar.gz", "verdict.json", "report.txt"

@@ -10,6 +10,10 @@ import pytest
 from programs import STACKS
 from recording import Recording
 
+from components.kept_objects import KeptObjectsProvider
+from components.operators.queue_teardown import QueueDrainProvider, QueueReleaseProvider
+from components.rdma.verification import VerificationProvider
+
 pytestmark = pytest.mark.components
 
 Known = tuple[str, str, str]
@@ -49,3 +53,19 @@ def test_no_resource_of_an_existing_stack_gets_another_name_type_or_parent(
     gone = before()[stack] - set(registered(recorded(stack)))
 
     assert gone <= (EMPTY if stack.startswith("doks-") else set())
+
+
+@pytest.mark.parametrize(
+    ("provider", "place"),
+    [
+        (KeptObjectsProvider, "components.kept_objects.KeptObjectsProvider"),
+        (QueueDrainProvider, "components.operators.queue_teardown.QueueDrainProvider"),
+        (QueueReleaseProvider, "components.operators.queue_teardown.QueueReleaseProvider"),
+        (VerificationProvider, "components.rdma.verification.VerificationProvider"),
+    ],
+)
+def test_a_dynamic_provider_is_recorded_by_the_name_that_states_of_existing_stacks_have(
+    provider: type, place: str
+) -> None:
+    """The engine loads it by this name when it deletes what an earlier run has made."""
+    assert f"{provider.__module__}.{provider.__qualname__}" == place

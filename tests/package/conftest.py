@@ -40,7 +40,13 @@ def installed_oldest(root: Path, wheel: Path, tmp_path_factory: pytest.TempPathF
     return _installed(wheel, tmp_path_factory.mktemp("oldest"), *oldest)
 
 
-def _installed(wheel: Path, folder: Path, *constraints: str) -> Installed:
+@pytest.fixture(scope="session")
+def installed_with_pulumi(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel with its extra `pulumi`."""
+    return _installed(wheel, tmp_path_factory.mktemp("with-pulumi"), extra="[pulumi]")
+
+
+def _installed(wheel: Path, folder: Path, *constraints: str, extra: str = "") -> Installed:
     work = folder / "work"
     work.mkdir()
     made = run_in([sys.executable, "-m", "venv", str(folder / "venv")], work)
@@ -51,4 +57,4 @@ def _installed(wheel: Path, folder: Path, *constraints: str) -> Installed:
     reached = run_in([programs / "python", "-m", "pip", *probe], work)
     if reached.returncode != 0:
         pytest.skip(f"pip reaches no index of packages: {(reached.stderr.strip().splitlines() or ['no reason'])[-1]}")
-    return install_wheel(wheel, programs, work, *constraints)
+    return install_wheel(f"{wheel}{extra}", programs, work, *constraints)

@@ -40,9 +40,9 @@ class Installed:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def python(self, program: str) -> str:
-        """What a program in the environment's Python prints."""
-        done = run_in([self.programs / "python", "-c", program], self.work)
+    def python(self, *arguments: str) -> str:
+        """What the environment's Python prints, run in the folder with arguments."""
+        done = run_in([self.programs / "python", *arguments], self.work)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -61,8 +61,11 @@ def build_wheel(checkout: Path, folder: Path) -> Path:
     return found
 
 
-def install_wheel(wheel: Path, programs: Path, work: Path, *constraints: str) -> Installed:
-    """Install the wheel, and what it needs within the constraints, into the environment that has these programs."""
-    done = run_in([programs / "python", "-m", "pip", "install", "--quiet", str(wheel), *constraints], work)
+def install_wheel(wheel: str, programs: Path, work: Path, *constraints: str) -> Installed:
+    """Install the wheel, and what it needs within the constraints, into the environment that has these programs.
+
+    An extra stands in brackets behind the wheel's path.
+    """
+    done = run_in([programs / "python", "-m", "pip", "install", "--quiet", wheel, *constraints], work)
     assert done.returncode == 0, done.stderr
     return Installed(programs, work)

@@ -41,33 +41,60 @@ def test_the_base_brings_no_package_of_pulumis(installed: Installed) -> None:
     assert installed.packages.isdisjoint({"kubernetes", "grpcio", "cryptography"})
 
 
-def test_the_wheel_has_every_file_of_the_core_and_nothing_else(root: Path, wheel: Path) -> None:
-    core = {
-        str(path.relative_to(root))
-        for path in (root / "gpu_fabric").rglob("*")
+def test_the_wheel_has_every_file_of_the_core_and_of_the_components_and_nothing_else(root: Path, wheel: Path) -> None:
+    files = {
+        str(place / path.relative_to(folder))
+        for folder, place in (
+            (root / "gpu_fabric", Path("gpu_fabric")),
+            (root / "components", Path("gpu_fabric/components")),
+        )
+        for path in folder.rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     with ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
 
-    assert names == core
+    assert names == files
 
 
 def test_the_version_is_the_packages(installed: Installed) -> None:
     assert installed.output("--version") == f"gpu-fabric {gpu_fabric.__version__}\n"
     known = "from importlib.metadata import version; print(version('gpu-fabric'), end='')"
-    assert installed.python(known) == gpu_fabric.__version__
+    assert installed.python("-c", known) == gpu_fabric.__version__
 
 
-def test_every_module_can_be_imported_from_the_base_alone(installed: Installed) -> None:
+def test_every_module_but_the_components_can_be_imported_from_the_base_alone(installed: Installed) -> None:
     program = (
         "import gpu_fabric, importlib, pkgutil, sys\n"
         "for found in pkgutil.walk_packages(gpu_fabric.__path__, 'gpu_fabric.'):\n"
-        "    found.name.endswith('__main__') or importlib.import_module(found.name)\n"
+        "    if not found.name.endswith('__main__') and not found.name.startswith('gpu_fabric.components'):\n"
+        "        importlib.import_module(found.name)\n"
         "print(gpu_fabric.__file__)\n"
     )
 
-    assert str(installed.programs.parent) in installed.python(program)
+    assert str(installed.programs.parent) in installed.python("-c", program)
+
+
+def test_with_the_extra_pulumi_a_program_of_ones_own_uses_the_components(
+    root: Path, installed_with_pulumi: Installed
+) -> None:
+    shutil.copy(root / "Pulumi.oke-h200.yaml", installed_with_pulumi.work / "some.yaml")
+    shutil.copy(Path(__file__).with_name("program_with_components.py"), installed_with_pulumi.work / "program.py")
+
+    done = json.loads(installed_with_pulumi.python("program.py", "some.yaml"))
+
+    assert str(installed_with_pulumi.programs.parent) in done["file"]
+    assert ["kubernetes:helm.sh/v3:Release", "gpu-operator-gpu-operator"] in done["registered"]
+    assert ["pulumi-python:dynamic/gpu-fabric:QueueRelease", "kueue-release"] in done["registered"]
+    assert done["modules"] == []
+    assert done["recorded"] != []
+    assert all("gpu_fabric.components." in text for text in done["recorded"])
+
+
+def test_the_core_is_imported_without_pulumi_where_that_is_installed(installed_with_pulumi: Installed) -> None:
+    program = "import gpu_fabric.cli.app, sys; print('pulumi' in sys.modules, end='')"
+
+    assert installed_with_pulumi.python("-c", program) == "False"
 
 
 def test_a_stack_file_is_planned_and_what_is_printed_is_what_the_checkout_prints(

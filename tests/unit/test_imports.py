@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -27,20 +28,30 @@ def modules(root: Path, package: str) -> list[Path]:
 
 @cache
 def imports(path: Path) -> tuple[str, ...]:
-    return tuple(imported(path.read_text(encoding="utf-8")))
+    return tuple(imported(path.read_text(encoding="utf-8"), package_of(path)))
 
 
-def imported(source: str) -> Iterator[str]:
-    """Full names of what a module imports, anywhere in it; a relative import keeps its dots."""
+def imported(source: str, package: str) -> Iterator[str]:
+    """Full names of what a module of a package imports, anywhere in it."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield "." * node.level + (node.module or "")
+            yield origin(node, package)
 
 
-def is_relative(name: str) -> bool:
-    return name.startswith(".")
+def origin(node: ast.ImportFrom, package: str) -> str:
+    return resolve_name("." * node.level + (node.module or ""), package)
+
+
+def package_of(path: Path) -> str:
+    folder = path.parent
+    return f"{package_of(folder)}.{folder.name}".lstrip(".") if (folder / "__init__.py").exists() else ""
+
+
+def writes_relative_imports(path: Path) -> bool:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return any(isinstance(node, ast.ImportFrom) and node.level > 0 for node in nodes)
 
 
 def top(name: str) -> str:
@@ -73,7 +84,7 @@ def imported_files(name: str, path: Path, files: set[str]) -> Iterator[str]:
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            targets = [f"{node.module}.{alias.name}" for alias in node.names]
+            targets = [f"{origin(node, package_of(path))}.{alias.name}" for alias in node.names]
         else:
             continue
         for target in targets:
@@ -247,15 +258,26 @@ def test_the_difference_knows_no_guard_and_neither_knows_the_review(root: Path) 
     assert found == set()
 
 
-def test_relative_imports_are_not_used_so_that_the_check_above_sees_all(root: Path) -> None:
-    relative = [path for package in ALLOWED for path in modules(root, package) if any(map(is_relative, imports(path)))]
+def test_the_components_import_each_other_relatively_since_the_wheel_has_them_under_another_name(root: Path) -> None:
+    relative = {path for package in ALLOWED for path in modules(root, package) if writes_relative_imports(path)}
+    named = [
+        path
+        for path in modules(root, "components")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.ImportFrom) and node.level == 0 and top(node.module or "") == "components")
+        or (isinstance(node, ast.Import) and any(top(alias.name) == "components" for alias in node.names))
+    ]
 
-    assert relative == []
+    assert {path.relative_to(root).parts[0] for path in relative} == {"components"}
+    assert named == []
 
 
 def test_the_check_sees_an_import_inside_a_function() -> None:
-    assert list(imported("def f():\n    import pulumi.runtime\n    from stacks.outputs import x\nfrom . import y")) == [
-        ".",
+    source = "def f():\n    import pulumi.runtime\n    from stacks.outputs import x\nfrom .b import y\nfrom .. import z"
+
+    assert sorted(imported(source, "components.a")) == [
+        "components",
+        "components.a.b",
         "pulumi.runtime",
         "stacks.outputs",
     ]
