@@ -176,6 +176,7 @@ RdmaDevice = Annotated[
         "one name of letters, digits, '_', '-' and '.', as `rdma link` shows it, such as mlx5_0",
     ),
 ]
+DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 LabelKey = Annotated[
     str,
     Spelled(

@@ -3,7 +3,6 @@
 from gpu_fabric.contract.cluster import ClusterContract, ClusterFacts, SharedPool, cluster_contract, differences
 from gpu_fabric.contract.fabric import (
     AttachedNetwork,
-    Controller,
     FabricContract,
     FileMount,
     HugePages,
@@ -16,7 +15,6 @@ __all__ = [
     "AttachedNetwork",
     "ClusterContract",
     "ClusterFacts",
-    "Controller",
     "FabricContract",
     "FileMount",
     "HugePages",

@@ -9,9 +9,7 @@ from pydantic import Field, JsonValue
 from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
 from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.model import FrozenModel
-
-Controller = Literal["volcano", "mpi-operator", "job-set"]
-"""Controllers that create the pods of jobs of other kinds than Kubernetes' own."""
+from gpu_fabric.spec.software import JobController
 
 
 class AttachedNetwork(FrozenModel):
@@ -89,7 +87,7 @@ class SchedulerHints(FrozenModel):
         description="annotations of the pod template, beside `annotations` of the contract: Kueue's, which names the "
         "level of the topology below which the pods should be together",
     )
-    controllers: tuple[Controller, ...] = Field(
+    controllers: tuple[JobController, ...] = Field(
         default=(),
         description="who makes the pods of jobs that Kubernetes itself does not know: controllers that the stack "
         "brings or the cluster has",

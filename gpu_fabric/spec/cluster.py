@@ -8,12 +8,13 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
-from gpu_fabric.base.grammar import LabelKey, LabelValue, is_label_key, is_label_value, shown
+from gpu_fabric.base.grammar import DnsLabel, LabelKey, LabelValue, is_label_key, is_label_value, shown
 from gpu_fabric.catalog import Catalog
 from gpu_fabric.catalog.price import Currency
 from gpu_fabric.catalog.shape import Hardware, Vendor
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.network_types import IPNetwork, Network
+from gpu_fabric.spec.software import JobController
 from gpu_fabric.spec.suggestion import nearest_shapes
 
 # Pulumi appends this to a date that is written without quotes.
@@ -50,7 +51,6 @@ class PriceSpec(FrozenModel):
         return self
 
 
-DnsLabel = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
 KubernetesVersion = Annotated[str, StringConstraints(pattern=r"^1\.\d{1,2}(\.\d{1,3})?$")]
 
 Component = Literal[
@@ -62,10 +62,8 @@ Component = Literal[
     "cert-manager",
     "prometheus-operator",
     "grafana-operator",
-    "volcano",
     "kueue",
-    "mpi-operator",
-    "job-set",
+    JobController,
 ]
 
 

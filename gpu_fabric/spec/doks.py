@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
-from gpu_fabric.base.grammar import HttpsAddress, LineText, Spelled
+from gpu_fabric.base.grammar import DnsLabel, HttpsAddress, LineText, Spelled
 from gpu_fabric.catalog.shape import Vendor
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.cluster import ClusterBase, DnsLabel, PoolSpec, TaintSpec, distinct_pool_names
+from gpu_fabric.spec.cluster import ClusterBase, PoolSpec, TaintSpec, distinct_pool_names
 from gpu_fabric.spec.network_types import Network
 
 Tag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9:_-]{1,255}$")]

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
-from gpu_fabric.base.grammar import LineText
-from gpu_fabric.spec.cluster import ClusterBase, DnsLabel, KubernetesVersion, PoolSpec, distinct_pool_names
+from gpu_fabric.base.grammar import DnsLabel, LineText
+from gpu_fabric.spec.cluster import ClusterBase, KubernetesVersion, PoolSpec, distinct_pool_names
 
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255
 

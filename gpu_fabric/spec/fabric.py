@@ -7,11 +7,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
 
-from gpu_fabric.base.grammar import ImageReference, InterfaceName, LineText, PciAddress, RdmaDevice
+from gpu_fabric.base.grammar import DnsLabel, ImageReference, InterfaceName, LineText, PciAddress, RdmaDevice
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.addressing import AddressingSpec
-from gpu_fabric.spec.cluster import DnsLabel
 
 # NCCL's parser of settings files copies at most this many bytes of a value.
 _LONGEST = 1023

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator
 
-from gpu_fabric.base.grammar import HttpsAddress, LineText, Spelled, web_address
+from gpu_fabric.base.grammar import DnsLabel, HttpsAddress, LineText, Spelled, web_address
 from gpu_fabric.catalog.oke import Cycling, Placement, SubnetName
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.cluster import ClusterBase, DnsLabel, KubernetesVersion, PoolSpec, distinct_pool_names
+from gpu_fabric.spec.cluster import ClusterBase, KubernetesVersion, PoolSpec, distinct_pool_names
 from gpu_fabric.spec.network_types import Network
 
 # ocid1.KIND.REALM.[REGION].UNIQUE; the region may have a further part that Oracle reserves for future use.

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, JsonValue, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from gpu_fabric.base.grammar import (
+    DnsLabel,
     Guid,
     ImageMirror,
     ImageReference,
@@ -22,7 +23,6 @@ from gpu_fabric.catalog import Catalog
 from gpu_fabric.k8s.field_types import Quantity
 from gpu_fabric.k8s.kueue import HOSTNAME_LABEL, MOST_LEVELS
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.cluster import DnsLabel
 from gpu_fabric.spec.network_types import Network
 from gpu_fabric.spec.suggestion import nearest
 
@@ -87,8 +87,15 @@ class JobSetSpec(FrozenModel):
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
+JobController = Literal["volcano", "mpi-operator", "job-set"]
+"""Controllers that create the pods of jobs of other kinds than Kubernetes' own."""
+
+
 class SchedulersSpec(FrozenModel):
-    """Schedulers in addition to Kubernetes' own, and job controllers; by default none."""
+    """Schedulers in addition to Kubernetes' own, and job controllers; by default none.
+
+    Each has the name by which `cluster.installed` has it, with underscores.
+    """
 
     volcano: VolcanoSpec | None = Field(
         default=None,

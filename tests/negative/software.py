@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic.alias_generators import to_camel
+
+from gpu_fabric.spec.software import SchedulersSpec
 from negative.base import Base
 from negative.mistake import Applies, Kind, Mistake, Mistakes, provided_by, together, written, written_below
 
@@ -132,12 +135,7 @@ KINDS = (
         together(
             *(
                 _given_together({f"{_SCHEDULERS}.{key}": {}, "cluster.installed": [name]}, f"{_SCHEDULERS}.{key}")
-                for key, name in (
-                    ("volcano", "volcano"),
-                    ("kueue", "kueue"),
-                    ("mpiOperator", "mpi-operator"),
-                    ("jobSet", "job-set"),
-                )
+                for key, name in ((to_camel(field), field.replace("_", "-")) for field in SchedulersSpec.model_fields)
             ),
         ),
     ),

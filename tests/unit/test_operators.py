@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from planned_fabrics import plan_of
+from pydantic.alias_generators import to_camel
+from rules.tables import bad, found_in
 
 from gpu_fabric.plan import Plan, PlannedCapacity, PlannedObject, PlannedReadiness
 from gpu_fabric.plan.values import merged
+from gpu_fabric.spec.cluster import Component
+from gpu_fabric.spec.software import JobController, SchedulersSpec
 
 PlanWith = Callable[[Any], Plan]
 StackPlans = tuple[Any, ...]
@@ -292,3 +296,26 @@ def test_whole_gpus_are_waited_for_where_the_operators_plug_in_offers_them(
 
     assert (gate and list(gate.resources)) == waited_for
     assert gate is None or gate.nodes["nvidia.com/gpu.present"] == "true"
+
+
+def test_every_scheduler_can_be_one_that_the_cluster_has_and_all_but_the_queue_are_controllers_of_jobs() -> None:
+    names = {field.replace("_", "-") for field in SchedulersSpec.model_fields}
+
+    assert names <= set(get_args(Component))
+    assert names - {"kueue"} == set(get_args(JobController))
+
+
+@pytest.mark.parametrize("field", SchedulersSpec.model_fields)
+def test_a_scheduler_is_refused_where_the_cluster_has_it(field: str) -> None:
+    path = f"software.schedulers.{to_camel(field)}"
+    case = bad("SCH001", "host-device", {path: {}, "cluster.installed": [field.replace("_", "-")]}, path)
+
+    assert [finding.path for finding in found_in(case)] == [f"gpu-fabric:{path}"]
+
+
+@pytest.mark.parametrize("name", get_args(JobController))
+def test_a_job_learns_which_controllers_of_jobs_there_are(plan_with: PlanWith, name: str) -> None:
+    section = f"software.schedulers.{to_camel(name.replace('-', '_'))}"
+
+    for change in ({section: {}}, {"cluster.installed": [name]}):
+        assert plan_with(change).workload.scheduler_hints.controllers == (name,)

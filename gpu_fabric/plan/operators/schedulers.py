@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
-from gpu_fabric.contract import Controller
 from gpu_fabric.plan.case import Case
-from gpu_fabric.spec.software import DEFAULT_QUEUE
+from gpu_fabric.spec.software import DEFAULT_QUEUE, JobController
 
 
 class JobQueues(NamedTuple):
@@ -32,12 +31,11 @@ def job_queues(case: Case) -> JobQueues:
     return JobQueues(next(iter(brought), None), queues)
 
 
-def job_controllers(case: Case) -> tuple[Controller, ...]:
+def job_controllers(case: Case) -> tuple[JobController, ...]:
     """The controllers of jobs that the stack brings or the cluster has."""
     own, installed = case.spec.software.schedulers, case.spec.cluster.installed
-    brought: dict[Controller, object | None] = {
-        "volcano": own.volcano,
-        "mpi-operator": own.mpi_operator,
-        "job-set": own.job_set,
-    }
-    return tuple(name for name, section in brought.items() if section is not None or name in installed)
+    return tuple(
+        name
+        for name in get_args(JobController)
+        if name in installed or getattr(own, name.replace("-", "_")) is not None
+    )

@@ -14,7 +14,6 @@ from gpu_fabric.plan.operators.schedulers import job_queues
 from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.rules.registry import Problem, check, check_plan
 from gpu_fabric.spec import ExistingClusterSpec, SoftwareSpec
-from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.places import dotted
 
 _ORACLES = "oci.oraclecloud.com/"
@@ -32,17 +31,12 @@ def _place(*keys: str) -> str:
 def schedulers_come_once(case: Case) -> Iterator[Problem]:
     """The stack brings no scheduler, and no controller of jobs, that the cluster has."""
     own, installed = case.spec.software.schedulers, case.spec.cluster.installed
-    sections: tuple[tuple[str, Component, str, bool], ...] = (
-        ("volcano", "volcano", "Volcano", own.volcano is not None),
-        ("kueue", "kueue", "Kueue", own.kueue is not None),
-        ("mpiOperator", "mpi-operator", "the MPI operator", own.mpi_operator is not None),
-        ("jobSet", "job-set", "JobSet", own.job_set is not None),
-    )
-    for key, component, name, brought in sections:
-        if brought and component in installed:
+    for name, field in type(own).model_fields.items():
+        component = name.replace("_", "-")
+        if component in installed and getattr(own, name) is not None:
             yield Problem(
-                _place(key),
-                f"the cluster has {name} already",
+                _place(field.alias or name),
+                f"the cluster has {component} already",
                 f"leave it out: jobs use the cluster's own; or take {component} out of cluster.installed",
             )
 
