@@ -16,6 +16,7 @@ from driver import STACK, guard
 
 from gpu_fabric.spec import read_document, validate
 from sandbox.cloud.clusters import ControlPlanes
+from sandbox.engine.display import is_crash
 from sandbox.engine.workspace import Workspace
 from sandbox.home import SandboxHome, project_root
 from sandbox.kubernetes_api import Api
@@ -96,16 +97,24 @@ class TwoClusters:
         cwd: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> str:
-        result = subprocess.run(
-            [self.workspace.command, *arguments, "--non-interactive"],
-            cwd=cwd or project_root(),
-            env={**self.workspace.environment(), **(environment or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=400,
-        )
+        """What the CLI prints; run once more, as `make` does, where the Kubernetes plug-in crashed.
+
+        The version that the sandbox can build may crash while it deletes objects; the released 4.25.0 has the repair
+        (https://github.com/pulumi/pulumi-kubernetes/pull/4079).
+        """
+        for _ in range(2):
+            result = subprocess.run(
+                [self.workspace.command, *arguments, "--non-interactive"],
+                cwd=cwd or project_root(),
+                env={**self.workspace.environment(), **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=400,
+            )
+            if not any(map(is_crash, result.stdout.splitlines())):
+                break
         assert (result.returncode == 0) == (status == 0), result.stdout
         return result.stdout
 
