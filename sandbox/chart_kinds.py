@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -31,13 +31,8 @@ class SriovOperatorConfigStatus(KubernetesModel):
     operator_webhook: str | None = None
 
 
-class SriovOperatorConfig(KubernetesObject):
+class SriovOperatorConfig(KubernetesObject, api_version="sriovnetwork.openshift.io/v1"):
     """The SR-IOV operator's settings; it reads only the object named `default` in its own namespace."""
-
-    api_version: ClassVar[str] = "sriovnetwork.openshift.io/v1"
-    kind: ClassVar[str] = "SriovOperatorConfig"
-    plural: ClassVar[str] = "sriovoperatorconfigs"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: SriovOperatorConfigSpec
     status: SriovOperatorConfigStatus | None = None
@@ -58,13 +53,8 @@ class WhereaboutsIPPoolSpec(KubernetesModel):
     allocations: dict[str, IPAllocation]
 
 
-class WhereaboutsIPPool(KubernetesObject):
+class WhereaboutsIPPool(KubernetesObject, api_version="whereabouts.cni.cncf.io/v1alpha1", kind="IPPool"):
     """The addresses of one range, kept by Whereabouts."""
-
-    api_version: ClassVar[str] = "whereabouts.cni.cncf.io/v1alpha1"
-    kind: ClassVar[str] = "IPPool"
-    plural: ClassVar[str] = "ippools"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: WhereaboutsIPPoolSpec
 
@@ -77,13 +67,8 @@ class ReservationSpec(KubernetesModel):
     ifname: str | None = None
 
 
-class OverlappingRangeIPReservation(KubernetesObject):
+class OverlappingRangeIPReservation(KubernetesObject, api_version="whereabouts.cni.cncf.io/v1alpha1"):
     """One address in use, so that ranges that overlap do not hand it out twice."""
-
-    api_version: ClassVar[str] = "whereabouts.cni.cncf.io/v1alpha1"
-    kind: ClassVar[str] = "OverlappingRangeIPReservation"
-    plural: ClassVar[str] = "overlappingrangeipreservations"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: ReservationSpec
 
@@ -108,13 +93,8 @@ class NodeSlicePoolStatus(KubernetesModel):
     allocations: tuple[NodeSlice, ...]
 
 
-class NodeSlicePool(KubernetesObject):
+class NodeSlicePool(KubernetesObject, api_version="whereabouts.cni.cncf.io/v1alpha1"):
     """A range shared out among the nodes, kept by Whereabouts."""
-
-    api_version: ClassVar[str] = "whereabouts.cni.cncf.io/v1alpha1"
-    kind: ClassVar[str] = "NodeSlicePool"
-    plural: ClassVar[str] = "nodeslicepools"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: NodeSlicePoolSpec
     status: NodeSlicePoolStatus | None = None
@@ -148,15 +128,14 @@ class SpiderSubnetStatus(KubernetesModel):
     allocated_ip_count: int | None = Field(default=None, ge=0)
 
 
-class SpiderSubnet(KubernetesObject):
+class SpiderSubnet(
+    KubernetesObject,
+    api_version="spiderpool.spidernet.io/v2beta1",
+    scope="Cluster",
+    short_names=("ss",),
+    categories=("spiderpool",),
+):
     """Addresses for pools that Spiderpool makes by itself; networks of rails have pools of their own instead."""
-
-    api_version: ClassVar[str] = "spiderpool.spidernet.io/v2beta1"
-    kind: ClassVar[str] = "SpiderSubnet"
-    plural: ClassVar[str] = "spidersubnets"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    short_names: ClassVar[tuple[str, ...]] = ("ss",)
-    categories: ClassVar[tuple[str, ...]] = ("spiderpool",)
 
     spec: SpiderSubnetSpec
     status: SpiderSubnetStatus | None = None
@@ -194,15 +173,10 @@ class SpiderEndpointStatus(KubernetesModel):
     owner_controller_name: str
 
 
-class SpiderEndpoint(KubernetesObject):
+class SpiderEndpoint(
+    KubernetesObject, api_version="spiderpool.spidernet.io/v2beta1", short_names=("se",), categories=("spiderpool",)
+):
     """The addresses of the pod of the same name, kept by Spiderpool's agent."""
-
-    api_version: ClassVar[str] = "spiderpool.spidernet.io/v2beta1"
-    kind: ClassVar[str] = "SpiderEndpoint"
-    plural: ClassVar[str] = "spiderendpoints"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    short_names: ClassVar[tuple[str, ...]] = ("se",)
-    categories: ClassVar[tuple[str, ...]] = ("spiderpool",)
 
     status: SpiderEndpointStatus | None = None
 
@@ -241,14 +215,8 @@ class VolcanoJobSpec(KubernetesModel):
     tasks: tuple[VolcanoTask, ...]
 
 
-class VolcanoJob(KubernetesObject):
+class VolcanoJob(KubernetesObject, api_version="batch.volcano.sh/v1alpha1", kind="Job", short_names=("vcjob", "vj")):
     """A job of Volcano's; in the sandbox `sandbox.hardware.jobs` makes its pods."""
-
-    api_version: ClassVar[str] = "batch.volcano.sh/v1alpha1"
-    kind: ClassVar[str] = "Job"
-    plural: ClassVar[str] = "jobs"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    short_names: ClassVar[tuple[str, ...]] = ("vcjob", "vj")
 
     spec: VolcanoJobSpec
     status: OpenObject | None = None
@@ -264,14 +232,8 @@ class PodGroupSpec(KubernetesModel):
     priority_class_name: str | None = None
 
 
-class PodGroup(KubernetesObject):
+class PodGroup(KubernetesObject, api_version="scheduling.volcano.sh/v1beta1", short_names=("pg", "podgroup-v1beta1")):
     """The pods of one job, which Volcano makes for it."""
-
-    api_version: ClassVar[str] = "scheduling.volcano.sh/v1beta1"
-    kind: ClassVar[str] = "PodGroup"
-    plural: ClassVar[str] = "podgroups"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    short_names: ClassVar[tuple[str, ...]] = ("pg", "podgroup-v1beta1")
 
     spec: PodGroupSpec
     status: OpenObject | None = None
@@ -294,14 +256,8 @@ class WorkloadSpec(KubernetesModel):
     priority: int | None = None
 
 
-class Workload(KubernetesObject):
+class Workload(KubernetesObject, api_version="kueue.x-k8s.io/v1beta2", short_names=("wl",)):
     """A job in a queue of Kueue, which makes it for the job and admits it; the status is Kueue's own."""
-
-    api_version: ClassVar[str] = "kueue.x-k8s.io/v1beta2"
-    kind: ClassVar[str] = "Workload"
-    plural: ClassVar[str] = "workloads"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    short_names: ClassVar[tuple[str, ...]] = ("wl",)
 
     spec: WorkloadSpec
     status: OpenObject | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -24,10 +24,7 @@ class DefinitionNames(KubernetesModel):
 class DefinitionSchema(KubernetesModel):
     """A structural schema, as JSON."""
 
-    # The general rule for JSON names does not know this abbreviation.
-    open_api_v3_schema: dict[str, Any] = Field(
-        validation_alias="openAPIV3Schema", serialization_alias="openAPIV3Schema"
-    )
+    open_api_v3_schema: dict[str, Any]
 
 
 class DefinitionVersion(KubernetesModel):
@@ -50,13 +47,8 @@ class DefinitionSpec(KubernetesModel):
     versions: tuple[DefinitionVersion, ...] = Field(min_length=1)
 
 
-class CustomResourceDefinition(KubernetesObject):
+class CustomResourceDefinition(KubernetesObject, api_version="apiextensions.k8s.io/v1", scope="Cluster"):
     """A kind that is added to the API server, which serves it once the condition `Established` is true."""
-
-    api_version: ClassVar[str] = "apiextensions.k8s.io/v1"
-    kind: ClassVar[str] = "CustomResourceDefinition"
-    plural: ClassVar[str] = "customresourcedefinitions"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
 
     spec: DefinitionSpec
 

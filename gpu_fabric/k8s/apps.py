@@ -1,6 +1,6 @@
 """apps/v1: the DaemonSet and the Deployment, with the fields that the program uses."""
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -147,8 +147,7 @@ class PodSpec(KubernetesModel):
     service_account_name: str | None = None
     automount_service_account_token: bool | None = None
     host_network: bool | None = None
-    # The general rule for JSON names does not know PID as an abbreviation.
-    host_pid: bool | None = Field(default=None, validation_alias="hostPID", serialization_alias="hostPID")
+    host_pid: bool | None = None
     priority_class_name: str | None = None
     termination_grace_period_seconds: int | None = Field(default=None, ge=0)
     node_selector: dict[str, str] | None = None
@@ -219,13 +218,8 @@ class DaemonSetSpec(KubernetesModel):
         return self
 
 
-class DaemonSet(KubernetesObject):
+class DaemonSet(KubernetesObject, api_version="apps/v1"):
     """One pod on every node that its template allows."""
-
-    api_version: ClassVar[str] = "apps/v1"
-    kind: ClassVar[str] = "DaemonSet"
-    plural: ClassVar[str] = "daemonsets"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: DaemonSetSpec
 
@@ -251,12 +245,7 @@ class DeploymentSpec(KubernetesModel):
         return self
 
 
-class Deployment(KubernetesObject):
+class Deployment(KubernetesObject, api_version="apps/v1"):
     """A number of equal pods on any nodes."""
-
-    api_version: ClassVar[str] = "apps/v1"
-    kind: ClassVar[str] = "Deployment"
-    plural: ClassVar[str] = "deployments"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: DeploymentSpec

@@ -6,21 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, field_serializer, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator, model_validator
 
 from gpu_fabric.base.grammar import is_label_value
 
 # Words that the Kubernetes API conventions capitalize inside a name (startIP, pKeyGUIDPoolRangeStart).
-_CAPITALS = {
-    "ip": "IP",
-    "ips": "IPs",
-    "id": "ID",
-    "ids": "IDs",
-    "guid": "GUID",
-    "uid": "UID",
-    "crd": "CRD",
-    "cni": "CNI",
-}
+_WORDS = "API CIDR CNI CRD DNS GUID ID IDs IP IPs MAC MTU NIC PID QoS RP UID"
+_CAPITALS = {word.lower(): word for word in _WORDS.split()}
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
@@ -63,6 +55,17 @@ class KubernetesModel(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
+class Condition(KubernetesModel):
+    """A condition in the form that all Kubernetes controllers use."""
+
+    type: str = Field(min_length=1, max_length=316)
+    status: Literal["True", "False", "Unknown"]
+    reason: str = Field(min_length=1, max_length=1024)
+    message: str = Field(max_length=32768)
+    last_transition_time: str
+    observed_generation: int | None = Field(default=None, ge=0)
+
+
 class ObjectMeta(KubernetesModel):
     """Name, namespace, labels and annotations; the last two are dumped in sorted order."""
 
@@ -97,20 +100,41 @@ class ObjectMeta(KubernetesModel):
         return dict(sorted(value.items())) if value is not None else None
 
 
+Scope = Literal["Namespaced", "Cluster"]
+
+
 class KubernetesObject(KubernetesModel):
-    """An object with apiVersion, kind and metadata; subclasses set the class-level names and add spec or data."""
+    """An object with apiVersion, kind and metadata; subclasses state the first two as class arguments.
+
+    The kind is the class's name, and the plural follows from it, where no argument states another. `categories` are
+    groups of kinds that `kubectl get` lists together. `printer_columns` are columns that it shows, heading to JSON
+    path; their values are strings.
+    """
 
     api_version: ClassVar[str]
     kind: ClassVar[str]
     plural: ClassVar[str]
-    scope: ClassVar[Literal["Namespaced", "Cluster"]]
-    short_names: ClassVar[tuple[str, ...]] = ()
-    categories: ClassVar[tuple[str, ...]] = ()
-    """Groups of kinds that `kubectl get` lists together."""
-    printer_columns: ClassVar[dict[str, str]] = {}
-    """Columns that `kubectl get` shows, heading to JSON path; their values are strings."""
+    scope: ClassVar[Scope]
+    short_names: ClassVar[tuple[str, ...]]
+    categories: ClassVar[tuple[str, ...]]
+    printer_columns: ClassVar[dict[str, str]]
 
     metadata: ObjectMeta
+
+    def __init_subclass__(
+        cls,
+        *,
+        api_version: str,
+        kind: str = "",
+        plural: str = "",
+        scope: Scope = "Namespaced",
+        short_names: tuple[str, ...] = (),
+        categories: tuple[str, ...] = (),
+        printer_columns: dict[str, str] | None = None,
+    ) -> None:
+        cls.api_version, cls.kind, cls.scope = api_version, kind or cls.__name__, scope
+        cls.plural = plural or _plural(cls.kind.lower())
+        cls.short_names, cls.categories, cls.printer_columns = short_names, categories, printer_columns or {}
 
     @model_validator(mode="after")
     def _namespace_fits_scope(self) -> Self:
@@ -133,3 +157,10 @@ class KubernetesObject(KubernetesModel):
         body = self.to_dict()
         body.pop("status", None)
         return {"apiVersion": self.api_version, "kind": self.kind, "metadata": body.pop("metadata"), **body}
+
+
+def _plural(kind: str) -> str:
+    """The plural as Kubernetes guesses it (source: UnsafeGuessKindToResource of apimachinery's api/meta)."""
+    if kind.endswith("s"):
+        return f"{kind}es"
+    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"

@@ -6,7 +6,7 @@ The SR-IOV operator inserts these texts between single quotes into a NetworkAtta
 import json
 import re
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, field_serializer, field_validator, model_validator
 
@@ -42,14 +42,13 @@ class NetworkAttachmentDefinitionSpec(KubernetesModel):
         return value
 
 
-class NetworkAttachmentDefinition(KubernetesObject):
+class NetworkAttachmentDefinition(
+    KubernetesObject,
+    api_version="k8s.cni.cncf.io/v1",
+    plural="network-attachment-definitions",
+    short_names=("net-attach-def",),
+):
     """A secondary network that pods of its namespace may name."""
-
-    api_version: ClassVar[str] = "k8s.cni.cncf.io/v1"
-    kind: ClassVar[str] = "NetworkAttachmentDefinition"
-    plural: ClassVar[str] = "network-attachment-definitions"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    short_names: ClassVar[tuple[str, ...]] = ("net-attach-def",)
 
     spec: NetworkAttachmentDefinitionSpec
 
@@ -94,10 +93,10 @@ class SriovPlugin(KubernetesModel):
     ipam: Ipam | None = None
     spoofchk: OnOff | None = None
     trust: OnOff | None = None
-    # sriov-cni spells these keys with underscores or odd capitals, against the CNI habit.
+    # sriov-cni spells this key with an underscore, against the CNI habit.
     link_state: LinkState | None = Field(default=None, validation_alias="link_state", serialization_alias="link_state")
     vlan: int | None = Field(default=None, ge=0, le=4094)
-    vlan_qos: int | None = Field(default=None, ge=0, le=7, validation_alias="vlanQoS", serialization_alias="vlanQoS")
+    vlan_qos: int | None = Field(default=None, ge=0, le=7)
 
 
 class IbSriovPlugin(KubernetesModel):

@@ -1,28 +1,16 @@
 """The core group: Namespace, ConfigMap and ServiceAccount."""
 
-from typing import ClassVar, Literal
-
 from pydantic import field_serializer
 
 from gpu_fabric.k8s.base import KubernetesObject
 
 
-class Namespace(KubernetesObject):
+class Namespace(KubernetesObject, api_version="v1", scope="Cluster"):
     """A namespace; Pod Security levels are labels on it."""
 
-    api_version: ClassVar[str] = "v1"
-    kind: ClassVar[str] = "Namespace"
-    plural: ClassVar[str] = "namespaces"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
 
-
-class ConfigMap(KubernetesObject):
+class ConfigMap(KubernetesObject, api_version="v1"):
     """Text files by name; `immutable` forbids later changes of data."""
-
-    api_version: ClassVar[str] = "v1"
-    kind: ClassVar[str] = "ConfigMap"
-    plural: ClassVar[str] = "configmaps"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     immutable: bool | None = None
     data: dict[str, str]
@@ -32,10 +20,5 @@ class ConfigMap(KubernetesObject):
         return dict(sorted(value.items()))
 
 
-class ServiceAccount(KubernetesObject):
+class ServiceAccount(KubernetesObject, api_version="v1"):
     """The identity of pods towards the API server."""
-
-    api_version: ClassVar[str] = "v1"
-    kind: ClassVar[str] = "ServiceAccount"
-    plural: ClassVar[str] = "serviceaccounts"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"

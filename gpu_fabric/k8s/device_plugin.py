@@ -19,6 +19,8 @@ PciAddress = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}
 RootDevice = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](#\d+(-\d+)?(,\d+(-\d+)?)*)?$")]
 PfName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}(#\d+(-\d+)?(,\d+(-\d+)?)*)?$")]
 
+ResourcePrefix = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$")]
+
 DeviceType = Literal["netDevice", "accelerator", "auxNetDevice"]
 
 # Selectors that a device type does not support, by their JSON names (SR-IOV network device plug-in, selector table).
@@ -65,13 +67,20 @@ class DeviceSelectors(KubernetesModel):
         return self
 
 
-class SriovResource(KubernetesModel):
+class _Advertised(KubernetesModel):
+    resource_prefix: ResourcePrefix
+    resource_name: str
+
+    @property
+    def name(self) -> str:
+        """The extended resource that pods request."""
+        return f"{self.resource_prefix}/{self.resource_name}"
+
+
+class SriovResource(_Advertised):
     """One extended resource `<resource_prefix>/<resource_name>` and the devices in it."""
 
-    resource_prefix: str = Field(
-        default="nvidia.com", pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$"
-    )
-    resource_name: str
+    resource_prefix: ResourcePrefix = "nvidia.com"
     device_type: DeviceType = "netDevice"
     exclude_topology: bool | None = None
     selectors: DeviceSelectors | tuple[DeviceSelectors, ...]
@@ -93,11 +102,6 @@ class SriovResource(KubernetesModel):
             if refused:
                 raise ValueError(f"{self.name}: deviceType {self.device_type} does not know {', '.join(refused)}")
         return self
-
-    @property
-    def name(self) -> str:
-        """The extended resource that pods request."""
-        return f"{self.resource_prefix}/{self.resource_name}"
 
     @property
     def alternatives(self) -> tuple[DeviceSelectors, ...]:
@@ -142,16 +146,13 @@ class RdmaSelectors(KubernetesModel):
         return self
 
 
-class RdmaSharedResource(KubernetesModel):
+class RdmaSharedResource(_Advertised):
     """One extended resource `<resource_prefix>/<resource_name>`, of which a node advertises `rdma_hca_max`.
 
     The plug-in also accepts 0, and then advertises nothing.
     """
 
-    resource_prefix: str = Field(
-        default="rdma", pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$"
-    )
-    resource_name: str
+    resource_prefix: ResourcePrefix = "rdma"
     rdma_hca_max: int = Field(ge=1)
     selectors: RdmaSelectors
 
@@ -164,11 +165,6 @@ class RdmaSharedResource(KubernetesModel):
                 "both ends, without the prefix"
             )
         return value
-
-    @property
-    def name(self) -> str:
-        """The extended resource that pods request."""
-        return f"{self.resource_prefix}/{self.resource_name}"
 
 
 class RdmaSharedDevicePluginConfig(KubernetesModel):

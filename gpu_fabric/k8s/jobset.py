@@ -1,10 +1,10 @@
 """jobset.x-k8s.io/v1alpha2: several Jobs as one, whose pods know each other by name."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.base import Condition, KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.field_types import OpenPodTemplate
 
 
@@ -28,9 +28,7 @@ class ReplicatedJob(KubernetesModel):
 class JobSetNetwork(KubernetesModel):
     """DNS names of the pods, and their subdomain."""
 
-    enable_dns_hostnames: bool | None = Field(
-        default=None, validation_alias="enableDNSHostnames", serialization_alias="enableDNSHostnames"
-    )
+    enable_dns_hostnames: bool | None = None
     publish_not_ready_addresses: bool | None = None
     subdomain: str | None = None
 
@@ -77,16 +75,6 @@ class JobSetSpec(KubernetesModel):
     ttl_seconds_after_finished: int | None = Field(default=None, ge=0)
 
 
-class JobSetCondition(KubernetesModel):
-    """One condition; of interest are `Completed` and `Failed`."""
-
-    type: str = Field(max_length=316)
-    status: Literal["True", "False", "Unknown"]
-    reason: str = Field(min_length=1, max_length=1024)
-    message: str = Field(max_length=32768)
-    last_transition_time: str
-
-
 class ReplicatedJobStatus(KubernetesModel):
     """The number of jobs in each state, of one replicated job."""
 
@@ -101,19 +89,14 @@ class ReplicatedJobStatus(KubernetesModel):
 class JobSetStatus(KubernetesModel):
     """The state of the JobSet."""
 
-    conditions: tuple[JobSetCondition, ...] | None = None
+    conditions: tuple[Condition, ...] | None = None
     replicated_jobs_status: tuple[ReplicatedJobStatus, ...] | None = None
     restarts: int | None = None
     terminal_state: str | None = None
 
 
-class JobSet(KubernetesObject):
+class JobSet(KubernetesObject, api_version="jobset.x-k8s.io/v1alpha2"):
     """Jobs that start, fail and complete together."""
-
-    api_version: ClassVar[str] = "jobset.x-k8s.io/v1alpha2"
-    kind: ClassVar[str] = "JobSet"
-    plural: ClassVar[str] = "jobsets"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: JobSetSpec
     status: JobSetStatus | None = None

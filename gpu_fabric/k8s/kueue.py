@@ -1,10 +1,10 @@
 """kueue.x-k8s.io/v1beta2: queues of jobs, their quotas, and the topology of the nodes."""
 
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.base import Condition, KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.field_types import Quantity
 from gpu_fabric.k8s.scheduling import LabelSelector, Toleration
 
@@ -53,14 +53,8 @@ class TopologySpec(KubernetesModel):
         return self
 
 
-class Topology(KubernetesObject):
+class Topology(KubernetesObject, api_version=API_VERSION, scope="Cluster", short_names=("topo",)):
     """The topology of a cluster's nodes."""
-
-    api_version: ClassVar[str] = API_VERSION
-    kind: ClassVar[str] = "Topology"
-    plural: ClassVar[str] = "topologies"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    short_names: ClassVar[tuple[str, ...]] = ("topo",)
 
     spec: TopologySpec
 
@@ -82,14 +76,10 @@ class ResourceFlavorSpec(KubernetesModel):
         return self
 
 
-class ResourceFlavor(KubernetesObject):
+class ResourceFlavor(
+    KubernetesObject, api_version=API_VERSION, scope="Cluster", short_names=("flavor", "flavors", "rf")
+):
     """Nodes that are equivalent for a queue."""
-
-    api_version: ClassVar[str] = API_VERSION
-    kind: ClassVar[str] = "ResourceFlavor"
-    plural: ClassVar[str] = "resourceflavors"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    short_names: ClassVar[tuple[str, ...]] = ("flavor", "flavors", "rf")
 
     spec: ResourceFlavorSpec
 
@@ -130,34 +120,17 @@ class ClusterQueueSpec(KubernetesModel):
     stop_policy: StopPolicy | None = None
 
 
-class QueueCondition(KubernetesModel):
-    """One condition; of interest is `Active`."""
-
-    type: str = Field(max_length=316)
-    status: Literal["True", "False", "Unknown"]
-    reason: str = Field(min_length=1, max_length=1024)
-    message: str = Field(max_length=32768)
-    last_transition_time: str
-    observed_generation: int | None = Field(default=None, ge=0)
-
-
 class QueueStatus(KubernetesModel):
     """The controller's counts."""
 
-    conditions: tuple[QueueCondition, ...] | None = None
+    conditions: tuple[Condition, ...] | None = None
     pending_workloads: int | None = None
     reserving_workloads: int | None = None
     admitted_workloads: int | None = None
 
 
-class ClusterQueue(KubernetesObject):
+class ClusterQueue(KubernetesObject, api_version=API_VERSION, scope="Cluster", short_names=("cq",)):
     """A queue of the whole cluster, which admits jobs within its quotas; `Active` once its flavors exist."""
-
-    api_version: ClassVar[str] = API_VERSION
-    kind: ClassVar[str] = "ClusterQueue"
-    plural: ClassVar[str] = "clusterqueues"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    short_names: ClassVar[tuple[str, ...]] = ("cq",)
 
     spec: ClusterQueueSpec
     status: QueueStatus | None = None
@@ -170,14 +143,8 @@ class LocalQueueSpec(KubernetesModel):
     stop_policy: StopPolicy | None = None
 
 
-class LocalQueue(KubernetesObject):
+class LocalQueue(KubernetesObject, api_version=API_VERSION, short_names=("queue", "queues", "lq")):
     """A queue of a namespace, which refers to a ClusterQueue; jobs name this queue."""
-
-    api_version: ClassVar[str] = API_VERSION
-    kind: ClassVar[str] = "LocalQueue"
-    plural: ClassVar[str] = "localqueues"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    short_names: ClassVar[tuple[str, ...]] = ("queue", "queues", "lq")
 
     spec: LocalQueueSpec
     status: QueueStatus | None = None

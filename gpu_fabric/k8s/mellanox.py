@@ -1,15 +1,18 @@
 """mellanox.com/v1alpha1: NicClusterPolicy and NicNodePolicy, which configure the Network Operator (line 26.4)."""
 
 import re
-from typing import Annotated, ClassVar, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from gpu_fabric.base.grammar import ImageMirror
-from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject, api_name
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from gpu_fabric.k8s.nfd import vendor_label
 from gpu_fabric.k8s.scheduling import EnvVar, NodeAffinity, Toleration
+
+_API_VERSION = "mellanox.com/v1alpha1"
 
 NIC_CLUSTER_POLICY_NAME = "nic-cluster-policy"
 """The only name that the operator reconciles; any other object gets state `ignore`."""
@@ -138,32 +141,32 @@ class OfedDriver(OperandImage):
         return value
 
 
+def _config_of(model: type[KubernetesModel]) -> AfterValidator:
+    """Checks a text as the JSON of a device plug-in's configuration."""
+
+    def check(value: str) -> str:
+        model.model_validate_json(value)
+        return value
+
+    return AfterValidator(check)
+
+
 class RdmaSharedDevicePlugin(OperandImage):
     """Shares whole NICs between pods; refuses to start where the RDMA mode is exclusive."""
 
-    config: str | None = Field(default=None, description="RdmaSharedDevicePluginConfig as JSON text.")
+    config: Annotated[str, _config_of(RdmaSharedDevicePluginConfig)] | None = Field(
+        default=None, description="RdmaSharedDevicePluginConfig as JSON text."
+    )
     use_cdi: bool | None = None
-
-    @field_validator("config")
-    @classmethod
-    def _is_plugin_config(cls, value: str | None) -> str | None:
-        if value is not None:
-            RdmaSharedDevicePluginConfig.model_validate_json(value)
-        return value
 
 
 class SriovDevicePlugin(OperandImage):
     """Advertises virtual functions as extended resources."""
 
-    config: str | None = Field(default=None, description="SriovDevicePluginConfig as JSON text.")
+    config: Annotated[str, _config_of(SriovDevicePluginConfig)] | None = Field(
+        default=None, description="SriovDevicePluginConfig as JSON text."
+    )
     use_cdi: bool | None = None
-
-    @field_validator("config")
-    @classmethod
-    def _is_plugin_config(cls, value: str | None) -> str | None:
-        if value is not None:
-            SriovDevicePluginConfig.model_validate_json(value)
-        return value
 
 
 class IbKubernetes(OperandImage):
@@ -239,28 +242,30 @@ class NicClusterPolicySpec(KubernetesModel):
     @model_validator(mode="after")
     def _images_are_complete(self) -> Self:
         fallback = self.global_ or GlobalImage()
-        for path, operand in self.operands().items():
-            for part in ("repository", "version"):
-                if getattr(operand, part) is None and getattr(fallback, part) is None:
-                    raise ValueError(f"{path}.{part} is missing: set it there or in global.{part}")
+        for path, part in _missing_parts(self.operands()):
+            if getattr(fallback, part) is None:
+                raise ValueError(f"{path}.{part} is missing: set it there or in global.{part}")
         return self
 
     def operands(self) -> dict[str, OperandImage]:
         """All sections that are set, by their path under spec."""
-        network = self.secondary_network or SecondaryNetwork()
-        sections: dict[str, OperandImage | None] = {
-            "ofedDriver": self.ofed_driver,
-            "rdmaSharedDevicePlugin": self.rdma_shared_device_plugin,
-            "sriovDevicePlugin": self.sriov_device_plugin,
-            "ibKubernetes": self.ib_kubernetes,
-            "secondaryNetwork.multus": network.multus,
-            "secondaryNetwork.cniPlugins": network.cni_plugins,
-            "secondaryNetwork.ipoib": network.ipoib,
-            "nvIpam": self.nv_ipam,
-            "nicFeatureDiscovery": self.nic_feature_discovery,
-            "docaTelemetryService": self.doca_telemetry_service,
-        }
-        return {path: operand for path, operand in sections.items() if operand is not None}
+        return _operands(self)
+
+
+def _operands(section: KubernetesModel, path: str = "") -> dict[str, OperandImage]:
+    found: dict[str, OperandImage] = {}
+    for name, value in section:
+        if isinstance(value, OperandImage):
+            found[f"{path}{api_name(name)}"] = value
+        elif isinstance(value, SecondaryNetwork):
+            found |= _operands(value, f"{api_name(name)}.")
+    return found
+
+
+def _missing_parts(operands: dict[str, OperandImage]) -> Iterator[tuple[str, str]]:
+    """The path of each operand whose image lacks its repository or version, and which of them."""
+    for path, operand in operands.items():
+        yield from ((path, part) for part in ("repository", "version") if getattr(operand, part) is None)
 
 
 class AppliedState(KubernetesModel):
@@ -279,15 +284,14 @@ class PolicyStatus(KubernetesModel):
     applied_states: tuple[AppliedState, ...] | None = None
 
 
-class NicClusterPolicy(KubernetesObject):
+class NicClusterPolicy(
+    KubernetesObject,
+    api_version=_API_VERSION,
+    scope="Cluster",
+    short_names=("ncp",),
+    printer_columns={"Status": ".status.state"},
+):
     """The one policy of the Network Operator."""
-
-    api_version: ClassVar[str] = "mellanox.com/v1alpha1"
-    kind: ClassVar[str] = "NicClusterPolicy"
-    plural: ClassVar[str] = "nicclusterpolicies"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    short_names: ClassVar[tuple[str, ...]] = ("ncp",)
-    printer_columns: ClassVar[dict[str, str]] = {"Status": ".status.state"}
 
     spec: NicClusterPolicySpec
     status: PolicyStatus | None = None
@@ -328,31 +332,23 @@ class NicNodePolicySpec(KubernetesModel):
             raise ValueError(
                 "a NicNodePolicy needs at least one of ofedDriver, rdmaSharedDevicePlugin and sriovDevicePlugin"
             )
-        for path, operand in sections.items():
-            for part in ("repository", "version"):
-                if getattr(operand, part) is None:
-                    raise ValueError(f"{path}.{part} is missing: a NicNodePolicy takes none from a global section")
+        for path, part in _missing_parts(sections):
+            raise ValueError(f"{path}.{part} is missing: a NicNodePolicy takes none from a global section")
         return self
 
     def operands(self) -> dict[str, OperandImage]:
         """All sections that are set, by their name under spec."""
-        sections: dict[str, OperandImage | None] = {
-            "ofedDriver": self.ofed_driver,
-            "rdmaSharedDevicePlugin": self.rdma_shared_device_plugin,
-            "sriovDevicePlugin": self.sriov_device_plugin,
-        }
-        return {path: operand for path, operand in sections.items() if operand is not None}
+        return _operands(self)
 
 
-class NicNodePolicy(KubernetesObject):
+class NicNodePolicy(
+    KubernetesObject,
+    api_version=_API_VERSION,
+    scope="Cluster",
+    short_names=("nicnode", "nnp"),
+    printer_columns={"Status": ".status.state"},
+):
     """The operands of one group of nodes; the selectors of two policies must not overlap."""
-
-    api_version: ClassVar[str] = "mellanox.com/v1alpha1"
-    kind: ClassVar[str] = "NicNodePolicy"
-    plural: ClassVar[str] = "nicnodepolicies"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    short_names: ClassVar[tuple[str, ...]] = ("nicnode", "nnp")
-    printer_columns: ClassVar[dict[str, str]] = {"Status": ".status.state"}
 
     spec: NicNodePolicySpec
     status: PolicyStatus | None = None

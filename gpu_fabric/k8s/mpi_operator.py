@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any
 
 import yaml
 from pydantic import WithJsonSchema
@@ -88,13 +88,8 @@ def _object(name: str, types: Types) -> Schema:
     )
 
 
-class MPIJob(KubernetesObject):
+class MPIJob(KubernetesObject, api_version="kubeflow.org/v2beta1"):
     """A job of MPI; the program writes it as text only, and `mpi_job_definition` has its fields."""
-
-    api_version: ClassVar[str] = "kubeflow.org/v2beta1"
-    kind: ClassVar[str] = "MPIJob"
-    plural: ClassVar[str] = "mpijobs"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: Annotated[
         dict[str, Any],

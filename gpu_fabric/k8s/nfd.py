@@ -1,6 +1,6 @@
 """nfd.k8s-sigs.io/v1alpha1: rules by which Node Feature Discovery labels nodes."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -45,13 +45,7 @@ class NodeFeatureRuleSpec(KubernetesModel):
     rules: tuple[FeatureRule, ...] = Field(min_length=1)
 
 
-class NodeFeatureRule(KubernetesObject):
+class NodeFeatureRule(KubernetesObject, api_version="nfd.k8s-sigs.io/v1alpha1", scope="Cluster", short_names=("nfr",)):
     """A set of labelling rules, for example the Network Operator's for NVIDIA NICs."""
-
-    api_version: ClassVar[str] = "nfd.k8s-sigs.io/v1alpha1"
-    kind: ClassVar[str] = "NodeFeatureRule"
-    plural: ClassVar[str] = "nodefeaturerules"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    short_names: ClassVar[tuple[str, ...]] = ("nfr",)
 
     spec: NodeFeatureRuleSpec

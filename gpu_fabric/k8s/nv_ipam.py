@@ -6,13 +6,15 @@ Both kinds are honoured only in the Network Operator's own namespace.
 import ipaddress
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import ClassVar, Literal, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.field_types import Address, Cidr, Network, usable_hosts
 from gpu_fabric.k8s.scheduling import NodeSelector
+
+_API_VERSION = "nv-ipam.nvidia.com/v1alpha1"
 
 _INT32_MAX = 2**31 - 1
 
@@ -129,14 +131,10 @@ class IPPoolStatus(KubernetesModel):
     allocations: tuple[IPPoolAllocation, ...]
 
 
-class IPPool(KubernetesObject):
+class IPPool(
+    KubernetesObject, api_version=_API_VERSION, printer_columns={"Subnet": ".spec.subnet", "Gateway": ".spec.gateway"}
+):
     """A subnet shared by all nodes."""
-
-    api_version: ClassVar[str] = "nv-ipam.nvidia.com/v1alpha1"
-    kind: ClassVar[str] = "IPPool"
-    plural: ClassVar[str] = "ippools"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    printer_columns: ClassVar[dict[str, str]] = {"Subnet": ".spec.subnet", "Gateway": ".spec.gateway"}
 
     spec: IPPoolSpec
     status: IPPoolStatus | None = None
@@ -225,14 +223,8 @@ class CIDRPoolStatus(KubernetesModel):
     allocations: tuple[CIDRPoolAllocation, ...]
 
 
-class CIDRPool(KubernetesObject):
+class CIDRPool(KubernetesObject, api_version=_API_VERSION, printer_columns={"CIDR": ".spec.cidr"}):
     """A subnet of its own for every node."""
-
-    api_version: ClassVar[str] = "nv-ipam.nvidia.com/v1alpha1"
-    kind: ClassVar[str] = "CIDRPool"
-    plural: ClassVar[str] = "cidrpools"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    printer_columns: ClassVar[dict[str, str]] = {"CIDR": ".spec.cidr"}
 
     spec: CIDRPoolSpec
     status: CIDRPoolStatus | None = None

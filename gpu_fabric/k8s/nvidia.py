@@ -1,10 +1,10 @@
 """nvidia.com/v1: the ClusterPolicy of the GPU Operator's chart, with the fields that the program uses."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.base import Condition, KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.scheduling import EnvVar, Toleration
 
 CLUSTER_POLICY_NAME = "cluster-policy"
@@ -136,17 +136,6 @@ class ClusterPolicySpec(KubernetesModel):
     validator: OperandImage | None = None
 
 
-class Condition(KubernetesModel):
-    """A condition in the form that all Kubernetes controllers use."""
-
-    type: str = Field(min_length=1, max_length=316)
-    status: Literal["True", "False", "Unknown"]
-    reason: str = Field(min_length=1, max_length=1024)
-    message: str = Field(max_length=32768)
-    last_transition_time: str
-    observed_generation: int | None = Field(default=None, ge=0)
-
-
 class ClusterPolicyStatus(KubernetesModel):
     """What the operator reports; `ignored` marks a second instance."""
 
@@ -155,14 +144,10 @@ class ClusterPolicyStatus(KubernetesModel):
     conditions: tuple[Condition, ...] | None = None
 
 
-class ClusterPolicy(KubernetesObject):
+class ClusterPolicy(
+    KubernetesObject, api_version="nvidia.com/v1", scope="Cluster", printer_columns={"Status": ".status.state"}
+):
     """The one policy of the GPU Operator."""
-
-    api_version: ClassVar[str] = "nvidia.com/v1"
-    kind: ClassVar[str] = "ClusterPolicy"
-    plural: ClassVar[str] = "clusterpolicies"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    printer_columns: ClassVar[dict[str, str]] = {"Status": ".status.state"}
 
     spec: ClusterPolicySpec
     status: ClusterPolicyStatus | None = None

@@ -1,6 +1,6 @@
 """rbac.authorization.k8s.io/v1: permissions of a service account, in the whole cluster or in one namespace."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -17,13 +17,8 @@ class PolicyRule(KubernetesModel):
     verbs: tuple[str, ...] = Field(min_length=1)
 
 
-class ClusterRole(KubernetesObject):
+class ClusterRole(KubernetesObject, api_version=f"{_GROUP}/v1", scope="Cluster"):
     """Rules under a name."""
-
-    api_version: ClassVar[str] = f"{_GROUP}/v1"
-    kind: ClassVar[str] = "ClusterRole"
-    plural: ClassVar[str] = "clusterroles"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
 
     rules: tuple[PolicyRule, ...] = Field(min_length=1)
 
@@ -44,25 +39,15 @@ class Subject(KubernetesModel):
     namespace: str
 
 
-class ClusterRoleBinding(KubernetesObject):
+class ClusterRoleBinding(KubernetesObject, api_version=f"{_GROUP}/v1", scope="Cluster"):
     """A role given to subjects; the API server never changes which role."""
-
-    api_version: ClassVar[str] = f"{_GROUP}/v1"
-    kind: ClassVar[str] = "ClusterRoleBinding"
-    plural: ClassVar[str] = "clusterrolebindings"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
 
     role_ref: RoleReference
     subjects: tuple[Subject, ...] = Field(min_length=1)
 
 
-class RoleBinding(KubernetesObject):
+class RoleBinding(KubernetesObject, api_version=f"{_GROUP}/v1"):
     """A role given to subjects in one namespace; the API server never changes which role."""
-
-    api_version: ClassVar[str] = f"{_GROUP}/v1"
-    kind: ClassVar[str] = "RoleBinding"
-    plural: ClassVar[str] = "rolebindings"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     role_ref: RoleReference
     subjects: tuple[Subject, ...] = Field(min_length=1)

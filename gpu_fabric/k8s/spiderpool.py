@@ -10,7 +10,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -19,6 +19,8 @@ from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.cni import LinkState, PartitionKey
 from gpu_fabric.k8s.field_types import Address, Cidr, ExtendedResource, InterfaceName, IpAddress, Network
 from gpu_fabric.k8s.scheduling import LabelSelector
+
+_API_VERSION = "spiderpool.spidernet.io/v2beta1"
 
 PoolName = Annotated[str, Field(pattern=r"^[a-z0-9*?\[]([a-z0-9.*?\[\]-]*[a-z0-9*?\]])?$")]
 """The name of a SpiderIPPool, or a pattern with `*`, `?` and `[..]` as for files."""
@@ -154,27 +156,17 @@ class SpiderCoordinatorSpec(KubernetesModel):
     """
 
     mode: Literal["auto", "underlay", "overlay", "disabled"] | None = None
-    pod_cidr_type: Literal["auto", "cluster", "calico", "cilium", "none"] | None = Field(
-        default=None, validation_alias="podCIDRType", serialization_alias="podCIDRType"
-    )
-    hijack_cidr: tuple[Annotated[str, AfterValidator(_address_or_network)], ...] | None = Field(
-        default=None, validation_alias="hijackCIDR", serialization_alias="hijackCIDR"
-    )
+    pod_cidr_type: Literal["auto", "cluster", "calico", "cilium", "none"] | None = None
+    hijack_cidr: tuple[Annotated[str, AfterValidator(_address_or_network)], ...] | None = None
     policy_routes: tuple[PolicyRoute, ...] | None = None
-    pod_mac_prefix: Annotated[str, AfterValidator(_mac_prefix)] | None = Field(
-        default=None, validation_alias="podMACPrefix", serialization_alias="podMACPrefix"
-    )
-    pod_default_route_nic: InterfaceName | None = Field(
-        default=None, validation_alias="podDefaultRouteNIC", serialization_alias="podDefaultRouteNIC"
-    )
+    pod_mac_prefix: Annotated[str, AfterValidator(_mac_prefix)] | None = None
+    pod_default_route_nic: InterfaceName | None = None
     tune_pod_routes: bool | None = None
     host_rule_table: int | None = None
-    pod_rp_filter: int | None = Field(
-        default=None, le=2, validation_alias="podRPFilter", serialization_alias="podRPFilter"
-    )
+    pod_rp_filter: int | None = Field(default=None, le=2)
     tx_queue_len: int | None = Field(default=None, ge=0)
     veth_link_address: Address | None = None
-    veth_mtu: int | None = Field(default=None, ge=1, validation_alias="vethMTU", serialization_alias="vethMTU")
+    veth_mtu: int | None = Field(default=None, ge=1)
 
 
 class SpiderCoordinatorStatus(KubernetesModel):
@@ -182,23 +174,14 @@ class SpiderCoordinatorStatus(KubernetesModel):
 
     phase: str
     reason: str | None = None
-    overlay_pod_cidr: tuple[str, ...] | None = Field(
-        default=None, validation_alias="overlayPodCIDR", serialization_alias="overlayPodCIDR"
-    )
-    service_cidr: tuple[str, ...] | None = Field(
-        default=None, validation_alias="serviceCIDR", serialization_alias="serviceCIDR"
-    )
+    overlay_pod_cidr: tuple[str, ...] | None = None
+    service_cidr: tuple[str, ...] | None = None
 
 
-class SpiderCoordinator(KubernetesObject):
+class SpiderCoordinator(
+    KubernetesObject, api_version=_API_VERSION, scope="Cluster", short_names=("scc",), categories=("spiderpool",)
+):
     """The coordinator's settings for the whole cluster; a SpiderMultusConfig may have others for its pods."""
-
-    api_version: ClassVar[str] = "spiderpool.spidernet.io/v2beta1"
-    kind: ClassVar[str] = "SpiderCoordinator"
-    plural: ClassVar[str] = "spidercoordinators"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    short_names: ClassVar[tuple[str, ...]] = ("scc",)
-    categories: ClassVar[tuple[str, ...]] = ("spiderpool",)
 
     spec: SpiderCoordinatorSpec
     status: SpiderCoordinatorStatus | None = None
@@ -351,21 +334,20 @@ class SpiderIPPoolSpec(KubernetesModel):
 class SpiderIPPoolStatus(KubernetesModel):
     """What the controller counted; `allocated_ips` is JSON text."""
 
-    allocated_ips: str | None = Field(default=None, validation_alias="allocatedIPs", serialization_alias="allocatedIPs")
+    allocated_ips: str | None = None
     total_ip_count: int | None = Field(default=None, ge=0)
     allocated_ip_count: int | None = Field(default=None, ge=0)
 
 
-class SpiderIPPool(KubernetesObject):
+class SpiderIPPool(
+    KubernetesObject,
+    api_version=_API_VERSION,
+    scope="Cluster",
+    short_names=("sp",),
+    categories=("spiderpool",),
+    printer_columns={"SUBNET": ".spec.subnet"},
+):
     """A pool of addresses of one subnet; the subnet cannot change later, and other pools' subnets must not overlap."""
-
-    api_version: ClassVar[str] = "spiderpool.spidernet.io/v2beta1"
-    kind: ClassVar[str] = "SpiderIPPool"
-    plural: ClassVar[str] = "spiderippools"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    short_names: ClassVar[tuple[str, ...]] = ("sp",)
-    categories: ClassVar[tuple[str, ...]] = ("spiderpool",)
-    printer_columns: ClassVar[dict[str, str]] = {"SUBNET": ".spec.subnet"}
 
     spec: SpiderIPPoolSpec
     status: SpiderIPPoolStatus | None = None
@@ -385,15 +367,10 @@ class SpiderReservedIPSpec(KubernetesModel):
         return self
 
 
-class SpiderReservedIP(KubernetesObject):
+class SpiderReservedIP(
+    KubernetesObject, api_version=_API_VERSION, scope="Cluster", short_names=("sr",), categories=("spiderpool",)
+):
     """Addresses of switches, hosts and storage, kept out of every pool of the cluster."""
-
-    api_version: ClassVar[str] = "spiderpool.spidernet.io/v2beta1"
-    kind: ClassVar[str] = "SpiderReservedIP"
-    plural: ClassVar[str] = "spiderreservedips"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    short_names: ClassVar[tuple[str, ...]] = ("sr",)
-    categories: ClassVar[tuple[str, ...]] = ("spiderpool",)
 
     spec: SpiderReservedIPSpec
 
@@ -456,15 +433,8 @@ class SpiderMultusConfigSpec(KubernetesModel):
         return None if isinstance(self.section, SpiderIpoib) else self.section.resource_name
 
 
-class SpiderMultusConfig(KubernetesObject):
+class SpiderMultusConfig(KubernetesObject, api_version=_API_VERSION, short_names=("smc",), categories=("spiderpool",)):
     """A network of a namespace, which pods name or get by injection."""
-
-    api_version: ClassVar[str] = "spiderpool.spidernet.io/v2beta1"
-    kind: ClassVar[str] = "SpiderMultusConfig"
-    plural: ClassVar[str] = "spidermultusconfigs"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    short_names: ClassVar[tuple[str, ...]] = ("smc",)
-    categories: ClassVar[tuple[str, ...]] = ("spiderpool",)
 
     spec: SpiderMultusConfigSpec
 

@@ -5,7 +5,7 @@ Network Operator's chart disables by default.
 """
 
 import re
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -16,6 +16,8 @@ from gpu_fabric.k8s.device_plugin import PciAddress, PciId
 from gpu_fabric.k8s.field_types import NumberOrPercent
 from gpu_fabric.k8s.mellanox import NVIDIA
 from gpu_fabric.k8s.scheduling import LabelSelector
+
+_API_VERSION = "sriovnetwork.openshift.io/v1"
 
 MOST_VFS = 128
 """Limit of the virtual functions that the operator creates on one physical function of NVIDIA's NICs."""
@@ -156,13 +158,8 @@ class SriovNetworkNodePolicySpec(KubernetesModel):
         return self
 
 
-class SriovNetworkNodePolicy(KubernetesObject):
+class SriovNetworkNodePolicy(KubernetesObject, api_version=_API_VERSION):
     """One resource of virtual functions; two policies for one node must not name one physical function twice."""
-
-    api_version: ClassVar[str] = "sriovnetwork.openshift.io/v1"
-    kind: ClassVar[str] = "SriovNetworkNodePolicy"
-    plural: ClassVar[str] = "sriovnetworknodepolicies"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: SriovNetworkNodePolicySpec
 
@@ -178,13 +175,8 @@ class SriovNetworkPoolConfigSpec(KubernetesModel):
     rdma_mode: RdmaMode | None = None
 
 
-class SriovNetworkPoolConfig(KubernetesObject):
+class SriovNetworkPoolConfig(KubernetesObject, api_version=_API_VERSION):
     """A set of nodes; one that two of these select is never drained."""
-
-    api_version: ClassVar[str] = "sriovnetwork.openshift.io/v1"
-    kind: ClassVar[str] = "SriovNetworkPoolConfig"
-    plural: ClassVar[str] = "sriovnetworkpoolconfigs"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: SriovNetworkPoolConfigSpec
 
@@ -209,28 +201,17 @@ class SriovNetworkSpec(NetworkSpec):
     spoof_chk: OnOff | None = None
     trust: OnOff | None = None
     vlan: int | None = Field(default=None, ge=0, le=4094)
-    # The operator spells QoS with its own capitals.
-    vlan_qos: int | None = Field(default=None, ge=0, le=7, validation_alias="vlanQoS", serialization_alias="vlanQoS")
+    vlan_qos: int | None = Field(default=None, ge=0, le=7)
 
 
-class SriovNetwork(KubernetesObject):
+class SriovNetwork(KubernetesObject, api_version=_API_VERSION):
     """An Ethernet network that pods name like its NetworkAttachmentDefinition."""
-
-    api_version: ClassVar[str] = "sriovnetwork.openshift.io/v1"
-    kind: ClassVar[str] = "SriovNetwork"
-    plural: ClassVar[str] = "sriovnetworks"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: SriovNetworkSpec
 
 
-class SriovIBNetwork(KubernetesObject):
+class SriovIBNetwork(KubernetesObject, api_version=_API_VERSION):
     """An InfiniBand network that pods name like its NetworkAttachmentDefinition; it knows no partition key."""
-
-    api_version: ClassVar[str] = "sriovnetwork.openshift.io/v1"
-    kind: ClassVar[str] = "SriovIBNetwork"
-    plural: ClassVar[str] = "sriovibnetworks"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
 
     spec: NetworkSpec
 
@@ -318,14 +299,10 @@ class SriovNetworkNodeStateStatus(KubernetesModel):
     system: NodeSystem | None = None
 
 
-class SriovNetworkNodeState(KubernetesObject):
+class SriovNetworkNodeState(
+    KubernetesObject, api_version=_API_VERSION, printer_columns={"Sync Status": ".status.syncStatus"}
+):
     """A node by its name, in the operator's namespace; written by the operator, never by the program."""
-
-    api_version: ClassVar[str] = "sriovnetwork.openshift.io/v1"
-    kind: ClassVar[str] = "SriovNetworkNodeState"
-    plural: ClassVar[str] = "sriovnetworknodestates"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Namespaced"
-    printer_columns: ClassVar[dict[str, str]] = {"Sync Status": ".status.syncStatus"}
 
     spec: SriovNetworkNodeStateSpec | None = None
     status: SriovNetworkNodeStateStatus | None = None

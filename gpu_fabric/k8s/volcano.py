@@ -1,7 +1,5 @@
 """scheduling.volcano.sh/v1beta1: queues of Volcano."""
 
-from typing import ClassVar, Literal
-
 from pydantic import Field
 
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
@@ -13,13 +11,9 @@ class QueueSpec(KubernetesModel):
     weight: int = Field(ge=1, le=65535)
 
 
-class Queue(KubernetesObject):
+class Queue(
+    KubernetesObject, api_version="scheduling.volcano.sh/v1beta1", scope="Cluster", short_names=("q", "queue-v1beta1")
+):
     """A queue of the whole cluster."""
-
-    api_version: ClassVar[str] = "scheduling.volcano.sh/v1beta1"
-    kind: ClassVar[str] = "Queue"
-    plural: ClassVar[str] = "queues"
-    scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
-    short_names: ClassVar[tuple[str, ...]] = ("q", "queue-v1beta1")
 
     spec: QueueSpec

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import jsonschema
 import pytest
@@ -117,11 +117,7 @@ def test_a_field_of_two_types_cannot_become_a_crd() -> None:
     class Spec(KubernetesModel):
         amount: int | str
 
-    class Undecided(KubernetesObject):
-        api_version: ClassVar[str] = "example.com/v1"
-        kind: ClassVar[str] = "Undecided"
-        plural: ClassVar[str] = "undecideds"
-        scope: ClassVar[Literal["Namespaced", "Cluster"]] = "Cluster"
+    class Undecided(KubernetesObject, api_version="example.com/v1", scope="Cluster"):
         spec: Spec
 
     with pytest.raises(TypeError, match=r"Undecided\.spec\.amount: a CustomResourceDefinition cannot hold a union"):
