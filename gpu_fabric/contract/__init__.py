@@ -8,8 +8,8 @@ from gpu_fabric.contract.fabric import (
     HugePages,
     SchedulerHints,
     SharedMemory,
+    read_contract,
 )
-from gpu_fabric.contract.reading import read_contract
 
 __all__ = [
     "AttachedNetwork",

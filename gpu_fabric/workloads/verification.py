@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.attach import Wishes, attach
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.workloads.mpi import SSH_PORT_ON_HOSTS, MpiRun
-from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
+from gpu_fabric.workloads.nccl_test import SSH_PORT_ON_HOSTS, JobScheduler, MpiRun, NcclTest, nccl_test
 
 SCRIPT = "verification.sh"
 COMPONENT = "verification"

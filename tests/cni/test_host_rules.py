@@ -11,7 +11,7 @@ from attachments import addresses, links, routes
 from namespaces import Machine
 from test_traffic import RECEIVE, SEND
 
-from gpu_fabric.plan.host.scripts import script
+from gpu_fabric.plan.host.daemons import script
 
 pytestmark = pytest.mark.cni
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fake_sysfs import RDMA
 
-from gpu_fabric.plan.host.scripts import script
+from gpu_fabric.plan.host.daemons import script
 
 # Answers as `ip -N` does, from a file for each rule list, interface, address list and table.
 _IP = r"""

@@ -8,7 +8,7 @@ import pytest
 from fake_host import FakeHost
 from unprepared_hosts import HOSTS, Settings, fabric_rule
 
-from gpu_fabric.plan.host.scripts import SCRIPTS, script
+from gpu_fabric.plan.host.daemons import SCRIPTS, script
 
 pytestmark = pytest.mark.scripts
 

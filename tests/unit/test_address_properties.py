@@ -15,7 +15,7 @@ from ipam_behaviour import nv_ipam_faults, spiderpool_faults, whereabouts_faults
 from planned_wishes import NO_RANGES, Wish, accepted, few, more, wishes
 
 from gpu_fabric.plan.addresses import AddressPlan, Refusal, plan_addresses
-from gpu_fabric.plan.addresses.remedies import fitting_changes
+from gpu_fabric.plan.addresses.planner import fitting_changes
 from gpu_fabric.plan.ipam import cni_ipam, node_pools, pool_objects
 from gpu_fabric.plan.ipam.spiderpool import pool_pattern
 from gpu_fabric.prepare import prepare

@@ -9,7 +9,7 @@ from changes import Changes
 from planned_fabrics import example, plan_of
 
 from gpu_fabric.plan import Plan, PlannedGroup
-from gpu_fabric.plan.host.scripts import script
+from gpu_fabric.plan.host.daemons import script
 
 INTERFACES = " ".join(f"enp{number}s0f0np0" for number in range(11, 19))
 NAMES = [f"gpu-{number}" for number in range(3)]

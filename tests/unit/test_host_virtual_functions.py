@@ -94,7 +94,7 @@ def test_the_script_comes_whole_in_a_config_map_that_its_pods_mount() -> None:
 
 def test_another_script_is_another_config_map_so_that_the_pods_start_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     before = pods(only(plan_of("guide-23-10")))["volumes"]
-    module = import_module("gpu_fabric.plan.host.script_daemon")
+    module = import_module("gpu_fabric.plan.host.daemons")
     monkeypatch.setattr(module, "script", lambda _: "true\n")
     after = pods(only(plan_of("guide-23-10")))["volumes"]
 

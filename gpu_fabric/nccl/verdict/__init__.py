@@ -2,10 +2,9 @@
 
 from gpu_fabric.nccl.busbw import BarUnknownError
 from gpu_fabric.nccl.verdict.bundle import Bundle, BundleError, is_bundle, joined, read_bundle, spoken
-from gpu_fabric.nccl.verdict.expectation import Expectation
 from gpu_fabric.nccl.verdict.judging import judge, judge_bundle, nothing_measured
 from gpu_fabric.nccl.verdict.report import RailResult, Reason, Verdict, verdict_lines
-from gpu_fabric.nccl.verdict.result import ResultError
+from gpu_fabric.nccl.verdict.result import Expectation, ResultError
 
 __all__ = [
     "BarUnknownError",

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator
 
 from gpu_fabric.nccl.busbw import Bar, Operation, bar_table, bus_factor
 from gpu_fabric.nccl.reader import c_integer
-from gpu_fabric.nccl.verdict.expectation import Expectation
 from gpu_fabric.nccl.verdict.report import Reason, finding, shown
-from gpu_fabric.nccl.verdict.result import Measurement, NcclResult, Row
+from gpu_fabric.nccl.verdict.result import Expectation, Measurement, NcclResult, Row
 
 _SOCKET_SETTINGS: dict[str, Callable[[str], bool]] = {
     "NCCL_IB_DISABLE": lambda value: c_integer(value) != 0,

@@ -19,9 +19,8 @@ from gpu_fabric.nccl.verdict.checks import (
     right_values,
     whole_table,
 )
-from gpu_fabric.nccl.verdict.expectation import Expectation
 from gpu_fabric.nccl.verdict.report import RailResult, Reason, Verdict, finding, shown
-from gpu_fabric.nccl.verdict.result import EndsTooEarly, NcclResult, ResultError, read_result
+from gpu_fabric.nccl.verdict.result import EndsTooEarly, Expectation, NcclResult, ResultError, read_result
 from gpu_fabric.nccl.verdict.transport import transport
 
 _ALL = "the whole fabric"

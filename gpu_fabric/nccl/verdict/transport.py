@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gpu_fabric.nccl.verdict.expectation import Expectation
 from gpu_fabric.nccl.verdict.report import Reason, finding, shown
-from gpu_fabric.nccl.verdict.result import NcclResult
+from gpu_fabric.nccl.verdict.result import Expectation, NcclResult
 
 # Host, process and thread, GPU. A warning also has its source location, and since 2.26 a timestamp before everything.
 _LINE = re.compile(r"([A-Za-z0-9._-]+):\d+(?::\d+)? \[-?\d+\] (?:(\S+):\d+ )?NCCL (INFO|WARN) (.*)")

@@ -1,7 +1,6 @@
 """The address planner: which addresses each rail and each node gets, with the proof that they suffice."""
 
-from gpu_fabric.plan.addresses.capacity import Refusal
-from gpu_fabric.plan.addresses.demand import AddressDemand
+from gpu_fabric.plan.addresses.capacity import AddressDemand, Refusal
 from gpu_fabric.plan.addresses.model import AddressPlan, AddressPool, CapacityProof, numbered
 from gpu_fabric.plan.addresses.planner import plan_addresses, stated_ranges
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpu_fabric.catalog import Component
 from gpu_fabric.k8s.apps import Container, HostPath, SecurityContext, Volume, VolumeMount
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.host.daemon import COMPONENT_LABEL, node_daemon
+from gpu_fabric.plan.host.daemons import COMPONENT_LABEL, node_daemon
 from gpu_fabric.plan.rails import rails_are_routed
 from gpu_fabric.plan.records import PlannedObject
 

@@ -17,9 +17,8 @@ from gpu_fabric.k8s.nv_ipam import (
 )
 from gpu_fabric.k8s.scheduling import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool
-from gpu_fabric.plan.addresses.demand import hosts_in
-from gpu_fabric.plan.addresses.model import address
-from gpu_fabric.plan.addresses.space import AddressSpace, Run
+from gpu_fabric.plan.addresses.capacity import hosts_in
+from gpu_fabric.plan.addresses.model import AddressSpace, Run, address
 from gpu_fabric.plan.records import PlannedObject
 
 

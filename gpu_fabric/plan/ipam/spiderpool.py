@@ -6,8 +6,7 @@ from gpu_fabric.catalog import catalog
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.spiderpool import PoolRoute, SpiderIPPool, SpiderIPPoolSpec, SpiderReservedIP, SpiderReservedIPSpec
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool
-from gpu_fabric.plan.addresses.model import span_text
-from gpu_fabric.plan.addresses.space import AddressSpace
+from gpu_fabric.plan.addresses.model import AddressSpace, span_text
 from gpu_fabric.plan.records import PlannedObject
 
 # The webhook counts the addresses of ranges one by one; larger ones stay out of the pools alone.

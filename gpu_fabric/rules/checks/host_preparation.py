@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool, Refusal
 from gpu_fabric.plan.addresses.capacity import pools_of
-from gpu_fabric.plan.addresses.remedies import remedy
+from gpu_fabric.plan.addresses.planner import remedy
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.nccl_settings import TRAFFIC_CLASS, dscp_of, fabric_facts, planned_settings, traffic_class_of
 from gpu_fabric.rules.planned_nodes import prepares_rdma_mode, rails_without_address, sets_rdma_mode

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from gpu_fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION, SpiderIPPool
 from gpu_fabric.plan.addresses import AddressPlan
-from gpu_fabric.plan.addresses.demand import hosts_in
+from gpu_fabric.plan.addresses.capacity import hosts_in
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.ipam.spiderpool import node_pool_name
 from gpu_fabric.plan.networks import injection

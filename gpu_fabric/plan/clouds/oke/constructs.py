@@ -7,9 +7,7 @@ from collections.abc import Callable, Iterator
 from gpu_fabric.catalog.oke import Placement
 from gpu_fabric.plan.clouds.oke.boot import user_data
 from gpu_fabric.plan.clouds.oke.identity import joins_after
-from gpu_fabric.plan.clouds.oke.machines import boot_text, image_of, image_ready, launch, node_labels
-from gpu_fabric.plan.clouds.oke.site import CLUSTER, Site
-from gpu_fabric.plan.clouds.oke.workers import (
+from gpu_fabric.plan.clouds.oke.machines import (
     EVICTION,
     SYSTEM_POOL,
     PlannedClusterNetwork,
@@ -19,11 +17,17 @@ from gpu_fabric.plan.clouds.oke.workers import (
     PlannedInstancePool,
     PlannedMemoryCluster,
     PlannedNodePool,
+    boot_text,
+    image_of,
+    image_ready,
     last_managed,
+    launch,
     node_config,
+    node_labels,
     node_placement,
     node_source,
 )
+from gpu_fabric.plan.clouds.oke.site import CLUSTER, Site
 from gpu_fabric.plan.clouds.record import Record, Ref, Value
 from gpu_fabric.spec import OkePoolSpec
 

@@ -1,4 +1,4 @@
-"""What a GPU machine is launched with, whichever construct launches it: image, volume, interface, metadata."""
+"""Node pools and machines at Oracle: their records, the system pool, and how GPU machines are launched."""
 
 from __future__ import annotations
 
@@ -7,9 +7,214 @@ from typing import ClassVar
 
 from gpu_fabric.plan.clouds import POOL_LABEL
 from gpu_fabric.plan.clouds.oke.boot import boot_script, encoded, user_data
-from gpu_fabric.plan.clouds.oke.site import CLUSTER, KUBECONFIG, NODE_IMAGES, Site
-from gpu_fabric.plan.clouds.record import Id, Record, Ref, Value
+from gpu_fabric.plan.clouds.oke.identity import joins_after, last_policies
+from gpu_fabric.plan.clouds.oke.site import CLUSTER, DOMAINS, KUBECONFIG, NODE_IMAGES, NODE_POOLS, Site
+from gpu_fabric.plan.clouds.record import Id, Lookup, Record, Ref, Value
 from gpu_fabric.spec import OkePoolSpec
+
+
+class PlannedNodePool(Record):
+    """A node pool whose machines Oracle makes, cycles and drains."""
+
+    sdk: ClassVar[str] = "containerengine.NodePool"
+    compartment_id: str
+    cluster_id: Ref
+    name: str
+    kubernetes_version: str
+    node_shape: str
+    node_shape_config: dict[str, Value] | None = None
+    node_config_details: dict[str, Value]
+    node_source_details: dict[str, Value]
+    initial_node_labels: list[dict[str, Value]] | None = None
+    node_metadata: dict[str, Value] | None = None
+    node_eviction_node_pool_settings: dict[str, Value]
+    node_pool_cycling_details: dict[str, Value] | None = None
+
+
+class PlannedInstanceConfiguration(Record):
+    """What a construct makes its machines from. Replaced before the old one goes, which is in use until then."""
+
+    sdk: ClassVar[str] = "core.InstanceConfiguration"
+    compartment_id: str
+    display_name: str
+    instance_details: dict[str, Value]
+
+
+class PlannedClusterNetwork(Record):
+    """Machines of one RDMA island, all or none."""
+
+    sdk: ClassVar[str] = "core.ClusterNetwork"
+    compartment_id: str
+    display_name: str
+    instance_pools: list[dict[str, Value]]
+    placement_configuration: dict[str, Value]
+    cluster_configuration: dict[str, Value] | None
+
+
+class PlannedInstancePool(Record):
+    """Machines without an RDMA network."""
+
+    sdk: ClassVar[str] = "core.InstancePool"
+    compartment_id: str
+    display_name: str
+    instance_configuration_id: Ref
+    placement_configurations: list[dict[str, Value]]
+    size: int
+
+
+class PlannedComputeCluster(Record):
+    """An RDMA network that machines are placed in one by one."""
+
+    sdk: ClassVar[str] = "core.ComputeCluster"
+    compartment_id: str
+    availability_domain: Id
+    display_name: str
+    placement_constraint_details: dict[str, Value] | None
+
+
+class PlannedMemoryCluster(Record):
+    """The machines of one memory fabric. Its size is grown by the scale configuration, so `size` counts once."""
+
+    sdk: ClassVar[str] = "core.ComputeGpuMemoryCluster"
+    compartment_id: str
+    availability_domain: Id
+    compute_cluster_id: Ref
+    instance_configuration_id: Ref
+    display_name: str
+    gpu_memory_fabric_id: str | None
+    size: str
+    gpu_memory_cluster_scale_config: dict[str, Value]
+
+
+class PlannedInstance(Record):
+    """One machine."""
+
+    sdk: ClassVar[str] = "core.Instance"
+    compartment_id: str
+    availability_domain: Id
+    display_name: str
+    shape: str
+    shape_config: dict[str, Value] | None = None
+    compute_cluster_id: Ref | None = None
+    capacity_reservation_id: str | None = None
+    fault_domain: str | None = None
+    create_vnic_details: dict[str, Value]
+    source_details: dict[str, Value]
+    metadata: dict[str, Value]
+    agent_config: dict[str, Value] | None = None
+    instance_options: dict[str, Value]
+    placement_constraint_details: dict[str, Value] | None = None
+
+
+SYSTEM_POOL = "system-pool"
+
+# Pods get five minutes to leave, then the node goes all the same: a pod that cannot leave must not hold a destroy up.
+EVICTION: dict[str, Value] = {
+    "eviction_grace_duration": "PT300S",
+    "is_force_action_after_grace_duration": True,
+    "is_force_delete_after_grace_duration": True,
+}
+
+
+def domains_lookup(site: Site) -> Lookup:
+    """The availability domains' full names, which begin with letters of the tenancy's own."""
+    return Lookup(
+        logical_name=DOMAINS,
+        function="identity.get_availability_domains",
+        arguments={"compartment_id": site.compartment},
+        outputs={"AD-n": "the name among availability_domains that ends in AD-n"},
+    )
+
+
+def images_lookup(site: Site) -> Lookup:
+    """Oracle's images for the Kubernetes version."""
+    return Lookup(
+        logical_name=NODE_IMAGES,
+        function="containerengine.get_node_pool_option",
+        arguments={
+            "compartment_id": site.compartment,
+            "node_pool_option_id": "all",
+            "node_pool_k8s_version": site.version,
+        },
+        outputs={
+            "image": "newest of sources without GPUs, for the shape's processors",
+            "image_for_gpus": "newest of sources with GPUs, for the shape's processors",
+        },
+    )
+
+
+def pools_lookup(site: Site) -> Lookup:
+    """The cluster's node pools as they are: each keeps its image as long as its version stays."""
+    return Lookup(
+        logical_name=NODE_POOLS,
+        function="containerengine.get_node_pools",
+        arguments={"compartment_id": site.compartment, "cluster_id": Ref(ref=CLUSTER)},
+        outputs={"image": "that of the pool of this name, where it has the Kubernetes version already"},
+    )
+
+
+def system_pool(site: Site) -> PlannedNodePool:
+    """The CPU pool, which operators and add-ons need before any GPU node is there."""
+    wanted = site.cluster.system_pool
+    image = wanted.image_id or Ref(ref=NODE_IMAGES, output="image")
+    return PlannedNodePool(
+        logical_name=SYSTEM_POOL,
+        compartment_id=site.compartment,
+        cluster_id=Ref(ref=CLUSTER),
+        name="system",
+        kubernetes_version=site.version,
+        node_shape=wanted.shape,
+        node_shape_config={"ocpus": wanted.ocpus, "memory_in_gbs": wanted.memory_gib},
+        node_config_details=node_config(site, wanted.nodes, site.facts.system_max_pods, node_placement(site, None)),
+        node_source_details=node_source(image, wanted.boot_volume_gib),
+        node_eviction_node_pool_settings=EVICTION,
+        after=last_managed(site),
+        create_timeout=site.timeout,
+        protect=site.cluster.protect,
+    )
+
+
+def last_managed(site: Site) -> tuple[str, ...]:
+    """The policies that a managed node pool comes after."""
+    return tuple(name for name in last_policies(site) if name not in joins_after(site))
+
+
+def node_placement(site: Site, pool: OkePoolSpec | None) -> dict[str, Value]:
+    """Where a node pool's machines lie; None stands for the system pool."""
+    placement: dict[str, Value] = {
+        "availability_domain": site.availability_domain(pool.availability_domain if pool else None),
+        "subnet_id": site.subnet("workers"),
+    }
+    if pool and pool.capacity_reservation_id:
+        placement["capacity_reservation_id"] = pool.capacity_reservation_id
+    if pool and pool.host_group_id:
+        placement["host_group_id"] = pool.host_group_id
+    if pool and pool.fault_domains:
+        placement["fault_domains"] = list(pool.fault_domains)
+    return placement
+
+
+def node_config(site: Site, nodes: int, max_pods: int, placement: dict[str, Value]) -> dict[str, Value]:
+    """Number, network and place of a node pool's machines."""
+    pods: dict[str, Value] = {"cni_type": site.cni_type}
+    if site.native_pods:
+        pods |= {
+            "max_pods_per_node": max_pods,
+            "pod_nsg_ids": [site.security_group("pods")],
+            "pod_subnet_ids": [site.subnet("pods")],
+        }
+    return {
+        "size": nodes,
+        "placement_configs": [placement],
+        "nsg_ids": [site.security_group("workers")],
+        "node_pool_pod_network_option_details": pods,
+    }
+
+
+def node_source(image: Id, volume: int) -> dict[str, Value]:
+    """What they start from; the volume is in GiB."""
+    return {"source_type": "IMAGE", "image_id": image, "boot_volume_size_in_gbs": str(volume)}
+
 
 _NATIVE_PODS_LABEL = "oci.oraclecloud.com/vcn-native-ip-cni"
 # An image of some tens of GB is copied from object storage.

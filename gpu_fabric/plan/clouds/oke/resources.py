@@ -11,29 +11,30 @@ from gpu_fabric.catalog.oke import Placement
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds import POOL_LABEL
-from gpu_fabric.plan.clouds.oke.access import OkeAccess, oke_access
 from gpu_fabric.plan.clouds.oke.cluster import (
+    OkeAccess,
     PlannedAddon,
     PlannedOkeCluster,
     PlannedOkeKubeconfig,
     kubeconfig_lookup,
+    oke_access,
     oke_addons,
     oke_cluster_record,
     oke_kubeconfig,
 )
 from gpu_fabric.plan.clouds.oke.constructs import pool_records
 from gpu_fabric.plan.clouds.oke.identity import OkeIdentity, oke_identity
-from gpu_fabric.plan.clouds.oke.machines import images
-from gpu_fabric.plan.clouds.oke.network import OkeNetwork, oke_network, services_lookup
-from gpu_fabric.plan.clouds.oke.site import NETWORK, NODE_IMAGES, NODE_POOLS, TENANCY, Site
-from gpu_fabric.plan.clouds.oke.workers import (
+from gpu_fabric.plan.clouds.oke.machines import (
     SYSTEM_POOL,
     PlannedNodePool,
     domains_lookup,
+    images,
     images_lookup,
     pools_lookup,
     system_pool,
 )
+from gpu_fabric.plan.clouds.oke.network import OkeNetwork, oke_network, services_lookup
+from gpu_fabric.plan.clouds.oke.site import NETWORK, NODE_IMAGES, NODE_POOLS, TENANCY, Site
 from gpu_fabric.plan.clouds.record import Lookup, Record, Ref
 from gpu_fabric.spec import OkeClusterSpec
 

@@ -1,29 +1,105 @@
-"""A DaemonSet of this project that runs one of its scripts in the host's own root, on one kind of nodes."""
+"""The DaemonSets of this project on the GPU nodes, and the Bash scripts that they run in the host's root."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from pathlib import Path
 
 from gpu_fabric.k8s.apps import (
     NODE_NAME,
     ConfigMapFiles,
     Container,
     ContainerVariable,
+    DaemonSet,
+    DaemonSetSpec,
     ExecAction,
     HostPath,
+    PodSpec,
+    PodTemplate,
+    PodTemplateMetadata,
     ReadinessProbe,
+    RollingUpdate,
     SecurityContext,
+    UpdateStrategy,
     Volume,
     VolumeMount,
 )
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
+from gpu_fabric.k8s.scheduling import LabelSelector
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.plan.host.daemon import COMPONENT_LABEL, node_daemon
-from gpu_fabric.plan.host.scripts import script
-from gpu_fabric.plan.operators.releases import namespace_of
+from gpu_fabric.plan.operators.releases import namespace_of, tolerations
 from gpu_fabric.plan.records import PlannedObject
+
+COMPONENT_LABEL = "gpu-fabric/component"
+"""On what this project runs on the nodes itself: which part of it."""
+
+
+def node_daemon(
+    case: Case,
+    name: str,
+    labels: dict[str, str],
+    nodes: dict[str, str],
+    containers: tuple[Container, ...],
+    volumes: tuple[Volume, ...],
+    *,
+    grace_seconds: int,
+    sees_processes: bool = False,
+) -> DaemonSet:
+    """A privileged DaemonSet on the nodes with the given labels.
+
+    It runs on the host's network, since the pod network may be what is waited for. Nodes are set up independently and
+    keep what is right already, so all of them are updated at once. `sees_processes` is the host's process namespace.
+    """
+    pod = PodSpec(
+        automount_service_account_token=False,
+        host_network=True,
+        host_pid=True if sees_processes else None,
+        priority_class_name="system-node-critical",
+        termination_grace_period_seconds=grace_seconds,
+        node_selector=nodes,
+        tolerations=tolerations(case) or None,
+        containers=containers,
+        volumes=volumes,
+    )
+    return DaemonSet(
+        metadata=ObjectMeta(name=name, namespace=namespace_of(case), labels=labels),
+        spec=DaemonSetSpec(
+            selector=LabelSelector(match_labels=labels),
+            template=PodTemplate(metadata=PodTemplateMetadata(labels=labels), spec=pod),
+            update_strategy=UpdateStrategy(rolling_update=RollingUpdate(max_unavailable="100%")),
+        ),
+    )
+
+
+# The parts that come before each script, in order: what one defines, the next may use.
+_PARTS: dict[str, tuple[str, ...]] = {
+    "acs": ("desired_state",),
+    "fabric_rule": ("desired_state", "policy_routing"),
+    "ipoib": ("desired_state", "rail_interfaces"),
+    "link_type": ("desired_state", "pci_nics"),
+    "lossless": ("desired_state", "rail_interfaces"),
+    "nic_addresses": ("desired_state", "policy_routing"),
+    "rdma_mode": ("desired_state", "rdma_subsystem"),
+    "virtual_functions": ("pci_nics", "rdma_subsystem"),
+}
+
+SCRIPTS = tuple(_PARTS)
+"""The names of all scripts: those of their files, without the ending."""
+
+
+def script(name: str) -> str:
+    """A script such as `fabric_rule`, to be piped into Bash; its head names what it does and its environment.
+
+    Raises KeyError for a name that is none of `SCRIPTS`.
+    """
+    return "\n".join(_text(part) for part in ("library", *_PARTS[name], name))
+
+
+def _text(part: str) -> str:
+    return Path(__file__).with_name(f"{part}.sh").read_text(encoding="utf-8")
+
 
 TABLES = "/run/gpu-fabric/addresses"
 """Where a script finds the ConfigMaps that it is given as tables, on the host as it sees it: a folder each."""
