@@ -195,8 +195,8 @@ class SandboxEngine:
     def _converge(self, stack: Stack, arguments: list[str], *, destroying: bool) -> int:
         """Repair what an earlier run left, then run; once more if a plug-in crashed under the run.
 
-        Seen about once in forty times with the Kubernetes plug-in 4.25: it crashes during a destroy, and the same
-        command then continues.
+        The Kubernetes plug-in that can be built here crashes in about one of forty destroys; the same command then
+        continues. The released 4.25.0 has the repair: https://github.com/pulumi/pulumi-kubernetes/pull/4079
         """
         self._recover(stack, destroying=destroying)
         ended = self.runs.run(arguments, project_root(), total=self._total(stack, destroying=destroying))
