@@ -1,6 +1,6 @@
 """Facts as data: shapes, release lines, NCCL settings, PCI trees. Each row of a data file has its source."""
 
-from gpu_fabric.catalog.chart import ChartImage, ChartImages, ChartKeys, KeyProblem
+from gpu_fabric.catalog.chart import ChartImage, ChartKeys, ChartVersion, KeyProblem
 from gpu_fabric.catalog.doks import DoksClusterFacts
 from gpu_fabric.catalog.nccl import (
     DeviceAccess,
@@ -38,9 +38,9 @@ __all__ = [
     "CatalogError",
     "Chart",
     "ChartImage",
-    "ChartImages",
     "ChartKeys",
     "ChartName",
+    "ChartVersion",
     "Component",
     "ComponentImages",
     "DeviceAccess",

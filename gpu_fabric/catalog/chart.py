@@ -1,4 +1,4 @@
-"""Charts: their images, the keys of their values, and the types of the values (`chart_*.yaml`).
+"""Charts: their images and the types of their values (`chart_versions.yaml`), and the values' keys (`chart_keys.yaml`).
 
 Helm silently ignores a key that a chart does not read, because none of the charts has a schema for its values.
 """
@@ -61,35 +61,6 @@ class UnknownImage(Part):
     """A part whose image is not known here; `what` describes it."""
 
     what: str
-
-
-class ChartImages(FrozenModel):
-    """The images of one version of a chart.
-
-    `digest` is the chart's own. The value `override`, if set, replaces the first part of every image.
-    """
-
-    source: str
-    digest: Digest | None = None
-    keys: tuple[str, ...] = ()
-    override: str | None = None
-    images: tuple[ChartImage, ...]
-    unknown: tuple[UnknownImage, ...] = ()
-
-    @model_validator(mode="after")
-    def _every_part_has_its_key(self) -> Self:
-        for row in self.images:
-            if len(self.keys_of(row)) != len(row.image):
-                raise ValueError(f"{'/'.join(row.image)}: {len(row.image)} parts and {len(self.keys_of(row))} keys")
-        return self
-
-    def keys_of(self, row: ChartImage) -> tuple[str, ...]:
-        """The dotted paths of the values of the image's parts."""
-        return row.keys if row.at is None else tuple(f"{row.at}.{key}" for key in self.keys)
-
-
-ChartImageTable = dict[str, dict[str, ChartImages]]
-"""Chart, version of the chart, and its images."""
 
 
 def _settings(values: Mapping[str, JsonValue], defaults: Mapping[str, bool]) -> list[bool]:
@@ -257,7 +228,7 @@ class WrongType(NamedTuple):
 
 
 class ChartTypes(FrozenModel):
-    """The booleans and numbers among the values of one chart version, as dotted paths."""
+    """The booleans and numbers among the values of one chart version, as dotted paths; empty if they are not known."""
 
     switches: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
@@ -294,5 +265,31 @@ def _is_number(value: JsonValue) -> bool:
     return isinstance(value, str) and _NUMBER.fullmatch(value) is not None
 
 
-ChartTypeTable = dict[str, dict[str, ChartTypes]]
+class ChartVersion(FrozenModel):
+    """One version of a chart: its images, and the types of its values.
+
+    `digest` is the chart's own. The value `override`, if set, replaces the first part of every image.
+    """
+
+    source: str
+    digest: Digest | None = None
+    keys: tuple[str, ...] = ()
+    override: str | None = None
+    images: tuple[ChartImage, ...]
+    unknown: tuple[UnknownImage, ...] = ()
+    types: ChartTypes = ChartTypes()
+
+    @model_validator(mode="after")
+    def _every_part_has_its_key(self) -> Self:
+        for row in self.images:
+            if len(self.keys_of(row)) != len(row.image):
+                raise ValueError(f"{'/'.join(row.image)}: {len(row.image)} parts and {len(self.keys_of(row))} keys")
+        return self
+
+    def keys_of(self, row: ChartImage) -> tuple[str, ...]:
+        """The dotted paths of the values of the image's parts."""
+        return row.keys if row.at is None else tuple(f"{row.at}.{key}" for key in self.keys)
+
+
+ChartVersionTable = dict[str, dict[str, ChartVersion]]
 """By chart and version."""

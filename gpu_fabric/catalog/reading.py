@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from gpu_fabric.base.yaml_files import read_table
-from gpu_fabric.catalog.chart import ChartImageTable, ChartKeys, ChartTypeTable
+from gpu_fabric.catalog.chart import ChartKeys, ChartVersionTable
 from gpu_fabric.catalog.doks import DoksClusterFacts, DoksTable, size_shape
 from gpu_fabric.catalog.nccl import NcclTable
 from gpu_fabric.catalog.nodes import AddressLimits, NodeLabels, PodSettings, SpecialRange
@@ -117,10 +117,8 @@ class Catalog:
     """Release lines by name."""
     chart_keys = _Table(lambda: ChartKeys.model_validate(_table("chart_keys")))
     """Keys of values that the charts know, removed or ignore."""
-    chart_types = _Table(lambda: TypeAdapter(ChartTypeTable).validate_python(_table("chart_types")))
-    """Types of the charts' values, by chart and version."""
-    chart_images = _Table(lambda: TypeAdapter(ChartImageTable).validate_python(_table("chart_images")))
-    """Images that the charts run, by chart and version."""
+    chart_versions = _Table(lambda: TypeAdapter(ChartVersionTable).validate_python(_table("chart_versions")))
+    """Images that the charts run, and types of their values, by chart and version."""
     prices = _Table(lambda: PriceTable.model_validate(_table("prices")))
     """Published prices of machines."""
     nccl = _Table(lambda: _NCCL.read().settings)

@@ -47,7 +47,7 @@ def foreign_images(plan: Plan, known: Catalog, registries: Mapping[str, str]) ->
 def known_registries(known: Catalog) -> frozenset[str]:
     """The registries of every image in the catalog."""
     charts = (
-        row.image[0] for versions in known.chart_images.values() for one in versions.values() for row in one.images
+        row.image[0] for versions in known.chart_versions.values() for one in versions.values() for row in one.images
     )
     alone = (
         part.image.reference for line in known.releases.values() for part in line.standalone.values() if part.image
@@ -70,7 +70,7 @@ def _parts(plan: Plan) -> Iterator[tuple[str, Any]]:
 
 def _of_charts(plan: Plan, known: Catalog) -> Iterator[tuple[str, str]]:
     for release in plan.releases:
-        table = known.chart_images[release.name][release.chart.version]
+        table = known.chart_versions[release.name][release.chart.version]
         for image in run_images(table, release.values):
             yield f"the chart {release.name}", image.reference
 

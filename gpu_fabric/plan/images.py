@@ -121,7 +121,7 @@ def _found(reference: str, user: str, note: str | None) -> Iterator[_Found]:
 
 def _of_charts(plan: Plan, known: Catalog) -> Iterator[_Found]:
     for release in plan.releases:
-        table = known.chart_images[release.name][release.chart.version]
+        table = known.chart_versions[release.name][release.chart.version]
         for reference, row, digest in run_images(table, release.values):
             yield reference, f"chart {release.name}", row.note, digest or _own_digest(reference)
 
@@ -142,14 +142,14 @@ def _charts(plan: Plan, known: Catalog, registries: Mapping[str, str]) -> Iterat
             source=source,
             pulled_from=chart.path or taken or source,
             stand_in=chart.path is not None,
-            digest=known.chart_images[release.name][chart.version].digest,
+            digest=known.chart_versions[release.name][chart.version].digest,
         )
 
 
 def unknown_images(plan: Plan, known: Catalog) -> Iterator[UnknownImages]:
     """What charts and clouds run from images that are not known."""
     for release in plan.releases:
-        for row in known.chart_images[release.name][release.chart.version].unknown:
+        for row in known.chart_versions[release.name][release.chart.version].unknown:
             if row.runs(release.values):
                 yield UnknownImages(used_by=f"chart {release.name}", what=row.what)
     if (what := _CLOUDS.get(plan.cluster.provider)) is not None:

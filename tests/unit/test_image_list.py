@@ -45,7 +45,7 @@ def images(*arguments: str) -> Result:
 def test_every_chart_version_of_every_line_has_its_images() -> None:
     charts = {(name, chart.version) for line in catalog().releases.values() for name, chart in line.charts.items()}
 
-    assert {(name, version) for name, rows in catalog().chart_images.items() for version in rows} == charts
+    assert {(name, version) for name, rows in catalog().chart_versions.items() for version in rows} == charts
 
 
 def test_operands_of_both_operators_are_listed_with_who_runs_them(dev_plan: Plan) -> None:

@@ -28,7 +28,7 @@ UpstreamValues = Callable[[str, str], dict[str, Any]]
 def test_images_and_switches_are_the_charts_own_defaults(
     upstream_values: UpstreamValues, chart: str, version: str
 ) -> None:
-    theirs, known = upstream_values(chart, version), catalog().chart_images[chart][version]
+    theirs, known = upstream_values(chart, version), catalog().chart_versions[chart][version]
 
     for row in known.images:
         for key, ours in zip(known.keys_of(row), row.image, strict=True):
@@ -48,7 +48,7 @@ def test_images_and_switches_are_the_charts_own_defaults(
 def test_every_value_that_names_an_image_is_one_of_the_charts(
     upstream_values: UpstreamValues, chart: str, version: str
 ) -> None:
-    theirs, known = upstream_values(chart, version), catalog().chart_images[chart][version]
+    theirs, known = upstream_values(chart, version), catalog().chart_versions[chart][version]
     keys = [key for row in known.images for key in known.keys_of(row) if not key.startswith(ELSEWHERE)]
 
     # A key that no template reads leaves the image where it was, mirror or not.
@@ -60,7 +60,7 @@ def test_every_value_that_names_an_image_is_one_of_the_charts(
 def test_no_image_of_the_gpu_operators_values_is_left_out(
     upstream_values: UpstreamValues, chart: str, version: str
 ) -> None:
-    known = catalog().chart_images[chart][version]
+    known = catalog().chart_versions[chart][version]
     places = {
         key.rpartition(".")[0] for row in known.images for key in known.keys_of(row) if key.endswith(".repository")
     }

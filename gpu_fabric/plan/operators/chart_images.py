@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from gpu_fabric.catalog import ChartImage, ChartImages, ChartName
+from gpu_fabric.catalog import ChartImage, ChartName, ChartVersion
 from gpu_fabric.catalog.chart import value_at
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.values import merged
@@ -23,7 +23,7 @@ class RunImage(NamedTuple):
     digest: str | None
 
 
-def run_images(known: ChartImages, values: Values) -> Iterator[RunImage]:
+def run_images(known: ChartVersion, values: Values) -> Iterator[RunImage]:
     """The images that a chart runs with its values, as its pods name them."""
     for row in known.images:
         if not row.runs(values):
@@ -42,7 +42,7 @@ def with_mirrors(case: Case, name: ChartName, version: str, values: dict[str, Js
     """The values with every image that they make the chart run coming from the stack file's mirrors."""
     if not case.spec.software.registries:
         return values
-    known, result = case.known.chart_images[name][version], values
+    known, result = case.known.chart_versions[name][version], values
     for row in known.images:
         # The value that stands for all registries is one that the stack file itself named.
         if not row.runs(values) or (known.override and value_at(values, known.override)):
@@ -53,7 +53,7 @@ def with_mirrors(case: Case, name: ChartName, version: str, values: dict[str, Js
     return result
 
 
-def _parts(known: ChartImages, row: ChartImage, values: Values) -> tuple[str, ...]:
+def _parts(known: ChartVersion, row: ChartImage, values: Values) -> tuple[str, ...]:
     found = (value_at(values, key) for key in known.keys_of(row))
     parts = tuple(
         value if isinstance(value, str) and value else default for value, default in zip(found, row.image, strict=True)

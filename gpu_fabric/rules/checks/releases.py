@@ -278,8 +278,7 @@ def _any_entry(path: str) -> str:
 def values_have_their_types(case: Case) -> Iterator[Problem]:
     """Every value that the stack file gives a chart has the type that the chart's own has."""
     for chart in charts_in_use(case).values():
-        types = case.known.chart_types.get(chart.name, {}).get(chart.version)
-        for found in types.wrong(chart.written) if types is not None else ():
+        for found in case.known.chart_versions[chart.name][chart.version].types.wrong(chart.written):
             yield Problem(
                 chart.place(*found.keys),
                 f"{chart.name} {chart.version} has {found.wanted} here, and takes any other value in its own way",
