@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
-from gpu_fabric.k8s.field_types import OpenObject
+from gpu_fabric.k8s.field_types import OpenObject, OpenPodTemplate
 
 
 class SriovOperatorConfigSpec(KubernetesModel):
@@ -260,4 +260,72 @@ class Workload(KubernetesObject, api_version="kueue.x-k8s.io/v1beta2", short_nam
     """A job in a queue of Kueue, which makes it for the job and admits it; the status is Kueue's own."""
 
     spec: WorkloadSpec
+    status: OpenObject | None = None
+
+
+Share = Annotated[int | str, WithJsonSchema({"x-kubernetes-int-or-string": True})]
+"""A number, 0 included, or a percentage as text."""
+
+
+class GroupVolumeRetention(KubernetesModel):
+    """What happens to the volume claims of a group's pods."""
+
+    when_deleted: Literal["Retain", "Delete"] | None = None
+    when_scaled: Literal["Retain", "Delete"] | None = None
+
+
+class SubGroups(KubernetesModel):
+    """The division of a group, such as by accelerator island."""
+
+    sub_group_policy_type: Literal["LeaderWorker", "LeaderExcluded"] | None = None
+    sub_group_size: int | None = None
+
+
+class GroupTemplate(KubernetesModel):
+    """A group: `size` pods, the leader among them, which is a worker's kind of pod if it has no template of its own."""
+
+    leader_template: OpenPodTemplate | None = None
+    worker_template: OpenPodTemplate
+    size: int | None = None
+    restart_policy: Literal["Default", "RecreateGroupOnPodRestart", "None"] | None = None
+    sub_group_policy: SubGroups | None = None
+    volume_claim_templates: tuple[OpenObject, ...] | None = None
+    persistent_volume_claim_retention_policy: GroupVolumeRetention | None = None
+
+
+class GroupUpdate(KubernetesModel):
+    """The number of groups that are replaced at the same time."""
+
+    max_surge: Share | None = None
+    max_unavailable: Share | None = None
+    partition: int | None = None
+
+
+class GroupRollout(KubernetesModel):
+    """The way to a new template."""
+
+    type: Literal["RollingUpdate"]
+    rolling_update_configuration: GroupUpdate | None = None
+
+
+class GroupNetwork(KubernetesModel):
+    """Whether the groups share a subdomain."""
+
+    subdomain_policy: Literal["Shared", "UniquePerReplica"]
+
+
+class LeaderWorkerGroups(KubernetesModel):
+    """A number of equal groups."""
+
+    replicas: int | None = None
+    leader_worker_template: GroupTemplate
+    rollout_strategy: GroupRollout | None = None
+    startup_policy: Literal["LeaderCreated", "LeaderReady"] | None = None
+    network_config: GroupNetwork | None = None
+
+
+class LeaderWorkerSet(KubernetesObject, api_version="leaderworkerset.x-k8s.io/v1", short_names=("lws",)):
+    """Groups of pods, each a leader and its workers; the status is its controller's own."""
+
+    spec: LeaderWorkerGroups
     status: OpenObject | None = None

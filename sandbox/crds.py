@@ -27,6 +27,7 @@ from gpu_fabric.k8s.sriov_operator import (
 )
 from gpu_fabric.k8s.volcano import Queue
 from sandbox.chart_kinds import (
+    LeaderWorkerSet,
     NodeSlicePool,
     OverlappingRangeIPReservation,
     PodGroup,
@@ -71,6 +72,7 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
     "26.4/volcano": _VOLCANO,
     "26.4/kueue": (Topology, ResourceFlavor, ClusterQueue, LocalQueue, Workload),
     "26.4/jobset": (JobSet,),
+    "26.4/lws": (LeaderWorkerSet,),
     "23.10/gpu-operator": (ClusterPolicy, NodeFeatureRule),
     "23.10/network-operator": (
         NicClusterPolicy,

@@ -87,7 +87,13 @@ class JobSetSpec(FrozenModel):
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
-JobController = Literal["volcano", "mpi-operator", "job-set"]
+class LeaderWorkerSetSpec(FrozenModel):
+    """LeaderWorkerSet, which creates groups of a leader and its workers, as for inference on several nodes."""
+
+    values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+JobController = Literal["volcano", "mpi-operator", "job-set", "leader-worker-set"]
 """Controllers that create the pods of jobs of other kinds than Kubernetes' own."""
 
 
@@ -112,6 +118,9 @@ class SchedulersSpec(FrozenModel):
     )
     job_set: JobSetSpec | None = Field(
         default=None, description="JobSet, for jobs of that kind; `{}` installs it with defaults"
+    )
+    leader_worker_set: LeaderWorkerSetSpec | None = Field(
+        default=None, description="LeaderWorkerSet, for workloads of that kind; `{}` installs it with defaults"
     )
 
 

@@ -1,4 +1,4 @@
-"""Kueue after the operators, the MPI operator and JobSet beside them: what comes when, and what goes in which order."""
+"""Kueue after the operators, controllers of jobs beside them: what comes when, and what goes in which order."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ def test_the_charts_are_those_that_the_line_pins(recording: Recording) -> None:
 
     assert charts["kueue"]["chart"] == "oci://registry.k8s.io/kueue/charts/kueue"
     assert charts["jobset"]["chart"] == "oci://registry.k8s.io/jobset/charts/jobset"
-    assert (charts["kueue"]["version"], charts["jobset"]["version"]) == ("0.19.2", "0.12.0")
-    assert (charts["kueue"]["namespace"], charts["jobset"]["namespace"]) == ("kueue-system", "jobset-system")
+    assert charts["lws"]["chart"] == "oci://registry.k8s.io/lws/charts/lws"
+    assert [charts[name]["version"] for name in ("kueue", "jobset", "lws")] == ["0.19.2", "0.12.0", "0.8.0"]
+    assert [charts[name]["namespace"] for name in ("kueue", "jobset", "lws")] == [
+        *("kueue-system", "jobset-system", "lws-system")
+    ]
 
 
 def test_kueue_comes_after_the_controllers_whose_jobs_it_holds_back(recording: Recording) -> None:
     assert recording.comes_after(CHART, "jobset-jobset")
+    assert recording.comes_after(CHART, "lws-lws")
     assert recording.comes_after(CHART, "mpi-operator-mpi-operator-mpi-operator")
 
 
@@ -93,12 +97,12 @@ def test_the_mpi_operator_runs_once_its_kind_is_there(recording: Recording) -> N
 
 
 def test_no_part_of_the_fabric_waits_for_any_of_them(recording: Recording) -> None:
-    ours = ("kueue", "jobset", "mpi-operator", "volcano")
+    ours = ("kueue", "jobset", "lws", "mpi-operator", "volcano")
     others = [entry.name for entry in recording.resources if not entry.name.startswith(ours)]
     waiting = [
         name
         for name in others
-        for part in (CHART, "jobset-jobset", "mpi-operator-mpi-operator-mpi-operator")
+        for part in (CHART, "jobset-jobset", "lws-lws", "mpi-operator-mpi-operator-mpi-operator")
         if recording.comes_after(name, part)
     ]
 

@@ -11,7 +11,7 @@ from recording import Recording
 
 pytestmark = pytest.mark.components
 
-SCHEDULERS = ("volcano", "jobset", "kueue")
+SCHEDULERS = ("volcano", "jobset", "lws", "kueue")
 NAMESPACE, CHART = "core/v1:Namespace", "helm.sh/v3:Release"
 ON_NODES = "apps/v1:DaemonSet"
 GPUS_READY = "nvidia.com/v1:ClusterPolicyPatch"

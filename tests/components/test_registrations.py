@@ -166,7 +166,7 @@ def test_a_device_plug_in_is_told_its_configuration_and_nothing_else(recorded: C
 
 def test_operator_namespaces_let_privileged_pods_in(stack: Recording) -> None:
     # Nothing of schedulers and controllers of jobs runs on the nodes themselves.
-    without = {"volcano-system", "jobset-system", "kueue-system", "mpi-operator"}
+    without = {"volcano-system", "jobset-system", "lws-system", "kueue-system", "mpi-operator"}
     for namespace in (entry.inputs["metadata"] for entry in stack.of_type("core/v1:Namespace")):
         enforced = namespace.get("labels", {}).get("pod-security.kubernetes.io/enforce")
         assert enforced == (None if namespace["name"] in without else "privileged")

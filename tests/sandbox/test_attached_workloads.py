@@ -25,6 +25,7 @@ UPSTREAM = Path(__file__).resolve().parents[3] / "shared" / "upstream" / "crds"
 PUBLISHED = {
     "MPIJob": "mpi-operator-0.8.0/kubeflow.org_mpijobs.yaml",
     "JobSet": "jobset-0.12.0/jobset.x-k8s.io_jobsets.yaml",
+    "LeaderWorkerSet": "lws-0.8.0/leaderworkerset.x-k8s.io_leaderworkersets.yaml",
     "Job": "volcano-1.15.1/batch.volcano.sh_jobs.yaml",
 }
 DEFINED = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -67,6 +67,7 @@ def test_the_release_line_pins_exact_versions_and_one_node_feature_discovery() -
         "volcano": ("1.15.1", "volcano-system"),
         "kueue": ("0.19.2", "kueue-system"),
         "jobset": ("0.12.0", "jobset-system"),
+        "lws": ("0.8.0", "lws-system"),
     }
     assert line.charts["gpu-operator"].values["nfd"] == {"enabled": True}
     assert line.charts["network-operator"].values["nfd"] == {"enabled": False, "deployNodeFeatureRules": False}

@@ -1,4 +1,4 @@
-"""Kueue, the MPI operator and JobSet in a plan: what the queue gives out, and what it knows of the nodes."""
+"""Kueue and the controllers of jobs in a plan: what the queue gives out, and what it knows of the nodes."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def test_spiderpool_brings_the_device_plugin_of_its_model(stack_plans: StackPlan
 
 
 def test_spiderpool_plans_have_no_network_operator_and_doks_plans_no_chart_at_all(stack_plans: StackPlans) -> None:
-    schedulers = ("volcano", "jobset", "kueue")
+    schedulers = ("volcano", "jobset", "lws", "kueue")
     brought = {
         (plan.choices.manager, *(release.name for release in plan.releases if release.name not in schedulers))
         for plan in stack_plans

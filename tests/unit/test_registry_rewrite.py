@@ -30,7 +30,7 @@ BUSY: dict[str, Any] = {
     "fabric.check": {},
     "fabric.vfsPerNic": 2,
     "fabric.hostPreparation": {"lossless": {}},
-    "software.schedulers": {"volcano": {}, "kueue": {}, "mpiOperator": {}, "jobSet": {}},
+    "software.schedulers": {"volcano": {}, "kueue": {}, "mpiOperator": {}, "jobSet": {}, "leaderWorkerSet": {}},
     "verification": {"enabled": True, "image": "nvcr.io/own/nccl-tests:1"},
 }
 
@@ -191,3 +191,10 @@ def test_jobsets_image_comes_from_the_mirror_by_the_value_that_its_chart_reads(p
     assert release is not None
 
     assert release.values["image"] == {"repository": f"{MIRROR}/jobset/jobset"}
+
+
+def test_leader_worker_sets_image_comes_from_the_mirror_with_the_tag_that_the_line_pins(plan_with: PlanWith) -> None:
+    release = plan_with({**MIRRORED, "software.schedulers": {"leaderWorkerSet": {}}}).release("lws")
+    assert release is not None
+
+    assert release.values["image"] == {"manager": {"repository": f"{MIRROR}/lws/lws", "tag": "v0.8.0"}}

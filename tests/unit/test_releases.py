@@ -36,6 +36,7 @@ def test_a_line_pins_exact_versions_each_in_its_namespace() -> None:
             "volcano": ("1.15.1", "volcano-system"),
             "kueue": ("0.19.2", "kueue-system"),
             "jobset": ("0.12.0", "jobset-system"),
+            "lws": ("0.8.0", "lws-system"),
         },
         "23.10": {
             "gpu-operator": ("v23.9.1", "gpu-operator"),

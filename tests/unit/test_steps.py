@@ -102,8 +102,8 @@ def test_a_difference_says_which_step_no_longer_comes_after_others() -> None:
 
 
 def test_a_step_more_is_no_other_order_of_those_that_stay() -> None:
-    before, after = plan_of("dev", {}), plan_of("dev", {"software.schedulers": {"jobSet": {}}})
-    assert [entry.name for entry in after.steps if entry not in before.steps] == ["jobset"]
+    before, after = plan_of("dev", {}), plan_of("dev", {"software.schedulers": {"jobSet": {}, "leaderWorkerSet": {}}})
+    assert [entry.name for entry in after.steps if entry not in before.steps] == ["jobset", "lws"]
     assert plan_diff(before, after).order == ()
 
 
@@ -123,9 +123,9 @@ def test_an_operator_more_has_its_namespace_and_comes_before_the_verification(
 
 
 def test_kueue_comes_after_every_other_chart_that_a_stack_has(plan_with: Callable[[Changes], Plan]) -> None:
-    plan = plan_with({"software.schedulers": {"kueue": {}, "jobSet": {}, "volcano": {}}})
+    plan = plan_with({"software.schedulers": {"kueue": {}, "jobSet": {}, "leaderWorkerSet": {}, "volcano": {}}})
     kueue = plan.step("kueue")
     assert kueue is not None
     others = {release.name for release in plan.releases} - {"kueue"}
-    assert others == {"gpu-operator", "network-operator", "volcano", "jobset"}
+    assert others == {"gpu-operator", "network-operator", "volcano", "jobset", "lws"}
     assert others <= set(kueue.after)

@@ -23,6 +23,7 @@ CRD_FOLDERS = (
     "kueue-0.19.2",
     "mpi-operator-0.8.0",
     "jobset-0.12.0",
+    "lws-0.8.0",
     SPIDERPOOL,
 )
 

@@ -16,6 +16,7 @@ DEFINED = {
     "mpijob.yaml": "mpi-operator-0.8.0",
     "mpijob-launcher-works.yaml": "mpi-operator-0.8.0",
     "jobset.yaml": "jobset-0.12.0",
+    "leaderworkerset.yaml": "lws-0.8.0",
     "volcano-job.yaml": "volcano-1.15.1",
 }
 STACKS = ("dev", "host-network", "spiderpool-ib", "sriov-dpdk", "doks-b300")

@@ -42,7 +42,7 @@ def test_images_and_switches_are_the_charts_own_defaults(
 
 @pytest.mark.parametrize(
     ("chart", "version"),
-    [*AT_HAND, ("jobset", "0.12.0"), ("kueue", "0.19.2"), ("volcano", "1.15.1")],
+    [*AT_HAND, ("jobset", "0.12.0"), ("lws", "0.8.0"), ("kueue", "0.19.2"), ("volcano", "1.15.1")],
     ids=lambda value: str(value),
 )
 def test_every_value_that_names_an_image_is_one_of_the_charts(

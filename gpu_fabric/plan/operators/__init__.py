@@ -4,6 +4,7 @@ from gpu_fabric.plan.operators import (
     gpu_operator,
     jobset,
     kueue,
+    leader_worker_set,
     mpi_operator,
     multus,
     network_operator,
@@ -25,6 +26,7 @@ OPERATORS: tuple[Operator, ...] = (
     multus.OPERATOR,
     volcano.OPERATOR,
     jobset.OPERATOR,
+    leader_worker_set.OPERATOR,
     mpi_operator.OPERATOR,
     kueue.OPERATOR,
 )
