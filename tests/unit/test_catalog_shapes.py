@@ -196,6 +196,14 @@ def test_a_dgx_h100_is_as_its_user_guide_says() -> None:
     ]
 
 
+def test_a_tray_of_a_dgx_gb200_has_the_devices_of_nvidias_port_table_and_oracles_addresses() -> None:
+    tray, oracles = SHAPES["server.dgx-gb200.4"], SHAPES["BM.GPU.GB200-v2.4"]
+
+    assert tray.hca_list == "=mlx5_0,mlx5_1,mlx5_4,mlx5_5"
+    assert [(nic.pci, nic.rdma_device) for nic in tray.nics] == [(nic.pci, nic.rdma_device) for nic in oracles.nics]
+    assert (tray.gpus.count, tray.nic_speed_gbps, {nic.interface for nic in tray.nics}) == (4, 400, {None})
+
+
 @pytest.mark.parametrize("name", of_provider("server"))
 def test_a_servers_name_follows_its_grammar_and_ends_in_the_number_of_gpus(name: str) -> None:
     word, system, gpus = name.split(".")
@@ -205,8 +213,10 @@ def test_a_servers_name_follows_its_grammar_and_ends_in_the_number_of_gpus(name:
 
 
 @pytest.mark.parametrize("name", of_provider("server"))
-def test_a_server_has_eight_rails_and_leaves_virtual_functions_to_its_owner(name: str) -> None:
-    assert (SHAPES[name].rails, SHAPES[name].vf_support, SHAPES[name].vfs_per_nic) == (8, "host", 0)
+def test_a_server_has_a_rail_for_each_gpu_and_leaves_virtual_functions_to_its_owner(name: str) -> None:
+    shape = SHAPES[name]
+
+    assert (shape.rails, shape.vf_support, shape.vfs_per_nic) == (shape.gpus.count, "host", 0)
 
 
 @pytest.mark.parametrize("name", SHAPES)

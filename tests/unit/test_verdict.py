@@ -52,6 +52,7 @@ def warnings(verdict: Verdict) -> list[str]:
         ("server.dgx-a100.8", {"busbw": 191.0, "nodes": 4, "env": ()}, 184),
         ("server.dgx-h100.8", {"busbw": 386.0}, 368),
         ("server.dgx-b300.8", {"busbw": 770.0}, 736),
+        ("server.dgx-gb200.4", {"busbw": 191.4, "gpus": 4, "nodes": 4, "env": MNNVL_OFF}, 184),
     ],
 )
 def test_a_healthy_result_passes_at_the_bar_of_its_shape(shape: str, run: dict[str, Any], bar: float) -> None:
