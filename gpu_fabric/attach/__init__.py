@@ -3,14 +3,11 @@
 from gpu_fabric.attach.attachment import Attached, Wishes, attach, detach, is_for_gpus
 from gpu_fabric.attach.manifests import AttachedText, attach_text, detach_text
 from gpu_fabric.attach.place import AttachError, Note, Problem, said_place
-from gpu_fabric.contract import read_contract
-from gpu_fabric.findings import InputError
 
 __all__ = [
     "AttachError",
     "Attached",
     "AttachedText",
-    "InputError",
     "Note",
     "Problem",
     "Wishes",
@@ -19,6 +16,5 @@ __all__ = [
     "detach",
     "detach_text",
     "is_for_gpus",
-    "read_contract",
     "said_place",
 ]

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from functools import cached_property, lru_cache
 from typing import NoReturn
 
-from gpu_fabric.nccl.dialect import Dialect, Library, dialect
+from gpu_fabric.nccl.dialect import Dialect
 
 LONGEST = 253
 """The most characters of a name or value that fit in the reader's buffers."""
@@ -183,17 +183,6 @@ def read_topology(data: bytes, by: Dialect) -> Reading:
     except _StopReading as stop:
         reading.rejection = stop.rejection
     return reading
-
-
-def is_accepted(data: bytes, version: str | None = None, library: Library = Library.NCCL) -> bool:
-    """Whether the library's reader accepts the whole file; without a version, the newest release's reader.
-
-    The reader accepts a file without a `system`, and then ignores it.
-
-    Raises:
-        ValueError: the version is not a valid version of NCCL.
-    """
-    return read_topology(data, dialect(library, version)).rejection is None
 
 
 class _StopReading(Exception):

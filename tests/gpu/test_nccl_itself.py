@@ -8,9 +8,7 @@ import pytest
 from installed_nccl import InstalledNccl
 from topology_edits_content import CONTENT
 from topology_edits_form import FORM
-from topology_texts import Mutation, full
-
-from gpu_fabric.nccl.reader import is_accepted
+from topology_texts import Mutation, full, is_accepted
 
 pytestmark = pytest.mark.gpu
 

@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpu_fabric.plan.host import virtual_functions_script
+from gpu_fabric.plan.host.daemons import script
 
 _IP = """#!/bin/bash
 echo "ip $*" >>"$NODE/events"
@@ -111,7 +111,7 @@ class FakeNode:
         """The script, piped into Bash as the pod does it, to its end."""
         return subprocess.run(
             ["bash", "-s", "--", mode],
-            input=virtual_functions_script(),
+            input=script("virtual_functions"),
             env=self.environment(*nics, **settings),
             capture_output=True,
             text=True,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from fake_sysfs import FakeNode
 
-from gpu_fabric.plan.host import virtual_functions_script
+from gpu_fabric.plan.host.daemons import script
 
 pytestmark = pytest.mark.scripts
 
@@ -335,7 +335,7 @@ def test_configure_tries_again_until_the_nic_appears_then_sleeps_until_ended(bar
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(virtual_functions_script())
+        process.stdin.write(script("virtual_functions"))
         process.stdin.close()
         assert process.stdout.readline() == "trying again in 1 s\n"
         bare.add_nic(SECOND, "rdma1")

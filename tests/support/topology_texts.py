@@ -8,6 +8,8 @@ from typing import NamedTuple
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from gpu_fabric.catalog import catalog
+from gpu_fabric.nccl.dialect import dialect
+from gpu_fabric.nccl.reader import read_topology
 from gpu_fabric.nccl.topology import topology_xml
 
 Edit = Callable[[str], str]
@@ -146,3 +148,11 @@ def nested(levels: int) -> str:
     for level in range(levels):
         text = bridge(level, text)
     return text
+
+
+def is_accepted(data: bytes, version: str | None = None) -> bool:
+    """Whether NCCL's reader accepts the whole file; without a version, the newest release's reader.
+
+    The reader accepts a file without a `system`, and then ignores it.
+    """
+    return read_topology(data, dialect(version=version)).rejection is None

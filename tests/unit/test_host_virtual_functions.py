@@ -11,7 +11,7 @@ from changes import Changes
 from planned_fabrics import plan_of
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.host import virtual_functions_script
+from gpu_fabric.plan.host.daemons import script
 
 BY_DAEMON_SET: Changes = {"fabric.virtualFunctions": "daemon-set"}
 
@@ -87,7 +87,7 @@ def test_the_script_comes_whole_in_a_config_map_that_its_pods_mount() -> None:
     (files,) = manifests(plan, "ConfigMap")
     volumes = {volume["name"]: volume for volume in pods(only(plan))["volumes"]}
 
-    assert files["data"] == {"virtual_functions.sh": virtual_functions_script()}
+    assert files["data"] == {"virtual_functions.sh": script("virtual_functions")}
     assert files["immutable"] is True
     assert volumes["script"]["configMap"]["name"] == files["metadata"]["name"]
 

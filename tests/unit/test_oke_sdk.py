@@ -9,7 +9,7 @@ from planned_fabrics import plan_of
 from planned_oke import EVERYTHING, PLACEMENTS, resources_of
 from sdk_arguments import arguments_of, wrong_arguments
 
-from gpu_fabric.plan.clouds.oke import Record, Ref, Text, Value
+from gpu_fabric.plan.clouds.record import Record, Ref, Text, Value
 
 STACKS = {**PLACEMENTS, **EVERYTHING}
 

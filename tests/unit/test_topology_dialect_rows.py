@@ -8,10 +8,9 @@ import pytest
 from published_topologies import SHAPES
 from topology_edits_content import CONTENT
 from topology_edits_form import FORM
-from topology_texts import full
+from topology_texts import full, is_accepted
 
 from gpu_fabric.nccl.lint import Linter
-from gpu_fabric.nccl.reader import is_accepted
 
 MUTATIONS = {mutation.name: mutation for mutation in (*FORM, *CONTENT)}
 

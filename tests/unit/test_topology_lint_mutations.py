@@ -6,11 +6,10 @@ import pytest
 from published_topologies import SHAPES
 from topology_edits_content import CONTENT
 from topology_edits_form import FORM
-from topology_texts import Mutation, full, is_well_formed
+from topology_texts import Mutation, full, is_accepted, is_well_formed
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.nccl.lint import Linter
-from gpu_fabric.nccl.reader import is_accepted
 
 MUTATIONS = {mutation.name: mutation for mutation in (*FORM, *CONTENT)}
 

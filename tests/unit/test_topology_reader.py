@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from published_topologies import SHAPES
-from topology_texts import LEAN, full
+from topology_texts import LEAN, full, is_accepted
 
 from gpu_fabric.nccl.dialect import dialect
-from gpu_fabric.nccl.reader import Cause, Element, Reading, c_integer, is_accepted, read_topology
+from gpu_fabric.nccl.reader import Cause, Element, Reading, c_integer, read_topology
 
 Tree = tuple[str, dict[str, str], list["Tree"]]
 

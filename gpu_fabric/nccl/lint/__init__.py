@@ -17,7 +17,7 @@ from gpu_fabric.nccl.lint.report import FileReport, LineFinding, LintReport, rep
 from gpu_fabric.nccl.reader import Reading, read_topology
 from gpu_fabric.progress import UNHEARD, Progress
 
-__all__ = ["FileReport", "LineFinding", "LintReport", "Linter", "lint_files", "report_lines"]
+__all__ = ["FileReport", "LintReport", "Linter", "lint_files", "report_lines"]
 
 _CHECKS = (cpus, pci, links, ports, portability, against_shape, against_dump)
 

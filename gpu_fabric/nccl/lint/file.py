@@ -186,21 +186,15 @@ def without_function(busid: str) -> str:
     return f"{busid.partition('.')[0]}.0"
 
 
-def gt_per_second(element: Element) -> float | None:
-    """GT/s of a link as NCCL reads it; None if the file does not set it."""
+def link_rate(element: Element, width: int) -> float | None:
+    """Gb/s of a link before any encoding, for a width in lanes; None if its speed is not written."""
     text = element.values.get("link_speed")
-    return None if text is None else _speed_read(text)
+    return None if text is None else _gt_per_second(text) * (width or 16)
 
 
 @lru_cache(maxsize=256)
-def _speed_read(text: str) -> float:
-    return dialect_table().link_speed(text)
-
-
-def link_rate(element: Element, width: int) -> float | None:
-    """Gb/s of a link before any encoding, for a width in lanes; None if its speed is not written."""
-    speed = gt_per_second(element)
-    return None if speed is None else speed * (width or 16)
+def _gt_per_second(link_speed: str) -> float:
+    return dialect_table().link_speed(link_speed)
 
 
 def nearest_gpus(element: Element) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from gpu_fabric.nccl.busbw import BarUnknownError
 from gpu_fabric.nccl.verdict.bundle import Bundle, BundleError, is_bundle, joined, read_bundle, spoken
 from gpu_fabric.nccl.verdict.judging import judge, judge_bundle, nothing_measured
-from gpu_fabric.nccl.verdict.report import RailResult, Reason, Verdict, verdict_lines
+from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.nccl.verdict.result import Expectation, ResultError
 
 __all__ = [
@@ -11,8 +11,6 @@ __all__ = [
     "Bundle",
     "BundleError",
     "Expectation",
-    "RailResult",
-    "Reason",
     "ResultError",
     "Verdict",
     "is_bundle",

@@ -9,7 +9,7 @@ from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.plan.host.daemons import TABLES, script, script_daemon, script_files
+from gpu_fabric.plan.host.daemons import TABLES, script_daemon, script_files
 from gpu_fabric.plan.operators.releases import namespace_of
 from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.plan.records import PlannedObject
@@ -155,11 +155,6 @@ VIRTUAL_FUNCTIONS = "virtual-functions"
 
 # Seconds: a NIC that resets takes a minute or two; the whole DaemonSet twice that for every NIC and the retries.
 _WAIT_SECONDS, _FUNCTIONS_TIMEOUT = 300, 1800
-
-
-def virtual_functions_script() -> str:
-    """The Bash script that makes a node's SR-IOV virtual functions; its head names its modes and environment."""
-    return script("virtual_functions")
 
 
 def virtual_functions(case: Case) -> tuple[PlannedObject, ...]:

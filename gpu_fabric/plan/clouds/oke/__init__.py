@@ -1,14 +1,12 @@
-"""Oracle: network, identity, cluster, machines and access as they are asked for."""
+"""The cloud resources at Oracle: network, identity, cluster, machines and access."""
 
-from gpu_fabric.plan.clouds.oke.advice import Advice, advice_on, joining_advice
+from gpu_fabric.plan.clouds.oke.advice import advice_on, joining_advice
 from gpu_fabric.plan.clouds.oke.machines import metadata, metadata_bytes
 from gpu_fabric.plan.clouds.oke.resources import OkeResources, PlannedConstruct, oke_resources
 from gpu_fabric.plan.clouds.oke.site import Site
-from gpu_fabric.plan.clouds.record import Id, Lookup, Record, Ref, Text, Value, references_in
+from gpu_fabric.plan.clouds.record import Lookup, Record, Ref, Text
 
 __all__ = [
-    "Advice",
-    "Id",
     "Lookup",
     "OkeResources",
     "PlannedConstruct",
@@ -16,11 +14,9 @@ __all__ = [
     "Ref",
     "Site",
     "Text",
-    "Value",
     "advice_on",
     "joining_advice",
     "metadata",
     "metadata_bytes",
     "oke_resources",
-    "references_in",
 ]
