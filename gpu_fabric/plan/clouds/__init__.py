@@ -1,4 +1,4 @@
-"""What a cloud is asked for, as typed records: a module per cloud, whose component passes them on."""
+"""The cloud resources as typed records: a module per cloud, whose component registers them."""
 
 POOL_LABEL = "gpu-fabric/pool"
-"""The label with the pool's name that every node of a pool has which the stack makes."""
+"""The label with the pool's name on every node of a pool that the stack creates."""

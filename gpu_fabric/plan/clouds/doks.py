@@ -1,4 +1,4 @@
-"""DigitalOcean: the VPC, the cluster and its pools as they are asked for, and what a refused destroy means."""
+"""The cloud resources at DigitalOcean: VPC, cluster and pools; and advice on a refused destroy."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from gpu_fabric.plan.clouds.record import Id, Record, Ref, Value
 from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec
 
 CLUSTER, VPC, PROJECT = "doks", "vpc", "project"
-"""Logical names of what others refer to."""
+"""Logical names to which other records refer."""
 
 VERSIONS = "kubernetes-versions"
-"""What a reference to the versions that DigitalOcean offers names."""
+"""The name of the look-up of DigitalOcean's versions."""
 
 SYSTEM_POOL = "system"
 """The name of the CPU pool."""
 
-# The cluster's deletion is not waited for, and the VPC cannot go before it: minutes, where the provider waits two.
+# The provider does not wait for the cluster's deletion, and the VPC cannot be deleted before: 2 minutes are too few.
 _VPC_DELETE = "30m"
 _TAG = "gpu-fabric"
 _MEMBERS = re.compile(r"\b(403|409)\b|with members", re.IGNORECASE)
 
-# Of a managed plug-in, whether it is on.
+# Whether a managed plug-in is enabled.
 _Switch = dict[str, bool] | None
 
 
 class DoksRecord(Record):
-    """A resource at DigitalOcean, where names are fixed.
+    """A resource at DigitalOcean, where names are unique.
 
-    The provider does not send an emptied map or list, so what was in it would differ for ever: none is ever empty.
+    No map or list is ever empty: the provider does not send an emptied one, so its old content would always differ.
     """
 
     clashes: ClassVar[bool] = True
 
 
 class PlannedVpc(DoksRecord):
-    """A VPC: a new one, or one that is adopted."""
+    """A VPC: new or adopted."""
 
     sdk: ClassVar[str] = "digitalocean.Vpc"
     name: str
@@ -49,9 +49,9 @@ class PlannedVpc(DoksRecord):
 
 
 class PlannedDoksCluster(DoksRecord):
-    """The cluster with its CPU pool. `version` is an exact slug, or the newest that DigitalOcean offers.
+    """The cluster with its CPU pool. `version` is an exact slug, or DigitalOcean's newest.
 
-    A managed plug-in that is None is left to DigitalOcean.
+    DigitalOcean decides about a managed plug-in that is None.
     """
 
     sdk: ClassVar[str] = "digitalocean.KubernetesCluster"
@@ -100,7 +100,7 @@ class PlannedDoksPool(DoksRecord):
 
 
 class PlannedProject(DoksRecord):
-    """A new project, empty by itself, so that others may list in it, too."""
+    """A new project without resources of its own, so that others can add theirs as well."""
 
     sdk: ClassVar[str] = "digitalocean.Project"
     name: str
@@ -108,7 +108,7 @@ class PlannedProject(DoksRecord):
 
 
 class PlannedListing(DoksRecord):
-    """The cluster's place in a project, new or existing."""
+    """The cluster in a project, new or existing."""
 
     sdk: ClassVar[str] = "digitalocean.ProjectResources"
     project: Id
@@ -116,9 +116,9 @@ class PlannedListing(DoksRecord):
 
 
 class DoksResources(FrozenModel):
-    """Everything that DigitalOcean is asked for. `vpc` is None where the cluster is in one that stays (`vpc_id`).
+    """All resources at DigitalOcean. `vpc` is None if the cluster is in an existing VPC (`vpc_id`).
 
-    `version_prefix` is an exact slug, or what the newest is to begin with.
+    `version_prefix` is an exact slug, or the prefix of the newest version to use.
     """
 
     vpc: PlannedVpc | None
@@ -133,16 +133,16 @@ class DoksResources(FrozenModel):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """Every resource, after all that it refers to."""
+        """Every resource, after those that it depends on."""
         found = (self.vpc, self.cluster, *self.pools, self.project, self.listing)
         return tuple(record for record in found if record is not None)
 
     def before(self, record: Record) -> tuple[str, ...]:
-        """The records that one comes after beyond those that it refers to, by their logical names."""
+        """The logical names of the records that must exist before a record, beyond those that it refers to."""
         return record.after
 
     def provider(self, record: Record) -> str:
-        """The one provider."""
+        """The provider of all records."""
         return "digitalocean"
 
 
@@ -150,7 +150,7 @@ def doks_resources(case: Case, cluster: DoksClusterSpec) -> DoksResources:
     """The records of a stack's cluster."""
     name = cluster.name or case.spec.cluster_stack
     project = cluster.project
-    # 1.35 stands for 1.35.*, and 1.35.1 for 1.35.1-do.*; an exact slug asks nobody.
+    # 1.35 means 1.35.*, and 1.35.1 means 1.35.1-do.*; an exact slug needs no look-up.
     exact, minor = "-do." in cluster.version, cluster.version.count(".") == 1
     prefix = cluster.version if exact else f"{cluster.version}{'.' if minor else '-'}"
     version = prefix if exact else Ref(ref=VERSIONS, output=f"newest of {prefix}*")
@@ -230,7 +230,7 @@ def _cluster(case: Case, cluster: DoksClusterSpec, name: str, version: Id) -> Pl
             *(("version",) if cluster.version_applies == "at-creation" else ()),
             *(("node_pool.node_count",) if scales else ()),
         ),
-        # The provider has no time limit of its own for an update, and warns of one at every change.
+        # The provider has no time limit for an update, and warns at every change if one is set.
         create_timeout=f"{cluster.create_minutes}m",
         protect=cluster.protect,
     )
@@ -239,7 +239,7 @@ def _cluster(case: Case, cluster: DoksClusterSpec, name: str, version: Id) -> Pl
 def _plugins(cluster: DoksClusterSpec, vendors: set[Vendor], *, fabric: bool) -> dict[str, bool]:
     """The managed plug-ins, by the provider's argument.
 
-    A device plug-in and a DRA driver of one vendor exclude each other by their mere presence, so only one is named.
+    Of a vendor's device plug-in and DRA driver only one is named: both arguments together are refused.
     """
     wanted = cluster.plugins
     chosen: dict[str, bool] = {}
@@ -271,7 +271,7 @@ def _pool(cluster: DoksClusterSpec, pool: DoksPoolSpec) -> PlannedDoksPool:
         tags=_tags(pool.tags),
         gpu_partition_mode=pool.gpu_partition_mode,
         adopts=cluster.adopt.pools.get(pool.name),
-        # The autoscaler changes it.
+        # The autoscaler changes node_count.
         ignore_changes=("node_count",) if bounds else (),
         create_timeout=f"{cluster.create_minutes}m",
         protect=cluster.protect,
@@ -287,9 +287,9 @@ def _text(network: object | None) -> str | None:
 
 
 def doks_advice(planned: DoksResources, kind: str, said: str) -> str | None:
-    """Advice on an error that DigitalOcean has given for a resource of a kind, such as Vpc; None where none is known.
+    """Advice on an error that DigitalOcean has reported for a resource of a kind, such as Vpc; None if none is known.
 
-    A cluster whose creation was interrupted or failed is in no state, and keeps its VPC.
+    A cluster whose creation was interrupted or failed is not in the state, and keeps its VPC in use.
     """
     if kind != "Vpc" or _MEMBERS.search(said) is None:
         return None

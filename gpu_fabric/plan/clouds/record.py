@@ -1,4 +1,4 @@
-"""The form of all records: what one resource is asked for, and what it refers to by name."""
+"""The form of all records: the arguments of one resource, and its references by name."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from gpu_fabric.model import FrozenModel
 
 
 class Ref(FrozenModel):
-    """What is known only once another record or look-up of the plan is there: one of its outputs.
+    """An output of another record or look-up of the plan, which is known only after its creation.
 
-    Outputs are the SDK's, with places in lists as in `endpoints[0].private_endpoint`, or those that a look-up names.
-    The cluster has one more: `apiserver_host`, its private endpoint without the port.
+    Outputs are the SDK's, with list indices as in `endpoints[0].private_endpoint`, or those that a look-up names. The
+    cluster has one more: `apiserver_host`, its private endpoint without the port.
     """
 
     ref: str
@@ -23,27 +23,27 @@ class Ref(FrozenModel):
 
 
 class Text(FrozenModel):
-    """A text with references in it, by the names between its braces; `{{` and `}}` are braces themselves."""
+    """A text with references, by the names between its braces; `{{` and `}}` are literal braces."""
 
     text: str
     refs: dict[str, Ref]
 
 
 Value = TypeAliasType("Value", "str | int | bool | Ref | Text | list[Value] | dict[str, Value] | None")
-"""What an argument may be: JSON, with references in the place of what is not known yet."""
+"""The value of an argument: JSON, with references in the place of values that are not yet known."""
 
 Id = str | Ref
-"""The id of something: written in the stack file, or of another record."""
+"""An id: written in the stack file, or of another record."""
 
 
 class Record(FrozenModel):
     """One resource: `sdk` names its class, `logical_name` the resource in the stack; both never change.
 
-    Every other field is an argument of that class, under the argument's own name; what is None is left out, and the
-    cloud decides. `after` names records that must exist before, beyond those that arguments refer to; `network` stands
-    for all of the network's. `ignore_changes` are arguments, or parts of one after a dot. `adopts` is the id of an
-    existing resource that becomes the stack's own. `in_home_region` is for what Oracle keeps in the tenancy's home
-    region only. Timeouts are those of Pulumi, such as 30m.
+    Every other field is an argument of that class, under the argument's own name; None is omitted, and the cloud
+    decides. `after` names records that must exist before, beyond those that arguments refer to; `network` means all
+    records of the network. `ignore_changes` are arguments, or parts of one after a dot. `adopts` is the id of an
+    existing resource that becomes the stack's own. `in_home_region` marks resources that Oracle keeps in the tenancy's
+    home region only. Timeouts are those of Pulumi, such as 30m.
 
     A class that `clashes` cannot exist twice with one name or range, so the old resource is deleted before the new one
     is created. One that is `on_cluster` is deleted with the cluster.
@@ -71,18 +71,18 @@ class Record(FrozenModel):
 
     @property
     def arguments(self) -> dict[str, Value]:
-        """The arguments that are given, by name."""
+        """The arguments with a value, by name."""
         given = ((name, getattr(self, name)) for name in type(self).model_fields if name not in Record.model_fields)
         return {name: value for name, value in given if value is not None}
 
     @property
     def references(self) -> tuple[Ref, ...]:
-        """Everything that the arguments refer to."""
+        """All references in the arguments."""
         return tuple(references_in(self.arguments))
 
 
 class CloudResources(Protocol):
-    """Everything that a cloud is asked for."""
+    """All resources at a cloud."""
 
     @property
     def cluster(self) -> Record:
@@ -94,20 +94,17 @@ class CloudResources(Protocol):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """Every resource, after all that it refers to or comes after."""
+        """Every resource, after those that it depends on."""
 
     def before(self, record: Record) -> tuple[str, ...]:
-        """The records that one comes after beyond those that it refers to, by their logical names."""
+        """The logical names of the records that must exist before a record, beyond those that it refers to."""
 
     def provider(self, record: Record) -> str:
         """The provider of a record, by the end of its name."""
 
 
 class Lookup(FrozenModel):
-    """A question to Oracle that the plan cannot answer; `function` is the SDK's, `output` says what is taken from it.
-
-    `after` names records that must be there before.
-    """
+    """A query to Oracle for facts unknown to the plan; `function` is the SDK's, `outputs` describe its results."""
 
     logical_name: str
     function: Literal[
@@ -123,7 +120,7 @@ class Lookup(FrozenModel):
 
     @property
     def references(self) -> tuple[Ref, ...]:
-        """Everything that the question refers to."""
+        """All references in the arguments."""
         return tuple(references_in(self.arguments))
 
 

@@ -1,4 +1,4 @@
-"""What to do when Oracle refuses one of the records, or machines of a pool do not become nodes, in words."""
+"""Advice for a record that Oracle refuses, and for machines of a pool that do not become nodes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _UNKNOWN_CLUSTER = "id of the cluster"
 
 
 class Advice(NamedTuple):
-    """What an error means and what to do about it. It is worth so many further `tries` before that is said."""
+    """The meaning of an error and its remedy, to be shown after so many further `tries`."""
 
     means: str
     text: str
@@ -21,9 +21,9 @@ class Advice(NamedTuple):
 
 
 def advice_on(planned: OkeResources, name: str, said: str) -> Advice | None:
-    """Advice on an error that Oracle, or its provider, has given for the resource of this name.
+    """Advice on an error that Oracle, or its provider, has reported for the resource of this name.
 
-    None where the resource is none of the plan's, or nothing is known about the error.
+    None if the resource is not in the plan, or the error is not known.
     """
     record = _record(planned, name)
     if record is None:
@@ -40,7 +40,7 @@ def advice_on(planned: OkeResources, name: str, said: str) -> Advice | None:
 
 
 def joining_advice(planned: OkeResources, pool: PlannedConstruct, cluster_id: str) -> str:
-    """What may keep a pool's machines out of the cluster of this id, and what to do about it."""
+    """Possible reasons why a pool's machines do not join the cluster of this id, and the remedies."""
     known = catalog().oke_clusters.advice.joining
     words = {
         "pool": pool.pool,
@@ -57,7 +57,7 @@ def joining_advice(planned: OkeResources, pool: PlannedConstruct, cluster_id: st
 def _policy_lines(
     planned: OkeResources, names: tuple[str, ...] = (), cluster_id: str = _UNKNOWN_CLUSTER
 ) -> Iterable[str]:
-    """The statements that the cluster needs, only those of these names if there are any, and who is to write them."""
+    """The statements that the cluster needs, or only those of the given names, and who must write them."""
     identity = planned.identity
     needed = [entry for entry in identity.needed if not names or entry.name in names]
     if not needed:
@@ -77,7 +77,7 @@ def _in_words(statement: Value, cluster_id: str) -> str:
 
 
 def _record(planned: OkeResources, name: str) -> Record | None:
-    """The record of a resource, whose name is the component's and then the record's."""
+    """The record of a resource, whose name is the component's name and then the record's."""
     ending = (record for record in planned.records if name.endswith(f"-{record.logical_name}"))
     return max(ending, key=lambda record: len(record.logical_name), default=None)
 

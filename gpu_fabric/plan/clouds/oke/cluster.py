@@ -1,4 +1,4 @@
-"""The cluster at Oracle, its add-ons, how the stack reaches it, and the hosts or service for people's access."""
+"""The cluster at Oracle, its add-ons and kubeconfig, and the hosts or the service through which users connect."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ class PlannedAddon(Record):
 
 
 class PlannedOkeKubeconfig(FrozenModel):
-    """How the stack reaches the cluster: through a command, or with the token of a secret key.
+    """How the stack connects to the cluster: with a command, or with the token of a secret key.
 
-    `server` and `authority` go into the kubeconfig; `command` prints a token of the deployer's own, for minutes.
+    `server` and `authority` are written into the kubeconfig; `command` prints a short-lived token of the deployer.
     """
 
     mode: Literal["exec", "token"]
@@ -66,7 +66,7 @@ def oke_cluster_record(site: Site) -> PlannedOkeCluster:
     ranges: dict[str, Value] = {} if services is None else {"services_cidr": str(services)}
     if not site.native_pods and cluster.ranges.pods is not None:
         ranges["pods_cidr"] = str(cluster.ranges.pods)
-    # Where a Service's load balancer comes to lie unless its annotations name another subnet.
+    # The subnet of a Service's load balancer unless its annotations name another one.
     balancers: list[Value] = [site.subnet("public-lb" if "public-lb" in site.subnets else "internal-lb")]
     options: dict[str, Value] = {
         "service_lb_subnet_ids": balancers,
@@ -89,9 +89,9 @@ def oke_cluster_record(site: Site) -> PlannedOkeCluster:
             "nsg_ids": [site.security_group("control-plane")],
         },
         options=options,
-        # Oracle fills in what was left out, and none of it can change.
+        # Oracle fills in omitted values, and none of them can change.
         ignore_changes=("options.kubernetes_network_config",),
-        # Rules first, so that they outlive the nodes that a destroy drains.
+        # The security rules must exist until a destroy has drained the nodes.
         after=(NETWORK,),
         create_timeout=site.timeout,
         update_timeout=_UPDATE,
@@ -101,7 +101,7 @@ def oke_cluster_record(site: Site) -> PlannedOkeCluster:
 
 
 def oke_addons(site: Site, nodes: str) -> tuple[PlannedAddon, ...]:
-    """The add-ons, which come up only where nodes are: after the node pool named `nodes`."""
+    """The add-ons, which start only on nodes: after the node pool named `nodes`."""
     return tuple(
         PlannedAddon(
             logical_name=f"addon-{addon.name.lower()}",
@@ -117,7 +117,7 @@ def oke_addons(site: Site, nodes: str) -> tuple[PlannedAddon, ...]:
 
 
 def kubeconfig_lookup() -> Lookup:
-    """The cluster's own kubeconfig, of which the authority is taken; its users are commands, never tokens."""
+    """The look-up of the cluster's kubeconfig, for its certificate authority; its users are commands, never tokens."""
     return Lookup(
         logical_name=KUBECONFIG,
         function="containerengine.get_cluster_kube_config",
@@ -153,7 +153,7 @@ def oke_kubeconfig(site: Site) -> PlannedOkeKubeconfig:
 
 
 class PlannedBastion(Record):
-    """Oracle's Bastion service in a subnet of its own; people make sessions on demand."""
+    """Oracle's Bastion service in its own subnet; users create sessions on demand."""
 
     sdk: ClassVar[str] = "bastion.Bastion"
     compartment_id: str
@@ -165,7 +165,7 @@ class PlannedBastion(Record):
 
 
 class OkeAccess(FrozenModel):
-    """Hosts or service, and the `command` that leads in: to the operator host, or to the API server's own address."""
+    """Hosts or service, and the `command` that connects to the operator host or to the API server's address."""
 
     mode: Literal["none", "bastion-host", "bastion-service"]
     hosts: tuple[PlannedInstance, ...]
@@ -174,12 +174,12 @@ class OkeAccess(FrozenModel):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """All of them."""
+        """All records."""
         return (*self.hosts, *((self.bastion,) if self.bastion else ()))
 
 
 def oke_access(site: Site) -> OkeAccess:
-    """The ways in that the stack file asks for."""
+    """The access that the stack file requests."""
     access = site.cluster.access
     if access.mode == "bastion-host":
         bastion = _host(site, "bastion", access.bastion, {})
@@ -223,7 +223,7 @@ def _host(site: Site, name: SubnetName, host: AccessHostSpec, metadata: dict[str
         },
         metadata=keys,
         instance_options={"are_legacy_imds_endpoints_disabled": True},
-        # People keep files on it: another key or script is no reason to make it anew.
+        # Users keep files on the host: a changed key or script must not replace it.
         ignore_changes=("metadata",),
         after=(NETWORK,),
     )

@@ -33,7 +33,7 @@ from gpu_fabric.spec import OkePoolSpec
 
 
 def pool_records(site: Site, pool: OkePoolSpec) -> tuple[Record, ...]:
-    """The records of a GPU pool, each after what it refers to."""
+    """The records of a GPU pool, each after those that it refers to."""
     return tuple(_CONSTRUCTS[pool.placement](site, pool))
 
 
@@ -45,9 +45,6 @@ def _cluster_network(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
         if pool.network_block_ids:
             island["network_block_ids"] = list(pool.network_block_ids)
     yield PlannedClusterNetwork(
-        logical_name=f"pool-{pool.name}",
-        compartment_id=site.compartment,
-        display_name=f"{site.name}-{pool.name}",
         instance_pools=[
             {
                 "instance_configuration_id": Ref(ref=f"configuration-{pool.name}"),
@@ -73,9 +70,6 @@ def _instance_pool(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
     if pool.fault_domains:
         placement["fault_domains"] = list(pool.fault_domains)
     yield PlannedInstancePool(
-        logical_name=f"pool-{pool.name}",
-        compartment_id=site.compartment,
-        display_name=f"{site.name}-{pool.name}",
         instance_configuration_id=Ref(ref=f"configuration-{pool.name}"),
         placement_configurations=[placement],
         size=pool.nodes,
@@ -109,7 +103,7 @@ def _compute_cluster_pool(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
 
 def _cycling(site: Site, pool: OkePoolSpec) -> dict[str, Value]:
     if pool.cycling is None:
-        # Oracle's provider keeps what is left out: cycling that was on once would stay on.
+        # Oracle's provider keeps the last value of an omitted field: cycling would stay enabled.
         return {"is_node_cycling_enabled": False}
     facts = site.facts.cycling[pool.cycling]
     return {
@@ -127,17 +121,15 @@ def _compute_cluster_instances(site: Site, pool: OkePoolSpec) -> Iterator[Record
         yield PlannedInstance(
             **{
                 **details,
-                "logical_name": f"pool-{pool.name}-{number}",
-                "display_name": f"{site.name}-{pool.name}-{number}",
                 "availability_domain": site.availability_domain(pool.availability_domain),
                 "compute_cluster_id": Ref(ref=f"compute-cluster-{pool.name}"),
                 "fault_domain": pool.fault_domains[number % len(pool.fault_domains)] if pool.fault_domains else None,
-                # This class wants words where instance configurations want truth values.
+                # This class takes text where instance configurations take booleans.
                 "create_vnic_details": {**_interface(site), "assign_public_ip": "false"},
                 "source_details": {**_volume(pool), "source_id": image_of(site, pool)},
-                # A running machine does not read them again; replacing every node for a label would be worse.
+                # A running machine does not read its metadata again, and a new label must not replace every node.
                 "ignore_changes": ("metadata", *_published(pool, "source_details.source_id")),
-                **_of_self_managed(site, pool),
+                **_of_self_managed(site, pool, f"-{number}"),
             }
         )
 
@@ -149,12 +141,9 @@ def _memory_clusters(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
     each = pool.nodes // len(fabrics)
     for number, fabric in enumerate(fabrics):
         yield PlannedMemoryCluster(
-            logical_name=f"pool-{pool.name}-{number}",
-            compartment_id=site.compartment,
             availability_domain=site.availability_domain(pool.availability_domain),
             compute_cluster_id=Ref(ref=f"compute-cluster-{pool.name}"),
             instance_configuration_id=Ref(ref=f"configuration-{pool.name}"),
-            display_name=f"{site.name}-{pool.name}-{number}",
             gpu_memory_fabric_id=fabric,
             size=str(each),
             gpu_memory_cluster_scale_config={
@@ -163,7 +152,7 @@ def _memory_clusters(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
                 "target_size": str(each),
             },
             ignore_changes=("size",),
-            **_of_self_managed(site, pool),
+            **_of_self_managed(site, pool, f"-{number}"),
         )
 
 
@@ -193,7 +182,7 @@ def _instance_configuration(site: Site, pool: OkePoolSpec) -> PlannedInstanceCon
 
 
 def _published(pool: OkePoolSpec, image: str) -> tuple[str, ...]:
-    """An argument that names Oracle's newest image: one that Oracle publishes later is no change of this stack."""
+    """The argument with Oracle's newest image: a later image of Oracle is not a change of this stack."""
     return () if pool.image_id or pool.image_uri else (image,)
 
 
@@ -213,9 +202,12 @@ def _compute_cluster(site: Site, pool: OkePoolSpec) -> PlannedComputeCluster:
     )
 
 
-def _of_self_managed(site: Site, pool: OkePoolSpec) -> dict[str, object]:
-    """What every construct of self-managed machines waits for and takes: the system pool holds what answers them."""
+def _of_self_managed(site: Site, pool: OkePoolSpec, suffix: str = "") -> dict[str, object]:
+    """The common fields of constructs of self-managed machines, whose join requests the system pool's pods answer."""
     return {
+        "logical_name": f"pool-{pool.name}{suffix}",
+        "compartment_id": site.compartment,
+        "display_name": f"{site.name}-{pool.name}{suffix}",
         "after": (*joins_after(site), SYSTEM_POOL, *image_ready(site, pool)),
         "create_timeout": site.timeout,
         "update_timeout": site.timeout,

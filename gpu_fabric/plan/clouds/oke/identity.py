@@ -1,4 +1,4 @@
-"""Who may do what: dynamic groups and policies, one statement for each thing that must be allowed."""
+"""Dynamic groups and policies: one statement for each permission."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DESCRIPTIONS: dict[PolicyName, str] = {
 
 
 class PlannedDynamicGroup(Record):
-    """A dynamic group of the tenancy's default identity domain; it lies in the tenancy itself."""
+    """A dynamic group of the tenancy's default identity domain, in the root compartment."""
 
     sdk: ClassVar[str] = "identity.DynamicGroup"
     clashes: ClassVar[bool] = True
@@ -54,7 +54,7 @@ class PlannedPolicy(Record):
 
 
 class NeededStatement(FrozenModel):
-    """A statement that the cluster needs, whoever writes it into a policy; `policy` is the stack's own for it."""
+    """A statement that the cluster needs in a policy of the stack or of an administrator; `policy` is the stack's."""
 
     name: str
     policy: PolicyName
@@ -62,10 +62,10 @@ class NeededStatement(FrozenModel):
 
 
 class OkeIdentity(FrozenModel):
-    """Dynamic groups, then policies; `reasons` says why for each statement's row.
+    """Dynamic groups, then policies; `reasons` has the reason of each statement.
 
-    `needed` are the statements, and `nodes_rule` is what the dynamic group of GPU nodes is to hold, also where an
-    administrator makes them; None where no group of the stack's own is needed.
+    `needed` are the statements, and `nodes_rule` is the rule of the GPU nodes' dynamic group, also if an administrator
+    creates them; None if the stack needs no group of its own.
     """
 
     groups: tuple[PlannedDynamicGroup | PlannedDomainGroup, ...]
@@ -76,7 +76,7 @@ class OkeIdentity(FrozenModel):
 
 
 def oke_identity(site: Site) -> OkeIdentity:
-    """The groups and policies of a cluster; none where an administrator makes them."""
+    """The groups and policies of a cluster; none if an administrator creates them."""
     rows = tuple(policy_rows(site))
     needed = tuple(NeededStatement(name=row.name, policy=row.policy, statement=_statement(site, row)) for row in rows)
     rule = _nodes_rule(site) if _nodes_need_a_group(site) else None
@@ -91,7 +91,7 @@ def oke_identity(site: Site) -> OkeIdentity:
                 name=f"{site.name}-{policy}",
                 description=_DESCRIPTIONS[policy].format(name=site.name),
                 statements=[entry.statement for entry in needed if entry.policy == policy],
-                # A statement names its group as text, which tells the engine nothing.
+                # A statement names its group as text, so Pulumi cannot derive the dependency.
                 after=tuple(_group_names(site, [row for row in rows if row.policy == policy])),
                 in_home_region=True,
             )
@@ -104,7 +104,7 @@ def oke_identity(site: Site) -> OkeIdentity:
 
 
 def policy_rows(site: Site) -> Iterator[PolicyRow]:
-    """The rows of the catalog that this cluster has a use for."""
+    """The rows of the catalog that this cluster needs."""
     placements = {pool.placement for pool in site.cluster.pools}
     managed = [pool for pool in site.cluster.pools if pool.placement == "compute-cluster"]
     needs: dict[PolicyNeed, bool] = {
@@ -122,7 +122,7 @@ def policy_rows(site: Site) -> Iterator[PolicyRow]:
 
 
 def last_policies(site: Site) -> tuple[str, ...]:
-    """The policies without which no node comes: whatever launches or joins nodes comes after them."""
+    """The policies without which no node can join: records that launch nodes depend on them."""
     if not site.cluster.identity.create:
         return ()
     names = dict.fromkeys(row.policy for row in policy_rows(site) if row.policy != "operator")
@@ -183,7 +183,7 @@ def _statement(site: Site, row: PolicyRow) -> Value:
     words = {"compartment": site.compartment, "nodes": _subject(site, "nodes"), "operator": _subject(site, "operator")}
     if "{cluster}" not in row.statement:
         return row.statement.format(**words)
-    # The cluster's id is left for the component, and with it the braces that are meant.
+    # The component inserts the cluster's id, so its braces stay, and so do literal braces.
     text = row.statement
     for name, word in words.items():
         text = text.replace(f"{{{name}}}", word)

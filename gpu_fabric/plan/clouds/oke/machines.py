@@ -14,7 +14,7 @@ from gpu_fabric.spec import OkePoolSpec
 
 
 class PlannedNodePool(Record):
-    """A node pool whose machines Oracle makes, cycles and drains."""
+    """A node pool whose machines Oracle creates, cycles and drains."""
 
     sdk: ClassVar[str] = "containerengine.NodePool"
     compartment_id: str
@@ -32,7 +32,7 @@ class PlannedNodePool(Record):
 
 
 class PlannedInstanceConfiguration(Record):
-    """What a construct makes its machines from. Replaced before the old one goes, which is in use until then."""
+    """The template of a construct's machines. The new one is created before the old one, still in use, is deleted."""
 
     sdk: ClassVar[str] = "core.InstanceConfiguration"
     compartment_id: str
@@ -73,7 +73,7 @@ class PlannedComputeCluster(Record):
 
 
 class PlannedMemoryCluster(Record):
-    """The machines of one memory fabric. Its size is grown by the scale configuration, so `size` counts once."""
+    """The machines of one memory fabric. `size` is used at creation only; the scale configuration sets later sizes."""
 
     sdk: ClassVar[str] = "core.ComputeGpuMemoryCluster"
     compartment_id: str
@@ -108,7 +108,7 @@ class PlannedInstance(Record):
 
 SYSTEM_POOL = "system-pool"
 
-# Pods get five minutes to leave, then the node goes all the same: a pod that cannot leave must not hold a destroy up.
+# After five minutes a node is deleted even if a pod cannot be evicted: such a pod must not block a destroy.
 EVICTION: dict[str, Value] = {
     "eviction_grace_duration": "PT300S",
     "is_force_action_after_grace_duration": True,
@@ -117,7 +117,7 @@ EVICTION: dict[str, Value] = {
 
 
 def domains_lookup(site: Site) -> Lookup:
-    """The availability domains' full names, which begin with letters of the tenancy's own."""
+    """The look-up of the availability domains' full names, which have a prefix per tenancy."""
     return Lookup(
         logical_name=DOMAINS,
         function="identity.get_availability_domains",
@@ -127,7 +127,7 @@ def domains_lookup(site: Site) -> Lookup:
 
 
 def images_lookup(site: Site) -> Lookup:
-    """Oracle's images for the Kubernetes version."""
+    """The look-up of Oracle's images for the Kubernetes version."""
     return Lookup(
         logical_name=NODE_IMAGES,
         function="containerengine.get_node_pool_option",
@@ -144,7 +144,7 @@ def images_lookup(site: Site) -> Lookup:
 
 
 def pools_lookup(site: Site) -> Lookup:
-    """The cluster's node pools as they are: each keeps its image as long as its version stays."""
+    """The look-up of the existing node pools: each keeps its image until its Kubernetes version changes."""
     return Lookup(
         logical_name=NODE_POOLS,
         function="containerengine.get_node_pools",
@@ -154,7 +154,7 @@ def pools_lookup(site: Site) -> Lookup:
 
 
 def system_pool(site: Site) -> PlannedNodePool:
-    """The CPU pool, which operators and add-ons need before any GPU node is there."""
+    """The CPU pool, which operators and add-ons need before the first GPU node exists."""
     wanted = site.cluster.system_pool
     image = wanted.image_id or Ref(ref=NODE_IMAGES, output="image")
     return PlannedNodePool(
@@ -175,12 +175,12 @@ def system_pool(site: Site) -> PlannedNodePool:
 
 
 def last_managed(site: Site) -> tuple[str, ...]:
-    """The policies that a managed node pool comes after."""
+    """The policies that must exist before a managed node pool."""
     return tuple(name for name in last_policies(site) if name not in joins_after(site))
 
 
 def node_placement(site: Site, pool: OkePoolSpec | None) -> dict[str, Value]:
-    """Where a node pool's machines lie; None stands for the system pool."""
+    """The placement of a node pool's machines; without a pool, of the system pool's."""
     placement: dict[str, Value] = {
         "availability_domain": site.availability_domain(pool.availability_domain if pool else None),
         "subnet_id": site.subnet("workers"),
@@ -195,7 +195,7 @@ def node_placement(site: Site, pool: OkePoolSpec | None) -> dict[str, Value]:
 
 
 def node_config(site: Site, nodes: int, max_pods: int, placement: dict[str, Value]) -> dict[str, Value]:
-    """Number, network and place of a node pool's machines."""
+    """Number, network and placement of a node pool's machines."""
     pods: dict[str, Value] = {"cni_type": site.cni_type}
     if site.native_pods:
         pods |= {
@@ -212,7 +212,7 @@ def node_config(site: Site, nodes: int, max_pods: int, placement: dict[str, Valu
 
 
 def node_source(image: Id, volume: int) -> dict[str, Value]:
-    """What they start from; the volume is in GiB."""
+    """The boot source of a node pool's machines; the volume is in GiB."""
     return {"source_type": "IMAGE", "image_id": image, "boot_volume_size_in_gbs": str(volume)}
 
 
@@ -231,7 +231,7 @@ class PlannedImage(Record):
 
 
 class PlannedShapeManagement(Record):
-    """Says that an imported image may start on a shape, without which Oracle calls the two incompatible."""
+    """Allows an imported image on a shape; without it, Oracle reports the two as incompatible."""
 
     sdk: ClassVar[str] = "core.ShapeManagement"
     compartment_id: str
@@ -269,7 +269,7 @@ def _images(site: Site) -> Iterator[Record]:
 
 
 def image_of(site: Site, pool: OkePoolSpec) -> Id:
-    """The image that a pool's machines start from; for a managed node pool without one, Oracle's."""
+    """The image of a pool's machines; for a managed node pool without one, Oracle's."""
     if pool.image_id is not None:
         return pool.image_id
     if pool.image_uri is not None:
@@ -278,18 +278,18 @@ def image_of(site: Site, pool: OkePoolSpec) -> Id:
 
 
 def image_ready(site: Site, pool: OkePoolSpec) -> tuple[str, ...]:
-    """What must be there before a pool's image may start on its shape."""
+    """The records that must exist before a pool's image may start on its shape."""
     same = [other for other in site.cluster.pools if (other.image_uri, other.shape) == (pool.image_uri, pool.shape)]
     return (f"image-shape-{same[0].name}",) if pool.image_uri else ()
 
 
 def _image_name(site: Site, uri: str) -> str:
-    # The first pool's name stands for all that start from it.
+    # The image is named after the first pool that uses it.
     return f"image-{next(pool.name for pool in site.cluster.pools if pool.image_uri == uri)}"
 
 
 def node_labels(site: Site, pool: OkePoolSpec) -> dict[str, str]:
-    """The labels that a pool's nodes come up with."""
+    """The initial labels of a pool's nodes."""
     labels = {**pool.labels, POOL_LABEL: pool.name}
     if site.own_gpu_plugin:
         labels[site.facts.instances.gpu_plugin_off_label] = "true"
@@ -299,7 +299,7 @@ def node_labels(site: Site, pool: OkePoolSpec) -> dict[str, str]:
 
 
 def boot_text(site: Site, pool: OkePoolSpec) -> str:
-    """What a pool's machines run at their first start."""
+    """The script that a pool's machines run at their first start."""
     managed = not site.facts.placements[pool.placement].self_managed
     return boot_script(
         "join",
@@ -313,13 +313,13 @@ def boot_text(site: Site, pool: OkePoolSpec) -> str:
 
 
 def _kubelet_arguments(pool: OkePoolSpec) -> str:
-    # Only what the stack file states: the taint of the GPUs' vendor is Oracle's to set, and not twice.
+    # Only the stack file's taints: Oracle sets the taint of the GPUs' vendor.
     taints = [f"{taint.key}={taint.value}:{taint.effect}" for taint in pool.taints or ()]
     return f"--register-with-taints={','.join(taints)}" if taints else ""
 
 
 def metadata(site: Site, pool: OkePoolSpec) -> dict[str, Value]:
-    """The metadata of a self-managed machine: what Oracle's image needs to join, and this project's script."""
+    """The metadata of a self-managed machine: the keys that Oracle's image needs to join, and this project's script."""
     labels = node_labels(site, pool)
     keys: dict[str, Value] = {
         "apiserver_host": Ref(ref=CLUSTER, output="apiserver_host"),
@@ -343,13 +343,13 @@ def metadata(site: Site, pool: OkePoolSpec) -> dict[str, Value]:
 
 
 def metadata_bytes(site: Site, keys: Mapping[str, Value]) -> int:
-    """How long the metadata are in bytes, with room for what is known only once the cluster is there."""
+    """The size of the metadata in bytes, with room for values that are known only after the cluster is created."""
     known = sum(len(f"{key}{text if isinstance(text, str) else ''}".encode()) for key, text in keys.items())
     return known + site.facts.instances.metadata_reserve
 
 
 def launch(site: Site, pool: OkePoolSpec) -> dict[str, Value]:
-    """What the instance configuration and the single instance have in common."""
+    """The common launch details of the instance configuration and the single instance."""
     details: dict[str, Value] = {
         "compartment_id": site.compartment,
         "display_name": f"{site.name}-{pool.name}",
@@ -360,7 +360,7 @@ def launch(site: Site, pool: OkePoolSpec) -> dict[str, Value]:
                 {"name": name, "desired_state": state} for name, state in site.facts.instances.agent_plugins.items()
             ]
         },
-        # The first version of the metadata service answers whoever asks without a header, pods too.
+        # The first version of the metadata service answers requests without a header, also those of pods.
         "instance_options": {"are_legacy_imds_endpoints_disabled": True},
     }
     if pool.capacity_reservation_id:

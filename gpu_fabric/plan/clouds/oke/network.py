@@ -1,18 +1,19 @@
-"""The network that Oracle is asked for: VCN, gateways, routes, subnets and security groups."""
+"""The network at Oracle: VCN, gateways, routes, subnets and security groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from gpu_fabric.catalog.oke import Peer, SecurityRuleRow, SubnetName
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.clouds.oke.site import SERVICES, Site
 from gpu_fabric.plan.clouds.record import Id, Lookup, Record, Ref, Value
+from gpu_fabric.spec.network_types import IPNetwork
 
 
 class PlannedVcn(Record):
-    """The network. Its default security list is a resource of its own, which is emptied."""
+    """The VCN. Its default security list is a separate resource, which is emptied."""
 
     sdk: ClassVar[str] = "core.Vcn"
     compartment_id: str
@@ -21,47 +22,43 @@ class PlannedVcn(Record):
     dns_label: str
 
 
-class PlannedInternetGateway(Record):
-    """The way in and out for public subnets."""
+class _InVcn(Record):
+    """A part of the network, with a name."""
 
-    sdk: ClassVar[str] = "core.InternetGateway"
     compartment_id: str
     vcn_id: Id
     display_name: str
+
+
+class PlannedInternetGateway(_InVcn):
+    """The internet gateway of the public subnets."""
+
+    sdk: ClassVar[str] = "core.InternetGateway"
     enabled: bool = True
 
 
-class PlannedNatGateway(Record):
-    """The way out for machines without public addresses."""
+class PlannedNatGateway(_InVcn):
+    """The NAT gateway for machines without public addresses."""
 
     sdk: ClassVar[str] = "core.NatGateway"
-    compartment_id: str
-    vcn_id: Id
-    display_name: str
 
 
-class PlannedServiceGateway(Record):
-    """The way to Oracle's own services, without the internet."""
+class PlannedServiceGateway(_InVcn):
+    """The gateway to Oracle's own services, without the internet."""
 
     sdk: ClassVar[str] = "core.ServiceGateway"
-    compartment_id: str
-    vcn_id: Id
-    display_name: str
     services: list[dict[str, Value]]
 
 
-class PlannedRouteTable(Record):
-    """Where a subnet's traffic goes."""
+class PlannedRouteTable(_InVcn):
+    """The routes of a subnet."""
 
     sdk: ClassVar[str] = "core.RouteTable"
-    compartment_id: str
-    vcn_id: Id
-    display_name: str
     route_rules: list[dict[str, Value]]
 
 
 class PlannedDefaultSecurityList(Record):
-    """The VCN's default security list without a rule: groups say what may pass."""
+    """The VCN's default security list without rules: security groups allow the traffic."""
 
     sdk: ClassVar[str] = "core.DefaultSecurityList"
     manage_default_resource_id: Ref
@@ -71,17 +68,14 @@ class PlannedDefaultSecurityList(Record):
     ingress_security_rules: list[Value] = []
 
 
-class PlannedSecurityList(Record):
-    """A load balancer subnet's own list, empty at first, which the cloud controller then fills."""
+class PlannedSecurityList(_InVcn):
+    """The security list of a load balancer's subnet. It is created empty, and the cloud controller fills it."""
 
     sdk: ClassVar[str] = "core.SecurityList"
-    compartment_id: str
-    vcn_id: Id
-    display_name: str
 
 
 class PlannedSubnet(Record):
-    """A subnet. Without a list of its own the default one applies, which is empty."""
+    """A subnet. Without its own security list, the default one applies, which is empty."""
 
     sdk: ClassVar[str] = "core.Subnet"
     clashes: ClassVar[bool] = True
@@ -96,13 +90,10 @@ class PlannedSubnet(Record):
     security_list_ids: list[Value] | None
 
 
-class PlannedSecurityGroup(Record):
+class PlannedSecurityGroup(_InVcn):
     """A network security group."""
 
     sdk: ClassVar[str] = "core.NetworkSecurityGroup"
-    compartment_id: str
-    vcn_id: Id
-    display_name: str
 
 
 class PlannedSecurityRule(Record):
@@ -124,7 +115,7 @@ class PlannedSecurityRule(Record):
 
 
 class OkeNetwork(FrozenModel):
-    """The network's records; of a VCN that exists only the groups, their rules, and subnets that lack an id."""
+    """The network's records. In an existing VCN: only the groups, their rules, and the subnets without an id."""
 
     vcn: PlannedVcn | None
     internet_gateway: PlannedInternetGateway | None
@@ -139,7 +130,7 @@ class OkeNetwork(FrozenModel):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """All of them, each after what it refers to."""
+        """All records, each after those that it refers to."""
         single = (self.vcn, self.internet_gateway, self.nat_gateway, self.service_gateway, self.default_security_list)
         return (
             *(record for record in single if record is not None),
@@ -166,13 +157,13 @@ _LABELS: dict[SubnetName, str] = {
     "workers": "wo",
     "pods": "po",
 }
-# Oracle and the tenancy's rules write tags into what exists, and the cloud controller rules into its lists.
+# Oracle and the tenancy's tag rules add tags to resources, and the cloud controller adds rules to its lists.
 _SUBNET_IGNORED = ("defined_tags", "freeform_tags")
 _LIST_IGNORED = ("egress_security_rules", "ingress_security_rules")
 
 
 def services_lookup() -> Lookup:
-    """Oracle's services as a gateway reaches them, whose name and range differ by region."""
+    """The look-up of the service gateway's services, whose name and range differ by region."""
     return Lookup(
         logical_name=SERVICES,
         function="core.get_services",
@@ -184,14 +175,12 @@ def services_lookup() -> Lookup:
 
 
 def oke_network(site: Site) -> OkeNetwork:
-    """The network's records of a cluster."""
-    new, made = site.cluster.vcn.id is None, _made_subnets(site)
-    public = bool(site.public_subnets)
+    """The network of a cluster."""
+    new, public = site.cluster.vcn.id is None, bool(site.public_subnets)
+    created = [name for name in site.subnets if name not in site.cluster.vcn.subnet_ids]
     common = {"compartment_id": site.compartment, "vcn_id": site.vcn}
     named = {**common, "display_name": site.name}
-    # Lists of subnets that exist are their owner's.
-    lists = [name for name in made if name in _LOAD_BALANCERS]
-    groups = security_groups(site)
+    # The security lists of existing subnets belong to their owner.
     return OkeNetwork(
         vcn=_vcn(site) if new else None,
         internet_gateway=PlannedInternetGateway(logical_name="internet-gateway", **named) if new and public else None,
@@ -219,24 +208,25 @@ def oke_network(site: Site) -> OkeNetwork:
                 ignore_changes=_LIST_IGNORED,
                 **common,
             )
-            for name in lists
+            for name in created
+            if name in _LOAD_BALANCERS
         ),
-        subnets=tuple(_subnet(site, name) for name in made),
+        subnets=tuple(_subnet(site, name) for name in created),
         security_groups=tuple(
             PlannedSecurityGroup(logical_name=f"nsg-{name}", display_name=f"{site.name}-{name}", **common)
-            for name in groups
+            for name in security_groups(site)
         ),
         security_rules=tuple(security_rules(site)),
     )
 
 
 def security_groups(site: Site) -> tuple[str, ...]:
-    """The groups that the cluster has: one for every subnet but the Bastion service's, which has no machines."""
+    """The cluster's groups: one per subnet, except the Bastion service's subnet, which has no machines."""
     return tuple(name for name in site.subnets if name != "bastion-service")
 
 
 def security_rules(site: Site) -> Iterator[PlannedSecurityRule]:
-    """The rules of the catalog that this cluster has a use for, a rule for each range that a peer stands for."""
+    """The rules of the catalog that this cluster needs, one for each range of a peer."""
     groups = security_groups(site)
     for row in site.facts.security_rules:
         if row.group not in groups or (row.needs == "internet" and not site.cluster.vcn.internet):
@@ -246,27 +236,25 @@ def security_rules(site: Site) -> Iterator[PlannedSecurityRule]:
 
 
 def _peers(site: Site, peer: Peer, groups: tuple[str, ...]) -> Iterator[tuple[Id, str]]:
-    ranges = {
-        "anywhere": [_ANYWHERE],
-        "vcn": [str(network) for network in (site.cluster.ranges.nodes,) if network is not None],
-        "api-clients": [str(network) for network in site.cluster.endpoint.allowed]
-        if site.cluster.endpoint.public
-        else [],
-        "bastion-clients": [str(network) for network in site.cluster.access.allowed],
-        "bastion-service": [str(network) for network in (site.range_of("bastion-service"),) if network is not None]
-        if "bastion-service" in site.subnets
-        else [],
+    cluster = site.cluster
+    ranges: dict[str, Iterable[IPNetwork | None]] = {
+        "vcn": (cluster.ranges.nodes,),
+        "api-clients": cluster.endpoint.allowed if cluster.endpoint.public else (),
+        "bastion-clients": cluster.access.allowed,
+        "bastion-service": (site.range_of("bastion-service"),) if "bastion-service" in site.subnets else (),
     }
     if peer == "services":
         yield Ref(ref=SERVICES, output="cidr_block"), "SERVICE_CIDR_BLOCK"
     elif peer in groups:
         yield Ref(ref=f"nsg-{peer}"), "NETWORK_SECURITY_GROUP"
+    elif peer == "anywhere":
+        yield _ANYWHERE, "CIDR_BLOCK"
     else:
-        yield from ((network, "CIDR_BLOCK") for network in ranges.get(peer, []))
+        yield from ((str(network), "CIDR_BLOCK") for network in ranges.get(peer, ()) if network is not None)
 
 
 def _rule_name(row: SecurityRuleRow, peer: Id) -> str:
-    """A name by what the rule says, so that a row or a range more renames no other."""
+    """A name made of the rule's content, so that a further row or range renames no other rule."""
     words = ["rule", row.group, row.direction, row.peer, row.protocol]
     if row.ports:
         words.append(str(row.ports[0]))
@@ -298,10 +286,6 @@ def _rule(row: SecurityRuleRow, peer: Id, kind: str) -> PlannedSecurityRule:
         udp_options=options if options and row.protocol == "udp" else None,
         icmp_options={"type": row.icmp[0], "code": row.icmp[1]} if row.icmp else None,
     )
-
-
-def _made_subnets(site: Site) -> list[SubnetName]:
-    return [name for name in site.subnets if name not in site.cluster.vcn.subnet_ids]
 
 
 def _vcn(site: Site) -> PlannedVcn:
@@ -365,7 +349,7 @@ def _subnet(site: Site, name: SubnetName) -> PlannedSubnet:
         vcn_id=site.vcn,
         cidr_block=str(site.range_of(name)),
         display_name=f"{site.name}-{name}",
-        # Names in somebody else's VCN could clash with what is there.
+        # In an existing VCN the labels could clash with those of its owner.
         dns_label=_LABELS[name] if vcn.id is None else None,
         prohibit_public_ip_on_vnic=not public,
         prohibit_internet_ingress=not public,

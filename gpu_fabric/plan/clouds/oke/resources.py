@@ -1,4 +1,4 @@
-"""Everything that Oracle is asked for, in the order in which it can be made."""
+"""All cloud resources at Oracle, in an order in which they can be created."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ from gpu_fabric.spec import OkeClusterSpec
 
 
 class PlannedConstruct(FrozenModel):
-    """A GPU pool: the construct that holds it, what growth and replacing a node come down to there, and its records.
+    """A GPU pool: its construct, how the construct grows and replaces a node, and its records.
 
-    It is up once as many `nodes` of the cluster are ready with its `node_labels`: Oracle calls a construct of
-    self-managed machines running before they have joined.
+    It is ready when that many `nodes` of the cluster are ready with its `node_labels`: Oracle reports a construct of
+    self-managed machines as running before they have joined.
     """
 
     pool: str
@@ -58,11 +58,10 @@ class PlannedConstruct(FrozenModel):
 
 
 class OkeResources(FrozenModel):
-    """Everything that Oracle is asked for.
+    """All cloud resources at Oracle.
 
-    `lookups` are the questions that are asked while it is made, each once something refers to it. `home_region` is
-    where records marked so are made. Machines have `join_minutes` to become nodes. Only `records` is in the order in
-    which they can be made.
+    `lookups` are the queries to which a record refers. `home_region` is the region of the records that are marked for
+    it. Machines have `join_minutes` to become nodes. Only `records` is in an order in which they can be created.
     """
 
     name: str
@@ -84,7 +83,7 @@ class OkeResources(FrozenModel):
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """Every resource, after all that it refers to or comes after."""
+        """Every resource, after those that it depends on."""
         found = {record.logical_name: record for record in self._parts()}
         lookups = {lookup.logical_name: lookup for lookup in self.lookups}
 
@@ -99,7 +98,7 @@ class OkeResources(FrozenModel):
         return tuple(found[name] for name in TopologicalSorter(graph).static_order())
 
     def before(self, record: Record) -> tuple[str, ...]:
-        """The records that one comes after beyond those that it refers to, by their logical names."""
+        """The logical names of the records that must exist before a record, beyond those that it refers to."""
         network = tuple(entry.logical_name for entry in self.network.records) if NETWORK in record.after else ()
         return tuple(name for entry in record.after for name in (network if entry == NETWORK else (entry,)))
 
@@ -161,7 +160,7 @@ def _construct(site: Site, place: int) -> PlannedConstruct:
 
 
 def _lookups(site: Site, resources: OkeResources) -> tuple[Lookup, ...]:
-    """The questions that something refers to."""
+    """The look-ups to which a record refers."""
     known = (
         services_lookup(),
         domains_lookup(site),
@@ -171,7 +170,7 @@ def _lookups(site: Site, resources: OkeResources) -> tuple[Lookup, ...]:
         _tenancy(),
     )
     asked = {reference.ref for record in resources._parts() for reference in record.references}
-    # The kubeconfig of the stack itself needs the authority, whoever else does.
+    # The stack's own kubeconfig needs the authority, even if no record does.
     asked.add(resources.kubeconfig.authority.ref)
     if NODE_IMAGES in asked:
         asked.add(NODE_POOLS)

@@ -1,4 +1,4 @@
-"""What all parts of a cluster that Oracle makes have in common: its names, its ids and what it brings with it."""
+"""The common facts of all parts of a cluster at Oracle: its names, its ids and its subnets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Site:
 
     @property
     def name(self) -> str:
-        """The cluster's name, which begins the names of everything that belongs to it."""
+        """The cluster's name, the prefix of the names of all its resources."""
         return self.cluster.name or self.case.spec.cluster_stack
 
     @property
@@ -42,7 +42,7 @@ class Site:
 
     @property
     def tenancy(self) -> Id:
-        """The tenancy's id: as stated, that of a compartment that is the tenancy itself, or of the provider's."""
+        """The tenancy's id: as stated, of a compartment that is the tenancy itself, or of the provider."""
         if self.cluster.tenancy_id:
             return self.cluster.tenancy_id
         return self.compartment if self.compartment.startswith("ocid1.tenancy.") else Ref(ref=TENANCY)
@@ -58,7 +58,7 @@ class Site:
 
     @property
     def native_pods(self) -> bool:
-        """Whether pods have addresses of the VCN."""
+        """Whether pods get addresses of the VCN."""
         return self.cluster.cni == "vcn-native"
 
     @property
@@ -67,12 +67,12 @@ class Site:
 
     @property
     def timeout(self) -> str:
-        """How long making a cluster or a pool may take."""
+        """The time limit for the creation of a cluster or a pool."""
         return f"{self.cluster.create_minutes}m"
 
     @property
     def subnets(self) -> tuple[SubnetName, ...]:
-        """The subnets that the cluster has, in the order of the published plan."""
+        """The cluster's subnets, in the order of the published plan."""
         vcn, access = self.cluster.vcn, self.cluster.access.mode
         wanted: dict[SubnetName, bool] = {
             "pods": self.native_pods,
@@ -93,7 +93,7 @@ class Site:
         return frozenset(public & set(self.subnets))
 
     def range_of(self, subnet: SubnetName) -> IPNetwork | None:
-        """A subnet's range: as stated, else of the published plan; None where the VCN's is unknown or too small."""
+        """A subnet's range: as stated, or of the published plan; None if the VCN's range is unknown or too small."""
         stated, vcn = self.cluster.vcn.subnets.get(subnet), self.cluster.ranges.nodes
         return stated or (self.facts.subnets[subnet].within(vcn) if vcn is not None else None)
 
@@ -104,15 +104,15 @@ class Site:
         return Ref(ref=f"nsg-{name}")
 
     def availability_domain(self, stated: str | None) -> Id:
-        """A domain's full name, which has a prefix of the tenancy's own: as stated, or looked up by its end."""
+        """A domain's full name, which has a prefix per tenancy: as stated, or looked up by its end."""
         return stated if stated and ":" in stated else Ref(ref=DOMAINS, output=stated or _FIRST_DOMAIN)
 
     @property
     def own_gpu_plugin(self) -> bool:
-        """Whether the stack's GPU Operator advertises the GPUs, and not Oracle's add-on; it knows NVIDIA's only."""
+        """Whether the stack's GPU Operator advertises the GPUs, not Oracle's add-on; it supports NVIDIA's only."""
         nvidia = all(shape.gpus.vendor == "nvidia" for shape in self.case.shapes)
         return (self.cluster.gpu_plugin or ("operator" if nvidia else "managed")) == "operator"
 
     def self_managed(self) -> bool:
-        """Whether some pool's machines join by themselves."""
+        """Whether a pool has machines that join by themselves."""
         return any(self.facts.placements[pool.placement].self_managed for pool in self.cluster.pools)
