@@ -16,17 +16,17 @@ from gpu_fabric.spec import AddressingSpec
 from gpu_fabric.spec.addressing import Ipam, Layout
 from gpu_fabric.spec.network_types import AddressSpan, IPNetwork
 
-# Prefix length of the largest range that is anybody's to use: 10.0.0.0/8 (RFC 1918), fd00::/8 (RFC 4193).
+# Prefix length of the largest private range: 10.0.0.0/8 (RFC 1918), fd00::/8 (RFC 4193).
 LARGEST_SUPERNET = 8
 
 
 class AddressDemand(FrozenModel):
-    """What the addresses are for.
+    """The demand for addresses.
 
-    `node_numbers` are what the nodes go by where that is not 0, 1, 2, …: a pool of nodes may keep a run to grow into.
-    With the layout per-node these are their shares, else those of the hosts' own addresses. `addresses_per_nic` is how
-    many pods one NIC can serve at a time; `names` override the names of rails' pools; `passes_over` is the pool's;
-    `smallest_block` is the smallest block, in addresses, that the IPAM's version can hand to a node.
+    `node_numbers` are the nodes' numbers if they are not 0, 1, 2, …: a pool of nodes may reserve numbers for growth.
+    With the layout per-node they number the shares, with others the hosts' own addresses. `addresses_per_nic` is the
+    number of pods that one NIC can serve at a time; `names` override the names of rails' pools; `passes_over` is the
+    pool's; `smallest_block` is the smallest block, in addresses, that the IPAM's version can assign to a node.
     """
 
     layout: Layout
@@ -42,54 +42,54 @@ class AddressDemand(FrozenModel):
 
     @property
     def hosts(self) -> int:
-        """Numbers that nodes go by: every node's, and those kept between."""
+        """The count of node numbers: those of the nodes, and those reserved between them."""
         return max(self.node_numbers, default=self.nodes - 1) + 1
 
     @property
     def one_pool(self) -> bool:
-        """Whether all rails take from one pool. From one pool Spiderpool gives two NICs of a pod the same address."""
+        """Whether all rails share one pool. From one pool, Spiderpool gives two NICs of a pod the same address."""
         return self.layout == "flat" and self.ipam != "spiderpool"
 
     @property
     def needed_per_node(self) -> int:
-        """Addresses a full node takes from one pool."""
+        """The addresses that a full node needs from one pool."""
         return self.addresses_per_nic * (self.rails if self.one_pool else 1)
 
     @property
     def division(self) -> Division:
-        """How a pool is shared among nodes."""
+        """How a pool is divided among nodes."""
         if self.layout == "per-node":
             return "prefixes"
         return "blocks" if self.ipam == "nv-ipam" else "sequence"
 
     @property
     def serving(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """Pools with the rails each serves; numbers are zero-padded so that text order is rail order."""
+        """The pools with their rails; numbers are zero-padded so that text order is rail order."""
         if self.one_pool:
             return ((self.names.get(0, "rdma-fabric"), tuple(range(self.rails))),)
         return tuple((self.names.get(rail, f"rail-{rail:02d}"), (rail,)) for rail in range(self.rails))
 
 
 def wanted_nodes(addressing: AddressingSpec, demand: AddressDemand) -> int:
-    """Shares that must be there at the same time: every node's, those between, and spare and surge nodes'."""
+    """The shares that exist at the same time: of all nodes, of numbers between them, and of spare and surge nodes."""
     counted = demand.hosts if demand.layout == "per-node" else demand.nodes
     return counted + addressing.spare_nodes + addressing.surge_nodes
 
 
 def part_prefix(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand) -> int:
-    """Prefix length of each pool's part of the supernet."""
+    """The prefix length of each pool's part of the supernet."""
     if addressing.prefix_length is not None:
         return addressing.prefix_length
     return supernet.prefixlen + (0 if demand.one_pool else slot_bits(addressing))
 
 
 def slot_bits(addressing: AddressingSpec) -> int:
-    """Bits of the supernet that number the rail slots."""
+    """The bits of the supernet that number the rail slots."""
     return (addressing.rail_slots - 1).bit_length()
 
 
 def hosts_in(size: int, version: int) -> int:
-    """Addresses of a network of that size that hosts and routers can hold.
+    """The addresses of a network of that size that hosts and routers can use.
 
     Point-to-point networks use all (RFC 3021, RFC 6164); IPv6 has no broadcast address, but its first one is the
     routers' anycast address (RFC 4291, section 2.6.1).
@@ -121,7 +121,7 @@ def empty_pool(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressD
 
 
 def _excluded(addressing: AddressingSpec, space: IPNetwork) -> tuple[AddressSpan, ...]:
-    """What the stack file excludes from a pool's part, merged and in order, however it was written."""
+    """The addresses that the stack file excludes from a pool's part, merged and in order."""
     spans = (span for span in addressing.exclude if span.first.version == space.version)
     runs = AddressSpace.of((int(span.first), int(span.last)) for span in spans)
     inside = runs.clipped(int(space.network_address), int(space.broadcast_address)).runs
@@ -130,20 +130,20 @@ def _excluded(addressing: AddressingSpec, space: IPNetwork) -> tuple[AddressSpan
 
 
 def _share(addressing: AddressingSpec, demand: AddressDemand) -> int:
-    """Addresses that one node is given from a pool that it shares with others."""
+    """The addresses of one node in a pool that it shares with others."""
     if addressing.addresses_per_node is not None:
         return addressing.addresses_per_node
-    # Room for as many rails as there are slots, so that a rail more does not change every node's share.
+    # One address per rail slot, so that a further rail does not change every node's share.
     share = demand.addresses_per_nic * (addressing.rail_slots if demand.one_pool else 1)
     if demand.division == "sequence":
         return share
-    # One address more where the gateway would otherwise take a node's only one. Newer versions of nv-ipam pass it over,
-    # but another size of blocks would give every node other addresses: a new stack may write addressesPerNode: 1.
+    # One more, since the gateway could take a node's only address. Newer versions of nv-ipam skip the gateway's block,
+    # but another block size would give every node other addresses: a new stack may write addressesPerNode: 1.
     return max(demand.smallest_block, share + (addressing.gateway != "none"))
 
 
 def _node_prefix(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand) -> int:
-    """Prefix length of a node's share: as given, /64 in IPv6, else the longest that serves the node's pods."""
+    """The prefix length of a node's share: as given, /64 in IPv6, or the longest that serves the node's pods."""
     if addressing.node_prefix_length is not None:
         return addressing.node_prefix_length
     part, longest = part_prefix(addressing, supernet, demand), supernet.max_prefixlen
@@ -157,7 +157,7 @@ def _node_prefix(addressing: AddressingSpec, supernet: IPNetwork, demand: Addres
 
 
 class Refusal(FrozenModel):
-    """Why no plan is possible. `key` is the key under `addressing` to change; `kind` says which rule it breaks."""
+    """The reason why no plan is possible. `key` is the key under `addressing` to change; `kind` is the broken rule."""
 
     kind: Literal["capacity", "share", "gateway", "exclusion", "cut"]
     key: str
@@ -168,7 +168,7 @@ class Refusal(FrozenModel):
 def pools_of(
     addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand
 ) -> tuple[AddressPool, ...] | Refusal:
-    """The pools with their capacity, not yet with every node's share; or why they do not fit."""
+    """The pools with their capacity, without the nodes' shares; or the reason why they do not fit."""
     refusal = _cut_refusal(addressing, supernet, demand)
     if refusal is not None:
         return refusal
@@ -186,7 +186,7 @@ def pools_of(
 
 
 def shares_in(pool: AddressPool) -> int:
-    """Shares that the pool's part of the supernet is cut into, nothing excluded."""
+    """The number of shares in the pool's part of the supernet, before exclusions."""
     if pool.node_prefix_length is not None:
         return 1 << (pool.node_prefix_length - pool.space.prefixlen)
     if pool.in_turn:
@@ -203,7 +203,7 @@ def _cut_refusal(addressing: AddressingSpec, supernet: IPNetwork, demand: Addres
         return Refusal(kind="cut", key="railSlots", message=message)
     if part < supernet.prefixlen:
         return Refusal(kind="cut", key=cut_by, message=f"subnets of /{part} are larger than the supernet {supernet}")
-    # A shared subnet of two addresses is handled differently by different versions of nv-ipam; a node's own is not.
+    # Versions of nv-ipam differ for a shared subnet of two addresses, but not for a node's own.
     if part > supernet.max_prefixlen - (1 if demand.layout == "per-node" else 2):
         return Refusal(kind="cut", key=cut_by, message=f"{supernet} cut into /{part} leaves no room for nodes")
     if (room := 1 << (part - supernet.prefixlen)) < first + rails:
@@ -234,7 +234,7 @@ def _share_refusal(addressing: AddressingSpec, demand: AddressDemand, pool: Addr
 
 
 def _full_share(pool: AddressPool) -> int:
-    """Addresses in a node's prefix, nothing excluded."""
+    """The addresses of a node's prefix, before exclusions."""
     return pool.altered(excluded=()).share(0).count
 
 
@@ -254,7 +254,7 @@ def _counted(pool: AddressPool, demand: AddressDemand, wanted: int) -> AddressPo
 
 
 def _taken(pool: AddressPool, nodes: int) -> int:
-    """Addresses in the shares of the first nodes."""
+    """The addresses in the shares of the first nodes."""
     share = pool.addresses_per_node
     if pool.division == "prefixes":
         return share * nodes - _lost(pool, share, nodes)
@@ -278,13 +278,13 @@ def _shortage(pool: AddressPool, wanted: int, shares: int, starved: int | None) 
     fixed += ["the excluded ones"] if pool.excluded else []
     usable = f"{pool.usable} usable" + (f" ({', '.join(fixed)})" if fixed else "")
     short = _addresses(wanted * share - pool.usable)
-    # With a node that gets nothing to use, their number says little about how many nodes are served.
+    # If a share has no usable address, the number of shares is not the number of served nodes.
     serves = f" and so serves {shares} node{_s(shares)}" if starved is None else ""
     return f"{demanded}, but {pool.space} has {usable}{serves}: {short} short"
 
 
 def _share_at(pool: AddressPool, value: int) -> int:
-    """The number of the share that holds an address; negative before the first."""
+    """The number of the share that contains an address; negative before the first."""
     base = int(pool.space.network_address)
     if pool.node_prefix_length is not None:
         return (value - base) >> (pool.space.max_prefixlen - pool.node_prefix_length)
@@ -292,7 +292,7 @@ def _share_at(pool: AddressPool, value: int) -> int:
 
 
 def _lost(pool: AddressPool, full: int, shares: int) -> int:
-    """Addresses that exclusions take from the prefixes of the first `shares` nodes."""
+    """The number of excluded addresses in the prefixes of the first `shares` nodes."""
     ends = [(_share_at(pool, int(span.first)), _share_at(pool, int(span.last))) for span in pool.excluded]
     partly = AddressSpace.of((place, place) for pair in ends for place in pair).clipped(0, shares - 1)
     wholly = AddressSpace.of((start + 1, end - 1) for start, end in ends).minus(partly).clipped(0, shares - 1)
@@ -301,9 +301,9 @@ def _lost(pool: AddressPool, full: int, shares: int) -> int:
 
 
 def _first_starved(pool: AddressPool, need: int, shares: int) -> int | None:
-    """The first share that has fewer addresses to give than a node takes, or None.
+    """The first share with fewer usable addresses than a node needs, or None.
 
-    Only a share at an edge - of the pool, of its reserved ends, of something excluded - can differ from its neighbours.
+    Only a share at an edge of the pool, of its reserved ends or of an exclusion can differ from its neighbours.
     """
     places = {0, shares - 1}
     for edge in _edges(pool):

@@ -39,7 +39,7 @@ class AddressSpace:
 
     @property
     def count(self) -> int:
-        """How many addresses there are."""
+        """The number of addresses."""
         return sum(last - first + 1 for first, last in self.runs)
 
     def minus(self, other: AddressSpace) -> AddressSpace:
@@ -65,11 +65,11 @@ class AddressSpace:
         return AddressSpace(tuple((max(first, low), min(last, high)) for low, high in self.runs[begin:end]))
 
     def moved(self, offset: int) -> AddressSpace:
-        """The addresses that lie so far behind those of this space."""
+        """The addresses of this space, each plus an offset."""
         return AddressSpace(tuple((first + offset, last + offset) for first, last in self.runs))
 
     def slice(self, start: int, length: int) -> AddressSpace:
-        """`length` addresses from the `start`-th on, counted from 0; fewer where the space ends."""
+        """`length` addresses from the `start`-th on, counted from 0; fewer at the end of the space."""
         taken: list[Run] = []
         place = bisect_right(self._before, start) - 1
         while length and place < len(self.runs):
@@ -84,18 +84,18 @@ class AddressSpace:
 
     @cached_property
     def _before(self) -> tuple[int, ...]:
-        """How many addresses come before each run, and in the end how many there are."""
+        """The number of addresses before each run, and at the end the number of all."""
         return tuple(accumulate((last - first + 1 for first, last in self.runs), initial=0))
 
     def edges(self) -> Iterator[int]:
-        """First and last of every run: where a property of equal blocks can change."""
+        """First and last of every run, where a property of equal blocks can change."""
         for first, last in self.runs:
             yield first
             yield last
 
 
 Division = Literal["blocks", "sequence", "prefixes"]
-"""How a pool is shared among nodes: equal runs of addresses, the next free ones in order, or a prefix each."""
+"""How a pool is divided among nodes: equal runs of addresses, the next free ones in order, or a prefix each."""
 
 
 def address(version: int, value: int) -> IPAddress:
@@ -104,15 +104,15 @@ def address(version: int, value: int) -> IPAddress:
 
 
 class AddressPool(FrozenModel):
-    """One pool and what each node gets from it. `rails` are the rails it serves; counts are addresses unless named.
+    """The addresses of the `rails`, and each node's share of them. Counts are addresses unless named.
 
-    `space` is the part of the supernet that is the pool's; `subnet` is the network that a pod's interface sees, which
-    is wider only where the rails of a flat fabric share one. With division `prefixes` each node's prefix is its subnet:
-    `gateway`, `reserved_first` and `reserved_last` then hold within each prefix, and `gateway` is the first node's.
-    `usable` leaves out network, broadcast, gateway, reserved and excluded addresses; `needed` is what the shares of the
-    planned nodes hold of them, spare and surge nodes included; `max_nodes` is how many nodes the pool can ever serve.
-    `excluded` is merged and in order. `passes_over` says that the IPAM gives no node a block that is wholly excluded,
-    nor, of one address, the gateway's. `shares` is empty unless `AddressPlan.with_shares` lists them.
+    `space` is the pool's part of the supernet; `subnet` is the network of a pod's interface, which is wider only if the
+    rails of a flat fabric share one. With division `prefixes` each node's prefix is its subnet: `gateway`,
+    `reserved_first` and `reserved_last` then apply within each prefix, and `gateway` is the first node's. `usable`
+    leaves out network, broadcast, gateway, reserved and excluded addresses; `needed` counts those of the planned nodes'
+    shares, with spare and surge nodes; `max_nodes` is the most nodes that the pool can serve. `excluded` is merged and
+    in order. With `passes_over` the IPAM skips a block that is wholly excluded, or that is only the gateway's address.
+    `shares` is empty unless `AddressPlan.with_shares` lists them.
     """
 
     name: str
@@ -136,12 +136,12 @@ class AddressPool(FrozenModel):
 
     @property
     def in_turn(self) -> bool:
-        """Whether nodes get the next addresses that are free; so do blocks of one where the IPAM passes others over."""
+        """Whether nodes get the next free addresses; blocks of one address do so if the IPAM skips unusable blocks."""
         single = self.division == "blocks" and self.addresses_per_node == 1
         return self.division == "sequence" or (single and self.passes_over)
 
     def altered(self, **changes: Any) -> AddressPool:
-        """The pool with other fields; unlike `model_copy` it keeps nothing that was derived from the old ones."""
+        """The pool with other fields; unlike `model_copy`, no cached value of the old fields is kept."""
         return AddressPool.model_construct(
             **{name: changes.get(name, getattr(self, name)) for name in AddressPool.model_fields}
         )
@@ -149,7 +149,7 @@ class AddressPool(FrozenModel):
     @computed_field  # type: ignore[prop-decorator]  # pydantic's documented form
     @property
     def headroom(self) -> int:
-        """Addresses that stay free."""
+        """The usable addresses that stay free."""
         return self.usable - self.needed
 
     @computed_field  # type: ignore[prop-decorator]  # pydantic's documented form
@@ -163,23 +163,23 @@ class AddressPool(FrozenModel):
         return None if self._router is None else address(self.space.version, self._router + self._offset(node))
 
     def node_prefix(self, node: int) -> IPNetwork | None:
-        """The node's own prefix; None where nodes share the subnet."""
+        """The node's own prefix; None if nodes share the subnet."""
         if self.node_prefix_length is None:
             return None
         return type(self.space)((self.bounds(node)[0], self.node_prefix_length))
 
     def bounds(self, node: int) -> Run:
-        """First and last address of the network that holds a node's addresses: its prefix, or the pool's space."""
+        """First and last address of a node's network: its prefix, or the pool's space."""
         first = int(self.space.network_address) + self._offset(node)
         return first, first + self._size - 1
 
     @cached_property
     def available(self) -> AddressSpace:
-        """What may be given out where nodes share the subnet."""
+        """The assignable addresses of a shared subnet."""
         return self._unfixed.minus(self._excluded)
 
     def share(self, node: int) -> AddressSpace:
-        """The addresses that the node's pods may hold."""
+        """The addresses that the node's pods may use."""
         if self.division == "prefixes":
             return self._unfixed.moved(self._offset(node)).minus(self._excluded)
         if self.in_turn:
@@ -188,10 +188,10 @@ class AddressPool(FrozenModel):
         return self.available.clipped(first, first + self.addresses_per_node - 1)
 
     def host_address(self, node: int) -> IPAddress | None:
-        """The address of the host's own NIC on a node; None where the plan reserves none for it.
+        """The address of the host's own NIC on a node; None if the plan reserves none for it.
 
-        Hosts hold the reserved addresses: those at the start, after a router there, else those at the end, before one.
-        Where nodes have prefixes of their own it is the first of them, else the n-th node's is the n-th.
+        Hosts use the reserved addresses: those at the start, after a router, or those at the end, before it. With
+        a prefix per node it is the first of them, in a shared subnet the n-th for the n-th node.
         """
         begin, end = self._of_hosts
         if self.division != "prefixes":
@@ -199,13 +199,13 @@ class AddressPool(FrozenModel):
         return address(self.space.version, begin + self._offset(node)) if begin <= end else None
 
     def share_text(self, node: int) -> str:
-        """A node's prefix, or the addresses its pods may hold, as text."""
+        """A node's prefix, or the addresses that its pods may use, as text."""
         if self.node_prefix_length is None:
             return span_text(self.space.version, self.share(node))
         return f"{address(self.space.version, self.bounds(node)[0])}/{self.node_prefix_length}"
 
-    # What follows holds for the shared subnet or the first node's prefix. Those of other nodes are alike but for where
-    # they begin, and there are tens of thousands of them.
+    # The following is about the shared subnet or the first node's prefix. Prefixes of other nodes differ in their start
+    # only, and there are tens of thousands of them.
 
     @cached_property
     def _size(self) -> int:
@@ -213,7 +213,7 @@ class AddressPool(FrozenModel):
         return 1 << (self.space.max_prefixlen - length)
 
     def _offset(self, node: int) -> int:
-        """How far a node's addresses lie behind the first node's."""
+        """The offset of a node's addresses from the first node's."""
         return 0 if self.node_prefix_length is None else node * self._size
 
     @cached_property
@@ -226,14 +226,14 @@ class AddressPool(FrozenModel):
 
     @cached_property
     def _unfixed(self) -> AddressSpace:
-        """What is neither reserved nor the router's."""
+        """The addresses except the reserved ones and the router's."""
         first, last = self._hosts(self.bounds(0))
         kept = AddressSpace.of([(first + self.reserved_first, last - self.reserved_last)])
         return kept if self._router is None else kept.minus(AddressSpace(((self._router, self._router),)))
 
     @cached_property
     def _of_hosts(self) -> Run:
-        """First and last of the addresses that the hosts hold; the last lies before the first where there are none."""
+        """First and last address of the hosts; the last is before the first if there are none."""
         first, last = self._hosts(self.bounds(0))
         routers = {position: self.gateway_position == position for position in ("first", "last")}
         if self.reserved_first > routers["first"]:
@@ -261,7 +261,7 @@ class RangeInUse(FrozenModel):
 
 
 class Limit(FrozenModel):
-    """A limit outside the address space that the plan was held against; `nodes` is how many nodes it allows."""
+    """A limit outside the address space that the plan must meet; `nodes` is the number of nodes that it allows."""
 
     name: str
     value: int
@@ -272,10 +272,10 @@ class Limit(FrozenModel):
 
 
 class Growth(FrozenModel):
-    """What is left: `step` nodes are added at a time, `steps` more times, up to `max_nodes` nodes.
+    """The possible growth: `step` nodes can be added `steps` times, up to `max_nodes` nodes.
 
-    `ends_at` names what ends it. `next_subnet` is the size of pool that serves more nodes, `next_supernet` the smallest
-    supernet that holds one for every rail slot; both empty where no address range can be that large.
+    `ends_at` names the limit. `next_subnet` is the size of a pool for more nodes, `next_supernet` the smallest supernet
+    with such a pool for every rail slot; both are empty if no address range can be that large.
     """
 
     step: int
@@ -287,7 +287,7 @@ class Growth(FrozenModel):
 
 
 class CapacityProof(FrozenModel):
-    """Why the plan holds. `needed_per_node` is what a full node takes from each pool."""
+    """The proof of the plan. `needed_per_node` are the addresses that a full node needs from each pool."""
 
     nodes: int
     spare_nodes: int
@@ -307,9 +307,8 @@ class CapacityProof(FrozenModel):
 class AddressPlan(FrozenModel):
     """All fabric addresses of a stack; no pools with the layout `none`.
 
-    `node_numbers` says which share each planned node has, or where nodes share a subnet which of the hosts' addresses,
-    in the order of the pools of nodes; empty where that is simply 0, 1, 2, …. `node_names` is empty where the stack
-    file does not name them.
+    `node_numbers` are the numbers of the planned nodes' shares or, in a shared subnet, of the hosts' addresses, in the
+    order of the pools of nodes; empty if they are 0, 1, 2, …. `node_names` is empty if the stack file has no names.
     """
 
     layout: Layout
@@ -322,14 +321,13 @@ class AddressPlan(FrozenModel):
     proof: CapacityProof
 
     def pool_of(self, rail: int) -> AddressPool | None:
-        """The pool that serves a rail; None where the layout gives no addresses."""
+        """The pool of a rail; None if the layout gives no addresses."""
         return next((pool for pool in self.pools if rail in pool.rails), None)
 
     def nic_address(self, node: int, rail: int) -> IPAddress | None:
-        """The first address that the pod on the n-th node's NIC is planned to hold; None where there are none.
+        """The first planned address of the pod on the n-th node's NIC; None without addresses.
 
-        Which pod of a node gets which address of the node's share is decided by the IPAM at run time; full-node pods
-        take them in this order.
+        At run time the IPAM chooses the address of a pod from the node's share; full-node pods get them in this order.
         """
         pool = self.pool_of(rail)
         if pool is None:
@@ -340,7 +338,7 @@ class AddressPlan(FrozenModel):
 
     @property
     def numbers(self) -> Sequence[int]:
-        """The share of every planned node; where nodes share a subnet its IPAM counts them without gaps."""
+        """The share number of every planned node; in a shared subnet the IPAM numbers them without gaps."""
         return (self.layout == "per-node" and self.node_numbers) or range(self.proof.nodes)
 
     @property
@@ -354,13 +352,13 @@ class AddressPlan(FrozenModel):
         return numbered(self.node_names, self.numbers)
 
     def with_shares(self) -> AddressPlan:
-        """The plan with an entry for every node in every pool, which takes time and room in proportion."""
+        """The plan with an entry for every node in every pool; time and size grow with their number."""
         listed = (pool.altered(shares=tuple(map(pool.share_text, self.numbers))) for pool in self.pools)
         return self.model_copy(update={"pools": tuple(listed)})
 
 
 def numbered(names: Sequence[str], numbers: Sequence[int]) -> tuple[tuple[int, str], ...]:
-    """Share number and name of every node; without names, numbers that sort as they count."""
+    """Share number and name of every node; without names, zero-padded numbers."""
     return tuple(zip(numbers, names or (f"node-{number:04d}" for number in numbers), strict=True))
 
 

@@ -25,9 +25,9 @@ from gpu_fabric.spec.network_types import IPNetwork
 def plan_addresses(
     addressing: AddressingSpec, ranges: AddressRangesSpec, demand: AddressDemand, within: Collection[str] = ()
 ) -> AddressPlan | Refusal:
-    """The plan, or why there is none; what a refusal proposes is proved to fit.
+    """The plan, or the reason why there is none; every proposed remedy is proved to fit.
 
-    `within` names those of the ranges in use that are parts of another one, and need not be stated.
+    `within` names the ranges in use that are parts of another range, and need not be stated.
 
     Raises:
         ValueError: the layout gives addresses, and `addressing` has no supernet.
@@ -77,52 +77,37 @@ def _plan(
 
 
 def limits_of(addressing: AddressingSpec, demand: AddressDemand) -> tuple[Limit, ...]:
-    """The limits outside the address space that a plan meets, for one pool, the fullest."""
+    """The limits outside the address space that apply to a plan, each for the fullest pool."""
     wanted, known = wanted_nodes(addressing, demand), catalog().address_limits
+    source = None
     if demand.ipam == "nv-ipam":
-        # A node that is named has an allocation in the pool's spec beside the one in its status.
+        # A named node has an allocation in the pool's spec in addition to the one in its status.
         each = known.allocation_bytes.value * (2 if demand.node_names and demand.layout == "per-node" else 1)
-        return (
-            Limit(
-                name="the size of one pool object",
-                value=wanted * each,
-                limit=known.object_bytes.value,
-                unit=known.object_bytes.unit,
-                nodes=known.object_bytes.value // each,
-                source=f"{known.object_bytes.source}; nv-ipam keeps about {each} bytes a node in a pool",
-            ),
-        )
-    if demand.ipam == "spiderpool" and demand.layout != "per-node":
+        name, most = "the size of one pool object", known.object_bytes
+        source = f"{most.source}; nv-ipam keeps about {each} bytes a node in a pool"
+    elif demand.ipam != "spiderpool":
+        return ()
+    elif demand.layout == "per-node":
+        name, most, each = "the number of SpiderIPPools", known.spiderpool_most_pools, demand.rails
+    else:
+        name, most = "the addresses that Spiderpool allocates from one pool", known.spiderpool_allocated
         each = demand.needed_per_node
-        return (
-            Limit(
-                name="the addresses that Spiderpool allocates from one pool",
-                value=wanted * each,
-                limit=known.spiderpool_allocated.value,
-                unit=known.spiderpool_allocated.unit,
-                nodes=known.spiderpool_allocated.value // each,
-                source=known.spiderpool_allocated.source,
-            ),
-        )
-    if demand.ipam == "spiderpool":
-        most = known.spiderpool_most_pools
-        return (
-            Limit(
-                name="the number of SpiderIPPools",
-                value=wanted * demand.rails,
-                limit=most.value,
-                unit=most.unit,
-                nodes=most.value // demand.rails,
-                source=most.source,
-            ),
-        )
-    return ()
+    return (
+        Limit(
+            name=name,
+            value=wanted * each,
+            limit=most.value,
+            unit=most.unit,
+            nodes=most.value // each,
+            source=source or most.source,
+        ),
+    )
 
 
 def growth_of(
     addressing: AddressingSpec, demand: AddressDemand, pools: tuple[AddressPool, ...], limits: tuple[Limit, ...]
 ) -> Growth:
-    """The room that is left, in steps of `growthStep` nodes, and the sizes that would give more."""
+    """The possible growth, in steps of `growthStep` nodes, and the sizes that would allow more."""
     wanted = wanted_nodes(addressing, demand)
     ends = [(pool.max_nodes, f"the addresses of {pool.name}") for pool in pools]
     ends += [(limit.nodes, limit.name) for limit in limits]
@@ -139,7 +124,7 @@ def growth_of(
 
 
 def _next_sizes(addressing: AddressingSpec, demand: AddressDemand, pool: AddressPool) -> tuple[str, str]:
-    """The pool size that serves one node more than this one can, and the supernet that holds one per rail slot."""
+    """The size of a pool for one node more than this one, and of a supernet with such a pool per rail slot."""
     rails = (addressing.first_rail_slot + demand.rails - 1).bit_length()
     chosen = rails if addressing.prefix_length is not None else max(slot_bits(addressing), rails)
     slots = 0 if demand.one_pool else chosen
@@ -154,14 +139,14 @@ def _next_sizes(addressing: AddressingSpec, demand: AddressDemand, pool: Address
 Change = tuple[dict[str, Any], str]
 """Fields of `Addressing` with new values, and the change in words."""
 
-# A refusal is answered in well under a second, however large the numbers in the stack file.
+# Limits the search to well under a second, for any numbers in the stack file.
 _MOST_TRIES = 200
 
 _Search = Callable[[AddressingSpec, IPNetwork, AddressDemand], Iterator[Change]]
 
 
 def remedy(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand, refusal: Refusal) -> str:
-    """The proposals in one sentence: of each kind of change the smallest that fits, the gentlest kind first."""
+    """The proposals in one sentence: of each kind of change the smallest that fits, the least disruptive kind first."""
     changes = fitting_changes(addressing, supernet, demand, refusal)
     if not changes:
         return "ask for fewer nodes or addresses: no single change of `addressing` fits"
@@ -171,15 +156,15 @@ def remedy(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDeman
 def fitting_changes(
     addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand, refusal: Refusal
 ) -> tuple[Change, ...]:
-    """The proposals, each of which makes the plan fit; two keys are changed only where no single one helps."""
+    """The proposals, each of which makes the plan fit; two keys are changed only if no single change fits."""
     found = [
         change
         for search in _SEARCHES[refusal.kind]
         if (change := _first_fitting(search, addressing, supernet, demand)) is not None
     ]
     if not found:
-        # What a refusal is about may be no matter of the keys that it names first.
-        others = (_left_out, *dict.fromkeys(search for searches in _SEARCHES.values() for search in searches))
+        # The cause of a refusal may be other keys than those that it names first.
+        others = (_without(), *dict.fromkeys(search for searches in _SEARCHES.values() for search in searches))
         for search in (*others, _wider_supernet_cut_again):
             if (change := _first_fitting(search, addressing, supernet, demand)) is not None:
                 return (change,)
@@ -203,9 +188,16 @@ def _larger_subnets(addressing: AddressingSpec, supernet: IPNetwork, _demand: Ad
             yield {"prefix_length": prefix}, f"write prefixLength: {prefix}"
 
 
-def _automatic_subnets(addressing: AddressingSpec, _supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
-    if addressing.prefix_length is not None:
-        yield {"prefix_length": None}, "leave prefixLength out"
+def _without(*names: str) -> _Search:
+    """Each of these keys that is stated, left to its default; without names, every stated key."""
+
+    def search(addressing: AddressingSpec, _supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
+        for name, info in AddressingSpec.model_fields.items():
+            wanted = name in names if names else name not in ("supernet", "layout", "ipam")
+            if wanted and getattr(addressing, name) != info.default:
+                yield {name: info.default}, f"leave {info.alias or name} out"
+
+    return search
 
 
 def _other_slots(addressing: AddressingSpec, _supernet: IPNetwork, demand: AddressDemand) -> Iterator[Change]:
@@ -236,23 +228,6 @@ def _wider_supernet_cut_again(
             yield {**fields, "prefix_length": None, "addresses_per_node": None}, f"{words}, and leave {keys} out"
 
 
-def _left_out(addressing: AddressingSpec, _supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
-    """Every key that is stated, left to its default."""
-    for name, key in _stated(addressing).items():
-        yield {name: AddressingSpec.model_fields[name].default}, f"leave {key} out"
-
-
-def _stated(addressing: AddressingSpec) -> dict[str, str]:
-    """Names of fields that are stated otherwise than by default, with their keys in the stack file."""
-    fields = AddressingSpec.model_fields
-    kept = ("supernet", "layout", "ipam")
-    return {
-        name: info.alias or name
-        for name, info in fields.items()
-        if name not in kept and getattr(addressing, name) != info.default
-    }
-
-
 def _smaller_share(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand) -> Iterator[Change]:
     pinned, need = addressing.addresses_per_node, demand.needed_per_node
     if pinned is None:
@@ -260,11 +235,6 @@ def _smaller_share(addressing: AddressingSpec, supernet: IPNetwork, demand: Addr
     size = 1 << (supernet.max_prefixlen - part_prefix(addressing, supernet, demand))
     for share in range(min(pinned - 1, size // wanted_nodes(addressing, demand)), need - 1, -1):
         yield {"addresses_per_node": share}, f"write addressesPerNode: {share}"
-
-
-def _automatic_share(addressing: AddressingSpec, _supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
-    if addressing.addresses_per_node is not None:
-        yield {"addresses_per_node": None}, "leave addressesPerNode out"
 
 
 def _larger_share(addressing: AddressingSpec, _supernet: IPNetwork, demand: AddressDemand) -> Iterator[Change]:
@@ -301,18 +271,19 @@ def _without_exclusions(addressing: AddressingSpec, _supernet: IPNetwork, _deman
         yield {"reserved_first": 0, "reserved_last": 0}, "leave reservedFirst and reservedLast out"
 
 
+_AUTOMATIC_SUBNETS, _AUTOMATIC_SHARE = _without("prefix_length"), _without("addresses_per_node")
 _SEARCHES: dict[str, tuple[_Search, ...]] = {
     "capacity": (
         _fewer_extra_nodes,
         _larger_subnets,
         _smaller_share,
-        _automatic_share,
+        _AUTOMATIC_SHARE,
         _other_node_prefix,
         _other_slots,
         _wider_supernet,
     ),
-    "share": (_other_node_prefix, _larger_share, _automatic_share, _wider_supernet),
+    "share": (_other_node_prefix, _larger_share, _AUTOMATIC_SHARE, _wider_supernet),
     "gateway": (_larger_share, _without_gateway),
     "exclusion": (_larger_share, _other_node_prefix, _without_exclusions),
-    "cut": (_earlier_first_slot, _larger_subnets, _automatic_subnets, _other_slots, _wider_supernet),
+    "cut": (_earlier_first_slot, _larger_subnets, _AUTOMATIC_SUBNETS, _other_slots, _wider_supernet),
 }

@@ -1,4 +1,4 @@
-"""The address plan for NVIDIA's IPAM: an IPPool where nodes share a subnet, a CIDRPool where each has its own."""
+"""The address plan for NVIDIA's IPAM: an IPPool for a shared subnet, a CIDRPool for a prefix per node."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def cni_ipam(pool: AddressPool) -> NvIpam:
 
 
 def _nodes(labels: Mapping[str, str]) -> NodeSelector | None:
-    """The nodes that carry all labels; None where none are given, which means every node of the cluster."""
+    """The nodes with all labels; None without labels, which means every node of the cluster."""
     if not labels:
         return None
     has = (NodeSelectorRequirement(key=key, operator="In", values=(text,)) for key, text in sorted(labels.items()))
@@ -71,7 +71,7 @@ def _own_prefixes(pool: AddressPool, prefix: int, nodes: NodeSelector | None, ad
             ExcludedIndexes(start_index=first, end_index=last) for first, last in reserved_indexes(pool)
         )
         or None,
-        # Without names nv-ipam itself hands the prefixes out, in order.
+        # Without names, nv-ipam itself assigns the prefixes, in order.
         static_allocations=tuple(
             StaticAllocation(prefix=str(pool.node_prefix(number)), node_name=name)
             for number, name in addresses.numbered_nodes
@@ -83,15 +83,16 @@ def _own_prefixes(pool: AddressPool, prefix: int, nodes: NodeSelector | None, ad
 
 
 def gateway_index(pool: AddressPool) -> int | None:
-    """Place of the gateway in each node's prefix, counted from its first address; None without one."""
+    """The place of the gateway in each node's prefix, counted from its first address; None without a gateway."""
     if pool.gateway is None:
         return None
     return int(pool.gateway) - int(pool.space.network_address)
 
 
 def reserved_indexes(pool: AddressPool) -> tuple[tuple[int, int], ...]:
-    """Runs of reserved places in each node's prefix, counted from its first address."""
-    size = 1 << (pool.space.max_prefixlen - (pool.node_prefix_length or 0))
+    """Runs of reserved places in each node's prefix or in the pool's space, counted from its first address."""
+    begin, end = pool.bounds(0)
+    size = end - begin + 1
     first = 0 if size <= 2 else 1
     last = first + hosts_in(size, pool.space.version) - 1
     runs = []
@@ -103,7 +104,7 @@ def reserved_indexes(pool: AddressPool) -> tuple[tuple[int, int], ...]:
 
 
 def _ranges(pool: AddressPool, runs: Iterable[Run]) -> tuple[ExcludedRange, ...] | None:
-    """Runs of addresses as nv-ipam takes them: where two of a node overlap, the node hands out nothing at all."""
+    """Runs of addresses in nv-ipam's form; if two of a node overlap, nv-ipam assigns none on that node."""
     version = pool.space.version
     listed = (
         ExcludedRange(start_ip=str(address(version, first)), end_ip=str(address(version, last))) for first, last in runs
@@ -112,12 +113,8 @@ def _ranges(pool: AddressPool, runs: Iterable[Run]) -> tuple[ExcludedRange, ...]
 
 
 def _reserved(pool: AddressPool) -> Iterator[Run]:
-    start = int(pool.space.network_address) + 1
-    end = start + hosts_in(pool.space.num_addresses, pool.space.version) - 1
-    if pool.reserved_first:
-        yield start, start + pool.reserved_first - 1
-    if pool.reserved_last:
-        yield end - pool.reserved_last + 1, end
+    base = int(pool.space.network_address)
+    return ((base + first, base + last) for first, last in reserved_indexes(pool))
 
 
 def _excluded(pool: AddressPool) -> Iterator[Run]:
@@ -125,10 +122,10 @@ def _excluded(pool: AddressPool) -> Iterator[Run]:
 
 
 def _excluded_from_prefixes(pool: AddressPool) -> Iterator[Run]:
-    """What is excluded, less what is reserved in each prefix: nv-ipam gets that as places, and must not get it twice.
+    """The excluded addresses without those reserved in each prefix: nv-ipam gets these as places, and only once.
 
     Prefixes that are excluded as a whole stay one run, since no node has one of them. No run ends at the first address
-    of a prefix that it does not begin in: nv-ipam would cut such a run to one that ends before it begins.
+    of a prefix in which it does not begin: nv-ipam would cut such a run to one that ends before it begins.
     """
     size = pool.bounds(0)[1] - pool.bounds(0)[0] + 1
     base = int(pool.space.network_address)

@@ -1,4 +1,4 @@
-"""The address plan for Spiderpool: a pool a rail, or one for every node and rail; and what is never given away."""
+"""The address plan for Spiderpool: a pool per rail, or per node and rail; and the reserved addresses."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from gpu_fabric.plan.addresses import AddressPlan, AddressPool
 from gpu_fabric.plan.addresses.model import AddressSpace, span_text
 from gpu_fabric.plan.records import PlannedObject
 
-# The webhook counts the addresses of ranges one by one; larger ones stay out of the pools alone.
+# The webhook counts the addresses of a range one by one; larger ranges are only left out of the pools.
 _LONGEST_RESERVED = 65536
 
 
 def pool_objects(addresses: AddressPlan, pool: AddressPool) -> tuple[PlannedObject, ...]:
-    """The pool of a rail; with the layout per-node one for each node, bound to it by name where names are known.
+    """The pool of a rail; with the layout per-node one for each node, bound to the node's name if it is known.
 
-    Its name has the node's share number and not its name: the API refuses two pools of one subnet, so that a node that
-    is replaced by one of another name must keep its pool.
+    A pool is named after the node's share number, not its name: the API refuses two pools of one subnet, so a
+    replacement node with another name must keep the pool.
     """
     if pool.node_prefix_length is None:
         return (_pool(addresses, pool, pool.name, str(pool.subnet), 0),)
@@ -30,9 +30,9 @@ def pool_objects(addresses: AddressPlan, pool: AddressPool) -> tuple[PlannedObje
 
 
 def reserved_objects(addresses: AddressPlan) -> tuple[PlannedObject, ...]:
-    """What no pool of the cluster may give away: the excluded and, in shared subnets, the reserved addresses.
+    """The addresses that no pool of the cluster may assign: the excluded and, in shared subnets, the reserved ones.
 
-    The reserved ones at a node's prefix' ends are left out of its pool only: they would be one object more a node.
+    The reserved ones at the ends of a node's prefix are only left out of its pool: they would need an object per node.
     """
     found = ((pool, _reserved(pool)) for pool in addresses.pools)
     return tuple(
@@ -51,12 +51,12 @@ def reserved_objects(addresses: AddressPlan) -> tuple[PlannedObject, ...]:
 
 
 def pool_pattern(pool: AddressPool) -> str:
-    """How a network names its pool, or the pools of all nodes: the dash keeps rail-1 from matching rail-10."""
+    """The name of a network's pool, or the pattern of all nodes' pools: the dash keeps rail-1 from matching rail-10."""
     return pool.name if pool.node_prefix_length is None else f"{pool.name}-node-*"
 
 
 def node_pool_name(pool: AddressPool, number: int) -> str:
-    """The name of the pool of a node, by the number of its share."""
+    """The name of a node's pool, by the number of its share."""
     return f"{pool.name}-node-{number:04d}"
 
 
@@ -72,7 +72,7 @@ def _reserved(pool: AddressPool) -> AddressSpace:
 def _pool(
     addresses: AddressPlan, pool: AddressPool, name: str, subnet: str, number: int, node: str | None = None
 ) -> PlannedObject:
-    """The pool of a rail, or of a node by its share's number; `node` is the one that it is bound to."""
+    """The pool of a rail, or of a node by its share's number; `node` is the name to which it is bound."""
     gateway = pool.gateway_of(number)
     routed = gateway is not None and pool.node_prefix_length is not None and pool is addresses.pools[0]
     spec = SpiderIPPoolSpec(
@@ -80,7 +80,7 @@ def _pool(
         ip_version=4 if pool.space.version == 4 else 6,
         ips=_ranges(pool, number),
         gateway=None if gateway is None else str(gateway),
-        # A pod's way to nodes whose rails it has no interface in: by the first rail, as in the guides.
+        # A pod reaches other nodes' rails on which it has no interface through the first rail, as in the guides.
         routes=(PoolRoute(dst=str(addresses.supernet), gw=str(gateway)),) if routed else None,
         node_name=None if node is None else (node,),
     )
@@ -90,8 +90,8 @@ def _pool(
 def _of_node(first: PlannedObject, pool: AddressPool, number: int, name: str, bound: bool) -> PlannedObject:
     """The pool of a further node.
 
-    A large cluster has tens of thousands of these. They differ from the first, which was validated, in numbers alone,
-    and the plan has proved those; so they are not validated once more.
+    A large cluster has tens of thousands of these. They differ from the first, validated one only in numbers that the
+    plan has proved, so they are not validated again.
     """
     gateway = pool.gateway_of(number)
     template = first.object
@@ -111,7 +111,7 @@ def _of_node(first: PlannedObject, pool: AddressPool, number: int, name: str, bo
 
 
 def _ranges(pool: AddressPool, number: int) -> tuple[str, ...]:
-    """The addresses as Spiderpool writes them: merged and sorted, or every refresh would show a difference."""
+    """The addresses in Spiderpool's form, merged and sorted: others would differ at every refresh."""
     space = pool.available if pool.node_prefix_length is None else pool.share(number)
     listed = space.slice(0, catalog().address_limits.spiderpool_listed.value)
     return tuple(span_text(pool.space.version, AddressSpace((run,))) for run in listed.runs)
