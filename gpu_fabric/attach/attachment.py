@@ -159,9 +159,9 @@ def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, wishes:
     for template in patched or [one.place for one in templates(workload)]:
         note_what_keeps_off(template)
     for entry in chosen:
-        before = _Before(entry.template, entry.container)
+        before = _state(entry.template, entry.container)
         attach_template(entry.template, entry.container, fabric)
-        before.say(contract, gpu_resource(contract))
+        _note_additions(before, _state(entry.template, entry.container), entry.container, contract)
         argo.note_what_comes_later(entry.template)
         if workload.kind.of_a_train_job:
             train_job.write_back(workload, entry.template)
@@ -270,52 +270,40 @@ def _attach_strategy(spec: Place) -> None:
         strategy.note("ATT059", "type", message)
 
 
-class _Parts(NamedTuple):
-    """The parts of a pod template that the fabric adds to."""
+class _State(NamedTuple):
+    """A pod template, and its parts to which the fabric adds."""
 
+    content: Any
     networks: Any
     devices: frozenset[str]
     variables: int
     mounts: int
 
 
-class _Before:
-    """The state of a pod template before the fabric is attached to one of its containers."""
-
-    def __init__(self, template: Place, container: Place) -> None:
-        """Record the state.
-
-        Raises:
-            Malformed: the template does not have the structure of a pod.
-        """
-        self._template, self._container = template, container
-        self._content = copied(template.content)
-        self._parts = _parts(template, container)
-
-    def say(self, contract: FabricContract, gpu: str) -> None:
-        """Note what was added since, in one line; nothing if the template is unchanged."""
-        if self._content == self._template.content:
-            return
-        before, now = self._parts, _parts(self._template, self._container)
-        new = now.devices - before.devices
-        parts = [f"{contract.resources[gpu]} {gpu}, for which it did not ask"] if gpu in new else []
-        if before.networks != now.networks:
-            parts.append(f"{len(contract.networks)} networks")
-        for count, what in (
-            (sum(name in contract.devices for name in new - {gpu}), "device"),
-            (now.variables - before.variables, "variable"),
-            (now.mounts - before.mounts, "mount"),
-        ):
-            if count:
-                parts.append(f"{count} {what}{'' if count == 1 else 's'}")
-        listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "what its pod lacked"
-        self._container.note("ATT063", "", f"{self._container.name} gets the fabric: {listed}")
+def _note_additions(before: _State, now: _State, container: Place, contract: FabricContract) -> None:
+    """Note in one line what was added to a pod template; nothing if it is unchanged."""
+    if before.content == now.content:
+        return
+    gpu, new = gpu_resource(contract), now.devices - before.devices
+    parts = [f"{contract.resources[gpu]} {gpu}, for which it did not ask"] if gpu in new else []
+    if before.networks != now.networks:
+        parts.append(f"{len(contract.networks)} networks")
+    for count, what in (
+        (sum(name in contract.devices for name in new - {gpu}), "device"),
+        (now.variables - before.variables, "variable"),
+        (now.mounts - before.mounts, "mount"),
+    ):
+        if count:
+            parts.append(f"{count} {what}{'' if count == 1 else 's'}")
+    listed = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]])) or "what its pod lacked"
+    container.note("ATT063", "", f"{container.name} gets the fabric: {listed}")
 
 
-def _parts(template: Place, container: Place) -> _Parts:
+def _state(template: Place, container: Place) -> _State:
     resources = container.seen("resources")
     asked = {**resources.seen("requests").content, **resources.seen("limits").content}
-    return _Parts(
+    return _State(
+        copied(template.content),
         template.seen("metadata").seen("annotations").content.get(NETWORKS_ANNOTATION),
         frozenset(map(str, asked)),
         len(container.values("env")),

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
@@ -31,16 +30,15 @@ _GONE_THROUGH = frozenset({"runtimePatches", "replicatedJobs", "containers"})
 _NOTHING: Any = object()
 
 
-@dataclass(frozen=True)
-class Added:
+class Added(FrozenModel):
     """The additions: `new` are keys of mappings and entries of lists, by the JSON-pointer-like path of their parent.
 
     `changed` are pairs of old and new values; `empty` are the paths of values that were null before.
     """
 
-    new: dict[str, Any] = field(default_factory=dict)
-    changed: dict[str, list[Any]] = field(default_factory=dict)
-    empty: list[str] = field(default_factory=list)
+    new: dict[str, Any] = Field(default={}, alias="added")
+    changed: dict[str, list[Any]] = {}
+    empty: list[str] = []
 
     def __bool__(self) -> bool:
         return bool(self.new or self.changed)
@@ -55,9 +53,9 @@ class Added:
 
     def _where(self, keeps: Callable[[str], bool], start: int = 0) -> Added:
         return Added(
-            {here[start:]: value for here, value in self.new.items() if keeps(here)},
-            {here[start:]: value for here, value in self.changed.items() if keeps(here)},
-            [here[start:] for here in self.empty if keeps(here)],
+            new={here[start:]: value for here, value in self.new.items() if keeps(here)},
+            changed={here[start:]: value for here, value in self.changed.items() if keeps(here)},
+            empty=[here[start:] for here in self.empty if keeps(here)],
         )
 
     def names(self) -> list[str]:
@@ -69,7 +67,8 @@ class Added:
         kept = Counter(unit for pointer, value in other.new.items() for unit in _units(value, pointer))
         new = {pointer: _rest(value, pointer, kept) for pointer, value in self.new.items()}
         changed = {here: pair for here, pair in self.changed.items() if other.changed.get(here) != pair}
-        return Added({pointer: value for pointer, value in new.items() if value is not _NOTHING}, changed, self.empty)
+        left = {pointer: value for pointer, value in new.items() if value is not _NOTHING}
+        return Added(new=left, changed=changed, empty=self.empty)
 
 
 def difference(before: Any, after: Any) -> Added:
@@ -269,18 +268,9 @@ _OF_PODS: Any = {
 }
 
 
-class _Part(FrozenModel):
-    added: dict[str, Any] = {}
-    changed: dict[str, list[Any]] = {}
-    empty: list[str] = []
-
-    def as_added(self) -> Added:
-        return Added(self.added, self.changed, self.empty)
-
-
-class _Written(_Part):
+class _Written(Added):
     contract: str
-    around: _Part = Field(default_factory=_Part)
+    around: Added = Added()
     queue: str | None = None
 
 
@@ -324,7 +314,7 @@ def stamp_of(template: Place) -> Stamp | None:
         annotations = template.seen("metadata").seen("annotations")
         annotations.refuse("ATT029", STAMP, "cannot be read", "remove it, or attach the manifest as it was before")
         return None
-    return Stamp(written.contract, written.as_added(), written.around.as_added(), written.queue)
+    return Stamp(written.contract, written, written.around, written.queue)
 
 
 def stamped_templates(document: Place) -> Iterator[Place]:

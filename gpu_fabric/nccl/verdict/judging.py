@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from gpu_fabric.findings import Severity
-from gpu_fabric.nccl.busbw import Bar, BarUnknownError, bar_table, given_bar, shape_bar, share_of_bar
+from gpu_fabric.nccl.busbw import Bar, BarUnknownError, bar_table, given_bar, share_of_bar
 from gpu_fabric.nccl.verdict.bundle import Bundle
 from gpu_fabric.nccl.verdict.checks import (
     all_there,
@@ -197,11 +197,5 @@ def _rail_bar(expected: Expectation, rails: int) -> Bar:
 
 
 def _derived_rail_bar(expected: Expectation, rails: int) -> Bar:
-    nodes = bar_table().tree_nodes
-    found = [
-        shape_bar(shape, shape.rails, nodes=nodes, ring=True, nvlink=False, operation=expected.operation)
-        for shape in expected.shapes
-    ]
-    if not found:
-        raise BarUnknownError("no stack was named")
-    return share_of_bar(min(found, key=lambda bar: bar.value), expected.rails or rails)
+    whole = expected.lowest_bar(None, nodes=bar_table().tree_nodes, ring=True, nvlink=False)
+    return share_of_bar(whole, expected.rails or rails)

@@ -12,6 +12,7 @@ import math
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Annotated, Any, NoReturn
 
@@ -324,17 +325,16 @@ class Expectation:
         return given_bar(self.bar, self.bars_from).model_copy(update={"most": most})
 
     def _derived(self, result: NcclResult) -> Bar:
-        bars = [
-            shape_bar(
-                shape,
-                shape.rails if self.rails is None else self.rails,
-                nodes=len(result.nodes),
-                ring=result.ring,
-                nvlink=result.nvlink,
-                operation=self.operation,
-            )
-            for shape in self.shapes
-        ]
+        return self.lowest_bar(self.rails, nodes=len(result.nodes), ring=result.ring, nvlink=result.nvlink)
+
+    def lowest_bar(self, rails: int | None, *, nodes: int, ring: bool, nvlink: bool | None) -> Bar:
+        """The lowest derived bar of the shapes, with so many rails each, or with all of theirs.
+
+        Raises:
+            BarUnknownError: no bar can be derived.
+        """
+        of_shape = partial(shape_bar, nodes=nodes, ring=ring, nvlink=nvlink, operation=self.operation)
+        bars = [of_shape(shape, shape.rails if rails is None else rails) for shape in self.shapes]
         if not bars:
             raise BarUnknownError("no stack was named")
         return min(bars, key=lambda bar: bar.value)

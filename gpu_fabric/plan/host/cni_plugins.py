@@ -1,4 +1,4 @@
-"""CNI plug-ins that the networks call and no operator of the stack brings: put on the nodes by a DaemonSet of ours."""
+"""CNI plug-ins that the networks call and no operator of the stack installs: a DaemonSet of ours installs them."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gpu_fabric.k8s.apps import (
@@ -33,7 +33,7 @@ from gpu_fabric.plan.operators.releases import namespace_of, tolerations
 from gpu_fabric.plan.records import PlannedObject
 
 COMPONENT_LABEL = "gpu-fabric/component"
-"""On what this project runs on the nodes itself: which part of it."""
+"""The label of this project's pods on the nodes, with the component's name."""
 
 
 def node_daemon(
@@ -49,8 +49,8 @@ def node_daemon(
 ) -> DaemonSet:
     """A privileged DaemonSet on the nodes with the given labels.
 
-    It runs on the host's network, since the pod network may be what is waited for. Nodes are set up independently and
-    keep what is right already, so all of them are updated at once. `sees_processes` is the host's process namespace.
+    It runs on the host's network, since the pod network may depend on it. Nodes are configured independently and keep
+    what is already correct, so all of them are updated at once. `sees_processes` means the host's process namespace.
     """
     pod = PodSpec(
         automount_service_account_token=False,
@@ -73,7 +73,7 @@ def node_daemon(
     )
 
 
-# The parts that come before each script, in order: what one defines, the next may use.
+# The parts before each script, in order; each may use the definitions of the parts before it.
 _PARTS: dict[str, tuple[str, ...]] = {
     "acs": ("desired_state",),
     "fabric_rule": ("desired_state", "policy_routing"),
@@ -86,13 +86,14 @@ _PARTS: dict[str, tuple[str, ...]] = {
 }
 
 SCRIPTS = tuple(_PARTS)
-"""The names of all scripts: those of their files, without the ending."""
+"""The names of all scripts: of their files, without the suffix."""
 
 
 def script(name: str) -> str:
-    """A script such as `fabric_rule`, to be piped into Bash; its head names what it does and its environment.
+    """A script such as `fabric_rule`, for Bash's standard input; its first lines explain its environment.
 
-    Raises KeyError for a name that is none of `SCRIPTS`.
+    Raises:
+        KeyError: no script has that name.
     """
     return "\n".join(_text(part) for part in ("library", *_PARTS[name], name))
 
@@ -102,36 +103,51 @@ def _text(part: str) -> str:
 
 
 TABLES = "/run/gpu-fabric/addresses"
-"""Where a script finds the ConfigMaps that it is given as tables, on the host as it sees it: a folder each."""
+"""The path of a script's tables in the host's root: a folder per ConfigMap."""
 
 _NODES_LABEL = "gpu-fabric/nodes"
 
 
-def script_files(case: Case, component: str) -> PlannedObject:
-    """The ConfigMap with a component's script. A new script is a new ConfigMap, which rolls the pods."""
+def script_daemons(
+    case: Case,
+    component: str,
+    environments: Sequence[tuple[NodeGroup, Mapping[str, str]]],
+    *,
+    timeout: int,
+    tables: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+) -> tuple[PlannedObject, ...]:
+    """The ConfigMap with a component's script, and its DaemonSet for each node group.
+
+    A pod is ready where the script's mode `check` succeeds. `tables` are ConfigMaps by the name of their folder below
+    TABLES. In a dry run the script only reports, and nothing waits for the pods. `timeout` is in seconds.
+    """
+    files = _script_files(case, component)
+    daemons = (
+        _script_daemon(case, component, group, files, environment, tables or {}, dry_run=dry_run)
+        for group, environment in environments
+    )
+    return (files, *(PlannedObject(object=daemon, timeout=timeout, awaited=not dry_run) for daemon in daemons))
+
+
+def _script_files(case: Case, component: str) -> PlannedObject:
+    """The ConfigMap with a component's script. A new script is a new ConfigMap, which restarts the pods (rolling)."""
     text = script(_stem(component))
     name = f"{component}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     metadata = ObjectMeta(name=name, namespace=namespace_of(case))
     return PlannedObject(object=ConfigMap(metadata=metadata, immutable=True, data={f"{_stem(component)}.sh": text}))
 
 
-def script_daemon(
+def _script_daemon(
     case: Case,
     component: str,
     group: NodeGroup,
     files: PlannedObject,
     environment: Mapping[str, str],
+    folders: Mapping[str, str],
     *,
-    timeout: int,
-    tables: Mapping[str, str] | None = None,
-    dry_run: bool = False,
-) -> PlannedObject:
-    """The DaemonSet of a component on one kind of nodes; a pod is ready where the script's mode `check` succeeds.
-
-    `tables` are ConfigMaps by the name of their folder below TABLES. In a dry run the script only reports, and nothing
-    waits for the pods, which are still ready only where nothing lacks. `timeout` is in seconds.
-    """
-    folders = tables or {}
+    dry_run: bool,
+) -> DaemonSet:
     container = Container(
         name=component,
         image=case.pulled(case.spec.software.host_image or _image(case)),
@@ -147,7 +163,7 @@ def script_daemon(
         volume_mounts=(
             VolumeMount(name="host", mount_path="/host", mount_propagation="HostToContainer"),
             VolumeMount(name="script", mount_path="/script", read_only=True),
-            # Inside the host's root, the only one that the script sees.
+            # Inside the host's root, the only root that the script sees.
             *(
                 VolumeMount(name=f"table-{folder}", mount_path=f"/host{TABLES}/{folder}", read_only=True)
                 for folder in folders
@@ -155,7 +171,7 @@ def script_daemon(
         ),
     )
     suffix = f"-{group.name}" if len(case.groups) > 1 else ""
-    daemon = node_daemon(
+    return node_daemon(
         case,
         f"{component}{suffix}",
         {COMPONENT_LABEL: component, _NODES_LABEL: group.name},
@@ -167,10 +183,9 @@ def script_daemon(
             *(Volume(name=f"table-{folder}", config_map=ConfigMapFiles(name=name)) for folder, name in folders.items()),
         ),
         grace_seconds=10,
-        # The host's interfaces and processes are what it works on.
+        # The scripts work on the host's interfaces and processes.
         sees_processes=True,
     )
-    return PlannedObject(object=daemon, timeout=timeout, awaited=not dry_run)
 
 
 def _stem(component: str) -> str:
@@ -178,7 +193,7 @@ def _stem(component: str) -> str:
 
 
 def _command(component: str, mode: str) -> tuple[str, ...]:
-    # In the host's own root: its ip, rdma and crictl fit its kernel, and nothing but chroot comes from the image.
+    # In the host's own root: its ip, rdma and crictl fit its kernel, and only chroot is from the image.
     return ("/bin/sh", "-c", f"exec chroot /host /bin/bash -s -- {mode} < /script/{_stem(component)}.sh")
 
 

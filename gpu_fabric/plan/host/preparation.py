@@ -3,85 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.plan.host.daemons import TABLES, script_daemon, script_files
+from gpu_fabric.plan.host.daemons import TABLES, script_daemons
 from gpu_fabric.plan.operators.releases import namespace_of
 from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.plan.records import PlannedObject
 
 FABRIC_RULE_PRIORITY = 2000
-"""Of the rule that keeps other traffic off the rails, as in the guides; Spiderpool's own rules end at 1000."""
+"""The priority of the rule that keeps other traffic off the rails, as in the guides; Spiderpool's end at 1000."""
 
-# The rails' own rules come after that one: what is not the fabric's has left for the main table by then.
+# The rails' own rules are after that one, which has already sent all other traffic to the main table.
 _RAIL_RULE_PRIORITY = 2100
-# One a rail from here on, as the guides' script counts; the system's own begin at 253.
+# The first rail's routing table, as in the guides' script, then one table per rail; the system's tables begin at 253.
 FIRST_TABLE = 151
 
-# Seconds for a DaemonSet's pods to be ready on all nodes; a mode that takes a reboot has to be made by people.
+# Seconds for a DaemonSet's pods to be ready on all nodes; a mode that needs a reboot must be set by the operator.
 _TIMEOUT = 900
 
 
-class _Job(NamedTuple):
-    component: str
-    environment: dict[str, str]
-
-
 def host_preparation(case: Case) -> tuple[PlannedObject, ...]:
-    """The scripts and DaemonSets of all jobs but the NICs' addresses; none waits for another."""
-    planned: dict[str, list[PlannedObject]] = {}
+    """The scripts and DaemonSets of all jobs except the NICs' addresses; none waits for another."""
+    environments: dict[str, list[tuple[NodeGroup, dict[str, str]]]] = {}
     for group in case.groups:
-        for job in _jobs(case, group):
-            made = planned.setdefault(job.component, [script_files(case, job.component)])
-            made.append(
-                script_daemon(
-                    case,
-                    job.component,
-                    group,
-                    made[0],
-                    job.environment,
-                    timeout=_TIMEOUT,
-                    dry_run=case.spec.fabric.host_preparation.dry_run,
-                )
-            )
-    return tuple(entry for made in planned.values() for entry in made)
+        for component, environment in _jobs(case, group):
+            environments.setdefault(component, []).append((group, environment))
+    dry_run = case.spec.fabric.host_preparation.dry_run
+    return tuple(
+        entry
+        for component, by_group in environments.items()
+        for entry in script_daemons(case, component, by_group, timeout=_TIMEOUT, dry_run=dry_run)
+    )
 
 
 def nic_addresses(case: Case, addresses: AddressPlan) -> tuple[PlannedObject, ...]:
-    """The script and the DaemonSet that give the rails' NICs the addresses of `address_table`; none unless asked."""
+    """The script and the DaemonSets that set the addresses of `address_table` on the rails' NICs, if requested."""
     wanted = case.spec.fabric.host_preparation
     if not wanted.addresses or not addresses.pools:
         return ()
-    component = "nic-addresses"
-    files = script_files(case, component)
     tables = {f"{rail:02d}": table_name(pool) for pool in addresses.pools for rail in pool.rails}
     environment = {
         "ADDRESSES": TABLES,
         "RAILS": " ".join(tables),
         "MTU": "" if case.mtu is None else str(case.mtu),
-        # With subnets of its own a node reaches the others' by a router, and the host by that of its first rail.
+        # With a subnet per node, a host reaches the other nodes' subnets through the router of its first rail.
         "FABRIC_RANGE": str(addresses.supernet) if addresses.layout == "per-node" else "",
         "RULE_PRIORITY": str(_RAIL_RULE_PRIORITY),
         "FIRST_TABLE": str(FIRST_TABLE),
     }
-    daemons = (
-        script_daemon(
-            case,
-            component,
-            group,
-            files,
-            environment,
-            timeout=_TIMEOUT,
-            tables=tables,
-            dry_run=wanted.dry_run,
-        )
-        for group in case.groups
-    )
-    return (files, *daemons)
+    by_group = [(group, environment) for group in case.groups]
+    return script_daemons(case, "nic-addresses", by_group, timeout=_TIMEOUT, tables=tables, dry_run=wanted.dry_run)
 
 
 def address_tables(case: Case, addresses: AddressPlan) -> tuple[PlannedObject, ...]:
@@ -113,12 +87,12 @@ def _lines(case: Case, addresses: AddressPlan, pool: AddressPool) -> Iterator[tu
     for (number, node), place, shape in nodes:
         address = pool.host_address(place)
         length = pool.node_prefix_length or pool.subnet.prefixlen
-        # On InfiniBand nothing is routed; its subnet manager sees to the ways.
+        # On InfiniBand the subnet manager sets the paths, and nothing is routed.
         gateway = pool.gateway_of(number) if case.choices.link_type == "ether" else None
         yield node, f"{interfaces[shape]} {address}/{length}" + ("" if gateway is None else f" {gateway}")
 
 
-def _jobs(case: Case, group: NodeGroup) -> Iterator[_Job]:
+def _jobs(case: Case, group: NodeGroup) -> Iterator[tuple[str, dict[str, str]]]:
     wanted = case.spec.fabric.host_preparation
     rails = group_rails(case, group)
     interfaces = " ".join(rail.interface for rail in rails if rail.interface)
@@ -128,16 +102,16 @@ def _jobs(case: Case, group: NodeGroup) -> Iterator[_Job]:
             "LINK_TYPE": case.choices.link_type,
             "CHANGE": "true" if wanted.link_type == "change" else "false",
         }
-        yield _Job("link-type", environment)
+        yield "link-type", environment
     if wanted.rdma_mode:
-        yield _Job("rdma-mode", {"RDMA_MODE": case.choices.rdma_mode})
+        yield "rdma-mode", {"RDMA_MODE": case.choices.rdma_mode}
     if wanted.ipoib:
-        yield _Job("ipoib", {"INTERFACES": interfaces})
+        yield "ipoib", {"INTERFACES": interfaces}
     if wanted.disable_acs:
-        yield _Job("acs", {})
+        yield "acs", {}
     supernet = case.spec.fabric.addressing.supernet
     if wanted.fabric_rule and supernet is not None:
-        yield _Job("fabric-rule", {"FABRIC_RANGE": str(supernet), "RULE_PRIORITY": str(FABRIC_RULE_PRIORITY)})
+        yield "fabric-rule", {"FABRIC_RANGE": str(supernet), "RULE_PRIORITY": str(FABRIC_RULE_PRIORITY)}
     if wanted.lossless is not None:
         lossless = wanted.lossless
         environment = {
@@ -147,7 +121,7 @@ def _jobs(case: Case, group: NodeGroup) -> Iterator[_Job]:
             "DSCP": str(lossless.marks[0]),
             "CNP_DSCP": str(lossless.marks[1]),
         }
-        yield _Job("lossless", environment)
+        yield "lossless", environment
 
 
 VIRTUAL_FUNCTIONS = "virtual-functions"
@@ -158,15 +132,11 @@ _WAIT_SECONDS, _FUNCTIONS_TIMEOUT = 300, 1800
 
 
 def virtual_functions(case: Case) -> tuple[PlannedObject, ...]:
-    """The script and a DaemonSet per kind of nodes, ready where every NIC has its functions; none by other makers."""
+    """The script and a DaemonSet per node group, ready if every NIC has its functions; none for other choices."""
     if case.choices.virtual_functions != "daemon-set":
         return ()
-    files = script_files(case, VIRTUAL_FUNCTIONS)
-    daemons = (
-        script_daemon(case, VIRTUAL_FUNCTIONS, group, files, _environment(case, group), timeout=_FUNCTIONS_TIMEOUT)
-        for group in case.groups
-    )
-    return (files, *daemons)
+    by_group = [(group, _environment(case, group)) for group in case.groups]
+    return script_daemons(case, VIRTUAL_FUNCTIONS, by_group, timeout=_FUNCTIONS_TIMEOUT)
 
 
 def _environment(case: Case, group: NodeGroup) -> dict[str, str]:
