@@ -1,7 +1,15 @@
 """Attach workloads to the fabric: complete their manifests with everything that the contract requires."""
 
-from gpu_fabric.attach.attachment import Attached, Wishes, attach, detach, is_for_gpus
-from gpu_fabric.attach.manifests import AttachedText, attach_text, detach_text
+from gpu_fabric.attach.attachment import (
+    Attached,
+    AttachedText,
+    Wishes,
+    attach,
+    attach_text,
+    detach,
+    detach_text,
+    is_for_gpus,
+)
 from gpu_fabric.attach.place import AttachError, Note, Problem, said_place
 
 __all__ = [

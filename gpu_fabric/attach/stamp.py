@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from gpu_fabric.attach.choice import Chosen
+from gpu_fabric.attach.choice import Chosen, patched_template, template_of
 from gpu_fabric.attach.kinds import Workload, containers, templates, workloads
 from gpu_fabric.attach.networks import network_names, without_networks
 from gpu_fabric.attach.place import Place, Said, Tree, copied
-from gpu_fabric.attach.train_job import patched_template, template_of
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
 from gpu_fabric.model import FrozenModel

@@ -10,7 +10,7 @@ import pytest
 from attached_pods import NETWORKS, at, documents_of, text_of
 
 from gpu_fabric.attach import AttachError, Problem, Wishes, attach
-from gpu_fabric.attach.train_job import MANAGER
+from gpu_fabric.attach.choice import MANAGER
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.plan import Plan
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from gpu_fabric.catalog import Shape
 from gpu_fabric.findings import Severity
 from gpu_fabric.nccl.dialect import Dialect, Library, dialect, library_for
-from gpu_fabric.nccl.lint.comparison import against_dump, against_shape
+from gpu_fabric.nccl.lint.comparison import against_dump, against_shape, portability
 from gpu_fabric.nccl.lint.elements import cpus, links, pci, ports
 from gpu_fabric.nccl.lint.file import File, published_for
 from gpu_fabric.nccl.lint.form import rejected, written
-from gpu_fabric.nccl.lint.portability import portability
 from gpu_fabric.nccl.lint.report import FileReport, LineFinding, LintReport, report_lines
 from gpu_fabric.nccl.reader import Reading, read_topology
 from gpu_fabric.progress import UNHEARD, Progress
