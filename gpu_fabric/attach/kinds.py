@@ -129,7 +129,7 @@ def workloads(place: Place, skipped: Sequence[str] = ()) -> Iterator[Workload]:
 
 def _makes_pods(place: Place, kind: WorkloadKind) -> bool:
     """Whether a workflow creates pods itself; manifests that it contains as text are recorded as problems."""
-    workflow = _spec_of_steps(place, kind)
+    workflow = _inside(place, kind.steps)
     for template, _ in argo.all_templates(workflow):
         resource = template.seen("resource")
         if (asked := asked_of_pods(resource.content)) is not None:
@@ -143,8 +143,8 @@ def _makes_pods(place: Place, kind: WorkloadKind) -> bool:
     return not elsewhere
 
 
-def _spec_of_steps(place: Place, kind: WorkloadKind) -> Place:
-    for key in kind.steps:
+def _inside(place: Place, path: Sequence[str]) -> Place:
+    for key in path:
         place = place.seen(key)
     return place
 
@@ -152,13 +152,10 @@ def _spec_of_steps(place: Place, kind: WorkloadKind) -> Place:
 def volumes_of_all(workload: Workload) -> Iterator[str]:
     """The names of volumes that every pod of the workload mounts and no pod template declares."""
     if workload.kind.steps:
-        yield from filter(None, argo.volumes_of(_spec_of_steps(workload.place, workload.kind)))
+        yield from filter(None, argo.volumes_of(_inside(workload.place, workload.kind.steps)))
     if workload.kind.claims:
         *folders, last = workload.kind.claims
-        place = workload.place
-        for key in folders:
-            place = place.seen(key)
-        for claim in place.entries(last):
+        for claim in _inside(workload.place, folders).entries(last):
             if name := claim.seen("metadata").text("name"):
                 yield name
 
@@ -187,7 +184,7 @@ def templates(workload: Workload) -> Iterator[Template]:
         Malformed: the document does not have the structure of its kind.
     """
     if workload.kind.steps:
-        for step, name in argo.steps(_spec_of_steps(workload.place, workload.kind)):
+        for step, name in argo.steps(_inside(workload.place, workload.kind.steps)):
             yield Template(step, name)
     for row in workload.kind.templates:
         yield from _templates(workload.place, row, row.path, row.role)

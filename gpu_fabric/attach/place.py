@@ -77,7 +77,10 @@ class Malformed(Exception):
 
 @dataclass(frozen=True)
 class Place:
-    """A mapping that is edited in place; `document` counts from 1."""
+    """A mapping that is edited in place; `document` counts from 1.
+
+    Methods raise Malformed if a value at a key, or an entry of a list, has another type than they return.
+    """
 
     content: Tree
     path: str
@@ -100,11 +103,7 @@ class Place:
         return shown if not self.path else f"{self.path}{'' if shown.startswith('[') else '.'}{shown}"
 
     def found(self, key: str) -> Place | None:
-        """The mapping at a key, or None if the key is unset.
-
-        Raises:
-            Malformed: the value is not a mapping.
-        """
+        """The mapping at a key, or None if the key is unset."""
         value = self.content.get(key)
         if value is None:
             return None
@@ -121,19 +120,11 @@ class Place:
         return Place(self.content[key], self.under(key), self.document, self.said)
 
     def seen(self, key: str) -> Place:
-        """The mapping at a key; if the key is unset, an empty one that is not part of the manifest.
-
-        Raises:
-            Malformed: the value is not a mapping.
-        """
+        """The mapping at a key; if the key is unset, an empty one that is not part of the manifest."""
         return self.found(key) or Place({}, self.under(key), self.document, self.said)
 
     def entries(self, key: str) -> list[Place]:
-        """The mappings in the list at a key; empty if the key is unset.
-
-        Raises:
-            Malformed: the value is not a list, or an entry is not a mapping.
-        """
+        """The mappings in the list at a key; empty if the key is unset."""
         found = []
         for index, value in enumerate(self.values(key)):
             where = f"{self.under(key)}[{index}]"
@@ -143,11 +134,7 @@ class Place:
         return found
 
     def values(self, key: str) -> list[Any]:
-        """The list at a key; if the key is unset, an empty one that is not part of the manifest.
-
-        Raises:
-            Malformed: the value is not a list.
-        """
+        """The list at a key; if the key is unset, an empty one that is not part of the manifest."""
         value = self.content.get(key)
         if value is None:
             return []
@@ -170,11 +157,7 @@ class Place:
         return str(self.content.get("name", "(without a name)"))
 
     def text(self, key: str) -> str | None:
-        """The text at a key, or None if the key is unset.
-
-        Raises:
-            Malformed: the value is not text.
-        """
+        """The text at a key, or None if the key is unset."""
         value = self.content.get(key)
         if value is not None and not isinstance(value, str):
             raise self._malformed(key, "text")

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from gpu_fabric.catalog import Shape
 from gpu_fabric.findings import Severity
 from gpu_fabric.nccl.dialect import Dialect, Library, dialect, library_for
-from gpu_fabric.nccl.lint.comparison import against_dump, against_shape, portability
-from gpu_fabric.nccl.lint.elements import cpus, links, pci, ports
+from gpu_fabric.nccl.lint.comparison import PORTABILITY_CHECKS, against_dump, against_shape
+from gpu_fabric.nccl.lint.elements import ELEMENT_CHECKS
 from gpu_fabric.nccl.lint.file import File, published_for
-from gpu_fabric.nccl.lint.form import rejected, written
+from gpu_fabric.nccl.lint.form import FORM_CHECKS, rejected
 from gpu_fabric.nccl.lint.report import FileReport, LineFinding, LintReport, report_lines
 from gpu_fabric.nccl.reader import Reading, read_topology
 from gpu_fabric.progress import UNHEARD, Progress
 
 __all__ = ["FileReport", "LintReport", "Linter", "lint_files", "report_lines"]
 
-_CHECKS = (cpus, pci, links, ports, portability, against_shape, against_dump)
+_CHECKS = (*ELEMENT_CHECKS, *PORTABILITY_CHECKS, against_shape, against_dump)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,8 @@ class Linter:
         if reading.rejection is not None:
             yield rejected(reading, reading.rejection)
             return
-        yield from written(reading)
+        for form_check in FORM_CHECKS:
+            yield from form_check(reading)
         if reading.of("system"):
             file = File(reading, self.shape, published_for(self.shape, reading), self.dump)
             for check in _CHECKS:

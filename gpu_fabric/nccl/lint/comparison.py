@@ -224,17 +224,6 @@ def _place_above(element: Element) -> str:
 _FOUND_BY_NCCL = ("gpu", "nic", "net", "nvlink", "c2c", "xgmi", "pcilink")
 
 
-def portability(file: File) -> Iterator[LineFinding]:
-    """Findings about values that do not belong in a shared file, unless they are published for the machine."""
-    yield from _pinned(file)
-    yield from _found_anyway(file)
-    yield from _newer(file)
-    yield from _unknown(file)
-    yield from _kept(file)
-    yield from _required(file)
-    yield from _port_speeds(file)
-
-
 def _pinned(file: File) -> Iterator[LineFinding]:
     for name, attributes in dialect_table().pinned.items():
         for attribute in attributes:
@@ -370,3 +359,7 @@ def _port_speeds(file: File) -> Iterator[LineFinding]:
         message = f"speed {shown(text)} is not a rate of a port, in Mb/s: NCCL plans with it anyway"
         remedy = "write the port's rate, such as 400000, or leave it out"
         yield finding("TOP041", file.line(net, "speed"), message, remedy)
+
+
+PORTABILITY_CHECKS = (_pinned, _found_anyway, _newer, _unknown, _kept, _required, _port_speeds)
+"""Checks for values that do not belong in a shared file, unless they are published for the machine."""

@@ -28,13 +28,6 @@ class _Mask:
     cpus: int
 
 
-def cpus(file: File) -> Iterator[LineFinding]:
-    """Findings about the `cpu` elements, each by itself and together."""
-    yield from _numbers(file)
-    yield from _masks(file)
-    yield from _identities(file)
-
-
 def cpus_of(mask: str) -> int | None:
     """A CPU mask as a number, bit n for CPU n; None if it is malformed."""
     return int(mask.replace(",", ""), 16) if _MASK.fullmatch(mask) else None
@@ -133,18 +126,6 @@ def _identities(file: File) -> Iterator[LineFinding]:
 _ID = re.compile(r"\s*0[xX][0-9a-fA-F]{1,4}(?![0-9a-fA-F])")
 _MELLANOX = 0x15B3
 _IDS = ("vendor", "device", "subsystem_vendor", "subsystem_device")
-
-
-def pci(file: File) -> Iterator[LineFinding]:
-    """Findings about the `pci` elements."""
-    yield from _addresses(file)
-    yield from _domains(file)
-    yield from _classes(file)
-    yield from _ids(file)
-    yield from _values_of_ids(file)
-    yield from _copies(file)
-    yield from _functions_of_nics(file)
-    yield from _functions_of_gpus(file)
 
 
 def _addresses(file: File) -> Iterator[LineFinding]:
@@ -269,13 +250,6 @@ _DEFAULT_PORT = 10_000
 """Mb/s that NCCL assumes for a port whose speed is not above 0."""
 
 
-def links(file: File) -> Iterator[LineFinding]:
-    """Findings about `link_speed` and `link_width`."""
-    yield from _speeds(file)
-    yield from _widths(file)
-    yield from _bottlenecks(file)
-
-
 def width_of(element: Element) -> int:
     """Lanes as NCCL reads them: 16 by default."""
     return c_integer(element.get("link_width")) or 16
@@ -377,13 +351,6 @@ def _is_published(file: File, element: Element) -> bool:
 _HEX = re.compile(r"\s*[+-]?(?:0[xX])?([0-9a-fA-F]{1,64})")
 
 
-def ports(file: File) -> Iterator[LineFinding]:
-    """Findings about the `net` elements, and about GPUDirect of GPUs."""
-    yield from _names(file)
-    yield from _same_ports(file)
-    yield from _gpudirect(file)
-
-
 def _names(file: File) -> Iterator[LineFinding]:
     first: dict[str, Element] = {}
     for net in file.reading.of("net"):
@@ -435,3 +402,11 @@ def _gpudirect(file: File) -> Iterator[LineFinding]:
             message = f"gdr {shown(off[0].get('gdr'))}: NCCL does without GPUDirect there{several(off)}"
             remedy = 'leave it out: NCCL asks the driver; gdr="1" is the value of a good one'
             yield finding("TOP056", file.line(off[0], "gdr"), message, remedy)
+
+
+_CPUS = (_numbers, _masks, _identities)
+_PCI = (_addresses, _domains, _classes, _ids, _values_of_ids, _copies, _functions_of_nics, _functions_of_gpus)
+_LINKS = (_speeds, _widths, _bottlenecks)
+_PORTS = (_names, _same_ports, _gpudirect)
+ELEMENT_CHECKS = (*_CPUS, *_PCI, *_LINKS, *_PORTS)
+"""Every check of this module, each a generator of findings about a file."""

@@ -132,17 +132,6 @@ _DEPTH = 8
 _ROOM = 56
 
 
-def written(reading: Reading) -> Iterator[LineFinding]:
-    """Findings about the form of an accepted file."""
-    yield from _root(reading)
-    yield from _skipped(reading)
-    yield from _sizes(reading)
-    yield from _slots(reading)
-    yield from _quotes(reading)
-    yield from _layout(reading)
-    yield from _characters(reading)
-
-
 def _root(reading: Reading) -> Iterator[LineFinding]:
     name, systems = reading.dialect.name, reading.of("system")
     graphs = next((element for element in reading.skipped if element.name == "graphs"), None)
@@ -293,3 +282,7 @@ def _characters(reading: Reading) -> Iterator[LineFinding]:
             elif _ENTITY.search(slot.value):
                 message = f"{shown(slot.value)}: {reading.dialect.name} does not decode entities"
                 yield finding("TOP023", reading.line(slot.offset), message, "write the character itself")
+
+
+FORM_CHECKS = (_root, _skipped, _sizes, _slots, _quotes, _layout, _characters)
+"""Checks of the form of an accepted file."""

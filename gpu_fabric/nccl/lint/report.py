@@ -44,11 +44,7 @@ class LintReport(FrozenModel):
 
 
 def finding(rule: str, line: int, message: str, remedy: str) -> LineFinding:
-    """A finding of a rule in the book; its severity is the rule's.
-
-    Raises:
-        KeyError: no rule has that id.
-    """
+    """A finding of a rule in the book; its severity is the rule's."""
     return LineFinding(id=rule, severity=rules()[rule].severity, line=line, message=message, remedy=remedy)
 
 

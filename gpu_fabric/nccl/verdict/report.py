@@ -50,11 +50,7 @@ class Verdict(FrozenModel):
 
 
 def finding(rule: str, where: str, message: str, remedy: str) -> Reason:
-    """A reason of a rule in the book; its severity is the rule's.
-
-    Raises:
-        KeyError: no rule has that id.
-    """
+    """A reason of a rule in the book; its severity is the rule's."""
     return Reason(id=rule, severity=rules()[rule].severity, where=where, message=message, remedy=remedy)
 
 

@@ -143,24 +143,16 @@ def _groups(site: Site) -> Iterator[PlannedDynamicGroup | PlannedDomainGroup]:
 
 
 def _group(site: Site, name: str, description: str, rule: Value) -> PlannedDynamicGroup | PlannedDomainGroup:
-    domain = site.cluster.identity.domain
+    domain, full_name = site.cluster.identity.domain, f"{site.name}-{name}"
+    common = {
+        "logical_name": f"group-{name}",
+        "description": description,
+        "matching_rule": rule,
+        "in_home_region": True,
+    }
     if domain is not None:
-        return PlannedDomainGroup(
-            logical_name=f"group-{name}",
-            idcs_endpoint=domain.endpoint,
-            display_name=f"{site.name}-{name}",
-            description=description,
-            matching_rule=rule,
-            in_home_region=True,
-        )
-    return PlannedDynamicGroup(
-        logical_name=f"group-{name}",
-        compartment_id=site.tenancy,
-        name=f"{site.name}-{name}",
-        description=description,
-        matching_rule=rule,
-        in_home_region=True,
-    )
+        return PlannedDomainGroup(idcs_endpoint=domain.endpoint, display_name=full_name, **common)
+    return PlannedDynamicGroup(compartment_id=site.tenancy, name=full_name, **common)
 
 
 def _nodes_need_a_group(site: Site) -> bool:

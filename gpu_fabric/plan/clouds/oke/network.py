@@ -308,26 +308,22 @@ def _dns_label(name: str) -> str:
 
 
 def _route_tables(site: Site, *, public: bool) -> Iterator[PlannedRouteTable]:
-    common = {"compartment_id": site.compartment, "vcn_id": site.vcn}
-    private: list[dict[str, Value]] = [
-        {
-            "destination": Ref(ref=SERVICES, output="cidr_block"),
-            "destination_type": "SERVICE_CIDR_BLOCK",
-            "network_entity_id": Ref(ref="service-gateway"),
-            "description": "Oracle's own services",
-        }
-    ]
-    if site.cluster.vcn.internet:
-        private.insert(0, _internet_route("nat-gateway"))
-    yield PlannedRouteTable(
-        logical_name="routes-private", display_name=f"{site.name}-private", route_rules=private, **common
-    )
+    services: dict[str, Value] = {
+        "destination": Ref(ref=SERVICES, output="cidr_block"),
+        "destination_type": "SERVICE_CIDR_BLOCK",
+        "network_entity_id": Ref(ref="service-gateway"),
+        "description": "Oracle's own services",
+    }
+    tables = {"private": [*([_internet_route("nat-gateway")] if site.cluster.vcn.internet else []), services]}
     if public:
+        tables["public"] = [_internet_route("internet-gateway")]
+    for name, rules in tables.items():
         yield PlannedRouteTable(
-            logical_name="routes-public",
-            display_name=f"{site.name}-public",
-            route_rules=[_internet_route("internet-gateway")],
-            **common,
+            logical_name=f"routes-{name}",
+            compartment_id=site.compartment,
+            vcn_id=site.vcn,
+            display_name=f"{site.name}-{name}",
+            route_rules=rules,
         )
 
 
