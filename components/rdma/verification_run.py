@@ -11,11 +11,11 @@ from gpu_fabric.nccl.verdict import (
     BarUnknownError,
     BundleError,
     Verdict,
-    joined,
+    join_parts,
     judge_bundle,
     nothing_measured,
     read_bundle,
-    spoken,
+    script_messages,
     verdict_lines,
 )
 from gpu_fabric.plan.records import PlannedVerification
@@ -139,12 +139,12 @@ class VerificationRun:
 
     def _reasons(self, seen: Seen) -> list[str]:
         try:
-            joined(seen.messages)
+            join_parts(seen.messages)
             lost = []
         except BundleError as error:
             lost = [str(error)]
         end = seen.end or f"the job has not ended after {self._planned.seconds} s"
-        return [end, *lost, *spoken(seen.messages), *_first(list(seen.problems()))]
+        return [end, *lost, *script_messages(seen.messages), *_first(list(seen.problems()))]
 
     def _judged(self, data: bytes | None, reasons: list[str]) -> Verdict:
         if data is None:
@@ -214,7 +214,7 @@ class VerificationRun:
 
 def _results(seen: Seen) -> bytes | None:
     try:
-        return joined(seen.messages)
+        return join_parts(seen.messages)
     except BundleError:
         return None
 

@@ -10,7 +10,7 @@ from gpu_fabric.attach.attachment import (
     detach_text,
     is_for_gpus,
 )
-from gpu_fabric.attach.place import AttachError, Note, Problem, said_place
+from gpu_fabric.attach.place import AttachError, Note, Problem, describe_place
 
 __all__ = [
     "AttachError",
@@ -24,5 +24,5 @@ __all__ = [
     "detach",
     "detach_text",
     "is_for_gpus",
-    "said_place",
+    "describe_place",
 ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_fabric.attach.place import Place, copied
+from gpu_fabric.attach.place import Place, deep_copy
 
 _OF_THE_WORKFLOW = ("hostNetwork", "dnsPolicy")
 _INHERITED = ("nodeSelector", "affinity", "securityContext")
@@ -42,7 +42,7 @@ def volumes_of(workflow: Place) -> Iterator[str | None]:
         yield claim.seen("metadata").text("name")
 
 
-def note_what_comes_later(template: Place) -> None:
+def note_later_fields(template: Place) -> None:
     """Note the fields that Argo applies to a pod after the attached template."""
     if isinstance(template, _Step):
         for place in (template, template.workflow):
@@ -103,7 +103,7 @@ class _Spec(Place):
     def made(self, key: str) -> Place:
         """The template's own mapping at a key; a new one starts as a copy of the inherited mapping."""
         if key in _INHERITED and not self.content.get(key):
-            self.content[key] = copied(self.workflow.content.get(key) or {})
+            self.content[key] = deep_copy(self.workflow.content.get(key) or {})
         return super().found(key) or super().made(key)
 
     def value(self, key: str) -> Any:
@@ -113,7 +113,7 @@ class _Spec(Place):
     def values(self, key: str) -> list[Any]:
         """The list at a key, or the workflow's where the pod inherits it."""
         own = super().values(key)
-        return own or (copied(self.workflow.values(key)) if key == "tolerations" else own)
+        return own or (deep_copy(self.workflow.values(key)) if key == "tolerations" else own)
 
     def entries(self, key: str) -> list[Place]:
         """The mappings in a list; `containers` are all those that the template adds to the pod."""

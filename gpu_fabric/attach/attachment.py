@@ -9,24 +9,24 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from gpu_fabric.attach import argo
-from gpu_fabric.attach.choice import Chosen, choose, has_meant, write_back
+from gpu_fabric.attach.choice import Chosen, choose, is_any_meant, write_back
 from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.attach.kinds import Workload, containers, templates, volumes_of_all, workloads
-from gpu_fabric.attach.place import AttachError, Malformed, Note, Place, Said, copied, shown
-from gpu_fabric.attach.pod_template import Fabric, attach_template, note_what_keeps_off
+from gpu_fabric.attach.place import AttachError, Malformed, Note, Place, Said, deep_copy, display
+from gpu_fabric.attach.pod_template import Fabric, attach_template, note_harmful_variables
 from gpu_fabric.attach.stamp import (
     STAMP,
-    bring_up_to_date,
+    copy_without_additions,
     holder_of,
-    put,
+    new_stamps,
     root_of,
     stamp_of,
     stamped_templates,
-    stamps,
-    stripped,
+    update_additions,
+    write_stamps,
 )
 from gpu_fabric.attach.yaml_documents import read_yaml
-from gpu_fabric.attach.yaml_text import rewritten
+from gpu_fabric.attach.yaml_text import rewrite
 from gpu_fabric.contract import FabricContract, SchedulerHints
 from gpu_fabric.findings import InputError
 from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
@@ -71,7 +71,7 @@ def attach(documents: Sequence[Any], contract: FabricContract, wishes: Wishes | 
     """
     wishes = wishes or Wishes()
     said = Said()
-    results = [copied(document) for document in documents]
+    results = [deep_copy(document) for document in documents]
     found: list[Workload] = []
     for number, content in enumerate(results, start=1):
         place = Place(content if isinstance(content, dict) else {}, "", number, said)
@@ -107,7 +107,7 @@ def detach(documents: Sequence[Any]) -> tuple[Any, ...]:
         AttachError: with every stamp that cannot be read.
     """
     said = Said()
-    results = [copied(document) for document in documents]
+    results = [deep_copy(document) for document in documents]
     for number, content in enumerate(results, start=1):
         for root in _roots(content):
             _detach(Place(root, "", number, said))
@@ -125,8 +125,8 @@ def is_for_gpus(document: Any, contract: FabricContract, wishes: Wishes | None =
     found: list[Workload] = []
     try:
         wishes = wishes or Wishes()
-        found = list(workloads(Place(copied(document), "", 1, said), wishes.skipped))
-        meant = has_meant(found, wishes.containers, gpu_resource(contract), said)
+        found = list(workloads(Place(deep_copy(document), "", 1, said), wishes.skipped))
+        meant = is_any_meant(found, wishes.containers, gpu_resource(contract), said)
     except Malformed:
         return None
     return None if found and said.problems else meant
@@ -139,35 +139,35 @@ def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricCon
     fabric = fabric._replace(claims=frozenset(volumes_of_all(workload)))
     old = [stamp_of(holder_of(entry)) for entry in chosen]
     if not any(old):
-        before = copied(root_of(workload).content)
+        before = deep_copy(root_of(workload).content)
         _write(workload, chosen, fabric, wishes)
         if wishes.stamped and before != root_of(workload).content:
-            put(chosen, stamps(before, chosen, contract, wishes.queue))
+            write_stamps(chosen, new_stamps(before, chosen, contract, wishes.queue))
         return
     wishes = replace(wishes, queue=wishes.queue or next((one.queue for one in old if one and one.queue), None))
-    twin = stripped(chosen, old, wishes.skipped)
-    before = copied(root_of(twin[0].workload).content)
+    twin = copy_without_additions(chosen, old, wishes.skipped)
+    before = deep_copy(root_of(twin[0].workload).content)
     _write(twin[0].workload, twin, fabric, wishes)
     said = twin[0].workload.place.said
     if said.problems:
         workload.place.said.problems += said.problems
         return
-    new = stamps(before, twin, contract, wishes.queue)
-    current = bring_up_to_date(chosen, old, new)
+    new = new_stamps(before, twin, contract, wishes.queue)
+    current = update_additions(chosen, old, new)
     _write(workload, current, fabric, wishes)
-    put(current, new)
+    write_stamps(current, new)
 
 
 def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, wishes: Wishes) -> None:
     contract = fabric.contract
     patched = [entry.template for entry in chosen] if workload.kind.of_a_train_job else None
     for template in patched or [one.place for one in templates(workload)]:
-        note_what_keeps_off(template)
+        note_harmful_variables(template)
     for entry in chosen:
         before = _state(entry.template, entry.container)
         attach_template(entry.template, entry.container, fabric)
         _note_additions(before, _state(entry.template, entry.container), entry.container, contract)
-        argo.note_what_comes_later(entry.template)
+        argo.note_later_fields(entry.template)
         if workload.kind.of_a_train_job:
             write_back(workload, entry.template)
     if wishes.queue is not None:
@@ -175,7 +175,7 @@ def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, wishes:
     elif fabric.namespace in contract.namespaces:
         _suggest_queue(workload, chosen, contract.scheduler_hints)
     if wishes.queue is not None or contract.scheduler_hints.annotations:
-        _ask_for_something(workload)
+        _add_small_request(workload)
     if workload.kind.note is not None:
         workload.place.note("ATT071", "spec", workload.kind.note)
     if workload.kind.kind == "Deployment":
@@ -215,7 +215,7 @@ def _attach_queue(workload: Workload, chosen: Sequence[Chosen], queue: str) -> N
     for place, last in _queue_places(workload, chosen):
         own = place.content.setdefault(last, queue)
         if own != queue:
-            place.refuse("ATT013", last, f"is {shown(own)} already, not {queue!r}", "remove it, or leave --queue out")
+            place.refuse("ATT013", last, f"is {display(own)} already, not {queue!r}", "remove it, or leave --queue out")
 
 
 def _suggest_queue(workload: Workload, chosen: Sequence[Chosen], hints: SchedulerHints) -> None:
@@ -227,7 +227,7 @@ def _suggest_queue(workload: Workload, chosen: Sequence[Chosen], hints: Schedule
     for place, last in _queue_places(workload, chosen):
         own = place.content.setdefault(last, queue)
         if own != queue:
-            place.note("ATT051", last, f"keeps {shown(own)}; the fabric's queue is {shown(queue)}")
+            place.note("ATT051", last, f"keeps {display(own)}; the fabric's queue is {display(queue)}")
 
 
 def _queue_places(workload: Workload, chosen: Sequence[Chosen]) -> Iterator[tuple[Place, str]]:
@@ -242,7 +242,7 @@ def _queue_places(workload: Workload, chosen: Sequence[Chosen]) -> Iterator[tupl
         yield place, last
 
 
-def _ask_for_something(workload: Workload) -> None:
+def _add_small_request(workload: Workload) -> None:
     """Add a small request to pods without requests: Kueue with a topology never admits them."""
     if (
         workload.kind.of_a_train_job
@@ -267,7 +267,7 @@ def _attach_strategy(spec: Place) -> None:
     """
     strategy = spec.made("strategy")
     if not strategy.content:
-        strategy.content.update(copied(_ONE_AFTER_THE_OTHER))
+        strategy.content.update(deep_copy(_ONE_AFTER_THE_OTHER))
         return
     kind = strategy.content.setdefault("type", "RollingUpdate")
     if kind == "RollingUpdate" and strategy.seen("rollingUpdate").content.get("maxSurge") not in (0, "0", "0%"):
@@ -308,7 +308,7 @@ def _state(template: Place, container: Place) -> _State:
     resources = container.seen("resources")
     asked = {**resources.seen("requests").content, **resources.seen("limits").content}
     return _State(
-        copied(template.content),
+        deep_copy(template.content),
         template.seen("metadata").seen("annotations").content.get(NETWORKS_ANNOTATION),
         frozenset(map(str, asked)),
         len(container.values("env")),
@@ -324,7 +324,7 @@ def _detach(root: Place) -> None:
         return
     for template, stamp in found:
         if stamp is not None:
-            stamp.take_out(root.content, template.content)
+            stamp.remove(root.content, template.content)
             template.seen("metadata").seen("annotations").content.pop(STAMP, None)
 
 
@@ -361,7 +361,7 @@ def attach_text(text: str, contract: FabricContract, wishes: Wishes | None = Non
         notes.extend(result.notes)
         return result.documents
 
-    return AttachedText(_changed(text, attached), tuple(notes))
+    return AttachedText(_apply(text, attached), tuple(notes))
 
 
 def detach_text(text: str) -> str:
@@ -371,17 +371,17 @@ def detach_text(text: str) -> str:
         InputError: the text contains no manifests.
         AttachError: with every stamp that cannot be read.
     """
-    return _changed(text, detach)
+    return _apply(text, detach)
 
 
-def _changed(text: str, change: Callable[[list[Any]], Sequence[Any]]) -> str:
+def _apply(text: str, change: Callable[[list[Any]], Sequence[Any]]) -> str:
     mark = text[: text.startswith("\ufeff")]
     text = text[len(mark) :]
     try:
         if (documents := _json_documents(text)) is not None:
             return mark + _json_text(text, documents, change([content for content, _, _ in documents]))
         read = read_yaml(text)
-        return mark + rewritten(text, read, list(change([document.content for document in read])))
+        return mark + rewrite(text, read, list(change([document.content for document in read])))
     except RecursionError:
         raise InputError("ATT001", "mappings and lists are nested too deeply for manifests") from None
 
@@ -418,12 +418,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _json_text(text: str, documents: list[tuple[Any, int, int]], contents: Sequence[Any]) -> str:
     result, position = "", 0
     for (before, start, end), after in zip(documents, contents, strict=True):
-        result += text[position:start] + (text[start:end] if before == after else _dumped(after, text[start:end]))
+        result += text[position:start] + (text[start:end] if before == after else _dump(after, text[start:end]))
         position = end
     return result + text[position:]
 
 
-def _dumped(content: Any, written: str) -> str:
+def _dump(content: Any, written: str) -> str:
     """JSON in the indentation and line ends of the original."""
     indent = _INDENT.match(written)
     compact = (",", ":") if indent is None and '": ' not in written else None

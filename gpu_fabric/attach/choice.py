@@ -43,7 +43,7 @@ def template_of(workload: Workload) -> Template:
     container: Tree = {"name": _NODE}
     if trainer is not None:
         container |= {"env": trainer.values("env"), "resources": trainer.content.get("resourcesPerNode")}
-    found = _patched(place)
+    found = _find_patched(place)
     spec: Tree = {} if found is None else dict((found.found("spec") or Place({}, "", 0, place.said)).content)
     for own in spec.get("containers") or ():
         if isinstance(own, dict) and own.get("name") == _NODE:
@@ -61,8 +61,8 @@ def write_back(workload: Workload, template: Place) -> None:
     if container.get("env"):
         trainer.content["env"] = container["env"]
     trainer.content["resourcesPerNode"] = container["resources"]
-    patched = _patched(place) or _new_patch(place)
-    _take_over(place)
+    patched = _find_patched(place) or _new_patch(place)
+    _rename_older_entry(place)
     metadata = template.content.get("metadata") or {}
     if metadata:
         patched.content["metadata"] = metadata
@@ -90,10 +90,10 @@ def write_back(workload: Workload, template: Place) -> None:
 
 def patched_template(workload: Workload) -> Place | None:
     """The pod template in our entry of a TrainJob's patches; None if there is no such entry."""
-    return _patched(workload.place.seen("spec"))
+    return _find_patched(workload.place.seen("spec"))
 
 
-def _patched(spec: Place) -> Place | None:
+def _find_patched(spec: Place) -> Place | None:
     entries = spec.entries("runtimePatches")
     for entry in sorted(entries, key=lambda entry: entry.content.get("manager") != MANAGER):
         if entry.content.get("manager") in (MANAGER, _OLDER_MANAGER):
@@ -106,7 +106,7 @@ def _patched(spec: Place) -> Place | None:
     return None
 
 
-def _take_over(spec: Place) -> None:
+def _rename_older_entry(spec: Place) -> None:
     """Rename an entry of an earlier release to the manager that the webhook accepts."""
     entries = {entry.content.get("manager"): entry for entry in spec.entries("runtimePatches")}
     older = entries.get(_OLDER_MANAGER)
@@ -124,7 +124,7 @@ def _new_patch(spec: Place) -> Place:
     for key in reversed(_TO_TEMPLATE):
         patch = {key: patch}
     spec.append("runtimePatches", {"manager": MANAGER, **patch})
-    found = _patched(spec)
+    found = _find_patched(spec)
     assert found is not None
     return found
 
@@ -188,7 +188,7 @@ def choose(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said:
     some_ask = any(candidate.asking and candidate.possible for candidate in candidates) or bool(meant)
     if not some_ask:
         for workload in [] if wishes else workloads:
-            _refuse_for_want_of_gpus(workload, [one for one in candidates if one.workload is workload], gpu)
+            _refuse_without_gpus(workload, [one for one in candidates if one.workload is workload], gpu)
         return []
     chosen = []
     for workload in workloads:
@@ -203,7 +203,7 @@ def choose(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said:
     return chosen
 
 
-def has_meant(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said: Said) -> bool:
+def is_any_meant(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said: Said) -> bool:
     """Whether a container of the workloads requests `gpu`, or matches a wish."""
     candidates = [candidate for workload in workloads for candidate in _candidates(workload, gpu, said)]
     meant = any(_is_meant(candidate, wish) for candidate in candidates for wish in wishes)
@@ -228,7 +228,7 @@ def _candidates(workload: Workload, gpu: str, said: Said) -> list[_Candidate]:
     return found
 
 
-def _refuse_for_want_of_gpus(workload: Workload, candidates: Sequence[_Candidate], gpu: str) -> None:
+def _refuse_without_gpus(workload: Workload, candidates: Sequence[_Candidate], gpu: str) -> None:
     """Record why the fabric is not attached to a workload: it requests other accelerators, or none."""
     asked = [
         refuse_other_accelerators(container, gpu, candidate.said_one(container))
@@ -246,12 +246,12 @@ def _refuse_for_want_of_gpus(workload: Workload, candidates: Sequence[_Candidate
 
 
 def _templates_of(own: Sequence[_Candidate], wishes: Sequence[str], gpu: str) -> Sequence[_Candidate]:
-    chosen = _asked_for(own, wishes, gpu)
+    chosen = _select_templates(own, wishes, gpu)
     # A launcher that is also a rank needs the fabric, even where only the workers request GPUs.
     return chosen and [entry for entry in own if entry in chosen or entry.is_worker_too]
 
 
-def _asked_for(own: Sequence[_Candidate], wishes: Sequence[str], gpu: str) -> Sequence[_Candidate]:
+def _select_templates(own: Sequence[_Candidate], wishes: Sequence[str], gpu: str) -> Sequence[_Candidate]:
     roles = [entry for entry in own if any(_is_role(entry, wish) for wish in wishes)]
     if roles:
         return roles

@@ -9,8 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpu_fabric.attach.networks import had_once
-from gpu_fabric.attach.place import Malformed, Place, shown
+from gpu_fabric.attach.networks import is_former_name
+from gpu_fabric.attach.place import Malformed, Place, display
 from gpu_fabric.base.yaml_files import read_rows
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.model import FrozenModel
@@ -50,10 +50,10 @@ def attach_resources(container: Place, contract: FabricContract) -> None:
     """Add the contract's resources as requests and limits; amounts that the user set stay."""
     gpu = gpu_resource(contract)
     for name, wanted in contract.resources.items():
-        _attach(container, name, wanted, is_gpu=name == gpu)
+        _attach_resource(container, name, wanted, is_gpu=name == gpu)
 
 
-def _attach(container: Place, name: str, wanted: str, *, is_gpu: bool) -> None:
+def _attach_resource(container: Place, name: str, wanted: str, *, is_gpu: bool) -> None:
     resources = container.made("resources")
     limits, requests = resources.made("limits"), resources.made("requests")
     limit, request = limits.content.get(name), requests.content.get(name)
@@ -68,24 +68,24 @@ def _attach(container: Place, name: str, wanted: str, *, is_gpu: bool) -> None:
             requests.refuse(
                 "ATT019",
                 name,
-                f"the request {shown(request)} is not the limit {shown(limit)}, which it must be",
+                f"the request {display(request)} is not the limit {display(limit)}, which it must be",
                 "write the limit alone",
             )
         else:
-            message = f"keeps {shown(request)}, which is not the limit; the fabric's value is {wanted}"
+            message = f"keeps {display(request)}, which is not the limit; the fabric's value is {wanted}"
             requests.note("ATT051", name, message)
     there, needed = amount(asked), amount(wanted)
     if there == needed:
         return
     if is_gpu and there is not None and needed is not None and there > needed:
-        message = f"asks for {shown(asked)}, but a node of the stack has {wanted}"
+        message = f"asks for {display(asked)}, but a node of the stack has {wanted}"
         limits.refuse("ATT027", name, message, f"write {wanted}, and more pods")
         return
     if device and not is_gpu and there is not None and needed is not None and there < needed:
-        message = f"asks for {shown(asked)}, but the networks need {wanted}"
+        message = f"asks for {display(asked)}, but the networks need {wanted}"
         limits.refuse("ATT020", name, message, "remove it, or write that many")
     else:
-        limits.note("ATT051", name, f"keeps {shown(asked)}; the fabric's value is {wanted}")
+        limits.note("ATT051", name, f"keeps {display(asked)}; the fabric's value is {wanted}")
 
 
 _TABLE = Path(__file__).with_name("accelerators.yaml")
@@ -112,7 +112,7 @@ def refuse_other_accelerators(container: Place, gpu: str, name: str) -> bool:
     value of --container.
     """
     try:
-        beside, asked = asks_for(container, gpu), list(_asked(container, gpu))
+        beside, asked = asks_for(container, gpu), list(_requested_devices(container, gpu))
     except Malformed as error:
         container.said.problems.append(error.problem)
         return True
@@ -124,16 +124,16 @@ def refuse_other_accelerators(container: Place, gpu: str, name: str) -> bool:
     return bool(found)
 
 
-def judge_other_devices(template: Place, contract: FabricContract) -> None:
+def check_other_devices(template: Place, contract: FabricContract) -> None:
     """Note the devices of an attached pod that the contract does not name; refuse those of an earlier contract."""
     gpu = gpu_resource(contract)
     spec = template.seen("spec")
     for container in (*spec.entries("containers"), *spec.entries("initContainers")):
-        for place, name, is_claim in _asked(container, gpu):
+        for place, name, is_claim in _requested_devices(container, gpu):
             if is_claim:
                 message = "claims devices beside those of the fabric; where they are the same, the pod stays pending"
                 place.note("ATT064", name, message)
-            elif had_once(name, (device for device in contract.devices if device != gpu)):
+            elif is_former_name(name, (device for device in contract.devices if device != gpu)):
                 message = "the stack has no such device any more, and the pod would stay pending"
                 place.refuse("ATT028", name, message, "remove it, or attach the manifest as it was before the fabric")
             elif name not in contract.devices:
@@ -141,7 +141,7 @@ def judge_other_devices(template: Place, contract: FabricContract) -> None:
                 place.note("ATT064", name, message)
 
 
-def _asked(container: Place, gpu: str) -> Iterator[_Asked]:
+def _requested_devices(container: Place, gpu: str) -> Iterator[_Asked]:
     """The extended resources of a container except `gpu`, each once, and its claims."""
     resources = container.seen("resources")
     seen: set[str] = set()

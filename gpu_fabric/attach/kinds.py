@@ -97,7 +97,7 @@ def workloads(place: Place, skipped: Sequence[str] = ()) -> Iterator[Workload]:
             yield from workloads(item, skipped)
         return
     if content.get("kind") == "AppWrapper" and place.content.get("apiVersion") in _WRAPPERS:
-        yield from _wrapped(place, skipped)
+        yield from _workloads_in_wrapper(place, skipped)
         return
     kind, version = content.get("kind"), content.get("apiVersion")
     if not isinstance(kind, str) or not isinstance(version, str):
@@ -120,7 +120,7 @@ def workloads(place: Place, skipped: Sequence[str] = ()) -> Iterator[Workload]:
     if (known := groups.get(version.rpartition("/")[0])) is not None:
         why, remedy = reason(kind, version) or ("which is not known here", f"known is {known}")
         place.refuse("ATT007", "apiVersion", f"{kind} of {version}, {why}", remedy)
-    elif not passes(kind, version) and (asked := asked_of_pods(content)) is not None:
+    elif not creates_no_pods(kind, version) and (asked := find_pods(content)) is not None:
         what, where = asked
         why, remedy = reason(kind, version) or ("but is not known here", f"known are {_known()}")
         message = f"{kind} of {version} {what} ({where}), {why}"
@@ -132,7 +132,7 @@ def _makes_pods(place: Place, kind: WorkloadKind) -> bool:
     workflow = _inside(place, kind.steps)
     for template, _ in argo.all_templates(workflow):
         resource = template.seen("resource")
-        if (asked := asked_of_pods(resource.content)) is not None:
+        if (asked := find_pods(resource.content)) is not None:
             what, key = asked
             remedy = "attach the fabric to it in a file of its own"
             resource.refuse("ATT006", key, f"{what}, to which nothing is attached here", remedy)
@@ -160,7 +160,7 @@ def volumes_of_all(workload: Workload) -> Iterator[str]:
                 yield name
 
 
-def _wrapped(place: Place, skipped: Sequence[str]) -> Iterator[Workload]:
+def _workloads_in_wrapper(place: Place, skipped: Sequence[str]) -> Iterator[Workload]:
     """The workloads in an AppWrapper; they run in its namespace unless they set their own."""
     for component in place.seen("spec").entries("components"):
         if (inner := component.found("template")) is not None:
@@ -192,7 +192,7 @@ def templates(workload: Workload) -> Iterator[Template]:
 
 def _templates(here: Place, row: TemplatePath, path: tuple[str, ...], role: str | None) -> Iterator[Template]:
     if not path:
-        yield Template(_apart(here, row.pod_spec) if row.pod_spec else here, role)
+        yield Template(_split_template(here, row.pod_spec) if row.pod_spec else here, role)
     elif len(path) > 1 and path[1] == "*":
         if isinstance(here.content.get(path[0]), list):
             for entry in here.entries(path[0]):
@@ -207,7 +207,7 @@ def _templates(here: Place, row: TemplatePath, path: tuple[str, ...], role: str 
 
 
 @dataclass(frozen=True)
-class _Apart(Place):
+class _SplitTemplate(Place):
     """A pod template whose metadata are the keys of a mapping, and whose spec is nested in the same mapping."""
 
     pod_spec: tuple[str, ...]
@@ -218,9 +218,9 @@ class _Apart(Place):
         return super().under(".".join([*(self.pod_spec if head == "spec" else ()), *([rest] if rest else [])]))
 
 
-def _apart(here: Place, pod_spec: tuple[str, ...]) -> Place:
+def _split_template(here: Place, pod_spec: tuple[str, ...]) -> Place:
     content = {"metadata": here.content, "spec": field_at(here, pod_spec)}
-    return _Apart(content, here.path, here.document, here.said, pod_spec)
+    return _SplitTemplate(content, here.path, here.document, here.said, pod_spec)
 
 
 def containers(template: Place) -> list[Place]:
@@ -257,7 +257,7 @@ class _Passing(FrozenModel):
     why: str
 
 
-def passes(kind: str, version: str) -> bool:
+def creates_no_pods(kind: str, version: str) -> bool:
     """Whether a kind creates no pods itself, although it may describe pods or amounts of GPUs."""
     group = version.rpartition("/")[0]
     return any(row.group == group and kind in row.kinds for row in read_rows(_TABLES / "passing.yaml", _Passing))
@@ -278,13 +278,13 @@ def reason(kind: str, version: str) -> tuple[str, str] | None:
     return next(((row.why, row.remedy) for row in rows if kind in row.kinds and row.group == group), None)
 
 
-def asked_of_pods(value: Any, path: str = "", *, in_amounts: bool = False) -> tuple[str, str] | None:
+def find_pods(value: Any, path: str = "", *, in_amounts: bool = False) -> tuple[str, str] | None:
     """How a document concerns pods, and at which path: it creates pods, requests GPUs, or contains a manifest as text.
 
     None if it does none of these.
     """
     if isinstance(value, list):
-        found = (asked_of_pods(entry, f"{path}[{k}]", in_amounts=in_amounts) for k, entry in enumerate(value))
+        found = (find_pods(entry, f"{path}[{k}]", in_amounts=in_amounts) for k, entry in enumerate(value))
         return next(filter(None, found), None)
     if isinstance(value, str):
         return ("has the text of a manifest", path) if _is_manifest(value) else None
@@ -297,9 +297,9 @@ def asked_of_pods(value: Any, path: str = "", *, in_amounts: bool = False) -> tu
             return "makes pods", here
         if in_amounts and _asks_for_gpus(name, inner):
             return "asks for GPUs", here
-        if name.lower() == "gpu" and isinstance(inner, dict) and _is_some(inner.get("quantity")):
+        if name.lower() == "gpu" and isinstance(inner, dict) and _is_amount(inner.get("quantity")):
             return "asks for GPUs", here
-        found_inside = asked_of_pods(inner, here, in_amounts=in_amounts or name in _AMOUNTS)
+        found_inside = find_pods(inner, here, in_amounts=in_amounts or name in _AMOUNTS)
         if found_inside is not None:
             return found_inside
     return None
@@ -312,10 +312,10 @@ def _holds_containers(key: str, value: Any) -> bool:
 
 
 def _asks_for_gpus(key: str, value: Any) -> bool:
-    return (key.endswith("/gpu") or key.lower() in _GPU_KEYS) and _is_some(value)
+    return (key.endswith("/gpu") or key.lower() in _GPU_KEYS) and _is_amount(value)
 
 
-def _is_some(value: Any) -> bool:
+def _is_amount(value: Any) -> bool:
     """Whether it is an amount other than 0, or text such as a template that may become one."""
     return isinstance(value, str | int | float) and not isinstance(value, bool) and amount(value) != 0
 

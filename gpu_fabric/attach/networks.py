@@ -84,18 +84,20 @@ def _attach_networks(annotations: Place, value: str, namespace: str) -> None:
         annotations.content[NETWORKS_ANNOTATION] = value
         return
     assert before is not None
-    wanted = list(_requests(value))
+    wanted = list(_parse_requests(value))
     try:
-        own = list(_requests(before))
+        own = list(_parse_requests(before))
     except ValueError as error:
         remedy = "correct it, or leave it to this command"
         annotations.refuse("ATT014", NETWORKS_ANNOTATION, f"cannot be read: {error}", remedy)
         return
-    for name in dict.fromkeys(one.name for one in own if had_once(one.name, (network.name for network in wanted))):
+    for name in dict.fromkeys(
+        one.name for one in own if is_former_name(one.name, (network.name for network in wanted))
+    ):
         message = f"the stack has no network {name} any more, and the pod would not start"
         remedy = "remove it, or attach the manifest as it was before the fabric"
         annotations.refuse("ATT028", NETWORKS_ANNOTATION, message, remedy)
-    merged = _merged(own, wanted, namespace)
+    merged = _merge(own, wanted, namespace)
     if merged == own:
         return
     names = [request.interface or f"net{position}" for position, request in enumerate(merged, start=1)]
@@ -111,13 +113,13 @@ def _attach_networks(annotations: Place, value: str, namespace: str) -> None:
         interface = f"its interface is {now[0]}" if len(now) == 1 else f"its interfaces are {now[0]} to {now[-1]}"
         message = f"{name} comes after the fabric's networks: {interface} now"
         annotations.note("ATT054", NETWORKS_ANNOTATION, message)
-    annotations.content[NETWORKS_ANNOTATION] = _written(merged, before)
+    annotations.content[NETWORKS_ANNOTATION] = _format_requests(merged, before)
 
 
 def network_names(value: str) -> list[str]:
     """The networks of an annotation, each as `[namespace/]name`; none if it cannot be parsed."""
     try:
-        return [replace(one, interface=None).as_text() for one in _requests(value)]
+        return [replace(one, interface=None).as_text() for one in _parse_requests(value)]
     except ValueError:
         return []
 
@@ -128,15 +130,15 @@ def without_networks(value: str, added: str, before: str | None = None) -> str |
     An annotation that cannot be parsed is returned unchanged.
     """
     try:
-        own, out = list(_requests(value)), list(_requests(added))
-        kept = list(_requests(before)) if before and before.strip() else []
+        own, out = list(_parse_requests(value)), list(_parse_requests(added))
+        kept = list(_parse_requests(before)) if before and before.strip() else []
     except ValueError:
         return value
     left = [one for one in own if one not in out or one in kept]
-    return _written(left, value) if left else None
+    return _format_requests(left, value) if left else None
 
 
-def _merged(own: Sequence[_Request], wanted: Sequence[_Request], namespace: str) -> list[_Request]:
+def _merge(own: Sequence[_Request], wanted: Sequence[_Request], namespace: str) -> list[_Request]:
     """All requests. A user's request for a wanted network is kept, and gets its interface name if it has none."""
     result = list(own)
     open_positions = set(range(len(own)))
@@ -163,14 +165,14 @@ def _merged(own: Sequence[_Request], wanted: Sequence[_Request], namespace: str)
     return [*missing, *result] if collides and missing else [*result, *missing]
 
 
-def _written(requests: Sequence[_Request], before: str) -> str:
+def _format_requests(requests: Sequence[_Request], before: str) -> str:
     """Requests in the form of the user's annotation: JSON or names with commas."""
     if before.lstrip().startswith("["):
         return json.dumps([request.as_json() for request in requests], separators=(",", ":"), ensure_ascii=False)
     return ", ".join(request.as_text() for request in requests)
 
 
-def _listed(value: str) -> list[Any]:
+def _parse_list(value: str) -> list[Any]:
     try:
         found: list[Any] = json.loads(value)
     except RecursionError:
@@ -178,14 +180,14 @@ def _listed(value: str) -> list[Any]:
     return found
 
 
-def _requests(value: str) -> Iterator[_Request]:
+def _parse_requests(value: str) -> Iterator[_Request]:
     """The networks of an annotation in either form: a JSON list, or names with commas.
 
     Raises:
         ValueError: the annotation is in neither form.
     """
     if value.lstrip().startswith("["):
-        for entry in _listed(value):
+        for entry in _parse_list(value):
             if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
                 raise ValueError("each entry of the JSON list must be an object with a name")
             named = {key: entry.get(key) for key in ("name", "namespace", "interface")}
@@ -203,7 +205,7 @@ def _requests(value: str) -> Iterator[_Request]:
         yield _Request(name, place or None, interface or None)
 
 
-def had_once(name: str, there: Iterable[str]) -> bool:
+def is_former_name(name: str, there: Iterable[str]) -> bool:
     """Whether a name is missing but differs from a present one in its number alone: `rail-08` beside `rail-00`.
 
     The stack had such a rail in the past.

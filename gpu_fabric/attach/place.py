@@ -30,7 +30,7 @@ class Note(NamedTuple):
 
     def __str__(self) -> str:
         """The note as one line: where, what, and its rule."""
-        return f"{said_place(self.document, self.path)}: {self.message} [{self.rule}]"
+        return f"{describe_place(self.document, self.path)}: {self.message} [{self.rule}]"
 
 
 class AttachError(Exception):
@@ -45,12 +45,12 @@ class AttachError(Exception):
         count = len(self.problems)
         lines = [f"{file}: {count} problem{'s' if count != 1 else ''}, nothing was {done}."]
         for problem in self.problems:
-            lines.append(f"  {said_place(problem.document, problem.path)}: {problem.message} [{problem.rule}]")
+            lines.append(f"  {describe_place(problem.document, problem.path)}: {problem.message} [{problem.rule}]")
             lines.append(f"      -> {problem.remedy}")
         return "\n".join(lines)
 
 
-def said_place(document: int, path: str) -> str:
+def describe_place(document: int, path: str) -> str:
     """A document and path for a message."""
     where = f"document {document}" if document else "all documents"
     return f"{where}, {path}" if path else where
@@ -167,29 +167,29 @@ class Place:
         """Set a key unless it is set; a different value stays and is noted. Mappings are merged key by key."""
         there = self.content.get(key)
         if there is None:
-            self.content[key] = copied(wanted)
+            self.content[key] = deep_copy(wanted)
         elif isinstance(there, dict) and isinstance(wanted, Mapping):
             inner = self.made(key)
             for name, value in wanted.items():
                 inner.keep_or_set(name, value, whose)
-        elif not _same(there, wanted):
-            self.note("ATT051", key, f"keeps {shown(there)}; {whose} value is {shown(wanted)}")
+        elif not _is_same(there, wanted):
+            self.note("ATT051", key, f"keeps {display(there)}; {whose} value is {display(wanted)}")
 
     def _malformed(self, key: str, wanted: str) -> Malformed:
         remedy = "correct it, or leave it out"
         return Malformed(Problem("ATT008", self.document, self.under(key), f"must be {wanted}", remedy))
 
 
-def copied(value: Any) -> Any:
+def deep_copy(value: Any) -> Any:
     """A copy with mappings and lists of its own; scalar values are shared."""
     if isinstance(value, Mapping):
-        return {key: copied(inner) for key, inner in value.items()}
+        return {key: deep_copy(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [copied(inner) for inner in value]
+        return [deep_copy(inner) for inner in value]
     return value
 
 
-def shown(value: Any) -> str:
+def display(value: Any) -> str:
     """A value for a message: shortened, and without the content of mappings and lists."""
     if not isinstance(value, str | int | float | bool):
         return "what it has"
@@ -197,7 +197,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _same(one: Any, other: Any) -> bool:
+def _is_same(one: Any, other: Any) -> bool:
     """Whether two values are equal and both or neither are booleans: in Python, True equals 1."""
     result = one == other
     return result is True and isinstance(one, bool) == isinstance(other, bool)

@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpu_fabric.attach.devices import attach_resources, judge_other_devices
+from gpu_fabric.attach.devices import attach_resources, check_other_devices
 from gpu_fabric.attach.networks import attach_annotations
-from gpu_fabric.attach.place import Place, shown
+from gpu_fabric.attach.place import Place, display
 from gpu_fabric.base.yaml_files import read_rows
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
@@ -71,7 +71,7 @@ def attach_template(template: Place, container: Place, fabric: Fabric) -> None:
     for key, value in patch.get("metadata", {}).items():
         if key != "annotations":
             template.made("metadata").keep_or_set(key, value)
-    judge_other_devices(template, fabric.contract)
+    check_other_devices(template, fabric.contract)
     attach_resources(container, fabric.contract)
     _attach_environment(container, fabric.environment)
     spec = template.made("spec")
@@ -109,8 +109,8 @@ def _attach_environment(container: Place, wanted: Mapping[str, str]) -> None:
         if own is None:
             missing.append({"name": name, "value": value})
         elif own.content.get("value") != value:
-            kept = "what it refers to" if "valueFrom" in own.content else shown(own.content.get("value") or "")
-            own.note("ATT051", "", f"{name} keeps {kept}; the fabric's value is {shown(value)}")
+            kept = "what it refers to" if "valueFrom" in own.content else display(own.content.get("value") or "")
+            own.note("ATT051", "", f"{name} keeps {kept}; the fabric's value is {display(value)}")
     container.append("env", *missing)
 
 
@@ -146,8 +146,8 @@ def _attach_host_network(spec: Place, fabric: Fabric) -> None:
 def _refuse_other_port_of_node(port: Place) -> None:
     on_node, inside = port.content.get("hostPort"), port.content.get("containerPort")
     if on_node not in (None, 0, inside):
-        message = f"{shown(on_node)} is not the container's port {shown(inside)}, which is the node's own there"
-        port.refuse("ATT025", "hostPort", message, f"remove it, or write {shown(inside)}")
+        message = f"{display(on_node)} is not the container's port {display(inside)}, which is the node's own there"
+        port.refuse("ATT025", "hostPort", message, f"remove it, or write {display(inside)}")
 
 
 def _attach_selector(spec: Place, key: str, value: str) -> None:
@@ -156,7 +156,7 @@ def _attach_selector(spec: Place, key: str, value: str) -> None:
     if own is None:
         spec.made("nodeSelector").content[key] = value
     elif own != value:
-        message = f"{shown(own)} is not a node of the stack, whose nodes have {value!r}"
+        message = f"{display(own)} is not a node of the stack, whose nodes have {value!r}"
         selector.refuse("ATT018", key, message, "remove it")
 
 
@@ -276,7 +276,7 @@ def _note_user(spec: Place, container: Place) -> None:
             if place.content[key] not in of_root:
                 who = "for whom" if key == "runAsUser" else "so its user is not root, for whom"
                 message = (
-                    f"is {shown(place.content[key])}, {who} added capabilities have no effect: "
+                    f"is {display(place.content[key])}, {who} added capabilities have no effect: "
                     "NCCL locks no more memory than the limit of the container runtime (ulimit -l) allows"
                 )
                 place.note("ATT068", key, message)
@@ -310,20 +310,20 @@ class _Variable(FrozenModel):
     source: str
 
 
-def note_what_keeps_off(template: Place) -> None:
+def note_harmful_variables(template: Place) -> None:
     """Note the variables that keep a job off the fabric: `mpirun -x` in a launcher applies to all ranks."""
     for container in template.seen("spec").entries("containers"):
         for entry in container.entries("env"):
             name, value = entry.content.get("name"), entry.content.get("value")
             if isinstance(name, str) and isinstance(value, str | int) and (effect := _effect(name, str(value))):
-                entry.note("ATT066", "", f"{name} stays {shown(value)}: {effect}")
+                entry.note("ATT066", "", f"{name} stays {display(value)}: {effect}")
         for key in ("command", "args", "source"):
-            for name, value in dict.fromkeys(_set_in(container, key)):
+            for name, value in dict.fromkeys(_variables_set_in(container, key)):
                 if effect := _effect(name, value):
-                    container.note("ATT066", key, f"{name} is {shown(value)} there: {effect}")
+                    container.note("ATT066", key, f"{name} is {display(value)} there: {effect}")
 
 
-def _set_in(container: Place, key: str) -> Iterator[tuple[str, str]]:
+def _variables_set_in(container: Place, key: str) -> Iterator[tuple[str, str]]:
     # Argo's `source` is one text, not a list of words.
     words = [container.text(key)] if key == "source" else container.values(key)
     texts = [word for word in words if isinstance(word, str)]

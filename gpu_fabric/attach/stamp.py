@@ -13,7 +13,7 @@ from pydantic import Field, ValidationError
 from gpu_fabric.attach.choice import Chosen, patched_template, template_of
 from gpu_fabric.attach.kinds import Workload, containers, templates, workloads
 from gpu_fabric.attach.networks import network_names, without_networks
-from gpu_fabric.attach.place import Place, Said, Tree, copied
+from gpu_fabric.attach.place import Place, Said, Tree, deep_copy
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
 from gpu_fabric.model import FrozenModel
@@ -77,27 +77,27 @@ def difference(before: Any, after: Any) -> Added:
     return found
 
 
-def take_out(content: Any, added: Added) -> None:
+def remove_additions(content: Any, added: Added) -> None:
     """Remove from `content`, in place, the additions that are unchanged since; everything else stays."""
     for pointer, (was, now) in added.changed.items():
         outer, _, last = pointer.rpartition("/")
-        holder, key = _found(content, outer), _plain(last)
+        holder, key = _value_at(content, outer), _plain(last)
         if isinstance(holder, dict) and key in holder:
             if holder[key] == now:
                 holder[key] = was
             elif key == NETWORKS_ANNOTATION and isinstance(now, str) and isinstance(holder[key], str):
                 holder[key] = without_networks(holder[key], now, was) or was
     for pointer, new in added.new.items():
-        here = _found(content, pointer)
+        here = _value_at(content, pointer)
         if here is not None:
-            _left(here, new, pointer, frozenset(added.empty))
+            _remaining(here, new, pointer, frozenset(added.empty))
 
 
 def pointer_to(content: Any, part: Any, pointer: str = "") -> str | None:
     """The path of a mapping inside a content; None if the content does not contain it."""
     if content is part:
         return pointer
-    found = (pointer_to(inner, part, here) for here, inner in _inside(content, pointer))
+    found = (pointer_to(inner, part, here) for here, inner in _values_in(content, pointer))
     return next((here for here in found if here is not None), None)
 
 
@@ -118,7 +118,7 @@ def _compare(before: Any, after: Any, pointer: str, found: Added) -> None:
         if new:
             found.new[pointer] = new
     elif isinstance(before, list) and isinstance(after, list):
-        for old, (here, value) in zip(before, _inside(after, pointer), strict=False):
+        for old, (here, value) in zip(before, _values_in(after, pointer), strict=False):
             _compare(old, value, here, found)
         if len(after) > len(before):
             found.new[pointer] = after[len(before) :]
@@ -126,13 +126,13 @@ def _compare(before: Any, after: Any, pointer: str, found: Added) -> None:
         found.changed[pointer] = [before, after]
 
 
-def _left(present: Any, new: Any, pointer: str, empty: frozenset[str]) -> Any:
+def _remaining(present: Any, new: Any, pointer: str, empty: frozenset[str]) -> Any:
     """The rest of a value without the additions `new`; mappings and lists are edited in place."""
     if isinstance(present, dict) and isinstance(new, dict):
         for key, value in new.items():
             here = f"{pointer}/{_step(key)}"
             if key in present:
-                left = _left(present[key], value, here, empty)
+                left = _remaining(present[key], value, here, empty)
                 if left is not _NOTHING:
                     present[key] = left
                 elif here in empty:
@@ -142,8 +142,8 @@ def _left(present: Any, new: Any, pointer: str, empty: frozenset[str]) -> Any:
         return present or _NOTHING
     if isinstance(present, list) and isinstance(new, list):
         for entry in new:
-            if _is_gone_through(pointer):
-                _take_entry(present, entry, pointer, empty)
+            if _is_merged_list(pointer):
+                _remove_from_entry(present, entry, pointer, empty)
             elif entry in present:
                 present.remove(entry)
         return present or _NOTHING
@@ -155,14 +155,14 @@ def _left(present: Any, new: Any, pointer: str, empty: frozenset[str]) -> Any:
     return _NOTHING if present == new else present
 
 
-def _take_entry(present: list[Any], new: dict[str, Any], pointer: str, empty: frozenset[str]) -> None:
+def _remove_from_entry(present: list[Any], new: dict[str, Any], pointer: str, empty: frozenset[str]) -> None:
     names = _own_names(new)
     for entry in present:
         if isinstance(entry, dict) and names and _own_names(entry) == names:
             for key in names:
                 del entry[key]
             rest = {key: value for key, value in new.items() if key not in names}
-            if _left(entry, rest, _of_entry(pointer, new), empty) is _NOTHING:
+            if _remaining(entry, rest, _of_entry(pointer, new), empty) is _NOTHING:
                 present.remove(entry)
             else:
                 entry.update(names)
@@ -175,7 +175,7 @@ def _units(value: Any, pointer: str) -> Iterator[Unit]:
             yield from _units(inner, f"{pointer}/{_step(key)}")
     elif isinstance(value, list):
         for entry in value:
-            if _is_gone_through(pointer):
+            if _is_merged_list(pointer):
                 yield from _units(entry, _of_entry(pointer, entry))
             else:
                 yield pointer, json.dumps(entry, sort_keys=True)
@@ -189,7 +189,7 @@ def _rest(value: Any, pointer: str, kept: Counter[Unit]) -> Any:
         inner = {key: _rest(part, f"{pointer}/{_step(key)}", kept) for key, part in value.items()}
         return {key: part for key, part in inner.items() if part is not _NOTHING}
     if isinstance(value, list):
-        if _is_gone_through(pointer):
+        if _is_merged_list(pointer):
             return [_rest(one, _of_entry(pointer, one), kept) | _own_names(one) for one in value]
         return [entry for entry in value if not _is_kept((pointer, json.dumps(entry, sort_keys=True)), kept)]
     return _NOTHING if _is_kept((pointer, json.dumps(value)), kept) else value
@@ -211,20 +211,20 @@ def _names(value: Any, pointer: str) -> Iterator[str]:
                 yield from (f"network {name}" for name in network_names(str(inner)))
     elif isinstance(value, list):
         for entry in value:
-            if _is_gone_through(pointer):
+            if _is_merged_list(pointer):
                 yield from _names(entry, pointer)
             else:
                 own = entry if isinstance(entry, dict) else {}
                 yield str(own.get("mountPath") or own.get("name") or own.get("key") or entry)
 
 
-def _found(content: Any, pointer: str) -> Any:
+def _value_at(content: Any, pointer: str) -> Any:
     for step in pointer.split("/")[1:]:
-        content = next((inner for here, inner in _inside(content, "") if here == f"/{step}"), None)
+        content = next((inner for here, inner in _values_in(content, "") if here == f"/{step}"), None)
     return content
 
 
-def _inside(content: Any, pointer: str) -> Iterator[tuple[str, Any]]:
+def _values_in(content: Any, pointer: str) -> Iterator[tuple[str, Any]]:
     """The values in a mapping or list with their paths; a list entry is addressed by its name if that is unique."""
     if isinstance(content, Mapping):
         for key, inner in content.items():
@@ -245,7 +245,7 @@ def _of_entry(pointer: str, entry: Any) -> str:
     return f"{pointer}/{_step(next(iter(_own_names(entry).values()), ''))}"
 
 
-def _is_gone_through(pointer: str) -> bool:
+def _is_merged_list(pointer: str) -> bool:
     return pointer.rpartition("/")[2] in _GONE_THROUGH
 
 
@@ -289,10 +289,10 @@ class Stamp(NamedTuple):
         text |= {"queue": self.queue} if self.queue is not None else {}
         return json.dumps(text, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
 
-    def take_out(self, root: Tree, template: Tree) -> None:
+    def remove(self, root: Tree, template: Tree) -> None:
         """Remove the additions from a template and from the document that contains it."""
-        take_out(template, self.own)
-        take_out(root, self.around)
+        remove_additions(template, self.own)
+        remove_additions(root, self.around)
 
 
 def digest(contract: FabricContract) -> str:
@@ -318,13 +318,13 @@ def stamp_of(template: Place) -> Stamp | None:
 
 def stamped_templates(document: Place) -> Iterator[Place]:
     """The pod templates of a document that have a stamp; the document may be of any kind."""
-    yield from _stamped(document, document.content)
+    yield from _find_stamped(document, document.content)
 
 
-def _stamped(document: Place, content: Any) -> Iterator[Place]:
+def _find_stamped(document: Place, content: Any) -> Iterator[Place]:
     if isinstance(content, list):
         for entry in content:
-            yield from _stamped(document, entry)
+            yield from _find_stamped(document, entry)
     elif isinstance(content, dict):
         metadata = content.get("metadata")
         if _has_stamp(content):
@@ -333,7 +333,7 @@ def _stamped(document: Place, content: Any) -> Iterator[Place]:
             yield Place(content, "", document.document, document.said)
         for key, inner in content.items():
             if key != "metadata":
-                yield from _stamped(document, inner)
+                yield from _find_stamped(document, inner)
 
 
 def _has_stamp(metadata: Tree) -> bool:
@@ -362,7 +362,7 @@ def holder_of(entry: Chosen) -> Place:
     return patched_template(entry.workload) or Place({}, template.path, template.document, template.said)
 
 
-def stamps(before: object, chosen: Sequence[Chosen], contract: FabricContract, queue: str | None) -> list[Stamp]:
+def new_stamps(before: object, chosen: Sequence[Chosen], contract: FabricContract, queue: str | None) -> list[Stamp]:
     """The stamps of the pod templates of one document after an attach; `before` is the document before it."""
     root, holders = root_of(chosen[0].workload).content, [holder_of(entry) for entry in chosen]
     for holder in holders:
@@ -375,43 +375,45 @@ def stamps(before: object, chosen: Sequence[Chosen], contract: FabricContract, q
     return [own[0]._replace(around=around), *own[1:]]
 
 
-def put(chosen: Sequence[Chosen], written: Sequence[Stamp]) -> None:
+def write_stamps(chosen: Sequence[Chosen], written: Sequence[Stamp]) -> None:
     """Write a stamp into each pod template."""
     for entry, stamp in zip(chosen, written, strict=True):
         holder_of(entry).made("metadata").made("annotations").content[STAMP] = str(stamp)
 
 
-def stripped(chosen: Sequence[Chosen], old: Sequence[Stamp | None], skipped: Sequence[str]) -> list[Chosen]:
+def copy_without_additions(
+    chosen: Sequence[Chosen], old: Sequence[Stamp | None], skipped: Sequence[str]
+) -> list[Chosen]:
     """The same containers in a copy of their document without the additions that their stamps record."""
     first = chosen[0].workload
     outer = root_of(first)
-    place = Place(copied(outer.content), outer.path, outer.document, Said())
+    place = Place(deep_copy(outer.content), outer.path, outer.document, Said())
     twin = next(one for one in workloads(place, skipped) if one.place.path == first.place.path)
-    there = [_again(entry, twin) for entry in chosen]
+    there = [_find_again(entry, twin) for entry in chosen]
     for entry, stamp in zip(there, old, strict=True):
         if stamp is not None:
-            stamp.take_out(place.content, holder_of(entry).content)
-    return [_again(entry, twin) for entry in chosen]
+            stamp.remove(place.content, holder_of(entry).content)
+    return [_find_again(entry, twin) for entry in chosen]
 
 
-def bring_up_to_date(chosen: Sequence[Chosen], old: Sequence[Stamp | None], new: Sequence[Stamp]) -> list[Chosen]:
+def update_additions(chosen: Sequence[Chosen], old: Sequence[Stamp | None], new: Sequence[Stamp]) -> list[Chosen]:
     """Remove from a document the additions of its old stamps that its new ones lack; returns the containers in it."""
     first = chosen[0].workload
     for entry, before, after in zip(chosen, old, new, strict=True):
         if before is None:
             continue
-        take_out(holder_of(entry).content, before.own.without(after.own))
-        take_out(root_of(first).content, before.around.without(after.around))
+        remove_additions(holder_of(entry).content, before.own.without(after.own))
+        remove_additions(root_of(first).content, before.around.without(after.around))
         names = Counter([*before.own.names(), *before.around.names()])
         gone = [*dict.fromkeys((names - Counter([*after.own.names(), *after.around.names()])).elements())]
         if gone:
             more = f" and {len(gone) - _MOST_NAMES} more" if len(gone) > _MOST_NAMES else ""
             listed = ", ".join(gone[:_MOST_NAMES])
             entry.container.note("ATT070", "", f"loses what was added and is not asked for any more: {listed}{more}")
-    return [_again(entry, first) for entry in chosen]
+    return [_find_again(entry, first) for entry in chosen]
 
 
-def _again(entry: Chosen, workload: Workload) -> Chosen:
+def _find_again(entry: Chosen, workload: Workload) -> Chosen:
     """The same container, looked up in another state of its document."""
     if workload.kind.of_a_train_job:
         template = template_of(workload).place

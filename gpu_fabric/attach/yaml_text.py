@@ -36,7 +36,7 @@ _NAMES = ("manager", "name", "groupName", "mountPath", "key", "effect")
 _BEFORE_LINES = re.compile(r":(?:[ \t]+#[^\n]*|[ \t\r]*)(?:\n[ \t]*(?:#[^\n]*|\r)?)*\n[ \t]*\Z")
 
 
-def rewritten(text: str, documents: list[YamlDocument], contents: list[Any]) -> str:
+def rewrite(text: str, documents: list[YamlDocument], contents: list[Any]) -> str:
     """The text with new contents: they may add to mappings and to the end of lists, and change and remove values.
 
     Raises:
@@ -110,7 +110,7 @@ class _Edits:
         if document.content == content:
             return
         self.step, self.dash, self.gap = _indentation(document.node)
-        self.becomes = dict(_defined(document.node, content))
+        self.becomes = dict(_node_values(document.node, content))
         in_flow = not _in_block(document.node)
         self._change(document.node, document.content, content, parent=0, in_flow=in_flow)
 
@@ -350,7 +350,7 @@ class _Edits:
         return max(map(self._end, last)) if isinstance(last, tuple) else self._end(last)
 
 
-def _defined(node: yaml.Node, after: Any) -> Iterator[tuple[int, Any]]:
+def _node_values(node: yaml.Node, after: Any) -> Iterator[tuple[int, Any]]:
     """The value of every node of a document after the edit, by the node's identity; aliases are left out."""
     if isinstance(node, Alias):
         return
@@ -358,12 +358,12 @@ def _defined(node: yaml.Node, after: Any) -> Iterator[tuple[int, Any]]:
     if isinstance(node, yaml.MappingNode) and isinstance(after, Mapping):
         for key, value in node.value:
             if not is_merge_key(key) and key_of(key) in after:
-                yield from _defined(value, after[key_of(key)])
+                yield from _node_values(value, after[key_of(key)])
     elif isinstance(node, yaml.SequenceNode) and isinstance(after, list):
         places, _ = _same_entries([value_of(entry) for entry in node.value], after)
         for entry, place in zip(node.value, places, strict=True):
             if place is not None:
-                yield from _defined(entry, after[place])
+                yield from _node_values(entry, after[place])
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpu_fabric.changes.model import Keeper, Move, RailDiff, RailReason
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.plan.addresses import AddressPool, numbered
+from gpu_fabric.plan.addresses import AddressPool, number_nodes
 from gpu_fabric.plan.addresses.model import span_text
 from gpu_fabric.plan.allocation import Allocation, PoolNics
 from gpu_fabric.render import RenderedPlan
@@ -231,12 +231,12 @@ class Holders(FrozenModel):
     def shares(self) -> dict[str, int]:
         """The number of every node's share, by its name."""
         own = (self.layout == "per-node" and self.numbers) or range(self.nodes)
-        return {name: number for number, name in numbered(self.names, own)}
+        return {name: number for number, name in number_nodes(self.names, own)}
 
     @cached_property
     def hosts(self) -> dict[str, int]:
         """The number of every host's own address, by its name."""
-        return {name: number for number, name in numbered(self.names, self.numbers or range(self.nodes))}
+        return {name: number for number, name in number_nodes(self.names, self.numbers or range(self.nodes))}
 
     def pool_of(self, rail: int) -> AddressPool | None:
         """The pool that serves a rail."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import gpu_fabric.workloads
-from gpu_fabric.nccl.verdict import Bundle, joined, read_bundle, spoken
+from gpu_fabric.nccl.verdict import Bundle, join_parts, read_bundle, script_messages
 
 pytestmark = pytest.mark.scripts
 
@@ -140,7 +140,7 @@ class World:
 
     @property
     def bundle(self) -> Bundle:
-        return read_bundle(joined(self.messages))
+        return read_bundle(join_parts(self.messages))
 
 
 @pytest.fixture
@@ -289,13 +289,13 @@ def test_what_there_is_no_time_for_is_not_begun_and_the_results_leave_the_pod_in
 def test_a_host_that_does_not_answer_is_named_and_the_others_are_let_go(world: World) -> None:
     (world.folder / "deaf-worker-1").touch()
     assert world.launch().returncode == 1
-    assert spoken(world.messages) == ("worker-1.svc does not answer within 1 s",)
+    assert script_messages(world.messages) == ("worker-1.svc does not answer within 1 s",)
     assert (world.folder / "worker-2" / "over").exists()
 
 
 def test_fewer_hosts_than_nodes_end_the_run(world: World) -> None:
     assert world.launch(NODES=4).returncode == 1
-    assert spoken(world.messages) == ("there are 3 hosts, and 4 nodes were asked for",)
+    assert script_messages(world.messages) == ("there are 3 hosts, and 4 nodes were asked for",)
 
 
 def test_large_results_are_cut_into_messages_of_several_pods(world: World) -> None:
@@ -311,7 +311,7 @@ def test_large_results_are_cut_into_messages_of_several_pods(world: World) -> No
 def test_results_beyond_what_the_pods_hold_are_a_failure_with_its_reason(world: World) -> None:
     (world.mounted / "rails").write_text(f"0 net1 mlx5_0 0\n{os.urandom(12000).hex()}\n")
     assert world.launch().returncode == 1
-    assert "messages of 3900 bytes, and there are 4 pods" in spoken(world.messages)[0]
+    assert "messages of 3900 bytes, and there are 4 pods" in script_messages(world.messages)[0]
 
 
 def test_workers_end_once_the_launcher_says_so(world: World) -> None:
@@ -338,7 +338,7 @@ def test_a_worker_serves_ssh_until_it_is_over(world: World) -> None:
 def test_a_worker_whose_server_ends_says_so(world: World) -> None:
     result = world.run("worker", SSHD="/bin/false")
     assert result.returncode == 1
-    assert spoken(world.messages) == ("ssh's server ended on node gpu-0",)
+    assert script_messages(world.messages) == ("ssh's server ended on node gpu-0",)
 
 
 def test_keys_of_the_stacks_own_serve_both_sides(world: World) -> None:

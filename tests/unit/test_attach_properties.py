@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpu_fabric.attach import AttachError, Wishes, attach, attach_text
-from gpu_fabric.attach.place import copied
+from gpu_fabric.attach.place import deep_copy
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import rules
 from gpu_fabric.plan import Plan
@@ -188,7 +188,7 @@ def test_whatever_a_manifest_has_in_a_place_it_is_attached_once_or_refused_by_a_
     @settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(documents), st.data(), st.sampled_from([Wishes(), Wishes(("node",)), Wishes(queue="q")]))
     def holds(document: Any, data: st.DataObject, wishes: Wishes) -> None:
-        spoiled = copied(document)
+        spoiled = deep_copy(document)
         place = data.draw(st.sampled_from([path for path in _paths(spoiled) if path]))
         inside = spoiled
         for key in place[:-1]:

@@ -6,7 +6,7 @@ import pytest
 from attach_cases import CASES, AttachCase
 from attached_pods import contract_of
 
-from gpu_fabric.attach import AttachError, attach_text, said_place
+from gpu_fabric.attach import AttachError, attach_text, describe_place
 from gpu_fabric.contract import read_contract
 from gpu_fabric.findings import InputError, rules
 
@@ -19,10 +19,10 @@ def found_in(case: AttachCase) -> list[tuple[str, str]]:
     try:
         said = attach_text(case.text, contract_of(case.stack), case.wishes).notes
     except AttachError as error:
-        return [(entry.rule, said_place(entry.document, entry.path)) for entry in error.problems]
+        return [(entry.rule, describe_place(entry.document, entry.path)) for entry in error.problems]
     except InputError as error:
         return [(error.rule, "")]
-    return [(entry.rule, said_place(entry.document, entry.path)) for entry in said]
+    return [(entry.rule, describe_place(entry.document, entry.path)) for entry in said]
 
 
 @pytest.mark.parametrize("case", CASES, ids=[f"{case.rule}-{case.sort}" for case in CASES])

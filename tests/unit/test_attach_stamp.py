@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from test_attach_properties import pods
 
 from gpu_fabric.attach import AttachError, Wishes, attach, attach_text, detach, detach_text
-from gpu_fabric.attach.place import copied
+from gpu_fabric.attach.place import deep_copy
 from gpu_fabric.attach.stamp import STAMP
 from gpu_fabric.attach.yaml_documents import read_yaml
-from gpu_fabric.attach.yaml_text import rewritten
+from gpu_fabric.attach.yaml_text import rewrite
 from gpu_fabric.contract import FabricContract
 
 NAMES = sorted(path.name for path in MANIFESTS.iterdir() if path.suffix in {".yaml", ".json"})
@@ -218,10 +218,10 @@ def test_text_in_block_style_loses_any_part_and_keeps_the_rest() -> None:
     @given(st.dictionaries(st.sampled_from("abcd"), values, min_size=1, max_size=4), st.data())
     def holds(content: dict[str, Any], data: st.DataObject) -> None:
         text = yaml.safe_dump(content, default_flow_style=data.draw(st.sampled_from([False, None])))
-        less = copied(content)
+        less = deep_copy(content)
         for _ in range(data.draw(st.integers(1, 3))):
             _lose(less, data)
-        assert yaml.safe_load(rewritten(text, read_yaml(text), [less])) == less
+        assert yaml.safe_load(rewrite(text, read_yaml(text), [less])) == less
 
     holds()
 

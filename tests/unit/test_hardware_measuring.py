@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gpu_fabric.nccl.verdict import Verdict, joined, judge_bundle, read_bundle
+from gpu_fabric.nccl.verdict import Verdict, join_parts, judge_bundle, read_bundle
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.prepare import prepare_stack
 from sandbox.hardware.measuring.play import ENDS_ANNOTATION, MESSAGE_ANNOTATION, endings
@@ -48,7 +48,7 @@ def played(run: PlannedVerification, pods: Pods, **ailments: str) -> list[dict[s
 
 def verdict(run: PlannedVerification, **ailments: str) -> Verdict:
     messages = [ending[MESSAGE_ANNOTATION] for ending in played(run, pods_of(run), **ailments)]
-    return judge_bundle(read_bundle(joined(messages)), run.expectation)
+    return judge_bundle(read_bundle(join_parts(messages)), run.expectation)
 
 
 def test_healthy_nodes_pass_every_bar(run: PlannedVerification) -> None:

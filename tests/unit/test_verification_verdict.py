@@ -16,11 +16,11 @@ from gpu_fabric.nccl.verdict import (
     Bundle,
     BundleError,
     Verdict,
-    joined,
+    join_parts,
     judge_bundle,
     nothing_measured,
     read_bundle,
-    spoken,
+    script_messages,
     verdict_lines,
 )
 
@@ -226,7 +226,7 @@ def parts_of(data: bytes, count: int) -> list[str]:
 
 def test_parts_are_joined_in_whatever_order_the_pods_come() -> None:
     data = packed({"all.json": b"x" * 5000})
-    assert joined(["Killed", *reversed(parts_of(data, 3))]) == data
+    assert join_parts(["Killed", *reversed(parts_of(data, 3))]) == data
 
 
 @pytest.mark.parametrize(
@@ -241,11 +241,11 @@ def test_parts_are_joined_in_whatever_order_the_pods_come() -> None:
 )
 def test_parts_that_are_missing_or_changed_are_refused(messages: list[str], word: str) -> None:
     with pytest.raises(BundleError, match=word):
-        joined(messages)
+        join_parts(messages)
 
 
 def test_errors_that_pods_left_are_heard() -> None:
-    assert spoken(["gpu-fabric error: gpu-1 does not answer within 600 s", "oom"]) == (
+    assert script_messages(["gpu-fabric error: gpu-1 does not answer within 600 s", "oom"]) == (
         "gpu-1 does not answer within 600 s",
     )
 

@@ -11,7 +11,7 @@ from gpu_fabric.nccl.dialect import Dialect, Library, dialect, library_for
 from gpu_fabric.nccl.lint.comparison import PORTABILITY_CHECKS, against_dump, against_shape
 from gpu_fabric.nccl.lint.elements import ELEMENT_CHECKS
 from gpu_fabric.nccl.lint.file import File, published_for
-from gpu_fabric.nccl.lint.form import FORM_CHECKS, rejected
+from gpu_fabric.nccl.lint.form import FORM_CHECKS, explain_rejection
 from gpu_fabric.nccl.lint.report import FileReport, LineFinding, LintReport, report_lines
 from gpu_fabric.nccl.reader import Reading, read_topology
 from gpu_fabric.progress import UNHEARD, Progress
@@ -57,7 +57,7 @@ class Linter:
 
     def _findings(self, reading: Reading) -> Iterator[LineFinding]:
         if reading.rejection is not None:
-            yield rejected(reading, reading.rejection)
+            yield explain_rejection(reading, reading.rejection)
             return
         for form_check in FORM_CHECKS:
             yield from form_check(reading)

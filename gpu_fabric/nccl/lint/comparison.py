@@ -23,7 +23,7 @@ from gpu_fabric.nccl.lint.file import (
     several,
     without_function,
 )
-from gpu_fabric.nccl.lint.report import LineFinding, finding, shown
+from gpu_fabric.nccl.lint.report import LineFinding, finding, quote
 from gpu_fabric.nccl.reader import Element, Reading, c_integer
 from gpu_fabric.spec.suggestion import nearest
 
@@ -57,7 +57,7 @@ def _gpus(file: File, shape: Shape) -> Iterator[LineFinding]:
             yield finding("TOP036", top, message, f"write a `pci` with busid {busid} below its switch")
     for element in file.gpus:
         if element.get("busid") not in shape.gpus.pci:
-            message = f"{shown(element.get('busid'))} is not a GPU of {shape.name}"
+            message = f"{quote(element.get('busid'))} is not a GPU of {shape.name}"
             yield finding("TOP036", file.line(element, "busid"), message, f"write one of {', '.join(shape.gpus.pci)}")
 
 
@@ -81,7 +81,7 @@ def _nics(file: File, shape: Shape) -> Iterator[LineFinding]:
     known = set(map(place.of, (*addresses, *others)))
     for element in file.nics:
         if place.of(element.get("busid")) not in known:
-            message = f"{shown(element.get('busid'))} is not a NIC of {shape.name}"
+            message = f"{quote(element.get('busid'))} is not a NIC of {shape.name}"
             yield finding("TOP036", file.line(element, "busid"), message, f"write one of {', '.join(addresses)}")
 
 
@@ -114,7 +114,7 @@ def _rails(file: File, shape: Shape) -> Iterator[LineFinding]:
         found = nearest_gpus(element) & written
         wanted = (file.published.nearest[adapter] if file.published else {shape.gpus.pci[number]}) & written
         if wanted and (found != wanted if file.published else not wanted <= found):
-            nic = shown(element.get("busid"))
+            nic = quote(element.get("busid"))
             message = f"nearest to the NIC {nic}: {_list(found)}; on {shape.name}: {_list(wanted)}"
             remedy = "hang the NIC below the lowest switch that it shares with that GPU"
             yield finding("TOP037", file.line(element, "busid"), message, remedy)
@@ -131,7 +131,7 @@ def _speeds(file: File, shape: Shape) -> Iterator[LineFinding]:
     for net in file.reading.of("net"):
         text = net.values.get("speed")
         if text is not None and c_integer(text) < lowest:
-            message = f"a port at {shown(text)} Mb/s; on {shape.name} it has {lowest}"
+            message = f"a port at {quote(text)} Mb/s; on {shape.name} it has {lowest}"
             yield finding("TOP042", file.line(net, "speed"), message, f'write speed="{lowest}", or leave it out')
 
 
@@ -183,7 +183,7 @@ def _cpu_identity(file: File, cpu: Element, twin: Element, shape: str) -> Iterat
         differs |= {each: c_integer(cpu.get(each)) != c_integer(twin.get(each)) for each in numbers}
     for attribute in [each for each, other in differs.items() if other and each in cpu.values]:
         real = twin.get(attribute)
-        message = f"{attribute} {shown(cpu.get(attribute))}; the CPUs of {shape} have {shown(real)}"
+        message = f"{attribute} {quote(cpu.get(attribute))}; the CPUs of {shape} have {quote(real)}"
         yield finding("TOP027", file.line(cpu, attribute), message, f'write {attribute}="{real}"')
 
 
@@ -196,14 +196,14 @@ def against_dump(file: File) -> Iterator[LineFinding]:
     for busid, element in written.items():
         line = file.line(element, "busid")
         if busid not in dumped:
-            message = f"{shown(busid)} is not in the dump: NCCL found no device of the job below"
+            message = f"{quote(busid)} is not in the dump: NCCL found no device of the job below"
             yield finding("TOP046", line, message, "correct the address, or leave the branch out")
         elif (here := _place_above(element)) != (there := _place_above(dumped[busid])):
-            message = f"{shown(busid)} is below {here}; in the dump, below {there}"
+            message = f"{quote(busid)} is below {here}; in the dump, below {there}"
             yield finding("TOP046", line, message, "hang it where the dump has it")
     for busid, element in dumped.items():
         if busid not in written and (is_gpu(element) or is_nic(element)):
-            message = f"{shown(busid)} of the dump is not in the file: NCCL placed it by itself"
+            message = f"{quote(busid)} of the dump is not in the file: NCCL placed it by itself"
             yield finding("TOP046", file.line(file.system), message, "write it below its switch")
 
 
@@ -218,7 +218,7 @@ def _place_above(element: Element) -> str:
     above = element.parent
     if above is None:
         return "nothing"
-    return f"NUMA node {shown(above.get('numaid'))}" if above.name == "cpu" else shown(above.get("busid"))
+    return f"NUMA node {quote(above.get('numaid'))}" if above.name == "cpu" else quote(above.get("busid"))
 
 
 _FOUND_BY_NCCL = ("gpu", "nic", "net", "nvlink", "c2c", "xgmi", "pcilink")
@@ -235,7 +235,7 @@ def _pinned(file: File) -> Iterator[LineFinding]:
             remedy = "leave it out: NCCL fills it in"
             twin = file.published_twin(unlike[0])
             if file.published is not None and twin is not None:
-                value = shown(unlike[0].get(attribute))
+                value = quote(unlike[0].get(attribute))
                 message = f"`{attribute}` of `{name}` is {value}, other than published for {file.published.shape.name}"
             yield finding("TOP038", file.line(unlike[0], attribute), message, remedy)
 
@@ -302,7 +302,7 @@ def _unknown(file: File) -> Iterator[LineFinding]:
             continue
         known = file.dialect.attributes_of(name)
         for attribute in sorted(element.values.keys() - may_stand[name]):
-            message = f"`{name}` has no attribute {shown(attribute)}: it does nothing"
+            message = f"`{name}` has no attribute {quote(attribute)}: it does nothing"
             remedy = f"{nearest(attribute, known)}allowed: {', '.join(known) or 'none'}"
             yield finding("TOP049", file.line(element, attribute), message, remedy)
         may_stand[name] |= element.values.keys()
@@ -356,7 +356,7 @@ def _port_speeds(file: File) -> Iterator[LineFinding]:
         text = net.values.get("speed")
         if text is None or text in published or c_integer(text) in dialect_table().port_speeds:
             continue
-        message = f"speed {shown(text)} is not a rate of a port, in Mb/s: NCCL plans with it anyway"
+        message = f"speed {quote(text)} is not a rate of a port, in Mb/s: NCCL plans with it anyway"
         remedy = "write the port's rate, such as 400000, or leave it out"
         yield finding("TOP041", file.line(net, "speed"), message, remedy)
 

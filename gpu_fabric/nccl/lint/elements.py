@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gpu_fabric.nccl.dialect import Library, dialect_table
 from gpu_fabric.nccl.lint.file import BUS_ID, File, bus_of, is_bridge, link_rate, pci_above, several, without_function
-from gpu_fabric.nccl.lint.report import LineFinding, finding, shown
+from gpu_fabric.nccl.lint.report import LineFinding, finding, quote
 from gpu_fabric.nccl.reader import Element, c_integer, is_misread
 
 # The kernel's format: NCCL compares the text with sysfs.
@@ -44,7 +44,7 @@ def _numbers(file: File) -> Iterator[LineFinding]:
     for cpu in file.cpus:
         number = numa_number(cpu)
         if number is None:
-            written = f"numaid {shown(cpu.get('numaid'))}" if "numaid" in cpu.values else "no numaid"
+            written = f"numaid {quote(cpu.get('numaid'))}" if "numaid" in cpu.values else "no numaid"
             message = f"{written}: NCCL compares it with the number of the NUMA node as the kernel writes it"
             yield finding("TOP024", file.line(cpu, "numaid"), message, 'write the node\'s number, such as numaid="0"')
         elif number in seen:
@@ -64,7 +64,7 @@ def _masks(file: File) -> Iterator[LineFinding]:
             continue
         numbers = cpus_of(text)
         if numbers is None:
-            message = f"affinity {shown(text)} is not a CPU mask: helper threads would run anywhere"
+            message = f"affinity {quote(text)} is not a CPU mask: helper threads would run anywhere"
             remedy = "write groups of eight hex digits, highest CPUs first, with commas between, as in node*/cpumap"
             yield finding("TOP025", file.line(cpu, "affinity"), message, remedy)
             continue
@@ -77,7 +77,7 @@ def _masks(file: File) -> Iterator[LineFinding]:
         for other, node in taken.items():
             if other & mask.cpus:
                 shared = (other & mask.cpus).bit_length() - 1
-                message = f"CPU {shared} is in the mask of NUMA node {shown(node)}, too"
+                message = f"CPU {shared} is in the mask of NUMA node {quote(node)}, too"
                 yield finding("TOP026", file.line(mask.cpu, "affinity"), message, "write each CPU into one mask")
                 break
         taken[mask.cpus] = number
@@ -103,14 +103,14 @@ def _identities(file: File) -> Iterator[LineFinding]:
     for cpu in file.cpus:
         arch, vendor = cpu.values.get("arch"), cpu.values.get("vendor")
         if arch is not None and not arch.startswith(table.cpu_archs):
-            message = f"arch {shown(arch)}: NCCL knows no such CPU and takes the slowest path between sockets"
+            message = f"arch {quote(arch)}: NCCL knows no such CPU and takes the slowest path between sockets"
             remedy = f"write one of {', '.join(table.cpu_archs)}, or leave it out"
             yield finding("TOP040", file.line(cpu, "arch"), message, remedy)
         if arch is not None and not arch.startswith("x86_64"):
             continue
         if vendor is not None and table.cpu_vendor(vendor) is None:
-            message = f"vendor {shown(vendor)}: NCCL knows no such maker of x86 CPUs"
-            remedy = f"write one of {', '.join(map(shown, table.cpu_vendors))}, or leave it out"
+            message = f"vendor {quote(vendor)}: NCCL knows no such maker of x86 CPUs"
+            remedy = f"write one of {', '.join(map(quote, table.cpu_vendors))}, or leave it out"
             yield finding("TOP040", file.line(cpu, "vendor"), message, remedy)
         if vendor is not None and not file.dialect.reads_model_of(vendor):
             continue
@@ -119,7 +119,7 @@ def _identities(file: File) -> Iterator[LineFinding]:
             if value is not None and (not _NUMBER.match(value) or is_misread(value)):
                 read = f"NCCL reads {c_integer(value)}, and it selects the speed between sockets"
                 remedy = "write the decimal number of /proc/cpuinfo, without a zero before it"
-                yield finding("TOP040", file.line(cpu, name), f"{name} {shown(value)}: {read}", remedy)
+                yield finding("TOP040", file.line(cpu, name), f"{name} {quote(value)}: {read}", remedy)
 
 
 # As C reads it: text after the number is ignored.
@@ -134,7 +134,7 @@ def _addresses(file: File) -> Iterator[LineFinding]:
         busid = element.get("busid")
         # A switch's bus id need not match a device: NCCL uses its position in the tree.
         if not BUS_ID.fullmatch(busid) and not (busid and is_bridge(element)):
-            written = f"busid {shown(busid)}" if busid else "no busid"
+            written = f"busid {quote(busid)}" if busid else "no busid"
             message = f"{written}: it never equals a device's, and NCCL drops what hangs here"
             yield finding(
                 "TOP028", file.line(element, "busid"), message, "write dddd:bb:dd.f in lower case, such as 0000:0c:00.0"
@@ -151,7 +151,7 @@ def _domains(file: File) -> Iterator[LineFinding]:
     for element in file.bridges:
         domain = element.get("busid")[:4]
         if _is_made_up(element) and domain in devices:
-            message = f"a made-up switch in PCI domain {shown(domain)}, where real devices are"
+            message = f"a made-up switch in PCI domain {quote(domain)}, where real devices are"
             remedy = "give made-up switches a domain of their own, such as ffff:00:00.0"
             yield finding("TOP030", file.line(element, "busid"), message, remedy)
 
@@ -178,7 +178,7 @@ def _classes(file: File) -> Iterator[LineFinding]:
     for element in file.pci:
         written = element.get("class")
         if written.startswith(closed) and element.below("pci"):
-            message = f"class {shown(written)} is not a bridge's: NCCL does not look at the devices below"
+            message = f"class {quote(written)} is not a bridge's: NCCL does not look at the devices below"
             yield finding("TOP031", file.line(element, "class"), message, 'write class="0x060400"')
 
 
@@ -197,7 +197,7 @@ def _values_of_ids(file: File) -> Iterator[LineFinding]:
         for name in _IDS:
             text = element.get(name)
             if text and not _ID.match(text):
-                message = f"{name} {shown(text)}: NCCL reads {c_integer(text):#x}"
+                message = f"{name} {quote(text)}: NCCL reads {c_integer(text):#x}"
                 remedy = f'write four hex digits behind 0x, such as {name}="0x1000"'
                 yield finding("TOP053", file.line(element, name), message, remedy)
 
@@ -278,7 +278,7 @@ def _speeds(file: File) -> Iterator[LineFinding]:
                 remedy = 'write link_speed="16.0 GT/s PCIe", or what the host has'
                 yield finding("TOP032", file.line(element), message, remedy)
         elif _gt_in(text) != table.link_speed(text):
-            message = f"link_speed {shown(text)} is none that NCCL knows; it reads {table.link_speed(text):g} GT/s"
+            message = f"link_speed {quote(text)} is none that NCCL knows; it reads {table.link_speed(text):g} GT/s"
             yield finding("TOP032", file.line(element, "link_speed"), message, f'write link_speed="{_meant(text)}"')
 
 
@@ -312,7 +312,7 @@ def _widths(file: File) -> Iterator[LineFinding]:
                 message = "a made-up switch without link_width: NCCL takes 16"
                 yield finding("TOP033", file.line(element), message, 'write link_width="16"')
         elif c_integer(text) not in widths or is_misread(text):
-            message = f"link_width {shown(text)} is not a width of a PCI link; NCCL reads {width_of(element)} lanes"
+            message = f"link_width {quote(text)} is not a width of a PCI link; NCCL reads {width_of(element)} lanes"
             remedy = f"write one of {', '.join(map(str, widths))}"
             yield finding("TOP033", file.line(element, "link_width"), message, remedy)
 
@@ -329,7 +329,7 @@ def _bottlenecks(file: File) -> Iterator[LineFinding]:
         rate = link_rate(element, width_of(element)) if speed else None
         if rate is not None and rate * 1000 < speed and not _is_published(file, element):
             message = (
-                f"a link of {rate:g} Gb/s above the NIC {shown(nic.get('busid'))}, which runs at {speed // 1000} Gb/s"
+                f"a link of {rate:g} Gb/s above the NIC {quote(nic.get('busid'))}, which runs at {speed // 1000} Gb/s"
             )
             remedy = "write the link's real speed and width, if these are not"
             yield finding("TOP034", file.line(element, "link_speed"), message, remedy)
@@ -356,7 +356,7 @@ def _names(file: File) -> Iterator[LineFinding]:
     for net in file.reading.of("net"):
         name = net.get("name")
         if name and name in first:
-            message = f"{shown(name)} is on line {file.line(first[name])}, too: NCCL finds the first alone"
+            message = f"{quote(name)} is on line {file.line(first[name])}, too: NCCL finds the first alone"
             yield finding("TOP051", file.line(net, "name"), message, "name each port once")
         first.setdefault(name, net)
 
@@ -373,7 +373,7 @@ def _same_ports(file: File) -> Iterator[LineFinding]:
         guid, port = _guid(net.get("guid")), c_integer(net.get("port"))
         if adapters.setdefault(guid, adapter) is not adapter:
             message = (
-                f"guid {shown(net.get('guid'))} is that of the adapter on line {file.line(adapters[guid])}, too: NCCL "
+                f"guid {quote(net.get('guid'))} is that of the adapter on line {file.line(adapters[guid])}, too: NCCL "
                 "takes their ports for those of one"
             )
             yield finding("TOP057", file.line(net, "guid"), message, "leave guid out, or give each adapter its own")
@@ -399,7 +399,7 @@ def _gpudirect(file: File) -> Iterator[LineFinding]:
         held = [each for each in file.reading.of(name) if "gdr" in each.values and any(pci_above(each))]
         off = [each for each in held if c_integer(each.get("gdr")) == 0]
         if off:
-            message = f"gdr {shown(off[0].get('gdr'))}: NCCL does without GPUDirect there{several(off)}"
+            message = f"gdr {quote(off[0].get('gdr'))}: NCCL does without GPUDirect there{several(off)}"
             remedy = 'leave it out: NCCL asks the driver; gdr="1" is the value of a good one'
             yield finding("TOP056", file.line(off[0], "gdr"), message, remedy)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpu_fabric.nccl.dialect import Library, dialect_table
 from gpu_fabric.nccl.lint.file import several
-from gpu_fabric.nccl.lint.report import LineFinding, finding, shown
+from gpu_fabric.nccl.lint.report import LineFinding, finding, quote
 from gpu_fabric.nccl.reader import ATTRIBUTES, LONGEST, Attribute, Cause, Element, Reading, Rejection
 
 _MARKS = ("\xef\xbb\xbf", "\xff\xfe", "\xfe\xff")
@@ -15,10 +15,10 @@ _BLANKS = {"\t": "a tab", "\n": "a line end", "\r": "a line end", " ": "a space"
 _PLAIN = "leave it out: the file begins with <system ...>"
 
 
-def rejected(reading: Reading, stop: Rejection) -> LineFinding:
+def explain_rejection(reading: Reading, stop: Rejection) -> LineFinding:
     """The finding that explains why the reader refuses the file."""
     name, line = reading.dialect.name, reading.line(stop.offset)
-    about = shown(stop.about)
+    about = quote(stop.about)
     match stop.cause:
         case Cause.STRAY:
             return _stray(reading, stop, line)
@@ -52,7 +52,7 @@ def rejected(reading: Reading, stop: Rejection) -> LineFinding:
 def _stray(reading: Reading, stop: Rejection, line: int) -> LineFinding:
     if stop.offset == 0 and reading.text.startswith(_MARKS):
         return finding("TOP001", line, "the file begins with a byte-order mark", "save it as plain ASCII text")
-    what = _BLANKS.get(stop.about, shown(stop.about))
+    what = _BLANKS.get(stop.about, quote(stop.about))
     message = f"{what} stands where {reading.dialect.name} expects the < of a tag"
     return finding("TOP002", line, message, "leave nothing but spaces and line ends between tags")
 
@@ -64,12 +64,12 @@ def _tag(reading: Reading, stop: Rejection, line: int) -> LineFinding:
         message = "an equals sign in the first word of a comment stops the reader"
         return finding("TOP005", line, message, "write a space after <!--")
     if stop.cause is Cause.CLOSING_TAG:
-        what = _BLANKS.get(stop.about, shown(stop.about))
+        what = _BLANKS.get(stop.about, quote(stop.about))
         return finding("TOP003", line, f"{what} before the > of a closing tag", "write </name> with nothing in it")
     if stop.cause is Cause.NAME:
-        message = f"no space ends the element's name before an equals sign: {shown(stop.about)}"
+        message = f"no space ends the element's name before an equals sign: {quote(stop.about)}"
         return finding("TOP003", line, message, "put one space, and no tab, after the name and between attributes")
-    what = _BLANKS.get(stop.about, shown(stop.about))
+    what = _BLANKS.get(stop.about, quote(stop.about))
     message = f"{what} where one space, a slash or the > of the tag is due"
     return finding("TOP003", line, message, "write the whole tag on one line, with one space between attributes")
 
@@ -77,10 +77,10 @@ def _tag(reading: Reading, stop: Rejection, line: int) -> LineFinding:
 def _too_long(reading: Reading, stop: Rejection, line: int) -> LineFinding:
     begun = re.compile(r"[^=]*=([\"'])([^\n]*)").match(reading.text, stop.offset) if stop.about else None
     if begun is not None and begun[1] == "'" and not reading.dialect.reads.matching_quotes:
-        message = f"the value of {shown(stop.about)} begins with a single quote, but ends only at a double one"
+        message = f"the value of {quote(stop.about)} begins with a single quote, but ends only at a double one"
         return finding("TOP004", line, message, 'write double quotes: "..."')
     if begun is not None and len(begun[2]) < LONGEST:
-        message = f"the value of {shown(stop.about)} has no closing quote on its line"
+        message = f"the value of {quote(stop.about)} has no closing quote on its line"
         return finding("TOP004", line, message, 'end it with a double quote: "..."')
     message = f"a name or value of more than {LONGEST} characters"
     return finding("TOP007", line, message, f"shorten it to {LONGEST}")
@@ -91,14 +91,14 @@ def _nesting(reading: Reading, stop: Rejection, line: int) -> LineFinding:
     for element in reading.skipped:
         if element.name.startswith(("!", "?")):
             kind = "a CDATA section" if element.name.startswith("![CDATA[") else "a declaration"
-            message = f"{kind}, {shown('<' + element.name)}, which the reader takes for an element without an end"
+            message = f"{kind}, {quote('<' + element.name)}, which the reader takes for an element without an end"
             return finding("TOP001", reading.line(element.offset), message, "leave it out")
     if stop.cause is Cause.UNTERMINATED:
-        message = f"the file ends before {shown('</' + stop.about + '>')}, the end of this element"
+        message = f"the file ends before {quote('</' + stop.about + '>')}, the end of this element"
         return finding("TOP006", line, message, f"write </{stop.about}>, or /> where it holds nothing")
     closed = _word(reading.text[stop.offset :])
-    message = f"{shown(closed)} where {shown('</' + stop.about + '>')} is due"
-    return finding("TOP006", line, message, f"close {shown(stop.about)} first, or take the tag away")
+    message = f"{quote(closed)} where {quote('</' + stop.about + '>')} is due"
+    return finding("TOP006", line, message, f"close {quote(stop.about)} first, or take the tag away")
 
 
 def _version(reading: Reading, stop: Rejection, line: int) -> LineFinding:
@@ -114,7 +114,7 @@ def _version(reading: Reading, stop: Rejection, line: int) -> LineFinding:
         message = f"`system` has no version; {name} needs {own}"
         return finding("TOP009", line, message, f'write <system version="{own}">')
     other = "nccl" if own == 2 else "rccl"
-    message = f"version {shown(stop.about)}, while {name} takes nothing but {own}"
+    message = f"version {quote(stop.about)}, while {name} takes nothing but {own}"
     return finding(
         "TOP009", line, message, f'write version="{own}", or lint a file of {other.upper()} with --library {other}'
     )
@@ -157,7 +157,7 @@ def _skipped(reading: Reading) -> Iterator[LineFinding]:
     for (above, name), elements in groups.items():
         place = f"in `{above}`" if above else "outside `system`"
         allowed = ", ".join(reading.dialect.children_of(above)) or "nothing"
-        message = f"{reading.dialect.name} skips {shown(name)} {place} with all that it holds{several(elements)}"
+        message = f"{reading.dialect.name} skips {quote(name)} {place} with all that it holds{several(elements)}"
         remedy = f"take it away; `{above}` may hold {allowed}" if above else "keep nothing but one `system` at the top"
         if name == "xgmi" and reading.dialect.library is Library.NCCL:
             remedy = "take it away, or lint a file of RCCL with --library rccl"
@@ -207,12 +207,12 @@ def _slots(reading: Reading) -> Iterator[LineFinding]:
             message = f"{counted}: {further}"
             yield finding("TOP017", line, message, f"write at most {ATTRIBUTES - len(missing)}")
         if len(element.slots) > ATTRIBUTES:
-            lost = ", ".join(shown(slot.name) for slot in element.slots[ATTRIBUTES:] if slot.name) or "empty ones"
+            lost = ", ".join(quote(slot.name) for slot in element.slots[ATTRIBUTES:] if slot.name) or "empty ones"
             message = f"{len(element.slots)} attributes; {reading.dialect.name} keeps {ATTRIBUTES} and loses {lost}"
             yield finding("TOP017", line, message, f"write at most {ATTRIBUTES}; a further space counts as one")
         named = [slot.name for slot in element.slots if slot.name]
         for name in sorted({name for name in named if named.count(name) > 1}):
-            message = f"{shown(name)} is written twice; the first one counts"
+            message = f"{quote(name)} is written twice; the first one counts"
             yield finding("TOP018", line, message, "take the second away")
         half = [slot for slot in element.slots if bool(slot.name) != bool(slot.quote)]
         if half:
@@ -222,13 +222,13 @@ def _slots(reading: Reading) -> Iterator[LineFinding]:
             message = f"a space too many in <{element.name}> takes the place of an attribute"
             yield finding("TOP020", line, message, "write one space between attributes and none before the end")
         if element.junk:
-            message = f"{shown(element.junk)} after the slash of <{element.name}> is lost"
+            message = f"{quote(element.junk)} after the slash of <{element.name}> is lost"
             yield finding("TOP003", line, message, "end the tag with />")
 
 
 def _halves(slots: list[Attribute]) -> str:
     first = slots[0]
-    return f"{shown(first.name)} has no value" if first.name else "a value has no name"
+    return f"{quote(first.name)} has no value" if first.name else "a value has no name"
 
 
 def _quotes(reading: Reading) -> Iterator[LineFinding]:
@@ -277,10 +277,10 @@ def _characters(reading: Reading) -> Iterator[LineFinding]:
             continue
         for slot in element.slots:
             if _CONTROL.search(slot.value):
-                message = f"a tab, line end or other control character in the value of {shown(slot.name)}"
+                message = f"a tab, line end or other control character in the value of {quote(slot.name)}"
                 yield finding("TOP023", reading.line(slot.offset), message, "write the value on one line, without it")
             elif _ENTITY.search(slot.value):
-                message = f"{shown(slot.value)}: {reading.dialect.name} does not decode entities"
+                message = f"{quote(slot.value)}: {reading.dialect.name} does not decode entities"
                 yield finding("TOP023", reading.line(slot.offset), message, "write the character itself")
 
 

@@ -59,6 +59,6 @@ def report_lines(report: LintReport) -> Iterator[str]:
     yield f"{files}: {', '.join(found_lines) if report.errors or report.warnings else 'no findings'}"
 
 
-def shown(text: str) -> str:
+def quote(text: str) -> str:
     """A name or value of a file for a message, in quotes: plain ASCII, on one line, and shortened."""
     return ascii(text if len(text) <= 60 else f"{text[:57]}...")

@@ -64,7 +64,7 @@ class Bundle:
 
     def words(self, name: str) -> tuple[str, ...]:
         """The messages of the launcher and its ranks about a run."""
-        return spoken([self.log(name).decode("utf-8", "replace")])
+        return script_messages([self.log(name).decode("utf-8", "replace")])
 
     @cached_property
     def _names(self) -> tuple[tuple[str, str], ...]:
@@ -87,7 +87,7 @@ def is_bundle(data: bytes) -> bool:
     return data.startswith(b"\x1f\x8b")
 
 
-def joined(messages: Iterable[str]) -> bytes:
+def join_parts(messages: Iterable[str]) -> bytes:
     """The file that the termination messages contain in parts; other messages are ignored.
 
     Raises:
@@ -116,7 +116,7 @@ def joined(messages: Iterable[str]) -> bytes:
         raise BundleError("the results are not in Base64") from None
 
 
-def spoken(messages: Iterable[str]) -> tuple[str, ...]:
+def script_messages(messages: Iterable[str]) -> tuple[str, ...]:
     """The messages of the verification script among texts, each once."""
     lines = (line for message in messages for line in message.splitlines())
     found = (_WORDS.fullmatch(line.strip()) for line in lines)

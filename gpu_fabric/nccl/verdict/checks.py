@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from gpu_fabric.nccl.busbw import Bar, Operation, bar_table, bus_factor
 from gpu_fabric.nccl.reader import c_integer
-from gpu_fabric.nccl.verdict.report import Reason, finding, shown
+from gpu_fabric.nccl.verdict.report import Reason, finding, printable
 from gpu_fabric.nccl.verdict.result import Expectation, Measurement, NcclResult, Row
 
 _SOCKET_SETTINGS: dict[str, Callable[[str], bool]] = {
@@ -25,44 +25,44 @@ _FASTEST_RANK = 2
 """The value of `-a` that reports the shortest of the ranks' times (source: nccl-tests' README)."""
 
 
-def ended(result: NcclResult) -> Iterator[Reason]:
+def check_end(result: NcclResult) -> Iterator[Reason]:
     """Check that the run ended without an error of its own."""
     if result.end_time is None:
-        yield ended_early()
+        yield early_end()
     for error in result.errors:
         if error.strip():
-            message = f"NCCL reports: {shown(error.strip())}"
+            message = f"NCCL reports: {printable(error.strip())}"
             yield finding("VER002", "run", message, "mend what NCCL names, and measure again")
     if result.average_bus_bandwidth is not None and result.average_bus_bandwidth.okay is False:
         message = "nccl-tests itself says that the average is below 0.9 x NCCL_TESTS_MIN_BW"
         yield finding("VER003", "run", message, "mend the fabric, or measure without NCCL_TESTS_MIN_BW")
 
 
-def ended_early() -> Reason:
+def early_end() -> Reason:
     """The reason for a run that did not end."""
     message = "the file stops before the end of the run: the test was killed or crashed, or the copy is not whole"
     return finding("VER001", "file", message, "look at the job's log, and measure again")
 
 
-def right_test(result: NcclResult, bar: Bar, expected: Expectation) -> Iterator[Reason]:
+def check_test(result: NcclResult, bar: Bar, expected: Expectation) -> Iterator[Reason]:
     """Check that the bar applies to the test that ran."""
     if result.operation is not expected.operation:
-        ran = shown(result.program) or "an unnamed program"
+        ran = printable(result.program) or "an unnamed program"
         message = f"{ran} ran, and the bar is for {expected.operation}_perf"
         yield finding("VER004", "run", message, f"run {expected.operation}_perf")
     groups = {device.group for device in result.config.devices}
     if len(groups) > 1:
         message = f"the ranks are split into {len(groups)} groups, each with a part of the NICs"
         yield finding("VER005", "run", message, "measure without NCCL_TESTS_SPLIT and NCCL_TESTS_SPLIT_MASK")
-    yield from _algorithm(result, bar)
-    yield from _averages(result)
+    yield from _check_algorithm(result, bar)
+    yield from _check_averages(result)
     for name, keeps_from_rdma in _SOCKET_SETTINGS.items():
         value = result.nccl_environment.get(name, "")
         if keeps_from_rdma(value):
-            yield finding("VER007", "run", f"{name}={shown(value)} keeps NCCL from RDMA", f"measure without {name}")
+            yield finding("VER007", "run", f"{name}={printable(value)} keeps NCCL from RDMA", f"measure without {name}")
 
 
-def _algorithm(result: NcclResult, bar: Bar) -> Iterator[Reason]:
+def _check_algorithm(result: NcclResult, bar: Bar) -> Iterator[Reason]:
     """Check that NCCL cannot have sent less data than a ring does."""
     needed = bar.ring_or_nodes
     if bar.most is not None and result.reduces_in_switches:
@@ -72,14 +72,14 @@ def _algorithm(result: NcclResult, bar: Bar) -> Iterator[Reason]:
         return
     if needed is not None and not result.ring and len(result.nodes) < needed:
         algorithm = result.nccl_environment.get("NCCL_ALGO")
-        set_to = f"NCCL_ALGO is {shown(algorithm)}" if algorithm else "NCCL_ALGO is not set"
+        set_to = f"NCCL_ALGO is {printable(algorithm)}" if algorithm else "NCCL_ALGO is not set"
         message = (
             f"{set_to}: on fewer than {needed} nodes NCCL may use a tree, which shows more than the fabric carries"
         )
         yield finding("VER006", "run", message, f"measure with NCCL_ALGO=RING, or on {needed} nodes or more")
 
 
-def _averages(result: NcclResult) -> Iterator[Reason]:
+def _check_averages(result: NcclResult) -> Iterator[Reason]:
     """Check that the times are averages over ranks and over enough iterations."""
     if result.option("a", "average") == _FASTEST_RANK:
         message = "the times are those of the fastest rank (`-a 2`), which hides the slow ones"
@@ -92,15 +92,15 @@ def _averages(result: NcclResult) -> Iterator[Reason]:
         yield finding("VER030", "run", message, "measure with `-n 20` or more, nccl-tests' default")
 
 
-def all_there(result: NcclResult, expected: Expectation) -> Iterator[Reason]:
+def check_nodes_and_ranks(result: NcclResult, expected: Expectation) -> Iterator[Reason]:
     """Check that every node and every rank took part exactly once."""
     found, wanted = len(result.nodes), expected.nodes or 2
     if found < wanted:
         asked = "were asked for" if expected.nodes else "are the least on which anything crosses the fabric"
-        names = ", ".join(map(shown, result.nodes)) or "none"
+        names = ", ".join(map(printable, result.nodes)) or "none"
         yield finding("VER008", "run", f"{found} nodes took part ({names}); {wanted} {asked}", "measure on more nodes")
     yield from _ranks_of_nodes(result, expected)
-    yield from _numbers(result)
+    yield from _check_rank_numbers(result)
 
 
 def _ranks_of_nodes(result: NcclResult, expected: Expectation) -> Iterator[Reason]:
@@ -113,10 +113,10 @@ def _ranks_of_nodes(result: NcclResult, expected: Expectation) -> Iterator[Reaso
             numbers = " or ".join(map(str, sorted(wanted)))
             source = "the shape has" if expected.gpus else "other nodes have"
             message = f"{count * each} ranks; {source} {numbers}"
-            yield finding("VER009", f"node {shown(node)}", message, "run one rank for each GPU of every node")
+            yield finding("VER009", f"node {printable(node)}", message, "run one rank for each GPU of every node")
 
 
-def _numbers(result: NcclResult) -> Iterator[Reason]:
+def _check_rank_numbers(result: NcclResult) -> Iterator[Reason]:
     devices = result.config.devices
     first_of_each = range(0, result.ranks, result.config.nthreads * result.config.ngpus)
     if missing := sorted(set(first_of_each) - {device.rank for device in devices})[:8]:
@@ -127,8 +127,8 @@ def _numbers(result: NcclResult) -> Iterator[Reason]:
         users[device.hostname, device.device_hex or device.device].append(device.rank)
     for (node, gpu), sharing in users.items():
         if len(sharing) > 1:
-            message = f"ranks {', '.join(map(str, sharing[:8]))} use the same GPU, {shown(str(gpu))}"
-            yield finding("VER010", f"node {shown(node)}", message, "give each rank a GPU of its own")
+            message = f"ranks {', '.join(map(str, sharing[:8]))} use the same GPU, {printable(str(gpu))}"
+            yield finding("VER010", f"node {printable(node)}", message, "give each rank a GPU of its own")
 
 
 _ROUNDING = 1.001
@@ -138,7 +138,7 @@ _EVERY_SIZE_FROM = 1 << 20
 """Bytes; below this size, nccl-tests may round a size down to 0, and sizes repeat."""
 
 
-def whole_table(result: NcclResult, least: int) -> Iterator[Reason]:
+def check_table(result: NcclResult, least: int) -> Iterator[Reason]:
     """Check that every row that the run was started for is present, up to at least `least` bytes, and complete."""
     largest = _largest(result)
     if largest + _rounded_down(result) < least:
@@ -164,7 +164,7 @@ def whole_table(result: NcclResult, least: int) -> Iterator[Reason]:
                 yield finding("VER013", f"size {row.size}", message, remedy)
 
 
-def right_values(result: NcclResult) -> Iterator[Reason]:
+def check_values(result: NcclResult) -> Iterator[Reason]:
     """Check that the values were compared, and were correct."""
     remedy = "take the nodes out of use until the cause is known, and measure again in smaller groups of nodes"
     unchecked = result.config.validation == 0 or result.out_of_bounds is None
@@ -184,9 +184,9 @@ def right_values(result: NcclResult) -> Iterator[Reason]:
         yield finding("VER015", "run", "the values were not compared", "measure with `-c 1`")
 
 
-def fast_enough(result: NcclResult, bar: Bar, operation: Operation) -> Iterator[Reason]:
+def check_speed(result: NcclResult, bar: Bar, operation: Operation) -> Iterator[Reason]:
     """Check that the judged bandwidth reaches the bar and is plausible."""
-    bandwidth = measured(result, operation)
+    bandwidth = judged_bandwidth(result, operation)
     if bandwidth is None:
         return
     where, percent = f"size {_largest(result)}", bar_table().percent
@@ -214,7 +214,7 @@ def fast_enough(result: NcclResult, bar: Bar, operation: Operation) -> Iterator[
         yield finding("VER020", "table", message, "take the file as nccl-tests wrote it")
 
 
-def measured(result: NcclResult, operation: Operation) -> float | None:
+def judged_bandwidth(result: NcclResult, operation: Operation) -> float | None:
     """The judged bus bandwidth in GB/s: the lowest of the largest size; None if a measurement is missing."""
     ways = _ways(result, operation)
     return min(map(min, ways)) if ways and all(ways) else None

@@ -10,18 +10,18 @@ from gpu_fabric.findings import Severity
 from gpu_fabric.nccl.busbw import Bar, BarUnknownError, bar_table, given_bar, share_of_bar
 from gpu_fabric.nccl.verdict.bundle import Bundle
 from gpu_fabric.nccl.verdict.checks import (
-    all_there,
-    ended,
-    ended_early,
-    fast_enough,
-    measured,
-    right_test,
-    right_values,
-    whole_table,
+    check_end,
+    check_nodes_and_ranks,
+    check_speed,
+    check_table,
+    check_test,
+    check_values,
+    early_end,
+    judged_bandwidth,
 )
-from gpu_fabric.nccl.verdict.report import RailResult, Reason, Verdict, finding, shown
+from gpu_fabric.nccl.verdict.report import RailResult, Reason, Verdict, finding, printable
 from gpu_fabric.nccl.verdict.result import EndsTooEarly, Expectation, NcclResult, ResultError, read_result
-from gpu_fabric.nccl.verdict.transport import transport
+from gpu_fabric.nccl.verdict.transport import check_transport
 
 _ALL = "the whole fabric"
 # A rail alone is measured with a single size, which takes seconds.
@@ -40,13 +40,13 @@ def judge(data: bytes, expected: Expectation, log: bytes | None = None) -> Verdi
     try:
         result = read_result(data)
     except EndsTooEarly:
-        return Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, reasons=(ended_early(),))
+        return Verdict(passed=False, bar=None, measured=None, size=None, nodes=(), ranks=0, reasons=(early_end(),))
     bar = expected.bar_of(result)
-    reasons = tuple(_reasons(result, log, bar, bar_table().least_bytes, expected))
+    reasons = tuple(_check_run(result, log, bar, bar_table().least_bytes, expected))
     return Verdict(
         passed=not any(reason.severity is Severity.ERROR for reason in reasons),
         bar=bar,
-        measured=measured(result, expected.operation),
+        measured=judged_bandwidth(result, expected.operation),
         size=max((row.size for row in result.results), default=None),
         nodes=result.nodes,
         ranks=result.ranks,
@@ -68,10 +68,10 @@ def judge_bundle(bundle: Bundle, expected: Expectation) -> Verdict:
     reasons: list[Reason] = []
     if bar is not None:
         for rail in rails:
-            found, against = _rail(bundle, rail, bar, expected)
+            found, against = _judge_rail(bundle, rail, bar, expected)
             results.append(found)
             reasons += against
-    verdict = _whole(bundle, expected)
+    verdict = _judge_whole(bundle, expected)
     reasons += verdict.reasons
     return verdict.model_copy(
         update={
@@ -90,30 +90,30 @@ def nothing_measured(reasons: Iterable[str], nodes: Iterable[str] = ()) -> Verdi
     return _without_result(found, tuple(nodes))
 
 
-def _whole(bundle: Bundle, expected: Expectation) -> Verdict:
+def _judge_whole(bundle: Bundle, expected: Expectation) -> Verdict:
     data = bundle.result("all")
     if data is None:
-        return _without_result((_missing(_ALL, bundle.words("all")),), bundle.nodes)
+        return _without_result((_missing_result(_ALL, bundle.words("all")),), bundle.nodes)
     try:
         return judge(data, expected, bundle.log("all"))
     except ResultError as error:
-        return _without_result((_unreadable(_ALL, error),), bundle.nodes)
+        return _without_result((_unreadable_result(_ALL, error),), bundle.nodes)
 
 
 def _without_result(reasons: tuple[Reason, ...], nodes: tuple[str, ...]) -> Verdict:
     return Verdict(passed=False, bar=None, measured=None, size=None, nodes=nodes, ranks=0, reasons=reasons)
 
 
-def _rail(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> tuple[RailResult, list[Reason]]:
+def _judge_rail(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> tuple[RailResult, list[Reason]]:
     alone = replace(expected, shapes=(), rails=1, nodes=expected.nodes or len(bundle.nodes) or None)
-    seen, reasons = _measured(bundle, f"rail-{rail}", f"rail {rail}", bar, alone)
+    seen, reasons = _measure(bundle, f"rail-{rail}", f"rail {rail}", bar, alone)
     bad = [reason for reason in reasons if reason.severity is Severity.ERROR]
     if bad:
-        reasons += _pairs(bundle, rail, bar, replace(alone, nodes=2))
+        reasons += _judge_pairs(bundle, rail, bar, replace(alone, nodes=2))
     return RailResult(rail=rail, measured=seen, passed=not bad), reasons
 
 
-def _pairs(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> Iterator[Reason]:
+def _judge_pairs(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> Iterator[Reason]:
     """The pairs of nodes that fail on a rail, each with its first reason, and the node that all of them share."""
     bad: list[set[str]] = []
     for number, *places in bundle.pairs:
@@ -121,7 +121,7 @@ def _pairs(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> Iterat
             continue
         ends = [_node(bundle, place) for place in places]
         name = "-".join(map(str, ("pair", rail, *places)))
-        against = _measured(bundle, name, f"rail {rail}, {' - '.join(ends)}", bar, expected)[1]
+        against = _measure(bundle, name, f"rail {rail}, {' - '.join(ends)}", bar, expected)[1]
         errors = [reason for reason in against if reason.severity is Severity.ERROR]
         if errors:
             bad.append(set(ends))
@@ -134,51 +134,53 @@ def _pairs(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> Iterat
 
 
 def _node(bundle: Bundle, place: int) -> str:
-    return shown(bundle.nodes[place]) if place < len(bundle.nodes) else f"node {place}"
+    return printable(bundle.nodes[place]) if place < len(bundle.nodes) else f"node {place}"
 
 
-def _measured(
+def _measure(
     bundle: Bundle, name: str, where: str, bar: Bar, expected: Expectation
 ) -> tuple[float | None, list[Reason]]:
     """The measured bandwidth of a run, and the reasons why it fails."""
     data = bundle.result(name)
     if data is None:
-        return None, [_missing(where, bundle.words(name))]
+        return None, [_missing_result(where, bundle.words(name))]
     try:
         result = read_result(data)
     except EndsTooEarly:
-        return None, [_at(where, ended_early()), *_said(where, bundle.words(name))]
+        return None, [_with_place(where, early_end()), *_script_reasons(where, bundle.words(name))]
     except ResultError as error:
-        return None, [_unreadable(where, error)]
-    found = [_at(where, reason) for reason in _reasons(result, bundle.log(name), bar, _LEAST_OF_A_RAIL, expected)]
-    return measured(result, expected.operation), found
+        return None, [_unreadable_result(where, error)]
+    found = [
+        _with_place(where, reason) for reason in _check_run(result, bundle.log(name), bar, _LEAST_OF_A_RAIL, expected)
+    ]
+    return judged_bandwidth(result, expected.operation), found
 
 
-def _reasons(result: NcclResult, log: bytes | None, bar: Bar, least: int, expected: Expectation) -> Iterator[Reason]:
+def _check_run(result: NcclResult, log: bytes | None, bar: Bar, least: int, expected: Expectation) -> Iterator[Reason]:
     """Every reason against a run, whose table must reach `least` bytes."""
-    yield from ended(result)
-    yield from right_test(result, bar, expected)
-    yield from all_there(result, expected)
-    yield from whole_table(result, least)
-    yield from right_values(result)
-    yield from fast_enough(result, bar, expected.operation)
-    yield from transport(result, log, expected)
+    yield from check_end(result)
+    yield from check_test(result, bar, expected)
+    yield from check_nodes_and_ranks(result, expected)
+    yield from check_table(result, least)
+    yield from check_values(result)
+    yield from check_speed(result, bar, expected.operation)
+    yield from check_transport(result, log, expected)
 
 
-def _at(where: str, reason: Reason) -> Reason:
+def _with_place(where: str, reason: Reason) -> Reason:
     return reason.model_copy(update={"where": f"{where}, {reason.where}"})
 
 
-def _missing(where: str, words: tuple[str, ...]) -> Reason:
-    message = f"not measured{''.join(f'; {shown(word)}' for word in words)}"
+def _missing_result(where: str, words: tuple[str, ...]) -> Reason:
+    message = f"not measured{''.join(f'; {printable(word)}' for word in words)}"
     return finding("VFY020", where, message, "look at the launcher's log, mend what it names, and run it again")
 
 
-def _said(where: str, words: tuple[str, ...]) -> list[Reason]:
-    return [_missing(where, words)] if words else []
+def _script_reasons(where: str, words: tuple[str, ...]) -> list[Reason]:
+    return [_missing_result(where, words)] if words else []
 
 
-def _unreadable(where: str, error: ResultError) -> Reason:
+def _unreadable_result(where: str, error: ResultError) -> Reason:
     return finding("VFY021", where, str(error), "take an image with nccl-tests 2.17.3 or later")
 
 

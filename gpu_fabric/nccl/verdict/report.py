@@ -54,7 +54,7 @@ def finding(rule: str, where: str, message: str, remedy: str) -> Reason:
     return Reason(id=rule, severity=rules()[rule].severity, where=where, message=message, remedy=remedy)
 
 
-def shown(text: str) -> str:
+def printable(text: str) -> str:
     """A text of the file for a message: plain ASCII, on one line, and shortened."""
     return ascii(text if len(text) <= 60 else f"{text[:57]}...")[1:-1]
 

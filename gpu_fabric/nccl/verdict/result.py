@@ -224,21 +224,21 @@ def read_result(data: bytes) -> NcclResult:
         EndsTooEarly: the file is the beginning of a result.
         ResultError: the file is anything else.
     """
-    text = _text(data)
+    text = _decode(data)
     try:
-        document = json.loads(text, object_pairs_hook=_once, parse_constant=_no_number)
+        document = json.loads(text, object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_non_finite)
     except json.JSONDecodeError as error:
-        if text.lstrip().startswith("{") and _cut(text, error):
+        if text.lstrip().startswith("{") and _is_truncated(text, error):
             raise EndsTooEarly from None
         raise ResultError(f"no JSON: {error.msg} in line {error.lineno}, column {error.colno}") from None
     except ResultError:
         raise
     except (ValueError, RecursionError):
         raise ResultError("no JSON that nccl-tests writes") from None
-    return _validated(document)
+    return _validate(document)
 
 
-def _text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -253,25 +253,25 @@ def _text(data: bytes) -> str:
     return text
 
 
-def _cut(text: str, error: json.JSONDecodeError) -> bool:
+def _is_truncated(text: str, error: json.JSONDecodeError) -> bool:
     """Whether the text is valid JSON that is only truncated at its end."""
     return (
         error.msg.startswith("Unterminated string") or _HALF_A_VALUE.fullmatch(text[error.pos :].rstrip()) is not None
     )
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ResultError("a key is there twice in one object, which nccl-tests never writes")
     return found
 
 
-def _no_number(_: str) -> NoReturn:
+def _refuse_non_finite(_: str) -> NoReturn:
     raise ResultError("a number that is not finite, which JSON does not have")
 
 
-def _validated(document: Any) -> NcclResult:
+def _validate(document: Any) -> NcclResult:
     if not isinstance(document, dict) or "nccl_version" not in document:
         raise ResultError("JSON, but no result of nccl-tests: it has no `nccl_version`; give the file of `-J FILE`")
     if document.get("version") not in FORMATS:

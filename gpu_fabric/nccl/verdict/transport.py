@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gpu_fabric.nccl.verdict.report import Reason, finding, shown
+from gpu_fabric.nccl.verdict.report import Reason, finding, printable
 from gpu_fabric.nccl.verdict.result import Expectation, NcclResult
 
 # Host, process and thread, GPU. A warning also has its source location, and since 2.26 a timestamp before everything.
@@ -54,7 +54,7 @@ class _Node:
         return [device for devices in self.nics.values() for device in devices]
 
 
-def transport(result: NcclResult, log: bytes | None, expected: Expectation) -> Iterator[Reason]:
+def check_transport(result: NcclResult, log: bytes | None, expected: Expectation) -> Iterator[Reason]:
     """Reasons against the transport; without a log a remark that it is not proven."""
     if log is None:
         message = "no log was given: that RDMA and GPUDirect were used follows from the bandwidth alone"
@@ -65,7 +65,7 @@ def transport(result: NcclResult, log: bytes | None, expected: Expectation) -> I
     found: dict[tuple[str, str], Reason] = {}
     hosts = _host_of(result)
     for line in _lines(log):
-        for reason in _judged(line, nodes[line.node], hosts, expected):
+        for reason in _judge_line(line, nodes[line.node], hosts, expected):
             # NCCL repeats its messages for each channel and process.
             found.setdefault((reason.id, reason.where), reason)
     yield from found.values()
@@ -85,19 +85,19 @@ def _host_of(result: NcclResult) -> dict[int, str]:
     return {device.rank: device.hostname for device in result.config.devices}
 
 
-def _judged(line: _Line, node: _Node, hosts: dict[int, str], expected: Expectation) -> Iterator[Reason]:
+def _judge_line(line: _Line, node: _Node, hosts: dict[int, str], expected: Expectation) -> Iterator[Reason]:
     name, text = line.node, line.text
     if (using := _USING.match(text)) is not None:
         for number, ports, port in _NIC.findall(using[1]):
             node.nics[int(number)] = tuple(_PORT.findall(ports or port))
     elif line.warns_of_network:
-        message = f"NCCL warns: {shown(text)}"
-        yield finding("VER026", f"node {shown(name)}", message, "look at the port's counters and link on that node")
+        message = f"NCCL warns: {printable(text)}"
+        yield finding("VER026", f"node {printable(name)}", message, "look at the port's counters and link on that node")
     elif "NET/Socket" in text or text.startswith("Using network Socket"):
         node.sockets = True
-        message = f"NCCL uses sockets: {shown(text)}"
+        message = f"NCCL uses sockets: {printable(text)}"
         remedy = "the pods lack RDMA devices, networks or IPC_LOCK there, or NCCL_IB_HCA names other NICs"
-        yield finding("VER022", f"node {shown(name)}", message, remedy)
+        yield finding("VER022", f"node {printable(name)}", message, remedy)
     elif (peers := _PEERS.search(text)) is not None:
         if _RDMA.fullmatch(peers[4]) is not None:
             node.rdma = True
@@ -105,14 +105,14 @@ def _judged(line: _Line, node: _Node, hosts: dict[int, str], expected: Expectati
         if "GDRDMA" not in peers[3]:
             ends = " -> ".join(_rank(int(rank), hosts) for rank in (peers[1], peers[2]))
             rail = _rail(int(peers[5]), node, expected)
-            message = f"via {shown(peers[3])}: no GPUDirect, the data pass through the host's memory"
+            message = f"via {printable(peers[3])}: no GPUDirect, the data pass through the host's memory"
             remedy = "load nvidia-peermem or use DMA-BUF; look whether GPU and NIC share a PCI switch in the topology"
             yield finding("VER023", f"{ends}, {rail}", message, remedy)
 
 
 def _rank(rank: int, hosts: dict[int, str]) -> str:
     host = hosts.get(rank)
-    return f"rank {rank}" if host is None else f"rank {rank} on {shown(host)}"
+    return f"rank {rank}" if host is None else f"rank {rank} on {printable(host)}"
 
 
 def _rail(number: int, node: _Node, expected: Expectation) -> str:
@@ -122,7 +122,7 @@ def _rail(number: int, node: _Node, expected: Expectation) -> str:
         rails = {nic.rdma_device: rail for rail, nic in enumerate(shape.nics)}
         if devices and rails.keys() >= set(devices):
             return ", ".join(f"rail {rails[device]} ({device})" for device in devices)
-    return f"NIC {number} ({shown(', '.join(devices))})" if devices else f"NIC {number}"
+    return f"NIC {number} ({printable(', '.join(devices))})" if devices else f"NIC {number}"
 
 
 def _each_node(result: NcclResult, nodes: dict[str, _Node], expected: Expectation) -> Iterator[Reason]:
@@ -130,7 +130,7 @@ def _each_node(result: NcclResult, nodes: dict[str, _Node], expected: Expectatio
     wanted = expected.rails or most
     for name in result.nodes:
         node = nodes.get(name.partition(".")[0], _Node())
-        where = f"node {shown(name)}"
+        where = f"node {printable(name)}"
         if not node.nics or not node.rdma:
             lacks = "names no NIC for RDMA" if not node.nics else "shows no connection over RDMA"
             remedy = "measure with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,NET on all nodes, and give the whole log"
@@ -149,12 +149,12 @@ def _each_rail(node: _Node, wanted: int, where: str, expected: Expectation) -> I
 
     A NIC of the node network that NCCL lists but does not use is harmless.
     """
-    foreign = set(_foreign(set(node.devices), expected))
+    foreign = set(_foreign_devices(set(node.devices), expected))
     # A number that is not in NCCL's list still is a NIC in use.
     carrying = [device for number in node.carrying for device in node.nics.get(number, (f"NIC {number}",))]
     taken = foreign & set(carrying) or (foreign if len(node.devices) - len(foreign) < wanted else set())
     if taken:
-        message = f"NCCL uses {shown(', '.join(sorted(taken)))}, which is not a rail"
+        message = f"NCCL uses {printable(', '.join(sorted(taken)))}, which is not a rail"
         yield finding("VER027", where, message, "name the rails' devices in NCCL_IB_HCA, and give pods no other ones")
     elif len(carrying) < wanted and not node.sockets:
         idle = [number for number in sorted(node.nics.keys() - node.carrying) if not foreign >= set(node.nics[number])]
@@ -164,7 +164,7 @@ def _each_rail(node: _Node, wanted: int, where: str, expected: Expectation) -> I
         yield finding("VER028", where, message, remedy)
 
 
-def _foreign(used: set[str], expected: Expectation) -> list[str]:
+def _foreign_devices(used: set[str], expected: Expectation) -> list[str]:
     """The used devices that belong to the node network, or that are unknown on a node that also uses known rails.
 
     Virtual functions have names of their own, so a node with only unknown names proves nothing.

@@ -1,7 +1,7 @@
 """The address planner: the addresses of each rail and each node, with the proof that they suffice."""
 
 from gpu_fabric.plan.addresses.capacity import AddressDemand, Refusal
-from gpu_fabric.plan.addresses.model import AddressPlan, AddressPool, numbered
+from gpu_fabric.plan.addresses.model import AddressPlan, AddressPool, number_nodes
 from gpu_fabric.plan.addresses.planner import plan_addresses, stated_ranges
 
 __all__ = [
@@ -9,7 +9,7 @@ __all__ = [
     "AddressPlan",
     "AddressPool",
     "Refusal",
-    "numbered",
+    "number_nodes",
     "plan_addresses",
     "stated_ranges",
 ]

@@ -178,7 +178,7 @@ def pools_of(
         return refusal
     counted = []
     for pool in pools:
-        result = _counted(pool, demand, wanted_nodes(addressing, demand))
+        result = _count(pool, demand, wanted_nodes(addressing, demand))
         if isinstance(result, Refusal):
             return result
         counted.append(result)
@@ -238,26 +238,26 @@ def _full_share(pool: AddressPool) -> int:
     return pool.altered(excluded=()).share(0).count
 
 
-def _counted(pool: AddressPool, demand: AddressDemand, wanted: int) -> AddressPool | Refusal:
+def _count(pool: AddressPool, demand: AddressDemand, wanted: int) -> AddressPool | Refusal:
     need, shares = demand.needed_per_node, shares_in(pool)
     if pool.division == "prefixes":
         share = _full_share(pool)
-        pool = pool.altered(addresses_per_node=share, usable=share * shares - _lost(pool, share, shares))
+        pool = pool.altered(addresses_per_node=share, usable=share * shares - _count_excluded(pool, share, shares))
     else:
         pool = pool.altered(usable=pool.available.count)
     starved = None if pool.in_turn else _first_starved(pool, need, shares)
     if shares < wanted or (pool.division != "prefixes" and pool.usable < wanted * need):
         return Refusal(kind="capacity", key="supernet", message=_shortage(pool, wanted, shares, starved))
     if starved is not None and starved < wanted:
-        return _starving(pool, demand, starved)
-    return pool.altered(needed=_taken(pool, wanted), max_nodes=shares if starved is None else starved)
+        return _starved_refusal(pool, demand, starved)
+    return pool.altered(needed=_count_taken(pool, wanted), max_nodes=shares if starved is None else starved)
 
 
-def _taken(pool: AddressPool, nodes: int) -> int:
+def _count_taken(pool: AddressPool, nodes: int) -> int:
     """The addresses in the shares of the first nodes."""
     share = pool.addresses_per_node
     if pool.division == "prefixes":
-        return share * nodes - _lost(pool, share, nodes)
+        return share * nodes - _count_excluded(pool, share, nodes)
     if pool.in_turn:
         return share * nodes
     first = int(pool.space.network_address) + 1
@@ -291,7 +291,7 @@ def _share_at(pool: AddressPool, value: int) -> int:
     return (value - base - 1) // pool.addresses_per_node
 
 
-def _lost(pool: AddressPool, full: int, shares: int) -> int:
+def _count_excluded(pool: AddressPool, full: int, shares: int) -> int:
     """The number of excluded addresses in the prefixes of the first `shares` nodes."""
     ends = [(_share_at(pool, int(span.first)), _share_at(pool, int(span.last))) for span in pool.excluded]
     partly = AddressSpace.of((place, place) for pair in ends for place in pair).clipped(0, shares - 1)
@@ -319,7 +319,7 @@ def _edges(pool: AddressPool) -> Iterator[int]:
         yield from pool.available.edges()
 
 
-def _starving(pool: AddressPool, demand: AddressDemand, place: int) -> Refusal:
+def _starved_refusal(pool: AddressPool, demand: AddressDemand, place: int) -> Refusal:
     need, left = demand.needed_per_node, pool.share(place).count
     if pool.division == "blocks" and pool.altered(gateway_position="none").share(place).count >= need:
         message = (

@@ -349,7 +349,7 @@ class AddressPlan(FrozenModel):
     @cached_property
     def numbered_nodes(self) -> tuple[tuple[int, str], ...]:
         """Share number and name of every planned node; see `numbered`."""
-        return numbered(self.node_names, self.numbers)
+        return number_nodes(self.node_names, self.numbers)
 
     def with_shares(self) -> AddressPlan:
         """The plan with an entry for every node in every pool; time and size grow with their number."""
@@ -357,7 +357,7 @@ class AddressPlan(FrozenModel):
         return self.model_copy(update={"pools": tuple(listed)})
 
 
-def numbered(names: Sequence[str], numbers: Sequence[int]) -> tuple[tuple[int, str], ...]:
+def number_nodes(names: Sequence[str], numbers: Sequence[int]) -> tuple[tuple[int, str], ...]:
     """Share number and name of every node; without names, zero-padded numbers."""
     return tuple(zip(numbers, names or (f"node-{number:04d}" for number in numbers), strict=True))
 
