@@ -2,8 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Generic, NamedTuple, TypeVar
+
+from gpu_fabric.catalog import Shape
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, Case, NodeGroup
 from gpu_fabric.spec import PoolSpec
+from gpu_fabric.spec.places import dotted
+
+_Spec = TypeVar("_Spec", bound=PoolSpec)
+
+
+class PlacedPool(NamedTuple, Generic[_Spec]):
+    """A pool of the stack file, with its place in the list of pools and the shape of its machines."""
+
+    number: int
+    spec: _Spec
+    shape: Shape
+
+    def at(self, *keys: str | int) -> str:
+        """The path of one of the pool's keys in the stack file."""
+        return dotted(("cluster", "pools", self.number, *keys))
+
+
+def placed(pools: Iterable[_Spec], shapes: Iterable[Shape]) -> list[PlacedPool[_Spec]]:
+    """Pools with their places, in order."""
+    return [PlacedPool(number, *pair) for number, pair in enumerate(zip(pools, shapes, strict=True))]
+
+
+def placed_pools(case: Case) -> list[PlacedPool[PoolSpec]]:
+    """All pools of the stack file, whoever runs the cluster."""
+    return placed(case.spec.cluster.pools, case.shapes)
 
 
 def group_of(case: Case, pool: PoolSpec) -> NodeGroup:

@@ -11,9 +11,9 @@ from gpu_fabric.spec.network_types import IPNetwork
 _MOST_OF_ONE = {4: 8, 6: 16}
 
 
-def overlap(first: IPNetwork, second: IPNetwork) -> bool:
-    """Whether two ranges of one IP version have an address in common."""
-    return first.version == second.version and first.overlaps(second)
+def overlap(first: IPNetwork | None, second: IPNetwork | None) -> bool:
+    """Whether two ranges have an address in common; a range that is not stated, or of another IP version, has none."""
+    return first is not None and second is not None and first.version == second.version and first.overlaps(second)
 
 
 def almost_everybody(networks: Iterable[IPNetwork]) -> Iterator[tuple[int, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from typing import NamedTuple, TypeVar
 
 from gpu_fabric.findings import Stage, rules
@@ -21,6 +22,8 @@ class Problem(NamedTuple):
 SpecCheck = Callable[[Case], Iterator[Problem]]
 PlanCheck = Callable[[Case, Plan], Iterator[Problem]]
 _Check = TypeVar("_Check", SpecCheck, PlanCheck)
+_Subject = TypeVar("_Subject")
+SubjectCheck = Callable[[Case, _Subject], Iterator[Problem]]
 
 # By rule; a module of `checks/` adds its own when it is imported.
 SPEC_CHECKS: dict[str, SpecCheck] = {}
@@ -30,6 +33,34 @@ PLAN_CHECKS: dict[str, PlanCheck] = {}
 def check(rule: str) -> Callable[[SpecCheck], SpecCheck]:
     """Make a function the check of a rule of the book that needs no plan."""
     return _register(rule, "spec", SPEC_CHECKS)
+
+
+def check_each(
+    rule: str, subjects: Callable[[Case], Iterable[_Subject]]
+) -> Callable[[SubjectCheck[_Subject]], SubjectCheck[_Subject]]:
+    """Make a function the check of a rule about each of a stack's `subjects`, such as its pools."""
+
+    def register(function: SubjectCheck[_Subject]) -> SubjectCheck[_Subject]:
+        @wraps(function)
+        def check_all(case: Case) -> Iterator[Problem]:
+            return (problem for subject in subjects(case) for problem in function(case, subject))
+
+        check(rule)(check_all)
+        return function
+
+    return register
+
+
+def check_of(
+    rule: str, subject: Callable[[Case], _Subject | None]
+) -> Callable[[SubjectCheck[_Subject]], SubjectCheck[_Subject]]:
+    """Make a function the check of a rule about something that not every stack has, such as a chart or a cloud."""
+
+    def present(case: Case) -> tuple[_Subject, ...]:
+        found = subject(case)
+        return () if found is None else (found,)
+
+    return check_each(rule, present)
 
 
 def check_plan(rule: str) -> Callable[[PlanCheck], PlanCheck]:

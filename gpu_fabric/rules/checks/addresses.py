@@ -32,10 +32,8 @@ def ranges_are_disjoint(case: Case) -> Iterator[Problem]:
     """The supernet overlaps no range that the stack file names as in use."""
     supernet = case.spec.fabric.addressing.supernet
     stated = stated_ranges(case.spec.cluster.ranges)
-    if supernet is None or case.demand.layout == "none":
-        return
     for name, network in stated:
-        if overlap(supernet, network):
+        if case.demand.layout != "none" and overlap(supernet, network):
             yield Problem(
                 _at("supernet"),
                 f"{supernet} overlaps {network}, the cluster's {name} range",
@@ -169,8 +167,6 @@ def number_of_pools_is_proven(case: Case) -> Iterator[Problem]:
 def supernet_is_for_hosts(case: Case) -> Iterator[Problem]:
     """The supernet holds no addresses that hosts must not have."""
     supernet = case.spec.fabric.addressing.supernet
-    if supernet is None:
-        return
     for special in case.known.special_ranges:
         if special.hosts == "no" and overlap(supernet, special.range):
             yield Problem(
@@ -226,10 +222,10 @@ def service_range_is_its_own(case: Case) -> Iterator[Problem]:
     """The service range overlaps neither pods nor nodes; pods may lie in the node network, as some clouds have it."""
     ranges = case.spec.cluster.ranges
     # DigitalOcean's stricter rule has a check of its own.
-    if case.choices.provider == "doks" or ranges.services is None:
+    if case.choices.provider == "doks":
         return
-    for name, network in (("pods", ranges.pods), ("nodes", ranges.nodes)):
-        if network is not None and overlap(ranges.services, network):
+    for name, network in ranges.own().items():
+        if name != "services" and overlap(ranges.services, network):
             yield Problem(
                 dotted(("cluster", "ranges", "services")),
                 f"{ranges.services} overlaps {network}, the cluster's {name} range",
@@ -257,8 +253,8 @@ def ranges_in_use_are_not_the_clusters(case: Case) -> Iterator[Problem]:
 def _overlapped_ranges(case: Case, why: str, remedy: str) -> Iterator[Problem]:
     ranges = case.spec.cluster.ranges
     for place, taken in enumerate(ranges.reserved):
-        for name, network in (("pods", ranges.pods), ("services", ranges.services), ("nodes", ranges.nodes)):
-            if network is not None and overlap(taken, network):
+        for name, network in ranges.own().items():
+            if overlap(taken, network):
                 yield Problem(
                     dotted(("cluster", "ranges", "reserved", place)),
                     f"{taken} overlaps {network}, the cluster's {name} range: {why}",
@@ -324,11 +320,7 @@ def ranges_leave_bridges_alone(case: Case) -> Iterator[Problem]:
     """No range of the cluster is one that container runtimes give to a bridge of their own on every host."""
     for name, network in case.spec.cluster.ranges.own().items():
         for special in case.known.special_ranges:
-            if (
-                special.hosts == "bridge"
-                and special.range.version == network.version
-                and special.range.overlaps(network)
-            ):
+            if special.hosts == "bridge" and overlap(special.range, network):
                 yield Problem(
                     dotted(("cluster", "ranges", name)),
                     f"{network} overlaps {special.range}, {special.use}: a host that has it reaches no other host "

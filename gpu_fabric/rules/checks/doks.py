@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpu_fabric.catalog import Shape
 from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.doks import SYSTEM_POOL
 from gpu_fabric.rules.chart_values import charts_in_use, gpu_operator_parts, value_at
-from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec
-from gpu_fabric.spec.places import Location, dotted
+from gpu_fabric.rules.planned_nodes import PlacedPool, placed, placed_pools
+from gpu_fabric.rules.registry import Problem, check, check_each, check_of
+from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec, PoolSpec
+from gpu_fabric.spec.places import dotted
 
 _LEAST_MINUTES = 60
 # What the guard calls the cluster.
 _CLUSTER = "cluster-doks"
+
+_Pool = PlacedPool[DoksPoolSpec]
 
 
 def doks_cluster(case: Case) -> DoksClusterSpec | None:
@@ -22,12 +26,11 @@ def doks_cluster(case: Case) -> DoksClusterSpec | None:
     return case.spec.cluster if isinstance(case.spec.cluster, DoksClusterSpec) else None
 
 
-@check("DOK002")
-def region_has_the_size(case: Case) -> Iterator[Problem]:
+@check_of("DOK002", doks_cluster)
+def region_has_the_size(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The size was seen in the region."""
-    cluster = doks_cluster(case)
     regions = case.shape.doks.regions if case.shape.doks else ()
-    if cluster and regions and cluster.region not in regions:
+    if regions and cluster.region not in regions:
         yield Problem(
             dotted(("cluster", "region")),
             f"{case.shape.name} is known in {', '.join(regions)} only",
@@ -35,11 +38,10 @@ def region_has_the_size(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK014")
-def version_is_pinned(case: Case) -> Iterator[Problem]:
+@check_of("DOK014", doks_cluster)
+def version_is_pinned(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The version is an exact one, or a minor version."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.version == "latest":
+    if cluster.version == "latest":
         yield Problem(
             dotted(("cluster", "version")),
             "latest is another version at every run",
@@ -47,12 +49,9 @@ def version_is_pinned(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK015")
-def support_has_no_known_end(case: Case) -> Iterator[Problem]:
+@check_of("DOK015", doks_cluster)
+def support_has_no_known_end(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """No end of the version's support is published."""
-    cluster = doks_cluster(case)
-    if cluster is None:
-        return
     minor = ".".join(cluster.version.split("-")[0].split(".")[:2])
     facts = case.known.doks_clusters.versions.get(minor)
     if facts is not None:
@@ -65,11 +64,11 @@ def support_has_no_known_end(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK016")
-def version_drives_the_fabric(case: Case) -> Iterator[Problem]:
+@check_of("DOK016", doks_cluster)
+def version_drives_the_fabric(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The version's node image brings the drivers of the fabric's NICs."""
-    cluster, facts = doks_cluster(case), case.known.doks_clusters
-    if cluster is None or not case.shape.nics:
+    facts = case.known.doks_clusters
+    if not case.shape.nics:
         return
     lowest = facts.fabric_from_by_gpu.get(case.shape.gpus.model or "", facts.fabric_from)
     if lies_below(cluster.version, lowest):
@@ -80,11 +79,10 @@ def version_drives_the_fabric(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK017")
-def upgrades_leave_the_version_alone(case: Case) -> Iterator[Problem]:
+@check_of("DOK017", doks_cluster)
+def upgrades_leave_the_version_alone(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """DigitalOcean does not raise a version that the stack file goes on setting."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.auto_upgrade and cluster.version_applies == "always":
+    if cluster.auto_upgrade and cluster.version_applies == "always":
         yield Problem(
             dotted(("cluster", "autoUpgrade")),
             f"automatic upgrades raise the version above {cluster.version}, which the next run then lowers",
@@ -92,12 +90,10 @@ def upgrades_leave_the_version_alone(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK018")
-def control_plane_is_highly_available(case: Case) -> Iterator[Problem]:
+@check_of("DOK018", doks_cluster)
+def control_plane_is_highly_available(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The control plane survives the loss of a node, in clusters that are protected or would have it by default."""
-    cluster, since = doks_cluster(case), case.known.doks_clusters.high_availability_from
-    if cluster is None:
-        return
+    since = case.known.doks_clusters.high_availability_from
     by_default = not lies_below(cluster.version, since)
     wanted = cluster.high_availability
     if wanted is False and by_default:
@@ -111,11 +107,11 @@ def control_plane_is_highly_available(case: Case) -> Iterator[Problem]:
     yield Problem(dotted(("cluster", "highAvailability")), problem, "write highAvailability: true")
 
 
-@check("DOK019")
-def gpus_are_advertised(case: Case) -> Iterator[Problem]:
+@check_of("DOK019", doks_cluster)
+def gpus_are_advertised(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Somebody advertises the GPUs as the resource that jobs ask for."""
-    cluster, gpus = doks_cluster(case), case.shape.gpus
-    if cluster is None or cluster.plugins.gpu == "managed":
+    gpus = case.shape.gpus
+    if cluster.plugins.gpu == "managed":
         return
     at, remedy = dotted(("cluster", "plugins", "gpu")), "write gpu: managed"
     chart = charts_in_use(case).get("gpu-operator")
@@ -133,11 +129,11 @@ def gpus_are_advertised(case: Case) -> Iterator[Problem]:
         yield Problem(at, f"{lacking}, and none is listed as installed", remedy)
 
 
-@check("DOK037")
-def gpu_operator_leaves_the_rest_to_digitalocean(case: Case) -> Iterator[Problem]:
+@check_of("DOK037", doks_cluster)
+def gpu_operator_leaves_the_rest_to_digitalocean(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Of what the nodes have the GPU Operator brings the device plug-in only, and only where DigitalOcean's is off."""
-    cluster, chart = doks_cluster(case), charts_in_use(case).get("gpu-operator")
-    if cluster is None or chart is None:
+    chart = charts_in_use(case).get("gpu-operator")
+    if chart is None:
         return
     for part, place in gpu_operator_parts(chart):
         if part == "devicePlugin" and cluster.plugins.gpu == "operator":
@@ -146,11 +142,10 @@ def gpu_operator_leaves_the_rest_to_digitalocean(case: Case) -> Iterator[Problem
         yield Problem(place, f"DigitalOcean's nodes have the {part} already", f"write false{other}")
 
 
-@check("DOK020")
-def rdma_is_advertised(case: Case) -> Iterator[Problem]:
+@check_of("DOK020", doks_cluster)
+def rdma_is_advertised(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """DigitalOcean's plug-in advertises the NICs that jobs ask for."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.plugins.rdma == "off" and case.choices.manager == "doks":
+    if cluster.plugins.rdma == "off" and case.choices.manager == "doks":
         yield Problem(
             dotted(("cluster", "plugins", "rdma")),
             "jobs ask for rdma/fabricN, which no node has",
@@ -158,11 +153,10 @@ def rdma_is_advertised(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK030")
-def sign_on_leaves_the_stack_a_way_in(case: Case) -> Iterator[Problem]:
+@check_of("DOK030", doks_cluster)
+def sign_on_leaves_the_stack_a_way_in(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The stack's kubeconfig works although tokens do not."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.single_sign_on and cluster.single_sign_on.required and cluster.kubeconfig.mode != "exec":
+    if cluster.single_sign_on and cluster.single_sign_on.required and cluster.kubeconfig.mode != "exec":
         yield Problem(
             dotted(("cluster", "kubeconfig", "mode")),
             f"singleSignOn.required stops the token of mode {cluster.kubeconfig.mode}",
@@ -170,11 +164,10 @@ def sign_on_leaves_the_stack_a_way_in(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK031")
-def kubeconfig_does_not_expire(case: Case) -> Iterator[Problem]:
+@check_of("DOK031", doks_cluster)
+def kubeconfig_does_not_expire(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The stack still reaches its cluster next week."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.kubeconfig.mode == "raw":
+    if cluster.kubeconfig.mode == "raw":
         yield Problem(
             dotted(("cluster", "kubeconfig", "mode")),
             "the provider's own kubeconfig expires, after seven days unless expireSeconds says otherwise",
@@ -183,11 +176,10 @@ def kubeconfig_does_not_expire(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK032")
-def kubeconfig_outlives_the_run(case: Case) -> Iterator[Problem]:
+@check_of("DOK032", doks_cluster)
+def kubeconfig_outlives_the_run(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The kubeconfig lives at least ten minutes."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.kubeconfig.mode == "raw" and 0 < cluster.kubeconfig.expire_seconds < 600:
+    if cluster.kubeconfig.mode == "raw" and 0 < cluster.kubeconfig.expire_seconds < 600:
         yield Problem(
             dotted(("cluster", "kubeconfig", "expireSeconds")),
             f"{cluster.kubeconfig.expire_seconds} seconds may pass before the stack is up",
@@ -195,27 +187,20 @@ def kubeconfig_outlives_the_run(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK033")
-def tags_are_free(case: Case) -> Iterator[Problem]:
+@check_of("DOK033", doks_cluster)
+def tags_are_free(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """No tag begins as those do by which DigitalOcean and its provider find their own resources."""
-    cluster = doks_cluster(case)
-    if cluster is None:
-        return
-    tags: list[tuple[Location, str]] = [(("cluster", "tags", place), tag) for place, tag in enumerate(cluster.tags)]
-    for number, pool in enumerate(cluster.pools):
-        tags += [(("cluster", "pools", number, "tags", place), tag) for place, tag in enumerate(pool.tags)]
+    tags = [(dotted(("cluster", "tags", place)), tag) for place, tag in enumerate(cluster.tags)]
+    tags += [(pool.at("tags", place), tag) for pool in _pools(case) for place, tag in enumerate(pool.spec.tags)]
     for where, tag in tags:
         if tag.startswith(("k8s", "terraform:")):
-            yield Problem(
-                dotted(where), f"{tag} is reserved", "write a tag that begins neither with k8s nor terraform:"
-            )
+            yield Problem(where, f"{tag} is reserved", "write a tag that begins neither with k8s nor terraform:")
 
 
-@check("DOK035")
-def cluster_is_protected(case: Case) -> Iterator[Problem]:
+@check_of("DOK035", doks_cluster)
+def cluster_is_protected(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The engine refuses to delete or replace the cluster."""
-    cluster = doks_cluster(case)
-    if cluster and not cluster.protect:
+    if not cluster.protect:
         yield Problem(
             dotted(("cluster", "protect")),
             "a change that replaces the cluster would be carried out",
@@ -233,33 +218,27 @@ def all_nodes(cluster: DoksClusterSpec) -> int:
     return cluster.system_pool.nodes + sum(most_nodes(pool) for pool in cluster.pools)
 
 
-def _pools(case: Case) -> tuple[DoksPoolSpec, ...]:
+def _pools(case: Case) -> list[_Pool]:
     cluster = doks_cluster(case)
-    return cluster.pools if cluster else ()
+    return placed(cluster.pools, case.shapes) if cluster else []
 
 
-def _contracted(case: Case, place: int) -> bool:
-    size = case.shapes[place].doks
-    return size is not None and size.offer == "contracted"
+def _is_contracted(shape: Shape) -> bool:
+    return shape.doks is not None and shape.doks.offer == "contracted"
 
 
-@check("DOK001")
-def size_is_published(case: Case) -> Iterator[Problem]:
+@check_each("DOK001", placed_pools)
+def size_is_published(case: Case, pool: PlacedPool[PoolSpec]) -> Iterator[Problem]:
     """The size is in a published list."""
-    for place, shape in enumerate(case.shapes):
-        if not shape.known:
-            yield Problem(
-                dotted(("cluster", "pools", place, "shape")),
-                f"{shape.name} is read by the grammar of names alone",
-                "check the name against the sizes of your contract",
-            )
+    if not pool.shape.known:
+        message = f"{pool.shape.name} is read by the grammar of names alone"
+        yield Problem(pool.at("shape"), message, "check the name against the sizes of your contract")
 
 
-@check("DOK003")
-def fabric_has_two_ends(case: Case) -> Iterator[Problem]:
+@check_of("DOK003", doks_cluster)
+def fabric_has_two_ends(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """A multi-node size comes with more than one node."""
-    cluster = doks_cluster(case)
-    if cluster and case.shape.nics and case.nodes < 2:
+    if case.shape.nics and case.nodes < 2:
         yield Problem(
             dotted(("cluster", "pools", 0, "nodes")),
             "one node has no other end for its fabric",
@@ -271,7 +250,7 @@ def fabric_has_two_ends(case: Case) -> Iterator[Problem]:
 def fabric_holds_the_nodes(case: Case) -> Iterator[Problem]:
     """A cluster has no more nodes of a multi-node size than DigitalOcean allows."""
     limit = case.known.doks_clusters.limits.multi_node_nodes
-    nodes = sum(most_nodes(pool) for pool in _pools(case))
+    nodes = sum(most_nodes(pool.spec) for pool in _pools(case))
     if case.shape.nics and nodes > limit:
         yield Problem(
             dotted(("cluster", "pools")),
@@ -280,12 +259,10 @@ def fabric_holds_the_nodes(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK005")
-def cluster_holds_the_nodes(case: Case) -> Iterator[Problem]:
+@check_of("DOK005", doks_cluster)
+def cluster_holds_the_nodes(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """A cluster has no more nodes than DigitalOcean allows."""
-    cluster, limits = doks_cluster(case), case.known.doks_clusters.limits
-    if cluster is None:
-        return
+    limits = case.known.doks_clusters.limits
     pods, nodes = cluster.ranges.pods, all_nodes(cluster)
     wide = pods is not None and pods.prefixlen <= limits.wide_pod_prefix
     limit = limits.wide_nodes if wide else limits.nodes
@@ -298,11 +275,10 @@ def cluster_holds_the_nodes(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK006")
-def quota_holds_the_nodes(case: Case) -> Iterator[Problem]:
+@check_of("DOK006", doks_cluster)
+def quota_holds_the_nodes(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The team's quota holds every node."""
-    cluster = doks_cluster(case)
-    if cluster and all_nodes(cluster) > cluster.droplet_quota:
+    if all_nodes(cluster) > cluster.droplet_quota:
         yield Problem(
             dotted(("cluster", "dropletQuota")),
             f"{all_nodes(cluster)} Droplets, where the team may have {cluster.droplet_quota}",
@@ -310,62 +286,48 @@ def quota_holds_the_nodes(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK007")
-def contract_holds_the_nodes(case: Case) -> Iterator[Problem]:
+@check_each("DOK007", _pools)
+def contract_holds_the_nodes(case: Case, pool: _Pool) -> Iterator[Problem]:
     """A contracted pool never asks for more nodes than its contract provides."""
-    for place, pool in enumerate(_pools(case)):
-        if not _contracted(case, place):
-            continue
-        have, where = pool.contracted_nodes, ("cluster", "pools", place)
-        if have is not None and pool.nodes > have:
-            yield Problem(
-                dotted((*where, "nodes")), f"{pool.nodes} nodes, where the contract has {have}", f"write {have} or less"
-            )
-        if pool.auto_scale and have is None:
-            yield Problem(
-                dotted((*where, "autoScale")),
-                "the pool is contracted, and what the contract provides is not stated",
-                "leave autoScale out, or add contractedNodes",
-            )
-        elif pool.auto_scale and have is not None and pool.auto_scale.max_nodes > have:
-            yield Problem(
-                dotted((*where, "autoScale", "maxNodes")),
-                f"up to {pool.auto_scale.max_nodes} nodes, where the contract has {have}",
-                f"write {have} or less",
-            )
-
-
-@check("DOK008")
-def a_node_always_stays(case: Case) -> Iterator[Problem]:
-    """A GPU pool that scales keeps at least one node."""
-    for place, pool in enumerate(_pools(case)):
-        if pool.auto_scale and pool.auto_scale.min_nodes == 0:
-            yield Problem(
-                dotted(("cluster", "pools", place, "autoScale", "minNodes")),
-                "the pool may shrink to no node",
-                "write 1 or more",
-            )
-
-
-@check("DOK009")
-def bounds_hold_the_nodes(case: Case) -> Iterator[Problem]:
-    """The number of nodes lies within the bounds of automatic scaling."""
-    for place, pool in enumerate(_pools(case)):
-        bounds = pool.auto_scale
-        if bounds and not bounds.min_nodes <= pool.nodes <= bounds.max_nodes:
-            yield Problem(
-                dotted(("cluster", "pools", place, "autoScale")),
-                f"{pool.nodes} nodes are not within {bounds.min_nodes} to {bounds.max_nodes}",
-                "write minNodes and maxNodes so that nodes is between them",
-            )
-
-
-@check("DOK010")
-def system_pool_carries_the_system(case: Case) -> Iterator[Problem]:
-    """The system pool has CPU nodes, and never none."""
-    cluster = doks_cluster(case)
-    if cluster is None:
+    have, scale = pool.spec.contracted_nodes, pool.spec.auto_scale
+    if not _is_contracted(pool.shape):
         return
+    if have is not None and pool.spec.nodes > have:
+        message = f"{pool.spec.nodes} nodes, where the contract has {have}"
+        yield Problem(pool.at("nodes"), message, f"write {have} or less")
+    if scale and have is None:
+        yield Problem(
+            pool.at("autoScale"),
+            "the pool is contracted, and what the contract provides is not stated",
+            "leave autoScale out, or add contractedNodes",
+        )
+    elif scale and have is not None and scale.max_nodes > have:
+        message = f"up to {scale.max_nodes} nodes, where the contract has {have}"
+        yield Problem(pool.at("autoScale", "maxNodes"), message, f"write {have} or less")
+
+
+@check_each("DOK008", _pools)
+def a_node_always_stays(case: Case, pool: _Pool) -> Iterator[Problem]:
+    """A GPU pool that scales keeps at least one node."""
+    if pool.spec.auto_scale and pool.spec.auto_scale.min_nodes == 0:
+        yield Problem(pool.at("autoScale", "minNodes"), "the pool may shrink to no node", "write 1 or more")
+
+
+@check_each("DOK009", _pools)
+def bounds_hold_the_nodes(case: Case, pool: _Pool) -> Iterator[Problem]:
+    """The number of nodes lies within the bounds of automatic scaling."""
+    bounds = pool.spec.auto_scale
+    if bounds and not bounds.min_nodes <= pool.spec.nodes <= bounds.max_nodes:
+        yield Problem(
+            pool.at("autoScale"),
+            f"{pool.spec.nodes} nodes are not within {bounds.min_nodes} to {bounds.max_nodes}",
+            "write minNodes and maxNodes so that nodes is between them",
+        )
+
+
+@check_of("DOK010", doks_cluster)
+def system_pool_carries_the_system(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
+    """The system pool has CPU nodes, and never none."""
     pool, where = cluster.system_pool, ("cluster", "systemPool")
     if pool.size.startswith("gpu-"):
         yield Problem(dotted((*where, "size")), f"{pool.size} has GPUs", "write a CPU size such as s-4vcpu-8gb")
@@ -377,36 +339,33 @@ def system_pool_carries_the_system(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK011")
-def system_pool_has_a_spare_node(case: Case) -> Iterator[Problem]:
+@check_of("DOK011", doks_cluster)
+def system_pool_has_a_spare_node(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The system pool survives the replacement of a node."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.system_pool.nodes == 1:
+    if cluster.system_pool.nodes == 1:
         yield Problem(
             dotted(("cluster", "systemPool", "nodes")), "one node carries all of the system's pods", "write 2 or more"
         )
 
 
-@check("DOK012")
-def nodes_stay(case: Case) -> Iterator[Problem]:
+@check_each("DOK012", placed_pools)
+def nodes_stay(case: Case, pool: PlacedPool[PoolSpec]) -> Iterator[Problem]:
     """The nodes of a training pool are not taken back."""
-    for place, shape in enumerate(case.shapes):
-        if shape.doks is not None and shape.doks.offer == "spot":
-            yield Problem(
-                dotted(("cluster", "pools", place, "shape")),
-                f"nodes of {shape.name} may be taken back at any time",
-                "write a contracted size, or let every job save checkpoints often",
-            )
+    if pool.shape.doks is not None and pool.shape.doks.offer == "spot":
+        yield Problem(
+            pool.at("shape"),
+            f"nodes of {pool.shape.name} may be taken back at any time",
+            "write a contracted size, or let every job save checkpoints often",
+        )
 
 
-@check("DOK013")
-def upgrades_have_a_spare_node(case: Case) -> Iterator[Problem]:
+@check_of("DOK013", doks_cluster)
+def upgrades_have_a_spare_node(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """A contract has room for the node that an upgrade adds."""
-    cluster = doks_cluster(case)
-    if cluster is None or not cluster.surge_upgrade:
+    if not cluster.surge_upgrade:
         return
-    for place, pool in enumerate(cluster.pools):
-        if _contracted(case, place) and (pool.contracted_nodes or 0) <= most_nodes(pool):
+    for pool, shape in zip(cluster.pools, case.shapes, strict=True):
+        if _is_contracted(shape) and (pool.contracted_nodes or 0) <= most_nodes(pool):
             yield Problem(
                 dotted(("cluster", "surgeUpgrade")),
                 f"the contract of pool {pool.name} is not known to have a node to spare",
@@ -414,11 +373,10 @@ def upgrades_have_a_spare_node(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("DOK058")
-def surge_upgrades_stay_on(case: Case) -> Iterator[Problem]:
+@check_of("DOK058", doks_cluster)
+def surge_upgrades_stay_on(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Upgrades add no nodes, or the stack file never says otherwise later."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.surge_upgrade:
+    if cluster.surge_upgrade:
         yield Problem(
             dotted(("cluster", "surgeUpgrade")),
             "the provider switches surge upgrades on, and never off: with false later, every run would change the "
@@ -428,29 +386,23 @@ def surge_upgrades_stay_on(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK021")
-def partitions_are_of_amd_gpus(case: Case) -> Iterator[Problem]:
+@check_each("DOK021", _pools)
+def partitions_are_of_amd_gpus(case: Case, pool: _Pool) -> Iterator[Problem]:
     """Only AMD's GPUs are partitioned by these modes."""
-    for place, pool in enumerate(_pools(case)):
-        if pool.gpu_partition_mode and case.shapes[place].gpus.vendor != "amd":
-            yield Problem(
-                dotted(("cluster", "pools", place, "gpuPartitionMode")),
-                f"{case.shapes[place].name} has no AMD GPUs",
-                "leave it out",
-            )
+    if pool.spec.gpu_partition_mode and pool.shape.gpus.vendor != "amd":
+        yield Problem(pool.at("gpuPartitionMode"), f"{pool.shape.name} has no AMD GPUs", "leave it out")
 
 
-@check("DOK022")
-def partitions_are_counted(case: Case) -> Iterator[Problem]:
+@check_each("DOK022", _pools)
+def partitions_are_counted(case: Case, pool: _Pool) -> Iterator[Problem]:
     """A node shows as many GPUs as the plan counts."""
-    for place, pool in enumerate(_pools(case)):
-        gpus = case.shapes[place].gpus
-        if pool.gpu_partition_mode == "AMD_PARTITION_MODE_DPX_NPS2" and gpus.vendor == "amd":
-            yield Problem(
-                dotted(("cluster", "pools", place, "gpuPartitionMode")),
-                f"nodes show {2 * gpus.count} GPUs, jobs ask for {gpus.count}",
-                f"leave it out, or let jobs on the fabric ask for {2 * gpus.count}",
-            )
+    gpus = pool.shape.gpus
+    if pool.spec.gpu_partition_mode == "AMD_PARTITION_MODE_DPX_NPS2" and gpus.vendor == "amd":
+        yield Problem(
+            pool.at("gpuPartitionMode"),
+            f"nodes show {2 * gpus.count} GPUs, jobs ask for {gpus.count}",
+            f"leave it out, or let jobs on the fabric ask for {2 * gpus.count}",
+        )
 
 
 @check("DOK023")
@@ -468,64 +420,55 @@ def rdma_devices_are_amds(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("DOK034")
-def labels_are_ones_own(case: Case) -> Iterator[Problem]:
+@check_each("DOK034", _pools)
+def labels_are_ones_own(case: Case, pool: _Pool) -> Iterator[Problem]:
     """No label lies in DigitalOcean's own domain."""
-    for place, pool in enumerate(_pools(case)):
-        for key in pool.labels:
-            if key.startswith("doks.digitalocean.com/"):
-                yield Problem(
-                    dotted(("cluster", "pools", place, "labels", key)),
-                    "DOKS sets labels of this domain itself",
-                    "write a label in a domain of your own",
-                )
-
-
-@check("DOK036")
-def vendors_taint_is_not_declared(case: Case) -> Iterator[Problem]:
-    """The taint that DOKS sets on GPU nodes is not declared as well."""
-    for place, pool in enumerate(_pools(case)):
-        for number, taint in enumerate(pool.taints or ()):
-            if taint.key == case.shapes[place].gpus.resource:
-                yield Problem(
-                    dotted(("cluster", "pools", place, "taints", number)),
-                    f"DOKS sets {taint.key} on these nodes itself",
-                    "leave it out; jobs tolerate it anyway",
-                )
-
-
-@check("DOK048")
-def taints_have_values(case: Case) -> Iterator[Problem]:
-    """Every taint of a pool has a value."""
-    for place, pool in enumerate(_pools(case)):
-        for number, taint in enumerate(pool.taints or ()):
-            if not taint.value:
-                yield Problem(
-                    dotted(("cluster", "pools", place, "taints", number)),
-                    f"{taint.key} has no value, which DigitalOcean's provider asks for",
-                    "add a value, such as value: present",
-                )
-
-
-@check("DOK038")
-def pools_leave_the_system_pool_its_name(case: Case) -> Iterator[Problem]:
-    """No GPU pool has the name of the pool that comes with the cluster."""
-    cluster = doks_cluster(case)
-    for place, pool in enumerate(cluster.pools if cluster else ()):
-        if pool.name == SYSTEM_POOL:
+    for key in pool.spec.labels:
+        if key.startswith("doks.digitalocean.com/"):
             yield Problem(
-                dotted(("cluster", "pools", place, "name")),
-                f"the CPU pool that comes with the cluster is called {SYSTEM_POOL}",
-                "write another name, such as gpu",
+                pool.at("labels", key),
+                "DOKS sets labels of this domain itself",
+                "write a label in a domain of your own",
             )
 
 
-@check("DOK039")
-def applied_versions_replace_nothing(case: Case) -> Iterator[Problem]:
+@check_each("DOK036", _pools)
+def vendors_taint_is_not_declared(case: Case, pool: _Pool) -> Iterator[Problem]:
+    """The taint that DOKS sets on GPU nodes is not declared as well."""
+    for number, taint in enumerate(pool.spec.taints or ()):
+        if taint.key == pool.shape.gpus.resource:
+            yield Problem(
+                pool.at("taints", number),
+                f"DOKS sets {taint.key} on these nodes itself",
+                "leave it out; jobs tolerate it anyway",
+            )
+
+
+@check_each("DOK048", _pools)
+def taints_have_values(case: Case, pool: _Pool) -> Iterator[Problem]:
+    """Every taint of a pool has a value."""
+    for number, taint in enumerate(pool.spec.taints or ()):
+        if not taint.value:
+            yield Problem(
+                pool.at("taints", number),
+                f"{taint.key} has no value, which DigitalOcean's provider asks for",
+                "add a value, such as value: present",
+            )
+
+
+@check_each("DOK038", _pools)
+def pools_leave_the_system_pool_its_name(case: Case, pool: _Pool) -> Iterator[Problem]:
+    """No GPU pool has the name of the system pool."""
+    if pool.spec.name == SYSTEM_POOL:
+        message = f"the CPU pool that comes with the cluster is called {SYSTEM_POOL}"
+        yield Problem(pool.at("name"), message, "write another name, such as gpu")
+
+
+@check_of("DOK039", doks_cluster)
+def applied_versions_replace_nothing(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Where the stack file's version counts after creation, the cluster is protected, or its loss acknowledged."""
-    cluster = doks_cluster(case)
     agreed = any(entry.resource == _CLUSTER for entry in case.spec.guard.acknowledge)
-    if cluster and cluster.version_applies == "always" and not (cluster.protect or agreed):
+    if cluster.version_applies == "always" and not (cluster.protect or agreed):
         yield Problem(
             dotted(("cluster", "versionApplies")),
             f"once DigitalOcean raises the version above {cluster.version}, the next run replaces the cluster, and no "
@@ -534,11 +477,10 @@ def applied_versions_replace_nothing(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK046")
-def new_vpcs_have_no_gateway(case: Case) -> Iterator[Problem]:
+@check_of("DOK046", doks_cluster)
+def new_vpcs_have_no_gateway(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """A NAT gateway is claimed only of a VPC that exists."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.vpc.nat_gateway and cluster.vpc.id is None and cluster.adopt.vpc is None:
+    if cluster.vpc.nat_gateway and cluster.vpc.id is None and cluster.adopt.vpc is None:
         yield Problem(
             dotted(("cluster", "vpc", "natGateway")),
             "the stack creates the VPC, and no gateway in it",
@@ -546,11 +488,10 @@ def new_vpcs_have_no_gateway(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK047")
-def the_firewall_lets_the_stack_in(case: Case) -> Iterator[Problem]:
+@check_of("DOK047", doks_cluster)
+def the_firewall_lets_the_stack_in(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The reader knows that the stack itself must be among those who may reach the API server."""
-    cluster = doks_cluster(case)
-    firewall = cluster.control_plane_firewall if cluster else None
+    firewall = cluster.control_plane_firewall
     if firewall is not None and not any(network.prefixlen == 0 for network in firewall.allowed):
         yield Problem(
             dotted(("cluster", "controlPlaneFirewall", "allowed")),
@@ -560,11 +501,10 @@ def the_firewall_lets_the_stack_in(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK049")
-def creation_has_time(case: Case) -> Iterator[Problem]:
+@check_of("DOK049", doks_cluster)
+def creation_has_time(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Cluster and pools have an hour or more to come up."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.create_minutes < _LEAST_MINUTES:
+    if cluster.create_minutes < _LEAST_MINUTES:
         yield Problem(
             dotted(("cluster", "createMinutes")),
             f"GPU nodes may take longer than {cluster.create_minutes} minutes",
@@ -572,11 +512,10 @@ def creation_has_time(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK050")
-def nothing_keeps_the_vpc(case: Case) -> Iterator[Problem]:
+@check_of("DOK050", doks_cluster)
+def nothing_keeps_the_vpc(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Destroy removes what workloads made in the stack's own VPC."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.vpc.id is None and not cluster.destroy_associated_resources:
+    if cluster.vpc.id is None and not cluster.destroy_associated_resources:
         yield Problem(
             dotted(("cluster", "destroyAssociatedResources")),
             "load balancers and volumes of workloads remain after `destroy`, and the VPC cannot be deleted",
@@ -584,12 +523,9 @@ def nothing_keeps_the_vpc(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK051")
-def adopted_pools_are_planned(case: Case) -> Iterator[Problem]:
+@check_of("DOK051", doks_cluster)
+def adopted_pools_are_planned(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Every pool that is taken over is one of the stack file's."""
-    cluster = doks_cluster(case)
-    if cluster is None:
-        return
     names = [pool.name for pool in cluster.pools]
     for name in cluster.adopt.pools:
         if name not in names:
@@ -600,11 +536,10 @@ def adopted_pools_are_planned(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("DOK052")
-def the_vpc_has_one_owner(case: Case) -> Iterator[Problem]:
+@check_of("DOK052", doks_cluster)
+def the_vpc_has_one_owner(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """A VPC is either taken over or only used."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.vpc.id is not None and cluster.adopt.vpc is not None:
+    if cluster.vpc.id is not None and cluster.adopt.vpc is not None:
         yield Problem(
             dotted(("cluster", "adopt", "vpc")),
             "vpc.id says that the VPC is another owner's",
@@ -612,11 +547,10 @@ def the_vpc_has_one_owner(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK053")
-def the_exporter_has_gpus(case: Case) -> Iterator[Problem]:
+@check_of("DOK053", doks_cluster)
+def the_exporter_has_gpus(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """AMD's metrics exporter is switched on only for AMD's GPUs."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.plugins.metrics_exporter and all(shape.gpus.vendor != "amd" for shape in case.shapes):
+    if cluster.plugins.metrics_exporter and all(shape.gpus.vendor != "amd" for shape in case.shapes):
         yield Problem(
             dotted(("cluster", "plugins", "metricsExporter")), "no pool has GPUs of AMD", "leave it out, or write false"
         )

@@ -15,9 +15,9 @@ from gpu_fabric.plan.host import lacking_plugins
 from gpu_fabric.plan.operators.multus import brings_multus, multus_memory
 from gpu_fabric.plan.rails import rails_are_routed
 from gpu_fabric.rules.checks.doks import all_nodes, doks_cluster
-from gpu_fabric.rules.ranges import almost_everybody
-from gpu_fabric.rules.registry import Problem, check, check_plan
-from gpu_fabric.spec.network_types import IPNetwork
+from gpu_fabric.rules.ranges import almost_everybody, overlap
+from gpu_fabric.rules.registry import Problem, check, check_of, check_plan
+from gpu_fabric.spec import DoksClusterSpec
 from gpu_fabric.spec.places import dotted
 
 _RFC_1918 = tuple(IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
@@ -28,55 +28,45 @@ _NETWORKS = dotted(("fabric", "rails"))
 _OURS = "leave the rails' names out; if that does not help, this program is wrong"
 
 
-def _stated(case: Case) -> dict[str, IPNetwork]:
-    """The stated ranges of the cluster itself, by key."""
-    cluster = doks_cluster(case)
-    ranges = cluster.ranges if cluster else None
-    found = {"pods": ranges.pods, "services": ranges.services, "nodes": ranges.nodes} if ranges else {}
-    return {name: network for name, network in found.items() if network is not None}
-
-
 def _at(name: str) -> str:
     return dotted(("cluster", "ranges", name))
 
 
-@check("DOK024")
-def ranges_come_in_a_pair(case: Case) -> Iterator[Problem]:
+@check_of("DOK024", doks_cluster)
+def ranges_come_in_a_pair(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Pod and service range are both stated, or neither."""
-    stated = _stated(case)
+    stated = cluster.ranges.own()
     if ("pods" in stated) != ("services" in stated):
         missing, given = ("services", "pods") if "pods" in stated else ("pods", "services")
         yield Problem(_at(missing), f"{given} is stated without it", f"add {missing}, or leave {given} out")
 
 
-@check("DOK025")
-def ranges_are_private(case: Case) -> Iterator[Problem]:
+@check_of("DOK025", doks_cluster)
+def ranges_are_private(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Every range of the cluster is private IPv4."""
-    for name, network in _stated(case).items():
+    for name, network in cluster.ranges.own().items():
         if not (isinstance(network, IPv4Network) and any(network.subnet_of(block) for block in _RFC_1918)):
             private = " or ".join(map(str, _RFC_1918))
             yield Problem(_at(name), f"{network} is not within RFC 1918", f"write a range within {private}")
 
 
-@check("DOK026")
-def ranges_do_not_overlap(case: Case) -> Iterator[Problem]:
+@check_of("DOK026", doks_cluster)
+def ranges_do_not_overlap(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """No two ranges of the cluster, or a further range in use, overlap."""
-    cluster, stated = doks_cluster(case), _stated(case)
-    if cluster is None:
-        return
-    pairs = [((first, stated[first]), (second, stated[second])) for first, second in combinations(stated, 2)]
+    stated = cluster.ranges.own()
+    pairs = [*combinations(stated.items(), 2)]
     pairs += [(("reserved", taken), entry) for taken in cluster.ranges.reserved for entry in stated.items()]
     for (name, network), (other, second) in pairs:
-        if network.version == second.version and network.overlaps(second):
+        if overlap(network, second):
             yield Problem(_at(other), f"{second} overlaps {network} ({name})", "write ranges that are disjoint")
 
 
-@check("DOK027")
-def pod_range_holds_the_nodes(case: Case) -> Iterator[Problem]:
+@check_of("DOK027", doks_cluster)
+def pod_range_holds_the_nodes(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The pod range has a part for every node, and for the one that a surge upgrade adds."""
-    cluster, prefix = doks_cluster(case), case.known.doks_clusters.limits.node_pod_prefix
-    pods = _stated(case).get("pods")
-    if cluster is None or not isinstance(pods, IPv4Network):
+    prefix = case.known.doks_clusters.limits.node_pod_prefix
+    pods = cluster.ranges.pods
+    if not isinstance(pods, IPv4Network):
         return
     nodes = all_nodes(cluster) + cluster.surge_upgrade
     room = 1 << (prefix - pods.prefixlen) if pods.prefixlen <= prefix else 0
@@ -88,10 +78,10 @@ def pod_range_holds_the_nodes(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK028")
-def vpc_has_an_allowed_size(case: Case) -> Iterator[Problem]:
+@check_of("DOK028", doks_cluster)
+def vpc_has_an_allowed_size(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The VPC's range is neither too large nor too small."""
-    limits, network = case.known.doks_clusters.limits, _stated(case).get("nodes")
+    limits, network = case.known.doks_clusters.limits, cluster.ranges.nodes
     shortest, longest = limits.shortest_vpc_prefix, limits.longest_vpc_prefix
     if isinstance(network, IPv4Network) and not shortest <= network.prefixlen <= longest:
         yield Problem(
@@ -99,11 +89,10 @@ def vpc_has_an_allowed_size(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK029")
-def isolated_workers_have_a_way_out(case: Case) -> Iterator[Problem]:
+@check_of("DOK029", doks_cluster)
+def isolated_workers_have_a_way_out(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Workers without public addresses have a NAT gateway."""
-    cluster = doks_cluster(case)
-    if cluster and cluster.isolated_workers and not cluster.vpc.nat_gateway:
+    if cluster.isolated_workers and not cluster.vpc.nat_gateway:
         yield Problem(
             dotted(("cluster", "isolatedWorkers")),
             "the VPC has no NAT gateway",
@@ -111,11 +100,11 @@ def isolated_workers_have_a_way_out(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK055")
-def vpc_holds_the_nodes(case: Case) -> Iterator[Problem]:
+@check_of("DOK055", doks_cluster)
+def vpc_holds_the_nodes(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The VPC has an address for every node that the cluster may come to have."""
-    cluster, network = doks_cluster(case), _stated(case).get("nodes")
-    if cluster is None or not isinstance(network, IPv4Network):
+    network = cluster.ranges.nodes
+    if not isinstance(network, IPv4Network):
         return
     taken = case.known.doks_clusters.limits.vpc_addresses_taken
     nodes, room = all_nodes(cluster) + cluster.surge_upgrade, network.num_addresses - taken
@@ -127,15 +116,13 @@ def vpc_holds_the_nodes(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DOK056")
-def vpc_leaves_digitaloceans_ranges_alone(case: Case) -> Iterator[Problem]:
-    """The VPC overlaps no range that DigitalOcean itself is known, or said, to use."""
-    stated = _stated(case)
+@check_of("DOK056", doks_cluster)
+def vpc_leaves_digitaloceans_ranges_alone(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
+    """The VPC overlaps no range that DigitalOcean uses, as far as is known or reported."""
+    stated = cluster.ranges.own()
     network = stated.get("nodes")
-    if doks_cluster(case) is None or network is None:
-        return
     for row in case.known.doks_clusters.used_ranges:
-        if network.version == 4 and row.range.overlaps(network) and not (row.default_of and row.default_of in stated):
+        if overlap(row.range, network) and not (row.default_of and row.default_of in stated):
             doubt = "" if row.verified else " (reported by others, not verified)"
             yield Problem(
                 _at("nodes"),
@@ -144,11 +131,10 @@ def vpc_leaves_digitaloceans_ranges_alone(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("DOK057")
-def firewall_is_not_open_to_all(case: Case) -> Iterator[Problem]:
+@check_of("DOK057", doks_cluster)
+def firewall_is_not_open_to_all(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The control plane's firewall lets in stated networks, and not everybody."""
-    cluster = doks_cluster(case)
-    firewall = cluster.control_plane_firewall if cluster else None
+    firewall = cluster.control_plane_firewall
     for place, said in almost_everybody(firewall.allowed if firewall else ()):
         yield Problem(
             dotted(("cluster", "controlPlaneFirewall", "allowed", place)),

@@ -8,9 +8,10 @@ from itertools import combinations
 from typing import Any
 
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.clouds.oke import Site
 from gpu_fabric.rules.checks.oke import oke_cluster, oke_site
 from gpu_fabric.rules.ranges import almost_everybody, overlap
-from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.rules.registry import Problem, check, check_of
 from gpu_fabric.spec import OkeClusterSpec
 from gpu_fabric.spec.network_types import IPNetwork
 from gpu_fabric.spec.oke import OkePoolSpec
@@ -31,12 +32,12 @@ def _ids(value: Any, place: Location) -> Iterator[tuple[Location, str]]:
             yield from _ids(entry, (*place, number))
 
 
-@check("OKE016")
-def ids_belong_to_the_region(case: Case) -> Iterator[Problem]:
+@check_of("OKE016", oke_cluster)
+def ids_belong_to_the_region(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """Every id is of the cluster's realm, and where it names a region, of the cluster's."""
-    cluster, regions = oke_cluster(case), case.known.oke_clusters.regions
-    facts = regions.get(cluster.region) if cluster else None
-    if cluster is None or facts is None:
+    regions = case.known.oke_clusters.regions
+    facts = regions.get(cluster.region)
+    if facts is None:
         return
     for place, text in _ids(cluster.model_dump(by_alias=True), ("cluster",)):
         _, _, realm, region, *_ = text.split(".")
@@ -66,11 +67,11 @@ def _named(case: Case, region: str) -> str:
     return next((name for name, facts in regions.items() if facts.key == region), region)
 
 
-@check("OKE017")
-def region_is_known(case: Case) -> Iterator[Problem]:
+@check_of("OKE017", oke_cluster)
+def region_is_known(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """The region is one of Oracle's."""
-    cluster, regions = oke_cluster(case), case.known.oke_clusters.regions
-    if cluster and cluster.region not in regions:
+    regions = case.known.oke_clusters.regions
+    if cluster.region not in regions:
         yield Problem(
             dotted(("cluster", "region")),
             f"{cluster.region} is in no table of Oracle's regions that this program knows",
@@ -78,11 +79,10 @@ def region_is_known(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("OKE018")
-def vcn_has_a_range(case: Case) -> Iterator[Problem]:
+@check_of("OKE018", oke_cluster)
+def vcn_has_a_range(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """The VCN's range is stated, whether it is new or there already."""
-    cluster = oke_cluster(case)
-    if cluster and cluster.ranges.nodes is None:
+    if cluster.ranges.nodes is None:
         yield Problem(
             dotted(("cluster", "ranges", "nodes")),
             "nothing says which range the VCN has",
@@ -90,11 +90,10 @@ def vcn_has_a_range(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("OKE019")
-def new_subnets_have_routes(case: Case) -> Iterator[Problem]:
+@check_of("OKE019", oke_site)
+def new_subnets_have_routes(case: Case, site: Site) -> Iterator[Problem]:
     """In a VCN that exists, every subnet is there already or has a route table that is."""
-    site = oke_site(case)
-    if site is None or site.cluster.vcn.id is None:
+    if site.cluster.vcn.id is None:
         return
     vcn = site.cluster.vcn
     for key, table in (("private", vcn.route_table_ids.private), ("public", vcn.route_table_ids.public)):
@@ -109,15 +108,11 @@ def new_subnets_have_routes(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("OKE033")
-def worker_subnet_holds_the_nodes(case: Case) -> Iterator[Problem]:
+@check_of("OKE033", oke_site)
+def worker_subnet_holds_the_nodes(case: Case, site: Site) -> Iterator[Problem]:
     """The worker subnet has an address for every node."""
-    site = oke_site(case)
-    subnet = site.range_of("workers") if site else None
-    if site is None or subnet is None:
-        return
-    nodes = case.nodes + site.cluster.system_pool.nodes
-    if nodes > subnet.num_addresses:
+    subnet, nodes = site.range_of("workers"), case.nodes + site.cluster.system_pool.nodes
+    if subnet is not None and nodes > subnet.num_addresses:
         needed = subnet.max_prefixlen - (nodes - 1).bit_length()
         yield Problem(
             dotted((*_VCN, "subnets", "workers")),
@@ -126,11 +121,10 @@ def worker_subnet_holds_the_nodes(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("OKE035")
-def subnets_that_exist_lie_in_a_vcn_that_does(case: Case) -> Iterator[Problem]:
+@check_of("OKE035", oke_cluster)
+def subnets_that_exist_lie_in_a_vcn_that_does(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """Subnets and route tables that exist are named only together with their VCN."""
-    cluster = oke_cluster(case)
-    if cluster is None or cluster.vcn.id is not None:
+    if cluster.vcn.id is not None:
         return
     tables = cluster.vcn.route_table_ids
     for key, given in (("subnetIds", cluster.vcn.subnet_ids), ("routeTableIds", tables.private or tables.public)):
@@ -140,15 +134,12 @@ def subnets_that_exist_lie_in_a_vcn_that_does(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("OKE036")
-def vcn_holds_the_published_subnets(case: Case) -> Iterator[Problem]:
+@check_of("OKE036", oke_site)
+def vcn_holds_the_published_subnets(case: Case, site: Site) -> Iterator[Problem]:
     """Every subnet that the stack makes has a range: a stated one, or its part of the VCN."""
-    site = oke_site(case)
-    vcn = site.cluster.ranges.nodes if site else None
-    if site is None or vcn is None:
-        return
+    vcn = site.cluster.ranges.nodes
     lacking = [name for name in site.subnets if name not in site.cluster.vcn.subnet_ids and site.range_of(name) is None]
-    if lacking:
+    if lacking and vcn is not None:
         needed = vcn.max_prefixlen - max(site.facts.subnets[name].new_bits for name in lacking)
         yield Problem(
             dotted(("cluster", "ranges", "nodes")),
@@ -157,29 +148,20 @@ def vcn_holds_the_published_subnets(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("OKE037")
-def ranges_are_ipv4(case: Case) -> Iterator[Problem]:
+@check_of("OKE037", oke_cluster)
+def ranges_are_ipv4(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """The ranges of VCN, subnets, pods and services are IPv4."""
-    cluster = oke_cluster(case)
-    if cluster is None:
-        return
-    ranges = cluster.ranges
-    named: dict[Location, IPNetwork | None] = {
-        ("ranges", "pods"): ranges.pods,
-        ("ranges", "services"): ranges.services,
-        ("ranges", "nodes"): ranges.nodes,
-    }
-    named |= {("vcn", "subnets", name): network for name, network in cluster.vcn.subnets.items()}
-    for place, network in named.items():
-        if network is not None and network.version != 4:
+    stated: dict[Location, IPNetwork] = {("ranges", name): network for name, network in cluster.ranges.own().items()}
+    stated |= {("vcn", "subnets", name): network for name, network in cluster.vcn.subnets.items()}
+    for place, network in stated.items():
+        if network.version != 4:
             yield Problem(dotted(("cluster", *place)), f"{network} is IPv6", "write an IPv4 range")
 
 
-@check("OKE028")
-def ways_in_can_be_taken(case: Case) -> Iterator[Problem]:
+@check_of("OKE028", oke_cluster)
+def ways_in_can_be_taken(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """A bastion has ranges that may come, and hosts have an image and somebody's key."""
-    cluster = oke_cluster(case)
-    if cluster is None or cluster.access.mode == "none":
+    if cluster.access.mode == "none":
         return
     access = cluster.access
     if not access.allowed:
@@ -205,21 +187,20 @@ def ways_in_can_be_taken(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("OKE029")
-def bastion_is_not_open_to_all(case: Case) -> Iterator[Problem]:
+@check_of("OKE029", oke_cluster)
+def bastion_is_not_open_to_all(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """The bastion can be reached from stated ranges only."""
-    cluster = oke_cluster(case)
-    if cluster is None or cluster.access.mode == "none":
+    if cluster.access.mode == "none":
         return
     for place, said in almost_everybody(cluster.access.allowed):
         yield Problem(dotted(("cluster", "access", "allowed", place)), said, "write the ranges from which people come")
 
 
-@check("OKE043")
-def vcn_has_an_allowed_size(case: Case) -> Iterator[Problem]:
+@check_of("OKE043", oke_cluster)
+def vcn_has_an_allowed_size(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """The VCN's range is neither too large nor too small."""
-    cluster, facts = oke_cluster(case), case.known.oke_clusters
-    network = cluster.ranges.nodes if cluster else None
+    facts = case.known.oke_clusters
+    network = cluster.ranges.nodes
     if network is not None and not facts.shortest_vcn_prefix <= network.prefixlen <= facts.longest_vcn_prefix:
         yield Problem(
             dotted(("cluster", "ranges", "nodes")),
@@ -228,11 +209,10 @@ def vcn_has_an_allowed_size(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("OKE032")
-def private_endpoint_can_be_reached(case: Case) -> Iterator[Problem]:
+@check_of("OKE032", oke_cluster)
+def private_endpoint_can_be_reached(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """A private API server has a way in, or the stack says that it runs where one is."""
-    cluster = oke_cluster(case)
-    if cluster is None or cluster.endpoint.public or cluster.access.mode != "none":
+    if cluster.endpoint.public or cluster.access.mode != "none":
         return
     if cluster.kubeconfig.endpoint != "private":
         yield Problem(
@@ -263,18 +243,15 @@ def _at(name: str) -> str:
     return dotted(("cluster", "vcn", "subnets", name))
 
 
-@check("OKE006")
-def ranges_leave_the_rdma_range_alone(case: Case) -> Iterator[Problem]:
+@check_of("OKE006", oke_cluster)
+def ranges_leave_the_rdma_range_alone(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """Pods, services and nodes have no addresses of the hosts' RDMA interfaces; a supernet is checked by itself."""
-    cluster, rdma = oke_cluster(case), case.known.oke_clusters.rdma_range
-    if cluster is None or not case.shape.nics:
+    rdma = case.known.oke_clusters.rdma_range
+    if not case.shape.nics:
         return
-    supernet = case.spec.fabric.addressing.supernet
-    ranges = cluster.ranges
-    for name, network in (("pods", ranges.pods), ("services", ranges.services), ("nodes", ranges.nodes)):
-        if network is None or not overlap(network, rdma):
-            continue
-        if case.demand.layout == "none" or supernet is None or not overlap(network, supernet):
+    supernet = case.spec.fabric.addressing.supernet if case.demand.layout != "none" else None
+    for name, network in cluster.ranges.own().items():
+        if overlap(network, rdma) and not overlap(network, supernet):
             yield Problem(
                 dotted(("cluster", "ranges", name)),
                 f"{network} overlaps {rdma}, in which the hosts' RDMA interfaces have their addresses",
@@ -282,11 +259,10 @@ def ranges_leave_the_rdma_range_alone(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("OKE007")
-def pod_subnet_holds_the_pods(case: Case) -> Iterator[Problem]:
+@check_of("OKE007", oke_cluster)
+def pod_subnet_holds_the_pods(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """The pod subnet has an address for every pod that the nodes may run."""
-    cluster = oke_cluster(case)
-    if cluster is None or cluster.cni != "vcn-native":
+    if cluster.cni != "vcn-native":
         return
     subnet = _subnets(case, cluster).get("pods")
     pods = cluster.system_pool.nodes * case.known.oke_clusters.system_max_pods
@@ -300,12 +276,11 @@ def pod_subnet_holds_the_pods(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("OKE013")
-def subnets_lie_in_the_vcn(case: Case) -> Iterator[Problem]:
+@check_of("OKE013", oke_cluster)
+def subnets_lie_in_the_vcn(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """Every stated subnet is a part of the VCN's range."""
-    cluster = oke_cluster(case)
-    vcn = cluster.ranges.nodes if cluster else None
-    if cluster is None or vcn is None:
+    vcn = cluster.ranges.nodes
+    if vcn is None:
         return
     for name, network in cluster.vcn.subnets.items():
         # Two ranges that overlap lie in one another; the longer prefix lies inside.
@@ -313,12 +288,9 @@ def subnets_lie_in_the_vcn(case: Case) -> Iterator[Problem]:
             yield Problem(_at(name), f"{network} is not in the VCN's range {vcn}", f"write a range within {vcn}")
 
 
-@check("OKE014")
-def subnets_do_notoverlap(case: Case) -> Iterator[Problem]:
+@check_of("OKE014", oke_cluster)
+def subnets_do_notoverlap(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """No stated subnet overlaps another one, stated or of the published plan."""
-    cluster = oke_cluster(case)
-    if cluster is None:
-        return
     for (name, network), (other, second) in combinations(_subnets(case, cluster).items(), 2):
         stated = [key for key in (other, name) if key in cluster.vcn.subnets]
         if stated and overlap(network, second):
@@ -331,11 +303,10 @@ def subnets_do_notoverlap(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("OKE040")
-def pods_range_is_not_stated_twice(case: Case) -> Iterator[Problem]:
+@check_of("OKE040", oke_cluster)
+def pods_range_is_not_stated_twice(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """No range is stated for pods that have addresses of a subnet."""
-    cluster = oke_cluster(case)
-    if cluster is None or not cluster.pods_of_own_subnet or cluster.ranges.pods is None:
+    if not cluster.pods_of_own_subnet or cluster.ranges.pods is None:
         return
     subnet = _subnets(case, cluster).get("pods")
     if subnet != cluster.ranges.pods:
@@ -346,12 +317,11 @@ def pods_range_is_not_stated_twice(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("OKE046")
-def pods_are_outside_the_vcn(case: Case) -> Iterator[Problem]:
+@check_of("OKE046", oke_cluster)
+def pods_are_outside_the_vcn(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """With flannel the pods' range overlaps neither the VCN nor one of its subnets."""
-    cluster = oke_cluster(case)
-    pods = cluster.ranges.pods if cluster and cluster.cni == "flannel" else None
-    if cluster is None or pods is None:
+    pods = cluster.ranges.pods
+    if cluster.cni != "flannel" or pods is None:
         return
     networks = {"the VCN": cluster.ranges.nodes} if cluster.ranges.nodes else _subnets(case, cluster)
     for name, network in networks.items():
@@ -364,12 +334,12 @@ def pods_are_outside_the_vcn(case: Case) -> Iterator[Problem]:
             return
 
 
-@check("OKE047")
-def flannel_has_a_part_for_every_node(case: Case) -> Iterator[Problem]:
+@check_of("OKE047", oke_cluster)
+def flannel_has_a_part_for_every_node(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """With flannel the pods' range has a part for every node, those of the system pool and of cycling among them."""
-    cluster, prefix = oke_cluster(case), case.known.oke_clusters.flannel_node_prefix
-    pods = cluster.ranges.pods if cluster and cluster.cni == "flannel" else None
-    if cluster is None or not isinstance(pods, IPv4Network):
+    prefix = case.known.oke_clusters.flannel_node_prefix
+    pods = cluster.ranges.pods
+    if cluster.cni != "flannel" or not isinstance(pods, IPv4Network):
         return
     nodes = cluster.system_pool.nodes + sum(pool.nodes + _surge(case, pool) for pool in cluster.pools)
     room = 1 << (prefix - pods.prefixlen) if pods.prefixlen <= prefix else 0
@@ -386,7 +356,7 @@ def hosts_have_addresses_of_the_supernet(case: Case) -> Iterator[Problem]:
     """The supernet is not the range of the hosts' RDMA interfaces, which the proof does not count."""
     supernet, rdma = case.spec.fabric.addressing.supernet, case.known.oke_clusters.rdma_range
     on_oracles = case.shape.provider == "oci" and bool(case.shape.nics)
-    if on_oracles and supernet is not None and case.demand.layout != "none" and overlap(supernet, rdma):
+    if on_oracles and case.demand.layout != "none" and overlap(supernet, rdma):
         yield Problem(
             dotted(("fabric", "addressing", "supernet")),
             f"{supernet} overlaps {rdma}, in which the hosts' RDMA interfaces have addresses of Oracle's; the proof "

@@ -15,6 +15,7 @@ from gpu_fabric.plan.operators.releases import namespace_of
 from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
 from gpu_fabric.rules.chart_values import ChartValues, charts_in_use, value_at
 from gpu_fabric.rules.planned_nodes import labels_of_pools
+from gpu_fabric.rules.ranges import overlap
 from gpu_fabric.rules.registry import Problem, check, check_plan
 from gpu_fabric.spec import SoftwareSpec, SpiderpoolSpec
 from gpu_fabric.spec.cluster import Component
@@ -391,7 +392,7 @@ def fabric_stays_on_its_rails(case: Case) -> Iterator[Problem]:
                 "write CIDR notation, such as 169.254.0.0/16",
             )
     for place_text, network in stated:
-        if network.version == supernet.version and network.overlaps(supernet):
+        if overlap(network, supernet):
             yield Problem(
                 place_text,
                 f"{network} holds addresses of the fabric's {supernet}, which then leave by the first interface",
