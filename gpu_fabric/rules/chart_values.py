@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -24,13 +24,21 @@ class ChartValues(NamedTuple):
     values: Mapping[str, JsonValue]
     written: Mapping[str, JsonValue]
 
+    def value(self, *keys: str) -> JsonValue:
+        """The value below these keys; None where there is none."""
+        return value_at(self.values, *keys)
+
+    def written_value(self, *keys: str) -> JsonValue:
+        """The value that the user wrote below these keys; None where there is none."""
+        return value_at(self.written, *keys)
+
     def place(self, *keys: str) -> str:
         """The path of a value in the stack file."""
         return dotted(("software", SECTIONS[self.name], "values", *keys))
 
     def decided_at(self, switch: str, *keys: str) -> str:
         """The place that decides a value: the value itself where the user wrote it, else the section's switch."""
-        if value_at(self.written, *keys) is not None:
+        if self.written_value(*keys) is not None:
             return self.place(*keys)
         return dotted(("software", SECTIONS[self.name], switch))
 
@@ -64,6 +72,11 @@ def charts_in_use(case: Case) -> Charts:
     }
 
 
+def chart_in_use(name: ChartName) -> Callable[[Case], ChartValues | None]:
+    """The look-up of one chart in a stack, for checks of this chart."""
+    return lambda case: charts_in_use(case).get(name)
+
+
 def value_at(values: Mapping[str, JsonValue] | JsonValue, *keys: str) -> JsonValue:
     """The value below these keys; None where there is none."""
     here: JsonValue = dict(values) if isinstance(values, Mapping) else values
@@ -74,7 +87,7 @@ def value_at(values: Mapping[str, JsonValue] | JsonValue, *keys: str) -> JsonVal
 
 def driver_comes(chart: ChartValues) -> bool:
     """Whether the GPU Operator installs the GPU driver."""
-    return value_at(chart.values, "driver", "enabled") is not False
+    return chart.value("driver", "enabled") is not False
 
 
 def gpu_operator_parts(chart: ChartValues) -> tuple[tuple[str, str], ...]:
@@ -83,5 +96,5 @@ def gpu_operator_parts(chart: ChartValues) -> tuple[tuple[str, str], ...]:
     return tuple(
         (part, chart.decided_at(switch, part, "enabled") if switch else chart.place(part, "enabled"))
         for part, switch in switches.items()
-        if value_at(chart.values, part, "enabled") is not False
+        if chart.value(part, "enabled") is not False
     )

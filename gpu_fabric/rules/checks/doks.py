@@ -8,7 +8,7 @@ from gpu_fabric.catalog import Shape
 from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.doks import SYSTEM_POOL
-from gpu_fabric.rules.chart_values import charts_in_use, gpu_operator_parts, value_at
+from gpu_fabric.rules.chart_values import charts_in_use, gpu_operator_parts
 from gpu_fabric.rules.planned_nodes import PlacedPool, placed, placed_pools
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of
 from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec, PoolSpec
@@ -117,7 +117,7 @@ def gpus_are_advertised(case: Case, cluster: DoksClusterSpec) -> Iterator[Proble
     chart = charts_in_use(case).get("gpu-operator")
     if cluster.plugins.gpu == "dra":
         yield Problem(at, f"jobs ask for {gpus.resource}, which no node has with the DRA driver", remedy)
-    elif chart is not None and value_at(chart.values, "devicePlugin", "enabled") is False:
+    elif chart is not None and chart.value("devicePlugin", "enabled") is False:
         place = chart.place("devicePlugin", "enabled")
         yield Problem(place, "DigitalOcean's device plug-in is off as well", "leave it out, or write gpu: managed")
     elif chart is None and "gpu-operator" not in cluster.installed:

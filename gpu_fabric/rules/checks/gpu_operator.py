@@ -9,8 +9,8 @@ from pydantic import JsonValue
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.gpu_operator import gpu_direct
-from gpu_fabric.rules.chart_values import ChartValues, charts_in_use, driver_comes, value_at
-from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, driver_comes, value_at
+from gpu_fabric.rules.registry import Problem, check, check_of
 from gpu_fabric.spec.places import Location, dotted
 
 # Before it the driver's key was another one, and its default the proprietary modules.
@@ -25,11 +25,10 @@ def _switch(*keys: str) -> str:
     return dotted(("software", "gpuOperator", *keys))
 
 
-@check("GPU001")
-def nodes_load_the_peer_module(case: Case) -> Iterator[Problem]:
+@check_of("GPU001", chart_in_use("gpu-operator"))
+def nodes_load_the_peer_module(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The reader knows where the node image must load nvidia_peermem."""
-    chart = charts_in_use(case).get("gpu-operator")
-    if chart is not None and gpu_direct(case) == "peermem" and not driver_comes(chart):
+    if gpu_direct(case) == "peermem" and not driver_comes(chart):
         stated = case.spec.software.gpu_operator.gpu_direct is not None
         yield Problem(
             _switch("gpuDirect") if stated else dotted(("software", "releaseLine")),
@@ -40,21 +39,20 @@ def nodes_load_the_peer_module(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("GPU002")
-def open_modules_come_with_dma_buf(case: Case) -> Iterator[Problem]:
+@check_of("GPU002", chart_in_use("gpu-operator"))
+def open_modules_come_with_dma_buf(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """GPUDirect by DMA-BUF comes with the driver's open kernel modules."""
-    chart = charts_in_use(case).get("gpu-operator")
-    if chart is None or gpu_direct(case) != "dma-buf" or not driver_comes(chart):
+    if gpu_direct(case) != "dma-buf" or not driver_comes(chart):
         return
     if not Version.parse(chart.version).has_reached(_WITH_MODULE_TYPE):
-        if value_at(chart.values, "driver", "useOpenKernelModules") is not True:
+        if chart.value("driver", "useOpenKernelModules") is not True:
             yield Problem(
                 _switch("gpuDirect"),
                 f"the driver of {chart.version} has the proprietary kernel modules by default, and DMA-BUF "
                 "needs the open ones",
                 "write values: {driver: {useOpenKernelModules: true}}, or gpuDirect: peermem",
             )
-    elif value_at(chart.values, "driver", "kernelModuleType") == "proprietary":
+    elif chart.value("driver", "kernelModuleType") == "proprietary":
         yield Problem(
             chart.place("driver", "kernelModuleType"),
             "DMA-BUF needs the open kernel modules",
@@ -74,13 +72,10 @@ def partitions_are_advertised(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("GPU004")
-def jobs_get_whole_gpus(case: Case) -> Iterator[Problem]:
+@check_of("GPU004", chart_in_use("gpu-operator"))
+def jobs_get_whole_gpus(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """What a job requests as GPUs are whole GPUs."""
-    chart = charts_in_use(case).get("gpu-operator")
-    if chart is None:
-        return
-    gpus, strategy = case.shape.gpus, value_at(chart.values, "mig", "strategy")
+    gpus, strategy = case.shape.gpus, chart.value("mig", "strategy")
     keep_whole = f"leave the fabric's nodes unpartitioned: the label {_PARTITIONS}={_WHOLE}, or none"
     if strategy == "mixed":
         yield Problem(
@@ -117,12 +112,9 @@ def monitors_have_something_to_monitor(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("GPU006")
-def values_leave_whole_gpus(case: Case) -> Iterator[Problem]:
+@check_of("GPU006", chart_in_use("gpu-operator"))
+def values_leave_whole_gpus(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The GPU Operator's values leave jobs their GPUs, each of them whole."""
-    chart = charts_in_use(case).get("gpu-operator")
-    if chart is None:
-        return
     for keys, why in _taken(chart):
         yield Problem(chart.place(*keys), why, "leave it out; jobs of the fabric ask for whole GPUs of all its nodes")
 
@@ -147,12 +139,11 @@ def _environment(value: JsonValue) -> Iterator[tuple[str, str]]:
             yield str(entry.get("name")), str(entry.get("value"))
 
 
-@check("GPU007")
-def configurations_of_the_plugin_are_seen(case: Case) -> Iterator[Problem]:
+@check_of("GPU007", chart_in_use("gpu-operator"))
+def configurations_of_the_plugin_are_seen(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The GPU Operator's device plug-in has no configuration that nothing here shows."""
-    chart = charts_in_use(case).get("gpu-operator")
-    name = None if chart is None else value_at(chart.values, "devicePlugin", "config", "name")
-    if chart is not None and name and not value_at(chart.values, "devicePlugin", "config", "data"):
+    name = chart.value("devicePlugin", "config", "name")
+    if name and not chart.value("devicePlugin", "config", "data"):
         yield Problem(
             chart.place("devicePlugin", "config", "name"),
             f"the ConfigMap {name} decides how GPUs are advertised, and nothing here shows what it says",
@@ -160,13 +151,12 @@ def configurations_of_the_plugin_are_seen(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("GPU008")
-def values_and_switches_agree_on_the_driver(case: Case) -> Iterator[Problem]:
+@check_of("GPU008", chart_in_use("gpu-operator"))
+def values_and_switches_agree_on_the_driver(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The GPU driver comes as the switch says, and not to nodes whose image has it."""
-    chart = charts_in_use(case).get("gpu-operator")
-    if chart is None or not driver_comes(chart):
+    if not driver_comes(chart):
         return
-    switch, written = case.spec.software.gpu_operator.driver, value_at(chart.written, "driver", "enabled")
+    switch, written = case.spec.software.gpu_operator.driver, chart.written_value("driver", "enabled")
     if written is not None and not switch:
         yield Problem(
             chart.place("driver", "enabled"),

@@ -13,8 +13,8 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.host import lacking_plugins
 from gpu_fabric.plan.operators.network_operator import network_operator
-from gpu_fabric.rules.chart_values import charts_in_use, value_at
-from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, value_at
+from gpu_fabric.rules.registry import Problem, check, check_of, check_plan
 from gpu_fabric.spec.places import dotted
 
 _SECTION = ("software", "networkOperator")
@@ -88,16 +88,13 @@ def values_keep_what_the_model_needs(case: Case, plan: Plan) -> Iterator[Problem
         yield from _of_sriov_operator(final)
 
 
-@check("NOP005")
-def cni_plugins_lie_in_one_folder(case: Case) -> Iterator[Problem]:
+@check_of("NOP005", chart_in_use("network-operator"))
+def cni_plugins_lie_in_one_folder(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Whoever lays CNI plug-ins onto the nodes lays them into the folder in which the runtime looks."""
-    chart = charts_in_use(case).get("network-operator")
-    if chart is None:
-        return
     own, other = ("operator", "cniBinDirectory"), ("sriov-network-operator", "operator", "cniBinPath")
-    folder, theirs = (value_at(chart.values, *keys) or _CNI_FOLDER for keys in (own, other))
+    folder, theirs = (chart.value(*keys) or _CNI_FOLDER for keys in (own, other))
     if case.choices.by_sriov_operator and folder != theirs:
-        place, written = (other, theirs) if value_at(chart.written, *other) is not None else (own, folder)
+        place, written = (other, theirs) if chart.written_value(*other) is not None else (own, folder)
         yield Problem(
             chart.place(*place),
             f"the Network Operator and the SR-IOV operator lay CNI plug-ins into two folders; this one is {written}",
@@ -111,12 +108,9 @@ def cni_plugins_lie_in_one_folder(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("NOP006")
-def arrangements_are_whole(case: Case) -> Iterator[Problem]:
+@check_of("NOP006", chart_in_use("network-operator"))
+def arrangements_are_whole(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """What one operator leaves to another is switched on at both."""
-    chart = charts_in_use(case).get("network-operator")
-    if chart is None:
-        return
     requests, maintains = ("operator", "maintenanceOperator", "useRequestor"), ("maintenanceOperator", "enabled")
     drains = ("operator", "maintenanceOperator", "useDrainControllerRequestor")
     leaves = ("sriov-network-operator", "operator", "externalDrainer", "enabled")
@@ -125,7 +119,7 @@ def arrangements_are_whole(case: Case) -> Iterator[Problem]:
         (drains, leaves, "the SR-IOV operator drains nodes itself"),
         (leaves, drains, "nothing drains nodes then"),
     ):
-        if value_at(chart.values, *asking) is True and value_at(chart.values, *doing) is not True:
+        if chart.value(*asking) is True and chart.value(*doing) is not True:
             yield Problem(chart.place(*asking), f"{'.'.join(doing)} is off: {why}", "write both true, or leave it out")
 
 

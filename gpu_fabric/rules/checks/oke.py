@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.oke import Site, metadata, metadata_bytes
-from gpu_fabric.rules.chart_values import charts_in_use, value_at
+from gpu_fabric.rules.chart_values import charts_in_use
 from gpu_fabric.rules.planned_nodes import PlacedPool, placed
 from gpu_fabric.rules.ranges import almost_everybody
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of
@@ -273,7 +273,7 @@ def gpus_are_advertised_once(case: Case, site: Site) -> Iterator[Problem]:
     chart = charts_in_use(case).get("gpu-operator")
     if site is None or site.own_gpu_plugin or chart is None:
         return
-    if value_at(chart.values, "devicePlugin", "enabled") is not False:
+    if chart.value("devicePlugin", "enabled") is not False:
         yield Problem(
             dotted(("cluster", "gpuPlugin")),
             "the GPU Operator advertises the GPUs as well",
@@ -288,7 +288,7 @@ def gpus_are_advertised(case: Case, site: Site) -> Iterator[Problem]:
     # Machines of another cloud are refused by themselves.
     if site is None or not site.own_gpu_plugin or case.shape.provider != "oci":
         return
-    if chart is not None and value_at(chart.values, "devicePlugin", "enabled") is False:
+    if chart is not None and chart.value("devicePlugin", "enabled") is False:
         place = chart.place("devicePlugin", "enabled")
         yield Problem(place, "Oracle's device plug-in is off as well", "leave it out, or write gpuPlugin: managed")
     elif chart is None and "gpu-operator" not in site.cluster.installed:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gpu_fabric.k8s.mellanox import NIC_LABEL
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.rules.chart_values import Charts, ChartValues, charts_in_use, gpu_operator_parts, value_at
+from gpu_fabric.rules.chart_values import Charts, ChartValues, charts_in_use, gpu_operator_parts
 from gpu_fabric.rules.planned_nodes import group_of
 from gpu_fabric.rules.registry import Problem, check
 from gpu_fabric.spec import DoksClusterSpec
@@ -34,9 +34,9 @@ def _installed(case: Case, component: Component) -> list[_Owner]:
 def _discoveries(case: Case, charts: Charts) -> list[_Owner]:
     owners = _installed(case, "nfd")
     gpu, network = charts.get("gpu-operator"), charts.get("network-operator")
-    if gpu and value_at(gpu.values, "nfd", "enabled") is not False:
+    if gpu and gpu.value("nfd", "enabled") is not False:
         owners.append(_Owner("the GPU Operator's chart", gpu.decided_at("featureDiscovery", "nfd", "enabled")))
-    if network and value_at(network.values, "nfd", "enabled") is not False:
+    if network and network.value("nfd", "enabled") is not False:
         owners.append(_Owner("the Network Operator's chart", network.place("nfd", "enabled")))
     return owners
 
@@ -72,7 +72,7 @@ def _multuses(case: Case, charts: Charts) -> list[_Owner]:
         place = network.decided_at("multus", *by_chart)
         owners.append(_Owner("the Network Operator's policy", place))
     spiderpool, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
-    if spiderpool and value_at(spiderpool.values, *keys) is not False:
+    if spiderpool and spiderpool.value(*keys) is not False:
         owners.append(_Owner("Spiderpool's chart", spiderpool.decided_at("multus", *keys)))
     return owners
 
@@ -80,7 +80,7 @@ def _multuses(case: Case, charts: Charts) -> list[_Owner]:
 def _policy_has_multus(case: Case, network: ChartValues, by_chart: tuple[str, ...]) -> bool:
     """Whether the policy brings Multus; in older lines the chart makes the policy from its values."""
     if case.line.policy_by == "chart":
-        return value_at(network.values, *by_chart) is not False
+        return network.value(*by_chart) is not False
     return case.spec.software.network_operator.multus
 
 
@@ -117,8 +117,8 @@ def operators_come_once(case: Case) -> Iterator[Problem]:
     # The stack brings at most one of the charts that hold the SR-IOV operator.
     network, spiderpool = charts.get("network-operator"), charts.get("spiderpool")
     with_sriov = bool(
-        (network and value_at(network.values, "sriovNetworkOperator", "enabled") is True)
-        or (spiderpool and value_at(spiderpool.values, "sriov", "install") is True)
+        (network and network.value("sriovNetworkOperator", "enabled") is True)
+        or (spiderpool and spiderpool.value("sriov", "install") is True)
     )
     brought: tuple[tuple[Component, bool], ...] = (
         ("gpu-operator", "gpu-operator" in charts),
@@ -164,10 +164,10 @@ def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
         return
     spiderpool = charts.get("spiderpool")
     for keys in (("spiderpoolController", "tls", "method"), ("sriov", "webhooktls", "method")):
-        if spiderpool and value_at(spiderpool.values, *keys) == "certmanager":
+        if spiderpool and spiderpool.value(*keys) == "certmanager":
             yield Problem(
                 spiderpool.place(*keys)
-                if value_at(spiderpool.written, *keys) is not None
+                if spiderpool.written_value(*keys) is not None
                 else dotted(("software", "spiderpool", "tls", "method")),
                 "the cluster is not known to have cert-manager",
                 "write auto, or add cert-manager to cluster.installed if the cluster has it",
@@ -177,16 +177,15 @@ def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
     if chart is None:
         return
     own = ("operator", "admissionController")
-    if value_at(chart.values, *own, "enabled") is True and (
-        value_at(chart.values, *own, "useCertManager") is not False
-        or value_at(chart.values, *own, "certificate") is None
+    if chart.value(*own, "enabled") is True and (
+        chart.value(*own, "useCertManager") is not False or chart.value(*own, "certificate") is None
     ):
         yield _no_certificates(chart.place(*own, "enabled"))
     sriov = ("sriov-network-operator", "operator", "admissionControllers")
     if (
-        value_at(chart.values, "sriovNetworkOperator", "enabled") is True
-        and value_at(chart.values, *sriov, "enabled") is True
-        and value_at(chart.values, *sriov, "certificates", "custom", "enabled") is not True
+        chart.value("sriovNetworkOperator", "enabled") is True
+        and chart.value(*sriov, "enabled") is True
+        and chart.value(*sriov, "certificates", "custom", "enabled") is not True
     ):
         yield _no_certificates(chart.place(*sriov, "enabled"))
 

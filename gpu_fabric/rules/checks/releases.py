@@ -18,12 +18,13 @@ from gpu_fabric.rules.chart_values import (
     SECTIONS,
     Charts,
     ChartValues,
+    chart_in_use,
     charts_in_use,
     driver_comes,
     value_at,
     written_switches,
 )
-from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.rules.registry import Problem, check, check_of, check_plan
 from gpu_fabric.spec import ExistingClusterSpec
 from gpu_fabric.spec.places import Location, dotted
 
@@ -118,12 +119,11 @@ def sections_have_a_chart(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("REL006")
-def toolkit_has_an_image(case: Case) -> Iterator[Problem]:
+@check_of("REL006", chart_in_use("gpu-operator"))
+def toolkit_has_an_image(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The container toolkit's version is a tag that exists."""
-    chart = charts_in_use(case).get("gpu-operator")
-    text = value_at(chart.values, "toolkit", "version") if chart else None
-    if chart is None or not isinstance(text, str) or not any(word in text for word in _DISTRIBUTIONS):
+    text = chart.value("toolkit", "version")
+    if not isinstance(text, str) or not any(word in text for word in _DISTRIBUTIONS):
         return
     try:
         version = Version.parse(text)
@@ -140,7 +140,7 @@ def service_monitors_have_an_operator(case: Case) -> Iterator[Problem]:
     if "prometheus-operator" in case.spec.cluster.installed:
         return
     for chart in charts_in_use(case).values():
-        made = [keys for keys in _SERVICE_MONITORS.get(chart.name, ()) if value_at(chart.values, *keys) is True]
+        made = [keys for keys in _SERVICE_MONITORS.get(chart.name, ()) if chart.value(*keys) is True]
         # One switch sets both of Spiderpool's.
         for place in dict.fromkeys(chart.decided_at("serviceMonitor", *keys) for keys in made):
             yield Problem(
@@ -150,11 +150,11 @@ def service_monitors_have_an_operator(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("REL013")
-def dashboards_have_an_operator(case: Case) -> Iterator[Problem]:
+@check_of("REL013", chart_in_use("spiderpool"))
+def dashboards_have_an_operator(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The kind GrafanaDashboard is there before the chart makes some."""
-    chart, keys = charts_in_use(case).get("spiderpool"), ("grafanaDashboard", "install")
-    if chart and value_at(chart.values, *keys) is True and "grafana-operator" not in case.spec.cluster.installed:
+    keys = ("grafanaDashboard", "install")
+    if chart.value(*keys) is True and "grafana-operator" not in case.spec.cluster.installed:
         yield Problem(
             chart.decided_at("grafanaDashboards", *keys),
             "the cluster is not known to have the Grafana operator",
@@ -162,11 +162,10 @@ def dashboards_have_an_operator(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("REL008")
-def driver_settings_have_a_driver(case: Case) -> Iterator[Problem]:
+@check_of("REL008", chart_in_use("gpu-operator"))
+def driver_settings_have_a_driver(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Settings that only the driver's pods read come with the driver."""
-    chart = charts_in_use(case).get("gpu-operator")
-    if chart is None or driver_comes(chart):
+    if driver_comes(chart):
         return
     for switch, keys in (
         (None, ("driver", "rdma", "enabled")),
@@ -182,14 +181,13 @@ def driver_settings_have_a_driver(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("REL009")
-def storage_has_the_open_module(case: Case) -> Iterator[Problem]:
+@check_of("REL009", chart_in_use("gpu-operator"))
+def storage_has_the_open_module(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """GPUDirect Storage comes with a kernel module that it can use."""
-    chart = charts_in_use(case).get("gpu-operator")
-    if chart is None or not driver_comes(chart):
+    if not driver_comes(chart):
         return
-    proprietary = value_at(chart.values, "driver", "kernelModuleType") == "proprietary"
-    if proprietary and value_at(chart.values, "gds", "enabled") is True:
+    proprietary = chart.value("driver", "kernelModuleType") == "proprietary"
+    if proprietary and chart.value("gds", "enabled") is True:
         yield Problem(
             chart.place("gds", "enabled"),
             "driver.kernelModuleType is proprietary",
@@ -204,7 +202,7 @@ def driver_finds_network_drivers(case: Case) -> Iterator[Problem]:
     chart = charts.get("gpu-operator")
     if chart is None or not driver_comes(chart):
         return
-    rdma, host = (value_at(chart.values, "driver", "rdma", key) is True for key in ("enabled", "useHostMofed"))
+    rdma, host = (chart.value("driver", "rdma", key) is True for key in ("enabled", "useHostMofed"))
     container = _network_drivers_come(case, charts)
     if rdma and host == container:
         yield Problem(
@@ -223,7 +221,7 @@ def _network_drivers_come(case: Case, charts: Charts) -> bool:
     network = charts.get("network-operator")
     if network is None or case.line.policy_by == "stack":
         return network is not None and case.spec.software.network_operator.ofed_driver
-    return value_at(network.values, "ofedDriver", "deploy") is True
+    return network.value("ofedDriver", "deploy") is True
 
 
 @check("REL011")

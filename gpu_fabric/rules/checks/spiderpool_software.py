@@ -13,10 +13,10 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.networks import injection
 from gpu_fabric.plan.operators.releases import namespace_of
 from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
-from gpu_fabric.rules.chart_values import ChartValues, charts_in_use, value_at
+from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, value_at
 from gpu_fabric.rules.planned_nodes import labels_of_pools
 from gpu_fabric.rules.ranges import overlap
-from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.rules.registry import Problem, check, check_of, check_plan
 from gpu_fabric.spec import SoftwareSpec, SpiderpoolSpec
 from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.network_types import IPNetwork
@@ -49,10 +49,6 @@ def _place(*keys: str) -> str:
     return dotted((*_SECTION, *keys))
 
 
-def _chart(case: Case) -> ChartValues | None:
-    return charts_in_use(case).get("spiderpool")
-
-
 @check_plan("SPI007")
 def values_keep_what_the_plan_relies_on(case: Case, plan: Plan) -> Iterator[Problem]:
     """With the stack file's own values the chart still installs and configures what the model needs."""
@@ -63,18 +59,17 @@ def values_keep_what_the_plan_relies_on(case: Case, plan: Plan) -> Iterator[Prob
         yield Problem(_place("values", *keys), message, "leave it out")
 
 
-@check("SPI012")
-def values_leave_injection_on(case: Case) -> Iterator[Problem]:
+@check_of("SPI012", chart_in_use("spiderpool"))
+def values_leave_injection_on(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """With the stack file's own values the webhook looks at the pods of the fabric's namespaces, and at no others."""
-    chart = _chart(case)
-    if chart is None or injection(case) is None:
+    if injection(case) is None:
         return
     names = [entry.name for entry in case.spec.fabric.namespaces]
-    if value_at(chart.values, *_INJECTION, "enabled") is not True:
+    if chart.value(*_INJECTION, "enabled") is not True:
         yield Problem(
             chart.place(*_INJECTION, "enabled"), "software.spiderpool.injection needs the webhook", "leave it out"
         )
-    included = _listed(value_at(chart.values, *_INJECTION, "namespacesInclude"))
+    included = _listed(chart.value(*_INJECTION, "namespacesInclude"))
     lacking = [name for name in names if name not in included]
     home = namespace_of(case)
     closed = [name for name in included if name == home or name.startswith("kube-")]
@@ -86,22 +81,19 @@ def values_leave_injection_on(case: Case) -> Iterator[Problem]:
             else f"while Spiderpool is down, no pod could start in {' and '.join(closed)}",
             "leave it out; the plan lists fabric.namespaces",
         )
-    excluded = _listed(value_at(chart.written, *_INJECTION, "namespacesExclude"))
+    excluded = _listed(chart.written_value(*_INJECTION, "namespacesExclude"))
     if shut := [name for name in names if name in excluded]:
         yield Problem(
             chart.place(*_INJECTION, "namespacesExclude"), f"jobs run in {' and '.join(shut)}", "leave it out"
         )
 
 
-@check("SPI013")
-def certificates_are_made_anew(case: Case) -> Iterator[Problem]:
+@check_of("SPI013", chart_in_use("spiderpool"))
+def certificates_are_made_anew(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The reader knows where a change of the release replaces the webhooks' certificates."""
-    chart = _chart(case)
-    if chart is None:
-        return
-    methods = {"Spiderpool's controller": value_at(chart.values, *_TLS)}
+    methods = {"Spiderpool's controller": chart.value(*_TLS)}
     if case.choices.by_sriov_operator:
-        methods["the SR-IOV operator"] = value_at(chart.values, "sriov", "webhooktls", "method")
+        methods["the SR-IOV operator"] = chart.value("sriov", "webhooktls", "method")
     whose = [name for name, method in methods.items() if method in (None, "auto")]
     if whose:
         yield Problem(
@@ -128,20 +120,19 @@ def switches_have_an_effect(case: Case) -> Iterator[Problem]:
         yield _useless("ibKubernetes", "fabric.pkey is not stated", "add fabric.pkey, or leave it out")
 
 
-@check("SPI015")
-def dashboards_show_something(case: Case) -> Iterator[Problem]:
+@check_of("SPI015", chart_in_use("spiderpool"))
+def dashboards_show_something(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Dashboards are for the cluster's own Grafana, and have something to show."""
-    chart = _chart(case)
-    if chart is None or value_at(chart.values, "grafanaDashboard", "install") is not True:
+    if chart.value("grafanaDashboard", "install") is not True:
         return
     place = chart.decided_at("grafanaDashboards", "grafanaDashboard", "install")
-    if not value_at(chart.values, "grafanaDashboard", "instanceSelector", "matchLabels"):
+    if not chart.value("grafanaDashboard", "instanceSelector", "matchLabels"):
         yield Problem(
             place,
             "by the chart's default the dashboards are for the Grafana of one vendor's product only",
             "add software.spiderpool.grafanaLabels: the labels of the cluster's Grafana object",
         )
-    if value_at(chart.values, "spiderpoolAgent", "prometheus", "enabled") is not True:
+    if chart.value("spiderpoolAgent", "prometheus", "enabled") is not True:
         yield Problem(
             place,
             "nothing is counted (software.spiderpool.metrics is off), so the dashboards stay empty",
@@ -149,10 +140,10 @@ def dashboards_show_something(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("SPI016")
-def definitions_stay_after_destroy(case: Case) -> Iterator[Problem]:
+@check_of("SPI016", chart_in_use("spiderpool"))
+def definitions_stay_after_destroy(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The reader knows where Spiderpool's definitions outlive the stack."""
-    if _chart(case) is None or not case.spec.software.spiderpool.cleanup:
+    if not case.spec.software.spiderpool.cleanup:
         return
     for place, owner in _other_owners(case):
         yield Problem(
@@ -163,12 +154,11 @@ def definitions_stay_after_destroy(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("SPI017")
-def cleanup_spares_other_operators(case: Case) -> Iterator[Problem]:
+@check_of("SPI017", chart_in_use("spiderpool"))
+def cleanup_spares_other_operators(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Uninstalling Spiderpool takes no other operator's definitions away."""
-    chart = _chart(case)
     others = [owner for _, owner in _other_owners(case)]
-    if chart is not None and others and value_at(chart.written, *_CLEANUP) is True:
+    if others and chart.written_value(*_CLEANUP) is True:
         yield Problem(
             chart.place(*_CLEANUP),
             f"uninstalling would delete the SR-IOV definitions and webhooks of the cluster's {' and '.join(others)}",
@@ -176,11 +166,10 @@ def cleanup_spares_other_operators(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("SPI018")
-def coordinator_is_patched(case: Case) -> Iterator[Problem]:
+@check_of("SPI018", chart_in_use("spiderpool"))
+def coordinator_is_patched(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Settings of the coordinator are given where they also have an effect after the first installation."""
-    chart = _chart(case)
-    written = value_at(chart.written, "coordinator") if chart is not None else None
+    written = chart.written_value("coordinator")
     for key in written if isinstance(written, dict) else ():
         ours = _PATCHED.get(key)
         yield Problem(
@@ -192,11 +181,11 @@ def coordinator_is_patched(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("SPI019")
-def nodes_are_changed_one_at_a_time(case: Case) -> Iterator[Problem]:
+@check_of("SPI019", chart_in_use("spiderpool"))
+def nodes_are_changed_one_at_a_time(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The SR-IOV operator drains a node before it changes the NICs, and takes one node after the other."""
-    chart, keys = _chart(case), ("sriov", "operatorConfig", "disableDrain")
-    if chart is None or case.choices.virtual_functions != "sriov-operator" or value_at(chart.values, *keys) is not True:
+    keys = ("sriov", "operatorConfig", "disableDrain")
+    if case.choices.virtual_functions != "sriov-operator" or chart.value(*keys) is not True:
         return
     yield Problem(
         chart.place(*keys),
@@ -206,13 +195,13 @@ def nodes_are_changed_one_at_a_time(case: Case) -> Iterator[Problem]:
     )
 
 
-@check("SPI020")
-def controllers_have_nodes(case: Case) -> Iterator[Problem]:
+@check_of("SPI020", chart_in_use("spiderpool"))
+def controllers_have_nodes(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """There are fewer replicas of Spiderpool's controller than nodes for them."""
-    chart, keys = _chart(case), ("spiderpoolController", "replicas")
-    if chart is None or value_at(chart.values, "spiderpoolController", "hostnetwork") is False:
+    keys = ("spiderpoolController", "replicas")
+    if chart.value("spiderpoolController", "hostnetwork") is False:
         return
-    replicas = value_at(chart.written, *keys)
+    replicas = chart.written_value(*keys)
     if isinstance(replicas, int) and replicas >= case.nodes:
         yield Problem(
             chart.place(*keys),
@@ -236,13 +225,13 @@ def driver_containers_reach_packages(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("SPI023")
-def policies_reach_the_operators_webhook(case: Case) -> Iterator[Problem]:
+@check_of("SPI023", chart_in_use("spiderpool"))
+def policies_reach_the_operators_webhook(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The reader knows on which nodes the SR-IOV operator's webhook runs."""
-    chart, keys = _chart(case), ("sriov", "operatorConfig", "enableOperatorWebhook")
-    if chart is None or not case.choices.by_sriov_operator or case.choices.control_plane_apart:
+    keys = ("sriov", "operatorConfig", "enableOperatorWebhook")
+    if not case.choices.by_sriov_operator or case.choices.control_plane_apart:
         return
-    if value_at(chart.values, *keys) is not False:
+    if chart.value(*keys) is not False:
         yield Problem(
             chart.place(*keys),
             "the webhook of its SR-IOV operator runs only on nodes labelled node-role.kubernetes.io/control-plane or "
@@ -251,13 +240,13 @@ def policies_reach_the_operators_webhook(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("SPI024")
-def the_operator_knows_the_nics(case: Case) -> Iterator[Problem]:
+@check_of("SPI024", chart_in_use("spiderpool"))
+def the_operator_knows_the_nics(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Spiderpool's SR-IOV operator knows the NICs that are to have virtual functions."""
-    chart, known = _chart(case), case.line.spiderpool_sriov_nics
-    if chart is None or known is None or not case.choices.by_sriov_operator:
+    known = case.line.spiderpool_sriov_nics
+    if known is None or not case.choices.by_sriov_operator:
         return
-    added = tuple(_texts(value_at(chart.values, *_EXTRA_NICS)))
+    added = tuple(_texts(chart.value(*_EXTRA_NICS)))
     for place, (pool, shape) in enumerate(zip(case.spec.cluster.pools, case.shapes, strict=True)):
         nic = shape.nic_model
         if nic is None or nic.vendor_id != known.vendor or nic.device_id is None or nic.device_id in known.devices:
@@ -354,14 +343,11 @@ def _gone(what: str) -> str:
     return f"without {what} nothing advertises the jobs' resources"
 
 
-@check("SPI025")
-def agents_reach_the_nodes(case: Case) -> Iterator[Problem]:
+@check_of("SPI025", chart_in_use("spiderpool"))
+def agents_reach_the_nodes(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Spiderpool's agents are selected for the GPU nodes."""
-    chart = _chart(case)
-    selector = None if chart is None else value_at(chart.written, "spiderpoolAgent", "nodeSelector")
-    if chart is None or not isinstance(selector, dict):
-        return
-    for key, value in selector.items():
+    selector = chart.written_value("spiderpoolAgent", "nodeSelector")
+    for key, value in selector.items() if isinstance(selector, dict) else ():
         if any({**_EVERY_NODE, **labels}.get(key) != value for labels in labels_of_pools(case)):
             yield Problem(
                 chart.place("spiderpoolAgent", "nodeSelector", key),
@@ -370,14 +356,14 @@ def agents_reach_the_nodes(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("SPI026")
-def fabric_stays_on_its_rails(case: Case) -> Iterator[Problem]:
+@check_of("SPI026", chart_in_use("spiderpool"))
+def fabric_stays_on_its_rails(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """No range that pods reach by their first interface holds addresses of the fabric."""
-    chart, supernet = _chart(case), case.spec.fabric.addressing.supernet
-    if chart is None or supernet is None:
+    supernet = case.spec.fabric.addressing.supernet
+    if supernet is None:
         return
     switch = case.spec.software.spiderpool.coordinator.hijack_cidr or ()
-    written = value_at(chart.written, "coordinator", "hijackCIDR")
+    written = chart.written_value("coordinator", "hijackCIDR")
     stated: list[tuple[str, IPNetwork]] = [
         (dotted(("software", "spiderpool", "coordinator", "hijackCidr", place)), network)
         for place, network in enumerate(switch)
@@ -400,12 +386,11 @@ def fabric_stays_on_its_rails(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("SPI027")
-def plugins_are_where_runtimes_look(case: Case) -> Iterator[Problem]:
+@check_of("SPI027", chart_in_use("spiderpool"))
+def plugins_are_where_runtimes_look(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Spiderpool's chart puts its CNI plug-in into the folder in which runtimes look by default."""
-    chart = _chart(case)
-    folder = None if chart is None else value_at(chart.values, "global", "cniBinHostPath")
-    if chart is not None and folder not in (None, _CNI_FOLDER):
+    folder = chart.value("global", "cniBinHostPath")
+    if folder not in (None, _CNI_FOLDER):
         yield Problem(
             chart.place("global", "cniBinHostPath"),
             f"container runtimes look into {_CNI_FOLDER} unless their own configuration says {folder}",
