@@ -25,14 +25,34 @@ class PlacedPool(NamedTuple, Generic[_Spec]):
         return dotted(("cluster", "pools", self.number, *keys))
 
 
+AnyPool = PlacedPool[PoolSpec]
+
+
 def placed(pools: Iterable[_Spec], shapes: Iterable[Shape]) -> list[PlacedPool[_Spec]]:
     """Pools with their places, in order."""
     return [PlacedPool(number, *pair) for number, pair in enumerate(zip(pools, shapes, strict=True))]
 
 
-def placed_pools(case: Case) -> list[PlacedPool[PoolSpec]]:
+def placed_pools(case: Case) -> list[AnyPool]:
     """All pools of the stack file, whoever runs the cluster."""
     return placed(case.spec.cluster.pools, case.shapes)
+
+
+def is_tainted(case: Case) -> bool:
+    """Whether all GPU pools of a cluster that exists have taints; clusters of the clouds have a pool without."""
+    return case.choices.provider == "existing" and all(
+        pool.spec.taints_with(pool.shape.gpus.vendor) for pool in placed_pools(case)
+    )
+
+
+def unnamed_pools(case: Case) -> list[AnyPool]:
+    """The pools whose nodes the stack file does not name."""
+    return [pool for pool in placed_pools(case) if not pool.spec.node_names]
+
+
+def first_pool(case: Case, group: NodeGroup) -> AnyPool:
+    """The group's first pool."""
+    return next(pool for pool in placed_pools(case) if group_of(case, pool.spec) is group)
 
 
 def group_of(case: Case, pool: PoolSpec) -> NodeGroup:

@@ -14,10 +14,10 @@ from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.cost import machine_types
 from gpu_fabric.plan.nccl_files import plan_nccl_files
 from gpu_fabric.rules.clashes import Stated, clashes
-from gpu_fabric.rules.planned_nodes import group_of, labels_of_pools
-from gpu_fabric.rules.registry import Problem, check, check_plan
-from gpu_fabric.spec import DoksClusterSpec, PoolSpec
-from gpu_fabric.spec.places import Location, dotted
+from gpu_fabric.rules.planned_nodes import AnyPool, first_pool, group_of, labels_of_pools, placed_pools, unnamed_pools
+from gpu_fabric.rules.registry import Problem, check, check_each, check_plan
+from gpu_fabric.spec import DoksClusterSpec
+from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.suggestion import nearest
 
 # Models whose networks name an interface of the host.
@@ -25,46 +25,40 @@ _BY_INTERFACE = ("macvlan", "ipoib")
 _NIC_FACTS = (("pci", "pci"), ("interface", "interface"), ("rdma_device", "rdmaDevice"), ("nearest_gpu", "nearestGpu"))
 
 
-@check("CLU004")
-def shape_has_rdma_nics(case: Case) -> Iterator[Problem]:
+@check_each("CLU004", placed_pools)
+def shape_has_rdma_nics(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """Every pool's machines have RDMA NICs."""
-    for place, (pool, shape) in enumerate(zip(case.spec.cluster.pools, case.shapes, strict=True)):
-        if not shape.nics:
-            yield Problem(
-                dotted(("cluster", "pools", place, "shape")),
-                f"{pool.shape} has no RDMA NIC",
-                "write a shape with a fabric: `gpu-fabric shapes --rdma` lists them",
-            )
+    if not pool.shape.nics:
+        remedy = "write a shape with a fabric: `gpu-fabric shapes --rdma` lists them"
+        yield Problem(pool.at("shape"), f"{pool.spec.shape} has no RDMA NIC", remedy)
 
 
-@check("CLU005")
-def shape_is_of_the_provider(case: Case) -> Iterator[Problem]:
+@check_each("CLU005", placed_pools)
+def shape_is_of_the_provider(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """A cloud's pools have that cloud's machines."""
     allowed = CLOUD_SHAPES.get(case.choices.provider)
-    for place, (pool, shape) in enumerate(zip(case.spec.cluster.pools, case.shapes, strict=True)):
-        if allowed is not None and shape.provider != allowed:
-            yield Problem(
-                dotted(("cluster", "pools", place, "shape")),
-                f"{pool.shape} is not a machine type of provider {case.choices.provider}",
-                f"`gpu-fabric shapes --provider {allowed}` lists those that are",
-            )
+    if allowed is not None and pool.shape.provider != allowed:
+        yield Problem(
+            pool.at("shape"),
+            f"{pool.spec.shape} is not a machine type of provider {case.choices.provider}",
+            f"`gpu-fabric shapes --provider {allowed}` lists those that are",
+        )
 
 
-@check("CLU013")
-def labels_are_not_others(case: Case) -> Iterator[Problem]:
+@check_each("CLU013", placed_pools)
+def labels_are_not_others(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """No pool says of its nodes what kubelet and the cloud say otherwise."""
     known, cloud = case.known.node_labels, case.choices.provider in CLOUD_SHAPES
-    for place, (pool, shape) in enumerate(zip(case.spec.cluster.pools, case.shapes, strict=True)):
-        for key, value in pool.labels.items():
-            row = known.set.get(key)
-            if row is not None and (wrong := _wrong(row, value, shape, case)):
-                message, remedy = wrong, "leave it out; write a label in a domain of your own"
-            elif cloud and known.kubelet.refuse(key):
-                message = "kubelet does not start with a label of this domain, and the node would not join"
-                remedy = f"write a label in a domain of your own, or in {' or '.join(known.kubelet.takes)}"
-            else:
-                continue
-            yield Problem(dotted(("cluster", "pools", place, "labels", key)), message, remedy)
+    for key, value in pool.spec.labels.items():
+        row = known.set.get(key)
+        if row is not None and (wrong := _wrong(row, value, pool.shape, case)):
+            message, remedy = wrong, "leave it out; write a label in a domain of your own"
+        elif cloud and known.kubelet.refuse(key):
+            message = "kubelet does not start with a label of this domain, and the node would not join"
+            remedy = f"write a label in a domain of your own, or in {' or '.join(known.kubelet.takes)}"
+        else:
+            continue
+        yield Problem(pool.at("labels", key), message, remedy)
 
 
 def _wrong(row: SetLabel, value: str, shape: Shape, case: Case) -> str | None:
@@ -81,74 +75,72 @@ def _wrong(row: SetLabel, value: str, shape: Shape, case: Case) -> str | None:
     return None
 
 
-def _pinned(case: Case) -> bool:
-    return case.demand.layout == "per-node"
-
-
-def _with_addresses(case: Case) -> bool:
-    return case.spec.fabric.host_preparation.addresses
+def _by_name(case: Case) -> tuple[bool, bool]:
+    """Whether shares of the address plan, and whether the hosts' own addresses, follow the names of the nodes."""
+    return case.demand.layout == "per-node", case.spec.fabric.host_preparation.addresses
 
 
 @check("CLU014")
 def all_pools_name_their_nodes(case: Case) -> Iterator[Problem]:
     """Where one pool names its nodes and shares follow the names, all pools do."""
-    pools = case.spec.cluster.pools
-    if not _pinned(case) or _with_addresses(case) or not any(pool.node_names for pool in pools):
+    unnamed = unnamed_pools(case)
+    if _by_name(case) != (True, False) or len(unnamed) == len(case.spec.cluster.pools):
         return
-    for place, pool in enumerate(pools):
-        if not pool.node_names:
-            yield Problem(
-                dotted(("cluster", "pools", place, "nodeNames")),
-                f"pool {pool.name} names no nodes, so that the names of the other pools pin no shares either",
-                f"add the names of its {pool.nodes} nodes, or leave nodeNames out of all pools",
-            )
+    for pool in unnamed:
+        yield Problem(
+            pool.at("nodeNames"),
+            f"pool {pool.spec.name} names no nodes, so that the names of the other pools pin no shares either",
+            f"add the names of its {pool.spec.nodes} nodes, or leave nodeNames out of all pools",
+        )
 
 
-@check("CLU015")
-def names_of_nodes_have_an_effect(case: Case) -> Iterator[Problem]:
+@check_each("CLU015", placed_pools)
+def names_of_nodes_have_an_effect(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """Nodes are named only where shares or addresses follow the names."""
-    if _pinned(case) or _with_addresses(case) or case.spec.split.part == "cluster":
-        return
-    for place, pool in enumerate(case.spec.cluster.pools):
-        if pool.node_names:
-            yield Problem(
-                dotted(("cluster", "pools", place, "nodeNames")),
-                f"they have no effect: with the layout {case.demand.layout} no share follows a node's name",
-                "leave it out; names count with the layout per-node, and with hostPreparation.addresses",
-            )
+    if pool.spec.node_names and not any(_by_name(case)) and case.spec.split.part != "cluster":
+        yield Problem(
+            pool.at("nodeNames"),
+            f"they have no effect: with the layout {case.demand.layout} no share follows a node's name",
+            "leave it out; names count with the layout per-node, and with hostPreparation.addresses",
+        )
 
 
-@check("CLU002")
-def machines_make_one_fabric(case: Case) -> Iterator[Problem]:
+def _pools_of_other_shapes(case: Case) -> Iterator[AnyPool]:
+    """The pools whose node group is not the first pool's."""
+    return (pool for pool in placed_pools(case) if group_of(case, pool.spec) is not case.groups[0])
+
+
+@check_each("CLU002", _pools_of_other_shapes)
+def machines_make_one_fabric(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """Pools of different shapes are alike in all that jobs, networks and NCCL see of them."""
-    first = case.groups[0]
-    for group, _, place in _later_pools(case):
-        if differing := _differences(case, first, group):
-            yield Problem(
-                dotted((*place, "shape")),
-                f"{group.shape.name} and {first.shape.name} make no one fabric: they differ in {', '.join(differing)}",
-                f"write {first.shape.name}, or move the pool to a stack of its own",
-            )
+    first, group = case.groups[0], group_of(case, pool.spec)
+    ours, theirs = _visible_facts(case, first), _visible_facts(case, group)
+    differing = [what for what, value in ours.items() if value != theirs.get(what)]
+    if differing:
+        yield Problem(
+            pool.at("shape"),
+            f"{group.shape.name} and {first.shape.name} make no one fabric: they differ in {', '.join(differing)}",
+            f"write {first.shape.name}, or move the pool to a stack of its own",
+        )
 
 
-@check("CLU006")
-def manager_serves_several_kinds(case: Case) -> Iterator[Problem]:
+@check_each("CLU006", _pools_of_other_shapes)
+def manager_serves_several_groups(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """Pools have different shapes only where the Network Operator configures their nodes."""
     if case.choices.manager == "network-operator":
         return
     first = case.groups[0].shape.name
-    for group, pool, place in _later_pools(case):
-        yield Problem(
-            dotted((*place, "shape")),
-            f"pool {pool.name} has shape {group.shape.name} and not {first}, and the manager {case.choices.manager} "
-            "configures all nodes alike",
-            f"write {first}, or move the pool to a stack of its own",
-        )
+    yield Problem(
+        pool.at("shape"),
+        f"pool {pool.spec.name} has shape {pool.spec.shape} and not {first}, and the manager {case.choices.manager} "
+        "configures all nodes alike",
+        f"write {first}, or move the pool to a stack of its own",
+    )
 
 
 @check_plan("CLU007")
-def line_configures_kinds_of_nodes(case: Case, plan: Plan) -> Iterator[Problem]:
-    """Kinds of nodes whose device plug-ins differ come with a release line that has the kind NicNodePolicy."""
+def line_configures_node_groups(case: Case, plan: Plan) -> Iterator[Problem]:
+    """Node groups whose device plug-ins differ come with a release line that has the kind NicNodePolicy."""
     if plan.applied("nic-node-policies") and not case.line.nic_node_policies:
         able = [line.name for line in case.known.releases.values() if line.nic_node_policies]
         yield Problem(
@@ -160,23 +152,22 @@ def line_configures_kinds_of_nodes(case: Case, plan: Plan) -> Iterator[Problem]:
 
 
 @check("CLU008")
-def kinds_can_be_told_apart(case: Case) -> Iterator[Problem]:
-    """Labels select the nodes of one kind, and none of another."""
-    # On the host's network nothing is put on one kind of nodes only.
+def labels_distinguish_node_groups(case: Case) -> Iterator[Problem]:
+    """Labels select the nodes of one node group, and none of another."""
+    # On the host's network nothing runs on one node group only.
     if case.choices.model == "host-network" or len(case.groups) == 1:
         return
-    pools = list(zip(_pools(case), labels_of_pools(case), strict=True))
+    pools = list(zip(case.spec.cluster.pools, labels_of_pools(case), strict=True))
     for group in case.groups:
         others = [
             pool.name
-            for (other, pool, _), labels in pools
-            if other is not group and group.labels.items() <= labels.items()
+            for pool, labels in pools
+            if group_of(case, pool) is not group and group.labels.items() <= labels.items()
         ]
         if others:
-            place = next(place for (owner, _, place), _ in pools if owner is group)
             carried = ", ".join(f"{key}={text}" for key, text in group.labels.items())
             yield Problem(
-                dotted((*place, "labels")),
+                first_pool(case, group).at("labels"),
                 f"what all nodes of {group.shape.name} carry ({carried or 'no label'}) also holds on the nodes of pool "
                 f"{', '.join(others)}",
                 "add a label that only the pools of this shape carry, such as one that names the machine",
@@ -199,10 +190,10 @@ def facts_of_nics_are_the_shapes(case: Case) -> Iterator[Problem]:
 
 
 @check_plan("CLU010")
-def kinds_have_names_of_their_own(case: Case, plan: Plan) -> Iterator[Problem]:
-    """The NicNodePolicies of two kinds of nodes have different names."""
+def policies_have_different_names(case: Case, plan: Plan) -> Iterator[Problem]:
+    """The NicNodePolicies of two node groups have different names."""
     stated = [
-        Stated(next(place for owner, _, place in _pools(case) if owner is group), policy.name, f"pool {group.name}")
+        Stated(("cluster", "pools", first_pool(case, group).number), policy.name, f"pool {group.name}")
         for group, policy in zip(case.groups, plan.applied("nic-node-policies"), strict=False)
     ]
     for clash in clashes({}, stated):
@@ -213,27 +204,10 @@ def kinds_have_names_of_their_own(case: Case, plan: Plan) -> Iterator[Problem]:
         )
 
 
-def _pools(case: Case) -> Iterator[tuple[NodeGroup, PoolSpec, Location]]:
-    """Every pool with its kind of nodes and its place, in order."""
-    for number, pool in enumerate(case.spec.cluster.pools):
-        yield group_of(case, pool), pool, ("cluster", "pools", number)
-
-
-def _later_pools(case: Case) -> Iterator[tuple[NodeGroup, PoolSpec, Location]]:
-    """The pools whose shape is not the first pool's."""
-    return (entry for entry in _pools(case) if entry[0] is not case.groups[0])
-
-
-def _differences(case: Case, first: NodeGroup, other: NodeGroup) -> list[str]:
-    """What of two kinds of nodes would have to be the same."""
-    ours, theirs = _seen(case, first), _seen(case, other)
-    return [what for what, value in ours.items() if value != theirs.get(what)]
-
-
-def _seen(case: Case, group: NodeGroup) -> dict[str, Any]:
-    """What jobs, networks and NCCL see of a kind of nodes."""
+def _visible_facts(case: Case, group: NodeGroup) -> dict[str, Any]:
+    """What jobs, networks and NCCL see of a node group."""
     shape, row = group.shape, case.choices.row
-    seen: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "the number of RDMA NICs": shape.rails,
         "the GPUs' vendor": shape.gpus.vendor,
         "the number of GPUs": shape.gpus.count,
@@ -244,10 +218,10 @@ def _seen(case: Case, group: NodeGroup) -> dict[str, Any]:
     if shape.nics and row is not None:
         wish = case.spec.fabric.nccl.topology
         nccl = plan_nccl_files(shape, case.known, devices=row.access, topology=wish)
-        seen["NCCL's settings"] = (nccl.environment, [(file.key, file.content) for file in nccl.files])
+        facts["NCCL's settings"] = (nccl.environment, [(file.key, file.content) for file in nccl.files])
     if case.choices.model in _BY_INTERFACE:
-        seen["the interfaces on the host, which the networks name"] = [nic.interface for nic in shape.nics]
-    return seen
+        facts["the interfaces on the host, which the networks name"] = [nic.interface for nic in shape.nics]
+    return facts
 
 
 @check("SPL004")

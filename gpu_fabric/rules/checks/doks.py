@@ -9,9 +9,9 @@ from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.doks import SYSTEM_POOL
 from gpu_fabric.rules.chart_values import charts_in_use, gpu_operator_parts
-from gpu_fabric.rules.planned_nodes import PlacedPool, placed, placed_pools
+from gpu_fabric.rules.planned_nodes import AnyPool, PlacedPool, placed, placed_pools
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of
-from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec, PoolSpec
+from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec
 from gpu_fabric.spec.places import dotted
 
 _LEAST_MINUTES = 60
@@ -228,7 +228,7 @@ def _is_contracted(shape: Shape) -> bool:
 
 
 @check_each("DOK001", placed_pools)
-def size_is_published(case: Case, pool: PlacedPool[PoolSpec]) -> Iterator[Problem]:
+def size_is_published(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """The size is in a published list."""
     if not pool.shape.known:
         message = f"{pool.shape.name} is read by the grammar of names alone"
@@ -349,7 +349,7 @@ def system_pool_has_a_spare_node(case: Case, cluster: DoksClusterSpec) -> Iterat
 
 
 @check_each("DOK012", placed_pools)
-def nodes_stay(case: Case, pool: PlacedPool[PoolSpec]) -> Iterator[Problem]:
+def nodes_stay(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """The nodes of a training pool are not taken back."""
     if pool.shape.doks is not None and pool.shape.doks.offer == "spot":
         yield Problem(

@@ -10,7 +10,7 @@ from gpu_fabric.plan.addresses.capacity import pools_of
 from gpu_fabric.plan.addresses.planner import remedy
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.nccl_settings import TRAFFIC_CLASS, dscp_of, fabric_facts, planned_settings, traffic_class_of
-from gpu_fabric.rules.planned_nodes import prepares_rdma_mode, rails_without_address, sets_rdma_mode
+from gpu_fabric.rules.planned_nodes import prepares_rdma_mode, rails_without_address, sets_rdma_mode, unnamed_pools
 from gpu_fabric.rules.registry import Problem, check
 from gpu_fabric.spec.places import dotted
 
@@ -217,14 +217,13 @@ def addresses_are_of_named_nodes(case: Case) -> Iterator[Problem]:
     """Addresses are given to nodes that the stack file names."""
     if not _wanted(case):
         return
-    for place, pool in enumerate(case.spec.cluster.pools):
-        if not pool.node_names:
-            yield Problem(
-                dotted(("cluster", "pools", place, "nodeNames")),
-                f"hostPreparation.addresses gives each node its own addresses by its name, and pool {pool.name} names "
-                "none",
-                f"add nodeNames: the names of its {pool.nodes} nodes, or leave hostPreparation.addresses out",
-            )
+    for pool in unnamed_pools(case):
+        yield Problem(
+            pool.at("nodeNames"),
+            f"hostPreparation.addresses gives each node its own addresses by its name, and pool {pool.spec.name} names "
+            "none",
+            f"add nodeNames: the names of its {pool.spec.nodes} nodes, or leave hostPreparation.addresses out",
+        )
 
 
 @check("HPR004")

@@ -16,6 +16,7 @@ from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.records import PlannedReadiness
 from gpu_fabric.rules.chart_values import charts_in_use, value_at
 from gpu_fabric.rules.planned_network import PoolReference, read_network
+from gpu_fabric.rules.planned_nodes import is_tainted
 from gpu_fabric.rules.registry import Problem, check, check_plan
 from gpu_fabric.spec.places import dotted
 
@@ -113,9 +114,7 @@ def networks_find_their_pools(case: Case, plan: Plan) -> Iterator[Problem]:
 @check("IPM006")
 def whereabouts_controllers_find_a_node(case: Case) -> Iterator[Problem]:
     """Some node takes the pods of Whereabouts that tolerate no taint."""
-    pools = zip(case.spec.cluster.pools, case.shapes, strict=True)
-    tainted = all(pool.taints_with(shape.gpus.vendor) for pool, shape in pools)
-    if "whereabouts" in charts_in_use(case) and case.choices.provider == "existing" and tainted:
+    if "whereabouts" in charts_in_use(case) and is_tainted(case):
         yield Problem(
             dotted(("cluster", "pools")),
             "all GPU pools have taints, and Whereabouts' controller and reconciler tolerate none",

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpu_fabric.k8s.mellanox import NIC_LABEL
-from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.case import Case
 from gpu_fabric.rules.chart_values import Charts, ChartValues, charts_in_use, gpu_operator_parts
-from gpu_fabric.rules.planned_nodes import group_of
+from gpu_fabric.rules.planned_nodes import first_pool
 from gpu_fabric.rules.registry import Problem, check
 from gpu_fabric.spec import DoksClusterSpec
 from gpu_fabric.spec.cluster import Component
@@ -208,7 +208,7 @@ def gpu_nodes_are_told_apart(case: Case) -> Iterator[Problem]:
     for group in case.groups if selecting and case.choices.manager != "doks" else ():
         if not group.labels and group.nic_labels.keys() - known:
             yield Problem(
-                _labels_of(case, group),
+                first_pool(case, group).at("labels"),
                 f"{' and '.join(selecting)} would select nodes by the label {next(iter(group.nic_labels))}, {why}",
                 f"{_ADD_LABELS}, or add nfd to cluster.installed if the cluster has it",
             )
@@ -223,14 +223,14 @@ def gpu_nodes_can_be_selected(case: Case) -> Iterator[Problem]:
     unknown = [group for group in case.groups if not group.selector]
     for group in unknown:
         yield Problem(
-            _labels_of(case, group),
+            first_pool(case, group).at("labels"),
             f"{' and '.join(selecting)} cannot select the nodes of {group.shape.name}: the pool states no labels, and "
             "without the NICs' PCI vendor it is not known which label Node Feature Discovery gives the nodes",
             f"{_ADD_LABELS}, or describe the server in cluster.shapes with nicModel.vendorId",
         )
     if not unknown and not case.node_selector:
         yield Problem(
-            _labels_of(case, case.groups[0]),
+            first_pool(case, case.groups[0]).at("labels"),
             f"{' and '.join(selecting)} cannot select all GPU nodes: the pools have no label in common, and their NICs "
             "are not known to be of one vendor",
             "add one label that all pools have and no other node",
@@ -243,7 +243,7 @@ def gpu_nodes_alone_have_addresses(case: Case) -> Iterator[Problem]:
     if case.choices.ipam == "nv-ipam" and case.choices.layout != "none" and not case.node_labels and case.node_selector:
         label = next(iter(case.node_selector))
         yield Problem(
-            _labels_of(case, case.groups[0]),
+            first_pool(case, case.groups[0]).at("labels"),
             f"nv-ipam gives a block of every pool to each node with the label {label}, storage and CPU nodes with such "
             f"NICs among them, and the plan counts {case.nodes} GPU nodes",
             f'{_ADD_LABELS}, such as nvidia.com/gpu.present: "true", which the GPU Operator sets'
@@ -263,12 +263,6 @@ def _selecting_nodes(case: Case) -> list[str]:
         "fabric.check": case.spec.fabric.check is not None and case.choices.model != "host-network",
     }
     return [part for part, there in parts.items() if there]
-
-
-def _labels_of(case: Case, group: NodeGroup) -> str:
-    """Where the labels of the group's first pool are stated."""
-    place = next(place for place, pool in enumerate(case.spec.cluster.pools) if group_of(case, pool) is group)
-    return dotted(("cluster", "pools", place, "labels"))
 
 
 def _no_certificates(path: str) -> Problem:

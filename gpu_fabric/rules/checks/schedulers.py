@@ -12,9 +12,10 @@ from gpu_fabric.plan.operators.kueue import queue_quotas, topology_levels
 from gpu_fabric.plan.operators.releases import tolerations
 from gpu_fabric.plan.operators.schedulers import job_queues
 from gpu_fabric.plan.rails import plan_rails
-from gpu_fabric.rules.registry import Problem, check, check_plan
-from gpu_fabric.spec import ExistingClusterSpec, SoftwareSpec
+from gpu_fabric.rules.registry import Problem, check, check_of, check_plan
+from gpu_fabric.spec import ExistingClusterSpec
 from gpu_fabric.spec.places import dotted
+from gpu_fabric.spec.software import KueueSpec
 
 _ORACLES = "oci.oraclecloud.com/"
 # What every node of a cluster carries, whoever runs it.
@@ -23,8 +24,12 @@ _KUBERNETES = frozenset({HOSTNAME_LABEL, INSTANCE_TYPE_LABEL})
 _CLOUD = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
 
 
-def _place(*keys: str) -> str:
+def _place(*keys: str | int) -> str:
     return dotted(("software", "schedulers", *keys))
+
+
+def _kueue(case: Case) -> KueueSpec | None:
+    return case.spec.software.schedulers.kueue
 
 
 @check("SCH001")
@@ -55,11 +60,10 @@ def one_queue_gives_out_the_nodes(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("SCH003")
-def topologies_have_nodes(case: Case) -> Iterator[Problem]:
+@check_of("SCH003", _kueue)
+def topologies_have_nodes(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
     """A topology that is asked for goes with labels of the GPU nodes."""
-    kueue = case.spec.software.schedulers.kueue
-    if kueue is not None and isinstance(kueue.topology, tuple) and not case.node_labels:
+    if isinstance(kueue.topology, tuple) and not case.node_labels:
         yield Problem(
             _place("kueue", "topology"),
             "no label distinguishes the GPU nodes of all pools from others",
@@ -72,7 +76,7 @@ def _levels(case: Case) -> Iterator[tuple[str, str]]:
     kueue = case.spec.software.schedulers.kueue
     if kueue is not None and isinstance(kueue.topology, tuple):
         for number, label in enumerate(kueue.topology):
-            yield dotted(("software", "schedulers", "kueue", "topology", number)), label
+            yield _place("kueue", "topology", number), label
 
 
 @check("SCH004")
@@ -121,12 +125,9 @@ def quotas_hold_a_pod(case: Case, plan: Plan) -> Iterator[Problem]:
             )
 
 
-@check("SCH007")
-def queues_hold_everything(case: Case) -> Iterator[Problem]:
+@check_of("SCH007", _kueue)
+def queues_hold_everything(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
     """What the queue stands on fits into Kueue's objects."""
-    kueue = case.spec.software.schedulers.kueue
-    if kueue is None:
-        return
     counted = (
         ("labels that all pools share", len(case.node_labels), MOST_LABELS),
         ("taints of the pools", len(tolerations(case)), MOST_TOLERATIONS),
@@ -139,14 +140,10 @@ def queues_hold_everything(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("SCH008")
-def quotas_are_there(case: Case) -> Iterator[Problem]:
+@check_of("SCH008", _kueue)
+def quotas_are_there(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
     """No quota is above what the nodes have of a resource."""
-    kueue = case.spec.software.schedulers.kueue
-    if kueue is None or not kueue.quotas:
-        return
-    bare = case.spec.model_copy(update={"software": _without_quotas(case)})
-    there = queue_quotas(replace(case, spec=bare), plan_rails(case), {})
+    there = queue_quotas(_without_quotas(case, kueue), plan_rails(case), {}) if kueue.quotas else {}
     for name, quota in kueue.quotas.items():
         most = there.get(name)
         if most is not None and most.isdigit() and quota.isdigit() and int(quota) > int(most):
@@ -157,11 +154,10 @@ def quotas_are_there(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("SCH009")
-def every_pod_requests_something(case: Case) -> Iterator[Problem]:
+@check_of("SCH009", _kueue)
+def every_pod_requests_something(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
     """The reader knows that a queue with a topology admits no pods without requests."""
-    kueue = case.spec.software.schedulers.kueue
-    if kueue is not None and (levels := topology_levels(case)) is not None:
+    if (levels := topology_levels(case)) is not None:
         yield Problem(
             _place("kueue", "topology"),
             f"the queue has a topology (its lowest level is {levels[-1]}), so a job waits for ever whose launcher or "
@@ -170,8 +166,9 @@ def every_pod_requests_something(case: Case) -> Iterator[Problem]:
         )
 
 
-def _without_quotas(case: Case) -> SoftwareSpec:
+def _without_quotas(case: Case, kueue: KueueSpec) -> Case:
+    """The stack as if the stack file stated no quotas."""
     software = case.spec.software
-    assert software.schedulers.kueue is not None
-    kueue = software.schedulers.kueue.model_copy(update={"quotas": {}})
-    return software.model_copy(update={"schedulers": software.schedulers.model_copy(update={"kueue": kueue})})
+    schedulers = software.schedulers.model_copy(update={"kueue": kueue.model_copy(update={"quotas": {}})})
+    software = software.model_copy(update={"schedulers": schedulers})
+    return replace(case, spec=case.spec.model_copy(update={"software": software}))

@@ -17,7 +17,7 @@ from gpu_fabric.plan.networks import injection
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.rules.planned_network import PlannedNetwork, read_network
-from gpu_fabric.rules.planned_nodes import prepares_rdma_mode
+from gpu_fabric.rules.planned_nodes import is_tainted, prepares_rdma_mode, unnamed_pools
 from gpu_fabric.rules.registry import Problem, check, check_plan
 from gpu_fabric.spec.places import Location, dotted
 
@@ -38,14 +38,13 @@ def prefixes_are_bound_to_nodes(case: Case) -> Iterator[Problem]:
     """Every node's prefix is found by the host's address on it, or by the node's name."""
     if not _per_node(case) or case.choices.model == "sriov":
         return
-    for place, pool in enumerate(case.spec.cluster.pools):
-        if not pool.node_names:
-            yield Problem(
-                dotted(("cluster", "pools", place, "nodeNames")),
-                f"the layout per-node with {case.choices.model} binds each prefix to a node by its name, and pool "
-                f"{pool.name} names none",
-                f"add nodeNames: the names of its {pool.nodes} nodes, or write layout: per-rail",
-            )
+    for pool in unnamed_pools(case):
+        yield Problem(
+            pool.at("nodeNames"),
+            f"the layout per-node with {case.choices.model} binds each prefix to a node by its name, and pool "
+            f"{pool.spec.name} names none",
+            f"add nodeNames: the names of its {pool.spec.nodes} nodes, or write layout: per-rail",
+        )
 
 
 @check("SPI002")
@@ -83,9 +82,7 @@ def jobs_get_a_device(case: Case) -> Iterator[Problem]:
 @check("SPI004")
 def some_node_has_no_taint(case: Case) -> Iterator[Problem]:
     """The chart's own jobs find a node that they may run on."""
-    pools = zip(case.spec.cluster.pools, case.shapes, strict=True)
-    tainted = all(pool.taints_with(shape.gpus.vendor) for pool, shape in pools)
-    if case.choices.manager == "spiderpool" and case.choices.provider == "existing" and tainted:
+    if case.choices.manager == "spiderpool" and is_tainted(case):
         yield Problem(
             dotted(("cluster", "pools")),
             "all GPU pools have taints, and Spiderpool's init job tolerates none",

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from gpu_fabric.nccl.busbw import BarUnknownError, bar_table, line_rate, nic_speed
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.verification import fabric_bar, nodes_of, rail_bar
-from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.rules.registry import Problem, check, check_of
 from gpu_fabric.spec.places import dotted
+from gpu_fabric.spec.verification import VerificationSpec
 
 _SECTION = "verification"
 # The programs of nccl-tests and rccl-tests, with the suffix of their MPI builds.
@@ -25,25 +26,28 @@ def _at(*keys: str) -> str:
     return dotted((_SECTION, *keys))
 
 
-@check("VFY001")
-def has_an_image(case: Case) -> Iterator[Problem]:
+def _verification(case: Case) -> VerificationSpec | None:
+    return case.spec.verification if case.spec.verification.enabled else None
+
+
+@check_of("VFY001", _verification)
+def has_an_image(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """A verification names its image."""
-    wanted = case.spec.verification
-    if wanted.enabled and wanted.image is None:
+    if wanted.image is None:
         remedy = "write image: one with bash, Open MPI, ssh and nccl-tests 2.17.3 or later; docs/verification.md"
         yield Problem(_at("image"), "the verification has no image", remedy)
 
 
-@check("VFY002")
-def has_a_launcher(case: Case) -> Iterator[Problem]:
+@check_of("VFY002", _verification)
+def has_a_launcher(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """Volcano or the MPI operator is there where it is to run the verification."""
-    wanted, spec = case.spec.verification, case.spec
+    spec = case.spec
     brought = {
         "volcano": spec.software.schedulers.volcano is not None,
         "mpi-operator": spec.software.schedulers.mpi_operator is not None,
     }
     key = {"volcano": "volcano", "mpi-operator": "mpiOperator"}.get(wanted.launcher)
-    if not wanted.enabled or key is None or brought[wanted.launcher] or wanted.launcher in spec.cluster.installed:
+    if key is None or brought[wanted.launcher] or wanted.launcher in spec.cluster.installed:
         return
     remedy = (
         f"write launcher: job, which needs neither; or software.schedulers.{key}: {{}}; or name {wanted.launcher} in "
@@ -52,12 +56,9 @@ def has_a_launcher(case: Case) -> Iterator[Problem]:
     yield Problem(_at("launcher"), f"neither the stack nor the cluster has {wanted.launcher}", remedy)
 
 
-@check("VFY003")
-def has_its_nodes(case: Case) -> Iterator[Problem]:
+@check_of("VFY003", _verification)
+def has_its_nodes(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """The stack has the nodes of its verification, two at least."""
-    wanted = case.spec.verification
-    if not wanted.enabled:
-        return
     if case.nodes < 2:
         message = f"the stack has {case.nodes} GPU nodes, and data cross the fabric between two or more"
         yield Problem(_at("enabled"), message, "write enabled: false, or give the stack another node")
@@ -66,11 +67,10 @@ def has_its_nodes(case: Case) -> Iterator[Problem]:
         yield Problem(_at("nodes"), message, f"write {case.nodes} or fewer, or leave nodes out for all of them")
 
 
-@check("VFY004")
-def has_a_bar(case: Case) -> Iterator[Problem]:
+@check_of("VFY004", _verification)
+def has_a_bar(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """Every measurement of the verification has a bar."""
-    wanted = case.spec.verification
-    if not wanted.enabled or case.choices.row is None:
+    if case.choices.row is None:
         return
     try:
         fabric_bar(case)
@@ -84,12 +84,10 @@ def has_a_bar(case: Case) -> Iterator[Problem]:
         yield Problem(_at("railBar"), f"no bar of a rail can be derived: {error}", remedy)
 
 
-@check("VFY005")
-def has_rdma(case: Case) -> Iterator[Problem]:
+@check_of("VFY005", _verification)
+def has_rdma(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """The verification's pods have RDMA devices that NCCL uses."""
-    wanted, choices = case.spec.verification, case.choices
-    if not wanted.enabled:
-        return
+    choices = case.choices
     why = ""
     if case.spec.fabric.dpdk is not None:
         why = "the NICs are for DPDK, which NCCL does not use"
@@ -99,22 +97,21 @@ def has_rdma(case: Case) -> Iterator[Problem]:
         yield Problem(_at("enabled"), why, "write enabled: false, or take another model of the fabric")
 
 
-@check("VFY006")
-def has_no_bar_in_vain(case: Case) -> Iterator[Problem]:
+@check_of("VFY006", _verification)
+def has_no_bar_in_vain(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """A bar for single rails is written only where rails are measured alone."""
-    wanted = case.spec.verification
-    if wanted.enabled and wanted.rail_bar is not None and not wanted.per_rail:
+    if wanted.rail_bar is not None and not wanted.per_rail:
         yield Problem(_at("railBar"), "no rail is measured alone", "remove it, or write perRail: true")
 
 
-@check("VFY007")
-def bars_can_be_reached(case: Case) -> Iterator[Problem]:
+@check_of("VFY007", _verification)
+def bars_can_be_reached(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """No bar of the stack file is above what the NICs carry."""
-    wanted, shape = case.spec.verification, case.shape
+    shape = case.shape
     row = bar_table().shapes.get(shape.name)
     by_nvlink = row is not None and row.multi_node_nvlink
     speed = nic_speed(shape)
-    if not wanted.enabled or not shape.rails or speed is None:
+    if not shape.rails or speed is None:
         return
     limits = (
         ("bar", wanted.bar, None if by_nvlink else line_rate(shape.rails, speed), "all rails"),
@@ -129,12 +126,11 @@ def bars_can_be_reached(case: Case) -> Iterator[Problem]:
             )
 
 
-@check("VFY008")
-def programs_measure_what_bars_are_for(case: Case) -> Iterator[Problem]:
+@check_of("VFY008", _verification)
+def programs_measure_what_bars_are_for(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """The verification runs the operation that its bars are for."""
-    wanted = case.spec.verification
     name = wanted.program.rpartition("/")[2]
-    if wanted.enabled and _TEST.fullmatch(name) and not name.startswith("all_reduce_perf"):
+    if _TEST.fullmatch(name) and not name.startswith("all_reduce_perf"):
         yield Problem(
             _at("program"),
             f"{name} measures another operation, and the bars are for all-reduce: no run would pass",
