@@ -50,6 +50,11 @@ def unnamed_pools(case: Case) -> list[AnyPool]:
     return [pool for pool in placed_pools(case) if not pool.spec.node_names]
 
 
+def node_groups(case: Case) -> tuple[NodeGroup, ...]:
+    """The node groups of the stack."""
+    return case.groups
+
+
 def first_pool(case: Case, group: NodeGroup) -> AnyPool:
     """The group's first pool."""
     return next(pool for pool in placed_pools(case) if group_of(case, pool.spec) is group)

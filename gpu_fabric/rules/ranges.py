@@ -21,10 +21,8 @@ def almost_everybody(networks: Iterable[IPNetwork]) -> Iterator[tuple[int, str]]
     rest: list[tuple[int, IPNetwork]] = []
     for number, network in enumerate(networks):
         if network.prefixlen < _MOST_OF_ONE[network.version]:
-            yield (
-                number,
-                f"{network} is {'more than any one organization has' if network.prefixlen else 'every address'}",
-            )
+            size = "more than any one organization has" if network.prefixlen else "every address"
+            yield number, f"{network} is {size}"
         else:
             rest.append((number, network))
     for version in _MOST_OF_ONE:

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeVar
 from gpu_fabric.findings import Stage, rules
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
+from gpu_fabric.spec.places import dotted
 
 
 class Problem(NamedTuple):
@@ -17,6 +18,21 @@ class Problem(NamedTuple):
     path: str
     message: str
     remedy: str
+
+
+def in_cluster(*keys: str | int) -> str:
+    """The path of keys of the section `cluster`."""
+    return dotted(("cluster", *keys))
+
+
+def in_fabric(*keys: str | int) -> str:
+    """The path of keys of the section `fabric`."""
+    return dotted(("fabric", *keys))
+
+
+def in_software(*keys: str | int) -> str:
+    """The path of keys of the section `software`."""
+    return dotted(("software", *keys))
 
 
 SpecCheck = Callable[[Case], Iterator[Problem]]

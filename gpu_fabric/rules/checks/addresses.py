@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from gpu_fabric.plan.addresses import AddressPlan, Refusal, stated_ranges
 from gpu_fabric.plan.addresses.model import Growth
 from gpu_fabric.plan.case import Case, pool_shares
 from gpu_fabric.rules.ranges import overlap
-from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec.places import dotted
+from gpu_fabric.rules.registry import Problem, check, in_cluster, in_fabric
 
-
-def _at(key: str) -> str:
-    return dotted(("fabric", "addressing", key))
+_at = partial(in_fabric, "addressing")
 
 
 def _refusals(case: Case, kind: str) -> Iterator[Problem]:
@@ -47,7 +45,7 @@ def ranges_are_stated(case: Case) -> Iterator[Problem]:
     missing = case.spec.cluster.ranges.not_stated(case.spec.cluster.ranges_within)
     if missing and case.demand.layout != "none":
         yield Problem(
-            dotted(("cluster", "ranges")),
+            in_cluster("ranges"),
             f"the {', '.join(missing)} range{'s are' if len(missing) > 1 else ' is'} not stated",
             f"add ranges: {{{', '.join(f'{name}: <CIDR>' for name in missing)}}} so that overlaps are found here",
         )
@@ -114,7 +112,7 @@ def exclusions_lie_in_the_supernet(case: Case) -> Iterator[Problem]:
     for place, span in enumerate(addressing.exclude):
         if span.first not in supernet or span.last not in supernet:
             yield Problem(
-                dotted(("fabric", "addressing", "exclude", place)),
+                in_fabric("addressing", "exclude", place),
                 f"{span} is not in the supernet {supernet}",
                 f"write addresses within {supernet}, or leave it out",
             )
@@ -227,7 +225,7 @@ def service_range_is_its_own(case: Case) -> Iterator[Problem]:
     for name, network in ranges.own().items():
         if name != "services" and overlap(ranges.services, network):
             yield Problem(
-                dotted(("cluster", "ranges", "services")),
+                in_cluster("ranges", "services"),
                 f"{ranges.services} overlaps {network}, the cluster's {name} range",
                 "write the ranges that the cluster really has; no cluster works with these",
             )
@@ -256,7 +254,7 @@ def _overlapped_ranges(case: Case, why: str, remedy: str) -> Iterator[Problem]:
         for name, network in ranges.own().items():
             if overlap(taken, network):
                 yield Problem(
-                    dotted(("cluster", "ranges", "reserved", place)),
+                    in_cluster("ranges", "reserved", place),
                     f"{taken} overlaps {network}, the cluster's {name} range: {why}",
                     remedy,
                 )
@@ -267,7 +265,7 @@ def first_shares_keep_pools_apart(case: Case) -> Iterator[Problem]:
     """A pool's `firstShare`, and the places that it keeps, have an effect, and its nodes' numbers are its own."""
     taken: dict[int, str] = {}
     for place, (pool, first, numbers) in enumerate(pool_shares(case.spec.cluster.pools)):
-        where = dotted(("cluster", "pools", place, "firstShare"))
+        where = in_cluster("pools", place, "firstShare")
         needs = "the layout per-node or hostPreparation.addresses, with nodeNames in every pool"
         if pool.first_share is not None and not _is_pinned(case):
             yield Problem(where, f"it has no effect without {needs}", "leave it out")
@@ -275,7 +273,7 @@ def first_shares_keep_pools_apart(case: Case) -> Iterator[Problem]:
             free = max(taken) + 1
             yield Problem(where, f"pool {clash} has some of the shares from {first} on", f"write {free} or more")
         if "" in pool.node_names and not _is_pinned(case):
-            names = dotted(("cluster", "pools", place, "nodeNames"))
+            names = in_cluster("pools", place, "nodeNames")
             yield Problem(names, f"an empty name keeps a place, which has no effect without {needs}", "leave it out")
         taken |= dict.fromkeys(numbers, pool.name)
 
@@ -289,7 +287,7 @@ def growing_a_pool_moves_no_other(case: Case) -> Iterator[Problem]:
     for place, (pool, first, _) in enumerate(pool_shares(case.spec.cluster.pools)):
         if place and pool.first_share is None:
             yield Problem(
-                dotted(("cluster", "pools", place)),
+                in_cluster("pools", place),
                 f"pool {pool.name} is numbered after the pools before it, so its {what} move when one of those grows",
                 f"add firstShare: {first} or a higher number, which leaves room for growth before it",
             )
@@ -308,7 +306,7 @@ def ranges_are_for_hosts(case: Case) -> Iterator[Problem]:
         for special in case.known.special_ranges:
             if special.hosts == "no" and overlap(special.range, network):
                 yield Problem(
-                    dotted(("cluster", "ranges", name)),
+                    in_cluster("ranges", name),
                     f"{network} holds addresses of {special.range}, which is for {special.use} ({special.source})",
                     "write the range that the cluster has; usual ones are in 10.0.0.0/8 and 172.16.0.0/12",
                 )
@@ -322,7 +320,7 @@ def ranges_leave_bridges_alone(case: Case) -> Iterator[Problem]:
         for special in case.known.special_ranges:
             if special.hosts == "bridge" and overlap(special.range, network):
                 yield Problem(
-                    dotted(("cluster", "ranges", name)),
+                    in_cluster("ranges", name),
                     f"{network} overlaps {special.range}, {special.use}: a host that has it reaches no other host "
                     f"there",
                     "write another range, or see that no node has that bridge (`ip addr show docker0`)",

@@ -15,8 +15,7 @@ from gpu_fabric.plan.cost import machine_types
 from gpu_fabric.plan.nccl_files import plan_nccl_files
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_nodes import AnyPool, first_pool, group_of, labels_of_pools, placed_pools, unnamed_pools
-from gpu_fabric.rules.registry import Problem, check, check_each, check_plan
-from gpu_fabric.spec import DoksClusterSpec
+from gpu_fabric.rules.registry import Problem, check, check_each, check_plan, in_cluster, in_fabric, in_software
 from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.suggestion import nearest
 
@@ -144,7 +143,7 @@ def line_configures_node_groups(case: Case, plan: Plan) -> Iterator[Problem]:
     if plan.applied("nic-node-policies") and not case.line.nic_node_policies:
         able = [line.name for line in case.known.releases.values() if line.nic_node_policies]
         yield Problem(
-            dotted(("software", "releaseLine")),
+            in_software("releaseLine"),
             f"the device plug-ins of {' and '.join(group.shape.name for group in case.groups)} need configurations of "
             f"their own, and release line {case.line.name} has one for all nodes",
             f"write {' or '.join(able)}, or move one of the pools to a stack of its own",
@@ -183,7 +182,7 @@ def facts_of_nics_are_the_shapes(case: Case) -> Iterator[Problem]:
         for field, key in _NIC_FACTS:
             if getattr(entry, field) is not None:
                 yield Problem(
-                    dotted(("fabric", "rails", number, key)),
+                    in_fabric("rails", number, key),
                     f"it would hold for {' and '.join(group.shape.name for group in case.groups)} alike",
                     "describe the machines under cluster.shapes, each with its own NICs, and leave it out here",
                 )
@@ -235,22 +234,6 @@ def there_is_a_cluster_to_make(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("SPL005")
-def the_platform_gets_no_more_than_the_cluster(case: Case) -> Iterator[Problem]:
-    """The kubeconfig of a cluster stack holds no credentials of the account."""
-    cluster = case.spec.cluster
-    if (
-        case.spec.split.part == "cluster"
-        and isinstance(cluster, DoksClusterSpec)
-        and cluster.kubeconfig.mode == "token"
-    ):
-        yield Problem(
-            dotted(("cluster", "kubeconfig", "mode")),
-            "the kubeconfig that the platform stack reads holds the account's API token",
-            "write exec (doctl, with the caller's own token) or raw (the cluster's own credentials, which expire)",
-        )
-
-
 @check("CST001")
 def price_a_pool(case: Case) -> Iterator[Problem]:
     """Every price is for machines of the stack."""
@@ -258,7 +241,7 @@ def price_a_pool(case: Case) -> Iterator[Problem]:
     for name in case.spec.cluster.prices:
         if name not in types:
             remedy = f"{nearest(name, types)}write one of {', '.join(types)}, or take the price out"
-            yield Problem(dotted(("cluster", "prices", name)), f"no pool has machines of type {name}", remedy)
+            yield Problem(in_cluster("prices", name), f"no pool has machines of type {name}", remedy)
 
 
 @check("CST002")
@@ -267,7 +250,5 @@ def have_a_date(case: Case) -> Iterator[Problem]:
     for name, price in case.spec.cluster.prices.items():
         if price.as_of is None:
             yield Problem(
-                dotted(("cluster", "prices", name)),
-                f"the price of {name} has no date",
-                "write asOf: the day of the price",
+                in_cluster("prices", name), f"the price of {name} has no date", "write asOf: the day of the price"
             )

@@ -9,7 +9,8 @@ from gpu_fabric.catalog.shape import LinkType, Nic, Shape
 from gpu_fabric.plan.case import Case, NodeGroup, shape_on_nodes
 from gpu_fabric.plan.rails import group_rails, one_resource
 from gpu_fabric.rules.clashes import Stated, clashes
-from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.rules.planned_nodes import node_groups
+from gpu_fabric.rules.registry import Problem, check, check_each, in_cluster, in_fabric
 from gpu_fabric.spec import RailOverrideSpec
 from gpu_fabric.spec.fabric import VirtualFunctions
 from gpu_fabric.spec.places import Location, dotted
@@ -35,32 +36,31 @@ def each_rail_has_its_resource(case: Case) -> Iterator[Problem]:
     """A pod that asks for fewer than all rails gets the ones it asked for."""
     if one_resource(case):
         yield Problem(
-            dotted(("fabric", "addressing", "layout")),
+            in_fabric("addressing", "layout"),
             f"all {case.shape.rails} rails share one resource, so only pods that ask for all of them get one of each",
             "write layout: per-rail if pods may ask for fewer",
         )
 
 
-@check("DEV002")
-def nics_can_be_named(case: Case) -> Iterator[Problem]:
+@check_each("DEV002", node_groups)
+def nics_can_be_named(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """The shape, or the stack file, says how to find each rail's NIC."""
     row = case.choices.row
     if row is None or case.choices.manager == "doks" or case.choices.model == "host-network":
         return
     by_interface = row.access == "shared"
-    for group in case.groups:
-        nics = enumerate(group.shape.nics)
-        lacking = [rail for rail, nic in nics if nic.interface is None and (by_interface or nic.pci is None)]
-        if not lacking:
-            continue
-        what = "the interface on the host" if by_interface else "neither PCI address nor interface"
-        keys = "interface" if by_interface else "pci"
-        yield Problem(
-            dotted(("fabric", "rails")),
-            f"{group.shape.name} {'does not state' if by_interface else 'states'} {what} of rail"
-            f"{'s' if len(lacking) > 1 else ''} {_numbers(lacking)}",
-            f"add rails: one entry {{rail: <number>, {keys}: <as on the nodes>}} for each",
-        )
+    nics = enumerate(group.shape.nics)
+    lacking = [rail for rail, nic in nics if nic.interface is None and (by_interface or nic.pci is None)]
+    if not lacking:
+        return
+    what = "the interface on the host" if by_interface else "neither PCI address nor interface"
+    keys = "interface" if by_interface else "pci"
+    yield Problem(
+        in_fabric("rails"),
+        f"{group.shape.name} {'does not state' if by_interface else 'states'} {what} of rail"
+        f"{'s' if len(lacking) > 1 else ''} {_numbers(lacking)}",
+        f"add rails: one entry {{rail: <number>, {keys}: <as on the nodes>}} for each",
+    )
 
 
 @check("DEV003")
@@ -69,7 +69,7 @@ def nodes_have_virtual_functions(case: Case) -> Iterator[Problem]:
     maker = case.choices.virtual_functions
     if maker is not None and case.shape.nics and not case.shape.vfs_per_nic:
         yield Problem(
-            dotted(("fabric", "vfsPerNic")),
+            in_fabric("vfsPerNic"),
             f"{case.shape.name} has no virtual functions that the catalog knows of",
             f"add vfsPerNic: {_MADE_BY[maker]} per RDMA NIC{_by_operator(case)}, or choose a model without virtual "
             "functions",
@@ -83,7 +83,7 @@ def described_rails_exist(case: Case) -> Iterator[Problem]:
         if entry.rail >= case.shape.rails:
             last = case.shape.rails - 1
             yield Problem(
-                dotted(("fabric", "rails", place, "rail")),
+                in_fabric("rails", place, "rail"),
                 f"{case.shape.name} has no rail {entry.rail}",
                 f"allowed: 0 to {last}" if last >= 0 else "leave the entry out: the shape has no RDMA NIC",
             )
@@ -123,7 +123,7 @@ def nearest_gpus_exist(case: Case) -> Iterator[Problem]:
         count = case.shape.gpus.count
         if entry.nearest_gpu is not None and entry.nearest_gpu >= count:
             yield Problem(
-                dotted(("fabric", "rails", place, "nearestGpu")),
+                in_fabric("rails", place, "nearestGpu"),
                 f"{case.shape.name} has no GPU {entry.nearest_gpu}",
                 f"allowed: 0 to {count - 1}",
             )
@@ -159,7 +159,7 @@ def resources_are_legal(case: Case) -> Iterator[Problem]:
     for place, entry in _entries(case):
         if entry.resource is not None and not _RESOURCE.fullmatch(entry.resource):
             yield Problem(
-                dotted(("fabric", "rails", place, "resource")),
+                in_fabric("rails", place, "resource"),
                 f"{entry.resource!r} is not a valid resource name",
                 "allowed: at most 63 letters, digits and '_', with a letter or digit at both ends, without the prefix",
             )
@@ -195,7 +195,7 @@ def pods_share_a_nic_where_the_model_does(case: Case) -> Iterator[Problem]:
     row = case.choices.row
     if row is not None and row.access != "shared" and "pods_per_nic" in case.spec.fabric.model_fields_set:
         yield Problem(
-            dotted(("fabric", "podsPerNic")),
+            in_fabric("podsPerNic"),
             f"it has no effect with the model {row.model}",
             "leave it out" + ("; vfsPerNic says how many pods a NIC serves" if row.access == "virtual" else ""),
         )
@@ -209,7 +209,7 @@ def virtual_functions_are_counted_where_they_matter(case: Case) -> Iterator[Prob
         return
     if row.access in ("shared", "host") or row.manager == "doks":
         remedy = "leave it out" + ("; podsPerNic says how many pods a NIC serves" if row.access == "shared" else "")
-        yield Problem(dotted(("fabric", "vfsPerNic")), f"it has no effect with the model {row.model}", remedy)
+        yield Problem(in_fabric("vfsPerNic"), f"it has no effect with the model {row.model}", remedy)
 
 
 @check("DEV013")
@@ -219,7 +219,7 @@ def whole_nics_have_no_virtual_functions(case: Case) -> Iterator[Problem]:
     if row is not None and row.access == "physical" and row.manager != "doks" and vfs:
         stated = case.spec.fabric.vfs_per_nic is not None
         yield Problem(
-            dotted(("fabric", "vfsPerNic")),
+            in_fabric("vfsPerNic"),
             f"the NICs have {vfs} virtual function{'s' if vfs > 1 else ''} each"
             + ("" if stated else f", as {case.shape.name} comes")
             + ", and a NIC that has any is never offered whole",
@@ -235,7 +235,7 @@ def nearest_gpus_are_known(case: Case) -> Iterator[Problem]:
     )
     if unknown:
         yield Problem(
-            dotted(("fabric", "rails")),
+            in_fabric("rails"),
             f"the GPU nearest to rail{'s' if len(unknown) > 1 else ''} {_numbers(unknown)} is not known, so affinity "
             "of GPU and NIC is unknown",
             "add nearestGpu: to the rails' entries, from the topology that `nvidia-smi topo -m` or `rocm-smi "
@@ -248,7 +248,7 @@ def names_of_rails_have_an_effect(case: Case) -> Iterator[Problem]:
     """A rail is given names only where it has a network and a resource of its own."""
     for place, entry in _entries(case):
         for key, reason in _useless_names(case, entry):
-            yield Problem(dotted(("fabric", "rails", place, key)), f"it has no effect: {reason}", "leave it out")
+            yield Problem(in_fabric("rails", place, key), f"it has no effect: {reason}", "leave it out")
 
 
 @check("DEV016")
@@ -256,7 +256,7 @@ def nccl_uses_all_rails(case: Case) -> Iterator[Problem]:
     """A node has no more rails than NCCL uses."""
     if case.shape.rails > _MOST_RAILS:
         yield Problem(
-            dotted(("cluster", "pools", 0, "shape")),
+            in_cluster("pools", 0, "shape"),
             f"{case.shape.name} has {case.shape.rails} RDMA NICs, and NCCL uses {_MOST_RAILS} of them at most",
             f"list the {_MOST_RAILS} that jobs should use",
         )
@@ -312,7 +312,7 @@ def nics_serve_no_more_pods_than_nodes_run(case: Case) -> Iterator[Problem]:
     pods = min(getattr(pool, "max_pods", usual) for pool in case.spec.cluster.pools)
     if wanted > pods and case.choices.row is not None and case.choices.row.access == "shared":
         yield Problem(
-            dotted(("fabric", "podsPerNic")),
+            in_fabric("podsPerNic"),
             f"{wanted} pods a NIC, where a node runs {pods}"
             + (
                 "" if hasattr(case.spec.cluster.pools[0], "max_pods") else " unless its kubelet is configured otherwise"
@@ -321,23 +321,22 @@ def nics_serve_no_more_pods_than_nodes_run(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("DEV018")
-def interfaces_are_named_by_their_link_type(case: Case) -> Iterator[Problem]:
+@check_each("DEV018", node_groups)
+def interfaces_are_named_by_their_link_type(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """No interface that the stack file names has the name that its port has with the other link type."""
-    for group in case.groups:
-        model = group.shape.nic_model
-        for place, nic in _stated_interfaces(case, group):
-            if model is None or nic.interface is None or not _is_of_other_type(nic.interface, group.shape):
-                continue
-            right = _published_interface(case, group, place)
-            yield Problem(
-                dotted(place),
-                f"{nic.interface} is how the interface is named with "
-                f"{'InfiniBand' if model.link_type == 'ether' else 'Ethernet'} ports, and the fabric's link type is "
-                f"{model.link_type}",
-                (f"write {right}, or leave it out: the catalog knows the name" if right else _NAME_OF_THE_NODES)
-                + "; or correct fabric.linkType",
-            )
+    model = group.shape.nic_model
+    for place, nic in _stated_interfaces(case, group):
+        if model is None or nic.interface is None or not _is_of_other_type(nic.interface, group.shape):
+            continue
+        right = _published_interface(case, group, place)
+        yield Problem(
+            dotted(place),
+            f"{nic.interface} is how the interface is named with "
+            f"{'InfiniBand' if model.link_type == 'ether' else 'Ethernet'} ports, and the fabric's link type is "
+            f"{model.link_type}",
+            (f"write {right}, or leave it out: the catalog knows the name" if right else _NAME_OF_THE_NODES)
+            + "; or correct fabric.linkType",
+        )
 
 
 def _stated_interfaces(case: Case, group: NodeGroup) -> Iterator[tuple[Location, Nic]]:

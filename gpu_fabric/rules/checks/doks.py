@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.catalog.version import lies_below
@@ -10,9 +11,8 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.doks import SYSTEM_POOL
 from gpu_fabric.rules.chart_values import charts_in_use, gpu_operator_parts
 from gpu_fabric.rules.planned_nodes import AnyPool, PlacedPool, placed, placed_pools
-from gpu_fabric.rules.registry import Problem, check, check_each, check_of
+from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric
 from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec
-from gpu_fabric.spec.places import dotted
 
 _LEAST_MINUTES = 60
 # What the guard calls the cluster.
@@ -32,7 +32,7 @@ def region_has_the_size(case: Case, cluster: DoksClusterSpec) -> Iterator[Proble
     regions = case.shape.doks.regions if case.shape.doks else ()
     if regions and cluster.region not in regions:
         yield Problem(
-            dotted(("cluster", "region")),
+            in_cluster("region"),
             f"{case.shape.name} is known in {', '.join(regions)} only",
             f"write {' or '.join(regions)}, unless your contract says {cluster.region}",
         )
@@ -43,7 +43,7 @@ def version_is_pinned(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]
     """The version is an exact one, or a minor version."""
     if cluster.version == "latest":
         yield Problem(
-            dotted(("cluster", "version")),
+            in_cluster("version"),
             "latest is another version at every run",
             "write an exact version such as 1.36.1-do.0, or a minor one such as 1.36",
         )
@@ -57,7 +57,7 @@ def support_has_no_known_end(case: Case, cluster: DoksClusterSpec) -> Iterator[P
     if facts is not None:
         forced = facts.forced_upgrades_from
         yield Problem(
-            dotted(("cluster", "version")),
+            in_cluster("version"),
             f"DigitalOcean's support of {minor} ends on {facts.support_ends}"
             + (f", and upgrades are forced from {forced}" if forced else ""),
             "write a newer version",
@@ -73,7 +73,7 @@ def version_drives_the_fabric(case: Case, cluster: DoksClusterSpec) -> Iterator[
     lowest = facts.fabric_from_by_gpu.get(case.shape.gpus.model or "", facts.fabric_from)
     if lies_below(cluster.version, lowest):
         yield Problem(
-            dotted(("cluster", "version")),
+            in_cluster("version"),
             f"{cluster.version} does not drive the fabric of {case.shape.name}",
             f"write {lowest} or newer",
         )
@@ -84,7 +84,7 @@ def upgrades_leave_the_version_alone(case: Case, cluster: DoksClusterSpec) -> It
     """DigitalOcean does not raise a version that the stack file goes on setting."""
     if cluster.auto_upgrade and cluster.version_applies == "always":
         yield Problem(
-            dotted(("cluster", "autoUpgrade")),
+            in_cluster("autoUpgrade"),
             f"automatic upgrades raise the version above {cluster.version}, which the next run then lowers",
             "write autoUpgrade: false, or versionApplies: at-creation",
         )
@@ -104,7 +104,7 @@ def control_plane_is_highly_available(case: Case, cluster: DoksClusterSpec) -> I
         problem = f"off by default below {since}, and the cluster is protected"
     else:
         return
-    yield Problem(dotted(("cluster", "highAvailability")), problem, "write highAvailability: true")
+    yield Problem(in_cluster("highAvailability"), problem, "write highAvailability: true")
 
 
 @check_of("DOK019", doks_cluster)
@@ -113,7 +113,7 @@ def gpus_are_advertised(case: Case, cluster: DoksClusterSpec) -> Iterator[Proble
     gpus = case.shape.gpus
     if cluster.plugins.gpu == "managed":
         return
-    at, remedy = dotted(("cluster", "plugins", "gpu")), "write gpu: managed"
+    at, remedy = in_cluster("plugins", "gpu"), "write gpu: managed"
     chart = charts_in_use(case).get("gpu-operator")
     if cluster.plugins.gpu == "dra":
         yield Problem(at, f"jobs ask for {gpus.resource}, which no node has with the DRA driver", remedy)
@@ -147,9 +147,7 @@ def rdma_is_advertised(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem
     """DigitalOcean's plug-in advertises the NICs that jobs ask for."""
     if cluster.plugins.rdma == "off" and case.choices.manager == "doks":
         yield Problem(
-            dotted(("cluster", "plugins", "rdma")),
-            "jobs ask for rdma/fabricN, which no node has",
-            "write rdma: managed",
+            in_cluster("plugins", "rdma"), "jobs ask for rdma/fabricN, which no node has", "write rdma: managed"
         )
 
 
@@ -158,7 +156,7 @@ def sign_on_leaves_the_stack_a_way_in(case: Case, cluster: DoksClusterSpec) -> I
     """The stack's kubeconfig works although tokens do not."""
     if cluster.single_sign_on and cluster.single_sign_on.required and cluster.kubeconfig.mode != "exec":
         yield Problem(
-            dotted(("cluster", "kubeconfig", "mode")),
+            in_cluster("kubeconfig", "mode"),
             f"singleSignOn.required stops the token of mode {cluster.kubeconfig.mode}",
             "write mode: exec, or singleSignOn.required: false",
         )
@@ -169,10 +167,21 @@ def kubeconfig_does_not_expire(case: Case, cluster: DoksClusterSpec) -> Iterator
     """The stack still reaches its cluster next week."""
     if cluster.kubeconfig.mode == "raw":
         yield Problem(
-            dotted(("cluster", "kubeconfig", "mode")),
+            in_cluster("kubeconfig", "mode"),
             "the provider's own kubeconfig expires, after seven days unless expireSeconds says otherwise",
             # With a token, whoever reads this stack's kubeconfig would have the account.
             "write mode: exec" if case.spec.split.part == "cluster" else "write mode: token or mode: exec",
+        )
+
+
+@check_of("SPL005", doks_cluster)
+def the_platform_gets_no_more_than_the_cluster(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
+    """The kubeconfig of a cluster stack holds no credentials of the account."""
+    if case.spec.split.part == "cluster" and cluster.kubeconfig.mode == "token":
+        yield Problem(
+            in_cluster("kubeconfig", "mode"),
+            "the kubeconfig that the platform stack reads holds the account's API token",
+            "write exec (doctl, with the caller's own token) or raw (the cluster's own credentials, which expire)",
         )
 
 
@@ -181,7 +190,7 @@ def kubeconfig_outlives_the_run(case: Case, cluster: DoksClusterSpec) -> Iterato
     """The kubeconfig lives at least ten minutes."""
     if cluster.kubeconfig.mode == "raw" and 0 < cluster.kubeconfig.expire_seconds < 600:
         yield Problem(
-            dotted(("cluster", "kubeconfig", "expireSeconds")),
+            in_cluster("kubeconfig", "expireSeconds"),
             f"{cluster.kubeconfig.expire_seconds} seconds may pass before the stack is up",
             "write 600 or more, or 0 for the provider's seven days",
         )
@@ -190,7 +199,7 @@ def kubeconfig_outlives_the_run(case: Case, cluster: DoksClusterSpec) -> Iterato
 @check_of("DOK033", doks_cluster)
 def tags_are_free(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """No tag begins as those do by which DigitalOcean and its provider find their own resources."""
-    tags = [(dotted(("cluster", "tags", place)), tag) for place, tag in enumerate(cluster.tags)]
+    tags = [(in_cluster("tags", place), tag) for place, tag in enumerate(cluster.tags)]
     tags += [(pool.at("tags", place), tag) for pool in _pools(case) for place, tag in enumerate(pool.spec.tags)]
     for where, tag in tags:
         if tag.startswith(("k8s", "terraform:")):
@@ -202,7 +211,7 @@ def cluster_is_protected(case: Case, cluster: DoksClusterSpec) -> Iterator[Probl
     """The engine refuses to delete or replace the cluster."""
     if not cluster.protect:
         yield Problem(
-            dotted(("cluster", "protect")),
+            in_cluster("protect"),
             "a change that replaces the cluster would be carried out",
             "write protect: true for a cluster that people depend on",
         )
@@ -240,7 +249,7 @@ def fabric_has_two_ends(case: Case, cluster: DoksClusterSpec) -> Iterator[Proble
     """A multi-node size comes with more than one node."""
     if case.shape.nics and case.nodes < 2:
         yield Problem(
-            dotted(("cluster", "pools", 0, "nodes")),
+            in_cluster("pools", 0, "nodes"),
             "one node has no other end for its fabric",
             "write 2 or more, or a single-node size on a cluster without a fabric",
         )
@@ -253,7 +262,7 @@ def fabric_holds_the_nodes(case: Case) -> Iterator[Problem]:
     nodes = sum(most_nodes(pool.spec) for pool in _pools(case))
     if case.shape.nics and nodes > limit:
         yield Problem(
-            dotted(("cluster", "pools")),
+            in_cluster("pools"),
             f"{nodes} nodes of {case.shape.name}, where a cluster may have {limit}",
             f"plan at most {limit} a cluster, and further ones as a stack of their own",
         )
@@ -269,7 +278,7 @@ def cluster_holds_the_nodes(case: Case, cluster: DoksClusterSpec) -> Iterator[Pr
     if nodes > limit:
         more = "" if wide else f", or a pod range of /{limits.wide_pod_prefix} for {limits.wide_nodes}"
         yield Problem(
-            dotted(("cluster", "pools")),
+            in_cluster("pools"),
             f"{nodes} nodes, {cluster.system_pool.nodes} of them in the system pool, where a cluster may have {limit}",
             f"plan at most {limit}{more}",
         )
@@ -280,7 +289,7 @@ def quota_holds_the_nodes(case: Case, cluster: DoksClusterSpec) -> Iterator[Prob
     """The team's quota holds every node."""
     if all_nodes(cluster) > cluster.droplet_quota:
         yield Problem(
-            dotted(("cluster", "dropletQuota")),
+            in_cluster("dropletQuota"),
             f"{all_nodes(cluster)} Droplets, where the team may have {cluster.droplet_quota}",
             "ask DigitalOcean to raise the quota, and write the new one",
         )
@@ -328,24 +337,20 @@ def bounds_hold_the_nodes(case: Case, pool: _Pool) -> Iterator[Problem]:
 @check_of("DOK010", doks_cluster)
 def system_pool_carries_the_system(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The system pool has CPU nodes, and never none."""
-    pool, where = cluster.system_pool, ("cluster", "systemPool")
+    pool, at = cluster.system_pool, partial(in_cluster, "systemPool")
     if pool.size.startswith("gpu-"):
-        yield Problem(dotted((*where, "size")), f"{pool.size} has GPUs", "write a CPU size such as s-4vcpu-8gb")
+        yield Problem(at("size"), f"{pool.size} has GPUs", "write a CPU size such as s-4vcpu-8gb")
     if pool.nodes == 0:
-        yield Problem(dotted((*where, "nodes")), "no CPU node is left for the system's pods", "write 2 or more")
+        yield Problem(at("nodes"), "no CPU node is left for the system's pods", "write 2 or more")
     if pool.auto_scale_to_zero:
-        yield Problem(
-            dotted((*where, "autoScaleToZero")), "the pool may shrink to no node", "write autoScaleToZero: false"
-        )
+        yield Problem(at("autoScaleToZero"), "the pool may shrink to no node", "write autoScaleToZero: false")
 
 
 @check_of("DOK011", doks_cluster)
 def system_pool_has_a_spare_node(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The system pool survives the replacement of a node."""
     if cluster.system_pool.nodes == 1:
-        yield Problem(
-            dotted(("cluster", "systemPool", "nodes")), "one node carries all of the system's pods", "write 2 or more"
-        )
+        yield Problem(in_cluster("systemPool", "nodes"), "one node carries all of the system's pods", "write 2 or more")
 
 
 @check_each("DOK012", placed_pools)
@@ -367,7 +372,7 @@ def upgrades_have_a_spare_node(case: Case, cluster: DoksClusterSpec) -> Iterator
     for pool, shape in zip(cluster.pools, case.shapes, strict=True):
         if _is_contracted(shape) and (pool.contracted_nodes or 0) <= most_nodes(pool):
             yield Problem(
-                dotted(("cluster", "surgeUpgrade")),
+                in_cluster("surgeUpgrade"),
                 f"the contract of pool {pool.name} is not known to have a node to spare",
                 "write surgeUpgrade: false, or contractedNodes above the number of nodes",
             )
@@ -378,7 +383,7 @@ def surge_upgrades_stay_on(case: Case, cluster: DoksClusterSpec) -> Iterator[Pro
     """Upgrades add no nodes, or the stack file never says otherwise later."""
     if cluster.surge_upgrade:
         yield Problem(
-            dotted(("cluster", "surgeUpgrade")),
+            in_cluster("surgeUpgrade"),
             "the provider switches surge upgrades on, and never off: with false later, every run would change the "
             "cluster and none would end it",
             "to switch them off, `doctl kubernetes cluster update CLUSTER --surge-upgrade=false`, then `make refresh`, "
@@ -414,7 +419,7 @@ def rdma_devices_are_amds(case: Case) -> Iterator[Problem]:
     for place, rail in enumerate(case.spec.fabric.rails):
         if (rail.rdma_device or "").startswith("mlx5_"):
             yield Problem(
-                dotted(("fabric", "rails", place, "rdmaDevice")),
+                in_fabric("rails", place, "rdmaDevice"),
                 f"{rail.rdma_device} is not a device of {model}",
                 "write the name that `ibv_devices` prints on a node",
             )
@@ -470,7 +475,7 @@ def applied_versions_replace_nothing(case: Case, cluster: DoksClusterSpec) -> It
     agreed = any(entry.resource == _CLUSTER for entry in case.spec.guard.acknowledge)
     if cluster.version_applies == "always" and not (cluster.protect or agreed):
         yield Problem(
-            dotted(("cluster", "versionApplies")),
+            in_cluster("versionApplies"),
             f"once DigitalOcean raises the version above {cluster.version}, the next run replaces the cluster, and no "
             "plan can know",
             f"write protect: true, or versionApplies: at-creation; if the cluster may go, acknowledge {_CLUSTER}",
@@ -482,7 +487,7 @@ def new_vpcs_have_no_gateway(case: Case, cluster: DoksClusterSpec) -> Iterator[P
     """A NAT gateway is claimed only of a VPC that exists."""
     if cluster.vpc.nat_gateway and cluster.vpc.id is None and cluster.adopt.vpc is None:
         yield Problem(
-            dotted(("cluster", "vpc", "natGateway")),
+            in_cluster("vpc", "natGateway"),
             "the stack creates the VPC, and no gateway in it",
             "make VPC and gateway first and add the VPC's id as vpc.id, or leave natGateway out",
         )
@@ -494,7 +499,7 @@ def the_firewall_lets_the_stack_in(case: Case, cluster: DoksClusterSpec) -> Iter
     firewall = cluster.control_plane_firewall
     if firewall is not None and not any(network.prefixlen == 0 for network in firewall.allowed):
         yield Problem(
-            dotted(("cluster", "controlPlaneFirewall", "allowed")),
+            in_cluster("controlPlaneFirewall", "allowed"),
             f"the machine that runs the stack must be in {', '.join(map(str, firewall.allowed))}, which nothing "
             "here can check",
             "add the public address of that machine as a /32, if it is not in these ranges",
@@ -506,7 +511,7 @@ def creation_has_time(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]
     """Cluster and pools have an hour or more to come up."""
     if cluster.create_minutes < _LEAST_MINUTES:
         yield Problem(
-            dotted(("cluster", "createMinutes")),
+            in_cluster("createMinutes"),
             f"GPU nodes may take longer than {cluster.create_minutes} minutes",
             f"write {_LEAST_MINUTES} or more, or leave it out",
         )
@@ -517,7 +522,7 @@ def nothing_keeps_the_vpc(case: Case, cluster: DoksClusterSpec) -> Iterator[Prob
     """Destroy removes what workloads made in the stack's own VPC."""
     if cluster.vpc.id is None and not cluster.destroy_associated_resources:
         yield Problem(
-            dotted(("cluster", "destroyAssociatedResources")),
+            in_cluster("destroyAssociatedResources"),
             "load balancers and volumes of workloads remain after `destroy`, and the VPC cannot be deleted",
             "delete them before, or write true one `up` before `destroy`",
         )
@@ -530,7 +535,7 @@ def adopted_pools_are_planned(case: Case, cluster: DoksClusterSpec) -> Iterator[
     for name in cluster.adopt.pools:
         if name not in names:
             yield Problem(
-                dotted(("cluster", "adopt", "pools", name)),
+                in_cluster("adopt", "pools", name),
                 f"no pool of the stack file is called {name}",
                 f"write one of {', '.join(names)}, or leave it out",
             )
@@ -541,7 +546,7 @@ def the_vpc_has_one_owner(case: Case, cluster: DoksClusterSpec) -> Iterator[Prob
     """A VPC is either taken over or only used."""
     if cluster.vpc.id is not None and cluster.adopt.vpc is not None:
         yield Problem(
-            dotted(("cluster", "adopt", "vpc")),
+            in_cluster("adopt", "vpc"),
             "vpc.id says that the VPC is another owner's",
             "leave out vpc.id to have the VPC destroyed with the stack, or adopt.vpc to leave it alone",
         )
@@ -552,5 +557,5 @@ def the_exporter_has_gpus(case: Case, cluster: DoksClusterSpec) -> Iterator[Prob
     """AMD's metrics exporter is switched on only for AMD's GPUs."""
     if cluster.plugins.metrics_exporter and all(shape.gpus.vendor != "amd" for shape in case.shapes):
         yield Problem(
-            dotted(("cluster", "plugins", "metricsExporter")), "no pool has GPUs of AMD", "leave it out, or write false"
+            in_cluster("plugins", "metricsExporter"), "no pool has GPUs of AMD", "leave it out, or write false"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from ipaddress import IPv4Network
 from itertools import combinations
 from typing import Any
@@ -16,20 +17,15 @@ from gpu_fabric.plan.operators.multus import brings_multus, multus_memory
 from gpu_fabric.plan.rails import rails_are_routed
 from gpu_fabric.rules.checks.doks import all_nodes, doks_cluster
 from gpu_fabric.rules.ranges import almost_everybody, overlap
-from gpu_fabric.rules.registry import Problem, check, check_of, check_plan
+from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_cluster, in_fabric, in_software
 from gpu_fabric.spec import DoksClusterSpec
-from gpu_fabric.spec.places import dotted
 
 _RFC_1918 = tuple(IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 _LEAST_MEBIBYTES = 200
 _MOVING = ("latest", "stable", "snapshot", "master", "main", "edge")
-_MULTUS = ("software", "multus")
-_NETWORKS = dotted(("fabric", "rails"))
+_NETWORKS = in_fabric("rails")
 _OURS = "leave the rails' names out; if that does not help, this program is wrong"
-
-
-def _at(name: str) -> str:
-    return dotted(("cluster", "ranges", name))
+_at = partial(in_cluster, "ranges")
 
 
 @check_of("DOK024", doks_cluster)
@@ -94,7 +90,7 @@ def isolated_workers_have_a_way_out(case: Case, cluster: DoksClusterSpec) -> Ite
     """Workers without public addresses have a NAT gateway."""
     if cluster.isolated_workers and not cluster.vpc.nat_gateway:
         yield Problem(
-            dotted(("cluster", "isolatedWorkers")),
+            in_cluster("isolatedWorkers"),
             "the VPC has no NAT gateway",
             "add vpc: {natGateway: true}, or write isolatedWorkers: false",
         )
@@ -137,7 +133,7 @@ def firewall_is_not_open_to_all(case: Case, cluster: DoksClusterSpec) -> Iterato
     firewall = cluster.control_plane_firewall
     for place, said in almost_everybody(firewall.allowed if firewall else ()):
         yield Problem(
-            dotted(("cluster", "controlPlaneFirewall", "allowed", place)),
+            in_cluster("controlPlaneFirewall", "allowed", place),
             said,
             "write the ranges from which the stack and its people come, or leave controlPlaneFirewall out",
         )
@@ -149,7 +145,7 @@ def nobody_else_drives_the_fabric(case: Case) -> Iterator[Problem]:
     installed = case.spec.cluster.installed
     if case.choices.manager == "doks" and "network-operator" in installed:
         yield Problem(
-            dotted(("cluster", "installed", installed.index("network-operator"))),
+            in_cluster("installed", installed.index("network-operator")),
             "it installs a Multus and a device plug-in of its own for NICs that DigitalOcean's plug-in advertises",
             "uninstall it, and take it out of this list",
         )
@@ -166,9 +162,7 @@ def networks_fit_the_fabric(case: Case, plan: Plan) -> Iterator[Problem]:
             yield Problem(_NETWORKS, f"network {name} is of type {config.get('type')} and not {wanted}", _OURS)
     lacking = lacking_plugins(case)
     if lacking and not plan.applied("cni-plugins") and case.spec.software.cni_plugins == "install":
-        yield Problem(
-            dotted(("software", "cniPlugins")), f"nothing installs the CNI plug-in {' and '.join(lacking)}", _OURS
-        )
+        yield Problem(in_software("cniPlugins"), f"nothing installs the CNI plug-in {' and '.join(lacking)}", _OURS)
 
 
 @check_plan("DOK042")
@@ -186,7 +180,7 @@ def multus_has_memory(case: Case) -> Iterator[Problem]:
     """Multus' daemon has the memory that bursts of pods take."""
     if brings_multus(case) and _mebibytes(multus_memory(case)) < _LEAST_MEBIBYTES:
         yield Problem(
-            dotted((*_MULTUS, "memory")),
+            in_software("multus", "memory"),
             f"{multus_memory(case)} may be too little when many pods start at a time",
             f"write {_LEAST_MEBIBYTES}Mi or more, or leave it out",
         )
@@ -201,7 +195,7 @@ def multus_is_pinned(case: Case) -> Iterator[Problem]:
     _, _, tag = image.rpartition("/")[2].partition(":")
     if not tag or tag.startswith(_MOVING):
         yield Problem(
-            dotted((*_MULTUS, "image")),
+            in_software("multus", "image"),
             f"{image} is another image from one day to the next",
             "write a release's tag that ends with -thick, or a digest",
         )
@@ -218,7 +212,7 @@ def switches_of_multus_have_an_effect(case: Case) -> Iterator[Problem]:
                 if case.choices.manager == "doks"
                 else f"the manager {case.choices.manager} installs its own"
             )
-            yield Problem(dotted((*_MULTUS, field)), f"it has no effect: {reason}", "leave it out")
+            yield Problem(in_software("multus", field), f"it has no effect: {reason}", "leave it out")
 
 
 @check("DOK054")
@@ -227,12 +221,11 @@ def the_plug_in_is_checked_on_a_node(case: Case) -> Iterator[Problem]:
     if case.choices.manager == "doks" and lacking_plugins(case) and case.spec.software.cni_plugins == "install":
         (plugin,) = lacking_plugins(case)
         yield Problem(
-            dotted(("software", "cniPlugins")),
+            in_software("cniPlugins"),
             f"how the image of {plugin} lays its plug-in into the nodes is not published, so its DaemonSet here may "
             "lack something",
             f"check for /opt/cni/bin/{plugin} on a GPU node before the first job; if it is missing, apply "
-            f"DigitalOcean's "
-            "own manifest and write cniPlugins: node-image",
+            "DigitalOcean's own manifest and write cniPlugins: node-image",
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from pydantic import JsonValue
 
@@ -10,7 +11,7 @@ from gpu_fabric.catalog.version import Version
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.gpu_operator import gpu_direct
 from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, driver_comes, value_at
-from gpu_fabric.rules.registry import Problem, check, check_of
+from gpu_fabric.rules.registry import Problem, check, check_of, in_software
 from gpu_fabric.spec.places import Location, dotted
 
 # Before it the driver's key was another one, and its default the proprietary modules.
@@ -19,10 +20,7 @@ _WITH_MODULE_TYPE = Version.parse("25.3")
 _PARTITIONS, _WHOLE = "nvidia.com/mig.config", "all-disabled"
 # What a configuration of NVIDIA's device plug-in says where it shares GPUs. Source: the plug-in's documentation.
 _SHARING = ("timeSlicing", "mps", "migStrategy")
-
-
-def _switch(*keys: str) -> str:
-    return dotted(("software", "gpuOperator", *keys))
+_switch = partial(in_software, "gpuOperator")
 
 
 @check_of("GPU001", chart_in_use("gpu-operator"))
@@ -31,7 +29,7 @@ def nodes_load_the_peer_module(case: Case, chart: ChartValues) -> Iterator[Probl
     if gpu_direct(case) == "peermem" and not driver_comes(chart):
         stated = case.spec.software.gpu_operator.gpu_direct is not None
         yield Problem(
-            _switch("gpuDirect") if stated else dotted(("software", "releaseLine")),
+            _switch("gpuDirect") if stated else in_software("releaseLine"),
             "the node image must load nvidia_peermem: the chart loads it beside its own driver only, and that does not "
             "come (software.gpuOperator.driver is false)",
             "check `lsmod | grep nvidia_peermem` on a GPU node, or write gpuDirect: dma-buf where the image's kernel "

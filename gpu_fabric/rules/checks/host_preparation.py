@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool, Refusal
 from gpu_fabric.plan.addresses.capacity import pools_of
 from gpu_fabric.plan.addresses.planner import remedy
-from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.nccl_settings import TRAFFIC_CLASS, dscp_of, fabric_facts, planned_settings, traffic_class_of
-from gpu_fabric.rules.planned_nodes import prepares_rdma_mode, rails_without_address, sets_rdma_mode, unnamed_pools
-from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec.places import dotted
+from gpu_fabric.rules.planned_nodes import (
+    node_groups,
+    prepares_rdma_mode,
+    rails_without_address,
+    sets_rdma_mode,
+    unnamed_pools,
+)
+from gpu_fabric.rules.registry import Problem, check, check_each, in_fabric
 
-_AT = ("fabric", "hostPreparation")
 # Jobs that look for each rail's NIC by its interface on the host.
 _BY_INTERFACE = ("addresses", "lossless", "ipoib")
-_JOB = dotted(("fabric", "hostPreparation", "addresses"))
-
-
-def _job(name: str) -> str:
-    return dotted((*_AT, name))
+_at = partial(in_fabric, "addressing")
+_job = partial(in_fabric, "hostPreparation")
 
 
 @check("HPR001")
@@ -30,7 +32,7 @@ def hosts_are_the_stacks_to_prepare(case: Case) -> Iterator[Problem]:
     jobs = case.spec.fabric.host_preparation.jobs
     if jobs and "doks" in (case.choices.provider, case.choices.manager):
         yield Problem(
-            dotted(_AT),
+            in_fabric("hostPreparation"),
             f"DigitalOcean sets its nodes' fabric up itself, and {_and(jobs)} would change what it has set",
             "leave hostPreparation out",
         )
@@ -51,7 +53,7 @@ def jobs_find_the_interfaces(case: Case) -> Iterator[Problem]:
         lacking = [str(rail) for rail, nic in enumerate(group.shape.nics) if nic.interface is None]
         if lacking:
             yield Problem(
-                dotted(("fabric", "rails")),
+                in_fabric("rails"),
                 f"{group.shape.name} does not state the interface of rail {lacking}, and hostPreparation "
                 f"({_and(jobs)}) depends on it",
                 "add rails: one entry {rail: <number>, interface: <as on the nodes>} for each, or describe the machine "
@@ -97,7 +99,7 @@ def jobs_use_the_lossless_class(case: Case) -> Iterator[Problem]:
     stated = facts.own.get(TRAFFIC_CLASS, "")
     if stated.isdecimal() and dscp_of(int(stated)) != dscp:
         yield Problem(
-            dotted(("fabric", "nccl", "settings", TRAFFIC_CLASS)),
+            in_fabric("nccl", "settings", TRAFFIC_CLASS),
             f"{stated} marks packets with DSCP {dscp_of(int(stated))}, and hostPreparation.lossless pauses DSCP {dscp}",
             f"leave it out: jobs then get {traffic_class_of(dscp)}; or write priority and dscp of lossless to fit",
         )
@@ -138,19 +140,16 @@ def fabric_rule_has_an_effect(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("HPR012")
-def link_types_are_of_known_nics(case: Case) -> Iterator[Problem]:
+@check_each("HPR012", node_groups)
+def link_types_are_of_known_nics(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """The NICs whose link layer is looked at have known PCI addresses."""
-    if case.spec.fabric.host_preparation.link_type is None:
-        return
-    for group in case.groups:
-        if lacking := rails_without_address(group):
-            yield Problem(
-                dotted(("fabric", "rails")),
-                f"{group.shape.name} does not state the PCI address of rail {lacking}, and hostPreparation "
-                "(linkType) depends on it",
-                "add rails: one entry {rail: <number>, pci: <as on the nodes>} for each, or leave linkType out",
-            )
+    if case.spec.fabric.host_preparation.link_type is not None and (lacking := rails_without_address(group)):
+        yield Problem(
+            in_fabric("rails"),
+            f"{group.shape.name} does not state the PCI address of rail {lacking}, and hostPreparation "
+            "(linkType) depends on it",
+            "add rails: one entry {rail: <number>, pci: <as on the nodes>} for each, or leave linkType out",
+        )
 
 
 @check("HPR013")
@@ -208,10 +207,6 @@ def _and(jobs: tuple[str, ...] | list[str]) -> str:
     return " and ".join(jobs)
 
 
-def _at(key: str) -> str:
-    return dotted(("fabric", "addressing", key))
-
-
 @check("HPR003")
 def addresses_are_of_named_nodes(case: Case) -> Iterator[Problem]:
     """Addresses are given to nodes that the stack file names."""
@@ -233,11 +228,13 @@ def rails_have_subnets_for_hosts(case: Case) -> Iterator[Problem]:
         return
     if case.choices.layout == "none":
         yield Problem(
-            _JOB, "the layout none plans no addresses", "leave it out, or write a layout with addresses and a supernet"
+            _job("addresses"),
+            "the layout none plans no addresses",
+            "leave it out, or write a layout with addresses and a supernet",
         )
     elif case.demand.one_pool:
         yield Problem(
-            _JOB,
+            _job("addresses"),
             f"all {case.demand.rails} rails share one pool, in which a node has one address and not one a NIC",
             "leave it out, or write addressing.layout: per-rail",
         )
@@ -316,7 +313,7 @@ def hosts_get_no_excluded_address(case: Case) -> Iterator[Problem]:
         if taken:
             more = f" and {len(taken) - 1} more" if len(taken) > 1 else ""
             yield Problem(
-                dotted(("fabric", "addressing", "exclude", place)),
+                in_fabric("addressing", "exclude", place),
                 f"hostPreparation.addresses gives {taken[0]}{more} of it to a host",
                 "leave it out if it is the hosts' own; else reserve other addresses for hosts",
             )
@@ -328,7 +325,7 @@ def infiniband_nics_have_an_interface(case: Case) -> Iterator[Problem]:
     wanted = case.spec.fabric.host_preparation
     if wanted.addresses and case.choices.link_type == "infiniband" and not wanted.ipoib:
         yield Problem(
-            _JOB,
+            _job("addresses"),
             "InfiniBand NICs have an interface that can hold an address only where the module ib_ipoib is loaded",
             "add hostPreparation.ipoib: true, unless the node image loads it",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from fnmatch import translate
+from functools import partial
 from ipaddress import ip_network
 
 from gpu_fabric.k8s.mellanox import NicClusterPolicy
@@ -17,14 +18,10 @@ from gpu_fabric.plan.records import PlannedReadiness
 from gpu_fabric.rules.chart_values import charts_in_use, value_at
 from gpu_fabric.rules.planned_network import PoolReference, read_network
 from gpu_fabric.rules.planned_nodes import is_tainted
-from gpu_fabric.rules.registry import Problem, check, check_plan
-from gpu_fabric.spec.places import dotted
+from gpu_fabric.rules.registry import Problem, check, check_plan, in_cluster, in_fabric
 
 _MOST_INDEX = 2**31 - 1
-
-
-def _at(key: str) -> str:
-    return dotted(("fabric", "addressing", key))
+_at = partial(in_fabric, "addressing")
 
 
 @check("IPM001")
@@ -116,7 +113,7 @@ def whereabouts_controllers_find_a_node(case: Case) -> Iterator[Problem]:
     """Some node takes the pods of Whereabouts that tolerate no taint."""
     if "whereabouts" in charts_in_use(case) and is_tainted(case):
         yield Problem(
-            dotted(("cluster", "pools")),
+            in_cluster("pools"),
             "all GPU pools have taints, and Whereabouts' controller and reconciler tolerate none",
             "nothing to do if the cluster has other nodes, without taints; else add one",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from ipaddress import ip_network
 from itertools import product
 from typing import Any
@@ -15,11 +16,12 @@ from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.nccl.name_list import NameList
 from gpu_fabric.nccl.tree_problems import tree_problems
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.nccl_files import TOPOLOGY_PLACE, config_map_name
 from gpu_fabric.plan.nccl_settings import PlannedSetting, environment_of, fabric_facts, planned_settings
 from gpu_fabric.plan.rails import plan_rails
-from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.rules.planned_nodes import node_groups
+from gpu_fabric.rules.registry import Problem, check, check_each, check_of, check_plan, in_cluster, in_fabric
 from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.stack import own_shape
 from gpu_fabric.spec.suggestion import nearest
@@ -33,8 +35,9 @@ _OTHERS = {
     "launcher": "an MPI launcher",
     "driver": "AMD's driver and runtime",
 }
-_WISH = dotted(("fabric", "nccl", "topology"))
+_WISH = in_fabric("nccl", "topology")
 _GRAPHS = "NCCL_GRAPH_FILE"
+_place = partial(in_fabric, "nccl", "settings")
 
 
 @check("NCL010")
@@ -71,23 +74,17 @@ def the_fabric_stays_in_use(case: Case) -> Iterator[Problem]:
                 yield Problem(_place(variable.name), f"{variable.name}={value}: {unfit.why}", unfit.instead)
 
 
-@check("NCL013")
-def devices_are_the_rails(case: Case) -> Iterator[Problem]:
+@check_of("NCL013", lambda case: case.spec.fabric.nccl.settings.get("NCCL_IB_HCA"))
+def devices_are_the_rails(case: Case, value: str) -> Iterator[Problem]:
     """NCCL_IB_HCA of the stack file names each rail's RDMA device exactly, and none of other NICs."""
-    value = case.spec.fabric.nccl.settings.get("NCCL_IB_HCA")
-    if value is None:
-        return
     wrong = _wrong_with_virtual(value) if _access(case) == "virtual" else "; ".join(_wrong_with_devices(case, value))
     if wrong:
         yield Problem(_place("NCCL_IB_HCA"), f"NCCL_IB_HCA={value} {wrong}", _LEAVE_IT)
 
 
-@check("NCL014")
-def bootstrap_is_told_no_rail(case: Case) -> Iterator[Problem]:
+@check_of("NCL014", lambda case: case.spec.fabric.nccl.settings.get("NCCL_SOCKET_IFNAME"))
+def bootstrap_is_told_no_rail(case: Case, value: str) -> Iterator[Problem]:
     """NCCL_SOCKET_IFNAME of the stack file takes no interface of the fabric."""
-    value = case.spec.fabric.nccl.settings.get("NCCL_SOCKET_IFNAME")
-    if value is None:
-        return
     on_host = case.choices.model == "host-network"
     fabric = [rail.interface if on_host else rail.pod_interface for rail in plan_rails(case)]
     taken = [name for name in fabric if name is not None and NameList.parse(value).takes(name)]
@@ -232,10 +229,6 @@ def releases_do_not_fail_these_gpus(case: Case) -> Iterator[Problem]:
             )
 
 
-def _place(variable: str) -> str:
-    return dotted(("fabric", "nccl", "settings", variable))
-
-
 def _own(case: Case) -> Iterator[tuple[NcclVariable, str]]:
     """The stack file's settings, of variables that are known."""
     for name, value in case.spec.fabric.nccl.settings.items():
@@ -301,7 +294,7 @@ def topology_is_published(case: Case) -> Iterator[Problem]:
     asked = case.spec.fabric.nccl.topology != "auto"
     if not asked and row is not None and row.access == "virtual" and case.shape.name not in case.known.topologies:
         yield Problem(
-            dotted(("cluster", "pools")),
+            in_cluster("pools"),
             f"{case.shape.name} gets no NCCL topology file",
             "nothing to do, unless nccl-tests shows traffic crossing NUMA nodes",
         )
@@ -313,22 +306,19 @@ def own_trees_are_those_of_their_shapes(case: Case) -> Iterator[Problem]:
     for name, hardware in case.spec.cluster.shapes.items():
         if hardware.topology is not None:
             for location, message, remedy in tree_problems(own_shape(name, hardware), hardware.topology):
-                yield Problem(dotted(("cluster", "shapes", name, *location)), message, remedy)
+                yield Problem(in_cluster("shapes", name, *location), message, remedy)
 
 
-@check("NCT002")
-def wanted_trees_are_known(case: Case) -> Iterator[Problem]:
+@check_each("NCT002", node_groups)
+def wanted_trees_are_known(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """Where a topology file is asked for, the PCI tree of every shape is published or in the stack file."""
-    if case.spec.fabric.nccl.topology not in ("lean", "full"):
-        return
-    for group in case.groups:
-        if group.shape.name not in case.known.topologies:
-            published = ", ".join(name for name, tree in case.known.topologies.items() if tree.full is not None)
-            yield Problem(
-                _WISH,
-                f"no PCI tree of {group.shape.name} is published or in the stack file, and none is guessed",
-                f"write auto or none; for a shape of your own, its topology; published are those of {published}",
-            )
+    if case.spec.fabric.nccl.topology in ("lean", "full") and group.shape.name not in case.known.topologies:
+        published = ", ".join(name for name, tree in case.known.topologies.items() if tree.full is not None)
+        yield Problem(
+            _WISH,
+            f"no PCI tree of {group.shape.name} is published or in the stack file, and none is guessed",
+            f"write auto or none; for a shape of your own, its topology; published are those of {published}",
+        )
 
 
 @check("NCT003")
@@ -360,23 +350,22 @@ def bare_metal_needs_no_file(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("NCT005")
-def rails_are_where_the_published_tree_has_them(case: Case) -> Iterator[Problem]:
+@check_each("NCT005", node_groups)
+def rails_are_where_the_published_tree_has_them(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """NICs that the stack file puts elsewhere are in the places of the shape's published tree, or no file is made."""
     row, wish = case.choices.row, case.spec.fabric.nccl.topology
     if row is None or wish == "none" or (wish == "auto" and row.access != "virtual"):
         return
-    for group in case.groups:
-        tree = case.known.topologies.get(group.shape.name)
-        # The tree of an own shape is held against the shape itself, and again here where single rails are changed.
-        moved = any(entry.pci or entry.nearest_gpu is not None for entry in case.spec.fabric.rails)
-        problems = tree_problems(group.shape, tree) if tree is not None and moved else ()
-        if problems:
-            yield Problem(
-                dotted(("fabric", "rails")),
-                f"not as in the PCI tree of {group.shape.name}: {problems[0].message}",
-                f"correct pci or nearestGpu, or write {_WISH}: none",
-            )
+    tree = case.known.topologies.get(group.shape.name)
+    # The tree of an own shape is held against the shape itself, and again here where single rails are changed.
+    moved = any(entry.pci or entry.nearest_gpu is not None for entry in case.spec.fabric.rails)
+    problems = tree_problems(group.shape, tree) if tree is not None and moved else ()
+    if problems:
+        yield Problem(
+            in_fabric("rails"),
+            f"not as in the PCI tree of {group.shape.name}: {problems[0].message}",
+            f"correct pci or nearestGpu, or write {_WISH}: none",
+        )
 
 
 @check_plan("NCT006")
@@ -412,7 +401,7 @@ def nothing_leads_nccl_elsewhere(case: Case, plan: Plan) -> Iterator[Problem]:
     for name in (_GRAPHS, topology):
         if name in settings:
             remedy = "take it out" if name == _GRAPHS else f"take it out; {_WISH} says which file there is"
-            yield Problem(dotted(("fabric", "nccl", "settings")), f"the settings have {name}={settings[name]}", remedy)
+            yield Problem(in_fabric("nccl", "settings"), f"the settings have {name}={settings[name]}", remedy)
 
 
 def _patch(patch: dict[str, Any]) -> dict[str, Any]:

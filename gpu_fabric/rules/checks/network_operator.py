@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from pydantic import JsonValue
 
 from gpu_fabric.k8s.mellanox import NIC_LABEL, NVIDIA
 from gpu_fabric.k8s.sriov_operator import RESOURCE_PREFIX
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.host import lacking_plugins
 from gpu_fabric.plan.operators.network_operator import network_operator
 from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, value_at
-from gpu_fabric.rules.registry import Problem, check, check_of, check_plan
-from gpu_fabric.spec.places import dotted
+from gpu_fabric.rules.registry import Problem, check, check_each, check_of, check_plan, in_fabric, in_software
+from gpu_fabric.spec.software import PartitionKeysSpec
 
-_SECTION = ("software", "networkOperator")
-_VALUES = (*_SECTION, "values")
+_at = partial(in_software, "networkOperator")
 _CNI_FOLDER = "/opt/cni/bin"
 # What of a policy section decides that its operand comes, and what it does.
 _DECIDING = ("deploy", "resources")
@@ -31,9 +31,9 @@ def cloud_images_keep_their_drivers(case: Case) -> Iterator[Problem]:
     charts = charts_in_use(case)
     place = None
     if case.spec.software.network_operator.ofed_driver and "network-operator" in charts:
-        place = dotted((*_SECTION, "ofedDriver"))
+        place = _at("ofedDriver")
     elif "ofed-driver" in charts:
-        place = dotted(("software", "ofedDriver"))
+        place = in_software("ofedDriver")
     if place is not None and case.shape.provider in clouds:
         yield Problem(
             place,
@@ -53,17 +53,16 @@ def partitions_have_a_key(case: Case) -> Iterator[Problem]:
         reason, remedy = "fabric.pkey is not stated", "add fabric.pkey, or leave it out"
     else:
         return
-    yield Problem(dotted((*_SECTION, "partitionKeys")), f"it has no effect: {reason}", remedy)
+    yield Problem(_at("partitionKeys"), f"it has no effect: {reason}", remedy)
 
 
-@check("NOP003")
-def secret_of_ufm_is_there(case: Case) -> Iterator[Problem]:
+@check_of("NOP003", lambda case: case.spec.software.network_operator.partition_keys)
+def secret_of_ufm_is_there(case: Case, keys: PartitionKeysSpec) -> Iterator[Problem]:
     """The reader knows which secret must be there first."""
-    keys = case.spec.software.network_operator.partition_keys
-    if keys is not None and "network-operator" in charts_in_use(case):
+    if "network-operator" in charts_in_use(case):
         namespace = case.line.charts["network-operator"].namespace
         yield Problem(
-            dotted((*_SECTION, "partitionKeys", "ufmSecret")),
+            _at("partitionKeys", "ufmSecret"),
             f"the secret {keys.ufm_secret} must be in the namespace {namespace} when ib-kubernetes starts",
             "create both before `make up`, the secret with UFM's address and login; the stack takes the namespace over",
         )
@@ -78,7 +77,7 @@ def values_keep_what_the_model_needs(case: Case, plan: Plan) -> Iterator[Problem
     for keys, needed in _needed(case, plan):
         if value_at(final, *keys) != needed:
             yield Problem(
-                dotted((*_VALUES, *keys)),
+                _at("values", *keys),
                 "without it the networks or the jobs' resources are not there"
                 if isinstance(needed, bool)
                 else "it is not what the rails and networks of this stack need",
@@ -147,55 +146,54 @@ def _of_sriov_operator(values: dict[str, JsonValue]) -> Iterator[Problem]:
     section = "sriov-network-operator"
     if value_at(values, section, "sriovOperatorConfig", "deploy") is False:
         yield Problem(
-            dotted((*_VALUES, section, "sriovOperatorConfig", "deploy")),
+            _at("values", section, "sriovOperatorConfig", "deploy"),
             "without a SriovOperatorConfig the SR-IOV operator's daemon never runs",
             "leave it out",
         )
     gate = ("sriovOperatorConfig", "featureGates", "dynamicResourceAllocation")
     if value_at(values, section, *gate) is True:
         yield Problem(
-            dotted((*_VALUES, section, *gate)),
+            _at("values", section, *gate),
             "resource claims take the place of the device plug-in, and jobs request its resources",
             "leave it out",
         )
     prefix = value_at(values, section, "operator", "resourcePrefix")
     if prefix not in (None, RESOURCE_PREFIX):
         yield Problem(
-            dotted((*_VALUES, section, "operator", "resourcePrefix")),
+            _at("values", section, "operator", "resourcePrefix"),
             f"jobs and networks ask for resources of {RESOURCE_PREFIX}",
             "leave it out",
         )
 
 
-@check("NOP007")
-def plug_ins_run_where_the_nics_are(case: Case) -> Iterator[Problem]:
-    """The operator's device plug-ins run on nodes with the stack's NICs."""
-    for group in case.groups if _has_policy_plug_ins(case) else ():
-        vendor = group.shape.nic_model.vendor_id if group.shape.nic_model else None
-        if vendor is not None and vendor != NVIDIA:
-            yield Problem(
-                dotted(("fabric", "manager")),
-                f"the Network Operator runs its device plug-ins on nodes with NVIDIA's NICs ({NIC_LABEL}), and those "
-                f"of {group.shape.name} are of vendor {vendor}",
-                "write manager: spiderpool, whose plug-ins select nodes by no vendor",
-            )
-
-
-@check("NOP008")
-def plug_ins_meet_known_nics(case: Case) -> Iterator[Problem]:
-    """The NICs are known to be of the vendor that the operator's device plug-ins run for."""
-    for group in case.groups if _has_policy_plug_ins(case) else ():
-        if group.shape.nics and (group.shape.nic_model is None or group.shape.nic_model.vendor_id is None):
-            yield Problem(
-                dotted(("fabric", "manager")),
-                f"the Network Operator runs its device plug-ins on nodes with NVIDIA's NICs only ({NIC_LABEL}), and "
-                f"the vendor of the NICs of {group.shape.name} is not known",
-                f'describe the server in cluster.shapes with nicModel.vendorId: "{NVIDIA}" if the NICs are NVIDIA\'s; '
-                "otherwise write manager: spiderpool",
-            )
-
-
-def _has_policy_plug_ins(case: Case) -> bool:
-    """Whether the Network Operator's own policy runs device plug-ins; those of the SR-IOV operator are its own."""
+def _groups_with_policy_plug_ins(case: Case) -> tuple[NodeGroup, ...]:
+    """The node groups on which the Network Operator's own policy runs device plug-ins, beside its SR-IOV operator."""
     choices = case.choices
-    return choices.manager == "network-operator" and choices.model != "host-network" and not choices.by_sriov_operator
+    by_policy = choices.manager == "network-operator" and choices.model != "host-network"
+    return case.groups if by_policy and not choices.by_sriov_operator else ()
+
+
+@check_each("NOP007", _groups_with_policy_plug_ins)
+def plug_ins_run_where_the_nics_are(case: Case, group: NodeGroup) -> Iterator[Problem]:
+    """The operator's device plug-ins run on nodes with the stack's NICs."""
+    vendor = group.shape.nic_model.vendor_id if group.shape.nic_model else None
+    if vendor is not None and vendor != NVIDIA:
+        yield Problem(
+            in_fabric("manager"),
+            f"the Network Operator runs its device plug-ins on nodes with NVIDIA's NICs ({NIC_LABEL}), and those "
+            f"of {group.shape.name} are of vendor {vendor}",
+            "write manager: spiderpool, whose plug-ins select nodes by no vendor",
+        )
+
+
+@check_each("NOP008", _groups_with_policy_plug_ins)
+def plug_ins_meet_known_nics(case: Case, group: NodeGroup) -> Iterator[Problem]:
+    """The NICs are known to be of the vendor that the operator's device plug-ins run for."""
+    if group.shape.nics and (group.shape.nic_model is None or group.shape.nic_model.vendor_id is None):
+        yield Problem(
+            in_fabric("manager"),
+            f"the Network Operator runs its device plug-ins on nodes with NVIDIA's NICs only ({NIC_LABEL}), and "
+            f"the vendor of the NICs of {group.shape.name} is not known",
+            f'describe the server in cluster.shapes with nicModel.vendorId: "{NVIDIA}" if the NICs are NVIDIA\'s; '
+            "otherwise write manager: spiderpool",
+        )

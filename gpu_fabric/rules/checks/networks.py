@@ -13,7 +13,8 @@ from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_network import read_network
 from gpu_fabric.rules.planned_nodes import prepares_rdma_mode, sets_rdma_mode
-from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_fabric, in_software
+from gpu_fabric.spec.fabric import DpdkSpec
 from gpu_fabric.spec.places import Location, dotted
 
 # Bytes at which both clouds run their fabrics: 4096 for the RDMA packet, and its headers.
@@ -25,7 +26,7 @@ _OF_SPIDERPOOL = {
     "ib-sriov": ("ib-sriov",),
     "ipoib": ("ipoib",),
 }
-_CNI_PLUGINS = dotted(("software", "cniPlugins"))
+_CNI_PLUGINS = in_software("cniPlugins")
 # Source: RFC 4391 and 4392, IP over InfiniBand: the link's MTU less a header of four bytes.
 _MOST_ON_INFINIBAND = 4092
 # Plug-ins whose interface comes without a verbs device in any mode.
@@ -40,7 +41,7 @@ def mtu_fits_the_host(case: Case) -> Iterator[Problem]:
     mtu, host = case.spec.fabric.mtu, case.shape.mtu
     if mtu is not None and host is not None and mtu > host:
         yield Problem(
-            dotted(("fabric", "mtu")),
+            in_fabric("mtu"),
             f"{mtu} bytes exceed the {host} of {case.shape.name}'s RDMA interfaces",
             f"write {host} or less, or leave it out",
         )
@@ -69,7 +70,7 @@ def nodes_run_in_the_mode(case: Case) -> Iterator[Problem]:
     warned = row is not None and row.manager == "spiderpool" and "shared" not in row.rdma_modes
     if case.choices.manager != "doks" and case.choices.model != "host-network" and not switched and not warned:
         yield Problem(
-            dotted(("fabric", "rdmaMode")),
+            in_fabric("rdmaMode"),
             f"the nodes must run in RDMA mode {mode}",
             f"`rdma system` on a node must print `netns {mode}`; else set rdmaMode to what it prints, or write "
             "hostPreparation.rdmaMode: true",
@@ -82,11 +83,7 @@ def link_layer_is_the_clouds(case: Case) -> Iterator[Problem]:
     stated, shape = case.spec.fabric.link_type, case.shapes[0]
     own = shape.nic_model.link_type if shape.nic_model else None
     if stated is not None and own is not None and shape.provider in ("oci", "doks") and stated != own:
-        yield Problem(
-            dotted(("fabric", "linkType")),
-            f"{shape.name} has {own} links, not {stated}",
-            "leave it out",
-        )
+        yield Problem(in_fabric("linkType"), f"{shape.name} has {own} links, not {stated}", "leave it out")
 
 
 @check("NET005")
@@ -94,7 +91,7 @@ def partition_keys_have_an_effect(case: Case) -> Iterator[Problem]:
     """A partition key is given only for virtual functions of InfiniBand NICs."""
     if case.spec.fabric.pkey is not None and case.choices.model != "ib-sriov":
         yield Problem(
-            dotted(("fabric", "pkey")),
+            in_fabric("pkey"),
             f"it has no effect with the model {case.choices.model}",
             "leave it out, or write model: ib-sriov",
         )
@@ -106,7 +103,7 @@ def mtu_carries_the_largest_rdma_mtu(case: Case) -> Iterator[Problem]:
     mtu, host = case.spec.fabric.mtu, case.shape.mtu
     if _sets_mtu(case) and mtu is not None and host is not None and mtu < _MTU_OF_RDMA_4096 <= host:
         yield Problem(
-            dotted(("fabric", "mtu")),
+            in_fabric("mtu"),
             f"{mtu} bytes leave no room for an RDMA MTU of 4096 bytes, although {case.shape.name} allows {host}",
             f"leave it out, or write {_MTU_OF_RDMA_4096} or more",
         )
@@ -117,7 +114,7 @@ def mtu_is_known(case: Case) -> Iterator[Problem]:
     """The MTU of an Ethernet fabric is stated, by the shape or by the stack file."""
     if _sets_mtu(case) and case.mtu is None:
         yield Problem(
-            dotted(("fabric", "mtu")),
+            in_fabric("mtu"),
             f"neither the stack file nor {case.shape.name} states the MTU of the RDMA interfaces",
             "add mtu: what `ip link` shows on the nodes' RDMA interfaces",
         )
@@ -133,7 +130,7 @@ def mtu_has_an_effect(case: Case) -> Iterator[Problem]:
             reason = "DigitalOcean sets it on the host"
         else:
             reason = "on InfiniBand the subnet manager sets it"
-        yield Problem(dotted(("fabric", "mtu")), f"it has no effect: {reason}", "leave it out")
+        yield Problem(in_fabric("mtu"), f"it has no effect: {reason}", "leave it out")
 
 
 @check("NET009")
@@ -144,7 +141,7 @@ def offered_namespaces_are_for_jobs(case: Case) -> Iterator[Problem]:
         if entry.name.startswith("kube-") or entry.name in operators:
             owner = "the cluster itself" if entry.name.startswith("kube-") else operators[entry.name]
             yield Problem(
-                dotted(("fabric", "namespaces", place)),
+                in_fabric("namespaces", place),
                 f"{entry.name} belongs to {owner}",
                 "write a namespace in which jobs run",
             )
@@ -156,7 +153,7 @@ def created_namespaces_are_new(case: Case) -> Iterator[Problem]:
     for place, entry in enumerate(case.spec.fabric.namespaces):
         if entry.create and entry.name == "default":
             yield Problem(
-                dotted(("fabric", "namespaces", place)),
+                in_fabric("namespaces", place),
                 "every cluster has the namespace default",
                 "leave create out, or write a name of your own",
             )
@@ -193,7 +190,7 @@ def partition_keys_are_read(case: Case) -> Iterator[Problem]:
     }.get(manager, False)
     if case.spec.fabric.pkey is not None and case.choices.model == "ib-sriov" and not asks:
         yield Problem(
-            dotted(("fabric", "pkey")),
+            in_fabric("pkey"),
             "it takes effect only with ib-kubernetes and UFM, which this stack does not install",
             (
                 "write software.spiderpool.ibKubernetes: true where the cluster runs ib-kubernetes"
@@ -216,9 +213,7 @@ def node_images_plugins_are_called(case: Case) -> Iterator[Problem]:
 def default_networks_are_of_pods(case: Case) -> Iterator[Problem]:
     """The pods' own first network is named only where pods have networks of their own."""
     if case.spec.fabric.default_network is not None and case.choices.model == "host-network":
-        yield Problem(
-            dotted(("fabric", "defaultNetwork")), "it has no effect: pods are on the host's network", "leave it out"
-        )
+        yield Problem(in_fabric("defaultNetwork"), "it has no effect: pods are on the host's network", "leave it out")
 
 
 def _called_plugins(case: Case) -> tuple[str, ...]:
@@ -243,7 +238,7 @@ def offered_namespaces_are_ones_own(case: Case) -> Iterator[Problem]:
         owner = case.known.foreign_namespaces.get(entry.name)
         if owner is not None and entry.name not in own:
             yield Problem(
-                dotted(("fabric", "namespaces", place)),
+                in_fabric("namespaces", place),
                 f"{entry.name} is usually {owner}'s",
                 "write a namespace in which jobs run",
             )
@@ -280,7 +275,7 @@ def networks_fit_the_mode(case: Case, plan: Plan) -> Iterator[Problem]:
     if wrong:
         does = "leave the RDMA device on the host" if exclusive else "move the RDMA device"
         yield Problem(
-            dotted(("fabric", "rdmaMode")),
+            in_fabric("rdmaMode"),
             f"the networks {', '.join(dict.fromkeys(wrong))} {does}, which does not work in mode "
             f"{plan.choices.rdma_mode}",
             "leave rdmaMode out; if that does not help, this program is wrong",
@@ -302,45 +297,43 @@ def shared_plugin_runs_in_shared_mode(case: Case, plan: Plan) -> Iterator[Proble
     by_chart = chart is not None and value_at(chart.values, "rdmaSharedDevicePlugin", "deploy") is True
     if plan.shared_plugin is not None or by_policy or by_chart:
         yield Problem(
-            dotted(("fabric", "rdmaMode")),
+            in_fabric("rdmaMode"),
             f"the model {plan.choices.model} needs the RDMA shared device plug-in, which exits in mode exclusive",
             "write rdmaMode: shared and run the nodes in it, or choose a model of virtual functions",
         )
 
 
-@check("DPK001")
-def dpdk_has_a_nic_of_its_own(case: Case) -> Iterator[Problem]:
+@check_of("DPK001", lambda case: case.spec.fabric.dpdk)
+def dpdk_has_a_nic_of_its_own(case: Case, dpdk: DpdkSpec) -> Iterator[Problem]:
     """DPDK is asked for only where a pod has a NIC, or a virtual function, for itself."""
     choices = case.choices
-    if case.spec.fabric.dpdk is not None and not (choices.model in _MODELS and choices.link_type == "ether"):
+    if not (choices.model in _MODELS and choices.link_type == "ether"):
         yield Problem(
-            dotted(("fabric", "dpdk")),
+            in_fabric("dpdk"),
             f"{choices.model} on {choices.link_type} links gives a pod no Ethernet device of its own to drive",
             f"leave it out, or write model: {' or '.join(_MODELS)} on Ethernet",
         )
 
 
-@check("DPK002")
-def memory_is_a_number_of_pages(case: Case) -> Iterator[Problem]:
+@check_of("DPK002", lambda case: case.spec.fabric.dpdk)
+def memory_is_a_number_of_pages(case: Case, dpdk: DpdkSpec) -> Iterator[Problem]:
     """The memory in huge pages is a whole number of pages."""
-    dpdk = case.spec.fabric.dpdk
-    if dpdk is not None and (rest := _mebibytes(dpdk.huge_pages) % (size := _mebibytes(dpdk.page_size))):
+    if rest := _mebibytes(dpdk.huge_pages) % (size := _mebibytes(dpdk.page_size)):
         less = _mebibytes(dpdk.huge_pages) - rest
         amounts = [f"{amount}Mi" for amount in (less, less + size) if amount]
         yield Problem(
-            dotted(("fabric", "dpdk", "hugePages")),
+            in_fabric("dpdk", "hugePages"),
             f"{dpdk.huge_pages} is not a whole number of pages of {dpdk.page_size}",
             f"write {' or '.join(amounts)}",
         )
 
 
-@check("DPK003")
-def pages_are_reserved(case: Case) -> Iterator[Problem]:
+@check_of("DPK003", lambda case: case.spec.fabric.dpdk)
+def pages_are_reserved(case: Case, dpdk: DpdkSpec) -> Iterator[Problem]:
     """The reader knows what the nodes must reserve for DPDK."""
-    dpdk = case.spec.fabric.dpdk
-    if dpdk is not None and case.choices.model in _MODELS:
+    if case.choices.model in _MODELS:
         yield Problem(
-            dotted(("fabric", "dpdk")),
+            in_fabric("dpdk"),
             f"every node must reserve {dpdk.huge_pages} in pages of {dpdk.page_size}, and its kubelet must give "
             "processors to one pod alone",
             "reserve the pages by kernel argument (hugepagesz, hugepages), and run kubelet with cpuManagerPolicy: "

@@ -18,7 +18,8 @@ from gpu_fabric.plan.rails import Rail
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_network import PlannedNetwork, read_network
-from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.rules.planned_nodes import AnyPool, placed_pools
+from gpu_fabric.rules.registry import Problem, check, check_each, check_plan, in_cluster, in_fabric
 from gpu_fabric.spec.places import dotted
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
@@ -46,7 +47,7 @@ def jobs_find_what_they_name(case: Case, plan: Plan) -> Iterator[Problem]:
             lacking.append("its name in the contract")
         if lacking:
             yield Problem(
-                dotted(("fabric", "namespaces", place)), f"the namespace {entry.name} lacks {', '.join(lacking)}", _OURS
+                in_fabric("namespaces", place), f"the namespace {entry.name} lacks {', '.join(lacking)}", _OURS
             )
 
 
@@ -59,7 +60,7 @@ def mtus_agree(case: Case, plan: Plan) -> Iterator[Problem]:
     wrong = sorted(mtu for mtu in stated if promised != {mtu} or (host is not None and mtu > host))
     if len(promised) > 1 or wrong:
         yield Problem(
-            dotted(("fabric", "mtu")),
+            in_fabric("mtu"),
             f"networks with an MTU of {_numbers(stated)} bytes, the contract with {_numbers(promised)}, the host with "
             f"{_numbers({host})}",
             "write mtu: one value, at most the host's; if that does not help, this program is wrong",
@@ -92,13 +93,13 @@ def objects_have_names_of_their_own(case: Case, plan: Plan) -> Iterator[Problem]
     for (kind, namespace, name), number in count.items():
         if number > 1:
             where = f" in {namespace}" if namespace else ""
-            yield Problem(dotted(("fabric", "rails")), f"{number} objects {kind} {name}{where}", _OURS)
+            yield Problem(in_fabric("rails"), f"{number} objects {kind} {name}{where}", _OURS)
 
 
 @check_plan("OBJ005")
 def objects_are_small_enough(case: Case, plan: Plan) -> Iterator[Problem]:
     """No ConfigMap, policy or set of annotations is larger than the API server takes."""
-    shape = dotted(("cluster", "pools", 0, "shape"))
+    shape = in_cluster("pools", 0, "shape")
     for planned in plan.objects:
         size = _config_map_size(planned)
         if size > _MOST_IN_CONFIG_MAP:
@@ -118,17 +119,16 @@ def objects_are_small_enough(case: Case, plan: Plan) -> Iterator[Problem]:
             yield Problem(shape, f"annotations of {name} have {size} bytes, above {_MOST_IN_ANNOTATIONS}", _OURS)
 
 
-@check("OBJ006")
-def nodes_have_legal_names(case: Case) -> Iterator[Problem]:
+@check_each("OBJ006", placed_pools)
+def nodes_have_legal_names(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """Every node that is listed has a name that a node can have."""
-    for number, pool in enumerate(case.spec.cluster.pools):
-        for place, name in enumerate(pool.node_names):
-            if name and (len(name) > _LONGEST_NAME or not _NAME.fullmatch(name)):
-                yield Problem(
-                    dotted(("cluster", "pools", number, "nodeNames", place)),
-                    f"{name!r} is not a valid node name",
-                    "write it as `kubectl get nodes` shows it: lower-case letters, digits, '-' and '.'",
-                )
+    for place, name in enumerate(pool.spec.node_names):
+        if name and (len(name) > _LONGEST_NAME or not _NAME.fullmatch(name)):
+            yield Problem(
+                pool.at("nodeNames", place),
+                f"{name!r} is not a valid node name",
+                "write it as `kubectl get nodes` shows it: lower-case letters, digits, '-' and '.'",
+            )
 
 
 @check("OBJ007")
@@ -156,7 +156,7 @@ def operators_see_their_objects(case: Case, plan: Plan) -> Iterator[Problem]:
         namespace = planned.object.metadata.namespace
         if planned.object.api_version in _HOME_ONLY and namespace != home:
             what = f"the {planned.object.kind} {planned.name} is in {namespace or 'no namespace'}"
-            yield Problem(dotted(("fabric", "rails")), f"{what}, and its controller looks in {home} only", _OURS)
+            yield Problem(in_fabric("rails"), f"{what}, and its controller looks in {home} only", _OURS)
 
 
 def _strangers(plan: Plan, network: PlannedNetwork, rails: list[Rail]) -> list[str]:

@@ -11,9 +11,8 @@ from gpu_fabric.plan.clouds.oke import Site, metadata, metadata_bytes
 from gpu_fabric.rules.chart_values import charts_in_use
 from gpu_fabric.rules.planned_nodes import PlacedPool, placed
 from gpu_fabric.rules.ranges import almost_everybody
-from gpu_fabric.rules.registry import Problem, check, check_each, check_of
+from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric
 from gpu_fabric.spec import OkeClusterSpec, OkePoolSpec
-from gpu_fabric.spec.places import dotted
 
 # Source: Oracle's documentation of pre-authenticated requests, whose addresses have such a part.
 _PRE_AUTHENTICATED = re.compile(r"/p/[^/]+/")
@@ -50,7 +49,7 @@ def nodes_may_join(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     joining = _self_managed_pools(case)
     if joining and not cluster.enhanced:
         yield Problem(
-            dotted(("cluster", "enhanced")),
+            in_cluster("enhanced"),
             f"pool {joining[0].name} with placement {joining[0].placement} needs an enhanced cluster",
             "write enhanced: true, or placement: compute-cluster",
         )
@@ -146,7 +145,7 @@ def public_endpoint_lets_somebody_in(case: Case, cluster: OkeClusterSpec) -> Ite
     """A public API server can be reached from some range."""
     if cluster.endpoint.public and not cluster.endpoint.allowed:
         yield Problem(
-            dotted(("cluster", "endpoint", "allowed")),
+            in_cluster("endpoint", "allowed"),
             "the API server is public, and no range may reach it",
             "add the ranges from which the stack and its people come, or write public: false",
         )
@@ -159,9 +158,7 @@ def public_endpoint_is_not_open_to_all(case: Case, cluster: OkeClusterSpec) -> I
         return
     for place, said in almost_everybody(cluster.endpoint.allowed):
         yield Problem(
-            dotted(("cluster", "endpoint", "allowed", place)),
-            said,
-            "write the ranges from which the stack and its people come",
+            in_cluster("endpoint", "allowed", place), said, "write the ranges from which the stack and its people come"
         )
 
 
@@ -171,7 +168,7 @@ def version_lets_nodes_join(case: Case, cluster: OkeClusterSpec) -> Iterator[Pro
     lowest = case.known.oke_clusters.self_managed_from[cluster.cni]
     if _self_managed_pools(case) and lies_below(cluster.version, lowest):
         yield Problem(
-            dotted(("cluster", "version")),
+            in_cluster("version"),
             f"with the pod network {cluster.cni} self-managed nodes join {lowest} and newer",
             f"write {lowest} or newer",
         )
@@ -189,7 +186,7 @@ def virtual_functions_are_offered(case: Case) -> Iterator[Problem]:
     }
     if shape.vf_support in states:
         yield Problem(
-            dotted(("fabric", "model")),
+            in_fabric("model"),
             f"Oracle {states[shape.vf_support]}: {shape.name}",
             "make sure that the node image creates them, or write model: host-network",
         )
@@ -230,7 +227,7 @@ def metadata_fit(case: Case, site: Site) -> Iterator[Problem]:
         if size > limit:
             longest = max(keys, key=lambda key: len(str(keys[key])))
             where = {
-                "ssh_authorized_keys": dotted(("cluster", "access", "sshPublicKeys")),
+                "ssh_authorized_keys": in_cluster("access", "sshPublicKeys"),
                 "oke-initial-node-labels": pool.at("labels"),
             }
             yield Problem(
@@ -245,7 +242,7 @@ def version_is_exact(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """The Kubernetes version names its patch."""
     if cluster.version.count(".") < 2:
         yield Problem(
-            dotted(("cluster", "version")),
+            in_cluster("version"),
             f"Oracle knows no version {cluster.version} without a patch",
             f"write an exact one, such as {cluster.version}.1; `oci ce cluster-options get --cluster-option-id all` "
             "lists them",
@@ -261,7 +258,7 @@ def addons_leave_the_charts_alone(case: Case, cluster: OkeClusterSpec) -> Iterat
         brought = component in charts or (component == "nfd" and bool(charts))
         if brought:
             yield Problem(
-                dotted(("cluster", "addons", place, "name")),
+                in_cluster("addons", place, "name"),
                 f"this stack's charts install {component} already",
                 "leave the add-on out, or the chart",
             )
@@ -271,11 +268,11 @@ def addons_leave_the_charts_alone(case: Case, cluster: OkeClusterSpec) -> Iterat
 def gpus_are_advertised_once(case: Case, site: Site) -> Iterator[Problem]:
     """Where Oracle's device plug-in advertises the GPUs, the GPU Operator's does not."""
     chart = charts_in_use(case).get("gpu-operator")
-    if site is None or site.own_gpu_plugin or chart is None:
+    if site.own_gpu_plugin or chart is None:
         return
     if chart.value("devicePlugin", "enabled") is not False:
         yield Problem(
-            dotted(("cluster", "gpuPlugin")),
+            in_cluster("gpuPlugin"),
             "the GPU Operator advertises the GPUs as well",
             "write gpuPlugin: operator, or software.gpuOperator.values.devicePlugin.enabled: false",
         )
@@ -286,14 +283,14 @@ def gpus_are_advertised(case: Case, site: Site) -> Iterator[Problem]:
     """Where Oracle's device plug-in is off, another one advertises the GPUs."""
     chart = charts_in_use(case).get("gpu-operator")
     # Machines of another cloud are refused by themselves.
-    if site is None or not site.own_gpu_plugin or case.shape.provider != "oci":
+    if not site.own_gpu_plugin or case.shape.provider != "oci":
         return
     if chart is not None and chart.value("devicePlugin", "enabled") is False:
         place = chart.place("devicePlugin", "enabled")
         yield Problem(place, "Oracle's device plug-in is off as well", "leave it out, or write gpuPlugin: managed")
     elif chart is None and "gpu-operator" not in site.cluster.installed:
         yield Problem(
-            dotted(("cluster", "gpuPlugin")),
+            in_cluster("gpuPlugin"),
             "the stack installs no GPU Operator, and none is listed as installed",
             "write gpuPlugin: managed",
         )
@@ -340,7 +337,7 @@ def virtual_functions_work_in_the_region(case: Case, cluster: OkeClusterSpec) ->
     regions = case.known.oke_clusters.instances.virtual_function_regions.get(case.shape.gpus.model or "")
     if row and row.access == "virtual" and regions and cluster.region not in regions:
         yield Problem(
-            dotted(("cluster", "region")),
+            in_cluster("region"),
             f"virtual functions of {case.shape.name} are said to work in {' and '.join(regions)}",
             "ask Oracle, or write fabric.model: host-network",
         )
@@ -352,7 +349,7 @@ def kubeconfig_has_its_token(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
     if (cluster.kubeconfig.mode == "token") != (cluster.kubeconfig.token_secret is not None):
         wanted = cluster.kubeconfig.mode == "token"
         yield Problem(
-            dotted(("cluster", "kubeconfig", "tokenSecret")),
+            in_cluster("kubeconfig", "tokenSecret"),
             "nothing names the token" if wanted else "mode exec uses no token",
             "add the name of a secret configuration key" if wanted else "leave it out, or write mode: token",
         )
@@ -374,7 +371,7 @@ def somebody_makes_the_policies(case: Case, site: Site) -> Iterator[Problem]:
     """The stack makes the policies that its nodes need."""
     if site.self_managed() and not site.cluster.identity.create:
         yield Problem(
-            dotted(("cluster", "identity", "create")),
+            in_cluster("identity", "create"),
             "the nodes can join only if an administrator has let them",
             "make sure that a policy gives their dynamic group CLUSTER_JOIN, or write create: true",
         )
@@ -417,7 +414,7 @@ def cpu_machines_can_be_made(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
         known = case.known.find(shape)
         if known is not None or "GPU" in shape:
             message, remedy = f"{shape} is a machine with GPUs", "write a CPU shape, such as VM.Standard.E5.Flex"
-            yield Problem(dotted(("cluster", *where, "shape")), message, remedy)
+            yield Problem(in_cluster(*where, "shape"), message, remedy)
         elif shape.endswith(".Flex"):
             yield from _sizes_that_no_machine_has(case, where, shape, ocpus, memory)
 
@@ -428,7 +425,7 @@ def _sizes_that_no_machine_has(
     limits, largest = case.known.oke_clusters.flexible_memory, case.known.oke_clusters.flexible_machines.get(shape)
     if largest is not None and ocpus > largest.most_ocpus:
         yield Problem(
-            dotted(("cluster", *where, "ocpus")),
+            in_cluster(*where, "ocpus"),
             f"{shape} has {largest.most_ocpus} OCPUs at most, not {ocpus}",
             f"write {largest.most_ocpus} or fewer, or another shape",
         )
@@ -438,7 +435,7 @@ def _sizes_that_no_machine_has(
         most = min(most, largest.most_gib)
     if not least <= memory <= most:
         yield Problem(
-            dotted(("cluster", *where, "memoryGib")),
+            in_cluster(*where, "memoryGib"),
             f"{shape} has no machine of {memory} GiB with {ocpus} OCPU{'s' if ocpus > 1 else ''}",
             f"write {least} to {most}"
             f", or another {'shape' if largest and memory > largest.most_gib else 'number of OCPUs'}",

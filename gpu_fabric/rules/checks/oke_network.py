@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from ipaddress import IPv4Network
 from itertools import combinations
 from typing import Any
@@ -11,13 +12,13 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.oke import Site
 from gpu_fabric.rules.checks.oke import oke_cluster, oke_site
 from gpu_fabric.rules.ranges import almost_everybody, overlap
-from gpu_fabric.rules.registry import Problem, check, check_of
+from gpu_fabric.rules.registry import Problem, check, check_of, in_cluster, in_fabric
 from gpu_fabric.spec import OkeClusterSpec
 from gpu_fabric.spec.network_types import IPNetwork
 from gpu_fabric.spec.oke import OkePoolSpec
 from gpu_fabric.spec.places import Location, dotted
 
-_VCN = ("cluster", "vcn")
+_at = partial(in_cluster, "vcn", "subnets")
 
 
 def _ids(value: Any, place: Location) -> Iterator[tuple[Location, str]]:
@@ -56,7 +57,7 @@ def ids_belong_to_the_region(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
     home = cluster.identity.home_region
     if home in regions and regions[home].realm != facts.realm:
         yield Problem(
-            dotted(("cluster", "identity", "homeRegion")),
+            in_cluster("identity", "homeRegion"),
             f"{home} belongs to realm {regions[home].realm}, {cluster.region} to {facts.realm}",
             "write the tenancy's home region",
         )
@@ -73,7 +74,7 @@ def region_is_known(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     regions = case.known.oke_clusters.regions
     if cluster.region not in regions:
         yield Problem(
-            dotted(("cluster", "region")),
+            in_cluster("region"),
             f"{cluster.region} is in no table of Oracle's regions that this program knows",
             "compare it with the console; a new region may be right",
         )
@@ -84,7 +85,7 @@ def vcn_has_a_range(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """The VCN's range is stated, whether it is new or there already."""
     if cluster.ranges.nodes is None:
         yield Problem(
-            dotted(("cluster", "ranges", "nodes")),
+            in_cluster("ranges", "nodes"),
             "nothing says which range the VCN has",
             "write its range; the published plan has 10.140.0.0/16",
         )
@@ -102,7 +103,7 @@ def new_subnets_have_routes(case: Case, site: Site) -> Iterator[Problem]:
         lacking = [name for name in made if (name in site.public_subnets) is public]
         if lacking and table is None:
             yield Problem(
-                dotted((*_VCN, "routeTableIds", key)),
+                in_cluster("vcn", "routeTableIds", key),
                 f"in a VCN that exists, {', '.join(lacking)} would have no routes",
                 "add the id of a route table, or under subnetIds the ids of subnets that are there",
             )
@@ -115,7 +116,7 @@ def worker_subnet_holds_the_nodes(case: Case, site: Site) -> Iterator[Problem]:
     if subnet is not None and nodes > subnet.num_addresses:
         needed = subnet.max_prefixlen - (nodes - 1).bit_length()
         yield Problem(
-            dotted((*_VCN, "subnets", "workers")),
+            in_cluster("vcn", "subnets", "workers"),
             f"{subnet} has {subnet.num_addresses} addresses for {nodes} nodes",
             f"write a range of /{needed} or shorter",
         )
@@ -130,7 +131,7 @@ def subnets_that_exist_lie_in_a_vcn_that_does(case: Case, cluster: OkeClusterSpe
     for key, given in (("subnetIds", cluster.vcn.subnet_ids), ("routeTableIds", tables.private or tables.public)):
         if given:
             yield Problem(
-                dotted((*_VCN, key)), "the stack creates the VCN, and these are in an existing one", "add vcn.id"
+                in_cluster("vcn", key), "the stack creates the VCN, and these are in an existing one", "add vcn.id"
             )
 
 
@@ -142,7 +143,7 @@ def vcn_holds_the_published_subnets(case: Case, site: Site) -> Iterator[Problem]
     if lacking and vcn is not None:
         needed = vcn.max_prefixlen - max(site.facts.subnets[name].new_bits for name in lacking)
         yield Problem(
-            dotted(("cluster", "ranges", "nodes")),
+            in_cluster("ranges", "nodes"),
             f"{vcn} is too small for the published plan's {', '.join(lacking)}",
             f"write a range of /{needed} or shorter, or state those subnets under vcn.subnets",
         )
@@ -155,7 +156,7 @@ def ranges_are_ipv4(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     stated |= {("vcn", "subnets", name): network for name, network in cluster.vcn.subnets.items()}
     for place, network in stated.items():
         if network.version != 4:
-            yield Problem(dotted(("cluster", *place)), f"{network} is IPv6", "write an IPv4 range")
+            yield Problem(in_cluster(*place), f"{network} is IPv6", "write an IPv4 range")
 
 
 @check_of("OKE028", oke_cluster)
@@ -166,22 +167,20 @@ def ways_in_can_be_taken(case: Case, cluster: OkeClusterSpec) -> Iterator[Proble
     access = cluster.access
     if not access.allowed:
         yield Problem(
-            dotted(("cluster", "access", "allowed")),
-            "no range may reach the bastion",
-            "add the ranges from which people come",
+            in_cluster("access", "allowed"), "no range may reach the bastion", "add the ranges from which people come"
         )
     if access.mode != "bastion-host":
         return
     if not access.ssh_public_keys:
         yield Problem(
-            dotted(("cluster", "access", "sshPublicKeys")),
+            in_cluster("access", "sshPublicKeys"),
             "no SSH public key is configured for the bastion hosts",
             "add the public keys of people",
         )
     for key, host in (("bastion", access.bastion), ("operator", access.operator)):
         if host.image_id is None:
             yield Problem(
-                dotted(("cluster", "access", key, "imageId")),
+                in_cluster("access", key, "imageId"),
                 f"the {key} host has no image to start from",
                 "add the id of an image of the region",
             )
@@ -193,7 +192,7 @@ def bastion_is_not_open_to_all(case: Case, cluster: OkeClusterSpec) -> Iterator[
     if cluster.access.mode == "none":
         return
     for place, said in almost_everybody(cluster.access.allowed):
-        yield Problem(dotted(("cluster", "access", "allowed", place)), said, "write the ranges from which people come")
+        yield Problem(in_cluster("access", "allowed", place), said, "write the ranges from which people come")
 
 
 @check_of("OKE043", oke_cluster)
@@ -203,7 +202,7 @@ def vcn_has_an_allowed_size(case: Case, cluster: OkeClusterSpec) -> Iterator[Pro
     network = cluster.ranges.nodes
     if network is not None and not facts.shortest_vcn_prefix <= network.prefixlen <= facts.longest_vcn_prefix:
         yield Problem(
-            dotted(("cluster", "ranges", "nodes")),
+            in_cluster("ranges", "nodes"),
             f"{network} is not a valid size of a VCN",
             f"write a range from /{facts.shortest_vcn_prefix} to /{facts.longest_vcn_prefix}",
         )
@@ -216,7 +215,7 @@ def private_endpoint_can_be_reached(case: Case, cluster: OkeClusterSpec) -> Iter
         return
     if cluster.kubeconfig.endpoint != "private":
         yield Problem(
-            dotted(("cluster", "endpoint", "public")),
+            in_cluster("endpoint", "public"),
             "the API server has only an address of the VCN, and no bastion leads to it",
             "write access.mode: bastion-service or bastion-host, or public: true with allowed ranges; or where the "
             "stack runs within the VCN, kubeconfig.endpoint: private",
@@ -239,10 +238,6 @@ def _subnets(case: Case, cluster: OkeClusterSpec) -> dict[str, IPNetwork]:
     return found
 
 
-def _at(name: str) -> str:
-    return dotted(("cluster", "vcn", "subnets", name))
-
-
 @check_of("OKE006", oke_cluster)
 def ranges_leave_the_rdma_range_alone(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """Pods, services and nodes have no addresses of the hosts' RDMA interfaces; a supernet is checked by itself."""
@@ -253,7 +248,7 @@ def ranges_leave_the_rdma_range_alone(case: Case, cluster: OkeClusterSpec) -> It
     for name, network in cluster.ranges.own().items():
         if overlap(network, rdma) and not overlap(network, supernet):
             yield Problem(
-                dotted(("cluster", "ranges", name)),
+                in_cluster("ranges", name),
                 f"{network} overlaps {rdma}, in which the hosts' RDMA interfaces have their addresses",
                 f"write a range outside {rdma}",
             )
@@ -311,7 +306,7 @@ def pods_range_is_not_stated_twice(case: Case, cluster: OkeClusterSpec) -> Itera
     subnet = _subnets(case, cluster).get("pods")
     if subnet != cluster.ranges.pods:
         yield Problem(
-            dotted(("cluster", "ranges", "pods")),
+            in_cluster("ranges", "pods"),
             f"pods have addresses of the subnet {subnet or 'pods'}, not of {cluster.ranges.pods}",
             "remove it; where pods shall have another part of the VCN, write that as cluster.vcn.subnets.pods",
         )
@@ -327,7 +322,7 @@ def pods_are_outside_the_vcn(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
     for name, network in networks.items():
         if overlap(pods, network):
             yield Problem(
-                dotted(("cluster", "ranges", "pods")),
+                in_cluster("ranges", "pods"),
                 f"{pods} overlaps {network} ({name}), and with cni flannel Oracle refuses pods in the VCN",
                 "write a range outside the VCN, or cni: vcn-native, which gives pods addresses of the VCN",
             )
@@ -345,7 +340,7 @@ def flannel_has_a_part_for_every_node(case: Case, cluster: OkeClusterSpec) -> It
     room = 1 << (prefix - pods.prefixlen) if pods.prefixlen <= prefix else 0
     if nodes > room:
         yield Problem(
-            dotted(("cluster", "ranges", "pods")),
+            in_cluster("ranges", "pods"),
             f"{pods} holds {room} parts of /{prefix}, one a node with cni flannel, where {nodes} nodes may exist",
             f"write a range of /{prefix - (nodes - 1).bit_length()} or shorter",
         )
@@ -358,7 +353,7 @@ def hosts_have_addresses_of_the_supernet(case: Case) -> Iterator[Problem]:
     on_oracles = case.shape.provider == "oci" and bool(case.shape.nics)
     if on_oracles and case.demand.layout != "none" and overlap(supernet, rdma):
         yield Problem(
-            dotted(("fabric", "addressing", "supernet")),
+            in_fabric("addressing", "supernet"),
             f"{supernet} overlaps {rdma}, in which the hosts' RDMA interfaces have addresses of Oracle's; the proof "
             "keeps pods apart from one another, and does not know the hosts' addresses",
             "compare them with the plan (`ip -br address` on a node), or write a supernet outside, such as "

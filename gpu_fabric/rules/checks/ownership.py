@@ -9,10 +9,9 @@ from gpu_fabric.k8s.mellanox import NIC_LABEL
 from gpu_fabric.plan.case import Case
 from gpu_fabric.rules.chart_values import Charts, ChartValues, charts_in_use, gpu_operator_parts
 from gpu_fabric.rules.planned_nodes import first_pool
-from gpu_fabric.rules.registry import Problem, check
+from gpu_fabric.rules.registry import Problem, check, in_cluster, in_software
 from gpu_fabric.spec import DoksClusterSpec
 from gpu_fabric.spec.cluster import Component
-from gpu_fabric.spec.places import dotted
 
 _ADD_LABELS = "add labels that all GPU nodes of the pool carry and no other node"
 
@@ -28,7 +27,7 @@ def _installed(case: Case, component: Component) -> list[_Owner]:
     installed = case.spec.cluster.installed
     if component not in installed:
         return []
-    return [_Owner("the cluster", dotted(("cluster", "installed", installed.index(component))))]
+    return [_Owner("the cluster", in_cluster("installed", installed.index(component)))]
 
 
 def _discoveries(case: Case, charts: Charts) -> list[_Owner]:
@@ -58,7 +57,7 @@ def node_features_are_found(case: Case) -> Iterator[Problem]:
         yield Problem(
             gpu.decided_at("featureDiscovery", "nfd", "enabled")
             if gpu
-            else dotted(("software", "networkOperator", "values", "nfd", "enabled")),
+            else in_software("networkOperator", "values", "nfd", "enabled"),
             "neither a chart of the stack installs Node Feature Discovery nor the cluster has it",
             "switch it on, or add nfd to cluster.installed if the cluster has it",
         )
@@ -104,7 +103,7 @@ def pods_get_networks(case: Case) -> Iterator[Problem]:
     section = "spiderpool" if case.choices.manager == "spiderpool" else "networkOperator"
     chart, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
     yield Problem(
-        chart.decided_at("multus", *keys) if chart else dotted(("software", section, "multus")),
+        chart.decided_at("multus", *keys) if chart else in_software(section, "multus"),
         "neither the stack installs Multus nor the cluster has it",
         "write true, or add multus to cluster.installed if the cluster has it",
     )
@@ -146,7 +145,7 @@ def nodes_of_digitalocean_keep_their_own(case: Case) -> Iterator[Problem]:
         and "gpu-operator" in cluster.installed
     ):
         yield Problem(
-            dotted(("cluster", "plugins", "gpu")),
+            in_cluster("plugins", "gpu"),
             "the cluster's GPU Operator may install a device plug-in besides the managed one",
             "write gpu: operator, or switch the operator's own off (devicePlugin.enabled: false)",
         )
@@ -168,7 +167,7 @@ def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
             yield Problem(
                 spiderpool.place(*keys)
                 if spiderpool.written_value(*keys) is not None
-                else dotted(("software", "spiderpool", "tls", "method")),
+                else in_software("spiderpool", "tls", "method"),
                 "the cluster is not known to have cert-manager",
                 "write auto, or add cert-manager to cluster.installed if the cluster has it",
             )

@@ -15,17 +15,16 @@ from gpu_fabric.nccl.name_list import NameList
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.networks import injection
-from gpu_fabric.rules.registry import Problem, check, check_plan
-from gpu_fabric.spec.places import dotted
+from gpu_fabric.rules.registry import Problem, check, check_plan, in_cluster, in_fabric
 
-# `nccl-topology-` and the name may have 63 characters together, as the name of a volume.
 # Either of them attaches a pod to networks.
 _ATTACHING = (NETWORKS_ANNOTATION, RDMA_RESOURCE_INJECT_ANNOTATION)
+# `nccl-topology-` and the name may have 63 characters together, as the name of a volume.
 _SHAPE_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,47}[A-Za-z0-9])?")
 _LONGEST_INTERFACE = 15
 _OURS = "leave the rails' names out; if that does not help, this program is wrong"
-_RAILS = dotted(("fabric", "rails"))
-_MODEL = dotted(("fabric", "model"))
+_RAILS = in_fabric("rails")
+_MODEL = in_fabric("model")
 
 
 @check("POD001")
@@ -34,7 +33,7 @@ def shapes_can_be_parts_of_names(case: Case) -> Iterator[Problem]:
     for name in case.spec.cluster.shapes:
         if not _SHAPE_NAME.fullmatch(name):
             yield Problem(
-                dotted(("cluster", "shapes", name)),
+                in_cluster("shapes", name),
                 f"{name!r} cannot be part of an object's name",
                 "write at most 49 letters, digits, '-' and '.', with a letter or digit at both ends",
             )
@@ -116,8 +115,7 @@ def memory_can_be_locked(case: Case, plan: Plan) -> Iterator[Problem]:
 def pods_on_the_host_attach_nowhere(case: Case, plan: Plan) -> Iterator[Problem]:
     """A pod on the host's network has no annotation about networks, and every other one has one."""
     contract = plan.workload
-    patch: dict[str, Any] = contract.pod_template_patch
-    on_host = bool(patch["spec"].get("hostNetwork"))
+    on_host = bool(_patch(contract)["spec"].get("hostNetwork"))
     annotated = any(key in {**_annotations(contract), **contract.annotations} for key in _ATTACHING)
     if on_host != contract.host_network or (annotated or bool(contract.networks)) == contract.host_network:
         where = "on the host's network" if on_host else "in a network namespace of their own"
@@ -151,23 +149,25 @@ def annotation_says_what_the_contract_says(case: Case, plan: Plan) -> Iterator[P
 def shared_memory_is_memory(case: Case, plan: Plan) -> Iterator[Problem]:
     """The pod's shared memory is a volume in memory, mounted where NCCL looks for it."""
     contract = plan.workload
-    patch: dict[str, Any] = contract.pod_template_patch
     mounts = _container(contract).get("volumeMounts", [])
     mounted = {mount["name"] for mount in mounts if mount["mountPath"] == contract.shared_memory.mount_path}
     wanted = {"medium": "Memory", "sizeLimit": contract.shared_memory.size_limit}
-    if not any(volume["name"] in mounted and volume.get("emptyDir") == wanted for volume in patch["spec"]["volumes"]):
+    volumes = _patch(contract)["spec"]["volumes"]
+    if not any(volume["name"] in mounted and volume.get("emptyDir") == wanted for volume in volumes):
         yield Problem(_MODEL, f"the pod has no memory at {contract.shared_memory.mount_path}", _OURS)
 
 
+def _patch(contract: FabricContract) -> dict[str, Any]:
+    return contract.pod_template_patch
+
+
 def _container(contract: FabricContract) -> dict[str, Any]:
-    patch: dict[str, Any] = contract.pod_template_patch
-    container: dict[str, Any] = patch["spec"]["containers"][0]
+    container: dict[str, Any] = _patch(contract)["spec"]["containers"][0]
     return container
 
 
 def _annotations(contract: FabricContract) -> dict[str, str]:
-    patch: dict[str, Any] = contract.pod_template_patch
-    annotations: dict[str, str] = patch.get("metadata", {}).get("annotations", {})
+    annotations: dict[str, str] = _patch(contract).get("metadata", {}).get("annotations", {})
     return annotations
 
 

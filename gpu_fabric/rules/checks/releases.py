@@ -24,7 +24,7 @@ from gpu_fabric.rules.chart_values import (
     value_at,
     written_switches,
 )
-from gpu_fabric.rules.registry import Problem, check, check_of, check_plan
+from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_software
 from gpu_fabric.spec import ExistingClusterSpec
 from gpu_fabric.spec.places import Location, dotted
 
@@ -42,7 +42,7 @@ _SERVICE_MONITORS: dict[ChartName, tuple[tuple[str, ...], ...]] = {
     ),
 }
 _DISTRIBUTIONS = ("-ubuntu", "-ubi", "-centos", "-rhel")
-_REGISTRIES = dotted(("software", "registries"))
+_REGISTRIES = in_software("registries")
 
 
 def _kubernetes(case: Case) -> tuple[Location, str | None]:
@@ -113,7 +113,7 @@ def sections_have_a_chart(case: Case) -> Iterator[Problem]:
             if (name, key) == ("gpu-operator", "install") and case.spec.software.gpu_operator.install is False:
                 continue
             yield Problem(
-                dotted(("software", section, key)),
+                in_software(section, key),
                 f"the stack brings {' and '.join(charts) or 'no chart'}, and not {name}",
                 "leave it out",
             )
@@ -231,7 +231,7 @@ def charts_can_do_what_switches_ask(case: Case) -> Iterator[Problem]:
         switch = _SWITCHES.get(found.path.partition(".")[0])
         if switch is not None and switch in written_switches(case, chart.name):
             yield Problem(
-                dotted(("software", SECTIONS[chart.name], switch)),
+                in_software(SECTIONS[chart.name], switch),
                 f"{chart.name} {chart.version} does nothing with {found.path}, {_KINDS[found.kind]} {found.version}: "
                 f"{found.why}",
                 f"{found.remedy}, and leave it out here; or write another release line",
@@ -250,7 +250,7 @@ def values_of_the_line_do_something(case: Case, plan: Plan) -> Iterator[Problem]
         said.add(key)
         when = f"{_KINDS[found.kind]} {found.version}"
         yield Problem(
-            dotted(("software", "releaseLine")),
+            in_software("releaseLine"),
             f"{chart.name} is given {key}, as in the line's guide, and {when}: {found.why}",
             "nothing to do; the value is carried so that the release is the guide's own",
         )
@@ -314,9 +314,7 @@ def charts_lie_in_mirrors(case: Case, plan: Plan) -> Iterator[Problem]:
     if outside:
         message = f"{', '.join(outside)} come from repositories of charts that `registries` does not move"
         yield Problem(
-            dotted(("software", "charts")),
-            message,
-            "write the mirror of the charts, such as oci://mirror.example/charts",
+            in_software("charts"), message, "write the mirror of the charts, such as oci://mirror.example/charts"
         )
 
 

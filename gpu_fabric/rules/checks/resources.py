@@ -20,8 +20,7 @@ from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.rails import NIC_FACTS, Rail, group_rails, resource_prefix
 from gpu_fabric.rules.chart_values import value_at
-from gpu_fabric.rules.registry import Problem, check_plan
-from gpu_fabric.spec.places import dotted
+from gpu_fabric.rules.registry import Problem, check_plan, in_cluster, in_fabric, in_software
 
 _OURS = (
     "leave the names and NICs of rails out where the shape states them; if that does not help, this program is wrong"
@@ -59,7 +58,7 @@ def requests_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
         if wanted > offered[name]
     ]
     if lacking:
-        yield Problem(dotted(("fabric", "rails")), f"a job requests {', '.join(lacking)}", _OURS)
+        yield Problem(in_fabric("rails"), f"a job requests {', '.join(lacking)}", _OURS)
 
 
 @check_plan("RES002")
@@ -70,7 +69,7 @@ def resources_select_their_rails(case: Case, plan: Plan) -> Iterator[Problem]:
         taken = {number for number, nic in enumerate(nodes.shape.nics) if resource.takes(nic)}
         if own != taken:
             yield Problem(
-                dotted(("fabric", "rails")),
+                in_fabric("rails"),
                 f"{resource.name} is for rail {_list(own)}, but selects the NICs of rail {_list(taken)}",
                 "give all rails their PCI addresses, or all rails their interfaces, but not some this and some that",
             )
@@ -84,9 +83,7 @@ def front_end_nics_stay_on_the_host(case: Case, plan: Plan) -> Iterator[Problem]
             # Front-end NICs have no virtual functions, so what asks for those by their id passes them by.
             if resource.takes(nic) and not _asks_for_virtual(nodes.shape, resource):
                 yield Problem(
-                    dotted(("fabric", "rails")),
-                    f"{resource.name} selects the front-end NIC {nic.interface or nic.pci}",
-                    _OURS,
+                    in_fabric("rails"), f"{resource.name} selects the front-end NIC {nic.interface or nic.pci}", _OURS
                 )
 
 
@@ -98,7 +95,7 @@ def no_nic_is_in_two_resources(case: Case, plan: Plan) -> Iterator[Problem]:
             takers = [resource.name for resource in nodes.resources if resource.takes(nic)]
             if len(takers) > 1:
                 what = f"{' and '.join(takers)} select the NIC of rail {number}"
-                yield Problem(dotted(("fabric", "rails")), what, _OURS)
+                yield Problem(in_fabric("rails"), what, _OURS)
 
 
 @check_plan("RES005")
@@ -108,7 +105,7 @@ def rails_are_the_shapes_nics(case: Case, plan: Plan) -> Iterator[Problem]:
         rails, nics = nodes.rails, nodes.shape.nics
         if [rail.index for rail in rails] != list(range(len(nics))):
             numbers = [rail.index for rail in rails]
-            yield Problem(dotted(("fabric", "rails")), f"{len(nics)} NICs, but rails {numbers}", _OURS)
+            yield Problem(in_fabric("rails"), f"{len(nics)} NICs, but rails {numbers}", _OURS)
             return
         other = {
             rail.index
@@ -117,7 +114,7 @@ def rails_are_the_shapes_nics(case: Case, plan: Plan) -> Iterator[Problem]:
         }
         if other:
             what = f"rail {_list(other)} is not the shape's NIC of its number"
-            yield Problem(dotted(("fabric", "rails")), what, _OURS)
+            yield Problem(in_fabric("rails"), what, _OURS)
 
 
 @check_plan("RES006")
@@ -129,13 +126,13 @@ def gpus_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
     gpus, release = case.shape.gpus, plan.release("gpu-operator")
     if release is None and "gpu-operator" not in case.spec.cluster.installed:
         yield Problem(
-            dotted(("cluster", "pools", 0, "shape")),
+            in_cluster("pools", 0, "shape"),
             f"this stack installs no device plug-in for {gpus.resource}",
             "nothing to do if the cluster has one, as managed clusters do; else install its vendor's",
         )
     elif release is not None and value_at(release.values, "devicePlugin", "enabled") is False:
         yield Problem(
-            dotted(("software", "gpuOperator", "values", "devicePlugin", "enabled")),
+            in_software("gpuOperator", "values", "devicePlugin", "enabled"),
             f"without the operator's device plug-in nothing in this stack advertises {gpus.resource}",
             "leave it out, unless the cluster has one",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
 from gpu_fabric.k8s.kueue import HOSTNAME_LABEL, MOST_LABELS, MOST_RESOURCES, MOST_TOLERATIONS
 from gpu_fabric.plan import Plan
@@ -12,9 +13,8 @@ from gpu_fabric.plan.operators.kueue import queue_quotas, topology_levels
 from gpu_fabric.plan.operators.releases import tolerations
 from gpu_fabric.plan.operators.schedulers import job_queues
 from gpu_fabric.plan.rails import plan_rails
-from gpu_fabric.rules.registry import Problem, check, check_of, check_plan
+from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_software
 from gpu_fabric.spec import ExistingClusterSpec
-from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.software import KueueSpec
 
 _ORACLES = "oci.oraclecloud.com/"
@@ -22,10 +22,7 @@ _ORACLES = "oci.oraclecloud.com/"
 _KUBERNETES = frozenset({HOSTNAME_LABEL, INSTANCE_TYPE_LABEL})
 # What the clouds' own controllers set; of a cluster that exists nobody knows whether it has one.
 _CLOUD = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
-
-
-def _place(*keys: str | int) -> str:
-    return dotted(("software", "schedulers", *keys))
+_place = partial(in_software, "schedulers")
 
 
 def _kueue(case: Case) -> KueueSpec | None:
@@ -119,7 +116,7 @@ def quotas_hold_a_pod(case: Case, plan: Plan) -> Iterator[Problem]:
         quota = kueue.quotas.get(name)
         if quota is not None and quota.isdigit() and wanted.isdigit() and int(quota) < int(wanted):
             yield Problem(
-                dotted(("software", "schedulers", "kueue", "quotas", name)),
+                in_software("schedulers", "kueue", "quotas", name),
                 f"{quota} is less than the {wanted} that one pod of the fabric asks for",
                 f"write at least {wanted}, or leave it out for all that the nodes have",
             )

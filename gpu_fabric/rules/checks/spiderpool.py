@@ -18,7 +18,7 @@ from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.rules.planned_network import PlannedNetwork, read_network
 from gpu_fabric.rules.planned_nodes import is_tainted, prepares_rdma_mode, unnamed_pools
-from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.rules.registry import Problem, check, check_plan, in_cluster, in_fabric, in_software
 from gpu_fabric.spec.places import Location, dotted
 
 # Addresses of a pool object at most; a larger prefix has room beyond them.
@@ -61,7 +61,7 @@ def prefixes_hold_the_hosts_address(case: Case) -> Iterator[Problem]:
         if short:
             least = 1 + (case.spec.fabric.addressing.gateway == "first")
             yield Problem(
-                dotted(("fabric", "addressing", "reservedFirst")),
+                in_fabric("addressing", "reservedFirst"),
                 f"pods may take every address of {pool.node_prefix(short[0])}, the host's own NIC's too",
                 f"write reservedFirst: {least}, and give the NIC the last of them",
             )
@@ -73,7 +73,7 @@ def jobs_get_a_device(case: Case) -> Iterator[Problem]:
     """A job's interface comes with an RDMA device."""
     if (case.choices.manager, case.choices.model) == ("spiderpool", "ipoib"):
         yield Problem(
-            dotted(("fabric", "model")),
+            in_fabric("model"),
             "IPoIB by Spiderpool gives the pod no RDMA device, so NCCL uses sockets",
             "write model: ib-sriov for RDMA, unless this fabric is for control or storage traffic",
         )
@@ -84,7 +84,7 @@ def some_node_has_no_taint(case: Case) -> Iterator[Problem]:
     """The chart's own jobs find a node that they may run on."""
     if case.choices.manager == "spiderpool" and is_tainted(case):
         yield Problem(
-            dotted(("cluster", "pools")),
+            in_cluster("pools"),
             "all GPU pools have taints, and Spiderpool's init job tolerates none",
             "nothing to do if the cluster has other nodes, without taints; else add one",
         )
@@ -119,7 +119,7 @@ def nodes_reach_each_others_subnets(case: Case) -> Iterator[Problem]:
     """Where every node has a subnet of its own on a rail, a router leads to the others."""
     if _per_node(case) and case.spec.fabric.addressing.gateway == "none":
         yield Problem(
-            dotted(("fabric", "addressing", "gateway")),
+            in_fabric("addressing", "gateway"),
             "each node's prefix on a rail is a subnet of its own, and without a router no pod reaches another node's",
             "write gateway: first, or gateway: last, as the leaf switches have it; or write layout: per-rail",
         )
@@ -134,7 +134,7 @@ def hosts_hold_their_address(case: Case) -> Iterator[Problem]:
         first = case.addresses.pools[0]
         kept = first.host_address(case.addresses.numbers[0])
         yield Problem(
-            dotted(("fabric", "hostPreparation", "addresses")),
+            in_fabric("hostPreparation", "addresses"),
             "a virtual function's pool is found by the address of its NIC on the host, and this stack gives NICs none",
             "write true, with nodeNames and without dryRun, or give every NIC an address that is reserved in its "
             "node's prefix before jobs run" + (f", such as {kept} on the first node's rail 0" if kept else ""),
@@ -148,7 +148,7 @@ def nodes_are_put_into_mode_exclusive(case: Case) -> Iterator[Problem]:
     if row is None or row.manager != "spiderpool" or prepares_rdma_mode(case) or "shared" in row.rdma_modes:
         return
     yield Problem(
-        dotted(("fabric", "hostPreparation", "rdmaMode")),
+        in_fabric("hostPreparation", "rdmaMode"),
         f"{row.model} by Spiderpool needs nodes in RDMA mode exclusive, and nothing in this stack puts them into it",
         "write true, without dryRun, or start the nodes in the mode (module option ib_core netns_mode=0)",
     )
@@ -168,7 +168,7 @@ def networks_are_injected_in_rail_order(case: Case, plan: Plan) -> Iterator[Prob
     place = next((number for number, pair in enumerate(zip(order, promised, strict=False)) if len(set(pair)) > 1), 0)
     what, remedy = _SORTED_BY[plan.choices.model]
     yield Problem(
-        dotted(("software", "spiderpool", "injection")),
+        in_software("spiderpool", "injection"),
         f"the webhook adds networks in the order of their {what} as text, in which rail {place} comes at another place",
         f"{remedy}, or leave injection out and let pods name their networks",
     )
@@ -179,7 +179,7 @@ def pools_share_no_address(case: Case, plan: Plan) -> Iterator[Problem]:
     """No two pools overlap: subnets are equal or disjoint, and pools of one subnet have different addresses."""
     made = [entry.object for entry in plan.applied("ip-pools", "node-pools") if isinstance(entry.object, SpiderIPPool)]
     if clash := _overlap_of(made):
-        yield Problem(dotted(("fabric", "addressing")), clash, "leave names of rails out; else this program is wrong")
+        yield Problem(in_fabric("addressing"), clash, "leave names of rails out; else this program is wrong")
 
 
 def _per_node(case: Case) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from ipaddress import ip_network
 
 from pydantic import JsonValue
@@ -16,14 +17,11 @@ from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
 from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, value_at
 from gpu_fabric.rules.planned_nodes import labels_of_pools
 from gpu_fabric.rules.ranges import overlap
-from gpu_fabric.rules.registry import Problem, check, check_of, check_plan
+from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_cluster, in_software
 from gpu_fabric.spec import SoftwareSpec, SpiderpoolSpec
 from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.network_types import IPNetwork
-from gpu_fabric.spec.places import dotted
 
-_SECTION = ("software", "spiderpool")
-_VALUES = (*_SECTION, "values")
 _PREFIX, _CONFIGURATION = "spidernet.io", "spiderpool-conf"
 _PLUGIN = ("rdma", "rdmaSharedDevicePlugin")
 _INJECTION = ("spiderpoolController", "podResourceInject")
@@ -43,10 +41,7 @@ _PATCHED = {
     "podMACPrefix": "podMacPrefix",
     "txQueueLen": "txQueueLen",
 }
-
-
-def _place(*keys: str) -> str:
-    return dotted((*_SECTION, *keys))
+_place = partial(in_software, "spiderpool")
 
 
 @check_plan("SPI007")
@@ -147,7 +142,7 @@ def definitions_stay_after_destroy(case: Case, chart: ChartValues) -> Iterator[P
         return
     for place, owner in _other_owners(case):
         yield Problem(
-            dotted(("cluster", "installed", place)),
+            in_cluster("installed", place),
             f"uninstalling Spiderpool would take the definitions of the cluster's {owner} with its own, so it cleans "
             "nothing up, and its definitions stay after `make destroy`",
             "nothing to do; or delete the definitions of spiderpool.spidernet.io by hand afterwards",
@@ -218,7 +213,7 @@ def driver_containers_reach_packages(case: Case) -> Iterator[Problem]:
     """The reader knows what the nodes need for network drivers in a container."""
     if "ofed-driver" in charts_in_use(case):
         yield Problem(
-            dotted(("software", "ofedDriver")),
+            in_software("ofedDriver"),
             "its pods build the drivers on every node: they load packages of the operating system from a mirror, and "
             "take up to 20 minutes",
             "see that the nodes reach the mirror, or install the drivers in the node image and leave it out",
@@ -254,7 +249,7 @@ def the_operator_knows_the_nics(case: Case, chart: ChartValues) -> Iterator[Prob
         if not any(f"{nic.vendor_id} {nic.device_id}" in text for text in added):
             entry = f"{nic.vendor_id} {nic.device_id} {nic.vf_device_id or '<virtual function>'}"
             yield Problem(
-                dotted(("cluster", "pools", place, "shape")),
+                in_cluster("pools", place, "shape"),
                 f"Spiderpool's SR-IOV operator does not know the NICs of pool {pool.name}: "
                 f"{nic.model or 'their model'} ({nic.vendor_id}:{nic.device_id})",
                 f'write software.spiderpool.values.supportedExtraNICs: ["Name: "{entry}""] if its release drives them, '
@@ -365,8 +360,7 @@ def fabric_stays_on_its_rails(case: Case, chart: ChartValues) -> Iterator[Proble
     switch = case.spec.software.spiderpool.coordinator.hijack_cidr or ()
     written = chart.written_value("coordinator", "hijackCIDR")
     stated: list[tuple[str, IPNetwork]] = [
-        (dotted(("software", "spiderpool", "coordinator", "hijackCidr", place)), network)
-        for place, network in enumerate(switch)
+        (in_software("spiderpool", "coordinator", "hijackCidr", place), network) for place, network in enumerate(switch)
     ]
     for place, text in enumerate(written if isinstance(written, list) else ()):
         try:

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators import CHARTS
-from gpu_fabric.rules.registry import Problem, check
-from gpu_fabric.spec.places import dotted
+from gpu_fabric.rules.registry import Problem, check, in_fabric, in_software
 
 
 @check("SUP001")
@@ -19,7 +18,7 @@ def manager_offers_model(case: Case) -> Iterator[Problem]:
         models = [row.model for row in rows if row.manager == choices.manager]
         others = [row.manager for row in rows if row.model == choices.model]
         yield Problem(
-            dotted(("fabric", "model")),
+            in_fabric("model"),
             f"the manager {choices.manager} does not offer the model {choices.model}",
             f"allowed with {choices.manager}: {_or(models)}; {choices.model} is offered by {_or(others)}",
         )
@@ -31,7 +30,7 @@ def model_works_in_rdma_mode(case: Case) -> Iterator[Problem]:
     choices = case.choices
     if choices.row and choices.rdma_mode not in choices.row.rdma_modes:
         yield Problem(
-            dotted(("fabric", "rdmaMode")),
+            in_fabric("rdmaMode"),
             f"{choices.model} by {choices.manager} does not work in RDMA mode {choices.rdma_mode}",
             f"write {_or(choices.row.rdma_modes)}, and run the nodes in that mode: {choices.row.why.rstrip('.')}",
         )
@@ -45,7 +44,7 @@ def model_works_on_link_layer(case: Case) -> Iterator[Problem]:
         rows = case.known.support
         fitting = [r.model for r in rows if r.manager == choices.manager and choices.link_type in r.link_types]
         yield Problem(
-            dotted(("fabric", "linkType" if case.spec.fabric.link_type else "model")),
+            in_fabric("linkType" if case.spec.fabric.link_type else "model"),
             f"{choices.model} by {choices.manager} does not work on {choices.link_type} links"
             + ("" if case.spec.fabric.link_type else f", which {case.shape.name} has"),
             f"allowed on {choices.link_type} with {choices.manager}: {_or(fitting)}" + _other_link(case),
@@ -58,7 +57,7 @@ def layout_goes_with_model(case: Case) -> Iterator[Problem]:
     choices = case.choices
     if choices.row and choices.layout not in choices.row.layouts:
         yield Problem(
-            dotted(("fabric", "addressing", "layout")),
+            in_fabric("addressing", "layout"),
             f"{choices.model} by {choices.manager} does not work with the layout {choices.layout}",
             f"allowed: {_or(choices.row.layouts)}",
         )
@@ -70,7 +69,7 @@ def ipam_goes_with_model(case: Case) -> Iterator[Problem]:
     choices = case.choices
     if choices.row and choices.ipam is not None and choices.ipam not in choices.row.ipams:
         yield Problem(
-            dotted(("fabric", "addressing", "ipam")),
+            in_fabric("addressing", "ipam"),
             f"{choices.model} by {choices.manager} does not take addresses from {choices.ipam}",
             f"allowed: {_or(choices.row.ipams)}" if choices.row.ipams else "leave ipam out",
         )
@@ -83,13 +82,13 @@ def manager_runs_on_provider(case: Case) -> Iterator[Problem]:
     if choices.row and choices.provider not in choices.row.providers:
         fitting = {row.manager for row in case.known.support if choices.provider in row.providers}
         yield Problem(
-            dotted(("fabric", "manager")),
+            in_fabric("manager"),
             f"the manager {choices.manager} does not run on clusters of provider {choices.provider}",
             f"allowed on {choices.provider}: {_or(sorted(fitting))}",
         )
     elif choices.manager == "doks" and case.shape.provider not in ("doks", "inline"):
         yield Problem(
-            dotted(("fabric", "manager")),
+            in_fabric("manager"),
             f"the manager doks drives DigitalOcean's fabric, which {case.shape.name} does not have",
             "write manager: network-operator or spiderpool, or a shape of DigitalOcean",
         )
@@ -102,7 +101,7 @@ def release_line_has_the_charts(case: Case) -> Iterator[Problem]:
     if lacking := [name for name in needed if name not in case.line.charts]:
         lines = [line.name for line in case.known.releases.values() if set(needed) <= set(line.charts)]
         yield Problem(
-            dotted(("software", "releaseLine")),
+            in_software("releaseLine"),
             f"the release line {case.line.name} has no version of {' and '.join(lacking)}",
             f"allowed: {_or(lines)}",
         )
@@ -112,7 +111,7 @@ def release_line_has_the_charts(case: Case) -> Iterator[Problem]:
 def ipam_offers_layout(case: Case) -> Iterator[Problem]:
     """Whoever hands the addresses out can do so in the layout."""
     choices, line = case.choices, case.line
-    where = dotted(("fabric", "addressing", "layout"))
+    where = in_fabric("addressing", "layout")
     if choices.layout != "per-node":
         return
     if choices.ipam == "whereabouts":

@@ -17,7 +17,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.rules.chart_values import charts_in_use, value_at
-from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.rules.registry import Problem, check, check_plan, in_software
 from gpu_fabric.spec import TaintSpec
 from gpu_fabric.spec.places import Location, dotted
 
@@ -70,7 +70,7 @@ def driver_containers_reach_the_pools(case: Case) -> Iterator[Problem]:
     """The pods of the chart ofed-driver reach the GPU nodes, as far as is known."""
     if "ofed-driver" in charts_in_use(case) and (taints := [taint for _, taint in _taints(case)]):
         yield Problem(
-            dotted(("software", "ofedDriver")),
+            in_software("ofedDriver"),
             f"its chart is not known to have a key for tolerations, and the GPU nodes have the taint {taints[0].key}",
             "look whether its DaemonSet has a pod on every GPU node; else install the drivers in the node image",
         )

@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from gpu_fabric.nccl.busbw import BarUnknownError, bar_table, line_rate, nic_speed
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.verification import fabric_bar, nodes_of, rail_bar
-from gpu_fabric.rules.registry import Problem, check, check_of
+from gpu_fabric.rules.registry import Problem, check, check_of, in_fabric
 from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.verification import VerificationSpec
 
-_SECTION = "verification"
 # The programs of nccl-tests and rccl-tests, with the suffix of their MPI builds.
 _TEST = re.compile(r"[a-z_]+_perf(_mpi)?")
-_CHECK = dotted(("fabric", "check"))
+_CHECK = in_fabric("check")
 _REMEDIES = {
     "virtual": "write vfsPerNic: 2 or more, of which one is the check's, or leave check out",
     "shared": "write podsPerNic: 2 or more, of which one is the check's, or leave check out",
@@ -23,7 +22,7 @@ _REMEDIES = {
 
 
 def _at(*keys: str) -> str:
-    return dotted((_SECTION, *keys))
+    return dotted(("verification", *keys))
 
 
 def _verification(case: Case) -> VerificationSpec | None:

@@ -7,14 +7,14 @@ from itertools import combinations
 
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.rails import group_rails, one_resource
 from gpu_fabric.rules.clashes import Stated, clashes
-from gpu_fabric.rules.planned_nodes import labels_of_pools, rails_without_address
-from gpu_fabric.rules.registry import Problem, check, check_plan
+from gpu_fabric.rules.planned_nodes import labels_of_pools, node_groups, rails_without_address
+from gpu_fabric.rules.registry import Problem, check, check_each, check_plan, in_fabric, in_software
 from gpu_fabric.spec.places import dotted
 
-_MAKER = dotted(("fabric", "virtualFunctions"))
+_MAKER = in_fabric("virtualFunctions")
 
 
 @check("VFN001")
@@ -39,20 +39,17 @@ def line_has_an_sriov_operator(case: Case) -> Iterator[Problem]:
         )
 
 
-@check("VFN003")
-def script_knows_the_nics(case: Case) -> Iterator[Problem]:
+@check_each("VFN003", node_groups)
+def script_knows_the_nics(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """The DaemonSet that makes virtual functions is told every NIC's PCI address."""
-    if case.choices.virtual_functions != "daemon-set":
-        return
-    for group in case.groups:
-        if lacking := rails_without_address(group):
-            yield Problem(
-                dotted(("fabric", "rails")),
-                f"{group.shape.name} does not state the PCI address of rail {lacking}, and the script finds "
-                "its NICs by nothing else",
-                "add rails: one entry {rail: <number>, pci: <as on the nodes>} for each, or describe the machine under "
-                "cluster.shapes, or write virtualFunctions: sriov-operator",
-            )
+    if case.choices.virtual_functions == "daemon-set" and (lacking := rails_without_address(group)):
+        yield Problem(
+            in_fabric("rails"),
+            f"{group.shape.name} does not state the PCI address of rail {lacking}, and the script finds "
+            "its NICs by nothing else",
+            "add rails: one entry {rail: <number>, pci: <as on the nodes>} for each, or describe the machine under "
+            "cluster.shapes, or write virtualFunctions: sriov-operator",
+        )
 
 
 @check("VFN004")
@@ -62,7 +59,7 @@ def provider_makes_as_many(case: Case) -> Iterator[Problem]:
     there = min((shape.vfs_per_nic for shape in case.shapes), default=0)
     if case.choices.virtual_functions == "externally-managed" and stated is not None and 0 < there < stated:
         yield Problem(
-            dotted(("fabric", "vfsPerNic")),
+            in_fabric("vfsPerNic"),
             f"the nodes come with {there} virtual function{'s' if there > 1 else ''} per NIC, and the SR-IOV operator "
             "creates none where they are externally managed",
             f"write {there} or leave it out, or write virtualFunctions: sriov-operator",
@@ -100,7 +97,7 @@ def mode_is_switched_on_an_idle_node(case: Case) -> Iterator[Problem]:
     """The reader knows where the RDMA mode cannot be switched on a node in use."""
     if case.choices.virtual_functions == "daemon-set" and case.choices.rdma_mode == "exclusive":
         yield Problem(
-            dotted(("fabric", "rdmaMode")),
+            in_fabric("rdmaMode"),
             "the kernel refuses the switch to exclusive while any pod has a network namespace of its own",
             "start the nodes in mode exclusive (kernel argument ib_core.netns_mode=0); a node that runs pods already "
             "needs one reboot",
@@ -117,8 +114,7 @@ def infiniband_functions_get_guids(case: Case) -> Iterator[Problem]:
             _MAKER,
             "the DaemonSet gives InfiniBand functions no GUIDs, and pods with one of zeros do not start",
             "write sriov-operator, which gives them random ones, or node-image where the node image creates them; or "
-            "add "
-            "software.networkOperator.partitionKeys",
+            "add software.networkOperator.partitionKeys",
         )
 
 
@@ -128,7 +124,7 @@ def image_has_a_daemon_set(case: Case) -> Iterator[Problem]:
     runs = case.choices.virtual_functions == "daemon-set" or case.spec.fabric.host_preparation.jobs
     if case.spec.software.host_image is not None and not runs:
         yield Problem(
-            dotted(("software", "hostImage")),
+            in_software("hostImage"),
             "it has no effect: no DaemonSet of this stack prepares nodes",
             "leave it out, or add a job to fabric.hostPreparation",
         )
@@ -146,7 +142,7 @@ def policies_share_no_nic(case: Case, plan: Plan) -> Iterator[Problem]:
         shared = sorted(_nics(one) & _nics(other))
         if shared and any(_is_for(one, labels) and _is_for(other, labels) for labels in labels_of_pools(case)):
             yield Problem(
-                dotted(("fabric", "rails")),
+                in_fabric("rails"),
                 f"the node policies {one.metadata.name} and {other.metadata.name} both select {', '.join(shared)}",
                 "give every kind of nodes labels of its own; if that does not help, this program is wrong",
             )
