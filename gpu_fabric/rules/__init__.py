@@ -1,1 +1,1 @@
-"""The rule book as data, and the functions that hold a stack against it."""
+"""The rule book as data, and the functions that check a stack by it."""

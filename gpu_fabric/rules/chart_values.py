@@ -17,7 +17,7 @@ SECTIONS: dict[ChartName, str] = {chart.name: chart.section for chart in CHARTS}
 
 
 class ChartValues(NamedTuple):
-    """A chart that the stack brings: its version, the values it will get, and those of them that the user wrote."""
+    """A chart that the stack installs: its version, its values, and those of them that the user wrote."""
 
     name: ChartName
     version: str
@@ -48,7 +48,7 @@ Charts = Mapping[ChartName, ChartValues]
 
 
 def written_switches(case: Case, name: ChartName) -> tuple[str, ...]:
-    """The keys that the stack file has in a chart's section of `software`; empty mappings say nothing."""
+    """The keys that the stack file has in a chart's section of `software`, without empty mappings."""
     section = next(chart for chart in CHARTS if chart.name == name).section_of(case)
     if section is None:
         return ()
@@ -61,7 +61,7 @@ def written_switches(case: Case, name: ChartName) -> tuple[str, ...]:
 
 
 def charts_in_use(case: Case) -> Charts:
-    """The charts that the stack brings, by name.
+    """The charts that the stack installs, by name.
 
     They lack the device plug-ins' configurations, which come from the plan.
     """
@@ -85,13 +85,13 @@ def value_at(values: Mapping[str, JsonValue] | JsonValue, *keys: str) -> JsonVal
     return here
 
 
-def driver_comes(chart: ChartValues) -> bool:
+def has_driver(chart: ChartValues) -> bool:
     """Whether the GPU Operator installs the GPU driver."""
     return chart.value("driver", "enabled") is not False
 
 
 def gpu_operator_parts(chart: ChartValues) -> tuple[tuple[str, str], ...]:
-    """What the GPU Operator brings of all that DigitalOcean's nodes have, each with the place that decides it."""
+    """The parts of DigitalOcean's nodes that the GPU Operator also installs, each with the place that decides it."""
     switches = {"driver": "driver", "toolkit": "toolkit", "devicePlugin": None}
     return tuple(
         (part, chart.decided_at(switch, part, "enabled") if switch else chart.place(part, "enabled"))

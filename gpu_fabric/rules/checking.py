@@ -1,4 +1,4 @@
-"""A stack held against the rule book."""
+"""The findings of a stack by the rule book."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plan_findings(case: Case, plan: Plan) -> tuple[Finding, ...]:
 
 
 def promise(rule: str) -> str | None:
-    """What holds where the rule finds nothing, in its check's own words; None for rules checked while reading.
+    """What holds where the rule finds nothing, from its check's docstring; None for rules checked while reading.
 
     Raises:
         KeyError: no rule has that id.

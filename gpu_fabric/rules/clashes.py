@@ -1,4 +1,4 @@
-"""Values that no two things may share, and which of those that the stack file states are taken already."""
+"""Values that must be unique, and which of those in the stack file are in use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Stated(NamedTuple):
 
 
 class Clash(NamedTuple):
-    """A stated value that somebody else has already."""
+    """A stated value that another owner has."""
 
     stated: Stated
     other: str

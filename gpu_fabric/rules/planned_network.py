@@ -1,4 +1,4 @@
-"""What a planned network says, whichever kind of object says it."""
+"""The facts of a planned network, read from any kind of object that describes one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class PoolReference(NamedTuple):
 
 
 class PlannedNetwork(NamedTuple):
-    """One network. `host_interface` is the interface on the host that it names; `moves_rdma` says whether the RDMA
+    """One network. `host_interface` is the interface on the host that it names; `moves_rdma` is whether the RDMA
     device leaves the host with the interface; `mtus` are all MTUs it states, in bytes."""
 
     name: str
@@ -69,7 +69,7 @@ def _of_definition(made: NetworkAttachmentDefinition) -> PlannedNetwork:
 
 
 def _of_operator(made: SriovNetwork | SriovIBNetwork) -> PlannedNetwork:
-    """The network that the SR-IOV operator makes of its object, in another namespace and with its own prefix."""
+    """The network that the SR-IOV operator creates from its object, in another namespace and with its own prefix."""
     plugins: list[dict[str, Any]] = json.loads(f"[{made.spec.meta_plugins or ''}]")
     return PlannedNetwork(
         name=made.metadata.name,
@@ -96,7 +96,7 @@ def _of_spiderpool(made: SpiderMultusConfig) -> PlannedNetwork:
     section, pools = made.spec.section, made.spec.pools
     master = None if isinstance(section, (SpiderSriov, SpiderIbSriov)) else section.master
     mtu = None if isinstance(section, (SpiderIbSriov, SpiderIpoib)) else section.mtu
-    # Of the two kinds of virtual function only InfiniBand's is isolated unless told otherwise.
+    # Without `rdmaIsolation` only the virtual functions of InfiniBand are isolated.
     isolated = (isinstance(section, SpiderSriov) and bool(section.rdma_isolation)) or (
         isinstance(section, SpiderIbSriov) and section.rdma_isolation is not False
     )

@@ -34,7 +34,7 @@ def placed(pools: Iterable[_Spec], shapes: Iterable[Shape]) -> list[PlacedPool[_
 
 
 def placed_pools(case: Case) -> list[AnyPool]:
-    """All pools of the stack file, whoever runs the cluster."""
+    """All pools of the stack file, on every provider."""
     return placed(case.spec.cluster.pools, case.shapes)
 
 
@@ -61,7 +61,7 @@ def first_pool(case: Case, group: NodeGroup) -> AnyPool:
 
 
 def group_of(case: Case, pool: PoolSpec) -> NodeGroup:
-    """The kind of nodes that a pool's are.
+    """The node group of a pool.
 
     Raises:
         StopIteration: the pool is not one of the stack.
@@ -88,7 +88,7 @@ def rails_without_address(group: NodeGroup) -> str:
 
 
 def sets_rdma_mode(case: Case) -> str | None:
-    """Who puts the nodes into the RDMA mode beside host preparation; None where nobody does.
+    """What switches the nodes to the RDMA mode beside host preparation; None if nothing does.
 
     Spiderpool's SR-IOV operator is an older one, which knows no mode; the Network Operator's leaves shared alone, which
     nodes start in.
@@ -101,6 +101,6 @@ def sets_rdma_mode(case: Case) -> str | None:
 
 
 def prepares_rdma_mode(case: Case) -> bool:
-    """Whether host preparation puts the nodes into the RDMA mode; a dry run only tells what it would do."""
+    """Whether host preparation switches the nodes to the RDMA mode; a dry run only reports what it would do."""
     wanted = case.spec.fabric.host_preparation
     return wanted.rdma_mode and not wanted.dry_run

@@ -11,12 +11,12 @@ from gpu_fabric.spec.network_types import IPNetwork
 _MOST_OF_ONE = {4: 8, 6: 16}
 
 
-def overlap(first: IPNetwork | None, second: IPNetwork | None) -> bool:
+def has_overlap(first: IPNetwork | None, second: IPNetwork | None) -> bool:
     """Whether two ranges have an address in common; a range that is not stated, or of another IP version, has none."""
     return first is not None and second is not None and first.version == second.version and first.overlaps(second)
 
 
-def almost_everybody(networks: Iterable[IPNetwork]) -> Iterator[tuple[int, str]]:
+def wide_ranges(networks: Iterable[IPNetwork]) -> Iterator[tuple[int, str]]:
     """The numbers of networks that alone or together let in more than one organization can own, and what they are."""
     rest: list[tuple[int, IPNetwork]] = []
     for number, network in enumerate(networks):

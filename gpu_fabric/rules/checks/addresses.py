@@ -8,7 +8,7 @@ from functools import partial
 from gpu_fabric.plan.addresses import AddressPlan, Refusal, stated_ranges
 from gpu_fabric.plan.addresses.model import Growth
 from gpu_fabric.plan.case import Case, pool_shares
-from gpu_fabric.rules.ranges import overlap
+from gpu_fabric.rules.ranges import has_overlap
 from gpu_fabric.rules.registry import Problem, check, in_cluster, in_fabric
 
 _at = partial(in_fabric, "addressing")
@@ -31,7 +31,7 @@ def ranges_are_disjoint(case: Case) -> Iterator[Problem]:
     supernet = case.spec.fabric.addressing.supernet
     stated = stated_ranges(case.spec.cluster.ranges)
     for name, network in stated:
-        if case.demand.layout != "none" and overlap(supernet, network):
+        if case.demand.layout != "none" and has_overlap(supernet, network):
             yield Problem(
                 _at("supernet"),
                 f"{supernet} overlaps {network}, the cluster's {name} range",
@@ -53,7 +53,7 @@ def ranges_are_stated(case: Case) -> Iterator[Problem]:
 
 @check("ADR004")
 def gateway_leaves_every_node_its_addresses(case: Case) -> Iterator[Problem]:
-    """No node's block is one short because the gateway lies in it."""
+    """The gateway is in no node's block that would then be one address short."""
     yield from _refusals(case, "gateway")
 
 
@@ -103,8 +103,8 @@ def exclusions_leave_every_node_its_addresses(case: Case) -> Iterator[Problem]:
 
 
 @check("ADR010")
-def exclusions_lie_in_the_supernet(case: Case) -> Iterator[Problem]:
-    """Every excluded range lies inside the supernet."""
+def exclusions_are_in_the_supernet(case: Case) -> Iterator[Problem]:
+    """Every excluded range is inside the supernet."""
     addressing = case.spec.fabric.addressing
     supernet = addressing.supernet
     if supernet is None:
@@ -166,7 +166,7 @@ def supernet_is_for_hosts(case: Case) -> Iterator[Problem]:
     """The supernet holds no addresses that hosts must not have."""
     supernet = case.spec.fabric.addressing.supernet
     for special in case.known.special_ranges:
-        if special.hosts == "no" and overlap(supernet, special.range):
+        if special.hosts == "no" and has_overlap(supernet, special.range):
             yield Problem(
                 _at("supernet"),
                 f"{supernet} holds addresses of {special.range}, which is for {special.use} ({special.source})",
@@ -176,11 +176,11 @@ def supernet_is_for_hosts(case: Case) -> Iterator[Problem]:
 
 @check("ADR015")
 def supernet_is_private(case: Case) -> Iterator[Problem]:
-    """The supernet lies in ranges that nobody else can own."""
+    """The supernet is in private ranges."""
     supernet = case.spec.fabric.addressing.supernet
     if supernet is None or case.demand.layout == "none":
         return
-    special = [entry for entry in case.known.special_ranges if overlap(supernet, entry.range)]
+    special = [entry for entry in case.known.special_ranges if has_overlap(supernet, entry.range)]
     unusable = any(entry.hosts == "no" for entry in special)
     if not unusable and not any(entry.range.prefixlen <= supernet.prefixlen for entry in special):
         private = [str(entry.range) for entry in case.known.special_ranges if entry.hosts == "private"]
@@ -217,13 +217,13 @@ def _larger_cut(case: Case, growth: Growth) -> str:
 
 @check("ADR017")
 def service_range_is_its_own(case: Case) -> Iterator[Problem]:
-    """The service range overlaps neither pods nor nodes; pods may lie in the node network, as some clouds have it."""
+    """The service range overlaps neither pods nor nodes; some clouds put pods into the node network."""
     ranges = case.spec.cluster.ranges
-    # DigitalOcean's stricter rule has a check of its own.
+    # DOK026 checks the stricter rule of DigitalOcean.
     if case.choices.provider == "doks":
         return
     for name, network in ranges.own().items():
-        if name != "services" and overlap(ranges.services, network):
+        if name != "services" and has_overlap(ranges.services, network):
             yield Problem(
                 in_cluster("ranges", "services"),
                 f"{ranges.services} overlaps {network}, the cluster's {name} range",
@@ -234,7 +234,7 @@ def service_range_is_its_own(case: Case) -> Iterator[Problem]:
 @check("ADR022")
 def ranges_in_use_are_further_ones(case: Case) -> Iterator[Problem]:
     """On Oracle's clusters no further range in use overlaps the cluster's own."""
-    # DigitalOcean's has a check of its own.
+    # DOK026 checks DigitalOcean's.
     if case.choices.provider == "oke":
         yield from _overlapped_ranges(case, "the two cannot be routed to each other", "write ranges that are disjoint")
 
@@ -252,7 +252,7 @@ def _overlapped_ranges(case: Case, why: str, remedy: str) -> Iterator[Problem]:
     ranges = case.spec.cluster.ranges
     for place, taken in enumerate(ranges.reserved):
         for name, network in ranges.own().items():
-            if overlap(taken, network):
+            if has_overlap(taken, network):
                 yield Problem(
                     in_cluster("ranges", "reserved", place),
                     f"{taken} overlaps {network}, the cluster's {name} range: {why}",
@@ -304,7 +304,7 @@ def ranges_are_for_hosts(case: Case) -> Iterator[Problem]:
     """The cluster's ranges hold no addresses that hosts must not have."""
     for name, network in case.spec.cluster.ranges.own().items():
         for special in case.known.special_ranges:
-            if special.hosts == "no" and overlap(special.range, network):
+            if special.hosts == "no" and has_overlap(special.range, network):
                 yield Problem(
                     in_cluster("ranges", name),
                     f"{network} holds addresses of {special.range}, which is for {special.use} ({special.source})",
@@ -318,7 +318,7 @@ def ranges_leave_bridges_alone(case: Case) -> Iterator[Problem]:
     """No range of the cluster is one that container runtimes give to a bridge of their own on every host."""
     for name, network in case.spec.cluster.ranges.own().items():
         for special in case.known.special_ranges:
-            if special.hosts == "bridge" and overlap(special.range, network):
+            if special.hosts == "bridge" and has_overlap(special.range, network):
                 yield Problem(
                     in_cluster("ranges", name),
                     f"{network} overlaps {special.range}, {special.use}: a host that has it reaches no other host "

@@ -46,7 +46,7 @@ def shape_is_of_the_provider(case: Case, pool: AnyPool) -> Iterator[Problem]:
 
 @check_each("CLU013", placed_pools)
 def labels_are_not_others(case: Case, pool: AnyPool) -> Iterator[Problem]:
-    """No pool says of its nodes what kubelet and the cloud say otherwise."""
+    """No pool states a label that kubelet or the cloud sets to another value."""
     known, cloud = case.known.node_labels, case.choices.provider in CLOUD_SHAPES
     for key, value in pool.spec.labels.items():
         row = known.set.get(key)
@@ -68,7 +68,7 @@ def _wrong(row: SetLabel, value: str, shape: Shape, case: Case) -> str | None:
         return f"{row.by} sets it"
     if row.values and value not in row.values:
         return f"the nodes have {' or '.join(row.values)}: no job would find them by {value}"
-    # A name of one's own for the machines is another matter: who runs an existing cluster may label its nodes so.
+    # Any other name is allowed: the operator of an existing cluster may label its nodes so.
     if row.type and value != shape.name and case.known.find(value) is not None:
         return f"the nodes are {shape.name}: jobs and networks would go to machines of type {value}"
     return None
@@ -111,7 +111,7 @@ def _pools_of_other_shapes(case: Case) -> Iterator[AnyPool]:
 
 @check_each("CLU002", _pools_of_other_shapes)
 def machines_make_one_fabric(case: Case, pool: AnyPool) -> Iterator[Problem]:
-    """Pools of different shapes are alike in all that jobs, networks and NCCL see of them."""
+    """Pools of different shapes are equal in all facts that jobs, networks and NCCL see."""
     first, group = case.groups[0], group_of(case, pool.spec)
     ours, theirs = _visible_facts(case, first), _visible_facts(case, group)
     differing = [what for what, value in ours.items() if value != theirs.get(what)]
@@ -225,7 +225,7 @@ def _visible_facts(case: Case, group: NodeGroup) -> dict[str, Any]:
 
 @check("SPL004")
 def there_is_a_cluster_to_make(case: Case) -> Iterator[Problem]:
-    """A stack of part cluster is for a cloud that makes one."""
+    """A stack of part cluster is for a cloud on which the stack creates a cluster."""
     if case.spec.split.part == "cluster" and case.spec.cluster.provider == "existing":
         yield Problem(
             dotted(("split", "part")),
@@ -235,7 +235,7 @@ def there_is_a_cluster_to_make(case: Case) -> Iterator[Problem]:
 
 
 @check("CST001")
-def price_a_pool(case: Case) -> Iterator[Problem]:
+def prices_are_of_pools(case: Case) -> Iterator[Problem]:
     """Every price is for machines of the stack."""
     types = machine_types(case)
     for name in case.spec.cluster.prices:
@@ -245,8 +245,8 @@ def price_a_pool(case: Case) -> Iterator[Problem]:
 
 
 @check("CST002")
-def have_a_date(case: Case) -> Iterator[Problem]:
-    """Every price of the stack file says from which day it is."""
+def prices_have_a_date(case: Case) -> Iterator[Problem]:
+    """Every price of the stack file has a date."""
     for name, price in case.spec.cluster.prices.items():
         if price.as_of is None:
             yield Problem(

@@ -22,7 +22,7 @@ _USUAL_VFS_ON_INFINIBAND = 16
 # How the names of interfaces begin by systemd's scheme (systemd.net-naming-scheme, prefixes of types of interfaces).
 _PREFIXES: dict[LinkType, str] = {"ether": "en", "infiniband": "ib"}
 _NAME_OF_THE_NODES = "write the name that `ip -br link` prints on the nodes"
-# What the number of virtual functions is, by who makes them.
+# The meaning of the number of virtual functions, by what creates them.
 _MADE_BY: dict[VirtualFunctions, str] = {
     "node-image": "the functions of the node image",
     "externally-managed": "what is there",
@@ -44,7 +44,7 @@ def each_rail_has_its_resource(case: Case) -> Iterator[Problem]:
 
 @check_each("DEV002", node_groups)
 def nics_can_be_named(case: Case, group: NodeGroup) -> Iterator[Problem]:
-    """The shape, or the stack file, says how to find each rail's NIC."""
+    """The shape or the stack file states how to find each rail's NIC."""
     row = case.choices.row
     if row is None or case.choices.manager == "doks" or case.choices.model == "host-network":
         return
@@ -141,7 +141,7 @@ def resources_differ(case: Case) -> Iterator[Problem]:
         Stated(("fabric", "rails", place, "resource"), resource, f"rail {number}")
         for number, place in named.items()
         if (resource := rails[number].resource) is not None
-        # Two rails with one network are one fault, and the rule on networks tells of it.
+        # NET011 reports two rails with one network.
         and (case.spec.fabric.rails[place].resource or networks.count(rails[number].network) == 1)
     ]
     fixed = {rail.resource: f"rail {rail.index}" for rail in rails if rail.resource and rail.index not in named}
@@ -180,7 +180,7 @@ def infiniband_nics_are_not_split_too_often(case: Case) -> Iterator[Problem]:
 
 @check("DEV010")
 def nics_are_not_split_beyond_the_firmware(case: Case) -> Iterator[Problem]:
-    """A NIC has at most as many virtual functions as its firmware makes."""
+    """A NIC has at most as many virtual functions as its firmware can create."""
     if case.shape.vfs_per_nic > _MOST_VFS:
         yield Problem(
             dotted(_vfs_place(case)),

@@ -15,14 +15,14 @@ from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_c
 from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec
 
 _LEAST_MINUTES = 60
-# What the guard calls the cluster.
+# The cluster's name in the guard's section.
 _CLUSTER = "cluster-doks"
 
 _Pool = PlacedPool[DoksPoolSpec]
 
 
 def doks_cluster(case: Case) -> DoksClusterSpec | None:
-    """The cluster where DigitalOcean makes it; None elsewhere."""
+    """The cluster if the stack creates it on DigitalOcean, else None."""
     return case.spec.cluster if isinstance(case.spec.cluster, DoksClusterSpec) else None
 
 
@@ -66,7 +66,7 @@ def support_has_no_known_end(case: Case, cluster: DoksClusterSpec) -> Iterator[P
 
 @check_of("DOK016", doks_cluster)
 def version_drives_the_fabric(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
-    """The version's node image brings the drivers of the fabric's NICs."""
+    """The version's node image contains the drivers of the fabric's NICs."""
     facts = case.known.doks_clusters
     if not case.shape.nics:
         return
@@ -81,7 +81,7 @@ def version_drives_the_fabric(case: Case, cluster: DoksClusterSpec) -> Iterator[
 
 @check_of("DOK017", doks_cluster)
 def upgrades_leave_the_version_alone(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
-    """DigitalOcean does not raise a version that the stack file goes on setting."""
+    """DigitalOcean does not raise a version that the stack file sets at every run."""
     if cluster.auto_upgrade and cluster.version_applies == "always":
         yield Problem(
             in_cluster("autoUpgrade"),
@@ -109,7 +109,7 @@ def control_plane_is_highly_available(case: Case, cluster: DoksClusterSpec) -> I
 
 @check_of("DOK019", doks_cluster)
 def gpus_are_advertised(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
-    """Somebody advertises the GPUs as the resource that jobs ask for."""
+    """A device plug-in advertises the GPUs as the resource that jobs request."""
     gpus = case.shape.gpus
     if cluster.plugins.gpu == "managed":
         return
@@ -131,7 +131,7 @@ def gpus_are_advertised(case: Case, cluster: DoksClusterSpec) -> Iterator[Proble
 
 @check_of("DOK037", doks_cluster)
 def gpu_operator_leaves_the_rest_to_digitalocean(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
-    """Of what the nodes have the GPU Operator brings the device plug-in only, and only where DigitalOcean's is off."""
+    """The GPU Operator installs nothing that the nodes have, except the device plug-in where DigitalOcean's is off."""
     chart = charts_in_use(case).get("gpu-operator")
     if chart is None:
         return
@@ -152,7 +152,7 @@ def rdma_is_advertised(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem
 
 
 @check_of("DOK030", doks_cluster)
-def sign_on_leaves_the_stack_a_way_in(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
+def sign_on_lets_the_stack_in(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The stack's kubeconfig works although tokens do not."""
     if cluster.single_sign_on and cluster.single_sign_on.required and cluster.kubeconfig.mode != "exec":
         yield Problem(
@@ -169,7 +169,7 @@ def kubeconfig_does_not_expire(case: Case, cluster: DoksClusterSpec) -> Iterator
         yield Problem(
             in_cluster("kubeconfig", "mode"),
             "the provider's own kubeconfig expires, after seven days unless expireSeconds says otherwise",
-            # With a token, whoever reads this stack's kubeconfig would have the account.
+            # With a token, every reader of this stack's kubeconfig would have access to the account.
             "write mode: exec" if case.spec.split.part == "cluster" else "write mode: token or mode: exec",
         )
 
@@ -208,7 +208,7 @@ def tags_are_free(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
 
 @check_of("DOK035", doks_cluster)
 def cluster_is_protected(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
-    """The engine refuses to delete or replace the cluster."""
+    """Pulumi refuses to delete or replace the cluster."""
     if not cluster.protect:
         yield Problem(
             in_cluster("protect"),
@@ -316,7 +316,7 @@ def contract_holds_the_nodes(case: Case, pool: _Pool) -> Iterator[Problem]:
 
 
 @check_each("DOK008", _pools)
-def a_node_always_stays(case: Case, pool: _Pool) -> Iterator[Problem]:
+def scaling_keeps_a_node(case: Case, pool: _Pool) -> Iterator[Problem]:
     """A GPU pool that scales keeps at least one node."""
     if pool.spec.auto_scale and pool.spec.auto_scale.min_nodes == 0:
         yield Problem(pool.at("autoScale", "minNodes"), "the pool may shrink to no node", "write 1 or more")
@@ -324,7 +324,7 @@ def a_node_always_stays(case: Case, pool: _Pool) -> Iterator[Problem]:
 
 @check_each("DOK009", _pools)
 def bounds_hold_the_nodes(case: Case, pool: _Pool) -> Iterator[Problem]:
-    """The number of nodes lies within the bounds of automatic scaling."""
+    """The number of nodes is within the bounds of automatic scaling."""
     bounds = pool.spec.auto_scale
     if bounds and not bounds.min_nodes <= pool.spec.nodes <= bounds.max_nodes:
         yield Problem(
@@ -354,7 +354,7 @@ def system_pool_has_a_spare_node(case: Case, cluster: DoksClusterSpec) -> Iterat
 
 
 @check_each("DOK012", placed_pools)
-def nodes_stay(case: Case, pool: AnyPool) -> Iterator[Problem]:
+def nodes_are_not_spot(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """The nodes of a training pool are not taken back."""
     if pool.shape.doks is not None and pool.shape.doks.offer == "spot":
         yield Problem(
@@ -380,7 +380,7 @@ def upgrades_have_a_spare_node(case: Case, cluster: DoksClusterSpec) -> Iterator
 
 @check_of("DOK058", doks_cluster)
 def surge_upgrades_stay_on(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
-    """Upgrades add no nodes, or the stack file never says otherwise later."""
+    """Upgrades add no nodes, or the user knows that surge upgrades cannot be switched off later."""
     if cluster.surge_upgrade:
         yield Problem(
             in_cluster("surgeUpgrade"),
@@ -426,8 +426,8 @@ def rdma_devices_are_amds(case: Case) -> Iterator[Problem]:
 
 
 @check_each("DOK034", _pools)
-def labels_are_ones_own(case: Case, pool: _Pool) -> Iterator[Problem]:
-    """No label lies in DigitalOcean's own domain."""
+def labels_are_in_the_users_domain(case: Case, pool: _Pool) -> Iterator[Problem]:
+    """No label is in DigitalOcean's own domain."""
     for key in pool.spec.labels:
         if key.startswith("doks.digitalocean.com/"):
             yield Problem(
@@ -495,7 +495,7 @@ def new_vpcs_have_no_gateway(case: Case, cluster: DoksClusterSpec) -> Iterator[P
 
 @check_of("DOK047", doks_cluster)
 def the_firewall_lets_the_stack_in(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
-    """The reader knows that the stack itself must be among those who may reach the API server."""
+    """The user knows that the firewall must let the stack's own machine reach the API server."""
     firewall = cluster.control_plane_firewall
     if firewall is not None and not any(network.prefixlen == 0 for network in firewall.allowed):
         yield Problem(

@@ -16,7 +16,7 @@ from gpu_fabric.plan.host import lacking_plugins
 from gpu_fabric.plan.operators.multus import brings_multus, multus_memory
 from gpu_fabric.plan.rails import rails_are_routed
 from gpu_fabric.rules.checks.doks import all_nodes, doks_cluster
-from gpu_fabric.rules.ranges import almost_everybody, overlap
+from gpu_fabric.rules.ranges import has_overlap, wide_ranges
 from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_cluster, in_fabric, in_software
 from gpu_fabric.spec import DoksClusterSpec
 
@@ -53,7 +53,7 @@ def ranges_do_not_overlap(case: Case, cluster: DoksClusterSpec) -> Iterator[Prob
     pairs = [*combinations(stated.items(), 2)]
     pairs += [(("reserved", taken), entry) for taken in cluster.ranges.reserved for entry in stated.items()]
     for (name, network), (other, second) in pairs:
-        if overlap(network, second):
+        if has_overlap(network, second):
             yield Problem(_at(other), f"{second} overlaps {network} ({name})", "write ranges that are disjoint")
 
 
@@ -118,7 +118,7 @@ def vpc_leaves_digitaloceans_ranges_alone(case: Case, cluster: DoksClusterSpec) 
     stated = cluster.ranges.own()
     network = stated.get("nodes")
     for row in case.known.doks_clusters.used_ranges:
-        if overlap(row.range, network) and not (row.default_of and row.default_of in stated):
+        if has_overlap(row.range, network) and not (row.default_of and row.default_of in stated):
             doubt = "" if row.verified else " (reported by others, not verified)"
             yield Problem(
                 _at("nodes"),
@@ -131,7 +131,7 @@ def vpc_leaves_digitaloceans_ranges_alone(case: Case, cluster: DoksClusterSpec) 
 def firewall_is_not_open_to_all(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The control plane's firewall lets in stated networks, and not everybody."""
     firewall = cluster.control_plane_firewall
-    for place, said in almost_everybody(firewall.allowed if firewall else ()):
+    for place, said in wide_ranges(firewall.allowed if firewall else ()):
         yield Problem(
             in_cluster("controlPlaneFirewall", "allowed", place),
             said,
@@ -140,7 +140,7 @@ def firewall_is_not_open_to_all(case: Case, cluster: DoksClusterSpec) -> Iterato
 
 
 @check("DOK040")
-def nobody_else_drives_the_fabric(case: Case) -> Iterator[Problem]:
+def fabric_has_one_operator(case: Case) -> Iterator[Problem]:
     """No operator of the NICs' maker runs beside DigitalOcean's plug-in and the stack's Multus."""
     installed = case.spec.cluster.installed
     if case.choices.manager == "doks" and "network-operator" in installed:
@@ -153,7 +153,7 @@ def nobody_else_drives_the_fabric(case: Case) -> Iterator[Problem]:
 
 @check_plan("DOK041")
 def networks_fit_the_fabric(case: Case, plan: Plan) -> Iterator[Problem]:
-    """Every network has the CNI plug-in that its fabric needs, and somebody brings that plug-in."""
+    """Every network has the CNI plug-in that its fabric needs, and that plug-in is installed."""
     if case.choices.manager != "doks":
         return
     wanted = "ip-preserving-host-device" if rails_are_routed(case) else "host-device"
@@ -203,7 +203,7 @@ def multus_is_pinned(case: Case) -> Iterator[Problem]:
 
 @check("DOK045")
 def switches_of_multus_have_an_effect(case: Case) -> Iterator[Problem]:
-    """Switches of Multus are written only where the stack itself brings it."""
+    """Switches of Multus are written only where the stack itself installs it."""
     section = case.spec.software.multus
     for field in sorted(section.model_fields_set):
         if not brings_multus(case) and getattr(section, field) is not None:
@@ -217,7 +217,7 @@ def switches_of_multus_have_an_effect(case: Case) -> Iterator[Problem]:
 
 @check("DOK054")
 def the_plug_in_is_checked_on_a_node(case: Case) -> Iterator[Problem]:
-    """The reader knows what is not published about DigitalOcean's plug-in for routed rails."""
+    """The user knows what is not published about DigitalOcean's plug-in for routed rails."""
     if case.choices.manager == "doks" and lacking_plugins(case) and case.spec.software.cni_plugins == "install":
         (plugin,) = lacking_plugins(case)
         yield Problem(

@@ -10,23 +10,23 @@ from pydantic import JsonValue
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.gpu_operator import gpu_direct
-from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, driver_comes, value_at
+from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, has_driver, value_at
 from gpu_fabric.rules.registry import Problem, check, check_of, in_software
 from gpu_fabric.spec.places import Location, dotted
 
 # Before it the driver's key was another one, and its default the proprietary modules.
 _WITH_MODULE_TYPE = Version.parse("25.3")
-# By it a node is told how to partition its GPUs.
+# The label by which a node's GPUs are partitioned.
 _PARTITIONS, _WHOLE = "nvidia.com/mig.config", "all-disabled"
-# What a configuration of NVIDIA's device plug-in says where it shares GPUs. Source: the plug-in's documentation.
+# Keys of a configuration of NVIDIA's device plug-in that shares GPUs. Source: the plug-in's documentation.
 _SHARING = ("timeSlicing", "mps", "migStrategy")
 _switch = partial(in_software, "gpuOperator")
 
 
 @check_of("GPU001", chart_in_use("gpu-operator"))
 def nodes_load_the_peer_module(case: Case, chart: ChartValues) -> Iterator[Problem]:
-    """The reader knows where the node image must load nvidia_peermem."""
-    if gpu_direct(case) == "peermem" and not driver_comes(chart):
+    """The user knows where the node image must load nvidia_peermem."""
+    if gpu_direct(case) == "peermem" and not has_driver(chart):
         stated = case.spec.software.gpu_operator.gpu_direct is not None
         yield Problem(
             _switch("gpuDirect") if stated else in_software("releaseLine"),
@@ -40,7 +40,7 @@ def nodes_load_the_peer_module(case: Case, chart: ChartValues) -> Iterator[Probl
 @check_of("GPU002", chart_in_use("gpu-operator"))
 def open_modules_come_with_dma_buf(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """GPUDirect by DMA-BUF comes with the driver's open kernel modules."""
-    if gpu_direct(case) != "dma-buf" or not driver_comes(chart):
+    if gpu_direct(case) != "dma-buf" or not has_driver(chart):
         return
     if not Version.parse(chart.version).has_reached(_WITH_MODULE_TYPE):
         if chart.value("driver", "useOpenKernelModules") is not True:
@@ -100,7 +100,7 @@ def _partitioned(case: Case) -> Iterator[tuple[Location, str]]:
 
 @check("GPU005")
 def monitors_have_something_to_monitor(case: Case) -> Iterator[Problem]:
-    """Prometheus is told of GPU metrics only where they are exported."""
+    """A ServiceMonitor for GPU metrics is created only where they are exported."""
     switches = case.spec.software.gpu_operator
     if "gpu-operator" in charts_in_use(case) and switches.service_monitor and not switches.dcgm_exporter:
         yield Problem(
@@ -151,8 +151,8 @@ def configurations_of_the_plugin_are_seen(case: Case, chart: ChartValues) -> Ite
 
 @check_of("GPU008", chart_in_use("gpu-operator"))
 def values_and_switches_agree_on_the_driver(case: Case, chart: ChartValues) -> Iterator[Problem]:
-    """The GPU driver comes as the switch says, and not to nodes whose image has it."""
-    if not driver_comes(chart):
+    """The GPU driver is installed as the switch is set, and not on nodes whose image contains it."""
+    if not has_driver(chart):
         return
     switch, written = case.spec.software.gpu_operator.driver, chart.written_value("driver", "enabled")
     if written is not None and not switch:

@@ -28,7 +28,7 @@ _job = partial(in_fabric, "hostPreparation")
 
 @check("HPR001")
 def hosts_are_the_stacks_to_prepare(case: Case) -> Iterator[Problem]:
-    """Nodes are prepared only where nobody else does it."""
+    """Nodes are prepared only where the cloud does not do it."""
     jobs = case.spec.fabric.host_preparation.jobs
     if jobs and "doks" in (case.choices.provider, case.choices.manager):
         yield Problem(
@@ -47,7 +47,7 @@ def dry_runs_have_jobs(case: Case) -> Iterator[Problem]:
 
 @check("HPR005")
 def jobs_find_the_interfaces(case: Case) -> Iterator[Problem]:
-    """Jobs that look for the rails' interfaces are told all of them."""
+    """For jobs that look for the rails' interfaces, all interfaces are stated."""
     jobs = [job for job in case.spec.fabric.host_preparation.jobs if job in _BY_INTERFACE]
     for group in case.groups if jobs else ():
         lacking = [str(rail) for rail, nic in enumerate(group.shape.nics) if nic.interface is None]
@@ -76,8 +76,8 @@ def jobs_fit_the_link_layer(case: Case) -> Iterator[Problem]:
 
 
 @check("HPR009")
-def switches_are_set_alike(case: Case) -> Iterator[Problem]:
-    """The reader knows what the switches must have."""
+def switches_are_configured_equally(case: Case) -> Iterator[Problem]:
+    """The user knows how the switches must be configured."""
     lossless = case.spec.fabric.host_preparation.lossless
     if lossless is not None and case.choices.link_type == "ether":
         rdma, notifications = lossless.marks
@@ -154,7 +154,7 @@ def link_types_are_of_known_nics(case: Case, group: NodeGroup) -> Iterator[Probl
 
 @check("HPR013")
 def firmware_is_changed(case: Case) -> Iterator[Problem]:
-    """The reader knows where the NICs' firmware is changed."""
+    """The user knows where the NICs' firmware is changed."""
     if case.spec.fabric.host_preparation.link_type == "change":
         yield Problem(
             _job("linkType"),
@@ -166,7 +166,7 @@ def firmware_is_changed(case: Case) -> Iterator[Problem]:
 
 @check("HPR014")
 def mode_may_need_a_reboot(case: Case) -> Iterator[Problem]:
-    """The reader knows where a node may have to be rebooted for the RDMA mode."""
+    """The user knows where a node may have to be rebooted for the RDMA mode."""
     if prepares_rdma_mode(case) and case.choices.rdma_mode == "exclusive":
         yield Problem(
             _job("rdmaMode"),
@@ -296,7 +296,7 @@ def _enough(case: Case, pool: AddressPool, needed: int, key: str) -> str:
 
 @check("HPR007")
 def hosts_get_no_excluded_address(case: Case) -> Iterator[Problem]:
-    """No host is given an address that the stack file excludes as somebody's."""
+    """No host gets an address that the stack file excludes."""
     if not _wanted(case) or not isinstance(case.addresses, AddressPlan):
         return
     spans = [(int(span.first), int(span.last)) for span in case.spec.fabric.addressing.exclude]
@@ -321,7 +321,7 @@ def hosts_get_no_excluded_address(case: Case) -> Iterator[Problem]:
 
 @check("HPR016")
 def infiniband_nics_have_an_interface(case: Case) -> Iterator[Problem]:
-    """The reader knows that InfiniBand NICs can hold addresses only with their module."""
+    """The user knows that InfiniBand NICs can hold addresses only with their module."""
     wanted = case.spec.fabric.host_preparation
     if wanted.addresses and case.choices.link_type == "infiniband" and not wanted.ipoib:
         yield Problem(

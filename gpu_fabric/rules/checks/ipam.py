@@ -1,4 +1,4 @@
-"""Checks of the group `ipam`: what can be asked of whoever hands the addresses out, and that networks find pools."""
+"""Checks of the IPAM: what it supports, and that networks find their pools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _at = partial(in_fabric, "addressing")
 
 @check("IPM001")
 def places_in_a_prefix_can_be_counted(case: Case) -> Iterator[Problem]:
-    """Gateway and reservations lie near enough to the start of a node's prefix for nv-ipam to count them."""
+    """Gateway and reservations are near enough to the start of a node's prefix for nv-ipam to count them."""
     if case.choices.ipam != "nv-ipam" or not isinstance(case.addresses, AddressPlan):
         return
     first = next((pool for pool in case.addresses.pools if pool.node_prefix_length is not None), None)
@@ -120,7 +120,7 @@ def whereabouts_controllers_find_a_node(case: Case) -> Iterator[Problem]:
 
 
 def _brings_nv_ipam(plan: Plan) -> bool:
-    """Whether the policy installs it: the stack's own, or the one that the chart makes of its values."""
+    """Whether the policy installs it: the stack's own, or the one that the chart creates from its values."""
     chart = plan.release("network-operator")
     if chart is not None and plan.record(PlannedReadiness, "nic-policies") is not None:
         return value_at(chart.values, "nvIpam", "deploy") is True
@@ -129,7 +129,7 @@ def _brings_nv_ipam(plan: Plan) -> bool:
 
 
 def _brings_whereabouts(plan: Plan) -> bool:
-    """Whether Whereabouts comes: by its own chart, or in older lines by the policy that the operator's chart makes."""
+    """Whether Whereabouts is installed: by its own chart, or in older lines by the policy of the operator's chart."""
     chart = plan.release("network-operator")
     by_policy = chart is not None and value_at(chart.values, "secondaryNetwork", "ipamPlugin", "deploy") is True
     return plan.release("whereabouts") is not None or by_policy

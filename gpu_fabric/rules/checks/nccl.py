@@ -28,7 +28,7 @@ from gpu_fabric.spec.suggestion import nearest
 
 _FAMILIES = {"AF_INET": 4, "AF_INET6": 6}
 _LEAVE_IT = "leave it out: the program derives it from the shape"
-# Of whom a library is where NCCL does not read the variable.
+# The reader of a variable, by library, where it is not NCCL.
 _OTHERS = {
     "rccl": "RCCL",
     "nccl-tests": "nccl-tests",
@@ -66,7 +66,7 @@ def values_are_read_as_written(case: Case) -> Iterator[Problem]:
 
 
 @check("NCL012")
-def the_fabric_stays_in_use(case: Case) -> Iterator[Problem]:
+def settings_keep_rdma(case: Case) -> Iterator[Problem]:
     """No setting of the stack file takes RDMA or GPUDirect from jobs, or names files in place of the stack's."""
     for variable, value in _own(case):
         for unfit in variable.refused:
@@ -77,13 +77,13 @@ def the_fabric_stays_in_use(case: Case) -> Iterator[Problem]:
 @check_of("NCL013", lambda case: case.spec.fabric.nccl.settings.get("NCCL_IB_HCA"))
 def devices_are_the_rails(case: Case, value: str) -> Iterator[Problem]:
     """NCCL_IB_HCA of the stack file names each rail's RDMA device exactly, and none of other NICs."""
-    wrong = _wrong_with_virtual(value) if _access(case) == "virtual" else "; ".join(_wrong_with_devices(case, value))
+    wrong = _virtual_device_problem(value) if _access(case) == "virtual" else "; ".join(_device_problems(case, value))
     if wrong:
         yield Problem(_place("NCCL_IB_HCA"), f"NCCL_IB_HCA={value} {wrong}", _LEAVE_IT)
 
 
 @check_of("NCL014", lambda case: case.spec.fabric.nccl.settings.get("NCCL_SOCKET_IFNAME"))
-def bootstrap_is_told_no_rail(case: Case, value: str) -> Iterator[Problem]:
+def bootstrap_uses_no_rail(case: Case, value: str) -> Iterator[Problem]:
     """NCCL_SOCKET_IFNAME of the stack file takes no interface of the fabric."""
     on_host = case.choices.model == "host-network"
     fabric = [rail.interface if on_host else rail.pod_interface for rail in plan_rails(case)]
@@ -128,7 +128,7 @@ def addresses_are_the_fabrics(case: Case) -> Iterator[Problem]:
 @check("NCL016")
 def nvlink_between_nodes_has_its_allocator(case: Case) -> Iterator[Problem]:
     """Where the nodes of a rack talk over NVLink, NCCL allocates as that needs."""
-    told = {row.variable: row.value for row in _told(case) if row.scope != "verification"}
+    told = {row.variable: row.value for row in _all_settings(case) if row.scope != "verification"}
     if told.get("NCCL_MNNVL_ENABLE") == "1" and told.get("NCCL_CUMEM_ENABLE") == "0":
         own = case.spec.fabric.nccl.settings
         place = "NCCL_CUMEM_ENABLE" if "NCCL_CUMEM_ENABLE" in own else "NCCL_MNNVL_ENABLE"
@@ -153,7 +153,7 @@ def settings_belong_to_every_job(case: Case) -> Iterator[Problem]:
 
 
 @check("NCL018")
-def the_catalogs_values_stand(case: Case) -> Iterator[Problem]:
+def catalog_values_are_kept(case: Case) -> Iterator[Problem]:
     """The stack file leaves the catalog's values for its fabric as they are."""
     own = case.spec.fabric.nccl.settings
     facts = fabric_facts(case)
@@ -176,7 +176,7 @@ def settings_are_old_enough(case: Case) -> Iterator[Problem]:
         return
     whose = f"the tests of release line {case.line.name} have" if stated is None else "the jobs' images have"
     ours = dotted(("software", "releaseLine") if stated is None else ("fabric", "nccl", "version"))
-    for row in _told(case):
+    for row in _all_settings(case):
         variable = case.known.nccl_variables.get(row.variable)
         if variable is not None and variable.newer_than(release):
             yield Problem(
@@ -217,7 +217,7 @@ def releases_do_not_fail_these_gpus(case: Case) -> Iterator[Problem]:
     stated = case.spec.fabric.nccl.version
     tested = [row.nccl for row in case.line.nccl_tests if row.vendor == case.shape.gpus.vendor]
     releases = [Version.parse(stated)] if stated is not None else tested
-    algorithms = environment_of(_told(case), "training").get("NCCL_ALGO")
+    algorithms = environment_of(_all_settings(case), "training").get("NCCL_ALGO")
     for defect in case.known.nccl_defects:
         # Without a stated release, jobs may have any of those in the release line's tests.
         if releases and all(defect.shows(release, case.shape.gpus.model, algorithms) for release in releases):
@@ -241,7 +241,7 @@ def _access(case: Case) -> DeviceAccess:
     return case.choices.row.access if case.choices.row else "physical"
 
 
-def _told(case: Case) -> tuple[PlannedSetting, ...]:
+def _all_settings(case: Case) -> tuple[PlannedSetting, ...]:
     return planned_settings(case.shape, case.known, _access(case), fabric_facts(case))
 
 
@@ -259,14 +259,14 @@ def _of_line(case: Case) -> Version | None:
     return min((row.nccl for row in case.line.nccl_tests if row.vendor == case.shape.gpus.vendor), default=None)
 
 
-def _wrong_with_virtual(value: str) -> str | None:
+def _virtual_device_problem(value: str) -> str | None:
     """The names of virtual functions are not known before a node starts; a pod sees no others."""
     if re.fullmatch(r"[a-z]+\d?(_[a-z]+)?", value):
         return None
     return "names single devices, and pods hold virtual functions, whose names no shape has"
 
 
-def _wrong_with_devices(case: Case, value: str) -> Iterator[str]:
+def _device_problems(case: Case, value: str) -> Iterator[str]:
     taken = NameList.parse(value)
     if any(name.startswith(("=", "^")) for name in taken.names):
         yield "has more than one equals sign or caret; one is allowed, before the whole list"
@@ -302,7 +302,7 @@ def topology_is_published(case: Case) -> Iterator[Problem]:
 
 @check("NCT001")
 def own_trees_are_those_of_their_shapes(case: Case) -> Iterator[Problem]:
-    """Every PCI tree in the stack file has all GPUs and NICs of its shape once, near each other as the shape says."""
+    """Every PCI tree in the stack file has all GPUs and NICs of its shape once, as near each other as in the shape."""
     for name, hardware in case.spec.cluster.shapes.items():
         if hardware.topology is not None:
             for location, message, remedy in tree_problems(own_shape(name, hardware), hardware.topology):
@@ -370,7 +370,7 @@ def rails_are_where_the_published_tree_has_them(case: Case, group: NodeGroup) ->
 
 @check_plan("NCT006")
 def the_topology_file_is_where_nccl_looks(case: Case, plan: Plan) -> Iterator[Problem]:
-    """The topology file lies in every offered namespace, is mounted from there, and NCCL_TOPO_FILE is its path."""
+    """The topology file is in every offered namespace, is mounted from there, and NCCL_TOPO_FILE is its path."""
     contract = plan.workload
     files = [file for file in plan.nccl.files if file.variable is not None]
     there = {

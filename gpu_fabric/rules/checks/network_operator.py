@@ -20,7 +20,7 @@ from gpu_fabric.spec.software import PartitionKeysSpec
 
 _at = partial(in_software, "networkOperator")
 _CNI_FOLDER = "/opt/cni/bin"
-# What of a policy section decides that its operand comes, and what it does.
+# Keys of a policy section that decide whether its operand is installed, and what it does.
 _DECIDING = ("deploy", "resources")
 
 
@@ -57,8 +57,8 @@ def partitions_have_a_key(case: Case) -> Iterator[Problem]:
 
 
 @check_of("NOP003", lambda case: case.spec.software.network_operator.partition_keys)
-def secret_of_ufm_is_there(case: Case, keys: PartitionKeysSpec) -> Iterator[Problem]:
-    """The reader knows which secret must be there first."""
+def secret_of_ufm_exists(case: Case, keys: PartitionKeysSpec) -> Iterator[Problem]:
+    """The user knows which secret must exist first."""
     if "network-operator" in charts_in_use(case):
         namespace = case.line.charts["network-operator"].namespace
         yield Problem(
@@ -88,8 +88,8 @@ def values_keep_what_the_model_needs(case: Case, plan: Plan) -> Iterator[Problem
 
 
 @check_of("NOP005", chart_in_use("network-operator"))
-def cni_plugins_lie_in_one_folder(case: Case, chart: ChartValues) -> Iterator[Problem]:
-    """Whoever lays CNI plug-ins onto the nodes lays them into the folder in which the runtime looks."""
+def cni_plugins_are_in_one_folder(case: Case, chart: ChartValues) -> Iterator[Problem]:
+    """All CNI plug-ins are installed in the folder in which the runtime looks."""
     own, other = ("operator", "cniBinDirectory"), ("sriov-network-operator", "operator", "cniBinPath")
     folder, theirs = (chart.value(*keys) or _CNI_FOLDER for keys in (own, other))
     if case.choices.by_sriov_operator and folder != theirs:

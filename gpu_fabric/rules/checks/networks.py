@@ -19,7 +19,7 @@ from gpu_fabric.spec.places import Location, dotted
 
 # Bytes at which both clouds run their fabrics: 4096 for the RDMA packet, and its headers.
 _MTU_OF_RDMA_4096 = 4200
-# Plug-ins that networks of Spiderpool's call and that its chart can bring.
+# Plug-ins that networks of Spiderpool call and that its chart can install.
 _OF_SPIDERPOOL = {
     "macvlan": ("macvlan",),
     "sriov": ("sriov", "tuning"),
@@ -49,7 +49,7 @@ def mtu_fits_the_host(case: Case) -> Iterator[Problem]:
 
 @check("NET002")
 def nodes_bring_the_plugins(case: Case) -> Iterator[Problem]:
-    """Every CNI plug-in that the networks call is installed by somebody."""
+    """Every CNI plug-in that the networks call is installed."""
     if case.spec.software.cni_plugins == "node-image" and (called := _called_plugins(case)):
         several = len(called) > 1
         yield Problem(
@@ -63,10 +63,10 @@ def nodes_bring_the_plugins(case: Case) -> Iterator[Problem]:
 
 @check("NET003")
 def nodes_run_in_the_mode(case: Case) -> Iterator[Problem]:
-    """The reader knows which RDMA mode the nodes must run in."""
+    """The user knows which RDMA mode the nodes must run in."""
     mode, row = case.choices.rdma_mode, case.choices.row
     switched = sets_rdma_mode(case) is not None or prepares_rdma_mode(case)
-    # A rule of its own warns of it.
+    # SPI010 warns of it.
     warned = row is not None and row.manager == "spiderpool" and "shared" not in row.rdma_modes
     if case.choices.manager != "doks" and case.choices.model != "host-network" and not switched and not warned:
         yield Problem(
@@ -203,7 +203,7 @@ def partition_keys_are_read(case: Case) -> Iterator[Problem]:
 
 @check("NET013")
 def node_images_plugins_are_called(case: Case) -> Iterator[Problem]:
-    """CNI plug-ins are left to the node image only where the networks call some that no operator brings."""
+    """CNI plug-ins are left to the node image only where the networks call some that no operator installs."""
     if case.spec.software.cni_plugins == "node-image" and not _called_plugins(case):
         reason = "the networks use no plug-in that the node image must have"
         yield Problem(_CNI_PLUGINS, f"it has no effect: {reason}", "leave it out")
@@ -231,7 +231,7 @@ def _sets_mtu(case: Case) -> bool:
 
 
 @check("NET015")
-def offered_namespaces_are_ones_own(case: Case) -> Iterator[Problem]:
+def offered_namespaces_are_the_users(case: Case) -> Iterator[Problem]:
     """No namespace in which jobs run is one of other software's."""
     own = {chart.namespace for chart in case.line.charts.values()}
     for place, entry in enumerate(case.spec.fabric.namespaces):
@@ -292,7 +292,7 @@ def shared_plugin_runs_in_shared_mode(case: Case, plan: Plan) -> Iterator[Proble
         isinstance(policy, (NicClusterPolicy, NicNodePolicy)) and policy.spec.rdma_shared_device_plugin is not None
         for policy in policies
     )
-    # Older lines make the policy from the chart's values, which the stack file may change.
+    # Older lines create the policy from the chart's values, which the stack file may change.
     chart = plan.release("network-operator")
     by_chart = chart is not None and value_at(chart.values, "rdmaSharedDevicePlugin", "deploy") is True
     if plan.shared_plugin is not None or by_policy or by_chart:
@@ -330,7 +330,7 @@ def memory_is_a_number_of_pages(case: Case, dpdk: DpdkSpec) -> Iterator[Problem]
 
 @check_of("DPK003", lambda case: case.spec.fabric.dpdk)
 def pages_are_reserved(case: Case, dpdk: DpdkSpec) -> Iterator[Problem]:
-    """The reader knows what the nodes must reserve for DPDK."""
+    """The user knows what the nodes must reserve for DPDK."""
     if case.choices.model in _MODELS:
         yield Problem(
             in_fabric("dpdk"),

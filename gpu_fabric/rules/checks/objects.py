@@ -1,4 +1,4 @@
-"""Checks of the group `objects`: the plan's objects agree with each other and with what the API server takes."""
+"""Checks of the plan's objects: they the plan's objects agree with each other and with what the API server takes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def jobs_find_what_they_name(case: Case, plan: Plan) -> Iterator[Problem]:
     """Every network and every file of the contract exists where a job of an offered namespace looks for it."""
     made = {(network.namespace, network.name) for network in map(read_network, plan.applied("networks"))}
     made |= {(entry.object.metadata.namespace or "", entry.name) for entry in plan.applied("nccl")}
-    # Networks that a webhook adds lie once, in a namespace that the contract states.
+    # Networks that a webhook adds exist once, in a namespace that the contract states.
     named = dict.fromkeys(
         [(network.namespace, network.network) for network in plan.workload.networks]
         + [(None, file.config_map) for file in plan.workload.files]
@@ -76,7 +76,7 @@ def networks_belong_to_their_rails(case: Case, plan: Plan) -> Iterator[Problem]:
         by_name.setdefault(rail.network, []).append(rail)
     for network in map(read_network, plan.applied("networks")):
         rails = by_name.get(network.name, [])
-        wrong = _strangers(plan, network, rails)
+        wrong = _foreign_parts(plan, network, rails)
         if wrong:
             place = overrides.get(rails[0].index) if rails else None
             yield Problem(
@@ -150,7 +150,7 @@ def nodes_are_in_one_pool(case: Case) -> Iterator[Problem]:
 
 @check_plan("OBJ008")
 def operators_see_their_objects(case: Case, plan: Plan) -> Iterator[Problem]:
-    """Objects that nv-ipam and the SR-IOV operator honour in their own namespace only lie there."""
+    """Objects that nv-ipam and the SR-IOV operator honour in their own namespace only are in that namespace."""
     home = namespace_of(case)
     for planned in plan.objects:
         namespace = planned.object.metadata.namespace
@@ -159,7 +159,7 @@ def operators_see_their_objects(case: Case, plan: Plan) -> Iterator[Problem]:
             yield Problem(in_fabric("rails"), f"{what}, and its controller looks in {home} only", _OURS)
 
 
-def _strangers(plan: Plan, network: PlannedNetwork, rails: list[Rail]) -> list[str]:
+def _foreign_parts(plan: Plan, network: PlannedNetwork, rails: list[Rail]) -> list[str]:
     """What of a network is not its rails'."""
     if not rails:
         return ["no rail"]

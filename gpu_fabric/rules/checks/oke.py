@@ -10,7 +10,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.oke import Site, metadata, metadata_bytes
 from gpu_fabric.rules.chart_values import charts_in_use
 from gpu_fabric.rules.planned_nodes import PlacedPool, placed
-from gpu_fabric.rules.ranges import almost_everybody
+from gpu_fabric.rules.ranges import wide_ranges
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric
 from gpu_fabric.spec import OkeClusterSpec, OkePoolSpec
 
@@ -23,12 +23,12 @@ _Pool = PlacedPool[OkePoolSpec]
 
 
 def oke_cluster(case: Case) -> OkeClusterSpec | None:
-    """The cluster where Oracle makes it; None elsewhere."""
+    """The cluster if the stack creates it on OKE, else None."""
     return case.spec.cluster if isinstance(case.spec.cluster, OkeClusterSpec) else None
 
 
 def oke_site(case: Case) -> Site | None:
-    """The cluster with the facts about Oracle's; None elsewhere."""
+    """The cluster with the facts about OKE if the stack creates it there, else None."""
     cluster = oke_cluster(case)
     return Site(case, cluster, case.known.oke_clusters) if cluster else None
 
@@ -57,7 +57,7 @@ def nodes_may_join(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
 
 @check("OKE048")
 def jobs_stay_within_one_rdma_network(case: Case) -> Iterator[Problem]:
-    """All pools with a fabric share one RDMA network, or the reader knows that they do not."""
+    """All pools with a fabric share one RDMA network, or the user knows that they do not."""
     placements = case.known.oke_clusters.placements
     fabrics = [pool for pool in _pools(case) if placements[pool.spec.placement].rdma]
     for pool in fabrics[1:]:
@@ -85,7 +85,7 @@ def pools_share_an_availability_domain(case: Case) -> Iterator[Problem]:
 
 @check_each("OKE003", _pools)
 def reservations_name_their_domain(case: Case, pool: _Pool) -> Iterator[Problem]:
-    """A pool with a capacity reservation says in which availability domain it lies."""
+    """A pool with a capacity reservation states the reservation's availability domain."""
     if pool.spec.capacity_reservation_id and not pool.spec.availability_domain:
         yield Problem(
             pool.at("capacityReservationId"),
@@ -141,7 +141,7 @@ def pool_has_an_image(case: Case, pool: _Pool) -> Iterator[Problem]:
 
 
 @check_of("OKE010", oke_cluster)
-def public_endpoint_lets_somebody_in(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
+def public_endpoint_has_allowed_ranges(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """A public API server can be reached from some range."""
     if cluster.endpoint.public and not cluster.endpoint.allowed:
         yield Problem(
@@ -156,7 +156,7 @@ def public_endpoint_is_not_open_to_all(case: Case, cluster: OkeClusterSpec) -> I
     """A public API server can be reached from stated ranges only."""
     if not cluster.endpoint.public:
         return
-    for place, said in almost_everybody(cluster.endpoint.allowed):
+    for place, said in wide_ranges(cluster.endpoint.allowed):
         yield Problem(
             in_cluster("endpoint", "allowed", place), said, "write the ranges from which the stack and its people come"
         )
@@ -251,7 +251,7 @@ def version_is_exact(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
 
 @check_of("OKE024", oke_cluster)
 def addons_leave_the_charts_alone(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
-    """No add-on brings what a chart of this stack brings."""
+    """No add-on installs what a chart of this stack installs."""
     charts = charts_in_use(case)
     for place, addon in enumerate(cluster.addons if cluster else ()):
         component = case.known.oke_clusters.instances.addons.get(addon.name)
@@ -282,7 +282,7 @@ def gpus_are_advertised_once(case: Case, site: Site) -> Iterator[Problem]:
 def gpus_are_advertised(case: Case, site: Site) -> Iterator[Problem]:
     """Where Oracle's device plug-in is off, another one advertises the GPUs."""
     chart = charts_in_use(case).get("gpu-operator")
-    # Machines of another cloud are refused by themselves.
+    # Machines of another cloud are refused by CLU005.
     if not site.own_gpu_plugin or case.shape.provider != "oci":
         return
     if chart is not None and chart.value("devicePlugin", "enabled") is False:
@@ -332,7 +332,7 @@ def keys_are_of_use(case: Case, pool: _Pool) -> Iterator[Problem]:
 
 @check_of("OKE030", oke_cluster)
 def virtual_functions_work_in_the_region(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
-    """Pods get virtual functions only in regions in which the guide says that these machines have them."""
+    """Pods get virtual functions only in regions in which these machines have them according to Oracle's guide."""
     row = case.choices.row
     regions = case.known.oke_clusters.instances.virtual_function_regions.get(case.shape.gpus.model or "")
     if row and row.access == "virtual" and regions and cluster.region not in regions:
@@ -357,7 +357,7 @@ def kubeconfig_has_its_token(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
 
 @check_each("OKE034", _pools)
 def pools_state_their_domain(case: Case, pool: _Pool) -> Iterator[Problem]:
-    """Every pool says in which availability domain its machines lie."""
+    """Every pool states the availability domain of its machines."""
     if not pool.spec.availability_domain and not pool.spec.capacity_reservation_id:
         yield Problem(
             pool.at("availabilityDomain"),
@@ -367,8 +367,8 @@ def pools_state_their_domain(case: Case, pool: _Pool) -> Iterator[Problem]:
 
 
 @check_of("OKE038", oke_site)
-def somebody_makes_the_policies(case: Case, site: Site) -> Iterator[Problem]:
-    """The stack makes the policies that its nodes need."""
+def stack_creates_the_policies(case: Case, site: Site) -> Iterator[Problem]:
+    """The stack creates the policies that its nodes need."""
     if site.self_managed() and not site.cluster.identity.create:
         yield Problem(
             in_cluster("identity", "create"),
@@ -378,7 +378,7 @@ def somebody_makes_the_policies(case: Case, site: Site) -> Iterator[Problem]:
 
 
 @check_each("OKE041", _pools)
-def no_pool_is_called_as_a_member_of_another(case: Case, pool: _Pool) -> Iterator[Problem]:
+def pool_names_differ_from_members(case: Case, pool: _Pool) -> Iterator[Problem]:
     """No pool's name is that of another pool whose members are numbered, and a number."""
     numbered = {pool.spec.name for pool in _pools(case) if pool.spec.placement in _NUMBERED}
     other, _, number = pool.spec.name.rpartition("-")
@@ -392,7 +392,7 @@ def no_pool_is_called_as_a_member_of_another(case: Case, pool: _Pool) -> Iterato
 
 @check_each("OKE042", _pools)
 def image_addresses_hold_no_secret(case: Case, pool: _Pool) -> Iterator[Problem]:
-    """No image is imported from an address that lets in whoever knows it."""
+    """No image is imported from a pre-authenticated address."""
     if pool.spec.image_uri is not None and _PRE_AUTHENTICATED.search(pool.spec.image_uri):
         yield Problem(
             pool.at("imageUri"),
@@ -416,12 +416,10 @@ def cpu_machines_can_be_made(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
             message, remedy = f"{shape} is a machine with GPUs", "write a CPU shape, such as VM.Standard.E5.Flex"
             yield Problem(in_cluster(*where, "shape"), message, remedy)
         elif shape.endswith(".Flex"):
-            yield from _sizes_that_no_machine_has(case, where, shape, ocpus, memory)
+            yield from _impossible_sizes(case, where, shape, ocpus, memory)
 
 
-def _sizes_that_no_machine_has(
-    case: Case, where: tuple[str, ...], shape: str, ocpus: int, memory: int
-) -> Iterator[Problem]:
+def _impossible_sizes(case: Case, where: tuple[str, ...], shape: str, ocpus: int, memory: int) -> Iterator[Problem]:
     limits, largest = case.known.oke_clusters.flexible_memory, case.known.oke_clusters.flexible_machines.get(shape)
     if largest is not None and ocpus > largest.most_ocpus:
         yield Problem(

@@ -11,7 +11,7 @@ from typing import Any
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.oke import Site
 from gpu_fabric.rules.checks.oke import oke_cluster, oke_site
-from gpu_fabric.rules.ranges import almost_everybody, overlap
+from gpu_fabric.rules.ranges import has_overlap, wide_ranges
 from gpu_fabric.rules.registry import Problem, check, check_of, in_cluster, in_fabric
 from gpu_fabric.spec import OkeClusterSpec
 from gpu_fabric.spec.network_types import IPNetwork
@@ -93,7 +93,7 @@ def vcn_has_a_range(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
 
 @check_of("OKE019", oke_site)
 def new_subnets_have_routes(case: Case, site: Site) -> Iterator[Problem]:
-    """In a VCN that exists, every subnet is there already or has a route table that is."""
+    """In an existing VCN, every subnet exists or has an existing route table."""
     if site.cluster.vcn.id is None:
         return
     vcn = site.cluster.vcn
@@ -123,7 +123,7 @@ def worker_subnet_holds_the_nodes(case: Case, site: Site) -> Iterator[Problem]:
 
 
 @check_of("OKE035", oke_cluster)
-def subnets_that_exist_lie_in_a_vcn_that_does(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
+def existing_subnets_are_in_an_existing_vcn(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """Subnets and route tables that exist are named only together with their VCN."""
     if cluster.vcn.id is not None:
         return
@@ -137,7 +137,7 @@ def subnets_that_exist_lie_in_a_vcn_that_does(case: Case, cluster: OkeClusterSpe
 
 @check_of("OKE036", oke_site)
 def vcn_holds_the_published_subnets(case: Case, site: Site) -> Iterator[Problem]:
-    """Every subnet that the stack makes has a range: a stated one, or its part of the VCN."""
+    """Every subnet that the stack creates has a range: a stated one, or its part of the VCN."""
     vcn = site.cluster.ranges.nodes
     lacking = [name for name in site.subnets if name not in site.cluster.vcn.subnet_ids and site.range_of(name) is None]
     if lacking and vcn is not None:
@@ -160,8 +160,8 @@ def ranges_are_ipv4(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
 
 
 @check_of("OKE028", oke_cluster)
-def ways_in_can_be_taken(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
-    """A bastion has ranges that may come, and hosts have an image and somebody's key."""
+def bastion_can_be_used(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
+    """A bastion has allowed ranges, and its hosts have an image and an SSH public key."""
     if cluster.access.mode == "none":
         return
     access = cluster.access
@@ -191,7 +191,7 @@ def bastion_is_not_open_to_all(case: Case, cluster: OkeClusterSpec) -> Iterator[
     """The bastion can be reached from stated ranges only."""
     if cluster.access.mode == "none":
         return
-    for place, said in almost_everybody(cluster.access.allowed):
+    for place, said in wide_ranges(cluster.access.allowed):
         yield Problem(in_cluster("access", "allowed", place), said, "write the ranges from which people come")
 
 
@@ -210,7 +210,7 @@ def vcn_has_an_allowed_size(case: Case, cluster: OkeClusterSpec) -> Iterator[Pro
 
 @check_of("OKE032", oke_cluster)
 def private_endpoint_can_be_reached(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
-    """A private API server has a way in, or the stack says that it runs where one is."""
+    """A private API server can be reached through a bastion, or the stack runs within the VCN."""
     if cluster.endpoint.public or cluster.access.mode != "none":
         return
     if cluster.kubeconfig.endpoint != "private":
@@ -246,7 +246,7 @@ def ranges_leave_the_rdma_range_alone(case: Case, cluster: OkeClusterSpec) -> It
         return
     supernet = case.spec.fabric.addressing.supernet if case.demand.layout != "none" else None
     for name, network in cluster.ranges.own().items():
-        if overlap(network, rdma) and not overlap(network, supernet):
+        if has_overlap(network, rdma) and not has_overlap(network, supernet):
             yield Problem(
                 in_cluster("ranges", name),
                 f"{network} overlaps {rdma}, in which the hosts' RDMA interfaces have their addresses",
@@ -272,14 +272,14 @@ def pod_subnet_holds_the_pods(case: Case, cluster: OkeClusterSpec) -> Iterator[P
 
 
 @check_of("OKE013", oke_cluster)
-def subnets_lie_in_the_vcn(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
+def subnets_are_in_the_vcn(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """Every stated subnet is a part of the VCN's range."""
     vcn = cluster.ranges.nodes
     if vcn is None:
         return
     for name, network in cluster.vcn.subnets.items():
-        # Two ranges that overlap lie in one another; the longer prefix lies inside.
-        if not overlap(vcn, network) or network.prefixlen < vcn.prefixlen:
+        # Of two ranges that overlap, the one with the longer prefix is inside the other.
+        if not has_overlap(vcn, network) or network.prefixlen < vcn.prefixlen:
             yield Problem(_at(name), f"{network} is not in the VCN's range {vcn}", f"write a range within {vcn}")
 
 
@@ -288,7 +288,7 @@ def subnets_do_notoverlap(case: Case, cluster: OkeClusterSpec) -> Iterator[Probl
     """No stated subnet overlaps another one, stated or of the published plan."""
     for (name, network), (other, second) in combinations(_subnets(case, cluster).items(), 2):
         stated = [key for key in (other, name) if key in cluster.vcn.subnets]
-        if stated and overlap(network, second):
+        if stated and has_overlap(network, second):
             first = stated[0]
             rest, taken = (name, network) if first == other else (other, second)
             yield Problem(
@@ -320,7 +320,7 @@ def pods_are_outside_the_vcn(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
         return
     networks = {"the VCN": cluster.ranges.nodes} if cluster.ranges.nodes else _subnets(case, cluster)
     for name, network in networks.items():
-        if overlap(pods, network):
+        if has_overlap(pods, network):
             yield Problem(
                 in_cluster("ranges", "pods"),
                 f"{pods} overlaps {network} ({name}), and with cni flannel Oracle refuses pods in the VCN",
@@ -351,7 +351,7 @@ def hosts_have_addresses_of_the_supernet(case: Case) -> Iterator[Problem]:
     """The supernet is not the range of the hosts' RDMA interfaces, which the proof does not count."""
     supernet, rdma = case.spec.fabric.addressing.supernet, case.known.oke_clusters.rdma_range
     on_oracles = case.shape.provider == "oci" and bool(case.shape.nics)
-    if on_oracles and case.demand.layout != "none" and overlap(supernet, rdma):
+    if on_oracles and case.demand.layout != "none" and has_overlap(supernet, rdma):
         yield Problem(
             in_fabric("addressing", "supernet"),
             f"{supernet} overlaps {rdma}, in which the hosts' RDMA interfaces have addresses of Oracle's; the proof "

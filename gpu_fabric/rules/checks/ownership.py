@@ -17,7 +17,7 @@ _ADD_LABELS = "add labels that all GPU nodes of the pool carry and no other node
 
 
 class _Owner(NamedTuple):
-    """Who brings a part, and the place that decides it."""
+    """The part of the stack or cluster that installs a component, and the place that decides it."""
 
     name: str
     path: str
@@ -30,7 +30,7 @@ def _installed(case: Case, component: Component) -> list[_Owner]:
     return [_Owner("the cluster", in_cluster("installed", installed.index(component)))]
 
 
-def _discoveries(case: Case, charts: Charts) -> list[_Owner]:
+def _discovery_owners(case: Case, charts: Charts) -> list[_Owner]:
     owners = _installed(case, "nfd")
     gpu, network = charts.get("gpu-operator"), charts.get("network-operator")
     if gpu and gpu.value("nfd", "enabled") is not False:
@@ -43,17 +43,17 @@ def _discoveries(case: Case, charts: Charts) -> list[_Owner]:
 @check("OWN001")
 def node_features_are_found_once(case: Case) -> Iterator[Problem]:
     """At most one Node Feature Discovery runs in the cluster."""
-    owners = _discoveries(case, charts_in_use(case))
+    owners = _discovery_owners(case, charts_in_use(case))
     if len(owners) > 1:
         yield _too_many(owners)
 
 
 @check("OWN002")
 def node_features_are_found(case: Case) -> Iterator[Problem]:
-    """Somebody labels the nodes that the operators look for."""
+    """Node Feature Discovery labels the nodes that the operators select."""
     charts = charts_in_use(case)
     gpu, network = charts.get("gpu-operator"), charts.get("network-operator")
-    if (gpu or network) and not _discoveries(case, charts):
+    if (gpu or network) and not _discovery_owners(case, charts):
         yield Problem(
             gpu.decided_at("featureDiscovery", "nfd", "enabled")
             if gpu
@@ -63,7 +63,7 @@ def node_features_are_found(case: Case) -> Iterator[Problem]:
         )
 
 
-def _multuses(case: Case, charts: Charts) -> list[_Owner]:
+def _multus_owners(case: Case, charts: Charts) -> list[_Owner]:
     owners = _installed(case, "multus")
     on_host = case.choices.model == "host-network"
     network, by_chart = charts.get("network-operator"), ("secondaryNetwork", "multus", "deploy")
@@ -77,7 +77,7 @@ def _multuses(case: Case, charts: Charts) -> list[_Owner]:
 
 
 def _policy_has_multus(case: Case, network: ChartValues, by_chart: tuple[str, ...]) -> bool:
-    """Whether the policy brings Multus; in older lines the chart makes the policy from its values."""
+    """Whether the policy installs Multus; in older lines the chart creates the policy from its values."""
     if case.line.policy_by == "chart":
         return network.value(*by_chart) is not False
     return case.spec.software.network_operator.multus
@@ -86,18 +86,18 @@ def _policy_has_multus(case: Case, network: ChartValues, by_chart: tuple[str, ..
 @check("OWN003")
 def pods_get_networks_from_one(case: Case) -> Iterator[Problem]:
     """At most one Multus runs in the cluster."""
-    owners = _multuses(case, charts_in_use(case))
+    owners = _multus_owners(case, charts_in_use(case))
     if len(owners) > 1:
         yield _too_many(owners)
 
 
 @check("OWN004")
 def pods_get_networks(case: Case) -> Iterator[Problem]:
-    """Somebody brings Multus, where pods have networks of the fabric."""
+    """Multus is installed where pods have networks of the fabric."""
     charts = charts_in_use(case)
-    if case.choices.manager == "doks" or case.choices.model == "host-network" or _multuses(case, charts):
+    if case.choices.manager == "doks" or case.choices.model == "host-network" or _multus_owners(case, charts):
         return
-    # A line without the chart that would bring it is refused by a rule of its own.
+    # SUP008 refuses a line without the chart that would install it.
     if case.choices.manager not in charts:
         return
     section = "spiderpool" if case.choices.manager == "spiderpool" else "networkOperator"
@@ -110,10 +110,10 @@ def pods_get_networks(case: Case) -> Iterator[Problem]:
 
 
 @check("OWN005")
-def operators_come_once(case: Case) -> Iterator[Problem]:
-    """No chart brings an operator that the cluster has."""
+def operators_are_installed_once(case: Case) -> Iterator[Problem]:
+    """No chart installs an operator that the cluster has."""
     charts = charts_in_use(case)
-    # The stack brings at most one of the charts that hold the SR-IOV operator.
+    # The stack installs at most one of the charts that contain the SR-IOV operator.
     network, spiderpool = charts.get("network-operator"), charts.get("spiderpool")
     with_sriov = bool(
         (network and network.value("sriovNetworkOperator", "enabled") is True)
@@ -149,7 +149,7 @@ def nodes_of_digitalocean_keep_their_own(case: Case) -> Iterator[Problem]:
             "the cluster's GPU Operator may install a device plug-in besides the managed one",
             "write gpu: operator, or switch the operator's own off (devicePlugin.enabled: false)",
         )
-    # Of clusters that the stack makes it is known for sure, and a rule of their group refuses it.
+    # For clusters that the stack creates, DOK037 refuses it.
     if chart is not None and not isinstance(cluster, DoksClusterSpec):
         for part, place in gpu_operator_parts(chart):
             yield Problem(place, f"DigitalOcean's nodes have the {part} already", "write false")
@@ -157,7 +157,7 @@ def nodes_of_digitalocean_keep_their_own(case: Case) -> Iterator[Problem]:
 
 @check("OWN007")
 def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
-    """Webhooks that are switched on get certificates from somebody."""
+    """Webhooks that are switched on get certificates."""
     charts = charts_in_use(case)
     if "cert-manager" in case.spec.cluster.installed:
         return
@@ -191,11 +191,11 @@ def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
 
 @check("OWN008")
 def gpu_nodes_are_told_apart(case: Case) -> Iterator[Problem]:
-    """What runs on the GPU nodes finds them: by labels of the pools, or by one that somebody gives them."""
+    """What runs on the GPU nodes selects them by labels of the pools, or by a label that is known to be set."""
     charts = charts_in_use(case)
     if "gpu-operator" in charts or _installed(case, "nfd"):
         return
-    # Where a chart could bring Node Feature Discovery, a rule of its own asks for it. Configured by the Network
+    # Where a chart could install Node Feature Discovery, OWN002 asks for it. Configured by the Network
     # Operator's chart it labels nodes for NVIDIA's NICs alone.
     known = {NIC_LABEL} if "network-operator" in charts else set()
     why = (

@@ -29,7 +29,7 @@ _MODEL = in_fabric("model")
 
 @check("POD001")
 def shapes_can_be_parts_of_names(case: Case) -> Iterator[Problem]:
-    """Every shape of one's own has a name that can be part of an object's."""
+    """Every shape of the stack file has a name that can be part of an object's name."""
     for name in case.spec.cluster.shapes:
         if not _SHAPE_NAME.fullmatch(name):
             yield Problem(
@@ -66,7 +66,7 @@ def requests_equal_limits(case: Case, plan: Plan) -> Iterator[Problem]:
 
 @check_plan("POD004")
 def devices_are_named_exactly(case: Case, plan: Plan) -> Iterator[Problem]:
-    """NCCL is told each rail's RDMA device once and exactly; of virtual functions, their driver's prefix."""
+    """NCCL_IB_HCA names each rail's RDMA device once and exactly; for virtual functions, their driver's prefix."""
     # A list of the stack file's own is judged by NCL013, at its place.
     if "NCCL_IB_HCA" in case.spec.fabric.nccl.settings:
         return

@@ -20,7 +20,7 @@ from gpu_fabric.rules.chart_values import (
     ChartValues,
     chart_in_use,
     charts_in_use,
-    driver_comes,
+    has_driver,
     value_at,
     written_switches,
 )
@@ -31,9 +31,9 @@ from gpu_fabric.spec.places import Location, dotted
 _KINDS = {"removed": "it is gone since", "ignored": "it does nothing since", "too-new": "it comes with"}
 # From these versions on the toolkit's tags name no distribution any more.
 _OPERATOR_WITH_PLAIN_TAGS, _TOOLKIT_WITH_PLAIN_TAGS = Version.parse("25.10"), Version.parse("1.18.0")
-# Which switch sets a key of the GPU Operator's chart.
+# The switch that sets a key of the GPU Operator's chart.
 _SWITCHES = {"gdrcopy": "gdrcopy", "cdi": "cdi", "mig": "mig", "dcgmExporter": "serviceMonitor"}
-# What makes each chart bring objects of the kind ServiceMonitor.
+# Values with which each chart creates objects of the kind ServiceMonitor.
 _SERVICE_MONITORS: dict[ChartName, tuple[tuple[str, ...], ...]] = {
     "gpu-operator": (("dcgmExporter", "serviceMonitor", "enabled"),),
     "spiderpool": (
@@ -46,7 +46,7 @@ _REGISTRIES = in_software("registries")
 
 
 def _kubernetes(case: Case) -> tuple[Location, str | None]:
-    """Where the stack file states the Kubernetes version, and the version; None where it does not say."""
+    """Where the stack file states the Kubernetes version, and the version; None where it states none."""
     cluster = case.spec.cluster
     if isinstance(cluster, ExistingClusterSpec):
         return ("cluster", "kubernetes"), cluster.kubernetes
@@ -104,7 +104,7 @@ def values_are_heeded(case: Case) -> Iterator[Problem]:
 
 @check("REL005")
 def sections_have_a_chart(case: Case) -> Iterator[Problem]:
-    """Switches and values are written only for charts that the stack brings."""
+    """Switches and values are written only for charts that the stack installs."""
     charts = charts_in_use(case)
     for name, section in SECTIONS.items():
         if name in charts:
@@ -136,7 +136,7 @@ def toolkit_has_an_image(case: Case, chart: ChartValues) -> Iterator[Problem]:
 
 @check("REL007")
 def service_monitors_have_an_operator(case: Case) -> Iterator[Problem]:
-    """The kind ServiceMonitor is there before the chart makes one."""
+    """The kind ServiceMonitor exists before the chart creates one."""
     if "prometheus-operator" in case.spec.cluster.installed:
         return
     for chart in charts_in_use(case).values():
@@ -152,7 +152,7 @@ def service_monitors_have_an_operator(case: Case) -> Iterator[Problem]:
 
 @check_of("REL013", chart_in_use("spiderpool"))
 def dashboards_have_an_operator(case: Case, chart: ChartValues) -> Iterator[Problem]:
-    """The kind GrafanaDashboard is there before the chart makes some."""
+    """The kind GrafanaDashboard exists before the chart creates one."""
     keys = ("grafanaDashboard", "install")
     if chart.value(*keys) is True and "grafana-operator" not in case.spec.cluster.installed:
         yield Problem(
@@ -165,14 +165,14 @@ def dashboards_have_an_operator(case: Case, chart: ChartValues) -> Iterator[Prob
 @check_of("REL008", chart_in_use("gpu-operator"))
 def driver_settings_have_a_driver(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Settings that only the driver's pods read come with the driver."""
-    if driver_comes(chart):
+    if has_driver(chart):
         return
     for switch, keys in (
         (None, ("driver", "rdma", "enabled")),
         ("gdrcopy", ("gdrcopy", "enabled")),
         (None, ("gds", "enabled")),
     ):
-        # How NICs reach GPU memory is a choice of its own, and another rule tells what it asks of the node image.
+        # GPU001 reports what the way to reach GPU memory asks of the node image.
         if value_at(chart.values if switch else chart.written, *keys) is True:
             yield Problem(
                 chart.decided_at(switch, *keys) if switch else chart.place(*keys),
@@ -184,7 +184,7 @@ def driver_settings_have_a_driver(case: Case, chart: ChartValues) -> Iterator[Pr
 @check_of("REL009", chart_in_use("gpu-operator"))
 def storage_has_the_open_module(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """GPUDirect Storage comes with a kernel module that it can use."""
-    if not driver_comes(chart):
+    if not has_driver(chart):
         return
     proprietary = chart.value("driver", "kernelModuleType") == "proprietary"
     if proprietary and chart.value("gds", "enabled") is True:
@@ -200,7 +200,7 @@ def driver_finds_network_drivers(case: Case) -> Iterator[Problem]:
     """A driver with RDMA looks for the network drivers where they are: in their container, or on the host."""
     charts = charts_in_use(case)
     chart = charts.get("gpu-operator")
-    if chart is None or not driver_comes(chart):
+    if chart is None or not has_driver(chart):
         return
     rdma, host = (chart.value("driver", "rdma", key) is True for key in ("enabled", "useHostMofed"))
     container = _network_drivers_come(case, charts)
@@ -217,7 +217,7 @@ def driver_finds_network_drivers(case: Case) -> Iterator[Problem]:
 
 
 def _network_drivers_come(case: Case, charts: Charts) -> bool:
-    """Whether the Network Operator's policy brings the driver container; older lines make the policy from values."""
+    """Whether the Network Operator's policy installs the driver container; older lines create it from values."""
     network = charts.get("network-operator")
     if network is None or case.line.policy_by == "stack":
         return network is not None and case.spec.software.network_operator.ofed_driver
@@ -240,7 +240,7 @@ def charts_can_do_what_switches_ask(case: Case) -> Iterator[Problem]:
 
 @check_plan("REL012")
 def values_of_the_line_do_something(case: Case, plan: Plan) -> Iterator[Problem]:
-    """The reader knows which values of the release line the chart does not heed."""
+    """The user knows which values of the release line the chart ignores."""
     planned = {release.name: release.values for release in plan.releases}
     charts = {name: chart._replace(values=planned[name]) for name, chart in charts_in_use(case).items()}
     said: set[str] = set()
@@ -257,7 +257,7 @@ def values_of_the_line_do_something(case: Case, plan: Plan) -> Iterator[Problem]
 
 
 def _planned_but_unheeded(case: Case, charts: Charts) -> Iterator[tuple[ChartValues, KeyProblem]]:
-    """Values that the plan sets, not the user, and that the chart's own history says it does not heed."""
+    """Values that the plan sets, not the user, and that the chart ignores according to its own history."""
     for chart in charts.values():
         known, written = case.known.chart_keys, {}
         if chart.written:
@@ -285,7 +285,7 @@ def values_have_their_types(case: Case) -> Iterator[Problem]:
 
 
 @check_plan("IMG001")
-def lie_in_mirrors(case: Case, plan: Plan) -> Iterator[Problem]:
+def images_are_in_mirrors(case: Case, plan: Plan) -> Iterator[Problem]:
     """With mirrors, every image that is known comes from one of them."""
     registries = case.spec.software.registries
     if not registries:
@@ -300,7 +300,7 @@ def lie_in_mirrors(case: Case, plan: Plan) -> Iterator[Problem]:
 
 
 @check_plan("IMG002")
-def charts_lie_in_mirrors(case: Case, plan: Plan) -> Iterator[Problem]:
+def charts_are_in_mirrors(case: Case, plan: Plan) -> Iterator[Problem]:
     """With mirrors, the charts come from one, too."""
     if not case.spec.software.registries:
         return

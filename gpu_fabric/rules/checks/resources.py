@@ -41,7 +41,7 @@ class _Resource(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """One kind of GPU nodes: their machines, the rails' NICs there, and what is advertised of them."""
+    """A node group: its machines, the rails' NICs there, and the resources that are advertised."""
 
     shape: Shape
     rails: tuple[Rail, ...]
@@ -90,7 +90,7 @@ def front_end_nics_stay_on_the_host(case: Case, plan: Plan) -> Iterator[Problem]
 @check_plan("RES004")
 def no_nic_is_in_two_resources(case: Case, plan: Plan) -> Iterator[Problem]:
     """Every NIC is selected by one resource at most, whichever device plug-in advertises it."""
-    for nodes in _kinds(case, plan):
+    for nodes in _node_groups(case, plan):
         for number, nic in enumerate(nodes.shape.nics):
             takers = [resource.name for resource in nodes.resources if resource.takes(nic)]
             if len(takers) > 1:
@@ -101,7 +101,7 @@ def no_nic_is_in_two_resources(case: Case, plan: Plan) -> Iterator[Problem]:
 @check_plan("RES005")
 def rails_are_the_shapes_nics(case: Case, plan: Plan) -> Iterator[Problem]:
     """Rail k of the plan is the shape's k-th RDMA NIC: in number, address, names and nearest GPU."""
-    for nodes in _kinds(case, plan):
+    for nodes in _node_groups(case, plan):
         rails, nics = nodes.rails, nodes.shape.nics
         if [rail.index for rail in rails] != list(range(len(nics))):
             numbers = [rail.index for rail in rails]
@@ -120,7 +120,7 @@ def rails_are_the_shapes_nics(case: Case, plan: Plan) -> Iterator[Problem]:
 @check_plan("RES006")
 def gpus_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
     """A device plug-in of the stack, or of the provider, advertises the GPUs."""
-    # DigitalOcean's own device plug-in does it on its nodes, unless its cluster says otherwise: a rule of that group.
+    # DigitalOcean's own device plug-in does it on its nodes; DOK019 checks a cluster that switches it off.
     if case.shape.provider == "doks" or case.choices.manager == "doks":
         return
     gpus, release = case.shape.gpus, plan.release("gpu-operator")
@@ -138,8 +138,8 @@ def gpus_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
         )
 
 
-def _kinds(case: Case, plan: Plan) -> tuple[_Nodes, ...]:
-    """Every kind of nodes with the resources that its device plug-ins, or the SR-IOV operator's policies, advertise."""
+def _node_groups(case: Case, plan: Plan) -> tuple[_Nodes, ...]:
+    """Every node group with the resources that its device plug-ins, or the SR-IOV operator's policies, advertise."""
     if plan.node_groups:
         return tuple(
             _Nodes(group.shape, nodes.rails, _of_plugins(nodes.sriov_plugin, nodes.shared_plugin))
@@ -178,7 +178,7 @@ def _is_for(policy: SriovNetworkNodePolicy, group: NodeGroup) -> bool:
 
 
 def _advertised(case: Case, plan: Plan) -> Iterator[tuple[_Nodes, _Resource]]:
-    return ((nodes, resource) for nodes in _kinds(case, plan) for resource in nodes.resources)
+    return ((nodes, resource) for nodes in _node_groups(case, plan) for resource in nodes.resources)
 
 
 def _asks_for_virtual(shape: Shape, resource: _Resource) -> bool:
@@ -187,12 +187,12 @@ def _asks_for_virtual(shape: Shape, resource: _Resource) -> bool:
 
 
 def _offered(case: Case, plan: Plan) -> Counter[str]:
-    """How many of each resource a node has; where kinds of nodes differ, as many as every one of them has."""
-    return reduce(and_, (_on(case, plan, nodes) for nodes in _kinds(case, plan)))
+    """How many of each resource a node has; where node groups differ, the lowest number."""
+    return reduce(and_, (_on_node(case, plan, nodes) for nodes in _node_groups(case, plan)))
 
 
-def _on(case: Case, plan: Plan, nodes: _Nodes) -> Counter[str]:
-    """How many of each resource one node of a kind has."""
+def _on_node(case: Case, plan: Plan, nodes: _Nodes) -> Counter[str]:
+    """How many of each resource one node of a group has."""
     shape = nodes.shape
     offered = Counter({shape.gpus.resource: shape.gpus.count})
     virtual = case.choices.row is not None and case.choices.row.access == "virtual"

@@ -18,9 +18,9 @@ from gpu_fabric.spec import ExistingClusterSpec
 from gpu_fabric.spec.software import KueueSpec
 
 _ORACLES = "oci.oraclecloud.com/"
-# What every node of a cluster carries, whoever runs it.
+# Labels of every node on every provider.
 _KUBERNETES = frozenset({HOSTNAME_LABEL, INSTANCE_TYPE_LABEL})
-# What the clouds' own controllers set; of a cluster that exists nobody knows whether it has one.
+# Labels that the clouds' own controllers set; whether an existing cluster has one is not known.
 _CLOUD = frozenset({"topology.kubernetes.io/zone", "topology.kubernetes.io/region"})
 _place = partial(in_software, "schedulers")
 
@@ -30,8 +30,8 @@ def _kueue(case: Case) -> KueueSpec | None:
 
 
 @check("SCH001")
-def schedulers_come_once(case: Case) -> Iterator[Problem]:
-    """The stack brings no scheduler, and no controller of jobs, that the cluster has."""
+def schedulers_are_installed_once(case: Case) -> Iterator[Problem]:
+    """The stack installs no scheduler, and no controller of jobs, that the cluster has."""
     own, installed = case.spec.software.schedulers, case.spec.cluster.installed
     for name, field in type(own).model_fields.items():
         component = name.replace("_", "-")
@@ -59,7 +59,7 @@ def one_queue_gives_out_the_nodes(case: Case) -> Iterator[Problem]:
 
 @check_of("SCH003", _kueue)
 def topologies_have_nodes(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
-    """A topology that is asked for goes with labels of the GPU nodes."""
+    """A requested topology has labels that select the GPU nodes."""
     if isinstance(kueue.topology, tuple) and not case.node_labels:
         yield Problem(
             _place("kueue", "topology"),
@@ -92,7 +92,7 @@ def topologies_are_of_these_nodes(case: Case) -> Iterator[Problem]:
 
 @check("SCH005")
 def topologies_are_labelled(case: Case) -> Iterator[Problem]:
-    """Somebody sets the labels of a topology."""
+    """The labels of a topology are known to be set."""
     known = _KUBERNETES | set(case.node_labels)
     if not isinstance(case.spec.cluster, ExistingClusterSpec):
         known |= _CLOUD
@@ -138,7 +138,7 @@ def queues_hold_everything(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
 
 
 @check_of("SCH008", _kueue)
-def quotas_are_there(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
+def quotas_are_within_capacity(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
     """No quota is above what the nodes have of a resource."""
     there = queue_quotas(_without_quotas(case, kueue), plan_rails(case), {}) if kueue.quotas else {}
     for name, quota in kueue.quotas.items():
@@ -153,7 +153,7 @@ def quotas_are_there(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
 
 @check_of("SCH009", _kueue)
 def every_pod_requests_something(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
-    """The reader knows that a queue with a topology admits no pods without requests."""
+    """The user knows that a queue with a topology admits no pods without requests."""
     if (levels := topology_levels(case)) is not None:
         yield Problem(
             _place("kueue", "topology"),

@@ -24,7 +24,7 @@ from gpu_fabric.spec.places import Location, dotted
 # Addresses of a pool object at most; a larger prefix has room beyond them.
 _MOST_IN_POOL = 65_536
 _NAMES = "give the rails network names that sort in the order of the rails"
-# What the webhook sorts the networks of a model by, and how that can be put in order.
+# The key by which the webhook sorts the networks of a model, and the remedy for a wrong order.
 _SORTED_BY = {
     "macvlan": ("interface on the host", "list the NICs in an order in which their interfaces sort"),
     "sriov": ("resource", "give the rails resources that sort in the order of the rails"),
@@ -108,7 +108,7 @@ def patterns_match_one_rail(case: Case, plan: Plan) -> Iterator[Problem]:
         others = {owner for name, owner in owners.items() if matches(name)} - {rail}
         if others:
             yield Problem(
-                dotted(_naming(case, {rail, *others})),
+                dotted(_name_place(case, {rail, *others})),
                 f"the pools {pattern} of rail {rail} match pools of rail {', '.join(map(str, sorted(others)))} as well",
                 "give the rails names of which none begins with another one and `-node-`, or leave the names out",
             )
@@ -127,7 +127,7 @@ def nodes_reach_each_others_subnets(case: Case) -> Iterator[Problem]:
 
 @check("SPI009")
 def hosts_hold_their_address(case: Case) -> Iterator[Problem]:
-    """Somebody gives every rail's NIC its address in the node's prefix, by which the prefix is found."""
+    """Every rail's NIC gets its address in the node's prefix, by which the prefix is found."""
     wanted = case.spec.fabric.host_preparation
     given = wanted.addresses and not wanted.dry_run
     if _per_node(case) and case.choices.model == "sriov" and not given and isinstance(case.addresses, AddressPlan):
@@ -143,7 +143,7 @@ def hosts_hold_their_address(case: Case) -> Iterator[Problem]:
 
 @check("SPI010")
 def nodes_are_put_into_mode_exclusive(case: Case) -> Iterator[Problem]:
-    """Somebody puts the nodes into RDMA mode exclusive where the model works in no other."""
+    """The nodes are switched to RDMA mode exclusive where the model works in no other."""
     row = case.choices.row
     if row is None or row.manager != "spiderpool" or prepares_rdma_mode(case) or "shared" in row.rdma_modes:
         return
@@ -160,7 +160,7 @@ def networks_are_injected_in_rail_order(case: Case, plan: Plan) -> Iterator[Prob
     word = injection(case)
     if word is None:
         return
-    found = [read_network(planned) for planned in plan.applied("networks") if word in _words(planned)]
+    found = [read_network(planned) for planned in plan.applied("networks") if word in _injection_words(planned)]
     order = [network.name for network in sorted(found, key=_injection_key)]
     promised = [network.network for network in plan.workload.networks]
     if order == promised:
@@ -198,7 +198,7 @@ def _owners(plan: Plan) -> dict[str, int]:
     }
 
 
-def _naming(case: Case, rails: set[int]) -> Location:
+def _name_place(case: Case, rails: set[int]) -> Location:
     """Where one of the rails is given its name; the list of rails where none is."""
     for place, entry in enumerate(case.spec.fabric.rails):
         if entry.rail in rails and entry.network is not None:
@@ -206,7 +206,7 @@ def _naming(case: Case, rails: set[int]) -> Location:
     return ("fabric", "rails")
 
 
-def _words(planned: PlannedObject) -> tuple[str, ...]:
+def _injection_words(planned: PlannedObject) -> tuple[str, ...]:
     """By which words a network is injected."""
     annotations = planned.object.metadata.annotations or {}
     return tuple(annotations[key] for key in (RDMA_RESOURCE_INJECT_ANNOTATION,) if key in annotations)

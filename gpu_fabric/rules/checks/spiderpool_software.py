@@ -16,7 +16,7 @@ from gpu_fabric.plan.operators.releases import namespace_of
 from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
 from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, value_at
 from gpu_fabric.rules.planned_nodes import labels_of_pools
-from gpu_fabric.rules.ranges import overlap
+from gpu_fabric.rules.ranges import has_overlap
 from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_cluster, in_software
 from gpu_fabric.spec import SoftwareSpec, SpiderpoolSpec
 from gpu_fabric.spec.cluster import Component
@@ -30,7 +30,7 @@ _CLEANUP = ("spiderpoolController", "cleanup", "enable")
 _TLS = ("spiderpoolController", "tls", "method")
 _EVERY_NODE = {"kubernetes.io/os": "linux"}
 _CNI_FOLDER = "/opt/cni/bin"
-# Operators whose definitions go with Spiderpool's when it cleans up.
+# Operators whose definitions are deleted with Spiderpool's when it cleans up.
 _OTHERS: tuple[Component, ...] = ("sriov-operator", "network-operator")
 # Keys of the chart's coordinator that the stack patches, by their key of `software.spiderpool.coordinator`.
 _PATCHED = {
@@ -84,8 +84,8 @@ def values_leave_injection_on(case: Case, chart: ChartValues) -> Iterator[Proble
 
 
 @check_of("SPI013", chart_in_use("spiderpool"))
-def certificates_are_made_anew(case: Case, chart: ChartValues) -> Iterator[Problem]:
-    """The reader knows where a change of the release replaces the webhooks' certificates."""
+def certificates_are_replaced(case: Case, chart: ChartValues) -> Iterator[Problem]:
+    """The user knows where a change of the release replaces the webhooks' certificates."""
     methods = {"Spiderpool's controller": chart.value(*_TLS)}
     if case.choices.by_sriov_operator:
         methods["the SR-IOV operator"] = chart.value("sriov", "webhooktls", "method")
@@ -106,13 +106,13 @@ def switches_have_an_effect(case: Case) -> Iterator[Problem]:
     if case.choices.manager != "spiderpool":
         return
     if switches.service_monitor and not switches.metrics:
-        yield _useless("serviceMonitor", "metrics is off", "write metrics: true, or leave it out")
+        yield _no_effect("serviceMonitor", "metrics is off", "write metrics: true, or leave it out")
     if switches.grafana_labels and not switches.grafana_dashboards:
-        yield _useless("grafanaLabels", "grafanaDashboards is off", "write grafanaDashboards: true, or leave it out")
+        yield _no_effect("grafanaLabels", "grafanaDashboards is off", "write grafanaDashboards: true, or leave it out")
     if switches.ib_kubernetes and case.choices.model != "ib-sriov":
-        yield _useless("ibKubernetes", f"the model {case.choices.model} has no partition keys", "leave it out")
+        yield _no_effect("ibKubernetes", f"the model {case.choices.model} has no partition keys", "leave it out")
     elif switches.ib_kubernetes and case.spec.fabric.pkey is None:
-        yield _useless("ibKubernetes", "fabric.pkey is not stated", "add fabric.pkey, or leave it out")
+        yield _no_effect("ibKubernetes", "fabric.pkey is not stated", "add fabric.pkey, or leave it out")
 
 
 @check_of("SPI015", chart_in_use("spiderpool"))
@@ -137,7 +137,7 @@ def dashboards_show_something(case: Case, chart: ChartValues) -> Iterator[Proble
 
 @check_of("SPI016", chart_in_use("spiderpool"))
 def definitions_stay_after_destroy(case: Case, chart: ChartValues) -> Iterator[Problem]:
-    """The reader knows where Spiderpool's definitions outlive the stack."""
+    """The user knows where Spiderpool's definitions remain after the stack is destroyed."""
     if not case.spec.software.spiderpool.cleanup:
         return
     for place, owner in _other_owners(case):
@@ -151,7 +151,7 @@ def definitions_stay_after_destroy(case: Case, chart: ChartValues) -> Iterator[P
 
 @check_of("SPI017", chart_in_use("spiderpool"))
 def cleanup_spares_other_operators(case: Case, chart: ChartValues) -> Iterator[Problem]:
-    """Uninstalling Spiderpool takes no other operator's definitions away."""
+    """Uninstalling Spiderpool deletes no definitions of another operator."""
     others = [owner for _, owner in _other_owners(case)]
     if others and chart.written_value(*_CLEANUP) is True:
         yield Problem(
@@ -210,7 +210,7 @@ def controllers_have_nodes(case: Case, chart: ChartValues) -> Iterator[Problem]:
 
 @check("SPI022")
 def driver_containers_reach_packages(case: Case) -> Iterator[Problem]:
-    """The reader knows what the nodes need for network drivers in a container."""
+    """The user knows what the nodes need for network drivers in a container."""
     if "ofed-driver" in charts_in_use(case):
         yield Problem(
             in_software("ofedDriver"),
@@ -222,7 +222,7 @@ def driver_containers_reach_packages(case: Case) -> Iterator[Problem]:
 
 @check_of("SPI023", chart_in_use("spiderpool"))
 def policies_reach_the_operators_webhook(case: Case, chart: ChartValues) -> Iterator[Problem]:
-    """The reader knows on which nodes the SR-IOV operator's webhook runs."""
+    """The user knows on which nodes the SR-IOV operator's webhook runs."""
     keys = ("sriov", "operatorConfig", "enableOperatorWebhook")
     if not case.choices.by_sriov_operator or case.choices.control_plane_apart:
         return
@@ -274,12 +274,12 @@ def _wrong(case: Case, plan: Plan, values: dict[str, JsonValue]) -> Iterator[tup
     """Values that take away what the plan relies on, and why they do."""
     if plan.shared_plugin is not None:
         if value_at(values, *_PLUGIN, "install") is not True:
-            yield (*_PLUGIN, "install"), _gone("the RDMA shared device plug-in")
+            yield (*_PLUGIN, "install"), _lost_resources("the RDMA shared device plug-in")
         if value_at(values, *_PLUGIN, "deviceConfig") != plan.shared_plugin.to_dict():
             yield (*_PLUGIN, "deviceConfig"), "it is not the configuration that the rails need"
     if case.choices.by_sriov_operator:
         if value_at(values, "sriov", "install") is not True:
-            yield ("sriov", "install"), _gone("the SR-IOV operator")
+            yield ("sriov", "install"), _lost_resources("the SR-IOV operator")
         webhook = ("sriov", "operatorConfig", "enableOperatorWebhook")
         if case.choices.control_plane_apart and value_at(values, *webhook) is not False:
             yield (
@@ -326,7 +326,7 @@ def _other_owners(case: Case) -> Iterator[tuple[int, Component]]:
     return ((place, name) for place, name in enumerate(case.spec.cluster.installed) if name in _OTHERS)
 
 
-def _useless(switch: str, reason: str, remedy: str) -> Problem:
+def _no_effect(switch: str, reason: str, remedy: str) -> Problem:
     return Problem(_place(switch), f"it has no effect: {reason}", remedy)
 
 
@@ -334,7 +334,7 @@ def _listed(value: JsonValue) -> list[str]:
     return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
 
 
-def _gone(what: str) -> str:
+def _lost_resources(what: str) -> str:
     return f"without {what} nothing advertises the jobs' resources"
 
 
@@ -372,7 +372,7 @@ def fabric_stays_on_its_rails(case: Case, chart: ChartValues) -> Iterator[Proble
                 "write CIDR notation, such as 169.254.0.0/16",
             )
     for place_text, network in stated:
-        if overlap(network, supernet):
+        if has_overlap(network, supernet):
             yield Problem(
                 place_text,
                 f"{network} holds addresses of the fabric's {supernet}, which then leave by the first interface",

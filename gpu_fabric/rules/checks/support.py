@@ -109,7 +109,7 @@ def release_line_has_the_charts(case: Case) -> Iterator[Problem]:
 
 @check("SUP009")
 def ipam_offers_layout(case: Case) -> Iterator[Problem]:
-    """Whoever hands the addresses out can do so in the layout."""
+    """The IPAM can assign addresses in the layout."""
     choices, line = case.choices, case.line
     where = in_fabric("addressing", "layout")
     if choices.layout != "per-node":

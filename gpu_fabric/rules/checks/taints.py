@@ -95,7 +95,7 @@ def _software(plan: Plan) -> Iterator[_Software]:
         values, where = chart.values, ("software", "networkOperator", "values")
         if value_at(values, "nfd", "enabled") is True:
             yield _labelling(values, where)
-        # Older lines make the policy from the chart's values.
+        # Older lines create the policy from the chart's values.
         if not plan.applied("nic-policies"):
             yield _of(values, where, "the Network Operator's operands", ("tolerations",), _NVIDIA)
     for policy in (entry.object for entry in plan.applied("nic-policies", "nic-node-policies")):

@@ -39,7 +39,7 @@ def has_an_image(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
 
 @check_of("VFY002", _verification)
 def has_a_launcher(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
-    """Volcano or the MPI operator is there where it is to run the verification."""
+    """Volcano or the MPI operator is installed where it runs the verification."""
     spec = case.spec
     brought = {
         "volcano": spec.software.schedulers.volcano is not None,
@@ -97,7 +97,7 @@ def has_rdma(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
 
 
 @check_of("VFY006", _verification)
-def has_no_bar_in_vain(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
+def rail_bars_have_an_effect(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """A bar for single rails is written only where rails are measured alone."""
     if wanted.rail_bar is not None and not wanted.per_rail:
         yield Problem(_at("railBar"), "no rail is measured alone", "remove it, or write perRail: true")

@@ -1,4 +1,4 @@
-"""Checks of the group `virtual_functions`: who makes them, whether he can, and what it does to the nodes."""
+"""Checks of virtual functions: what creates them, whether it can, and the effect on the nodes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MAKER = in_fabric("virtualFunctions")
 
 
 @check("VFN001")
-def their_maker_has_some_to_make(case: Case) -> Iterator[Problem]:
-    """Who makes virtual functions is stated only where pods get some."""
+def creator_of_functions_has_an_effect(case: Case) -> Iterator[Problem]:
+    """The creator of virtual functions is stated only where pods get some."""
     stated, choices = case.spec.fabric.virtual_functions, case.choices
     if stated is not None and choices.row is not None and choices.virtual_functions is None:
         yield Problem(_MAKER, f"it has no effect: the model {choices.model} uses none", "leave it out")
@@ -41,7 +41,7 @@ def line_has_an_sriov_operator(case: Case) -> Iterator[Problem]:
 
 @check_each("VFN003", node_groups)
 def script_knows_the_nics(case: Case, group: NodeGroup) -> Iterator[Problem]:
-    """The DaemonSet that makes virtual functions is told every NIC's PCI address."""
+    """The DaemonSet that creates virtual functions has every NIC's PCI address."""
     if case.choices.virtual_functions == "daemon-set" and (lacking := rails_without_address(group)):
         yield Problem(
             in_fabric("rails"),
@@ -53,7 +53,7 @@ def script_knows_the_nics(case: Case, group: NodeGroup) -> Iterator[Problem]:
 
 
 @check("VFN004")
-def provider_makes_as_many(case: Case) -> Iterator[Problem]:
+def provider_creates_as_many(case: Case) -> Iterator[Problem]:
     """Of virtual functions that are there already no more are counted on than the machines come with."""
     stated = case.spec.fabric.vfs_per_nic
     there = min((shape.vfs_per_nic for shape in case.shapes), default=0)
@@ -68,7 +68,7 @@ def provider_makes_as_many(case: Case) -> Iterator[Problem]:
 
 @check("VFN005")
 def nodes_are_rebooted(case: Case) -> Iterator[Problem]:
-    """The reader knows where the nodes are rebooted for the RDMA mode."""
+    """The user knows where the nodes are rebooted for the RDMA mode."""
     choices = case.choices
     by_operator = choices.manager == "network-operator" and choices.virtual_functions == "sriov-operator"
     # Spiderpool's operator is an older one, which knows no RDMA mode.
@@ -83,7 +83,7 @@ def nodes_are_rebooted(case: Case) -> Iterator[Problem]:
 
 @check("VFN006")
 def nodes_are_drained(case: Case) -> Iterator[Problem]:
-    """The reader knows where the nodes are drained."""
+    """The user knows where the nodes are drained."""
     if case.choices.virtual_functions == "sriov-operator":
         yield Problem(
             _MAKER,
@@ -94,7 +94,7 @@ def nodes_are_drained(case: Case) -> Iterator[Problem]:
 
 @check("VFN007")
 def mode_is_switched_on_an_idle_node(case: Case) -> Iterator[Problem]:
-    """The reader knows where the RDMA mode cannot be switched on a node in use."""
+    """The user knows where the RDMA mode cannot be switched on a node in use."""
     if case.choices.virtual_functions == "daemon-set" and case.choices.rdma_mode == "exclusive":
         yield Problem(
             in_fabric("rdmaMode"),
@@ -106,7 +106,7 @@ def mode_is_switched_on_an_idle_node(case: Case) -> Iterator[Problem]:
 
 @check("VFN011")
 def infiniband_functions_get_guids(case: Case) -> Iterator[Problem]:
-    """Somebody gives the virtual functions of InfiniBand NICs their GUIDs."""
+    """The virtual functions of InfiniBand NICs get GUIDs."""
     keys = case.spec.software.network_operator.partition_keys
     by_stack = case.choices.manager == "network-operator" and case.choices.virtual_functions == "daemon-set"
     if by_stack and case.choices.link_type == "infiniband" and keys is None:
@@ -175,7 +175,7 @@ def resources_name_different_policies(case: Case) -> Iterator[Problem]:
     equal = [rail.resource for rail in rails]
     for clash in clashes(fixed, stated):
         written = case.spec.fabric.rails[int(clash.stated.place[2])]
-        # Two rails with one resource are another rule's.
+        # DEV007 reports two rails with one resource.
         if equal.count(rails[written.rail].resource) == 1:
             yield Problem(
                 dotted(clash.stated.place),
