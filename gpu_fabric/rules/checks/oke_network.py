@@ -284,7 +284,7 @@ def subnets_are_in_the_vcn(case: Case, cluster: OkeClusterSpec) -> Iterator[Prob
 
 
 @check_of("OKE014", oke_cluster)
-def subnets_do_notoverlap(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
+def subnets_do_not_overlap(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """No stated subnet overlaps another one, stated or of the published plan."""
     for (name, network), (other, second) in combinations(_subnets(case, cluster).items(), 2):
         stated = [key for key in (other, name) if key in cluster.vcn.subnets]
