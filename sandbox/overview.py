@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gpu_fabric.report.fitting import FittingTable
+from gpu_fabric.report.console import FittingTable
 from gpu_fabric.report.text import print_report
 from sandbox.control_plane import ControlPlane, ServiceStatus
 from sandbox.home import SandboxHome

@@ -15,11 +15,12 @@ import typer
 
 from components.cluster_api import ClusterApi, RequestError
 from components.release_drift import ObjectName, ReleaseDrift, release_drift
-from gpu_fabric.changes.markup import quantity, shorten
+from gpu_fabric.changes.markup import shorten
 from gpu_fabric.changes.properties import Difference
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.report.content import quantity
 
 _CONNECTIONS = 4
 _LONGEST = 100

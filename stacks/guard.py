@@ -11,11 +11,9 @@ import pulumi
 
 from components.cluster.referenced import cluster_id_of
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
-from gpu_fabric.changes.applied import footprint_of_outputs
 from gpu_fabric.changes.dangers import dangers
-from gpu_fabric.changes.footprint import Footprint, footprint, footprint_diff
-from gpu_fabric.changes.guard import acknowledgeable_names, group_answers, judge
-from gpu_fabric.changes.guard_report import explanation
+from gpu_fabric.changes.footprint import Footprint, footprint, footprint_diff, footprint_of_outputs
+from gpu_fabric.changes.guard import acknowledgeable_names, explanation, group_answers, judge
 from gpu_fabric.changes.model import Judgement
 from gpu_fabric.cli import clock
 from gpu_fabric.plan import Plan

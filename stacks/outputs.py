@@ -10,8 +10,7 @@ from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
 from components.cluster.handle import ClusterHandle
-from gpu_fabric.changes.applied import applied_document, pack
-from gpu_fabric.changes.footprint import footprint
+from gpu_fabric.changes.footprint import applied_document, footprint, pack
 from gpu_fabric.contract import cluster_contract
 from gpu_fabric.plan import Plan
 
@@ -21,7 +20,7 @@ class StackOutputs:
     """What training jobs and other stacks read; None is what a stack of one part has not.
 
     `fabric` is the contract (JSON Schema: `gpu-fabric schema contract`); `address_plan` is the address plan with
-    its proof, and `applied` is what the next run is held against: both are packed (`gpu_fabric.changes.applied`).
+    its proof, and `applied` is what the next run is held against: both are packed (`gpu_fabric.changes.footprint`).
     `kubeconfig` is secret. `access` is the command that leads to a cluster without a public address, where the stack
     makes a way in. `verification` says whether the fabric has passed, where the stack measures it: the job, the bars
     and what was measured. `cluster` is what a platform stack plans with (`gpu-fabric schema cluster`).

@@ -11,7 +11,7 @@ import pulumi
 
 from gpu_fabric.plan.clouds.doks import VERSIONS, DoksResources, PlannedDoksCluster, PlannedDoksPool
 from gpu_fabric.plan.clouds.record import Record
-from gpu_fabric.resources.wire import wire_function
+from gpu_fabric.resources.cloud import wire_function
 
 from .handle import ClusterHandle, kubernetes_provider
 from .kubeconfig import asks_command, kubeconfig_text

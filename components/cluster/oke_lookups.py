@@ -11,7 +11,7 @@ import pulumi
 import yaml
 
 from gpu_fabric.plan.clouds.oke import Lookup, Record, Ref
-from gpu_fabric.resources.wire import wire_function, wire_properties
+from gpu_fabric.resources.cloud import wire_function, wire_properties
 
 from .records import References, known_later, plugin_version, value_at
 

@@ -14,9 +14,8 @@ from typing import Any
 import pulumi
 
 from gpu_fabric.plan.clouds.record import CloudResources, Record, Ref, Text
-from gpu_fabric.resources.cloud import cloud_resources
+from gpu_fabric.resources.cloud import cloud_resources, wire_name, wire_type
 from gpu_fabric.resources.resource import Leaf, Resource, with_leaves
-from gpu_fabric.resources.wire import wire_name, wire_type
 
 from ..engine_options import handled
 

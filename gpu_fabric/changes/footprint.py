@@ -1,18 +1,22 @@
-"""What a plan leaves on record to recognise losses in the next one; small enough for a stack's output."""
+"""What a plan leaves on record to recognise losses in the next one, and the stack's output that stores it."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 from typing import Any, Literal, NamedTuple
 
+from pydantic import JsonValue
+
 from gpu_fabric.changes.addresses import Holders, geometry
-from gpu_fabric.changes.alternatives import is_harmless, rows
-from gpu_fabric.changes.dangers import is_guarded
+from gpu_fabric.changes.dangers import is_guarded, is_harmless, rows
 from gpu_fabric.changes.model import PlanDiff
 from gpu_fabric.changes.plan_diff import plan_diff
-from gpu_fabric.changes.properties import Keys, keys_of, recorded_part, with_digests
-from gpu_fabric.changes.replacements import rules_of
+from gpu_fabric.changes.properties import Keys, keys_of, recorded_part, rules_of, with_digests
 from gpu_fabric.changes.resources import OUTPUT
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.model import FrozenModel
@@ -23,7 +27,7 @@ from gpu_fabric.plan.ipam.spiderpool import node_pool_name
 from gpu_fabric.plan.plan import PlannedPool
 from gpu_fabric.plan.steps import Step
 from gpu_fabric.render import RenderedPlan, RenderedRail, RenderedResource
-from gpu_fabric.render.places import group_identity
+from gpu_fabric.render.places import group_identity, is_object, object_identity
 from gpu_fabric.render.rendering import rendered_resources
 from gpu_fabric.resources import Timeouts
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
@@ -227,18 +231,13 @@ def _rendered(stack: str, found: Footprint, resources: tuple[RenderedResource, .
         decisions["allocation"] = applied.allocation.model_dump(mode="json", by_alias=True)
     return RenderedPlan(
         stack=stack,
-        release_line="",
         resources=tuple(_with_addresses(entry, found, other) for entry in resources),
-        waits=(),
-        findings=(),
         decisions=decisions,
         proof=found.addresses.document(),
         rails=tuple(
             RenderedRail(rail=rail, pool=pool.name, shares=()) for pool in found.addresses.pools for rail in pool.rails
         ),
-        nccl_files={},
         contract=found.contract,
-        report="",
     )
 
 
@@ -260,3 +259,101 @@ def _with_addresses(entry: RenderedResource, found: Footprint, other: Holders) -
     }
     addresses: dict[str, Any] = {"addresses": spanned} if spanned else {}
     return entry.model_copy(update={"properties": {**entry.properties, **addresses}})
+
+
+_OF_ONE = ("name", "identity", "properties")
+_EMPTY: dict[str, Any] = {"file": "", "handling": {}, "loss": {}, "properties": {}}
+
+
+def applied_document(found: Footprint) -> dict[str, JsonValue]:
+    """Write the output `applied`; equal footprints give equal documents."""
+    document = found.applied.model_dump(
+        mode="json", by_alias=True, exclude_defaults=True, exclude={"resources": {"__all__": {"file"}}}
+    )
+    return {"schemaVersion": SCHEMA, **document, "resources": list(_groups(document["resources"]))}
+
+
+def footprint_of_outputs(outputs: Mapping[str, Any]) -> Footprint | None:
+    """Read the footprint of the last `up` from a stack's outputs; None where they hold none of this version.
+
+    Raises ValueError, KeyError or TypeError where an output is damaged.
+    """
+    applied, addresses, contract = (
+        _whole_numbers(unpack(outputs.get(key))) for key in ("applied", "addressPlan", "fabric")
+    )
+    if not isinstance(applied, dict) or applied.get("schemaVersion") != SCHEMA:
+        return None
+    return Footprint(
+        applied=Applied.model_validate({**applied, "resources": list(_ungrouped(applied["resources"]))}),
+        # A stack that creates only a cluster has neither of these outputs.
+        addresses=Holders.of(addresses or {}),
+        contract={key: value for key, value in dict(contract or {}).items() if key in OF_CONTRACT},
+        known_id=outputs.get("clusterId"),
+    )
+
+
+def _groups(resources: list[dict[str, Any]]) -> Iterator[dict[str, JsonValue]]:
+    for _, alike in groupby(resources, lambda entry: json.dumps(_in_common(entry), sort_keys=True)):
+        entries = list(alike)
+        members: list[JsonValue] = [
+            {
+                key: entry[key]
+                for key in _OF_ONE
+                if entry[key] and (key, entry[key]) != ("identity", _identity_by_metadata(entry))
+            }
+            for entry in entries
+        ]
+        yield {**_in_common(entries[0]), "members": members}
+
+
+def _ungrouped(groups: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for group in groups:
+        common = {key: value for key, value in group.items() if key != "members"}
+        for member in group["members"]:
+            entry = {**_EMPTY, **common, **member}
+            yield {"identity": _identity_by_metadata(entry), **entry}
+
+
+def _in_common(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in _OF_ONE and value != {}}
+
+
+def _identity_by_metadata(entry: Mapping[str, Any]) -> str:
+    """The identity of a Kubernetes object, by its type and metadata; empty for other resources."""
+    metadata = entry["properties"].get("metadata", {})
+    if not is_object(entry["type"]) or "name" not in metadata:
+        return ""
+    _, version, kind = entry["type"].split(":")
+    return object_identity(f"{version.removeprefix('core/')} {kind}", metadata)
+
+
+def _whole_numbers(value: Any) -> Any:
+    """Pulumi's outputs have one type of number; whole numbers become integers again."""
+    if isinstance(value, dict):
+        return {key: _whole_numbers(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_whole_numbers(entry) for entry in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def pack(document: dict[str, JsonValue]) -> str:
+    """Write a document as compressed JSON in base64: `base64 -d | gunzip` gives the JSON.
+
+    Of an object, and of a JSON text, Pulumi would print every field on a line of its own.
+    """
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+
+
+def unpack(value: Any) -> Any:
+    """Read what `pack` wrote; any other value, such as an object of an older version, is returned unchanged.
+
+    Raises:
+        ValueError: the text is not a packed document.
+    """
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(gzip.decompress(base64.b64decode(value, validate=True)))
+    except (OSError, EOFError, ValueError) as error:
+        raise ValueError("no packed document") from error

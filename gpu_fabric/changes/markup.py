@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+from gpu_fabric.report.content import quantity
 from gpu_fabric.report.markdown import text
 
 # Control characters and changes of text direction, on which a terminal or a browser would act.
@@ -73,12 +74,6 @@ def shorten(value: str, most: int) -> str:
     return value if len(value) <= most else f"{value[:most]}… ({len(value)} characters)"
 
 
-def quantity(number: int, word: str) -> str:
-    """A number with its word, such as `1 node` and `2 addresses`."""
-    end = "" if number == 1 else "es" if word.endswith("s") else "s"
-    return f"{number} {word}{end}"
-
-
 def name_list(names: Iterable[str], most: int | None) -> str:
     """Names as code spans, with the number of those left out."""
     found = list(names)
@@ -86,20 +81,6 @@ def name_list(names: Iterable[str], most: int | None) -> str:
     rest = len(found) - len(shown)
     words = [", ".join(map(span, shown))] if shown else []
     return " and ".join([*words, *([f"{rest} more" if shown else f"{rest}"] if rest else [])])
-
-
-def fold(title: str, lines: Iterable[str]) -> Iterator[str]:
-    """A folded section; the title must be this project's own text."""
-    yield from ("", f"<details><summary>{title}</summary>", "", *lines, "", "</details>")
-
-
-def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
-    """A table; the cells are already Markdown."""
-    head = list(columns)
-    yield f"| {' | '.join(head)} |"
-    yield f"|{'---|' * len(head)}"
-    for row in rows:
-        yield f"| {' | '.join(row)} |"
 
 
 def _seen(value: str) -> str:

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.cost import HourlyRange
 from gpu_fabric.resources import Loss
+from gpu_fabric.resources.cloud import wire_type
 from gpu_fabric.resources.order import CLUSTER
-from gpu_fabric.resources.wire import wire_type
 from gpu_fabric.spec.guard import AcknowledgementSpec
 
 INSTANCE = wire_type("core.Instance")

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpu_fabric.changes.model import Change, GroupChange, ResourceDiff
-from gpu_fabric.changes.properties import Difference, differences
-from gpu_fabric.changes.replacements import rules_of, touches
+from gpu_fabric.changes.properties import Difference, differences, rules_of, touches
 from gpu_fabric.progress import UNHEARD, Progress
 from gpu_fabric.render import RenderedPlan, RenderedResource
 from gpu_fabric.resources import OF_MACHINES, Handling, Loss, together

@@ -1,13 +1,16 @@
-"""What a change does to every stack: unchanged, changed, new, removed, or refused."""
+"""What a change does to every stack, and the comment on a pull request that says so."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
+from html import escape
 from pathlib import Path
 from typing import Literal
 
-from gpu_fabric.changes.guard import judge_plans
+from gpu_fabric.changes.diff_markdown import LIMIT, loss_text, markdown_at
+from gpu_fabric.changes.guard import group_answers, judge_plans, section
+from gpu_fabric.changes.markup import LEVELS, backticks, first, name_list, plain, shorten, span, unlink_mentions
 from gpu_fabric.changes.model import Judgement, PlanDiff
 from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.model import FrozenModel
@@ -19,6 +22,9 @@ from gpu_fabric.render import (
     read_refused,
     read_rendered,
 )
+from gpu_fabric.report.content import quantity
+from gpu_fabric.report.markdown import fold, table
+from gpu_fabric.resources import Loss
 
 
 class Unreadable(FrozenModel):
@@ -189,27 +195,213 @@ def _why_not(base: _Found) -> str:
 
 
 def _removed_diff(plan: RenderedPlan) -> PlanDiff:
-    return plan_diff(plan, _empty_plan(plan)).model_copy(update={"elsewhere": (), "findings": (), "versions": ()})
+    return plan_diff(plan, RenderedPlan(stack=plan.stack)).model_copy(
+        update={"elsewhere": (), "findings": (), "versions": ()}
+    )
 
 
 def _new_diff(plan: RenderedPlan) -> PlanDiff:
-    found = plan_diff(_empty_plan(plan), plan)
+    found = plan_diff(RenderedPlan(stack=plan.stack), plan)
     versions = tuple(version.model_copy(update={"old": version.old or None}) for version in found.versions)
     return found.model_copy(update={"elsewhere": (), "versions": versions})
 
 
-def _empty_plan(plan: RenderedPlan) -> RenderedPlan:
-    """An empty plan of the same stack."""
-    return RenderedPlan(
-        stack=plan.stack,
-        release_line="",
-        resources=(),
-        waits=(),
-        findings=(),
-        decisions={},
-        proof={},
-        rails=(),
-        nccl_files={},
-        contract={},
-        report="",
+MARKER = "<!-- gpu-fabric review -->"
+"""The first line, by which the comment is found again after another commit."""
+
+_NOTHING_YET = (
+    "> **Nothing was compared**, and the guard has judged nothing: the target branch has no command yet "
+    "that plans every stack. Below is what each stack is, not what changes."
+)
+_NOTHING_PLANNED = (
+    "> **Nothing was compared, and the guard has judged nothing**: the target branch could not be planned, "
+    "so the losses are not known. The log of the step that plans it says why. Below is what each stack is, not "
+    "what changes."
+)
+
+_LAST = len(LEVELS)
+"""The level at which a stack has only its row in the table."""
+
+# The most rows and names of unchanged stacks, when sections are already left out.
+_MOST_ROWS = (None, 200, 40, 10)
+# The most findings of a refused stack, by level.
+_MOST_FINDINGS = (None, 40, 20, 10, 5, 3, 1)
+
+
+def comment(review: Review, limit: int = LIMIT) -> str:
+    """Write the comment in at most `limit` bytes; the longest stacks are shortened first."""
+    differing = sorted((stack for stack in review.stacks if stack.state != "unchanged"), key=_weight)
+    # Without earlier plans, every stack would be listed as new.
+    levels = [0 if review.compared or not stack.planned else _LAST for stack in differing]
+    texts = [_section(stack, level) for stack, level in zip(differing, levels, strict=True)]
+    for most in _MOST_ROWS:
+        frame = _frame(review, differing, most)
+        while _size(frame, texts) > limit and any(level < _LAST for level in levels):
+            longest = max(range(len(differing)), key=lambda place: len(texts[place]))
+            levels[longest] += 1
+            texts[longest] = _section(differing[longest], levels[longest])
+        if _size(frame, texts) <= limit:
+            break
+    return "\n".join([frame, *filter(None, texts)])
+
+
+def _size(frame: str, texts: Iterable[str]) -> int:
+    return len("\n".join([frame, *filter(None, texts)]).encode())
+
+
+def _weight(stack: StackReview) -> tuple[int, str]:
+    """The order of the table: refused by a rule, refused by the guard, removed, with losses."""
+    ranks = (
+        not stack.planned,
+        not (stack.passes and stack.judged),
+        stack.state == "removed",
+        stack.diff is not None and stack.diff.loses,
     )
+    return next((rank for rank, holds in enumerate(ranks) if holds), len(ranks)), stack.name
+
+
+def _frame(review: Review, differing: list[StackReview], most: int | None) -> str:
+    return "\n".join(_frame_lines(review, differing, most)) + "\n"
+
+
+def _frame_lines(review: Review, differing: list[StackReview], most: int | None) -> Iterator[str]:
+    yield MARKER
+    yield f"## Fabric plans: {_headline(review, differing)}"
+    if review.nothing_before is not None:
+        yield from ("", _NOTHING_YET if review.nothing_before.yet else _NOTHING_PLANNED)
+    if blind := sum(not stack.judged for stack in differing):
+        yield ""
+        yield f"> **The guard cannot judge {quantity(blind, 'stack')}**: there is no earlier plan to compare with."
+    if refused := sum(not stack.passes for stack in differing):
+        yield ""
+        yield f"> **The guard stops {quantity(refused, 'stack')}**: what is lost there needs an acknowledgement."
+    if differing:
+        shown, left = first(differing, most)
+        yield ""
+        yield from table(("stack", "what", "lost", "guard"), _rows(review, shown))
+        if left:
+            yield from ("", f"and {quantity(left, 'stack')} more, which differ less")
+    same = [stack.name for stack in review.stacks if stack.state == "unchanged"]
+    if same and differing:
+        yield ""
+        yield f"{quantity(len(same), 'stack')} as before: {name_list(same, most)}"
+
+
+def _headline(review: Review, differing: list[StackReview]) -> str:
+    if not review.compared:
+        return quantity(len(review.stacks), "stack")
+    if not differing:
+        return f"all {quantity(len(review.stacks), 'stack')} as before"
+    known = sum(stack.judged for stack in differing)
+    rest = f", {len(differing) - known} not compared" if known < len(differing) else ""
+    verb = "differs" if known == 1 else "differ"
+    return f"{known} of {quantity(len(review.stacks), 'stack')} {verb}{rest}"
+
+
+def _rows(review: Review, differing: Iterable[StackReview]) -> Iterator[tuple[str, ...]]:
+    for stack in differing:
+        compared = review.compared and not stack.before
+        lost = "" if stack.diff is None else _lost(stack.diff) if compared else "not compared"
+        yield span(stack.name), _what(stack, review.compared), lost, _guard(stack, review.compared)
+
+
+def _lost(diff: PlanDiff) -> str:
+    """The losses, counted; what is lost with nodes or address pools is not repeated."""
+    words = [loss_text(diff.lost)] if diff.lost != Loss() else []
+    if diff.networks and not diff.lost.nodes:
+        words.append(f"{quantity(len(diff.networks), 'network')} of running jobs")
+    if shares := _shares(diff):
+        words.append(shares)
+    if diff.jobs is not None and diff.jobs.gone:
+        words.append("what jobs ask for")
+    if words:
+        return f"**{', '.join(words)}**"
+    return "nothing that is counted" if diff.loses else "nothing"
+
+
+def _shares(diff: PlanDiff) -> str:
+    if diff.lost.addresses:
+        return ""
+    moved = sum(len(rail.moved) for rail in diff.rails)
+    removed = 0 if diff.lost.nodes else sum(len(rail.removed) for rail in diff.rails)
+    counts = ", ".join(f"{number} {word}" for number, word in ((moved, "move"), (removed, "fewer")) if number)
+    return f"shares of addresses: {counts}" if counts else ""
+
+
+def _what(stack: StackReview, compared: bool) -> str:
+    if stack.state == "unreadable":
+        return "**its rendered plan cannot be read**"
+    if stack.refused is not None:
+        return f"**cannot be planned**: {quantity(len(stack.refused.findings), 'problem')}"
+    if stack.diff is None:
+        return "the stack file is gone"
+    of = {verdict: len(stack.diff.of(verdict)) for verdict in ("created", "changed", "replaced", "deleted")}
+    if stack.state == "removed":
+        return f"the stack file is gone, with {quantity(of['deleted'], 'resource')}"
+    if stack.state == "new" or stack.before:
+        nodes, gpus = (sum(getattr(pool, f"new_{what}") for pool in stack.diff.pools) for what in ("nodes", "gpus"))
+        word = "new: " if compared and stack.state == "new" else ""
+        return f"{word}{quantity(of['created'], 'resource')}, {quantity(nodes, 'node')}, {quantity(gpus, 'GPU')}"
+    counts = ", ".join(f"{number} {verdict}" for verdict, number in of.items() if number)
+    return counts or "no resource differs"
+
+
+def _guard(stack: StackReview, compared: bool) -> str:
+    """The guard's answer, counted in groups as in its section."""
+    if not stack.judged:
+        return "**cannot judge**"
+    if stack.judgement is None:
+        return "" if compared or not stack.planned else "not compared"
+    if stack.judgement.refused:
+        return f"**stops {quantity(len(group_answers(stack.judgement.refused)), 'change')}**"
+    return f"{len(group_answers(stack.judgement.answers))} acknowledged" if stack.judgement.answers else "passes"
+
+
+def _section(stack: StackReview, level: int) -> str:
+    """A stack's own section; empty at the last level."""
+    if level >= _LAST or (stack.diff is None and stack.refused is None and not stack.unreadable):
+        return ""
+    return "\n".join(_section_lines(stack, level)) + "\n"
+
+
+def _section_lines(stack: StackReview, level: int) -> Iterator[str]:
+    if stack.unreadable:
+        yield from (f"### {span(stack.name)}: its rendered plan cannot be read", "", plain(stack.unreadable))
+    elif stack.refused is not None:
+        yield from _refused(stack, level)
+    elif stack.diff is not None:
+        # In a title, only HTML is interpreted.
+        file = unlink_mentions(escape(f"Pulumi.{stack.name}.yaml")).replace("]", "&#93;")
+        guard = None if stack.judgement is None else section(stack.judgement, file)
+        yield markdown_at(stack.diff, LEVELS[level], guard=guard, compared=stack.judged).rstrip("\n")
+        yield from _remarks(stack, level)
+
+
+def _remarks(stack: StackReview, level: int) -> Iterator[str]:
+    """Notes that the difference itself does not contain."""
+    if stack.state == "removed":
+        yield ""
+        yield (
+            "The stack file was removed. That alone deletes nothing: the stack's resources remain, and cost money, "
+            "until "
+            "the stack is destroyed. Above is what a destroy deletes."
+        )
+    elif stack.before:
+        yield from ("", f"There is no earlier plan to compare with: {plain(stack.before)}. Above is the whole stack.")
+    elif stack.state == "new":
+        yield from ("", "The stack is new: above is all of it.")
+    if stack.report and level == 0:
+        marks = backticks(stack.report, 4)
+        yield from fold("The plan as `gpu-fabric plan` prints it", (f"{marks}text", stack.report, marks))
+
+
+def _refused(stack: StackReview, level: int) -> Iterator[str]:
+    assert stack.refused is not None, "the caller has looked"
+    shown, left = first(stack.refused.findings, _MOST_FINDINGS[level])
+    yield f"### {span(stack.name)} cannot be planned: {quantity(len(stack.refused.findings), 'problem')}"
+    yield from ("", f"In {span(stack.refused.file)}:", "")
+    for finding in shown:
+        yield f"- {span(finding.path or 'stack')}: {plain(shorten(finding.message, 400))} ({finding.id})"
+        yield f"  - {plain(shorten(finding.remedy, 400))}"
+    if left:
+        yield f"- and {quantity(left, 'problem')} more"

@@ -10,11 +10,13 @@ import typer
 from gpu_fabric.cli.conversation import print_json
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.contract import ClusterContract, FabricContract
-from gpu_fabric.report.pages.configuration import configuration_reference
-from gpu_fabric.report.pages.nccl import nccl_reference
-from gpu_fabric.report.pages.rules import rules_reference
+from gpu_fabric.report.pages.references import (
+    configuration_reference,
+    nccl_reference,
+    rules_reference,
+    support_reference,
+)
 from gpu_fabric.report.pages.schemas import published_schema, stack_file_schema
-from gpu_fabric.report.pages.support import support_reference
 
 
 class SchemaOf(StrEnum):

@@ -24,9 +24,8 @@ def review(
 ) -> None:
     """Print one Markdown comment on what a change does to every stack; ends with 2 where one cannot be planned."""
     # Imported here: no other command needs it.
-    from gpu_fabric.changes.review import ReviewError, read_base, read_side
+    from gpu_fabric.changes.review import ReviewError, comment, read_base, read_side
     from gpu_fabric.changes.review import review as reviewed
-    from gpu_fabric.changes.review_comment import comment
 
     try:
         with shown_progress() as progress:

@@ -1,6 +1,13 @@
 """The rendered plan: a plan as a folder of files that users and tools can compare."""
 
-from gpu_fabric.render.folder import FolderError, write_files
+from gpu_fabric.render.folder import (
+    FolderError,
+    RenderedPlanError,
+    has_stacks_index,
+    read_refused,
+    read_rendered,
+    write_files,
+)
 from gpu_fabric.render.layout import files, refused_files, stacks_index
 from gpu_fabric.render.model import (
     RefusedPlan,
@@ -10,7 +17,6 @@ from gpu_fabric.render.model import (
     RenderedStep,
     RenderedWait,
 )
-from gpu_fabric.render.reading import RenderedPlanError, has_stacks_index, read_refused, read_rendered
 from gpu_fabric.render.rendering import rendered
 
 __all__ = [

@@ -72,7 +72,7 @@ class RenderedRail(FrozenModel):
 
 
 class RenderedPlan(FrozenModel):
-    """A whole plan; `resources` are in an order in which they can be created.
+    """A whole plan, or an empty one; `resources` are in an order in which they can be created.
 
     `decisions` are the other decisions of the plan: choices, rails, devices, the cluster. `proof` is the address plan
     without the shares, which are in `rails`. `nccl_files` are the files that pods read, by their path in the folder.
@@ -83,18 +83,18 @@ class RenderedPlan(FrozenModel):
 
     schema_version: Literal["v1"] = VERSION
     stack: str
-    release_line: str
-    resources: tuple[RenderedResource, ...]
-    waits: tuple[RenderedWait, ...]
+    release_line: str = ""
+    resources: tuple[RenderedResource, ...] = ()
+    waits: tuple[RenderedWait, ...] = ()
     steps: tuple[RenderedStep, ...] = ()
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = ()
     acknowledgements: tuple[AcknowledgementSpec, ...] = ()
-    decisions: dict[str, Any]
-    proof: dict[str, Any]
-    rails: tuple[RenderedRail, ...]
-    nccl_files: dict[str, str]
-    contract: dict[str, Any]
-    report: str
+    decisions: dict[str, Any] = {}
+    proof: dict[str, Any] = {}
+    rails: tuple[RenderedRail, ...] = ()
+    nccl_files: dict[str, str] = {}
+    contract: dict[str, Any] = {}
+    report: str = ""
 
 
 class RefusedPlan(FrozenModel):

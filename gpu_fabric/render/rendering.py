@@ -24,9 +24,9 @@ from gpu_fabric.render.places import file_of, identity_of, nccl_path
 from gpu_fabric.report.console import plain_console
 from gpu_fabric.report.text import plan_report
 from gpu_fabric.resources import Leaf, Loss, losses, resources, waits, with_leaves
+from gpu_fabric.resources.cloud import wire_name
 from gpu_fabric.resources.objects import KUBERNETES
 from gpu_fabric.resources.order import CLUSTER
-from gpu_fabric.resources.wire import wire_name
 from gpu_fabric.spec.places import NAMESPACE
 
 # Fields of the plan that have their own files in the folder; the other fields are in the decisions.

@@ -1,10 +1,13 @@
-"""The console that prints all output: text is shown exactly as written."""
+"""The console that prints all output exactly as written, and tables and pairs that fit the width of a screen."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
 
 plain_console = partial(Console, markup=False, emoji=False, highlight=False)
 """Creates a console that interprets neither markup nor emoji names.
@@ -13,3 +16,124 @@ Printed text contains names, paths and texts from stack files. Rich's defaults w
 (`[draft]`) or refuse (`[/2026]`) some of them. Style the program's own text with `Text`; a test forbids any other
 console.
 """
+
+
+_GAP = 2
+
+
+class FittingTable:
+    """A table; if its words are wider than the screen, it becomes one paragraph per row with the columns' names.
+
+    Cells wrap between words only. Columns in `right` are aligned to the right. Columns in `spare` are left out, the
+    last first, to fit each row on one line.
+    """
+
+    def __init__(
+        self,
+        columns: Iterable[str],
+        rows: Iterable[Iterable[str]],
+        *,
+        right: Sequence[str] = (),
+        spare: Sequence[str] = (),
+    ) -> None:
+        self.columns = tuple(columns)
+        self.rows = [tuple(row) for row in rows]
+        self.right = right
+        self.spare = tuple(spare)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The lines of the table."""
+        widths = self._widths(options.max_width)
+        if self.spare and (widths is None or widths != self._wanted()):
+            yield from self._without(self.spare[-1]).__rich_console__(console, options)
+            return
+        if widths is None:
+            yield from self._paragraphs(options.max_width)
+            return
+        for cells, style in ((self.columns, "dim"), *((row, "") for row in self.rows)):
+            wrapped = [_lines(cell, width) for cell, width in zip(cells, widths, strict=True)]
+            for index in range(max(map(len, wrapped))):
+                parts = [
+                    _padded(lines[index] if index < len(lines) else "", width, right=column in self.right)
+                    for column, lines, width in zip(self.columns, wrapped, widths, strict=True)
+                ]
+                yield _whole((" " * _GAP).join(parts).rstrip(), style)
+
+    def _without(self, left_out: str) -> FittingTable:
+        kept = [index for index, name in enumerate(self.columns) if name != left_out]
+        rows = ([row[index] for index in kept] for row in self.rows)
+        return FittingTable((self.columns[index] for index in kept), rows, right=self.right, spare=self.spare[:-1])
+
+    def _widths(self, most: int) -> list[int] | None:
+        """The width of each column; None if even the longest words do not fit side by side."""
+        columns = list(zip(self.columns, *self.rows, strict=True))
+        least = [max(_longest_word(cell) for cell in column) for column in columns]
+        wanted = self._wanted()
+        free = most - sum(least) - _GAP * (len(columns) - 1)
+        if free < 0:
+            return None
+        widths = list(least)
+        # Narrow columns first: they need little, and the widest columns share the rest.
+        for index in sorted(range(len(columns)), key=lambda column: wanted[column] - least[column]):
+            given = min(wanted[index] - least[index], free)
+            widths[index] += given
+            free -= given
+        return widths
+
+    def _wanted(self) -> list[int]:
+        return [max(map(cell_len, column)) for column in zip(self.columns, *self.rows, strict=True)]
+
+    def _paragraphs(self, width: int) -> Iterator[Text]:
+        for row in self.rows:
+            head = f"{self.columns[0]} {row[0]}:"
+            parts = [f"{name} {cell}" for name, cell in zip(self.columns[1:], row[1:], strict=True) if cell]
+            yield from (_whole(line) for line in _lines(f"{head} {', '.join(parts)}", width, indent=4))
+
+
+class Pairs:
+    """Names with values; a value wraps between words, next to its name."""
+
+    def __init__(self, rows: Mapping[str, str]) -> None:
+        self.rows = dict(rows)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The lines of the pairs."""
+        names = max(map(cell_len, self.rows), default=0)
+        for name, value in self.rows.items():
+            lines = _lines(value, options.max_width - names - _GAP)
+            for index, line in enumerate(lines):
+                label = Text(_padded("" if index else name, names), style="dim")
+                yield _whole(label.append(" " * _GAP).append(line, style="not dim"))
+
+
+def _whole(line: str | Text, style: str = "") -> Text:
+    """A line that is printed unchanged, even if a word is wider than the screen."""
+    text = Text(line, style=style) if isinstance(line, str) else line
+    text.no_wrap, text.overflow = True, "ignore"
+    text.rstrip()
+    return text
+
+
+def _longest_word(cell: str) -> int:
+    return max(map(cell_len, cell.split()), default=0)
+
+
+def _padded(text: str, width: int, *, right: bool = False) -> str:
+    space = " " * max(width - cell_len(text), 0)
+    return space + text if right else text + space
+
+
+def _lines(text: str, width: int, indent: int = 0) -> list[str]:
+    """A text wrapped to a width, between words only; its own line ends stay."""
+    found: list[str] = []
+    for paragraph in text.split("\n"):
+        line = ""
+        for word in paragraph.split(" "):
+            longer = f"{line} {word}" if line else word
+            if line.strip() and cell_len(longer) > width:
+                found.append(line)
+                line = " " * indent + word
+            else:
+                line = longer
+        found.append(line)
+    return found

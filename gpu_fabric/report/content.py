@@ -7,8 +7,10 @@ from typing import Any
 
 from gpu_fabric.findings import Finding, Severity
 from gpu_fabric.plan import Plan
-from gpu_fabric.report.cloud import cloud_rows, pool_bounds
-from gpu_fabric.report.cost import cost_rows
+from gpu_fabric.plan.clouds.doks import DoksResources, PlannedDoksCluster, PlannedDoksPool, PlannedVpc
+from gpu_fabric.plan.clouds.oke import OkeResources
+from gpu_fabric.plan.clouds.oke.identity import PlannedPolicy
+from gpu_fabric.plan.cost import HourlyRange, PlannedCost, PoolCost
 
 _LINKS = {"ether": "RoCE on Ethernet", "infiniband": "InfiniBand"}
 _MAKERS = {
@@ -91,10 +93,10 @@ def address_summary(plan: Plan) -> str:
     if not addresses.pools:
         return "none planned" + (": the provider gives the NICs theirs" if plan.choices.ipam == "host" else "")
     first = addresses.pools[0]
-    each = _count(first.addresses_per_node, "address")
+    each = quantity(first.addresses_per_node, "address")
     share = f"/{first.node_prefix_length} ({each})" if first.node_prefix_length is not None else each
     return (
-        f"layout {addresses.layout}, {_count(len(addresses.pools), 'pool')} of {share} a node out of "
+        f"layout {addresses.layout}, {quantity(len(addresses.pools), 'pool')} of {share} a node out of "
         f"{addresses.supernet} by {addresses.ipam}, room for {addresses.proof.growth.max_nodes} nodes"
     )
 
@@ -154,12 +156,12 @@ def proof_lines(plan: Plan) -> Iterator[str]:
     disjoint = ", ".join(f"{entry.name} {entry.range}" for entry in proof.disjoint_from) or "nothing stated"
     extra = [f"{proof.spare_nodes} spare"] if proof.spare_nodes else []
     extra += [f"{proof.surge_nodes} surge"] if proof.surge_nodes else []
-    nodes = _count(proof.nodes, "node") + (f" and {' and '.join(extra)}" if extra else "")
+    nodes = quantity(proof.nodes, "node") + (f" and {' and '.join(extra)}" if extra else "")
     yield f"Proved: {nodes} fit; pools are disjoint from each other and from: {disjoint}."
     for limit in proof.limits:
         yield f"{limit.name.capitalize()}: {limit.value} of at most {limit.limit} {limit.unit}."
-    steps = _count(growth.steps, "more step")
-    text = f"Growth: {steps} of {_count(growth.step, 'node')}, to {growth.max_nodes}; then {growth.ends_at} end"
+    steps = quantity(growth.steps, "more step")
+    text = f"Growth: {steps} of {quantity(growth.step, 'node')}, to {growth.max_nodes}; then {growth.ends_at} end"
     if growth.next_supernet:
         text += f", and each pool needs a {growth.next_subnet}, the fabric a supernet of {growth.next_supernet}"
     yield f"{text}."
@@ -232,9 +234,10 @@ def _s(things: Sized) -> str:
     return "s" if len(things) > 1 else ""
 
 
-def _count(number: int, noun: str) -> str:
-    plural = noun + ("es" if noun.endswith("s") else "s")
-    return f"{number} {noun if number == 1 else plural}"
+def quantity(number: int, word: str) -> str:
+    """A number with its word, such as `1 node` and `2 addresses`."""
+    end = "" if number == 1 else "es" if word.endswith("s") else "s"
+    return f"{number} {word}{end}"
 
 
 def number_text(value: int) -> str:
@@ -244,3 +247,215 @@ def number_text(value: int) -> str:
 
 def _span(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+
+
+def cost_rows(cost: PlannedCost) -> dict[str, str]:
+    """The total, and every pool's part."""
+    rows = {"cost an hour": _total_cost(cost)}
+    return rows | {f"cost of {pool.name}": _pool_cost(pool) for pool in cost.pools}
+
+
+def range_text(amount: HourlyRange) -> str:
+    """An hourly range as text; a single number if both ends are equal."""
+    least, most = f"{amount.least:.2f}", f"{amount.most:.2f}"
+    return f"{least} {amount.currency}" if least == most else f"{least} to {most} {amount.currency}"
+
+
+def _total_cost(cost: PlannedCost) -> str:
+    if cost.total is not None:
+        return f"{range_text(cost.total)} for machines alone"
+    known = " and ".join(range_text(entry) for entry in cost.known)
+    if not known:
+        return "unknown"
+    if all(pool.all is not None for pool in cost.pools):
+        return f"{known}, in several currencies"
+    return f"unknown; {known} of it are known"
+
+
+def _pool_cost(pool: PoolCost) -> str:
+    if pool.all is None or pool.each is None:
+        return f"unknown: {pool.unknown}; cluster.prices may state it"
+    nodes = str(pool.nodes) if pool.nodes == pool.most_nodes else f"{pool.nodes} to {pool.most_nodes}"
+    seen = f", {pool.as_of.isoformat()}" if pool.as_of is not None else ", no date"
+    return f"{range_text(pool.all)}: {nodes} x {pool.machine} at {range_text(pool.each)} ({pool.source}{seen})"
+
+
+_DOKS_ACCESS = {
+    "token": "by the API token, which does not expire",
+    "exec": "by doctl at every call",
+    "raw": "DigitalOcean's own, which expires",
+}
+
+
+def cloud_rows(plan: Plan) -> dict[str, str]:
+    """Name and description of all resources at a cloud; empty for an existing cluster."""
+    if plan.cluster.oke is not None:
+        return oke_rows(plan.cluster.oke)
+    cloud = plan.cluster.doks
+    return {} if cloud is None else _doks_rows(cloud)
+
+
+def pool_bounds(plan: Plan, pool: str) -> str:
+    """A pool's autoscaling, its construct, and whether an existing pool is adopted; empty if none of them applies."""
+    if plan.cluster.oke is not None:
+        return _oke_pool(plan.cluster.oke, pool)
+    cloud = plan.cluster.doks
+    found = [entry for entry in cloud.pools if entry.name == pool] if cloud is not None else []
+    return "".join(_bounds(entry) for entry in found)
+
+
+def _doks_rows(cloud: DoksResources) -> dict[str, str]:
+    cluster, system = cloud.cluster, cloud.cluster.node_pool
+    version = cluster.version if isinstance(cluster.version, str) else f"the newest {cloud.version_prefix.rstrip('.-')}"
+    native = ", VPC-native" if cluster.cluster_subnet and cluster.service_subnet else ""
+    rows = {
+        "VPC": _vpc(cloud),
+        "cluster": f"{cluster.name} in {cluster.region} of DigitalOcean, Kubernetes {version}{native}"
+        + _taken_over(cluster.adopts),
+        f"pool {system['name']}": f"{system['node_count']} x {system['size']}",
+        "kubeconfig": _DOKS_ACCESS[cloud.kubeconfig_mode],
+    }
+    if cloud.listing is not None:
+        project = cloud.project
+        rows["project"] = f"{project.name}, a new one" if project else f"{cloud.listing.project}, which exists"
+    return {**rows, "protected": "yes" if cloud.protect else "no: destroy and replacement are not refused"}
+
+
+def _vpc(cloud: DoksResources) -> str:
+    if cloud.vpc is None:
+        return f"{cloud.vpc_id}, which exists and stays"
+    return f"{cloud.vpc.name}, {cloud.vpc.ip_range or 'a range of its choice'}{_taken_over(cloud.vpc.adopts)}"
+
+
+def _bounds(pool: PlannedDoksPool) -> str:
+    scales = f", {pool.min_nodes} to {pool.max_nodes} nodes by automatic scaling" if pool.auto_scale else ""
+    return scales + _taken_over(pool.adopts)
+
+
+def _taken_over(identity: str | None) -> str:
+    return f", taken over from {identity}" if identity else ""
+
+
+_AT_ONCE = ", at the same time"
+_CONSTRUCTS = {
+    "cluster-network": "a cluster network",
+    "compute-cluster": "a managed node pool in a compute cluster",
+    "compute-cluster-instances": "single instances in a compute cluster",
+    "instance-pool": "an instance pool, without RDMA",
+    "gpu-memory-cluster": "GPU memory clusters",
+}
+_OKE_ACCESS = {
+    "none": "none: from within the VCN",
+    "bastion-host": "a bastion host, and behind it an operator host",
+    "bastion-service": "Oracle's Bastion service",
+}
+
+
+def oke_rows(cloud: OkeResources) -> dict[str, str]:
+    """Name and description of all resources at Oracle."""
+    cluster, system, identity = cloud.cluster, cloud.system_pool, cloud.identity
+    vcn = cloud.network.vcn
+    kind = "enhanced" if cluster.type == "ENHANCED_CLUSTER" else "basic"
+    endpoint = "public" if cluster.endpoint_config["is_public_ip_enabled"] else "private"
+    sign_in = "a token of a secret" if cloud.kubeconfig.mode == "token" else "the OCI command line at every call"
+    rows = {
+        "VCN": f"{cluster.vcn_id}, which exists and stays"
+        if vcn is None
+        else f"{vcn.display_name}, {', '.join(vcn.cidr_blocks)}",
+        "subnets": ", ".join(subnet.logical_name.removeprefix("subnet-") for subnet in cloud.network.subnets)
+        or "none made",
+        "cluster": f"{cluster.name} in {cloud.region} of Oracle, Kubernetes {cluster.kubernetes_version}, {kind}, "
+        f"{endpoint} API server",
+        "policies": f"{len(identity.reasons)} statements" if identity.policies else "an administrator's",
+        "pool system": f"{system.node_config_details['size']} x {system.node_shape}",
+    }
+    rows |= {"kubeconfig": f"by {sign_in}", "access": _OKE_ACCESS[cloud.access.mode]}
+    return {**rows, "protected": "yes" if cloud.protect else "no: destroy and replacement are not refused"}
+
+
+def _oke_pool(cloud: OkeResources, pool: str) -> str:
+    """The construct that contains a pool."""
+    return next(f", {_CONSTRUCTS[entry.placement]}" for entry in cloud.pools if entry.pool == pool)
+
+
+def oke_steps(cloud: OkeResources) -> Iterator[StepRow]:
+    """Title, created resources and following wait of each step, in order."""
+    network, groups = cloud.network, cloud.identity.groups
+    made = ["the VCN with its gateways"] if network.vcn else []
+    made.append(quantity(len(network.subnets), "subnet"))
+    made.append(quantity(len(network.security_groups), "security group"))
+    yield "network", f"{', '.join(made)} with {quantity(len(network.security_rules), 'rule')}", ""
+    early = [policy for policy in cloud.identity.policies if not _of_cluster(policy)]
+    late = [policy for policy in cloud.identity.policies if _of_cluster(policy)]
+    counted = [quantity(len(groups), "dynamic group")] if groups else []
+    if groups or early:
+        yield "identity", ", ".join([*counted, _statements(early)]), ""
+    yield "cluster", cloud.cluster.name, f"active, {_minutes(cloud.cluster.create_timeout)} at most"
+    if late:
+        yield "identity", f"{_statements(late)} for this cluster alone", ""
+    system = cloud.system_pool
+    yield (
+        "system pool",
+        f"{system.node_config_details['size']} x {system.node_shape}",
+        f"every node active, {_minutes(system.create_timeout)} at most",
+    )
+    for addon in cloud.addons:
+        yield "add-on", addon.addon_name, "its installation"
+    for image in cloud.images:
+        if image.kind == "core.Image":
+            yield "image", f"{image.logical_name} is imported", f"{_minutes(image.create_timeout)} at most"
+    for number, pool in enumerate(cloud.pools):
+        waits = "its machines, which then join by themselves" if pool.self_managed else "every node active"
+        limit = _minutes(pool.records[-1].create_timeout)
+        what = f"{pool.pool}: {pool.nodes} x {pool.shape}, {_CONSTRUCTS[pool.placement]}{_AT_ONCE * bool(number)}"
+        yield "GPU pool", what, f"{waits}, {limit} at most"
+    if cloud.access.mode != "none":
+        yield "access", f"{_OKE_ACCESS[cloud.access.mode]}{_AT_ONCE}", ""
+
+
+def _of_cluster(policy: PlannedPolicy) -> bool:
+    return any(reference.ref == "cluster" for reference in policy.references)
+
+
+def _statements(policies: list[PlannedPolicy]) -> str:
+    return quantity(sum(len(policy.statements) for policy in policies), "statement")
+
+
+def _minutes(timeout: str | None) -> str:
+    return f"{(timeout or '').removesuffix('m')} minutes"
+
+
+STEP_COLUMNS = ("step", "what", "then wait for")
+
+StepRow = tuple[str, str, str]
+"""A title, what is created, and what is then waited for; empty where it is ready when created."""
+
+
+def step_rows(plan: Plan) -> Iterator[StepRow]:
+    """What the cloud creates, then the plan's own steps; some run at the same time, which their rows say."""
+    if plan.split is not None and plan.part == "platform":
+        what = f"that of stack {plan.split.cluster_stack}, which is not changed"
+        yield "cluster", what, "nothing: that stack is up, and as its file says, or this one is refused"
+    if plan.cluster.doks is not None:
+        yield from _doks_steps(plan.cluster.doks)
+    if plan.cluster.oke is not None:
+        yield from oke_steps(plan.cluster.oke)
+    yield from ((words.title, words.what, words.waits) for step in plan.steps for words in step.words)
+
+
+def _doks_steps(cloud: DoksResources) -> Iterator[StepRow]:
+    if cloud.vpc is not None:
+        yield "VPC", f"{_named(cloud.vpc)}: {cloud.vpc.ip_range or 'a range of its choice'}", ""
+    cluster, system = cloud.cluster, cloud.cluster.node_pool
+    what = f"{_named(cluster)} with pool {system['name']}: {system['node_count']} x {system['size']}"
+    yield "cluster", what, f"running, {_minutes(cluster.create_timeout)} at most"
+    for number, pool in enumerate(cloud.pools):
+        what = f"{_named(pool)}: {pool.node_count} x {pool.size}{_AT_ONCE * bool(number)}"
+        yield "GPU pool", what, f"every node running, {_minutes(pool.create_timeout)} at most"
+    if cloud.listing is not None:
+        listed = f"{cloud.listing.project}, which the cluster is listed under"
+        yield "project", cloud.project.name if cloud.project else listed, ""
+
+
+def _named(record: PlannedVpc | PlannedDoksCluster | PlannedDoksPool) -> str:
+    return f"{record.name} (taken over)" if record.adopts else record.name

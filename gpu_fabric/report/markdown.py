@@ -6,23 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.report.content import (
-    CHART_COLUMNS,
-    IMAGE_COLUMNS,
-    POOL_COLUMNS,
-    RAIL_COLUMNS,
-    address_summary,
-    by_weight,
-    chart_rows,
-    image_rows,
-    job_rows,
-    overview_rows,
-    pool_rows,
-    proof_lines,
-    rail_rows,
-    share_lines,
-)
-from gpu_fabric.report.lines import lines
+from gpu_fabric.report import content
 
 # Characters that begin markup inside a line; texts are never at the beginning of a line.
 _MARKUP = re.compile(r"([\\`*_\[\]|~$#>])")
@@ -36,10 +20,10 @@ def markdown_report(plan: Plan) -> str:
 
 
 def _lines(plan: Plan) -> Iterator[str]:
-    findings = by_weight(plan)
+    findings = content.by_weight(plan)
     yield f"# Fabric plan of {text(plan.stack)}"
     yield ""
-    yield from _table(("", ""), overview_rows(plan).items())
+    yield from _table(("", ""), content.overview_rows(plan).items())
     yield from ("", "## Findings", "")
     if findings:
         rows = ((row.severity.value, row.id, row.path or "stack", row.message, row.remedy) for row in findings)
@@ -49,28 +33,28 @@ def _lines(plan: Plan) -> Iterator[str]:
     if plan.part != "cluster":
         yield from _addresses(plan)
     yield from ("", "## Versions", "")
-    charts, images = list(chart_rows(plan)), list(image_rows(plan))
-    yield from _table(CHART_COLUMNS, charts) if charts else ("No chart is installed.",)
+    charts, images = list(content.chart_rows(plan)), list(content.image_rows(plan))
+    yield from _table(content.CHART_COLUMNS, charts) if charts else ("No chart is installed.",)
     if images:
-        yield from _folded("Images that the stack names itself", _table(IMAGE_COLUMNS, images))
-    yield from _folded("Applied, in this order", _table(("step", "what", "then wait for"), lines(plan)))
+        yield from fold("Images that the stack names itself", _table(content.IMAGE_COLUMNS, images))
+    yield from fold("Applied, in this order", _table(content.STEP_COLUMNS, content.step_rows(plan)))
     if plan.part == "cluster":
         return
     yield from ("", "## Contract", "")
-    yield from _table(("", ""), job_rows(plan).items())
+    yield from _table(("", ""), content.job_rows(plan).items())
     contract = plan.workload.model_dump_json(by_alias=True, indent=2)
-    yield from _folded("The contract as JSON", (f"{_FENCE}json", contract, _FENCE))
+    yield from fold("The contract as JSON", (f"{_FENCE}json", contract, _FENCE))
 
 
 def _addresses(plan: Plan) -> Iterator[str]:
     yield from ("", "## Addresses", "")
     if plan.addresses.pools:
-        yield from (f"- {text(line)}" for line in (*proof_lines(plan), *share_lines(plan)))
-        yield from _folded("Pools", _table(POOL_COLUMNS, pool_rows(plan)))
+        yield from (f"- {text(line)}" for line in (*content.proof_lines(plan), *content.share_lines(plan)))
+        yield from fold("Pools", _table(content.POOL_COLUMNS, content.pool_rows(plan)))
     else:
-        yield f"{text(address_summary(plan))}."
+        yield f"{text(content.address_summary(plan))}."
     if plan.rails:
-        yield from _folded("Rails", _table(RAIL_COLUMNS, rail_rows(plan)))
+        yield from fold("Rails", _table(content.RAIL_COLUMNS, content.rail_rows(plan)))
 
 
 def text(value: str) -> str:
@@ -88,13 +72,18 @@ def _escaped(part: str) -> str:
     return _MARKUP.sub(r"\\\1", part.replace("&", "&amp;").replace("<", "&lt;"))
 
 
-def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+def table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """A table whose cells are already Markdown."""
     head = list(columns)
     yield f"| {' | '.join(head)} |"
     yield f"|{'---|' * len(head)}"
-    for row in rows:
-        yield f"| {' | '.join(map(text, row))} |"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
 
 
-def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+def fold(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """A folded section; the title must be this project's own text."""
     yield from ("", f"<details><summary>{title}</summary>", "", *lines, "", "</details>")
+
+
+def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    return table(columns, (map(text, row) for row in rows))

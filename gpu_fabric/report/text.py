@@ -12,21 +12,8 @@ from rich.text import Text
 
 from gpu_fabric.findings import Severity
 from gpu_fabric.plan import Plan
-from gpu_fabric.report.console import plain_console
-from gpu_fabric.report.content import (
-    POOL_COLUMNS,
-    RAIL_COLUMNS,
-    address_summary,
-    by_weight,
-    job_rows,
-    overview_rows,
-    pool_rows,
-    proof_lines,
-    rail_rows,
-    share_lines,
-)
-from gpu_fabric.report.fitting import FittingTable, Pairs
-from gpu_fabric.report.lines import lines
+from gpu_fabric.report import content
+from gpu_fabric.report.console import FittingTable, Pairs, plain_console
 
 _UNWRAPPED = 100_000
 """Columns of a file, wider than any content."""
@@ -37,18 +24,18 @@ def plan_report(plan: Plan) -> RenderableType:
     """Everything that the plan decides, on one or two screens."""
     fabric: list[RenderableType] = [
         _heading("Rails"),
-        FittingTable(RAIL_COLUMNS, rail_rows(plan)),
+        FittingTable(content.RAIL_COLUMNS, content.rail_rows(plan)),
         _heading("Addresses"),
         _addresses(plan),
     ]
-    job: list[RenderableType] = [_heading("A job's pod carries"), Pairs(job_rows(plan))]
+    job: list[RenderableType] = [_heading("A job's pod carries"), Pairs(content.job_rows(plan))]
     on_cluster = plan.part != "cluster"
     return Group(
         _heading(f"Plan of stack {plan.stack}"),
-        Pairs(overview_rows(plan)),
+        Pairs(content.overview_rows(plan)),
         *(fabric if on_cluster else ()),
         _heading("Applied, in this order"),
-        FittingTable(("step", "what", "then wait for"), lines(plan)),
+        FittingTable(content.STEP_COLUMNS, content.step_rows(plan)),
         *(job if on_cluster else ()),
         *_findings(plan),
     )
@@ -61,7 +48,7 @@ def summary(plan: Plan, file: str, options: str = "") -> RenderableType:
     """
     return Group(
         _heading(f"Stack {plan.stack} is up"),
-        Pairs(overview_rows(plan)),
+        Pairs(content.overview_rows(plan)),
         _next_steps(plan, file, options),
     )
 
@@ -84,9 +71,9 @@ def _heading(text: str) -> RenderableType:
 
 def _addresses(plan: Plan) -> RenderableType:
     if not plan.addresses.pools:
-        return _text([address_summary(plan)])
-    table = FittingTable(POOL_COLUMNS, pool_rows(plan))
-    return Group(table, _text(share_lines(plan)), Text(), _text(proof_lines(plan)))
+        return _text([content.address_summary(plan)])
+    table = FittingTable(content.POOL_COLUMNS, content.pool_rows(plan))
+    return Group(table, _text(content.share_lines(plan)), Text(), _text(content.proof_lines(plan)))
 
 
 def _text(lines: Iterable[str]) -> RenderableType:
@@ -97,7 +84,7 @@ def _findings(plan: Plan) -> list[RenderableType]:
     if not plan.findings:
         return []
     parts: list[RenderableType] = [_heading("Findings")]
-    for entry in by_weight(plan):
+    for entry in content.by_weight(plan):
         severity = (entry.severity.value, _COLOURS[entry.severity])
         parts.append(Text.assemble(severity, f" {entry.id} {entry.path}: {entry.message}", overflow="ignore"))
         parts.append(Padding(Text(f"-> {entry.remedy}", overflow="ignore"), (0, 0, 0, 4)))

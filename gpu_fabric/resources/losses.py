@@ -9,10 +9,10 @@ from gpu_fabric.plan import Plan, PlannedGroup
 from gpu_fabric.plan.clouds.oke import PlannedConstruct
 from gpu_fabric.plan.clouds.record import Record
 from gpu_fabric.plan.plan import PlannedCluster, PlannedPool
+from gpu_fabric.resources.cloud import wire_type
 from gpu_fabric.resources.objects import object_name
 from gpu_fabric.resources.order import CLUSTER
 from gpu_fabric.resources.resource import Resource
-from gpu_fabric.resources.wire import wire_type
 
 _OF_ORACLE = frozenset(
     wire_type(f"core.{kind}") for kind in ("ClusterNetwork", "ComputeGpuMemoryCluster", "Instance", "InstancePool")

@@ -14,7 +14,7 @@ import pytest
 from programs import ANSWERS, ROOT, STACKS, Config, cluster_stacks_outputs, run_program, stack_config
 from recording import Recording, UnknownStack, World
 
-from gpu_fabric.changes.applied import unpack
+from gpu_fabric.changes.footprint import unpack
 
 pytestmark = pytest.mark.components
 

@@ -15,7 +15,7 @@ import pytest
 from programs import ANSWERS, STACKS, Config, run_program, stack_config
 from recording import Recording, World
 
-from gpu_fabric.changes.applied import unpack
+from gpu_fabric.changes.footprint import unpack
 
 pytestmark = pytest.mark.components
 

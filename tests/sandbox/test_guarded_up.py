@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cloud_driver import CloudSandbox, printed
 
-from gpu_fabric.changes.applied import unpack
+from gpu_fabric.changes.footprint import unpack
 from sandbox.engine.commands import Stack
 
 pytestmark = pytest.mark.sandbox

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_fabric.changes.applied import applied_document
-from gpu_fabric.changes.footprint import footprint
+from gpu_fabric.changes.footprint import applied_document, footprint
 from gpu_fabric.plan import Plan
 
 

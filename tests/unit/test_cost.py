@@ -13,7 +13,7 @@ from committed_stacks import folder_of
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import checked_plan
-from gpu_fabric.report.cost import cost_rows
+from gpu_fabric.report.content import cost_rows
 from gpu_fabric.spec import read_document, validate
 
 PlanWith = Callable[[Changes], Plan]

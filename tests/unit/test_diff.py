@@ -12,10 +12,9 @@ from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from gpu_fabric.changes.diff_markdown import LIMIT, markdown
-from gpu_fabric.changes.guard_report import section
+from gpu_fabric.changes.guard import section
 from gpu_fabric.changes.plan_diff import DifferentStacks, plan_diff
-from gpu_fabric.changes.properties import Difference, differences
-from gpu_fabric.changes.replacements import rules_of
+from gpu_fabric.changes.properties import Difference, differences, rules_of
 from gpu_fabric.render import RenderedPlan
 from sandbox.cloud.digitalocean.kubernetes_clusters import KubernetesCluster
 from sandbox.cloud.digitalocean.node_pools import NodePool

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.app import app
 from gpu_fabric.plan import Plan
-from gpu_fabric.report.fitting import FittingTable, Pairs
+from gpu_fabric.report.console import FittingTable, Pairs
 from gpu_fabric.report.pages.shapes import shape_page, shape_table
 from gpu_fabric.report.text import plan_report, print_report
 

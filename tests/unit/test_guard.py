@@ -16,15 +16,13 @@ from diff_edits import EDITS, POOL, TODAY, Edit, acknowledged, diff_of, judgemen
 from syrupy.assertion import SnapshotAssertion
 
 from gpu_fabric.base.yaml_files import read_table
-from gpu_fabric.changes.alternatives import rows
-from gpu_fabric.changes.dangers import dangers
+from gpu_fabric.changes.dangers import dangers, rows
 from gpu_fabric.changes.diff_markdown import LIMIT, markdown
-from gpu_fabric.changes.guard import judge_plans
-from gpu_fabric.changes.guard_report import explanation, section
+from gpu_fabric.changes.guard import explanation, judge_plans, section
 from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.prepare import prepare
 from gpu_fabric.render import RenderedPlan
-from gpu_fabric.report.pages.configuration import configuration_reference
+from gpu_fabric.report.pages.references import configuration_reference
 from gpu_fabric.spec import read_document
 
 ROOT = Path(__file__).parents[2]

@@ -11,9 +11,8 @@ from changes import Changes
 from committed_stacks import folder_of, stack_names
 from diff_edits import EDITS, Edit, plan_of, prepared
 
-from gpu_fabric.changes.applied import applied_document, footprint_of_outputs
 from gpu_fabric.changes.dangers import dangers
-from gpu_fabric.changes.footprint import Footprint, footprint, footprint_diff
+from gpu_fabric.changes.footprint import Footprint, applied_document, footprint, footprint_diff, footprint_of_outputs
 from gpu_fabric.changes.model import Danger, PlanDiff
 from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.plan import Plan

@@ -237,10 +237,10 @@ def test_a_folder_of_the_core_stands_on_those_below_it_alone_also_by_way_of_loos
 # Files of the folder of changes, the difference first, then the guard and the review; each stands on those before.
 CHANGES = (
     {"model"},
-    {"properties", "replacements", "resources", "addresses", "cluster_place", "plan_diff"},
-    {"markup", "resource_lines", "diff_markdown"},
-    {"alternatives", "dangers", "footprint", "applied", "guard", "guard_report"},
-    {"review", "review_comment"},
+    {"properties", "resources", "addresses", "plan_diff"},
+    {"markup", "diff_markdown"},
+    {"dangers", "footprint", "guard"},
+    {"review"},
 )
 
 

@@ -20,7 +20,7 @@ from gpu_fabric.nccl.name_list import NameList
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare, prepare_stack
 from gpu_fabric.report.pages.explanation import audience_words
-from gpu_fabric.report.pages.nccl import nccl_reference
+from gpu_fabric.report.pages.references import nccl_reference
 from gpu_fabric.spec import read_document
 from gpu_fabric.workloads import JobScheduler, NcclTest, manifest_text, nccl_test
 

@@ -6,9 +6,7 @@ import pytest
 from planned_fabrics import plan_of
 from planned_oke import EVERYTHING, PLACEMENTS, resources_of
 
-from gpu_fabric.report.cloud import cloud_rows, pool_bounds
-from gpu_fabric.report.lines import lines
-from gpu_fabric.report.oke import oke_rows, oke_steps
+from gpu_fabric.report.content import cloud_rows, oke_rows, oke_steps, pool_bounds, step_rows
 
 
 def test_the_overview_says_what_is_made_where_and_who_may_come_in() -> None:
@@ -25,7 +23,7 @@ def test_the_whole_plans_report_holds_it_and_says_what_holds_a_pool() -> None:
 
     assert cloud_rows(plan) == oke_rows(resources_of("oke-h200"))
     assert pool_bounds(plan, "gpu") == ", a managed node pool in a compute cluster"
-    assert next(lines(plan)).title == "network"
+    assert next(step_rows(plan))[0] == "network"
 
 
 def test_what_exists_stays_and_is_said_so() -> None:

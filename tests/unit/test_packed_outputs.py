@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_fabric.changes.applied import pack, unpack
+from gpu_fabric.changes.footprint import pack, unpack
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

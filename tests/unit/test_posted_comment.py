@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gpu_fabric.changes.diff_markdown import LIMIT
-from gpu_fabric.changes.review_comment import MARKER
+from gpu_fabric.changes.review import MARKER
 
 SCRIPT = Path(__file__).parents[2] / ".ci" / "post_comment.py"
 COMMIT = "c0ffee" * 6 + "beef"

@@ -14,8 +14,7 @@ import pytest
 from own_files import own_files
 from workflow_steps import Ended, job_of, run_steps
 
-from gpu_fabric.changes.review import NOTHING_YET
-from gpu_fabric.changes.review_comment import MARKER
+from gpu_fabric.changes.review import MARKER, NOTHING_YET
 
 pytestmark = pytest.mark.slow
 

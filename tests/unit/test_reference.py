@@ -10,9 +10,7 @@ from typer.testing import CliRunner
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.app import app
 from gpu_fabric.findings import groups, rules
-from gpu_fabric.report.pages.configuration import configuration_reference
-from gpu_fabric.report.pages.rules import rules_reference
-from gpu_fabric.report.pages.support import support_reference
+from gpu_fabric.report.pages.references import configuration_reference, rules_reference, support_reference
 
 
 @pytest.mark.parametrize(

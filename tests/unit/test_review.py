@@ -12,8 +12,7 @@ from diff_edits import NODES, plan_of
 from typer.testing import CliRunner, Result
 
 from gpu_fabric.changes.diff_markdown import LIMIT
-from gpu_fabric.changes.review import NOTHING_YET, NoPlans, Review, ReviewError, read_side, review
-from gpu_fabric.changes.review_comment import MARKER, comment
+from gpu_fabric.changes.review import MARKER, NOTHING_YET, NoPlans, Review, ReviewError, comment, read_side, review
 from gpu_fabric.cli.app import app
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.prepare import prepare_stack

@@ -11,7 +11,7 @@ from committed_stacks import folder_of
 
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.prepare import prepare
-from gpu_fabric.report.lines import lines
+from gpu_fabric.report.content import step_rows
 from gpu_fabric.spec import read_document
 
 ON = {"enabled": True, "image": "registry.example/nccl-tests:1"}
@@ -186,5 +186,5 @@ def test_the_script_is_the_one_that_is_tested(root: Path) -> None:
 
 def test_the_report_says_what_is_waited_for() -> None:
     document = changed(read_document("dev", folder_of("dev")), {"verification": ON})
-    (step,) = [step for step in lines(prepare(document, for_up=False)) if step.title == "verification"]
-    assert step.waits == "each rail 23 GB/s, then all of them 368 GB/s, 60 minutes at most"
+    (step,) = [step for step in step_rows(prepare(document, for_up=False)) if step[0] == "verification"]
+    assert step[2] == "each rail 23 GB/s, then all of them 368 GB/s, 60 minutes at most"

@@ -9,25 +9,9 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.report.content import (
-    CHART_COLUMNS,
-    IMAGE_COLUMNS,
-    POOL_COLUMNS,
-    RAIL_COLUMNS,
-    address_summary,
-    by_weight,
-    chart_rows,
-    image_rows,
-    job_rows,
-    overview_rows,
-    pool_rows,
-    proof_lines,
-    rail_rows,
-    share_lines,
-)
+from gpu_fabric.report import content
 from gpu_fabric.report.html import address_map, drawing
-from gpu_fabric.report.html.node_field import node_field
-from gpu_fabric.report.lines import lines
+from gpu_fabric.report.html.drawing import node_field
 from gpu_fabric.report.pages.explanation import rule_explanation
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -55,9 +39,9 @@ def html_report(plan: Plan) -> str:
         style_hash=_hash(style),
         script=script,
         script_hash=_hash(script),
-        overview=overview_rows(plan),
-        findings=by_weight(plan),
-        explained={entry.id: rule_explanation(entry.id) for entry in by_weight(plan)},
+        overview=content.overview_rows(plan),
+        findings=content.by_weight(plan),
+        explained={entry.id: rule_explanation(entry.id) for entry in content.by_weight(plan)},
         fabric=fabric,
         nic_addresses=drawing.address_table(fabric),
         draw=drawing,
@@ -65,19 +49,19 @@ def html_report(plan: Plan) -> str:
         space=address_map.address_map(plan),
         kinds=address_map.KINDS,
         bar_width=address_map.WIDTH,
-        no_addresses=address_summary(plan),
-        rail_columns=RAIL_COLUMNS,
-        rails=list(rail_rows(plan)),
-        pool_columns=POOL_COLUMNS,
-        pools=list(pool_rows(plan)),
-        shares=list(share_lines(plan)) if plan.addresses.pools else [],
-        proof=list(proof_lines(plan)) if plan.addresses.pools else [],
-        steps=list(lines(plan)),
-        chart_columns=CHART_COLUMNS,
-        charts=list(chart_rows(plan)),
-        image_columns=IMAGE_COLUMNS,
-        images=list(image_rows(plan)),
-        job=job_rows(plan),
+        no_addresses=content.address_summary(plan),
+        rail_columns=content.RAIL_COLUMNS,
+        rails=list(content.rail_rows(plan)),
+        pool_columns=content.POOL_COLUMNS,
+        pools=list(content.pool_rows(plan)),
+        shares=list(content.share_lines(plan)) if plan.addresses.pools else [],
+        proof=list(content.proof_lines(plan)) if plan.addresses.pools else [],
+        steps=list(content.step_rows(plan)),
+        chart_columns=content.CHART_COLUMNS,
+        charts=list(content.chart_rows(plan)),
+        image_columns=content.IMAGE_COLUMNS,
+        images=list(content.image_rows(plan)),
+        job=content.job_rows(plan),
         nccl=[(row.variable, row.value, row.scope, row.why, row.stated_by) for row in plan.nccl.settings],
         contract=plan.workload.model_dump_json(by_alias=True, indent=2),
     )

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.catalog.shape import Nic
-from gpu_fabric.report.fitting import FittingTable, Pairs
+from gpu_fabric.report.console import FittingTable, Pairs
 
 _LINKS = {"ether": "RoCE", "infiniband": "IB"}
 _VIRTUAL_FUNCTIONS = {
