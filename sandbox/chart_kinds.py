@@ -1,4 +1,4 @@
-"""Kinds of the stand-in charts: objects that the operators' controllers write, and jobs with their pod groups."""
+"""Kinds of the stand-in charts that the program never writes: those of controllers and charts, and jobs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
-from gpu_fabric.k8s.field_types import OpenObject, OpenPodTemplate
+from gpu_fabric.k8s.base import Condition, KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.field_types import OpenObject
 
 
 class SriovOperatorConfigSpec(KubernetesModel):
@@ -284,8 +284,8 @@ class SubGroups(KubernetesModel):
 class GroupTemplate(KubernetesModel):
     """A group: `size` pods, the leader among them, which is a worker's kind of pod if it has no template of its own."""
 
-    leader_template: OpenPodTemplate | None = None
-    worker_template: OpenPodTemplate
+    leader_template: OpenObject | None = None
+    worker_template: OpenObject
     size: int | None = None
     restart_policy: Literal["Default", "RecreateGroupOnPodRestart", "None"] | None = None
     sub_group_policy: SubGroups | None = None
@@ -329,3 +329,133 @@ class LeaderWorkerSet(KubernetesObject, api_version="leaderworkerset.x-k8s.io/v1
 
     spec: LeaderWorkerGroups
     status: OpenObject | None = None
+
+
+class FeatureExpression(KubernetesModel):
+    """A condition on one attribute of a feature."""
+
+    op: Literal[
+        "In", "NotIn", "InRegexp", "Exists", "DoesNotExist", "Gt", "Ge", "Lt", "Le", "GtLt", "GeLe", "IsTrue", "IsFalse"
+    ]
+    value: tuple[str, ...] | None = None
+
+
+class FeatureMatch(KubernetesModel):
+    """A feature, for example `pci.device`, and what its attributes must be."""
+
+    feature: str
+    match_expressions: dict[str, FeatureExpression] | None = None
+
+
+class FeatureRule(KubernetesModel):
+    """Labels for nodes on which every feature matches."""
+
+    name: str
+    labels: dict[str, str] | None = None
+    match_features: tuple[FeatureMatch, ...] | None = None
+
+
+class NodeFeatureRuleSpec(KubernetesModel):
+    """Rules in the order of evaluation."""
+
+    rules: tuple[FeatureRule, ...] = Field(min_length=1)
+
+
+class NodeFeatureRule(KubernetesObject, api_version="nfd.k8s-sigs.io/v1alpha1", scope="Cluster", short_names=("nfr",)):
+    """A set of labelling rules, for example the Network Operator's for NVIDIA NICs."""
+
+    spec: NodeFeatureRuleSpec
+
+
+class JobSetDependency(KubernetesModel):
+    """Another replicated job that must first reach this status."""
+
+    name: str
+    status: Literal["Ready", "Complete"]
+
+
+class ReplicatedJob(KubernetesModel):
+    """A number of equal Jobs with a name; the template is that of a Job."""
+
+    name: str
+    group_name: str | None = None
+    replicas: int | None = None
+    depends_on: tuple[JobSetDependency, ...] | None = Field(default=None, max_length=5)
+    template: OpenObject
+
+
+class JobSetNetwork(KubernetesModel):
+    """DNS names of the pods, and their subdomain."""
+
+    enable_dns_hostnames: bool | None = None
+    publish_not_ready_addresses: bool | None = None
+    subdomain: str | None = None
+
+
+class JobSetSuccessPolicy(KubernetesModel):
+    """The jobs that must complete."""
+
+    operator: Literal["All", "Any"]
+    target_replicated_jobs: tuple[str, ...] | None = None
+
+
+class JobSetFailurePolicy(KubernetesModel):
+    """The number and kind of restarts after a failure."""
+
+    max_restarts: int | None = None
+    restart_strategy: Literal["Recreate", "BlockingRecreate", "InPlaceRestart"] | None = None
+
+
+class JobSetStartupPolicy(KubernetesModel):
+    """Whether the jobs start in their order."""
+
+    startup_policy_order: Literal["AnyOrder", "InOrder"]
+
+
+class JobSetCoordinator(KubernetesModel):
+    """The pod that the others find by an annotation."""
+
+    replicated_job: str
+    job_index: int | None = None
+    pod_index: int | None = None
+
+
+class JobSetSpec(KubernetesModel):
+    """The jobs and the policies of success and failure; Kueue suspends the JobSet by `suspend`."""
+
+    replicated_jobs: tuple[ReplicatedJob, ...] | None = None
+    network: JobSetNetwork | None = None
+    success_policy: JobSetSuccessPolicy | None = None
+    failure_policy: JobSetFailurePolicy | None = None
+    startup_policy: JobSetStartupPolicy | None = None
+    coordinator: JobSetCoordinator | None = None
+    managed_by: str | None = None
+    suspend: bool | None = None
+    ttl_seconds_after_finished: int | None = Field(default=None, ge=0)
+
+
+class ReplicatedJobStatus(KubernetesModel):
+    """The number of jobs in each state, of one replicated job."""
+
+    name: str
+    ready: int
+    succeeded: int
+    failed: int
+    active: int
+    suspended: int
+
+
+class JobSetStatus(KubernetesModel):
+    """The state of the JobSet."""
+
+    conditions: tuple[Condition, ...] | None = None
+    replicated_jobs_status: tuple[ReplicatedJobStatus, ...] | None = None
+    restarts: int | None = None
+    terminal_state: str | None = None
+
+
+class JobSet(KubernetesObject, api_version="jobset.x-k8s.io/v1alpha2"):
+    """Jobs that start, fail and complete together."""
+
+    spec: JobSetSpec
+    status: JobSetStatus | None = None

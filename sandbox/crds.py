@@ -11,10 +11,8 @@ import yaml
 from gpu_fabric.k8s.base import KubernetesObject
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
 from gpu_fabric.k8s.crd import custom_resource_definition
-from gpu_fabric.k8s.jobset import JobSet
 from gpu_fabric.k8s.kueue import ClusterQueue, LocalQueue, ResourceFlavor, Topology
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
-from gpu_fabric.k8s.nfd import NodeFeatureRule
 from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
 from gpu_fabric.k8s.nvidia import ClusterPolicy
 from gpu_fabric.k8s.spiderpool import SpiderCoordinator, SpiderIPPool, SpiderMultusConfig, SpiderReservedIP
@@ -27,7 +25,9 @@ from gpu_fabric.k8s.sriov_operator import (
 )
 from gpu_fabric.k8s.volcano import Queue
 from sandbox.chart_kinds import (
+    JobSet,
     LeaderWorkerSet,
+    NodeFeatureRule,
     NodeSlicePool,
     OverlappingRangeIPReservation,
     PodGroup,

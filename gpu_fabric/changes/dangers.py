@@ -48,17 +48,17 @@ def dangers(diff: PlanDiff) -> tuple[Danger, ...]:
     reached by it.
     """
     compared = (*diff.resources, *diff.kept)
-    going = {entry.name: entry for entry in diff.resources if entry.verdict in ("replaced", "deleted")}
+    removed = {entry.name: entry for entry in diff.resources if entry.verdict in ("replaced", "deleted")}
     effects = {entry.name: effect for entry in compared if (effect := _effect(entry)) is not None}
     causes = {
         entry.name: _danger(entry, effects[entry.name])
         for entry in compared
-        if entry.name in effects and not _follows_another(entry, going, effects)
+        if entry.name in effects and not _is_consequence(entry, removed, effects)
     }
-    found = {name: danger for name, danger in causes.items() if not _is_reached(danger, causes.values())}
-    for danger in (*_moved(diff, going), *_elsewhere(diff)):
+    found = {name: danger for name, danger in causes.items() if not _is_covered(danger, causes.values())}
+    for danger in (*_reallocations(diff, removed), *_another_cluster(diff)):
         found.setdefault(danger.resource, danger)
-    return tuple(_with_consequences(danger, going, found.keys(), diff.lost) for danger in found.values())
+    return tuple(_with_consequences(danger, removed, found.keys(), diff.lost) for danger in found.values())
 
 
 def _effect(entry: ResourceDiff) -> Effect | None:
@@ -87,20 +87,22 @@ def _is_watched(entry: ResourceDiff) -> bool:
     return not is_harmless(entry.type) and (entry.type != INSTANCE or bool(entry.lost.nodes))
 
 
-def _follows_another(entry: ResourceDiff, going: Mapping[str, ResourceDiff], effects: Mapping[str, Effect]) -> bool:
+def _is_consequence(entry: ResourceDiff, removed: Mapping[str, ResourceDiff], effects: Mapping[str, Effect]) -> bool:
     """Whether the deletion only follows from another reported deletion.
 
     A deleted cluster is always reported by its own name.
     """
     own = any(change.forces for change in entry.changes) or (entry.verdict == "deleted" and entry.type in CLUSTERS)
-    return not own and any(_leads_up(name, going, effects) for name in entry.held_by)
+    return not own and any(_has_reported_cause(name, removed, effects) for name in entry.held_by)
 
 
-def _leads_up(name: str, going: Mapping[str, ResourceDiff], effects: Mapping[str, Effect]) -> bool:
-    return name in effects or (name in going and any(_leads_up(one, going, effects) for one in going[name].held_by))
+def _has_reported_cause(name: str, removed: Mapping[str, ResourceDiff], effects: Mapping[str, Effect]) -> bool:
+    return name in effects or (
+        name in removed and any(_has_reported_cause(one, removed, effects) for one in removed[name].held_by)
+    )
 
 
-def _is_reached(danger: Danger, causes: Iterable[Danger]) -> bool:
+def _is_covered(danger: Danger, causes: Iterable[Danger]) -> bool:
     """Whether a network of jobs is deleted with the pool of its addresses, or with its namespace."""
     if danger.component != _NETWORKS:
         return False
@@ -112,7 +114,7 @@ def _is_reached(danger: Danger, causes: Iterable[Danger]) -> bool:
     )
 
 
-def _moved(diff: PlanDiff, going: Mapping[str, ResourceDiff]) -> Iterator[Danger]:
+def _reallocations(diff: PlanDiff, removed: Mapping[str, ResourceDiff]) -> Iterator[Danger]:
     """Rails whose addresses change hands while their nodes stay, grouped by what holds the addresses."""
     rails: dict[Keeper, list[RailDiff]] = {}
     for rail in diff.rails:
@@ -124,7 +126,7 @@ def _moved(diff: PlanDiff, going: Mapping[str, ResourceDiff]) -> Iterator[Danger
             rails.setdefault(_keeper(HOSTS, "the hosts' own addresses", HOSTS), []).append(rail)
     entries = {(entry.type, entry.name): entry for entry in diff.resources}
     for keeper, served in rails.items():
-        if keeper.name in going:
+        if keeper.name in removed:
             continue
         # The resource itself may be unchanged while the holders of its addresses differ.
         entry = entries.get((keeper.type, keeper.name)) or ResourceDiff(verdict="changed", **dict(keeper))
@@ -138,7 +140,7 @@ def _keeper(name: str, identity: str, component: str) -> Keeper:
     return Keeper(name=name, type="", identity=identity, component=component)
 
 
-def _elsewhere(diff: PlanDiff) -> Iterator[Danger]:
+def _another_cluster(diff: PlanDiff) -> Iterator[Danger]:
     """The danger that the plan is for another cluster than before."""
     if (place := diff.place) is not None:
         yield Danger(
@@ -171,22 +173,22 @@ def _danger(entry: ResourceDiff, effect: Effect) -> Danger:
 
 
 def _with_consequences(
-    danger: Danger, going: Mapping[str, ResourceDiff], causes: Collection[str], whole: Loss
+    danger: Danger, removed: Mapping[str, ResourceDiff], causes: Collection[str], whole: Loss
 ) -> Danger:
     """A danger with what is deleted because of it; without a loss of its own, it has the losses of those resources."""
-    taken: dict[str, ResourceDiff] = {}
+    caused: dict[str, ResourceDiff] = {}
     holders = {danger.resource}
     while more := [
         entry
-        for entry in going.values()
-        if entry.name not in taken and entry.name not in causes and holders & {entry.follows, *entry.held_by}
+        for entry in removed.values()
+        if entry.name not in caused and entry.name not in causes and holders & {entry.follows, *entry.held_by}
     ]:
-        taken |= {entry.name: entry for entry in more}
+        caused |= {entry.name: entry for entry in more}
         holders = {entry.name for entry in more}
-    networks = dict.fromkeys(name for entry in taken.values() for name in entry.networks)
-    lost = danger.lost if danger.lost != Loss() else _common_loss(taken, whole)
-    types = {danger.type, *(entry.type for entry in taken.values())}
-    of_cloud = (entry.name for entry in taken.values() if entry.component == CLUSTER and not is_harmless(entry.type))
+    networks = dict.fromkeys(name for entry in caused.values() for name in entry.networks)
+    lost = danger.lost if danger.lost != Loss() else _common_loss(caused, whole)
+    types = {danger.type, *(entry.type for entry in caused.values())}
+    of_cloud = (entry.name for entry in caused.values() if entry.component == CLUSTER and not is_harmless(entry.type))
     return danger.model_copy(
         update={
             "takes": tuple(of_cloud),
@@ -198,14 +200,11 @@ def _with_consequences(
     )
 
 
-def _common_loss(taken: Mapping[str, ResourceDiff], whole: Loss) -> Loss:
+def _common_loss(caused: Mapping[str, ResourceDiff], whole: Loss) -> Loss:
     """The common losses of resources; a resource that is within another one is not counted twice."""
-    outer = [entry.lost for entry in taken.values() if not any(_has_loss(taken.get(name)) for name in entry.held_by)]
+    losing = {name for name, entry in caused.items() if entry.lost != Loss()}
+    outer = [entry.lost for entry in caused.values() if losing.isdisjoint(entry.held_by)]
     return together(outer).within(whole)
-
-
-def _has_loss(entry: ResourceDiff | None) -> bool:
-    return entry is not None and entry.lost != Loss()
 
 
 # The most properties, or rails, that are listed.

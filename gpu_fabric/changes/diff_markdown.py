@@ -8,6 +8,9 @@ from gpu_fabric.changes.markup import (
     LEVELS,
     Level,
     first,
+    first_bullets,
+    first_rows,
+    grouped,
     is_long_text,
     line_changes,
     name_list,
@@ -93,12 +96,11 @@ def _lines(diff: PlanDiff, level: Level, limit: int, guard: Section | None, comp
             if left:
                 yield from ("", f"and {quantity(left, 'group')} more like these")
     if diff.versions:
-        shown, left = first(diff.versions, level.groups)
         yield from ("", "#### Versions", "")
-        rows_of = ((f"{v.kind} {span(v.name) if v.name else ''}".strip(), _side(v.old), _side(v.new)) for v in shown)
-        yield from table(("what", "before", "after"), rows_of)
-        if left:
-            yield from ("", f"and {quantity(left, 'version')} more")
+        versions = [
+            (f"{v.kind} {span(v.name) if v.name else ''}".strip(), _side(v.old), _side(v.new)) for v in diff.versions
+        ]
+        yield from first_rows(("what", "before", "after"), versions, level.groups, "version")
     if found := by_verdict["created"]:
         yield from fold(f"Created ({len(found)})", created_lines(found, level))
     if found := by_verdict["changed"]:
@@ -110,11 +112,8 @@ def _lines(diff: PlanDiff, level: Level, limit: int, guard: Section | None, comp
     if diff.findings:
         yield from fold(f"Findings of the rules ({len(diff.findings)})", _findings(diff, level))
     if diff.elsewhere:
-        shown_parts, left = first(diff.elsewhere, level.groups)
-        yield from fold(
-            f"What jobs read and what the plan decides ({len(diff.elsewhere)})",
-            (*(f"- {span(part)}" for part in shown_parts), *([f"- and {left} more"] if left else [])),
-        )
+        parts = first_bullets([*map(span, diff.elsewhere)], level.groups)
+        yield from fold(f"What jobs read and what the plan decides ({len(diff.elsewhere)})", parts)
     if diff.order:
         yield from fold(f"Order of the steps ({len(diff.order)})", _order(diff.order, level))
 
@@ -271,10 +270,8 @@ def _rails(rails: tuple[RailDiff, ...], level: Level) -> Iterator[str]:
         rows.append(
             (str(rail.rail), spaces, "; ".join([", ".join(words), *(plain(r.text) for r in rail.reasons)]).strip("; "))
         )
-    shown, left = first(rows, None if level.groups is None else max(level.groups, 16))
-    yield from table(("rail", "range", "nodes' shares"), shown)
-    if left:
-        yield from ("", f"and {quantity(left, 'rail')} more")
+    most = None if level.groups is None else max(level.groups, 16)
+    yield from first_rows(("rail", "range", "nodes' shares"), rows, most, "rail")
     if level.nodes != 0 and any(rail.moved or rail.removed or rail.added or rail.hosts for rail in rails):
         yield ""
         yield from table(("rail", "node", "before", "after"), _nodes(rails, level))
@@ -292,23 +289,21 @@ def _nodes(rails: tuple[RailDiff, ...], level: Level) -> Iterator[tuple[str, str
 
 
 def _order(order: tuple[OrderDiff, ...], level: Level) -> Iterator[str]:
-    shown, left = first(order, level.groups)
-    for entry in shown:
+    lines = []
+    for entry in order:
         words = [f"after {name_list(entry.added, level.names)} now"] if entry.added else []
         words += [f"no longer after {name_list(entry.removed, level.names)}"] if entry.removed else []
-        yield f"- {span(entry.step)} comes {', and '.join(words)}"
-    if left:
-        yield f"- and {quantity(left, 'step')} more"
+        lines.append(f"{span(entry.step)} comes {', and '.join(words)}")
+    yield from first_bullets(lines, level.groups, "step")
 
 
 def _findings(diff: PlanDiff, level: Level) -> Iterator[str]:
-    shown, left = first(diff.findings, level.groups)
-    for entry in shown:
-        word = "new" if entry.is_new else "gone"
-        message = shorten(entry.message, 400)
-        yield f"- {word}: {entry.severity} {entry.id} at {span(entry.path)}: {plain(message)}"
-    if left:
-        yield f"- and {left} more"
+    lines = [
+        f"{'new' if entry.is_new else 'gone'}: {entry.severity} {entry.id} at {span(entry.path)}: "
+        + plain(shorten(entry.message, 400))
+        for entry in diff.findings
+    ]
+    yield from first_bullets(lines, level.groups)
 
 
 # The most forcing properties in a row.
@@ -317,32 +312,23 @@ _FORCING = 3
 
 def loss_rows(found: Iterable[ResourceDiff], level: Level) -> tuple[list[tuple[str, str, str]], int]:
     """Rows of what is deleted or replaced, why, and what is lost; and the number of rows left out."""
-    groups: dict[str, list[ResourceDiff]] = {}
-    for entry in found:
-        groups.setdefault(f"{entry.type if entry.follows is None else ''} {_why(entry, level)}", []).append(entry)
+    groups = grouped(found, lambda entry: (entry.type if entry.follows is None else "", _why(entry, level)))
     shown, left = first(list(groups.values()), level.groups)
     return [_loss_row(entries, level) for entries in shown], left
 
 
 def created_lines(found: Iterable[ResourceDiff], level: Level) -> Iterator[str]:
     """Lines of what is new, by kind."""
-    kinds: dict[str, list[ResourceDiff]] = {}
-    for entry in found:
-        kinds.setdefault(_kind(entry), []).append(entry)
-    shown, left = first(list(kinds), level.groups)
-    for kind in shown:
-        entries = kinds[kind]
-        yield f"- {span(kind)} ({len(entries)}): {name_list(map(_own_name, entries), level.names)}"
-    if left:
-        yield f"- and {quantity(left, 'kind')} more"
+    lines = [
+        f"{span(kind)} ({len(entries)}): {name_list(map(_own_name, entries), level.names)}"
+        for kind, entries in grouped(found, _kind).items()
+    ]
+    yield from first_bullets(lines, level.groups, "kind")
 
 
 def changed_lines(found: Iterable[ResourceDiff], level: Level) -> Iterator[str]:
     """Lines of what is changed, with every property; equal changes are under one heading."""
-    groups: dict[str, list[ResourceDiff]] = {}
-    for entry in found:
-        groups.setdefault(_common_key(entry), []).append(entry)
-    shown, left = first(list(groups.values()), level.groups)
+    shown, left = first(list(grouped(found, _common_key).values()), level.groups)
     for number, entries in enumerate(shown):
         if number:
             yield ""
@@ -394,19 +380,18 @@ def _property_lines(one: ResourceDiff, lost: Loss, level: Level) -> Iterator[str
 
 def _value_rows(entries: list[ResourceDiff], level: Level) -> list[str] | None:
     """A table of resources that each differ in one short value or in the objects of a group; None for others."""
-    shown, left = first(entries, None if level.properties is None else min(level.properties, 16))
-    end = ["", f"and {left} more"] if left else []
+    most = None if level.properties is None else min(level.properties, 16)
     one = entries[0]
     if one.groups and not one.changes and not one.handling:
-        held = ((span(_own_name(e)), "; ".join(_group(g, level) for g in e.groups), loss_text(e.lost)) for e in shown)
-        return [*table(("name", "objects", "lost"), held), *end]
+        held = [(span(_own_name(e)), "; ".join(_group(g, level) for g in e.groups), loss_text(e.lost)) for e in entries]
+        return [*first_rows(("name", "objects", "lost"), held, most)]
     if len(one.changes) != 1 or one.handling or one.groups or one.reasons:
         return None
     (change,) = one.changes
     if change.kind != "changed" or any(is_long_text(e.changes[0].old, e.changes[0].new) for e in entries):
         return None
-    values = ((span(_own_name(e)), value_span(e.changes[0].old), value_span(e.changes[0].new)) for e in shown)
-    return [*table(("name", f"{span(change.path)} before", "after"), values), *end]
+    values = [(span(_own_name(e)), value_span(e.changes[0].old), value_span(e.changes[0].new)) for e in entries]
+    return [*first_rows(("name", f"{span(change.path)} before", "after"), values, most)]
 
 
 def loss_text(loss: Loss) -> str:

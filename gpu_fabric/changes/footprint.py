@@ -21,14 +21,13 @@ from gpu_fabric.changes.resources import OUTPUT
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan, PlannedGroup
-from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.allocation import Allocation, allocation
 from gpu_fabric.plan.ipam.spiderpool import node_pool_name
 from gpu_fabric.plan.plan import PlannedPool
 from gpu_fabric.plan.steps import Step
 from gpu_fabric.render import RenderedPlan, RenderedRail, RenderedResource
 from gpu_fabric.render.places import group_identity, is_object, object_identity
-from gpu_fabric.render.rendering import rendered_resources
+from gpu_fabric.render.rendering import address_document, rendered_resources
 from gpu_fabric.resources import Timeouts
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
 from gpu_fabric.resources.order import CLUSTER
@@ -110,20 +109,9 @@ def footprint(plan: Plan, cluster_id: str | None = None, address: str | None = N
             fixed=dict(sorted(fixed.items())),
             resources=recorded,
         ),
-        addresses=_holders(plan.addresses),
+        addresses=Holders.of(address_document(plan.addresses)),
         contract=contract,
         known_id=plan.cluster.id or address,
-    )
-
-
-def _holders(addresses: AddressPlan) -> Holders:
-    return Holders(
-        layout=addresses.layout,
-        ipam=addresses.ipam,
-        names=addresses.node_names,
-        numbers=addresses.node_numbers,
-        nodes=addresses.proof.nodes,
-        pools=addresses.pools,
     )
 
 

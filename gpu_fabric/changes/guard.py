@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.diff_markdown import Section, loss_text
-from gpu_fabric.changes.markup import Level, first, name_list, plain, shorten, span
+from gpu_fabric.changes.markup import Level, first, first_rows, grouped, name_list, plain, shorten, span
 from gpu_fabric.changes.model import GROUPS, HOSTS, Answer, Danger, Judgement, Leftover, PlanDiff
 from gpu_fabric.render import RenderedPlan, RenderedResource
 from gpu_fabric.report.content import quantity
-from gpu_fabric.report.markdown import fold, table
+from gpu_fabric.report.markdown import fold
 from gpu_fabric.resources import Loss, Resource, together
 from gpu_fabric.resources.objects import KUBERNETES
 from gpu_fabric.resources.order import CLUSTER
@@ -116,16 +116,16 @@ class Group(NamedTuple):
 
 def group_answers(answers: Iterable[Answer]) -> list[Group]:
     """Group answers that are alike; a group of one has the resource's own name."""
-    alike: dict[tuple[str, ...], list[Answer]] = {}
-    for answer in answers:
+
+    def key(answer: Answer) -> tuple[str, ...]:
         danger, entry = answer.danger, answer.acknowledgement
-        key = (danger.names[-1], danger.effect, danger.alternative, answer.refusal, entry.resource if entry else "")
-        alike.setdefault(key, []).append(answer)
+        return danger.names[-1], danger.effect, danger.alternative, answer.refusal, entry.resource if entry else ""
+
     return [
-        Group(key[0], _merge([answer.danger for answer in found]), tuple(found))
+        Group(name, _merge([answer.danger for answer in found]), tuple(found))
         if len(found) > 1
         else Group(found[0].danger.resource, found[0].danger, (found[0],))
-        for key, found in alike.items()
+        for (name, *_), found in grouped(answers, key).items()
     ]
 
 
@@ -244,10 +244,8 @@ def _dangers(found: list[Group], level: Level, file: str) -> Iterator[str]:
     yield ""
     yield f"#### Guard: {needs if refused else 'what is lost is acknowledged'}"
     yield ""
-    shown, left = first(found, level.groups)
-    yield from table(("resource", "what", "lost", "acknowledged"), map(_row, shown))
-    if left:
-        yield from ("", f"and {left} more")
+    rows = [*map(_row, found)]
+    yield from first_rows(("resource", "what", "lost", "acknowledged"), rows, level.groups)
     shown, left = first(refused, level.groups)
     if not shown:
         return
@@ -267,11 +265,8 @@ def _row(group: Group) -> tuple[str, ...]:
 
 
 def _alternatives(refused: Iterable[Group]) -> Iterator[str]:
-    by_sentence: dict[str, list[str]] = {}
-    for group in refused:
-        by_sentence.setdefault(group.danger.alternative, []).append(group.name)
-    for sentence, names in by_sentence.items():
-        yield f"- {name_list(dict.fromkeys(names), None)}: {sentence}"
+    for sentence, groups in grouped(refused, lambda group: group.danger.alternative).items():
+        yield f"- {name_list(dict.fromkeys(group.name for group in groups), None)}: {sentence}"
 
 
 def _to_write(refused: Iterable[Group], left: int) -> Iterator[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from gpu_fabric.report.content import quantity
-from gpu_fabric.report.markdown import text
+from gpu_fabric.report.markdown import table, text
 
 # Control characters and changes of text direction, on which a terminal or a browser would act.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -88,6 +88,7 @@ def _seen(value: str) -> str:
 
 
 Entry = TypeVar("Entry")
+Key = TypeVar("Key")
 
 
 class Level(NamedTuple):
@@ -116,7 +117,37 @@ LEVELS = (
 """From everything to numbers only; the last level is short for any plan."""
 
 
+def grouped(entries: Iterable[Entry], key: Callable[[Entry], Key]) -> dict[Key, list[Entry]]:
+    """Entries by a common key, in the order of the first of each."""
+    groups: dict[Key, list[Entry]] = {}
+    for entry in entries:
+        groups.setdefault(key(entry), []).append(entry)
+    return groups
+
+
 def first(entries: Sequence[Entry], most: int | None) -> tuple[Sequence[Entry], int]:
     """The entries that are listed, and the number of the others."""
     shown = entries if most is None else entries[:most]
     return shown, len(entries) - len(shown)
+
+
+def first_bullets(lines: Sequence[str], most: int | None, word: str = "") -> Iterator[str]:
+    """The first lines as a list, and the number of the others; `word` says what they are."""
+    shown, left = first(lines, most)
+    yield from (f"- {line}" for line in shown)
+    if left:
+        yield f"- {_more(left, word)}"
+
+
+def first_rows(
+    columns: Iterable[str], rows: Sequence[Iterable[str]], most: int | None, word: str = ""
+) -> Iterator[str]:
+    """A table of the first rows, and the number of the others; `word` says what they are."""
+    shown, left = first(rows, most)
+    yield from table(columns, shown)
+    if left:
+        yield from ("", _more(left, word))
+
+
+def _more(left: int, word: str) -> str:
+    return f"and {quantity(left, word) if word else left} more"

@@ -153,14 +153,14 @@ class PoolDiff(FrozenModel):
     """A pool of nodes that differs; a shape is None where the pool does not exist."""
 
     name: str
-    old_shape: str | None
-    new_shape: str | None
-    old_nodes: int
-    new_nodes: int
-    old_gpus: int
-    new_gpus: int
-    old_nics: int
-    new_nics: int
+    old_shape: str | None = None
+    new_shape: str | None = None
+    old_nodes: int = 0
+    new_nodes: int = 0
+    old_gpus: int = 0
+    new_gpus: int = 0
+    old_nics: int = 0
+    new_nics: int = 0
 
 
 class VersionDiff(FrozenModel):

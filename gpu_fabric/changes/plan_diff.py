@@ -83,28 +83,19 @@ def plan_diff(base: RenderedPlan, head: RenderedPlan, progress: Progress = UNHEA
     )
 
 
+_COUNTED = {"shape", "nodes", "gpus", "nics"}
+
+
 def _pools(base: RenderedPlan, head: RenderedPlan) -> Iterator[PoolDiff]:
-    before, after = ({pool["name"]: pool for pool in _planned_pools(plan)} for plan in (base, head))
+    before, after = ({pool["name"]: pool for pool in _cluster(plan).get("pools", ())} for plan in (base, head))
     for name in dict.fromkeys([*before, *after]):
         old, new = before.get(name, {}), after.get(name, {})
         if old != new:
-            yield PoolDiff(
-                name=name,
-                old_shape=old.get("shape"),
-                new_shape=new.get("shape"),
-                old_nodes=old.get("nodes", 0),
-                new_nodes=new.get("nodes", 0),
-                old_gpus=old.get("gpus", 0),
-                new_gpus=new.get("gpus", 0),
-                old_nics=old.get("nics", 0),
-                new_nics=new.get("nics", 0),
-            )
-
-
-def _planned_pools(plan: RenderedPlan) -> list[dict[str, Any]]:
-    """The pools of nodes among a plan's decisions."""
-    pools: list[dict[str, Any]] = plan.decisions.get("cluster", {}).get("pools", [])
-    return pools
+            sides = (("old", old), ("new", new))
+            known: dict[str, Any] = {
+                f"{side}_{key}": pool[key] for side, pool in sides for key in pool.keys() & _COUNTED
+            }
+            yield PoolDiff(name=name, **known)
 
 
 def _findings(base: RenderedPlan, head: RenderedPlan) -> Iterator[FindingDiff]:
@@ -148,13 +139,11 @@ def _parts(old: dict[str, Any], new: dict[str, Any]) -> Iterator[str]:
         if before == after:
             continue
         if isinstance(before, dict) and isinstance(after, dict):
-            yield from (f"{name}.{key}" for key in sorted(before.keys() | after.keys()) if _differ(before, after, key))
+            yield from (
+                f"{name}.{key}" for key in sorted(before.keys() | after.keys()) if before.get(key) != after.get(key)
+            )
         else:
             yield name
-
-
-def _differ(old: dict[str, Any], new: dict[str, Any], key: str) -> bool:
-    return bool(old.get(key) != new.get(key))
 
 
 def cost_diff(base: RenderedPlan, head: RenderedPlan) -> CostDiff | None:
@@ -190,7 +179,7 @@ def jobs_diff(base: RenderedPlan, head: RenderedPlan) -> JobsDiff | None:
     """Compare what pods cannot start without; None without a difference, or where a plan has no contract."""
     if not base.contract or not head.contract:
         return None
-    resources = _compare(_resources(base), _resources(head), _waits_for_resource)
+    resources = _compare(base.contract.get("resources", {}), head.contract.get("resources", {}), _waits_for_resource)
     objects = _compare(_objects(base), _objects(head), _waits_for_object)
     found = JobsDiff(
         gone=resources.gone + objects.gone,
@@ -222,11 +211,6 @@ def _waits_for_object(name: str, old: str, now: str | None) -> bool:
     return now is None
 
 
-def _resources(plan: RenderedPlan) -> Asked:
-    resources: Asked = plan.contract.get("resources", {})
-    return resources
-
-
 def _objects(plan: RenderedPlan) -> Asked:
     """ConfigMaps of files, and the networks that pods name; a webhook adds networks of other namespaces."""
     networks = {
@@ -256,11 +240,11 @@ def protection_diff(base: RenderedPlan, head: RenderedPlan) -> ProtectionDiff | 
     """Compare protection, and how Pulumi deletes objects because of it."""
     before = {(entry.type, entry.name): entry.handling for entry in base.resources}
     both = [(old, entry) for entry in head.resources if (old := before.get((entry.type, entry.name))) is not None]
-    turned = [entry for old, entry in both if old.protect != entry.handling.protect]
+    switched = [entry for old, entry in both if old.protect != entry.handling.protect]
     following = [entry.handling for old, entry in both if bool(old.deleted_with) != bool(entry.handling.deleted_with)]
     found = ProtectionDiff(
-        on=tuple(entry.identity for entry in turned if entry.handling.protect),
-        off=tuple(entry.identity for entry in turned if not entry.handling.protect),
+        on=tuple(entry.identity for entry in switched if entry.handling.protect),
+        off=tuple(entry.identity for entry in switched if not entry.handling.protect),
         with_cluster=sum(handling.deleted_with is not None for handling in following),
         alone=sum(handling.deleted_with is None for handling in following),
     )
@@ -375,7 +359,7 @@ def _other_cluster(base: RenderedPlan, head: RenderedPlan) -> PlaceDiff | None:
     """
     had, has = _named(base), _named(head)
     old_id, new_id = (one["kubeconfig"] or one["cluster.id"] or one["clusterId"] for one in (had, has))
-    if _makes_its_own(had) or (old_id and old_id == new_id):
+    if _creates_its_cluster(had) or (old_id and old_id == new_id):
         return None
     # An id that only a run knows is not recorded in every plan.
     comparable = (key for key in had if key not in ("clusterId", "kubeconfig") or (old_id and new_id))
@@ -410,7 +394,7 @@ def _named(plan: RenderedPlan) -> dict[PlaceKey, str | None]:
     }
 
 
-def _makes_its_own(named: dict[PlaceKey, str | None]) -> bool:
+def _creates_its_cluster(named: dict[PlaceKey, str | None]) -> bool:
     """Whether a plan creates its cluster, so that a resource shows its changes; True where nothing is recorded."""
     return named["split.part"] != "platform" and named["cluster.provider"] != _EXISTING
 

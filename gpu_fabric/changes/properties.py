@@ -17,7 +17,7 @@ from gpu_fabric.changes.model import Change
 from gpu_fabric.model import FrozenModel
 
 NAMING = ("name", "key", "resourceName")
-"""The keys by which entries of a list are told apart."""
+"""The keys that identify the entries of a list."""
 
 
 Keys = tuple[str, ...]
@@ -85,7 +85,7 @@ def _is_deep(entries: list[Any]) -> bool:
 
 
 def _by_name(entries: list[Any]) -> dict[str, Any] | None:
-    """Entries by the key that tells them apart; None where there is no such key."""
+    """Entries by the key that identifies them; None where there is no such key."""
     for key in NAMING:
         names = [str(entry[key]) for entry in entries if isinstance(entry, dict) and key in entry]
         if len(set(names)) == len(entries):
@@ -220,7 +220,7 @@ def rules_of(resource_type: str) -> Rules:
         kept=kept,
         dropped=_split(path for row in rows for path in row.dropped),
         maps=frozenset(name for row in rows for name in row.maps),
-        defaults={tuple(path.split(".")): value for row in rows for path, value in row.defaults.items()},
+        defaults={keys_of(path): value for row in rows for path, value in row.defaults.items()},
         renewed=_split(path for row in rows for path in row.renewed),
         renewing=_split(row.renewing for row in rows if row.renewing),
     )
@@ -245,15 +245,11 @@ def _matches(name: str, resource_type: str) -> bool:
 
 
 def _split(paths: Iterable[str]) -> tuple[Keys, ...]:
-    return tuple(tuple(path.split(".")) for path in paths)
+    return tuple(map(keys_of, paths))
 
 
 def _touched(rules: Iterable[Keys], found: Difference) -> bool:
-    return any(_is_within(found.keys, rule) or _holds(found, rule) for rule in rules)
-
-
-def _is_within(keys: Keys, rule: Keys) -> bool:
-    return keys[: len(rule)] == rule
+    return any(found.keys[: len(rule)] == rule or _holds(found, rule) for rule in rules)
 
 
 def _holds(found: Difference, rule: Keys) -> bool:

@@ -42,19 +42,19 @@ def resource_diffs(
     old_of = {key: before.get(renamed.get(key, key)) for key in after}
     both = progress.each("comparing", old_of.items(), "resources")
     compared = {key: _compare(old, after[key]) for key, old in both if old is not None}
-    gone = before.keys() - after.keys() - set(renamed.values())
+    deleted = before.keys() - after.keys() - set(renamed.values())
     # Everything on a deleted cluster is deleted with it, even where it is planned on another one.
-    left = next((name for kind, name in before if kind in CLUSTERS and (kind, name) in gone), left)
-    away = _spread_replacements(compared, old_of, after, {before[key].name for key in gone}, left)
+    left = next((name for kind, name in before if kind in CLUSTERS and (kind, name) in deleted), left)
+    removed = _spread_replacements(compared, old_of, after, {before[key].name for key in deleted}, left)
     for key, resource in after.items():
         if (old := old_of[key]) is None:
             yield _diff_of("created", resource)
         elif _differs(found := compared[key]):
-            yield _with_losses(found, old, resource, away)
+            yield _with_losses(found, old, resource, removed)
         elif found.without_effect:
             yield found.model_copy(update={"verdict": "kept"})
     for key in before:
-        if key in gone:
+        if key in deleted:
             old = before[key]
             yield _diff_of("deleted", old).model_copy(
                 update={
@@ -62,7 +62,7 @@ def resource_diffs(
                     "protected": old.handling.protect,
                     "retained": old.handling.retain_on_delete,
                     "follows": left if _is_on_cluster(old) else None,
-                    "held_by": _held_by(old, away),
+                    "held_by": _held_by(old, removed),
                 }
             )
 
@@ -100,17 +100,9 @@ def _by_content_name(
     """Immutable ConfigMaps that the other plan does not have, by their names without digest."""
     found: dict[Key, list[Key]] = {}
     for key, resource in ours.items():
-        if key not in others and _has_digest(resource):
-            found.setdefault(_without_digest(key), []).append(key)
+        if key not in others and resource.type == _CONFIG_MAP and resource.properties.get("immutable"):
+            found.setdefault((resource.type, _DIGEST.sub("", resource.name)), []).append(key)
     return found
-
-
-def _has_digest(resource: RenderedResource) -> bool:
-    return resource.type == _CONFIG_MAP and bool(resource.properties.get("immutable"))
-
-
-def _without_digest(key: Key) -> Key:
-    return key[0], _DIGEST.sub("", key[1])
 
 
 def _compare(old: RenderedResource, new: RenderedResource) -> ResourceDiff:
@@ -121,9 +113,9 @@ def _compare(old: RenderedResource, new: RenderedResource) -> ResourceDiff:
         groups = tuple(_groups(before["objects"], after["objects"]))
         before, after = ({k: v for k, v in entry.items() if k != "objects"} for entry in (before, after))
     found: list[Difference] = []
-    passed: list[Difference] = []
+    ignored_changes: list[Difference] = []
     for entry in differences(before, after):
-        (passed if ignored and touches(ignored, entry) else found).append(entry)
+        (ignored_changes if ignored and touches(ignored, entry) else found).append(entry)
     also = new.handling.replace_on_changes
     changes = [
         entry.change(
@@ -138,7 +130,7 @@ def _compare(old: RenderedResource, new: RenderedResource) -> ResourceDiff:
         new,
         identity=old.identity,
         changes=tuple(changes),
-        without_effect=tuple(entry.change() for entry in passed),
+        without_effect=tuple(entry.change() for entry in ignored_changes),
         renewed=not replaced and any(change.renews for change in changes),
         groups=groups,
         handling=tuple(_handling(old.handling, new.handling)),
@@ -177,7 +169,7 @@ def _spread_replacements(
     compared: dict[Key, ResourceDiff],
     old_of: Mapping[Key, RenderedResource | None],
     after: Mapping[Key, RenderedResource],
-    gone: set[str],
+    deleted: set[str],
     left: str | None = None,
 ) -> set[str]:
     """Also replace each resource that refers to a replaced one by a property that cannot change in place.
@@ -185,7 +177,7 @@ def _spread_replacements(
     Returns the names of all replaced and deleted resources.
     """
     needed = {key: tuple(_references(after[key])) for key in compared}
-    replaced = gone | {entry.name for entry in compared.values() if entry.verdict == "replaced"}
+    replaced = deleted | {entry.name for entry in compared.values() if entry.verdict == "replaced"}
     cluster, known = left, -1
     while known != len(replaced):
         known = len(replaced)
@@ -238,11 +230,11 @@ def _references(resource: RenderedResource) -> Iterator[Difference]:
         yield from walk(resource.properties, (), "")
 
 
-def _held_by(resource: RenderedResource, away: set[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(one.old) for one in _references(resource) if one.old in away))
+def _held_by(resource: RenderedResource, removed: set[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(str(one.old) for one in _references(resource) if one.old in removed))
 
 
-def _with_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResource, away: set[str]) -> ResourceDiff:
+def _with_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResource, removed: set[str]) -> ResourceDiff:
     replaced = found.verdict == "replaced"
     # A resource that holds pools loses no nodes in place: each pool reports its own losses.
     counts = new.type in OF_MACHINES or not old.loss.nodes
@@ -250,7 +242,7 @@ def _with_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResour
     return found.model_copy(
         update={
             "lost": old.loss if replaced or found.renewed else fewer,
-            "held_by": _held_by(old, away) if replaced else (),
+            "held_by": _held_by(old, removed) if replaced else (),
             "first_deleted": replaced and old.name == new.name and new.handling.delete_before_replace,
             "protected": replaced and old.handling.protect,
         }

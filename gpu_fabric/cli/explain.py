@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.cli.conversation import AsJson, print_json, refuse, refuse_stack
-from gpu_fabric.cli.progress import shown_progress
-from gpu_fabric.cli.stack_choice import StackFile, known_stacks, named_stack
-from gpu_fabric.findings import ConfigurationError, examples, rules
+from gpu_fabric.cli.conversation import AsJson, print_json, refuse
+from gpu_fabric.cli.stack_choice import StackFile, known_stacks, named_stack, planning
+from gpu_fabric.findings import examples, rules
 from gpu_fabric.report.pages.explanation import on_stack, rule_explanation, unknown_name, variable_explanation
 
 
@@ -46,11 +45,8 @@ def explain(
     variable = catalog().nccl_variables.get(known)
     if variable is None:
         refuse(unknown_name(name))
-    try:
-        with shown_progress() as progress:
-            planned = None if choice is None else choice.plan(progress)
-    except ConfigurationError as error:
-        refuse_stack(error, as_json=as_json)
+    with planning(as_json=as_json) as progress:
+        planned = None if choice is None else choice.plan(progress)
     if as_json:
         document = variable.model_dump(mode="json", by_alias=True)
         print_json(document if planned is None else {**document, "onStack": list(on_stack(variable, planned))})

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from gpu_fabric.cli.conversation import AsJson, refuse_stack
-from gpu_fabric.cli.progress import shown_progress
-from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack
+from gpu_fabric.cli.conversation import AsJson
+from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
 from gpu_fabric.cli.standard_streams import print_document
-from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan.images import ImageList, image_list
 from gpu_fabric.prepare import checked_plan
 from gpu_fabric.spec import validated
@@ -20,17 +18,14 @@ def images(
 ) -> None:
     """List every image and chart that a stack uses, by digest where it is known, and what cannot be known."""
     choice = chosen_stack(stack, stack_file, named)
-    try:
-        with shown_progress() as progress:
-            document = choice.read()
-            spec = validated(document)
-            # A plan without the mirrors names the images that must be mirrored.
-            published = spec.model_copy(update={"software": spec.software.model_copy(update={"registries": {}})})
-            planned = checked_plan(published, progress)
-            progress.step("listing images")
-            found = image_list(planned, spec.catalog, spec.software.registries)
-    except ConfigurationError as error:
-        refuse_stack(error, as_json=as_json)
+    with planning(as_json=as_json) as progress:
+        document = choice.read()
+        spec = validated(document)
+        # A plan without the mirrors names the images that must be mirrored.
+        published = spec.model_copy(update={"software": spec.software.model_copy(update={"registries": {}})})
+        planned = checked_plan(published, progress)
+        progress.step("listing images")
+        found = image_list(planned, spec.catalog, spec.software.registries)
     if as_json:
         print_document(found.model_dump_json(by_alias=True, indent=2) + "\n")
     else:

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from gpu_fabric.cli.conversation import refuse, refuse_stack, say
+from gpu_fabric.cli.conversation import refuse, say
 from gpu_fabric.cli.progress import shown_progress
-from gpu_fabric.cli.stack_choice import StackArgument, StackChoice, StackFile, StackName, named_stack
+from gpu_fabric.cli.stack_choice import StackArgument, StackChoice, StackFile, StackName, named_stack, planning
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
@@ -59,13 +59,10 @@ def plan(
     if only_summary and stack_file is not None:
         refuse("--summary is what `make up` ends with, for a stack of the project: leave it or -f out")
     choice = choice or StackChoice()
-    try:
-        with shown_progress() as progress:
-            progress.step(f"reading stack {choice.name}")
-            document = choice.read()
-            planned = prepare(document, for_up=for_up, progress=progress)
-    except ConfigurationError as error:
-        refuse_stack(error, as_json=output is Format.JSON)
+    with planning(as_json=output is Format.JSON) as progress:
+        progress.step(f"reading stack {choice.name}")
+        document = choice.read()
+        planned = prepare(document, for_up=for_up, progress=progress)
     if out is not None:
         write_plan(planned, out)
     elif output is Format.JSON:

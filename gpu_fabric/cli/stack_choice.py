@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -64,6 +66,16 @@ class StackChoice:
         return prepare(self.read(), for_up=False, progress=progress)
 
 
+@contextmanager
+def planning(*, as_json: bool = False) -> Iterator[Progress]:
+    """Show the progress of planning in this context; a stack with errors ends the process with all its findings."""
+    try:
+        with shown_progress() as progress:
+            yield progress
+    except ConfigurationError as error:
+        refuse_stack(error, as_json=as_json)
+
+
 def named_stack(name: str | None, file: Path | None, argument: str | None = None) -> StackChoice | None:
     """The named stack, or None; refuses a stack that is named in two ways."""
     if name is not None and argument is not None:
@@ -96,11 +108,8 @@ def chosen_contract(name: str | None, file: Path | None, contract: str | None) -
         except InputError as error:
             refuse(f"{contract}: {error}")
     choice = chosen_stack(name, file)
-    try:
-        with shown_progress() as progress:
-            plan = choice.plan(progress)
-    except ConfigurationError as error:
-        refuse_stack(error)
+    with planning() as progress:
+        plan = choice.plan(progress)
     if plan.part == "cluster":
         refuse(f"stack {plan.stack} creates a cluster only; the fabric is in the stack with part platform")
     return plan.workload

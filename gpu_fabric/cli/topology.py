@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from gpu_fabric.catalog import Catalog, catalog
-from gpu_fabric.cli.conversation import refuse, refuse_stack
-from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.cli.conversation import refuse
 from gpu_fabric.cli.shapes import known_shapes
-from gpu_fabric.cli.stack_choice import StackChoice, StackFile, known_stacks, named_stack
+from gpu_fabric.cli.stack_choice import StackChoice, StackFile, known_stacks, named_stack, planning
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.nccl.dialect import Library
@@ -56,14 +55,11 @@ def topology(
 
 def _with_own_shapes(choice: StackChoice) -> Catalog:
     """The catalog with the shapes of a stack file; refuses a file that is unreadable or contains invalid trees."""
-    try:
-        with shown_progress() as progress:
-            progress.step(f"reading stack {choice.name}")
-            document = choice.read()
-            spec = validated(document)
-            wrong = [entry for entry in spec_findings(case_of(spec)) if entry.id == "NCT001"]
+    with planning() as progress:
+        progress.step(f"reading stack {choice.name}")
+        document = choice.read()
+        spec = validated(document)
+        wrong = [entry for entry in spec_findings(case_of(spec)) if entry.id == "NCT001"]
         if wrong:
             raise ConfigurationError(wrong, document.file, document.places)
-    except ConfigurationError as error:
-        refuse_stack(error)
     return spec.catalog

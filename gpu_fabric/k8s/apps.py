@@ -200,22 +200,25 @@ class UpdateStrategy(KubernetesModel):
     rolling_update: RollingUpdate | None = None
 
 
-class DaemonSetSpec(KubernetesModel):
-    """The pods; the selector, which never changes, must match the template's labels."""
-
+class _SelectedPods(KubernetesModel):
     selector: LabelSelector
     template: PodTemplate
-    update_strategy: UpdateStrategy | None = None
 
     @model_validator(mode="after")
     def _selects_its_pods(self) -> Self:
         wanted = self.selector.match_labels or {}
         if not wanted:
-            raise ValueError("a DaemonSet needs selector.matchLabels")
+            raise ValueError("the pods need selector.matchLabels")
         missing = dict(wanted.items() - self.template.metadata.labels.items())
         if missing:
             raise ValueError(f"selector.matchLabels {missing} are not among the template's labels")
         return self
+
+
+class DaemonSetSpec(_SelectedPods):
+    """The pods; the selector, which never changes, must match the template's labels."""
+
+    update_strategy: UpdateStrategy | None = None
 
 
 class DaemonSet(KubernetesObject, api_version="apps/v1"):
@@ -230,19 +233,10 @@ def _refuse_doubles(what: str, names: list[str]) -> None:
         raise ValueError(f"{what} {', '.join(doubled)} is given twice")
 
 
-class DeploymentSpec(KubernetesModel):
+class DeploymentSpec(_SelectedPods):
     """The pods; the selector, which never changes, must match the template's labels."""
 
     replicas: int = Field(ge=0)
-    selector: LabelSelector
-    template: PodTemplate
-
-    @model_validator(mode="after")
-    def _selects_its_pods(self) -> Self:
-        wanted = self.selector.match_labels or {}
-        if not wanted or not wanted.items() <= self.template.metadata.labels.items():
-            raise ValueError("selector.matchLabels must be some of the template's labels")
-        return self
 
 
 class Deployment(KubernetesObject, api_version="apps/v1"):

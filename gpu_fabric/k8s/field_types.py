@@ -93,6 +93,3 @@ ExtendedResource = Annotated[str, AfterValidator(_extended_resource)]
 
 OpenObject = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})]
 """A mapping with any content."""
-
-OpenPodTemplate = OpenObject
-"""A pod template, which is validated when pods are created from it."""

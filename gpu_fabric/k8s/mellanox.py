@@ -9,8 +9,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from gpu_fabric.base.grammar import ImageMirror
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject, api_name
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
-from gpu_fabric.k8s.nfd import vendor_label
-from gpu_fabric.k8s.scheduling import EnvVar, NodeAffinity, Toleration
+from gpu_fabric.k8s.scheduling import EnvVar, NodeAffinity, Toleration, vendor_label
 
 _API_VERSION = "mellanox.com/v1alpha1"
 

@@ -1,4 +1,4 @@
-"""Tolerations, node selectors and container settings that several API groups share."""
+"""Tolerations, node labels and selectors, and container settings that several API groups share."""
 
 from typing import Literal, Self
 
@@ -98,3 +98,11 @@ class EnvVar(KubernetesModel):
 
     name: str
     value: str | None = None
+
+
+def vendor_label(vendor_id: str) -> str:
+    """The label of Node Feature Discovery on nodes with a network card of a PCI vendor.
+
+    Both operators' charts configure labels by vendor alone (source: their values, `deviceLabelFields`).
+    """
+    return f"feature.node.kubernetes.io/pci-{vendor_id}.present"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpu_fabric.base.registries import pulled
 from gpu_fabric.catalog import Catalog, Nic, ReleaseLine, Shape
-from gpu_fabric.k8s.nfd import vendor_label
+from gpu_fabric.k8s.scheduling import vendor_label
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
 from gpu_fabric.plan.choices import Choices, choices_of
 from gpu_fabric.spec import FabricSpec, PoolSpec, StackSpec

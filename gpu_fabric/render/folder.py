@@ -97,7 +97,7 @@ def write_files(folder: Path, files: Mapping[str, str], progress: Progress = UNH
     """
     # A symbolic link stays a link.
     target = folder.resolve()
-    _refuse_strangers(folder, target)
+    _refuse_foreign_files(folder, target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside:
@@ -124,7 +124,7 @@ def _swap(target: Path, new: Path, old: Path) -> None:
         raise
 
 
-def _refuse_strangers(folder: Path, target: Path) -> None:
+def _refuse_foreign_files(folder: Path, target: Path) -> None:
     """Raises FolderError if the folder contains a file that no rendered plan wrote."""
     if not target.exists():
         return
@@ -133,14 +133,14 @@ def _refuse_strangers(folder: Path, target: Path) -> None:
     written = _written(target)
     # A folder that is not a rendered plan may be large: only its top level is read.
     found = target.rglob("*") if written else target.iterdir()
-    strangers = sorted(
+    foreign = sorted(
         {path.relative_to(target).as_posix() for path in found if not written or path.is_symlink() or path.is_file()}
         - written
     )
-    if strangers:
-        more = f" and {len(strangers) - _MOST_LISTED} more" if len(strangers) > _MOST_LISTED else ""
+    if foreign:
+        more = f" and {len(foreign) - _MOST_LISTED} more" if len(foreign) > _MOST_LISTED else ""
         raise FolderError(
-            f"{folder}: holds what no rendered plan has put there: {', '.join(strangers[:_MOST_LISTED])}{more}; "
+            f"{folder}: holds what no rendered plan has put there: {', '.join(foreign[:_MOST_LISTED])}{more}; "
             "nothing was written. Name another folder, or move those files"
         )
 

@@ -63,9 +63,7 @@ def rendered(plan: Plan, progress: Progress = UNHEARD) -> RenderedPlan:
         findings=plan.findings,
         acknowledgements=plan.acknowledgements,
         decisions=_decisions(plan),
-        proof={}
-        if plan.part == "cluster"
-        else plan.addresses.model_dump(mode="json", by_alias=True, exclude={"pools": {"__all__": {"shares"}}}),
+        proof={} if plan.part == "cluster" else address_document(plan.addresses),
         rails=tuple(_rails(plan, progress)),
         nccl_files={nccl_path(file): file.content for file in plan.nccl.files},
         contract={}
@@ -73,6 +71,11 @@ def rendered(plan: Plan, progress: Progress = UNHEARD) -> RenderedPlan:
         else plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
         report=_report(plan),
     )
+
+
+def address_document(addresses: AddressPlan) -> dict[str, Any]:
+    """The address plan without the nodes' shares."""
+    return addresses.model_dump(mode="json", by_alias=True, exclude={"pools": {"__all__": {"shares"}}})
 
 
 def _steps(plan: Plan) -> Iterator[RenderedStep]:
@@ -109,10 +112,10 @@ def placeholder(leaf: Leaf, names: frozenset[str]) -> str:
     """The placeholder for a value; `names` are those of all resources."""
     match leaf:
         case Ref():
-            made = f"{CLUSTER}-{leaf.ref}"
+            name = f"{CLUSTER}-{leaf.ref}"
             # The provider of all objects is not a resource of the plan, but has outputs.
-            is_made = made in names or made == f"{CLUSTER}-{KUBERNETES}"
-            return f"<output {made}.{wire_name(leaf.output)}>" if is_made else f"<lookup {leaf.ref}.{leaf.output}>"
+            is_planned = name in names or name == f"{CLUSTER}-{KUBERNETES}"
+            return f"<output {name}.{wire_name(leaf.output)}>" if is_planned else f"<lookup {leaf.ref}.{leaf.output}>"
         case Text():
             return leaf.text.format(**{name: placeholder(ref, names) for name, ref in leaf.refs.items()})
         case SecretValue():

@@ -1,1 +1,1 @@
-"""What is said of a plan: one content, and its forms as text, Markdown and HTML."""
+"""The reports of a plan: one content, and its forms as text, Markdown and HTML."""

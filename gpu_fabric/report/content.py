@@ -13,7 +13,7 @@ from gpu_fabric.plan.clouds.oke.identity import PlannedPolicy
 from gpu_fabric.plan.cost import HourlyRange, PlannedCost, PoolCost
 
 _LINKS = {"ether": "RoCE on Ethernet", "infiniband": "InfiniBand"}
-_MAKERS = {
+_CREATORS = {
     "node-image": "the node image",
     "daemon-set": "this stack's DaemonSet",
     "sriov-operator": "the SR-IOV operator",
@@ -33,7 +33,7 @@ def overview_rows(plan: Plan) -> dict[str, str]:
     advertised = f", resource{_s(resources)} {_span(resources)}" if resources else ""
     return rows | {
         "model": f"{choices.model} by {choices.manager}, release line {plan.release_line}",
-        **({"functions": f"made by {_MAKERS[choices.virtual_functions]}"} if choices.virtual_functions else {}),
+        **({"functions": f"made by {_CREATORS[choices.virtual_functions]}"} if choices.virtual_functions else {}),
         "links": f"{_LINKS[choices.link_type]}, RDMA mode {choices.rdma_mode}",
         "rails": f"{len(plan.rails)}{advertised}",
         "networks": _networks(plan),
@@ -82,9 +82,11 @@ def _networks(plan: Plan) -> str:
     if not names:
         return "none: pods run on the host's own network"
     namespaces = plan.workload.namespaces
-    lie = list(dict.fromkeys(network.namespace for network in plan.workload.networks if network.namespace is not None))
-    injected = f" for pods of {', '.join(namespaces)}" if lie else ""
-    return f"{_span(names)} in namespace{_s(lie or namespaces)} {', '.join(lie or namespaces)}{injected}"
+    placed = list(
+        dict.fromkeys(network.namespace for network in plan.workload.networks if network.namespace is not None)
+    )
+    injected = f" for pods of {', '.join(namespaces)}" if placed else ""
+    return f"{_span(names)} in namespace{_s(placed or namespaces)} {', '.join(placed or namespaces)}{injected}"
 
 
 def address_summary(plan: Plan) -> str:
@@ -381,10 +383,10 @@ def _oke_pool(cloud: OkeResources, pool: str) -> str:
 def oke_steps(cloud: OkeResources) -> Iterator[StepRow]:
     """Title, created resources and following wait of each step, in order."""
     network, groups = cloud.network, cloud.identity.groups
-    made = ["the VCN with its gateways"] if network.vcn else []
-    made.append(quantity(len(network.subnets), "subnet"))
-    made.append(quantity(len(network.security_groups), "security group"))
-    yield "network", f"{', '.join(made)} with {quantity(len(network.security_rules), 'rule')}", ""
+    created = ["the VCN with its gateways"] if network.vcn else []
+    created.append(quantity(len(network.subnets), "subnet"))
+    created.append(quantity(len(network.security_groups), "security group"))
+    yield "network", f"{', '.join(created)} with {quantity(len(network.security_rules), 'rule')}", ""
     early = [policy for policy in cloud.identity.policies if not _of_cluster(policy)]
     late = [policy for policy in cloud.identity.policies if _of_cluster(policy)]
     counted = [quantity(len(groups), "dynamic group")] if groups else []

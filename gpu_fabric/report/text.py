@@ -95,8 +95,8 @@ def _access(plan: Plan, options: str) -> dict[str, str]:
     """The command for the kubeconfig of a cluster that a stack creates; empty if the kubeconfig is a file."""
     if plan.cluster.kubeconfig is not None:
         return {}
-    maker = plan.split.cluster_stack if plan.split is not None else plan.stack
-    return {"get its kubeconfig": f"make kubeconfig STACK={maker}{options} > {_own_kubeconfig(plan)}"}
+    creator = plan.split.cluster_stack if plan.split is not None else plan.stack
+    return {"get its kubeconfig": f"make kubeconfig STACK={creator}{options} > {_own_kubeconfig(plan)}"}
 
 
 def _own_kubeconfig(plan: Plan) -> str:

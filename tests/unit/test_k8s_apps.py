@@ -95,7 +95,7 @@ def test_a_daemon_set_is_written_as_it_is_read() -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({**WRITTEN, "selector": {}}, "needs selector.matchLabels"),
+        ({**WRITTEN, "selector": {}}, "need selector.matchLabels"),
         (
             {**WRITTEN, "selector": {"matchLabels": {"app": "other"}}},
             r"\{'app': 'other'\} are not among the template's labels",

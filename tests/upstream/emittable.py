@@ -1,4 +1,4 @@
-"""The custom resources that the program can write, and for each a manifest with every field set."""
+"""The custom resources that the program can write, two that only the sandbox models, and a maximal manifest of each."""
 
 import importlib
 import pkgutil
@@ -10,6 +10,7 @@ import yaml
 
 import gpu_fabric.k8s
 from gpu_fabric.k8s.base import KubernetesObject
+from sandbox.chart_kinds import JobSet, NodeFeatureRule
 
 Manifest = dict[str, Any]
 
@@ -17,10 +18,11 @@ _MAXIMAL = Path(__file__).with_name("maximal.yaml")
 
 
 def every_emittable_kind() -> tuple[type[KubernetesObject], ...]:
-    """Every model of `fabric.k8s` that is a custom resource, by group and kind."""
+    """Every model of `gpu_fabric.k8s` that is a custom resource, and two of the sandbox's, by group and kind."""
     for module in pkgutil.iter_modules(gpu_fabric.k8s.__path__, "gpu_fabric.k8s."):
         importlib.import_module(module.name)
     found = [kind for kind in _subclasses(KubernetesObject) if kind.__module__.startswith("gpu_fabric.k8s.")]
+    found += [JobSet, NodeFeatureRule]
     return tuple(sorted((kind for kind in found if is_custom(kind)), key=lambda kind: (kind.group(), kind.kind)))
 
 

@@ -47,11 +47,11 @@ class PoolBar:
 
 @dataclass(frozen=True)
 class AddressMap:
-    """The supernet with its pools; `beside` is the number of addresses outside all pools."""
+    """The supernet with its pools; `outside` is the number of addresses outside all pools."""
 
     supernet: str
     pools: tuple[PoolBar, ...]
-    beside: str
+    outside: str
 
 
 def address_map(plan: Plan) -> AddressMap | None:
@@ -84,7 +84,7 @@ def _bar(addresses: AddressPlan, pool: AddressPool, supernet: Run) -> PoolBar:
     }
     x, width = _on_bar(bounds, supernet)
     words = {kind: number_text(value) for kind, value in counts.items()}
-    told = ", ".join(f"{words[kind]} {name}" for kind, name in KINDS.items() if counts[kind])
+    counted = ", ".join(f"{words[kind]} {name}" for kind, name in KINDS.items() if counts[kind])
     return PoolBar(
         name=pool.name,
         range=str(pool.space),
@@ -95,7 +95,7 @@ def _bar(addresses: AddressPlan, pool: AddressPool, supernet: Run) -> PoolBar:
             for kind, space in (("reserved", reserved), ("used", used), ("kept", kept))
             for stretch in _stretches(kind, space, bounds)
         ),
-        hint=f"{pool.name} {pool.space}: {told}",
+        hint=f"{pool.name} {pool.space}: {counted}",
         **words,
     )
 

@@ -203,12 +203,12 @@ def _gpus(plan: Plan, rails: tuple[Rail, ...]) -> Iterator[DrawnGpu]:
     """A GPU next to each run of rails for which it is the nearest; none if that is not published."""
     maker = plan.workload.shape
     for gpu, run in groupby(rails, key=lambda rail: rail.nearest_gpu):
-        beside = [rail.index for rail in run]
+        near = [rail.index for rail in run]
         if gpu is None:
             continue
-        named = f"rail {beside[0]}" if len(beside) == 1 else f"rails {beside[0]} to {beside[-1]}"
+        named = f"rail {near[0]}" if len(near) == 1 else f"rails {near[0]} to {near[-1]}"
         hint = f"GPU {gpu} of {maker}\nshares a PCI switch with {named}"
-        yield DrawnGpu(_middle(beside[0]) - ROW / 2 + 3, ROW * len(beside) - 6, f"GPU {gpu}", hint)
+        yield DrawnGpu(_middle(near[0]) - ROW / 2 + 3, ROW * len(near) - 6, f"GPU {gpu}", hint)
 
 
 _ACROSS = 64

@@ -10,8 +10,11 @@ from typing import Any
 from gpu_fabric.catalog import NcclSetting, NcclVariable, Support, catalog
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.findings import Rule, groups, rules
+from gpu_fabric.report.markdown import table
 from gpu_fabric.report.pages.explanation import audience_words, not_set_words, since_words, unfit_words, value_words
 from gpu_fabric.spec import StackSpec
+
+Row = tuple[str, ...]
 
 _ON_CONFIGURATION = """# Configuration
 
@@ -33,8 +36,8 @@ def configuration_reference() -> str:
             continue
         for model, which in _forms(field, schema):
             parts.append(f"## `gpu-fabric:{section}`{which}\n\n{_first_line(model)}\n")
-            parts.append("| key | type | default | meaning |\n|---|---|---|---|")
-            parts.append("\n".join(_key_rows(model, schema, "", seen)) + "\n")
+            rows = _key_rows(model, schema, "", seen)
+            parts.append("\n".join(table(("key", "type", "default", "meaning"), rows)) + "\n")
     return "\n".join(parts)
 
 
@@ -49,7 +52,7 @@ def _forms(field: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[dict
         yield _resolve(form, schema), f" with `{key}: {names[form['$ref']]}`"
 
 
-def _key_rows(model: dict[str, Any], schema: dict[str, Any], prefix: str, seen: set[str]) -> Iterator[str]:
+def _key_rows(model: dict[str, Any], schema: dict[str, Any], prefix: str, seen: set[str]) -> Iterator[Row]:
     required = set(model.get("required", ()))
     properties = model.get("properties", {})
     # The key that selects the form of a section comes first, then the required keys.
@@ -59,7 +62,7 @@ def _key_rows(model: dict[str, Any], schema: dict[str, Any], prefix: str, seen: 
         meaning = field.get("description") or _first_line(resolved)
         default = "required" if key in required else "see below" if inner is resolved else _default(field)
         known = inner is not None and inner.get("title") in seen
-        yield f"| `{prefix}{key}{suffix}` | {_type(resolved, schema)} | {default} | {meaning}{_AS_ABOVE * known} |"
+        yield f"`{prefix}{key}{suffix}`", _type(resolved, schema), default, f"{meaning}{_AS_ABOVE * known}"
         if inner is not None and not known:
             seen.add(str(inner.get("title")))
             yield from _key_rows(inner, schema, f"{prefix}{key}{suffix}.", seen)
@@ -125,14 +128,12 @@ def rules_reference() -> str:
     subjects = groups()
     for group, rows in groupby(rules().values(), key=lambda rule: rule.group):
         parts.append(f"## {group}\n\n{subjects[group]}\n")
-        parts.append(f"| {' | '.join(_RULE_COLUMNS)} |\n|{'---|' * len(_RULE_COLUMNS)}")
-        parts.append("\n".join(f"| {' | '.join(_rule_cells(rule))} |" for rule in rows) + "\n")
+        parts.append(_table(_RULE_COLUMNS, map(_rule_cells, rows)) + "\n")
     return "\n".join(parts)
 
 
-def _rule_cells(rule: Rule) -> tuple[str, ...]:
-    texts = (rule.id, rule.severity.value, rule.title, rule.why, rule.source)
-    return tuple(text.replace("|", "\\|") for text in texts)
+def _rule_cells(rule: Rule) -> Row:
+    return rule.id, rule.severity.value, rule.title, rule.why, rule.source
 
 
 _ON_SUPPORT = """# Possible combinations
@@ -157,14 +158,12 @@ _LINKS = {"ether": "RoCE", "infiniband": "InfiniBand"}
 def support_reference() -> str:
     """A table of the rows, then the reason and source of each."""
     rows = catalog().support
-    lines = [_ON_SUPPORT, f"| {' | '.join(_SUPPORT_COLUMNS)} |", "|---" * len(_SUPPORT_COLUMNS) + "|"]
-    lines += [f"| {' | '.join(_support_cells(row))} |" for row in rows]
-    lines.append("\n## Why\n")
+    lines = [_ON_SUPPORT, _table(_SUPPORT_COLUMNS, map(_support_cells, rows)), "\n## Why\n"]
     lines += [f"- `{row.model}` by `{row.manager}`: {row.why} Source: {row.source}." for row in rows]
     return "\n".join(lines) + "\n"
 
 
-def _support_cells(row: Support) -> tuple[str, ...]:
+def _support_cells(row: Support) -> Row:
     up = ", ".join(row.up_providers) or "planned only"
     return (
         f"`{row.manager}`",
@@ -247,12 +246,12 @@ def nccl_reference() -> str:
     return "\n".join(parts) + "\n"
 
 
-def _setting(row: NcclSetting) -> tuple[str, ...]:
+def _setting(row: NcclSetting) -> Row:
     scope = {"training": "jobs", "verification": "measurements", "both": "jobs, measurements"}[row.scope]
     return f"`{value_words(row)}`", scope, audience_words(row), row.why, row.source
 
 
-def _variable(entry: NcclVariable) -> tuple[str, ...]:
+def _variable(entry: NcclVariable) -> Row:
     return f"`{entry.name}`", since_words(entry.since, entry), entry.does or "", entry.source
 
 
@@ -272,7 +271,5 @@ def _release(entry: NcclVariable) -> str:
     return f" ({entry.since})" if isinstance(entry.since, Version) else ""
 
 
-def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
-    return "\n".join(lines)
+def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    return "\n".join(table(columns, ((cell.replace("|", "\\|") for cell in row) for row in rows)))
