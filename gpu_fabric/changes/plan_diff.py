@@ -306,7 +306,6 @@ def _versions(plan: RenderedPlan) -> _Versions:
 
 
 def _images(value: Any) -> Iterator[tuple[str, str]]:
-    """The images within an object, each with its tag or digest."""
     if isinstance(value, list):
         for entry in value:
             yield from _images(entry)

@@ -161,7 +161,6 @@ def _rails(plan: Plan, progress: Progress) -> Iterator[RenderedRail]:
 
 
 def _share(addresses: AddressPlan, pool: AddressPool, node: int) -> RenderedShare:
-    """A node's share of a pool."""
     number, name = addresses.numbered_nodes[node]
     return RenderedShare(
         number=number,

@@ -42,7 +42,6 @@ class FittingTable:
         self.spare = tuple(spare)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The lines of the table."""
         widths = self._widths(options.max_width)
         if self.spare and (widths is None or widths != self._wanted()):
             yield from self._without(self.spare[-1]).__rich_console__(console, options)
@@ -97,7 +96,6 @@ class Pairs:
         self.rows = dict(rows)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The lines of the pairs."""
         names = max(map(cell_len, self.rows), default=0)
         for name, value in self.rows.items():
             lines = _lines(value, options.max_width - names - _GAP)

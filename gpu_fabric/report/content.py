@@ -376,7 +376,6 @@ def oke_rows(cloud: OkeResources) -> dict[str, str]:
 
 
 def _oke_pool(cloud: OkeResources, pool: str) -> str:
-    """The construct that contains a pool."""
     return next(f", {_CONSTRUCTS[entry.placement]}" for entry in cloud.pools if entry.pool == pool)
 
 

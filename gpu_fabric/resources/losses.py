@@ -101,7 +101,6 @@ def _whole(cluster: PlannedCluster) -> Iterator[Record]:
 
 
 def _machines(pool: PlannedPool, most: int) -> Loss:
-    """A pool's nodes, or its maximum."""
     return Loss(nodes=most, gpus=pool.gpus // pool.nodes * most, up_to=most > pool.nodes)
 
 

@@ -81,7 +81,6 @@ MADE_OF: dict[type, Callable[[str, Any, Plan], Iterable[Resource]]] = {
 
 
 def _resources(plan: Plan, step: Step, item: object) -> Iterable[Resource]:
-    """The resources of an item."""
     return MADE_OF[type(item)](step.component, item, plan)
 
 
