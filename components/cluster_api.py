@@ -1,4 +1,4 @@
-"""Requests to a cluster's API server as plain JSON, many at a time: for objects that are no resources of the stack."""
+"""Requests to a cluster's API server as plain JSON, for objects that are not resources of the stack."""
 
 from __future__ import annotations
 
@@ -17,41 +17,43 @@ if TYPE_CHECKING:
     import urllib3
 
 APPLY = "application/apply-patch+yaml"
-# Seconds to a connection, and to an answer.
+# Seconds until a connection, and until an answer.
 _CONNECT, _READ = 10, 60
-# What a server says that is starting, busy, or whose webhook is not there yet; a refusal says none of it.
-_PASSING = {0, 429, 503, 504}
-_PASSING_REASONS = ("failed calling webhook", "etcdserver: ", "no endpoints available")
-# The kubernetes client keeps key files by their content, and one that another thread has removed is not made anew.
+# Answers of a server that is starting or busy, or whose webhook does not run yet; a refusal has none of them.
+_TEMPORARY = {0, 429, 503, 504}
+_TEMPORARY_REASONS = ("failed calling webhook", "etcdserver: ", "no endpoints available")
+# The kubernetes client caches key files by content, and does not re-create one that another thread has removed.
 _loading = threading.Lock()
 
-# By this word of the user's the Kubernetes provider takes what it cannot reach for deleted; so do programs of ours.
-_FORGETTING = "PULUMI_K8S_DELETE_UNREACHABLE"
+# With this variable the Kubernetes provider treats unreachable objects as deleted; so do the providers here.
+_DELETE_UNREACHABLE = "PULUMI_K8S_DELETE_UNREACHABLE"
 
 Json = dict[str, Any]
 T = TypeVar("T")
 
 
 class RequestError(Exception):
-    """The API server refused a request, or was not reached (status 0); the text is one line, its own reason."""
+    """The API server refused a request, or was not reached (status 0); the text is its reason in one line."""
 
     def __init__(self, status: int, reason: str) -> None:
         super().__init__(" ".join(reason.split())[:400])
         self.status = status
 
     @property
-    def passing(self) -> bool:
+    def temporary(self) -> bool:
         """Whether the same request may succeed a little later."""
-        return self.status in _PASSING or (self.status == 500 and any(said in str(self) for said in _PASSING_REASONS))
+        return self.status in _TEMPORARY or (
+            self.status == 500 and any(reason in str(self) for reason in _TEMPORARY_REASONS)
+        )
 
 
 def counts_as_deleted(error: RequestError) -> bool:
-    """Whether what was asked for is gone with its cluster: that was not reached, and the user says that it is gone."""
-    return error.status == 0 and os.environ.get(_FORGETTING, "").lower() == "true"
+    """Whether an object counts as deleted: the cluster was not reached, and the user has set the variable for that."""
+    return error.status == 0 and os.environ.get(_DELETE_UNREACHABLE, "").lower() == "true"
 
 
-class Patience:
-    """How long requests of one task are tried again: until for so many seconds none has succeeded."""
+class RetryBudget:
+    """Limits the retries of a task: they end when no request has succeeded for this many seconds."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -66,10 +68,10 @@ class Patience:
 
 
 class ClusterApi:
-    """An API server by its kubeconfig, on kept connections, of which there are at most `connections`.
+    """The API server of a kubeconfig, with at most `connections` persistent connections.
 
-    Safe for use from several threads. Raises RequestError where the kubeconfig cannot be used; its text never has any
-    of the kubeconfig's content.
+    Safe for use from several threads. Raises RequestError if the kubeconfig cannot be used; the message never has any
+    of its content.
     """
 
     def __init__(self, kubeconfig: str, context: str | None, connections: int) -> None:
@@ -80,12 +82,12 @@ class ClusterApi:
             except RequestError:
                 raise
             except Exception as error:
-                # Its text may repeat what it could not read.
+                # Its message may repeat the content.
                 reason = f"its kubeconfig cannot be used ({type(error).__name__})"
                 raise RequestError(0, reason) from None
 
     def items(self, collection: str, selector: str) -> list[Json]:
-        """The objects of a collection that have labels; none where the cluster does not know the kind."""
+        """The objects of a collection with these labels; empty if the cluster does not have the kind."""
         try:
             listed = self.request("GET", f"{collection}?{urlencode({'labelSelector': selector})}")
         except RequestError as error:
@@ -96,12 +98,12 @@ class ClusterApi:
         return items
 
     def apply(self, path: str, manifest: Json, manager: str) -> None:
-        """Server-side apply: the object has these fields afterwards, whoever had set them. Raises RequestError."""
+        """Server-side apply, which also takes over fields of other managers. Raises RequestError."""
         query = urlencode({"fieldManager": manager, "force": "true"})
         self.request("PATCH", f"{path}?{query}", manifest, {"Content-Type": APPLY})
 
     def delete(self, path: str) -> None:
-        """Ask for an object to be deleted; one that is not there is. Raises RequestError."""
+        """Request the deletion of an object, which need not exist. Raises RequestError."""
         try:
             self.request("DELETE", path)
         except RequestError as error:
@@ -109,8 +111,8 @@ class ClusterApi:
                 raise
 
     def request(self, method: str, path: str, body: Json | None = None, headers: Mapping[str, str] = {}) -> Json:
-        """One request, without another try. Raises RequestError."""
-        # Imported here, as the client below: a program that only registers resources makes no request.
+        """One request, without retries. Raises RequestError."""
+        # Imported here, as the client below: a program that only registers resources sends no request.
         import urllib3
 
         sent = {"Accept": "application/json", **headers}
@@ -123,7 +125,7 @@ class ClusterApi:
                 body=None if body is None else json.dumps(body),
                 headers=sent,
                 timeout=urllib3.Timeout(connect=_CONNECT, read=_READ),
-                # A kept connection may have been closed meanwhile, which shows at the next request only.
+                # A persistent connection may have been closed, which is noticed only at the next request.
                 retries=urllib3.Retry(connect=1, read=1, other=1, redirect=0, status=0, allowed_methods=None),
             )
         except urllib3.exceptions.HTTPError as error:
@@ -134,7 +136,7 @@ class ClusterApi:
         return document
 
     def _authorization(self) -> str | None:
-        """The value of the header, for which a program of the user's may be asked."""
+        """The value of the header; the kubeconfig may name a command that prints it."""
         configuration = self._configuration
         try:
             if found := configuration.get_api_key_with_prefix("authorization", alias="BearerToken"):
@@ -144,24 +146,24 @@ class ClusterApi:
             raise RequestError(0, f"its credentials cannot be had ({type(error).__name__})") from None
 
 
-def persistently(patience: Patience, request: Callable[[], T]) -> T:
-    """A request's answer; it is made again while a passing fault keeps it from succeeding. Raises RequestError."""
+def with_retries(budget: RetryBudget, request: Callable[[], T]) -> T:
+    """A request's answer; it is repeated after temporary failures. Raises RequestError."""
     pause = 0.2
     while True:
         try:
             answer = request()
         except RequestError as error:
-            if not error.passing or patience.over or counts_as_deleted(error):
+            if not error.temporary or budget.over or counts_as_deleted(error):
                 raise
         else:
-            patience.succeeded()
+            budget.succeeded()
             return answer
         time.sleep(pause)
         pause = min(2 * pause, 3.0)
 
 
 def _configuration(kubeconfig: str, context: str | None) -> Any:
-    # Its import takes a second.
+    # Imported here, because the import takes a second.
     from kubernetes.client import Configuration
     from kubernetes.config import load_kube_config_from_dict
 
@@ -173,9 +175,9 @@ def _configuration(kubeconfig: str, context: str | None) -> Any:
 
 
 def _connection_pool(configuration: Any, connections: int) -> urllib3.PoolManager:
-    """Connections with the kubeconfig's certificates, whose files are gone afterwards.
+    """Connections with the kubeconfig's certificates, whose files are deleted at once.
 
-    The engine ends its plug-ins without a word, so that nobody would remove a private key's file later.
+    Pulumi kills its plug-ins, so a private key's file could not be deleted later.
     """
     from kubernetes.client.rest import RESTClientObject
     from kubernetes.config import kube_config
@@ -196,7 +198,7 @@ def _connection_pool(configuration: Any, connections: int) -> urllib3.PoolManage
 
 
 def _cause(error: urllib3.exceptions.HTTPError) -> str:
-    """What kept a request from an answer, without the addresses of Python objects."""
+    """Why a request got no answer, without the addresses of Python objects."""
     reason = getattr(error, "reason", None) or error
     return str(reason).rpartition(": ")[2]
 

@@ -1,8 +1,8 @@
-"""Many Kubernetes objects as one resource of the stack, so that their number is no number of resources.
+"""Many Kubernetes objects as one resource of the stack.
 
-A dynamic resource: the provider below runs inside the engine's own plug-in for Python programs. It is recorded by the
-name of its class and not as code, so a run whose code has changed alone shows no change of any resource. The class
-must therefore keep its name and place while a stack has such a resource.
+A dynamic resource: the provider below runs in Pulumi's plug-in for Python programs. The state records the name of its
+class and not its code, so that a change of the code is not a change of the resource. The class must therefore keep its
+name and module while a stack has such a resource.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from gpu_fabric.resources.dynamic import group_resource
 
 from .cluster.handle import ClusterHandle
 from .cluster_api import ClusterApi, RequestError, counts_as_deleted
-from .dynamic_resource import DynamicResource
 from .object_writing import CONNECTIONS, Keeper, Objects, restored
+from .registration import DynamicResource
 
-# Of a long list of failures the first say what is wrong.
-_TOLD = 10
+# Messages list at most this many failures.
+_LISTED = 10
 
 
 class KeptObjectsError(pulumi.RunError):
-    """Objects could not be written or deleted; the engine prints the message alone."""
+    """Objects could not be written or deleted; Pulumi prints the message without a traceback."""
 
 
-class AlreadySaid(logging.Filter):
-    """Drops the traceback that the plug-in would print of an error whose message the engine shows."""
+class HideTraceback(logging.Filter):
+    """Drops the plug-in's traceback of an error whose message Pulumi shows."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return not (record.exc_info and isinstance(record.exc_info[1], KeptObjectsError))
@@ -41,16 +41,16 @@ class AlreadySaid(logging.Filter):
 class KeptObjectsProvider(ResourceProvider):
     """Writes the objects of a KeptObjects resource, and deletes them.
 
-    Creating and updating never fail: what was written is in the outputs' `objects`, and `failures` says why the rest
-    was not. So the engine knows in any case what is there, and the program ends the run (`written`).
+    Creation and update never fail, so that the state always records the objects on the cluster: the output `objects`
+    has the written ones, `failures` the reasons for the others, and the program ends the run (`when_written`).
     """
 
     def configure(self, req: ConfigureRequest) -> None:
         self._apis: dict[str, ClusterApi] = {}
-        logging.getLogger("grpc._server").addFilter(AlreadySaid())
+        logging.getLogger("grpc._server").addFilter(HideTraceback())
 
     def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
-        """Another cluster, or another cut, is another resource; for the rest the engine names each difference."""
+        """Another cluster or another cut replaces the resource; Pulumi reports every other difference."""
         moved = [name for name in ("cluster", "cut") if isinstance(new.get(name), str) and old[name] != new[name]]
         if moved:
             return DiffResult(changes=True, replaces=moved, delete_before_replace=True)
@@ -62,15 +62,15 @@ class KeptObjectsProvider(ResourceProvider):
     def update(self, id_: str, old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
         before, wanted = restored(old), restored(new)
         if before["objects"] == wanted["objects"] and not before.get("failures"):
-            # Renewed credentials: nothing to do with them yet.
+            # Only the credentials have changed.
             return UpdateResult({**wanted, "failures": []})
         return UpdateResult(self._written(id_, wanted, before["objects"]))
 
     def delete(self, id_: str, props: dict[str, Any]) -> None:
-        """Returns when the last object is gone.
+        """Returns when the last object is deleted.
 
         Raises:
-            KeptObjectsError: naming what is still there, or the cluster's reason.
+            KeptObjectsError: naming the remaining objects, or the cluster's reason.
         """
         kept = restored(props)
         try:
@@ -81,13 +81,13 @@ class KeptObjectsProvider(ResourceProvider):
             raise KeptObjectsError("\n  ".join(["these objects could not be deleted:", *shortened(failures)]))
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        """What is there of the objects, as far as they are ours: the next run mends what differs."""
+        """The objects on the cluster, limited to the written fields; the next run corrects the differences."""
         kept = restored(props)
         try:
             there = self._keeper(id_, kept).look(kept["objects"])
         except RequestError as error:
             if counts_as_deleted(error):
-                # Without an id the engine forgets it.
+                # Pulumi drops a resource without an id from the state.
                 return ReadResult("", {})
             raise KeptObjectsError(f"the cluster: {error}") from None
         outs = {**kept, "objects": there}
@@ -95,7 +95,7 @@ class KeptObjectsProvider(ResourceProvider):
         return ReadResult(id_, outs, None if there == kept["objects"] else inputs)
 
     def _written(self, id_: str, wanted: dict[str, Any], before: Objects) -> dict[str, Any]:
-        """The outputs after everything was tried."""
+        """The outputs after all requests."""
         try:
             there, failures = self._keeper(id_, wanted).write(wanted["objects"], before)
         except RequestError as error:
@@ -103,9 +103,9 @@ class KeptObjectsProvider(ResourceProvider):
         return {**wanted, "objects": there, "failures": shortened(failures)}
 
     def _keeper(self, id_: str, props: Mapping[str, Any]) -> Keeper:
-        """The keeper of a resource's objects, which carry its id, also after its stack got another name.
+        """The keeper of a resource's objects, whose label is the resource's id even after the stack was renamed.
 
-        The rails of a stack share a cluster's connections.
+        The rails of a stack share the connections to a cluster.
         """
         key = hashlib.sha256(f"{props.get('context')}\n{props['kubeconfig']}".encode()).hexdigest()
         if key not in self._apis:
@@ -116,8 +116,8 @@ class KeptObjectsProvider(ResourceProvider):
 class KeptObjects(DynamicResource, module="gpu-fabric", name="KeptObjects"):
     """A planned group of objects on a cluster, by kind and name.
 
-    Must exist before: the definitions of their kinds, and webhooks that answer. An object more, less or otherwise is
-    written alone. Deleting it returns when all are gone. `failures` are lines, empty when all is well.
+    Must exist before: the definitions of their kinds, and working webhooks. An update writes or deletes only the
+    objects that differ. The deletion returns when all are deleted. `failures` has a line for each failed object.
     """
 
     failures: pulumi.Output[list[str]]
@@ -125,14 +125,14 @@ class KeptObjects(DynamicResource, module="gpu-fabric", name="KeptObjects"):
     def __init__(
         self, name: str, group: PlannedGroup, cluster: ClusterHandle, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """`name` is that of the component."""
+        """`name` is the component's name."""
         stack = f"{pulumi.get_project()}/{pulumi.get_stack()}"
         planned = group_resource(name, group, stack, cluster.context)
         super().__init__(KeptObjectsProvider(), planned, cluster, opts, {"failures": None})
 
 
-def written(kept: KeptObjects) -> pulumi.Input[pulumi.Resource]:
-    """The resource, known once all of its objects are written; the run ends with an error where some could not be."""
+def when_written(kept: KeptObjects) -> pulumi.Input[pulumi.Resource]:
+    """The resource, known when all of its objects are written; the run ends with an error if some could not be."""
     if pulumi.runtime.is_dry_run():
         return kept
 
@@ -145,6 +145,6 @@ def written(kept: KeptObjects) -> pulumi.Input[pulumi.Resource]:
 
 
 def shortened(failures: list[str]) -> list[str]:
-    """The first of many failures, and how many more there are."""
-    more = len(failures) - _TOLD
-    return [*failures[:_TOLD], f"and {more} more"] if more > 0 else failures
+    """The first of many failures, and the number of the others."""
+    more = len(failures) - _LISTED
+    return [*failures[:_LISTED], f"and {more} more"] if more > 0 else failures

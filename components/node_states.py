@@ -1,4 +1,4 @@
-"""Waiting for objects of which an operator makes one for every node, and which so cannot be resources of the stack."""
+"""Waiting for objects that an operator creates, one for every node, and that are not resources of the stack."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gpu_fabric.plan import PlannedWait, WantedFunctions
 
 from .cluster.handle import ClusterHandle
 from .cluster_api import RequestError
-from .waiting import Standing, api_of, nodes_with, offered, once_waited, wait_for_nodes
+from .waiting import NodeStatus, api_of, nodes_with, offered, once_waited, wait_for_nodes
 
 
 class Seen(NamedTuple):
-    """The cluster at one moment: what each node that counts offers, the operator's objects and the labels, by node.
+    """The resources that each relevant node offers, the operator's objects and the labels, by node.
 
-    `problem` says why nothing was seen. `is_served` is false while what must serve the operator's objects does not.
+    `problem` is why they could not be read. `is_served` is false while the operator's webhook has no ready pod.
     """
 
     nodes: Mapping[str, Mapping[str, str]]
@@ -34,10 +34,9 @@ _DAEMON_SETS = "/apis/apps/v1/namespaces/{}/daemonsets"
 def when_synced(
     wait: PlannedWait, cluster: ClusterHandle, resources: Sequence[pulumi.Input[pulumi.Resource]]
 ) -> tuple[pulumi.Input[pulumi.Resource], ...]:
-    """The resources, known once every node's object has the wanted value after all of them were applied.
+    """The resources, known when all are applied and every node's object has the wanted value; a preview does not wait.
 
-    A preview waits for nothing. The run ends with an error that names the nodes where the time is over, or where a
-    node keeps failing.
+    The run ends with an error that names the nodes after the time limit, or if a node keeps failing.
     """
 
     async def waited(kubeconfig: str) -> None:
@@ -47,17 +46,17 @@ def when_synced(
 
 
 async def wait_until_synced(wait: PlannedWait, look: Look, say: Callable[[str], None]) -> None:
-    """Look again and again until every node is as wanted.
+    """Poll until every node's object has the wanted value.
 
     Raises:
-        NodesError: naming each node that is not, with the operator's own reason.
+        NodesError: naming each node that is not ready, with the operator's reason.
     """
     aim = "have their virtual functions" if wait.resources else "are known to the SR-IOV operator"
-    await wait_for_nodes(lambda: _standing(wait, look()), aim, wait.timeout, say)
+    await wait_for_nodes(lambda: _status(wait, look()), aim, wait.timeout, say)
 
 
 def looking(wait: PlannedWait, kubeconfig: str, context: str | None) -> Look:
-    """How to look at the cluster of a kubeconfig."""
+    """A function that reads the cluster of a kubeconfig."""
     api = api_of(kubeconfig, context)
 
     def look() -> Seen:
@@ -82,7 +81,7 @@ def _works(daemon_set: Mapping[str, Any], name: str) -> bool:
     return daemon_set["metadata"]["name"] == name and bool(_at(daemon_set, "status.numberReady").strip("0"))
 
 
-def _standing(wait: PlannedWait, seen: Seen) -> Standing:
+def _status(wait: PlannedWait, seen: Seen) -> NodeStatus:
     lacks = {node: lack for node in seen.nodes if (lack := _lack(wait, seen, node))}
     failed = frozenset(node for node in lacks if _at(seen.states.get(node, {}), wait.field) == wait.failed)
     none = f"there is no node with {wait.having} and the labels {wait.nodes}"
@@ -93,11 +92,11 @@ def _standing(wait: PlannedWait, seen: Seen) -> Standing:
             "refuses every policy: it runs on nodes of the control plane only; where the cluster shows none, write "
             "software.spiderpool.values.sriov.operatorConfig.enableOperatorWebhook: false"
         )
-    return Standing(len(seen.nodes), lacks, failed, missing)
+    return NodeStatus(len(seen.nodes), lacks, failed, missing)
 
 
 def _lack(wait: PlannedWait, seen: Seen, node: str) -> str:
-    """What a node lacks, in words; empty where it is as wanted."""
+    """What a node lacks, in words; empty if it is ready."""
     if node not in seen.states:
         return f"the operator has no {wait.plural} for it"
     state = seen.states[node]
@@ -113,9 +112,9 @@ def _lack(wait: PlannedWait, seen: Seen, node: str) -> str:
 
 
 def _unwritten(state: Mapping[str, Any], wanted: WantedFunctions) -> str:
-    """What of a node policy the operator has not written into the object's spec yet, in words; empty where it has.
+    """In words, that the operator has not written a node policy into the object's spec yet; empty if it has.
 
-    Each of the spec's interfaces names the policies that its groups of functions come from (VfGroup in
+    Each interface of the spec names the policies of its groups of functions (VfGroup in
     api/v1/sriovnetworknodestate_types.go of the operator, v1.3.0 to v1.6.0).
     """
     found = {entry.get("pciAddress"): entry for entry in (state.get("spec") or {}).get("interfaces") or ()}
@@ -126,7 +125,7 @@ def _unwritten(state: Mapping[str, Any], wanted: WantedFunctions) -> str:
 
 
 def _is_written(interface: Mapping[str, Any], wanted: WantedFunctions) -> bool:
-    """Whether an interface has a group of functions of this policy; a policy of others may ask for more of them."""
+    """Whether an interface has a group of functions of this policy; other policies may ask for more functions."""
     return interface.get("numVfs", 0) >= wanted.count and any(
         (group.get("policyName"), group.get("resourceName")) == (wanted.policy, wanted.resource)
         and (wanted.mtu is None or group.get("mtu", wanted.mtu) == wanted.mtu)
@@ -135,9 +134,9 @@ def _is_written(interface: Mapping[str, Any], wanted: WantedFunctions) -> bool:
 
 
 def _behind(state: Mapping[str, Any]) -> str:
-    """The first interface that is not as the object's own `spec` asks, in words; empty where all are.
+    """The first interface whose status differs from the object's spec, in words; empty if there is none.
 
-    After the operator has written the spec the status keeps its old value until the node's daemon has looked at it.
+    After the operator has written the spec, the status keeps its old value until the node's daemon has read the spec.
     """
     spec, status = ((state.get(part) or {}) for part in ("spec", "status"))
     there = {entry.get("pciAddress"): entry for entry in status.get("interfaces") or ()}
@@ -145,7 +144,7 @@ def _behind(state: Mapping[str, Any]) -> str:
         address = wanted.get("pciAddress")
         found = there.get(address, {})
         count, asked = found.get("numVfs", 0), wanted.get("numVfs", 0)
-        # Functions that somebody else makes may be more than are asked for; the MTU is only ever raised.
+        # There may be more externally created functions than requested; the daemon only raises the MTU.
         if count < asked or (count > asked and not wanted.get("externallyManaged")):
             return f"{address} has {count} of {asked} virtual functions"
         if found.get("mtu", 0) < wanted.get("mtu", 0):

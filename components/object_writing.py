@@ -1,4 +1,4 @@
-"""Writing, reading and deleting a labelled group of objects: only what differs, and every failure told."""
+"""Writes, reads and deletes a labelled group of objects: requests only for differences, and reports every failure."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
-from .cluster_api import ClusterApi, Json, Patience, RequestError, persistently
+from .cluster_api import ClusterApi, Json, RequestError, RetryBudget, with_retries
 
-# By these a group's objects are found again, whatever is known of them.
+# Labels by which a group's objects are found, whatever the state records.
 KEPT_BY, CUT = "gpu-fabric/kept-by", "gpu-fabric/cut"
 MANAGER = "gpu-fabric"
 CONNECTIONS = 16
@@ -19,7 +19,7 @@ _AT_A_TIME = 8
 _PATIENCE, _LOOK_AGAIN = 60.0, 1.0
 
 Objects = dict[str, dict[str, Json]]
-"""Objects as manifests, by kind and name; names of a kind are unique in it, whatever the namespace."""
+"""Manifests by kind and name; names are unique within a kind, across namespaces."""
 
 
 class Place(NamedTuple):
@@ -33,17 +33,17 @@ class Place(NamedTuple):
 
 
 class Found(NamedTuple):
-    """An object as the cluster has it, and its path in the API."""
+    """An object on the cluster, and its path in the API."""
 
     path: str
     item: Json
 
 
 class Keeper:
-    """The objects that carry the label of one group, on one cluster.
+    """The objects with the label of one group, on one cluster.
 
-    `cut` is what no object of the group may change; what was left of another cut is deleted first. `plurals` are the
-    names of kinds in paths. `timeout` is in seconds, for the deletion of objects that something still holds.
+    `cut` identifies settings that no object of the group can change; objects of another cut are deleted first.
+    `plurals` are the names of kinds in paths. `timeout` limits the deletion of objects in use, in seconds.
     """
 
     def __init__(self, api: ClusterApi, kept_by: str, cut: str, plurals: Mapping[str, str], timeout: float) -> None:
@@ -51,17 +51,17 @@ class Keeper:
         self._labels = {KEPT_BY: kept_by, CUT: hashlib.sha256(cut.encode()).hexdigest()[:8]}
         self._plurals = plurals
         self._timeout = timeout
-        self._patience = Patience(_PATIENCE)
+        self._retries = RetryBudget(_PATIENCE)
 
     def write(self, wanted: Objects, before: Objects) -> tuple[Objects, list[str]]:
-        """Delete what is not wanted, then apply what differs from `before`, or is gone.
+        """Delete objects that are not wanted, then apply those that differ from `before` or are missing.
 
-        Gives the objects that are there then, and a line for each that is not as wanted. Raises RequestError where
-        nothing could be found out.
+        Returns the objects that exist afterwards, and a line for each failure. Raises RequestError if the objects could
+        not be listed.
         """
         there, planned = _flat(before), _flat(wanted)
         found = self._labelled(self._collections(there, planned))
-        strays = {place: entry for place, entry in found.items() if not self._is_good(place, entry.item, planned)}
+        strays = {place: entry for place, entry in found.items() if not self._may_stay(place, entry.item, planned)}
         left = self._delete(strays)
         staying = (found.keys() - strays.keys()) | left.keys()
         there = {place: manifest for place, manifest in there.items() if place in staying}
@@ -73,15 +73,15 @@ class Keeper:
         return _nested(there), _lines(left | refused)
 
     def delete_all(self, known: Objects) -> list[str]:
-        """Delete everything with the group's label; returns when it is gone, with a line for what is not."""
+        """Delete all objects with the group's label; returns after their deletion, with a line for each failure."""
         return _lines(self._delete(self._labelled(self._collections(_flat(known)))))
 
     def look(self, known: Objects) -> Objects:
-        """Known objects as they are on the cluster, as far as their known fields go, without those that are gone."""
+        """Known objects as they are on the cluster, limited to their known fields, without deleted ones."""
         objects = _flat(known)
         found = self._labelled(self._collections(objects))
         return _nested(
-            {place: _as_far_as(manifest, found[place].item) for place, manifest in objects.items() if place in found}
+            {place: _limited_to(manifest, found[place].item) for place, manifest in objects.items() if place in found}
         )
 
     def _apply(self, place: Place, manifest: Json) -> None:
@@ -89,13 +89,13 @@ class Keeper:
         labelled = {**metadata, "labels": {**metadata.get("labels", {}), **self._labels}}
         path = f"{self._collection(manifest)}/{place.name}"
         body = {**manifest, "metadata": labelled}
-        persistently(self._patience, lambda: self._api.apply(path, body, MANAGER))
+        with_retries(self._retries, lambda: self._api.apply(path, body, MANAGER))
 
     def _delete(self, entries: Mapping[Place, Found]) -> dict[Place, str]:
-        """Delete objects and wait until they are gone; gives why some are not."""
+        """Delete objects and wait for their deletion; returns the reason for each failure."""
 
         def delete(place: Place) -> None:
-            persistently(self._patience, lambda: self._api.delete(entries[place].path))
+            with_retries(self._retries, lambda: self._api.delete(entries[place].path))
 
         refused = self._for_each(entries, delete)
         left = entries.keys() - refused.keys()
@@ -107,22 +107,22 @@ class Keeper:
             time.sleep(_LOOK_AGAIN)
         return refused
 
-    def _is_good(self, place: Place, item: Json, planned: Mapping[Place, Json]) -> bool:
-        """Whether an object may stay, to be changed where it differs."""
+    def _may_stay(self, place: Place, item: Json, planned: Mapping[Place, Json]) -> bool:
+        """Whether an object may stay, and is at most updated."""
         metadata = item["metadata"]
-        return place in planned and metadata["labels"].get(CUT) == self._labels[CUT] and not _is_going(metadata)
+        return place in planned and metadata["labels"].get(CUT) == self._labels[CUT] and not _is_deleted(metadata)
 
     def _labelled(self, collections: Iterable[tuple[str, str]]) -> dict[Place, Found]:
-        """Every object of the collections that carries the group's label."""
+        """Every object of the collections with the group's label."""
         selector = f"{KEPT_BY}={self._labels[KEPT_BY]}"
         return {
             Place(kind, item["metadata"]["name"]): Found(f"{path}/{item['metadata']['name']}", item)
             for kind, path in collections
-            for item in persistently(self._patience, partial(self._api.items, path, selector))
+            for item in with_retries(self._retries, partial(self._api.items, path, selector))
         }
 
     def _for_each(self, places: Iterable[Place], act: Callable[[Place], None]) -> dict[Place, str]:
-        """Do something for several objects at a time; gives the server's reason where it refused."""
+        """Run requests for several objects at a time; returns the server's reason for each refusal."""
 
         def attempt(place: Place) -> tuple[Place, str]:
             try:
@@ -135,7 +135,7 @@ class Keeper:
             return {place: reason for place, reason in workers.map(attempt, places) if reason}
 
     def _collections(self, *groups: Mapping[Place, Json]) -> set[tuple[str, str]]:
-        """Kinds with the paths of their collections, one a namespace."""
+        """Kinds with the paths of their collections, one for each namespace."""
         return {(place.kind, self._collection(manifest)) for group in groups for place, manifest in group.items()}
 
     def _collection(self, manifest: Json) -> str:
@@ -145,7 +145,7 @@ class Keeper:
 
 
 def restored(value: Any) -> Any:
-    """A value as it was before the engine's wire, on which all numbers are floating-point ones."""
+    """A value with whole numbers as integers again: Pulumi's protocol turns all numbers into floating-point ones."""
     if isinstance(value, dict):
         return {key: restored(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -168,12 +168,12 @@ def _lines(failures: Mapping[Place, str]) -> list[str]:
     return [f"{place}: {reason}" for place, reason in sorted(failures.items())]
 
 
-def _is_going(metadata: Json) -> bool:
+def _is_deleted(metadata: Json) -> bool:
     return "deletionTimestamp" in metadata
 
 
-def _as_far_as(known: Json, item: Json) -> Json:
-    """An object with the fields that the known one has, too; a listing may leave its kind out."""
+def _limited_to(known: Json, item: Json) -> Json:
+    """An object limited to the fields of the known one; kind and version are the known ones, as lists omit them."""
     named = {key: known[key] for key in ("apiVersion", "kind")}
     return {**_common(known, item), **named}
 

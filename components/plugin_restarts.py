@@ -1,4 +1,4 @@
-"""Waiting until an operator has restarted its device plug-ins for a changed configuration, which its status hides."""
+"""Waiting until an operator has restarted its device plug-ins with a changed configuration, as its status omits."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from gpu_fabric.plan import PlannedConfiguration
 
 from .cluster.handle import ClusterHandle
 from .cluster_api import ClusterApi, RequestError
-from .waiting import Standing, api_of, once_waited, wait_for_nodes
+from .waiting import NodeStatus, api_of, once_waited, wait_for_nodes
 
-# The operator writes the ConfigMap, and in the same turn the DaemonSet.
+# Seconds: the operator writes the ConfigMap, and directly afterwards the DaemonSet.
 _TURN = 0.5
 
 
 class Plugin(NamedTuple):
-    """A device plug-in as the cluster has it: its configuration as text, and its DaemonSet; None where it is missing.
+    """A device plug-in on the cluster: its configuration as text, and its DaemonSet; None if missing.
 
-    `problem` says why nothing was seen.
+    `problem` is why they could not be read.
     """
 
     text: str | None
@@ -36,9 +36,9 @@ Look = Callable[[PlannedConfiguration], Plugin]
 def when_restarted(
     planned: Sequence[PlannedConfiguration], cluster: ClusterHandle, resources: Sequence[pulumi.Input[pulumi.Resource]]
 ) -> tuple[pulumi.Input[pulumi.Resource], ...]:
-    """The resources, known once every plug-in's pods were made from the configuration as it is planned.
+    """The resources, known when every plug-in's pods use the planned configuration; a preview does not wait.
 
-    A preview waits for nothing. The run ends with an error that names the DaemonSet where the time is over.
+    After the time limit the run ends with an error that names the DaemonSet.
     """
 
     async def waited(kubeconfig: str) -> None:
@@ -48,23 +48,23 @@ def when_restarted(
 
 
 async def wait_until_restarted(planned: Sequence[PlannedConfiguration], look: Look, say: Callable[[str], None]) -> None:
-    """Look again and again until no node runs a plug-in of another configuration.
+    """Poll until no node runs a plug-in with another configuration.
 
     Raises:
-        NodesError: naming each DaemonSet that is behind, and why.
+        NodesError: naming each DaemonSet that is not ready, and why.
     """
 
-    def standing() -> Standing:
+    def status() -> NodeStatus:
         lacks = {entry.daemon_set: lack for entry in planned if (lack := _lack(entry, look(entry)))}
-        return Standing(len(planned), lacks)
+        return NodeStatus(len(planned), lacks)
 
-    await wait_for_nodes(standing, "run with the planned configuration", planned[0].timeout, say, "device plug-ins")
+    await wait_for_nodes(status, "run with the planned configuration", planned[0].timeout, say, "device plug-ins")
 
 
 def looking(kubeconfig: str, context: str | None) -> Look:
-    """How to look at a plug-in in the cluster of a kubeconfig.
+    """A function that reads a plug-in from the cluster of a kubeconfig.
 
-    A DaemonSet that seems done is looked at twice: the operator may be about to write it.
+    A DaemonSet that seems ready is read a second time, since the operator may be about to write it.
     """
     api = api_of(kubeconfig, context)
 
@@ -96,7 +96,7 @@ def _found(api: ClusterApi, path: str) -> Mapping[str, Any] | None:
 
 
 def _lack(planned: PlannedConfiguration, seen: Plugin) -> str:
-    """Why a plug-in does not count as restarted, in words; empty where it does."""
+    """Why a plug-in does not count as restarted; empty if it does."""
     if seen.problem:
         return seen.problem
     if seen.text is None or seen.daemon_set is None:
@@ -107,7 +107,7 @@ def _lack(planned: PlannedConfiguration, seen: Plugin) -> str:
     status = seen.daemon_set.get("status") or {}
     if status.get("observedGeneration") != seen.daemon_set["metadata"].get("generation"):
         return "Kubernetes has not seen its last change"
-    # Pods alone that are of an earlier template: an unreachable node does not block an `up` that changes nothing.
+    # Only pods of an earlier template count, so that an unreachable node does not block an `up` without changes.
     updated, wanted = (status.get(field, 0) for field in ("updatedNumberScheduled", "desiredNumberScheduled"))
     return "" if updated >= wanted else f"{updated} of {wanted} pods were restarted"
 

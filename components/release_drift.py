@@ -1,8 +1,8 @@
-"""What a Helm release hides from the engine: objects of its chart that were changed or deleted since.
+"""Drift inside a Helm release: objects of its chart that were changed or deleted since.
 
-A refresh asks Helm for a release's record, never for the objects in it. So each object of the newest record is compared
-with the one that is there. The API server itself is the judge: what the chart wrote is applied once more as a dry run,
-so that defaults, other spellings of an amount, lists by name and fields of other owners count as they do for it.
+A refresh by Pulumi reads Helm's record of a release, but not its objects. Here each object of the newest record is
+compared with the cluster's. The chart's manifest is applied once more as a dry run, so that the API server itself
+handles defaults, other spellings of an amount, lists by name, and fields of other owners.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from .cluster_api import APPLY, ClusterApi, Json, RequestError
 
 # A dry run leaves no trace of it.
 _MANAGER = "gpu-fabric-drift"
-# What every write changes, and what controllers say; no chart's intention.
+# Fields that every write changes, and that no chart sets.
 _OWN = {"managedFields", "resourceVersion", "generation", "creationTimestamp"}
 
 
 @dataclass(frozen=True)
 class ObjectName:
-    """An object of a release, as people call it."""
+    """An object of a release, as it is named in messages."""
 
     kind: str
     namespace: str
@@ -41,10 +41,10 @@ class ObjectName:
 
 @dataclass
 class ReleaseDrift:
-    """What is not as a release has it.
+    """The differences between a release and the cluster.
 
-    `problem` is said of the release as a whole, such as that it is gone. `changed` has for each object the fields that
-    differ: `old` is what is there, `new` what the chart wrote. `unknown` says why an object could not be compared.
+    `problem` is about the whole release, such as that it is not installed. `changed` has the differing fields of each
+    object: `old` is the cluster's value, `new` the chart's. `unknown` is why an object could not be compared.
     """
 
     namespace: str
@@ -57,12 +57,12 @@ class ReleaseDrift:
 
     @property
     def drifted(self) -> bool:
-        """Whether something is not as the release has it."""
+        """Whether the cluster differs from the release."""
         return bool(self.problem or self.missing or self.changed)
 
 
 def release_drift(api: ClusterApi, releases: Iterable[tuple[str, str]]) -> Iterator[ReleaseDrift]:
-    """Each release by its namespace and name, compared with what is there.
+    """The drift of each release, by its namespace and name.
 
     Raises:
         RequestError: the cluster was not reached, or does not let Helm's records be read.
@@ -87,7 +87,7 @@ def _release(api: ClusterApi, kinds: _Kinds, namespace: str, name: str) -> Relea
 
 
 def newest_record(secrets: Iterable[Json]) -> Json | None:
-    """Helm's record of a release's newest revision, of the secrets that keep its revisions."""
+    """Helm's record of the newest revision, from the secrets of a release's revisions."""
     found = sorted(secrets, key=lambda secret: int(secret["metadata"]["labels"]["version"]))
     if not found:
         return None
@@ -98,15 +98,15 @@ def newest_record(secrets: Iterable[Json]) -> Json | None:
 
 
 def manifests(record: Json) -> Iterator[Json]:
-    """The objects of a record as the chart wrote them; hooks, which come and go, are not among them."""
+    """The objects of a record as the chart wrote them, without hooks, which Helm deletes again."""
     for document in yaml.safe_load_all(record["manifest"]):
         if isinstance(document, dict) and document.get("kind"):
-            # A list is written as the objects in it.
+            # Helm writes the objects of a list one by one.
             yield from document["items"] if str(document["kind"]).endswith("List") else (document,)
 
 
 def _compare(api: ClusterApi, kinds: _Kinds, manifest: Json, namespace: str, drift: ReleaseDrift) -> None:
-    """Compare one object, and write into `drift` what differs."""
+    """Compare one object, and add the differences to `drift`."""
     version, kind, metadata = manifest["apiVersion"], manifest["kind"], manifest["metadata"]
     place = ObjectName(kind, metadata.get("namespace") or namespace, metadata["name"])
     try:
@@ -138,14 +138,14 @@ def _compare(api: ClusterApi, kinds: _Kinds, manifest: Json, namespace: str, dri
 
 
 def _writes(written: Any, keys: tuple[str, ...]) -> bool:
-    """Whether a chart wrote a field, or something in it; what the server then changes beside is not its."""
+    """Whether a chart wrote a field, or a part of it; other changes by the server do not count."""
     if not keys:
         return True
     if isinstance(written, list):
         return any(_writes(entry, keys) for entry in written)
     if not isinstance(written, Mapping):
         return True
-    # A secret's text is kept as data.
+    # The API server stores a secret's stringData as data.
     inner = written.get(keys[0], written.get("stringData") if keys[0] == "data" else None)
     return inner is not None and _writes(inner, keys[1:])
 
@@ -160,7 +160,7 @@ def _root(version: str) -> str:
 
 
 def _intended(value: Any) -> Any:
-    """A manifest without what says nothing: Helm does not send an empty value, and the status is a controller's."""
+    """A manifest without null values, which Helm does not send, and without the status, which a controller writes."""
     if isinstance(value, Mapping):
         return {key: _intended(entry) for key, entry in value.items() if entry is not None and key != "status"}
     return [_intended(entry) for entry in value] if isinstance(value, list) else value
@@ -172,14 +172,14 @@ def _compared(document: Json) -> Json:
 
 
 class _Kinds:
-    """What the cluster calls its kinds in paths, asked once for each group."""
+    """The names of kinds in paths, requested once for each group."""
 
     def __init__(self, api: ClusterApi) -> None:
         self._api = api
         self._groups: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def of(self, version: str, kind: str) -> tuple[str, bool] | None:
-        """The name in paths, and whether objects lie in a namespace; None where the cluster does not know the kind."""
+        """The name in paths, and whether the kind is namespaced; None if the cluster does not have the kind."""
         if version not in self._groups:
             try:
                 listed = self._api.request("GET", _root(version))["resources"]

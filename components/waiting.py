@@ -1,4 +1,4 @@
-"""Waiting for what nodes come to by themselves, which so cannot be a resource of the stack."""
+"""Waiting for states of nodes that operators bring about, and that are not resources of the stack."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ import pulumi
 from .cluster.handle import ClusterHandle
 from .cluster_api import ClusterApi, Json, RequestError
 
-# Seconds between two looks, and for how long a node may say that it failed: operators try again by themselves.
+# Seconds between two requests, and of a reported failure until it counts: operators try again by themselves.
 _PAUSE, _PATIENCE = 3.0, 60.0
 
 
 class NodesError(pulumi.RunError):
-    """Nodes are not as wanted; the engine prints the message alone."""
+    """Nodes are not in the wanted state; Pulumi prints the message without a traceback."""
 
 
-class Standing(NamedTuple):
-    """How the nodes are at one moment: how many there should be, what each lacks that is not as wanted, in words.
+class NodeStatus(NamedTuple):
+    """The number of nodes, and what those that are not ready lack, in words.
 
-    `failed` are those of them for which waiting is likely to be of no use. `missing` says which nodes are not there at
-    all; empty where none is.
+    `failed` are the nodes for which waiting is probably useless. `missing` reports nodes that do not exist; empty if
+    none is missing.
     """
 
     total: int
@@ -38,9 +38,9 @@ def once_waited(
     resources: Sequence[pulumi.Input[pulumi.Resource]],
     wait: Callable[[str], Awaitable[None]],
 ) -> tuple[pulumi.Input[pulumi.Resource], ...]:
-    """The resources, known once all of them are applied and the wait, which is given the kubeconfig, is over.
+    """The resources, known when all of them are applied and the wait, which gets the kubeconfig, has ended.
 
-    A preview waits for nothing.
+    A preview does not wait.
     """
     if pulumi.runtime.is_dry_run():
         return tuple(resources)
@@ -49,25 +49,25 @@ def once_waited(
         await wait(values[0])
         return values[1:]
 
-    # A kubeconfig is secret, and a resource that depends on one need not be.
+    # The kubeconfig is secret; a resource that depends on it need not be.
     applied: pulumi.Output[list[Any]] = pulumi.Output.all(cluster.kubeconfig, *(_applied(entry) for entry in resources))
     over: pulumi.Output[list[pulumi.Resource]] = pulumi.Output.unsecret(applied.apply(waited))
     return tuple(over[place] for place in range(len(resources)))
 
 
 def _applied(resource: pulumi.Input[pulumi.Resource]) -> pulumi.Output[pulumi.Resource]:
-    """A resource, known once it is applied."""
+    """A resource, known when it is applied."""
     known: pulumi.Output[pulumi.Resource] = pulumi.Output.from_input(resource)
     return known.apply(lambda entry: entry.urn.apply(lambda _: entry))
 
 
 async def wait_for_nodes(
-    look: Callable[[], Standing], aim: str, seconds: int, say: Callable[[str], None], what: str = "nodes"
+    look: Callable[[], NodeStatus], aim: str, seconds: int, say: Callable[[str], None], what: str = "nodes"
 ) -> None:
-    """Look again and again until every node, or `what` else is looked at, is as wanted; `aim` says so in words.
+    """Poll until every node, or every other thing that `what` names, is ready; `aim` describes the ready state.
 
     Raises:
-        NodesError: naming each node that is not, and what it lacks, after the time or where a node keeps failing.
+        NodesError: naming each node that is not ready and what it lacks, at the time limit or if a node keeps failing.
     """
     end = time.monotonic() + seconds
     failing_since: dict[str, float] = {}
@@ -92,7 +92,7 @@ async def wait_for_nodes(
 
 
 def api_of(kubeconfig: str, context: str | None) -> ClusterApi:
-    """The cluster of a kubeconfig, for looks of one after another.
+    """The API of a kubeconfig's cluster, for one request at a time.
 
     Raises:
         NodesError: the kubeconfig cannot be used.
@@ -104,13 +104,13 @@ def api_of(kubeconfig: str, context: str | None) -> ClusterApi:
 
 
 def nodes_with(api: ClusterApi, labels: Mapping[str, str]) -> dict[str, Json]:
-    """The nodes that have all of the labels, by name. Raises RequestError."""
+    """The nodes with all of the labels, by name. Raises RequestError."""
     selector = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     return {node["metadata"]["name"]: node for node in api.items("/api/v1/nodes", selector)}
 
 
 def offered(node: Json) -> dict[str, str]:
-    """What a node offers to pods, by resource."""
+    """The resources that a node offers to pods."""
     found: dict[str, str] = node.get("status", {}).get("allocatable", {})
     return found
 

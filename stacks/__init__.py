@@ -1,1 +1,1 @@
-"""Compositions: which components make a stack, in which order, and what the stack gives out."""
+"""The stack program: configuration, guard, the components of a stack, and its outputs."""

@@ -1,4 +1,4 @@
-"""The engine's configuration as a stack document, so that a run and the command line say the same."""
+"""Pulumi's configuration as a stack document, so that a run and the command line report the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def program_plan(root: Path) -> Plan:
     """The plan of the running program's stack.
 
     Raises:
-        pulumi.RunError: the configuration cannot be used; printed without a traceback, before any resource.
+        pulumi.RunError: the configuration cannot be used; raised before any resource is registered.
     """
     try:
         plan = prepare(_document(root), for_up=True)
@@ -36,7 +36,7 @@ def program_plan(root: Path) -> Plan:
 
 
 def stack_file_name(root: Path) -> str:
-    """The file of the running program's stack, from the project's folder on."""
+    """The path of the running stack's file, relative to the project's folder."""
     name = pulumi.get_stack()
     try:
         return str(stack_file(name, root).relative_to(root))
@@ -54,7 +54,7 @@ def _document(root: Path) -> StackDocument:
     }
     sections = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
     if not sections.get(CLUSTER_SECTION):
-        # The project's own default, for platform stacks: what no stack file says is missing, and not just empty.
+        # The empty default of Pulumi.yaml, for platform stacks: without a value in the stack file, the key is missing.
         sections.pop(CLUSTER_SECTION, None)
     document = StackDocument(
         name=pulumi.get_stack(), file=file, root=root, sections=sections, plain_settings=plain_settings(config)
@@ -64,7 +64,7 @@ def _document(root: Path) -> StackDocument:
 
 
 def _written(root: Path, secret: set[str]) -> StackDocument | None:
-    """The stack's file, for the lines of its problems; None where there is none, or it cannot be read."""
+    """The stack's file, for the lines of its problems; None if it does not exist, or cannot be read."""
     try:
         found = read_document(pulumi.get_stack(), root)
     except ConfigurationError:
@@ -74,12 +74,12 @@ def _written(root: Path, secret: set[str]) -> StackDocument | None:
 
 
 def _same(written: StackDocument, running: StackDocument) -> bool:
-    """Whether the engine runs what the file has: it may have been given another file."""
+    """Whether the run's configuration is the file's: Pulumi may use another file."""
     return json.dumps(written.sections, default=str, sort_keys=True) == json.dumps(running.sections, sort_keys=True)
 
 
 def _value(text: str, file: str) -> Any:
-    # The engine hands objects over as JSON and scalars as plain text.
+    # Pulumi passes objects as JSON, and scalars as plain text.
     try:
         return json.loads(text)
     except json.JSONDecodeError:

@@ -1,4 +1,4 @@
-"""`python -m stacks.drift`: what a stack's Helm releases hide, and a refresh of the engine so cannot find.
+"""`python -m stacks.drift`: the drift inside a stack's Helm releases, which a refresh by Pulumi does not find.
 
 Exit status: 0 all objects are as the charts wrote them, 1 some are not, 2 bad input, or some could not be compared.
 """
@@ -24,7 +24,7 @@ from gpu_fabric.report.content import quantity
 
 _CONNECTIONS = 4
 _LONGEST = 100
-# What may hold values that nobody may read in a log; so may variables of a container, wherever it is.
+# Kinds whose values must not be in a log; those of a container's variables must not be either.
 _HIDDEN = {"Secret"}
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -40,7 +40,7 @@ def drift(
         ),
     ] = None,
 ) -> None:
-    """Compare, and say what differs."""
+    """Compare, and print the differences."""
     try:
         plan = prepare_stack(stack, Path.cwd())
     except ConfigurationError as error:
@@ -58,24 +58,24 @@ def drift(
 
 
 def releases(plan: Plan) -> list[tuple[str, str]]:
-    """Namespace and name of every release that the stack makes itself."""
+    """Namespace and name of every release of the stack."""
     return [(release.namespace, release.name) for release in plan.releases]
 
 
 def lines(stack: str, found: Iterable[ReleaseDrift]) -> Iterable[str]:
-    """What was found, as a list in Markdown; values of secrets are never among it."""
+    """The drift as a list in Markdown, without values of secrets."""
     drifted = 0
     for release in found:
         heading = f"- release {release.namespace}/{release.name}, {quantity(release.objects, 'object')}"
-        told = [
+        problems = [
             *([release.problem] if release.problem else []),
             *(f"{place} is gone" for place in release.missing),
             *(line for place, fields in release.changed.items() for line in _changed(place, fields)),
             *(f"{place} cannot be compared{_reason(place, text)}" for place, text in release.unknown.items()),
         ]
-        drifted += bool(told)
-        yield f"{heading}: {'not as its chart wrote them' if told else 'all as its chart wrote them'}"
-        yield from (f"  - {line}" for line in told)
+        drifted += bool(problems)
+        yield f"{heading}: {'not as its chart wrote them' if problems else 'all as its chart wrote them'}"
+        yield from (f"  - {line}" for line in problems)
     yield f"stack {stack}: {quantity(drifted, 'release')} not as installed" if drifted else f"stack {stack}: no drift"
 
 
@@ -90,7 +90,7 @@ def _changed(place: ObjectName, fields: Iterable[Difference]) -> Iterable[str]:
 
 
 def _reason(place: ObjectName, text: str) -> str:
-    # A refusal may repeat what it refuses.
+    # A refusal may repeat the refused value.
     return "" if place.kind in _HIDDEN else f": {text}"
 
 
@@ -99,12 +99,12 @@ def _value(value: object) -> str:
 
 
 def _context(plan: Plan, kubeconfig: str | None) -> str | None:
-    # A kubeconfig of one's own is used as it is; the stack's own output has the stack's context.
+    # A file from the option is used with the stack's context, one from KUBECONFIG with its current context.
     return plan.cluster.context if kubeconfig is not None else None
 
 
 def _text(kubeconfig: str | None) -> str:
-    """The kubeconfig's content; refuses where there is none."""
+    """The kubeconfig's content; refuses if there is none."""
     if kubeconfig == "-":
         return sys.stdin.read()
     file = kubeconfig or os.environ.get("KUBECONFIG")

@@ -1,4 +1,4 @@
-"""The guard of a run: what was applied last against the plan."""
+"""The guard of a run: compares the plan with the last applied one."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from gpu_fabric.resources import resources
 from stacks.configuration import stack_file_name
 from stacks.reached import reached_cluster
 
-# What the guard reads of the outputs; of the others, which hold a kubeconfig, it keeps nothing.
+# The outputs that the guard reads; it keeps none of the others, which include a kubeconfig.
 _READ = ("applied", "addressPlan", "fabric", "clusterId")
 
 
 def refusal(plan: Plan, root: Path, today: date | None = None) -> str:
-    """Why the plan may not be applied: what it loses that nobody has agreed to. Empty where it may be.
+    """Why the plan must not be applied: its losses that are not acknowledged. Empty if there are none.
 
-    Says which acknowledgements let something pass, and which ones have nothing to acknowledge. Without `today` it is
-    today's date in UTC.
+    Also logs the acknowledgements that allowed a loss, and those that are not needed. `today` is by default today's
+    date in UTC.
 
     Raises:
-        pulumi.RunError: the engine does not say what was applied last, or a kubeconfig cannot be used.
+        pulumi.RunError: the last run's outputs cannot be read, or a kubeconfig cannot be used.
     """
     reached = None if plan.part == "platform" or plan.cluster.provider != "existing" else reached_cluster(plan, root)
     outputs = _outputs_of_last_run()
@@ -58,10 +58,10 @@ def refusal(plan: Plan, root: Path, today: date | None = None) -> str:
 
 
 def _outputs_of_last_run() -> Mapping[str, Any]:
-    """Outputs of the running stack as its state has them; none at all where it never ran.
+    """Outputs of the running stack's last run; empty if it never ran.
 
     Raises:
-        pulumi.RunError: the engine does not say.
+        pulumi.RunError: they cannot be read.
     """
     try:
         outputs = last_outputs(full_name(pulumi.get_stack()))
@@ -71,14 +71,13 @@ def _outputs_of_last_run() -> Mapping[str, Any]:
 
 
 def _applied(outputs: Mapping[str, Any]) -> Footprint | None:
-    """The footprint of what was applied last; None where that is not on record, which is said."""
+    """The footprint of the last run; None if there is no readable record of it, which is logged."""
     try:
         found = footprint_of_outputs(outputs)
     except (AttributeError, KeyError, TypeError, ValueError):
         pulumi.log.warn(
             "the output `applied` of the last run cannot be read by this version: this run is not compared with it, "
-            "and "
-            "overwrites it"
+            "and overwrites it"
         )
         return None
     if found is None:
@@ -90,12 +89,12 @@ def _applied(outputs: Mapping[str, Any]) -> Footprint | None:
 
 
 def _cluster_id(plan: Plan) -> str | None:
-    """The id of the cluster that another stack has made for this one, as far as that says so."""
+    """The id of the cluster stack's cluster; None in other parts, or if that stack's outputs do not have it."""
     return cluster_id_of(plan.split) if plan.split is not None and plan.part == "platform" else None
 
 
 def _known(plan: Plan, last: Footprint) -> set[str]:
-    """What an acknowledgement can name, of the plan and of what was applied last."""
+    """The names that an acknowledgement can use, of the plan and of the last run."""
     return acknowledgeable_names((*(resources(plan) if plan.acknowledgements else ()), *last.applied.resources))
 
 

@@ -1,4 +1,4 @@
-"""The outputs of a stack: few, typed, versioned. A test pins their names."""
+"""The outputs of a stack. A test pins their names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gpu_fabric.plan import Plan
 
 @dataclass(frozen=True)
 class StackOutputs:
-    """What training jobs and other stacks read; None is what a stack of one part has not.
+    """The values that training jobs and other stacks read; None in a stack of the part that does not have them.
 
-    `fabric` is the contract (JSON Schema: `gpu-fabric schema contract`); `address_plan` is the address plan with
-    its proof, and `applied` is what the next run is held against: both are packed (`gpu_fabric.changes.footprint`).
-    `kubeconfig` is secret. `access` is the command that leads to a cluster without a public address, where the stack
-    makes a way in. `verification` says whether the fabric has passed, where the stack measures it: the job, the bars
-    and what was measured. `cluster` is what a platform stack plans with (`gpu-fabric schema cluster`).
+    `fabric` is the contract (JSON Schema: `gpu-fabric schema contract`). `address_plan` is the address plan with its
+    proof, and `applied` is the record that the next run is compared with; both are packed
+    (`gpu_fabric.changes.footprint`). `kubeconfig` is secret. `access` is the command that opens a way to a cluster
+    without a public address. `verification` is the outcome of the verification: the job, the bars and the measured
+    values. `cluster` is the input of a platform stack's plan (`gpu-fabric schema cluster`).
     """
 
     applied: str
@@ -36,7 +36,7 @@ class StackOutputs:
     verification: pulumi.Output[dict[str, Any]] | None = None
 
     def export(self) -> None:
-        """Make them the running stack's outputs."""
+        """Export them as the running stack's outputs."""
         for field in fields(self):
             if (value := getattr(self, field.name)) is not None:
                 pulumi.export(to_camel(field.name), value)
@@ -45,7 +45,7 @@ class StackOutputs:
 def stack_outputs(
     plan: Plan, cluster: ClusterHandle, verification: pulumi.Output[dict[str, Any]] | None = None
 ) -> StackOutputs:
-    """The outputs of a plan on a cluster, with the outcome of its verification where there is one."""
+    """The outputs of a plan on a cluster, with the outcome of its verification if it has one."""
     return replace(
         platform_outputs(plan, verification, address=cluster.address),
         cluster_id=cluster.cluster_id,
@@ -60,7 +60,7 @@ def platform_outputs(
     cluster_id: str | None = None,
     address: str | None = None,
 ) -> StackOutputs:
-    """The outputs of what lies on another stack's cluster, whose id that is; or on one that exists, at an address."""
+    """The outputs of the resources on another stack's cluster with this id, or on an existing one at this address."""
     return StackOutputs(
         fabric=plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
         address_plan=pack(plan.addresses.model_dump(mode="json", by_alias=True, exclude_none=True)),
@@ -70,8 +70,8 @@ def platform_outputs(
 
 
 def cluster_outputs(plan: Plan, cluster: ClusterHandle) -> StackOutputs:
-    """The outputs of a cluster with nothing on it."""
-    assert plan.split is not None, "a plan of a cluster alone says what others plan with"
+    """The outputs of a stack that creates only the cluster."""
+    assert plan.split is not None, "a plan of a cluster alone states the input of other plans"
     facts = plan.split.cluster
     return StackOutputs(
         applied=pack(applied_document(footprint(plan, address=cluster.address))),

@@ -13,13 +13,13 @@ from stacks.guard import refusal
 
 
 def program(root: Path, today: date | None = None) -> None:
-    """Register the stack; `root` is the project's folder, and without `today` it is today's date in UTC.
+    """Register the stack; `root` is the project's folder, and `today` is by default today's date in UTC.
 
-    What the guard refuses is refused before any resource is registered. A preview registers all the same and is refused
-    at its end, so that it shows the difference that is refused.
+    The guard refuses a run before any resource is registered. A preview registers the resources nonetheless and fails
+    at its end, so that it shows the refused difference.
 
     Raises:
-        pulumi.RunError: the stack cannot be brought up, or loses something that nobody has acknowledged.
+        pulumi.RunError: the stack cannot be brought up, or the plan has losses that are not acknowledged.
     """
     plan = program_plan(root)
     refused = refusal(plan, root, today)

@@ -1,4 +1,4 @@
-"""Which cluster a run is on, where the stack does not make it: said first, and held against the last run's."""
+"""The existing cluster of a run: reported first, and compared with the last run's."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gpu_fabric.spec.kubeconfig import Reached, cluster_identity, contexts_of, o
 
 
 class ReachedCluster(NamedTuple):
-    """The cluster of a run: where its kubeconfig leads, and the id that is derived from that (`address`)."""
+    """The cluster of a run: the context and server of its kubeconfig, and the id derived from them (`address`)."""
 
     place: Reached
     address: str
     kubeconfig: str
 
     def ways_back(self, last_id: str | None) -> tuple[str, ...]:
-        """What to write so that this run is on the last run's cluster, which is another one."""
+        """What to write so that this run uses the last run's cluster."""
         if last_id is None:
             return ()
         there = contexts_of(self.kubeconfig, last_id)
@@ -31,7 +31,7 @@ class ReachedCluster(NamedTuple):
         )
 
     def warn_of_another(self, last_address: str | None) -> None:
-        """Say where `cluster.id` alone makes this the last run's cluster, since its address is another one."""
+        """Warn if the address has changed, so that only `cluster.id` identifies this as the last run's cluster."""
         if last_address not in (None, self.address):
             pulumi.log.warn(
                 f"the kubeconfig leads to another address than in the last run: {self.place}. By `cluster.id` it "
@@ -40,7 +40,7 @@ class ReachedCluster(NamedTuple):
 
 
 def reached_cluster(plan: Plan, root: Path) -> ReachedCluster:
-    """The cluster of the running program, which is said.
+    """The cluster of the running program; it is also logged.
 
     Raises:
         pulumi.RunError: the kubeconfig cannot be used.
@@ -50,7 +50,7 @@ def reached_cluster(plan: Plan, root: Path) -> ReachedCluster:
     place = reached(text, cluster.context)
     pulumi.log.info(f"cluster: {place}")
     if cluster.kubeconfig_secret is not None:
-        # A file was looked at with the rest of the stack file.
+        # A kubeconfig file was checked with the stack file.
         for entry in open_choice(text, cluster.context, f"the secret {cluster.kubeconfig_secret}"):
             pulumi.log.warn(f"{entry.id} {entry.path}: {entry.message} -> {entry.remedy}")
     return ReachedCluster(place, cluster_identity(text, cluster.context), text)

@@ -1,4 +1,4 @@
-"""A cluster that DigitalOcean runs, made from nothing."""
+"""A new cluster at DigitalOcean."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ from gpu_fabric.plan.clouds.doks import VERSIONS, DoksResources, PlannedDoksClus
 from gpu_fabric.plan.clouds.record import Record
 from gpu_fabric.resources.cloud import wire_function
 
-from .handle import ClusterHandle, kubernetes_provider
-from .kubeconfig import asks_command, kubeconfig_text
+from .handle import ClusterHandle, exec_credential, kubeconfig_text, kubernetes_provider
 from .records import RecordedResource, RecordedResources, plugin_version
 
-# A request to create that was answered with a refusal; a time limit (408) and too many requests (429) are none.
+# A refused request to create; a time limit (408) and too many requests (429) are not refusals.
 _REFUSED = re.compile(r"\bPOST \S+: 4(?!08|29)\d\d\b")
 _VARIABLES = ("DIGITALOCEAN_TOKEN", "DIGITALOCEAN_ACCESS_TOKEN")
 _API = "https://api.digitalocean.com"
 
 
 class DoksCluster(pulumi.ComponentResource):
-    """Makes a VPC, a cluster in it with its small CPU pool, and every GPU pool, and lists the cluster in a project.
+    """Creates a VPC, a cluster in it with its small CPU pool, and every GPU pool, and lists the cluster in a project.
 
-    Must exist before: an API token; where the stack file names them, the VPC or the project. Waits until each pool's
-    nodes run. Torn down pools first, which go with their cluster; DigitalOcean then takes minutes to take the cluster
-    out of the VPC, whose deletion waits for that. What the cluster made by itself, load balancers and volumes, goes
-    only where the stack file says so. A VPC or project that existed stays. What is adopted goes as all else does, but
-    is not replaced for as long as the stack file names its id: the engine ends such a run.
+    Must exist before: an API token; the VPC and the project, if the stack file names them. Waits until each pool's
+    nodes run. Torn down from the pools, which are deleted with their cluster. DigitalOcean then takes minutes to remove
+    the cluster from the VPC, and the VPC's deletion waits for that. Load balancers and volumes that the cluster created
+    are deleted only if the stack file says so. An existing VPC or project stays. Adopted resources are deleted like the
+    rest; replacing one while the stack file names its id fails the run.
     """
 
     handle: ClusterHandle
@@ -41,14 +40,14 @@ class DoksCluster(pulumi.ComponentResource):
         planned: DoksResources,
         opts: pulumi.ResourceOptions | None = None,
         *,
-        made: Callable[[], bool] = lambda: True,
+        exists: Callable[[], bool] = lambda: True,
     ) -> None:
-        # Without one nothing is registered.
+        # Nothing is registered without a token.
         token = _token()
         super().__init__("gpu-fabric:cluster:DoksCluster", name, None, opts)
         provider = _provider(f"{name}-digitalocean", token, self)
-        # Before the VPC: a version that cannot be had leaves nothing behind.
-        version = _version(planned, provider, lambda: planned.cluster.adopts is not None or made())
+        # Before the VPC, so that a version that DigitalOcean does not offer leaves nothing behind.
+        version = _version(planned, provider, lambda: planned.cluster.adopts is not None or exists())
         records = RecordedResources(
             name,
             planned,
@@ -56,13 +55,13 @@ class DoksCluster(pulumi.ComponentResource):
             self,
             plugin="digitalocean",
             answers=lambda ref, *_: version if ref.ref == VERSIONS else None,
-            hooks=lambda record: _if_it_fails(planned, record),
+            hooks=lambda record: _advice_on_failure(planned, record),
         )
         cluster = records[planned.cluster.logical_name]
         kubeconfig = _kubeconfig(planned, cluster, token)
-        # A deletion that a protected resource ends must not have taken for gone what is still on the cluster.
-        gone_with = None if planned.protect else cluster
-        kubernetes = kubernetes_provider(f"{name}-kubernetes", kubeconfig, None, cluster.id, self, gone_with)
+        # If `protect` stops a destroy, objects that still exist must not have been dropped from the state before.
+        deleted_with = None if planned.protect else cluster
+        kubernetes = kubernetes_provider(f"{name}-kubernetes", kubeconfig, None, cluster.id, self, deleted_with)
         self.handle = ClusterHandle(
             provider=kubernetes,
             cluster_id=cluster.id,
@@ -74,7 +73,7 @@ class DoksCluster(pulumi.ComponentResource):
 
 
 def _provider(name: str, token: pulumi.Output[str], parent: pulumi.Resource) -> pulumi.ProviderResource:
-    """The account's provider; its addresses may be those of the environment."""
+    """The account's provider; environment variables may set its addresses."""
     settings = {
         "apiEndpoint": os.environ.get("DIGITALOCEAN_API_URL") or _API,
         "spacesEndpoint": os.environ.get("SPACES_ENDPOINT_URL"),
@@ -90,7 +89,7 @@ def _token() -> pulumi.Output[str]:
     """The API token, secret.
 
     Raises:
-        pulumi.RunError: there is none.
+        pulumi.RunError: it is not set.
     """
     if configured := pulumi.Config("digitalocean").get_secret("token"):
         return configured
@@ -103,10 +102,11 @@ def _token() -> pulumi.Output[str]:
     return pulumi.Output.secret(found)
 
 
-def _if_it_fails(planned: DoksResources, record: Record) -> pulumi.ResourceHookBinding | None:
-    """Say after a failed creation how to get at what DigitalOcean may have made of a cluster or a pool.
+def _advice_on_failure(planned: DoksResources, record: Record) -> pulumi.ResourceHookBinding | None:
+    """Reports after a failed creation how to find a cluster or pool that DigitalOcean may have created nonetheless.
 
-    The provider forgets the id of what failed or was not ready in time, but DigitalOcean keeps it, and charges for it.
+    The provider forgets the id of a resource that failed or was not ready in time; DigitalOcean keeps the resource, and
+    charges for it.
     """
     cluster = planned.cluster.name
     match record:
@@ -139,16 +139,16 @@ def _if_it_fails(planned: DoksResources, record: Record) -> pulumi.ResourceHookB
     return pulumi.ResourceHookBinding(on_error=[pulumi.ErrorHook(f"advice on {what}", advise)])
 
 
-def _version(planned: DoksResources, provider: pulumi.ProviderResource, there: Callable[[], bool]) -> str:
-    """The exact slug; `there` says whether the cluster exists, and so keeps its version.
+def _version(planned: DoksResources, provider: pulumi.ProviderResource, exists: Callable[[], bool]) -> str:
+    """The exact slug; `exists` is whether the cluster exists, and so keeps its version.
 
-    DigitalOcean is asked where the stack file names no exact slug, and before a first cluster is made of one.
+    DigitalOcean is asked if the stack file does not name an exact slug, and before a cluster is created with one.
 
     Raises:
-        pulumi.RunError: no version that DigitalOcean offers begins as wanted.
+        pulumi.RunError: no version that DigitalOcean offers begins with the wanted one.
     """
     wanted, exact = planned.version_prefix, isinstance(planned.cluster.version, str)
-    if exact and there():
+    if exact and exists():
         return wanted
     function = wire_function("digitalocean.get_kubernetes_versions")
     options = pulumi.InvokeOptions(provider=provider, version=plugin_version("digitalocean"))
@@ -158,12 +158,12 @@ def _version(planned: DoksResources, provider: pulumi.ProviderResource, there: C
     if exact and wanted in (offered.get("validVersions") or ()):
         return wanted
     refusal = f"DigitalOcean offers no Kubernetes version {wanted}{'' if exact else '*'}"
-    if "version" not in planned.cluster.ignore_changes or not there():
+    if "version" not in planned.cluster.ignore_changes or not exists():
         raise pulumi.RunError(
             f"{refusal}; `doctl kubernetes options versions` lists those it does. Write one in "
             f"Pulumi.{pulumi.get_stack()}.yaml as gpu-fabric:cluster.version; nothing was created"
         )
-    # A cluster that has it keeps it, long after new ones can no longer be made of it.
+    # A cluster keeps its version long after new ones can no longer be created with it.
     pulumi.log.warn(f"{refusal}: an existing cluster keeps its own, a new one cannot be created")
     return wanted.rstrip(".-")
 
@@ -171,7 +171,7 @@ def _version(planned: DoksResources, provider: pulumi.ProviderResource, there: C
 def _kubeconfig(planned: DoksResources, cluster: RecordedResource, token: pulumi.Output[str]) -> pulumi.Output[str]:
     """The kubeconfig of the planned mode, secret.
 
-    `raw` is DigitalOcean's own, whose credentials end; a refresh of the stack renews them once they have.
+    `raw` is DigitalOcean's own, whose credentials expire; a refresh of the stack then renews them.
     """
     mode = planned.kubeconfig_mode
     given = cluster.output("kube_configs")
@@ -190,4 +190,4 @@ def _kubeconfig(planned: DoksResources, cluster: RecordedResource, token: pulumi
 
 def _doctl(cluster: str) -> dict[str, Any]:
     arguments = ["kubernetes", "cluster", "kubeconfig", "exec-credential", "--version=v1beta1", cluster]
-    return asks_command("doctl", arguments)
+    return exec_credential("doctl", arguments)

@@ -1,4 +1,4 @@
-"""A cluster that is there already."""
+"""An existing cluster."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .handle import ClusterHandle, kubernetes_provider
 
 
 class ExistingCluster(pulumi.ComponentResource):
-    """Builds the provider for a cluster this program did not create, and creates nothing in it.
+    """Builds the provider of an existing cluster, and creates nothing in it.
 
     Must exist before: the cluster, and a kubeconfig file or a secret configuration key that holds one. Waits for
-    nothing. Destroying it leaves the cluster alone.
+    nothing. Its deletion does not change the cluster.
     """
 
     handle: ClusterHandle
@@ -25,11 +25,11 @@ class ExistingCluster(pulumi.ComponentResource):
     def __init__(
         self, name: str, cluster: PlannedCluster, root: Path, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        """`root` is the folder that a relative kubeconfig path starts from."""
+        """`root` is the folder that a relative path of a kubeconfig starts from."""
         super().__init__("gpu-fabric:cluster:ExistingCluster", name, None, opts)
         text = kubeconfig_text(cluster, root)
         kubeconfig = pulumi.Output.secret(text)
-        # A digest of address and authority gives nothing away, and a secret output would hide it from its readers.
+        # A digest of address and authority reveals nothing; as a secret output it would be hidden from its readers.
         address = cluster_identity(text, cluster.context)
         cluster_id = pulumi.Output.from_input(cluster.id or address)
         provider = kubernetes_provider(f"{name}-kubernetes", kubeconfig, cluster.context, cluster_id, self)
@@ -40,15 +40,15 @@ class ExistingCluster(pulumi.ComponentResource):
 
 
 def kubeconfig_text(cluster: PlannedCluster, root: Path) -> str:
-    """The kubeconfig of a cluster that exists, of which the stack's context leads to a cluster.
+    """The kubeconfig of an existing cluster, in which the stack's context has a cluster.
 
     Raises:
-        pulumi.RunError: it is not there, or cannot be used; its content is never repeated.
+        pulumi.RunError: it is missing, or cannot be used; messages never repeat its content.
     """
     if cluster.kubeconfig is not None:
         place, text = cluster.kubeconfig, _file(root / Path(cluster.kubeconfig).expanduser(), cluster.kubeconfig)
     else:
-        # Read as text: an error inside an Output would be one of every resource that comes later.
+        # Read as text: an error inside an Output would be repeated for every resource that comes later.
         place = pulumi.Config().full_key(cluster.kubeconfig_secret or "")
         found = engine.get_config(place)
         if not found:
@@ -67,5 +67,5 @@ def _file(path: Path, name: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
-        # What was read while the stack file was checked is gone a moment later.
+        # The file was readable when the stack file was checked, but may have been deleted since.
         raise pulumi.RunError(f"{name}: cannot be read as a text file") from None

@@ -1,32 +1,34 @@
-"""What every cluster component gives to the rest of the stack."""
+"""The result of every cluster component: a handle with the stack's Kubernetes provider, and kubeconfig texts."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pulumi
+import yaml
 from pulumi_kubernetes import Provider
 
 
 class ClusterProvider(Provider):
     """The stack's one Kubernetes provider.
 
-    `gone_with` is the cluster where the stack makes and may delete it: what lies on it goes with it, and needs no
-    deletion of its own.
+    `deleted_with_cluster` is the cluster, if the stack creates it and may delete it: objects on it are then deleted
+    with it, without requests of their own.
     """
 
-    gone_with: pulumi.Resource | None
+    deleted_with_cluster: pulumi.Resource | None
 
 
 @dataclass(frozen=True)
 class ClusterHandle:
     """A cluster to build on.
 
-    `kubeconfig` is secret, and `context` the one of its contexts that is meant; `cluster_id` is the cluster's own
-    identity, never a constant. `nodes` are the GPU nodes' pools where the stack makes them: what runs on those nodes,
-    or looks at them, comes after. `access` is the command that leads in, where there is one. `address` is a
-    digest of where the kubeconfig of a cluster that exists leads.
+    `kubeconfig` is secret, and `context` the context of it to use. `cluster_id` is the cluster's own identity, never a
+    constant. `nodes` are the pools of GPU nodes, if the stack creates them; everything that runs on those nodes or
+    looks at them comes after. `access` is the command that opens a way to a cluster without a public address.
+    `address` is a digest of the address of an existing cluster.
     """
 
     provider: ClusterProvider
@@ -44,13 +46,13 @@ def kubernetes_provider(
     context: str | None,
     cluster_id: pulumi.Output[str],
     parent: pulumi.Resource,
-    gone_with: pulumi.Resource | None = None,
+    deleted_with_cluster: pulumi.Resource | None = None,
     after: Sequence[pulumi.Resource] = (),
 ) -> ClusterProvider:
     """The stack's one Kubernetes provider.
 
     With the cluster's own id as identifier, renewed credentials update it in place, and another cluster replaces
-    what lies on it. All of that comes `after` these.
+    the objects on it. The provider, and so every object, comes after the resources in `after`.
     """
     provider = ClusterProvider(
         name,
@@ -59,5 +61,25 @@ def kubernetes_provider(
         cluster_identifier=cluster_id,
         opts=pulumi.ResourceOptions(parent=parent, depends_on=list(after)),
     )
-    provider.gone_with = gone_with
+    provider.deleted_with_cluster = deleted_with_cluster
     return provider
+
+
+def kubeconfig_text(name: str, server: str, authority: str, user: Mapping[str, Any]) -> str:
+    """A kubeconfig of one cluster; `authority` is its certificate authority in Base64."""
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": name,
+            "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+            "clusters": [{"name": name, "cluster": {"server": server, "certificate-authority-data": authority}}],
+            "users": [{"name": name, "user": dict(user)}],
+        }
+    )
+
+
+def exec_credential(command: str, arguments: Sequence[str]) -> dict[str, Any]:
+    """A kubeconfig's user whose credentials a command prints."""
+    version = "client.authentication.k8s.io/v1beta1"
+    return {"exec": {"apiVersion": version, "command": command, "args": list(arguments)}}

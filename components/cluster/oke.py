@@ -1,4 +1,4 @@
-"""A cluster that Oracle runs, made from nothing."""
+"""A new cluster at Oracle."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ import pulumi
 
 from gpu_fabric.plan.clouds.oke import OkeResources, advice_on
 
-from .handle import ClusterHandle, kubernetes_provider
-from .kubeconfig import asks_command, kubeconfig_text
+from .handle import ClusterHandle, exec_credential, kubeconfig_text, kubernetes_provider
 from .oke_lookups import Lookups, tenancy_id
 from .oke_nodes import real_seconds, when_joined
-from .records import RecordedResources, known_later, plugin_version
+from .records import RecordedResources, plugin_version, resolve_references
 
 _PAUSE_S = 30
-# All that the provider knows, but for the region, which is the stack file's.
+# All settings of the provider but the region, which is in the stack file.
 _SETTINGS = (
     "auth",
     "configFileProfile",
@@ -48,17 +47,17 @@ _SETTINGS = (
 
 
 class OkeCluster(pulumi.ComponentResource):
-    """Makes what the plan has for Oracle: policies, network, cluster, CPU pool, add-ons, GPU machines, and ways in.
+    """Creates the plan's resources at Oracle: policies, network, cluster, CPU pool, add-ons, GPU machines, access.
 
-    Must exist before: the compartment, and an account that may make all of it. Waits until each GPU pool's machines
-    have joined. Torn down in the opposite order, so that policies and rules outlive the nodes; what existed before
-    stays. Load balancers and volumes that the cluster made by itself must be deleted first.
+    Must exist before: the compartment, and an account with the permissions for all of it. Waits until each GPU pool's
+    machines have joined. Torn down in reverse, so that policies and rules outlive the nodes; resources that existed
+    before stay. Load balancers and volumes that the cluster created must be deleted first.
     """
 
     handle: ClusterHandle
 
     def __init__(self, name: str, planned: OkeResources, opts: pulumi.ResourceOptions | None = None) -> None:
-        # Without them nothing is registered.
+        # Nothing is registered without them.
         tenancy = tenancy_id(planned.lookups)
         token = _token(planned)
         super().__init__("gpu-fabric:cluster:OkeCluster", name, None, opts)
@@ -81,8 +80,8 @@ class OkeCluster(pulumi.ComponentResource):
             None,
             cluster.id,
             self,
-            # A deletion that a protected resource ends must not have taken for gone what is still on the cluster.
-            gone_with=None if planned.protect else cluster,
+            # If `protect` stops a destroy, objects that still exist must not have been dropped from the state before.
+            deleted_with_cluster=None if planned.protect else cluster,
             # Charts wait for their pods, which run on its nodes.
             after=(made[planned.system_pool.logical_name],),
         )
@@ -92,7 +91,7 @@ class OkeCluster(pulumi.ComponentResource):
             cluster_id=cluster.id,
             kubeconfig=kubeconfig,
             context=None,
-            access=None if command is None else pulumi.Output.from_input(known_later(command, made.of)),
+            access=None if command is None else pulumi.Output.from_input(resolve_references(command, made.of)),
         )
         joined = (
             when_joined(planned, pool, handle, [made[record.logical_name] for record in pool.records])
@@ -103,12 +102,9 @@ class OkeCluster(pulumi.ComponentResource):
 
 
 def _providers(name: str, planned: OkeResources, parent: pulumi.Resource) -> dict[str, pulumi.ProviderResource]:
-    """One for each region that something is made in, with the stack's settings `oci:*`.
-
-    What the settings leave out is the environment's.
-    """
+    """One provider for each region of a resource, with the stack's settings `oci:*`, else those of the environment."""
     configuration = pulumi.Config("oci")
-    # Any of them may have been set as a secret, and none is needed in plain text.
+    # Any of them may be a secret, and none is needed in plain text.
     given = {key: value for key in _SETTINGS if (value := configuration.get_secret(key)) is not None}
     options = pulumi.ResourceOptions(parent=parent, version=plugin_version("oci"))
     regions = {f"{name}-oci": planned.region}
@@ -122,16 +118,16 @@ def _providers(name: str, planned: OkeResources, parent: pulumi.Resource) -> dic
 
 
 def _advising(name: str, planned: OkeResources) -> pulumi.ErrorHook:
-    """The hook for everything at Oracle: after an error it asks again, or says what it means and what to do.
+    """The hook of every resource at Oracle: after an error it tries again, or explains the error and the remedy.
 
-    The engine calls it where it runs the program: `up`, not `destroy`.
+    Pulumi calls hooks only while it runs the program: in `up`, not in `destroy`.
     """
 
     async def advise(failure: pulumi.ErrorHookArgs) -> bool:
         found = advice_on(planned, failure.name, failure.errors[0] if failure.errors else "")
         if found is None or pulumi.runtime.is_dry_run():
             return False
-        # The newest is the first, so there are as many as there have been tries.
+        # One error for each try, the newest first.
         tried = len(failure.errors)
         if tried <= found.tries:
             pulumi.log.info(f"{found.means}: trying again in {_PAUSE_S} s ({tried} of {found.tries})")
@@ -144,10 +140,10 @@ def _advising(name: str, planned: OkeResources) -> pulumi.ErrorHook:
 
 
 def _token(planned: OkeResources) -> pulumi.Output[str] | None:
-    """The service account's token, secret, where the stack has one.
+    """The service account's token, secret, if the stack has one.
 
     Raises:
-        pulumi.RunError: the secret key that the stack file names is not there.
+        pulumi.RunError: the secret key that the stack file names is not set.
     """
     wanted = planned.kubeconfig
     if wanted.mode != "token":
@@ -167,15 +163,15 @@ def _kubeconfig(planned: OkeResources, made: RecordedResources, token: pulumi.Ou
     wanted = planned.kubeconfig
     context = f"oke-{planned.region}-{planned.name}"
     known = pulumi.Output.all(
-        server=known_later(wanted.server, made.of),
+        server=resolve_references(wanted.server, made.of),
         authority=made.of(wanted.authority),
-        command=pulumi.Output.all(*(known_later(word, made.of) for word in wanted.command)),
+        command=pulumi.Output.all(*(resolve_references(word, made.of) for word in wanted.command)),
         token=token,
     )
 
     def text(values: Mapping[str, Any]) -> str:
         command = values["command"]
-        user = asks_command(command[0], command[1:]) if command else {"token": values["token"]}
+        user = exec_credential(command[0], command[1:]) if command else {"token": values["token"]}
         return kubeconfig_text(context, values["server"], values["authority"], user)
 
     return pulumi.Output.secret(known.apply(text))

@@ -1,4 +1,4 @@
-"""What is asked of Oracle while a cluster is made: domains, services, images, and the cluster's authority."""
+"""Look-ups at Oracle while a cluster is created: domains, services, images, and the cluster's authority."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import yaml
 from gpu_fabric.plan.clouds.oke import Lookup, Record, Ref
 from gpu_fabric.resources.cloud import wire_function, wire_properties
 
-from .records import References, known_later, plugin_version, value_at
+from .records import References, plugin_version, resolve_references, value_at
 
 _TENANCY = "oci:tenancyOcid"
 _TENANCY_VARIABLE = "TF_VAR_tenancy_ocid"
@@ -22,12 +22,12 @@ _BUILD = re.compile(r"(\d{4}\.\d{2}\.\d{2})-\d+-OKE-[\d.]+-(\d+)")
 
 
 _IMAGES, _POOLS = "containerengine.get_node_pool_option", "containerengine.get_node_pools"
-# A pool that Oracle still lists and that starts no machine any longer.
+# States of pools that Oracle still lists, but that start no machines any more.
 _ENDED = ("DELETING", "DELETED", "FAILED")
 
 
 class Machines(NamedTuple):
-    """What an image is for: machines of a shape, and the node pool that has them, if one does."""
+    """The machines that an image is for: their shape, and their node pool if they have one."""
 
     shape: str = ""
     pool: str = ""
@@ -35,7 +35,7 @@ class Machines(NamedTuple):
 
     @classmethod
     def of(cls, record: Record) -> Machines:
-        """The machines of a record, all of them empty where it is not a node pool."""
+        """The machines of a record; without a pool if the record is not a node pool."""
         given = record.arguments
         if record.kind != "containerengine.NodePool":
             return cls(str(given.get("node_shape", "")))
@@ -43,9 +43,9 @@ class Machines(NamedTuple):
 
 
 class Lookups:
-    """The plan's questions, each asked once, when something refers to it.
+    """The plan's look-ups; each is made once, when a record refers to it.
 
-    What a question refers to may not be there in a preview; nothing is asked then, and its answer is not known.
+    In a preview a look-up may depend on a resource that does not exist yet; its answer is then unknown.
     """
 
     def __init__(self, planned: Iterable[Lookup], provider: pulumi.ProviderResource, tenancy: str | None) -> None:
@@ -55,10 +55,10 @@ class Lookups:
         self._answers: dict[str, pulumi.Output[Any]] = {}
 
     def answer(self, ref: Ref, record: Record | None, references: References) -> pulumi.Input[Any] | None:
-        """One of a look-up's outputs, None where it is none of theirs; an image is one for the record's machines.
+        """An output of a look-up; None if the reference is not to a look-up. An image fits the record's machines.
 
-        A node pool keeps its image: Oracle publishes images all the time, and a newer one does not change
-        the stack. With another version the image changes as well, since Oracle wants both to be of one version.
+        A node pool keeps its image although Oracle keeps publishing newer ones. Another Kubernetes version changes the
+        image too, since Oracle requires both to be of one version.
         """
         lookup = self._planned.get(ref.ref)
         if lookup is None:
@@ -69,31 +69,28 @@ class Lookups:
         found, output = _READERS[lookup.function], ref.output
         pools = next((each for each in self._planned.values() if each.function == _POOLS), None)
         if lookup.function == _IMAGES and machines.pool and pools is not None:
-            both = pulumi.Output.all(self._asked(lookup, references), self._asked(pools, references))
+            both = pulumi.Output.all(self._answer_to(lookup, references), self._answer_to(pools, references))
             return both.apply(
                 lambda answers: _image_of(answers[1], machines) or found(answers[0], output, machines.shape)
             )
-        return self._asked(lookup, references).apply(lambda answer: found(answer, output, machines.shape))
+        return self._answer_to(lookup, references).apply(lambda answer: found(answer, output, machines.shape))
 
-    def _asked(self, lookup: Lookup, references: References) -> pulumi.Output[Any]:
-        """What Oracle says, asked once.
-
-        A question that refers to what a preview is yet to create has no known answer.
-        """
+    def _answer_to(self, lookup: Lookup, references: References) -> pulumi.Output[Any]:
+        """Oracle's answer to a look-up."""
         if lookup.logical_name not in self._answers:
             self._answers[lookup.logical_name] = pulumi.runtime.invoke_output(
                 wire_function(lookup.function),
-                known_later(wire_properties(lookup.arguments), references),
+                resolve_references(wire_properties(lookup.arguments), references),
                 pulumi.InvokeOutputOptions(provider=self._provider, version=plugin_version("oci")),
             )
         return self._answers[lookup.logical_name]
 
 
 def tenancy_id(lookups: Iterable[Lookup]) -> str | None:
-    """The tenancy's id where the plan leaves it to the provider's settings.
+    """The tenancy's id from the provider's settings, if the plan does not have it.
 
     Raises:
-        pulumi.RunError: it is in none of them.
+        pulumi.RunError: the settings do not have it either.
     """
     if all(lookup.function != _TENANCY for lookup in lookups):
         return None
@@ -115,7 +112,7 @@ def _service(answer: Mapping[str, Any], output: str, shape: str) -> str:
 
 def _domain(answer: Mapping[str, Any], output: str, shape: str) -> str:
     names = [str(domain["name"]) for domain in answer["availabilityDomains"]]
-    # AD-1 is no end of AD-11 with a letter before it.
+    # With the separator, AD-1 does not match AD-11.
     found = next((name for name in names if name.endswith((f"-{output}", f":{output}"))), None)
     if found is None:
         raise pulumi.RunError(f"the region has no availability domain {output}; it has {', '.join(names)}")
@@ -141,7 +138,7 @@ def _image(answer: Mapping[str, Any], output: str, shape: str) -> str:
 
 
 def _image_of(answer: Mapping[str, Any], machines: Machines) -> str | None:
-    """The image that a node pool has, if there is one of this name and version."""
+    """The image of the node pool of this name and version; None if there is none."""
     for pool in answer["nodePools"]:
         same = (pool["name"], pool["kubernetesVersion"]) == (machines.pool, machines.version)
         if same and pool.get("state") not in _ENDED and (details := pool.get("nodeSourceDetails")):

@@ -1,4 +1,4 @@
-"""Waiting for the machines of a pool to join: Oracle calls those that join by themselves running long before."""
+"""Waiting until the machines of a pool have joined: Oracle reports self-managed ones as running long before."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
 from gpu_fabric.plan.clouds.oke import OkeResources, PlannedConstruct, joining_advice
 
 from ..cluster_api import RequestError
-from ..waiting import NodesError, Standing, api_of, nodes_with, once_waited, wait_for_nodes
+from ..waiting import NodesError, NodeStatus, api_of, nodes_with, once_waited, wait_for_nodes
 from .handle import ClusterHandle
 
 
 class Joined(NamedTuple):
-    """The pool's nodes at one moment, and whether each is ready. `problem` says why nothing was seen."""
+    """A pool's nodes, and whether each is ready. `problem` is why they could not be read."""
 
     ready: Mapping[str, bool]
     problem: str = ""
@@ -29,10 +29,9 @@ Look = Callable[[], Joined]
 def when_joined(
     planned: OkeResources, pool: PlannedConstruct, cluster: ClusterHandle, machines: Sequence[pulumi.Resource]
 ) -> tuple[pulumi.Input[pulumi.Resource], ...]:
-    """What holds a pool's machines, known once as many nodes as it should have are ready.
+    """The resources of a pool's machines, known when all of its nodes are ready; a preview does not wait.
 
-    A preview waits for nothing. Where the time is over, the run ends with an error that says how many there are, and
-    what may keep the others out.
+    After the time limit the run ends with an error: the number of nodes, and why others may not join.
     """
 
     async def waited(kubeconfig: str) -> None:
@@ -46,19 +45,19 @@ def when_joined(
 async def wait_until_joined(
     pool: PlannedConstruct, seconds: int, look: Look, say: Callable[[str], None], advice: str
 ) -> None:
-    """Look again and again until all nodes of a pool are ready.
+    """Poll until all nodes of a pool are ready.
 
     Raises:
         NodesError: naming the pool, how many joined, each that is not ready, and the advice.
     """
     try:
-        await wait_for_nodes(lambda: _standing(pool, look()), f"of pool {pool.pool} are ready", seconds, say)
+        await wait_for_nodes(lambda: _status(pool, look()), f"of pool {pool.pool} are ready", seconds, say)
     except NodesError as error:
         raise NodesError(f"{error}\n{advice}") from None
 
 
 def looking(pool: PlannedConstruct, kubeconfig: str, context: str | None) -> Look:
-    """How to look at the cluster of a kubeconfig."""
+    """A function that reads the pool's nodes from the cluster of a kubeconfig."""
     api = api_of(kubeconfig, context)
 
     def look() -> Joined:
@@ -70,11 +69,11 @@ def looking(pool: PlannedConstruct, kubeconfig: str, context: str | None) -> Loo
     return look
 
 
-def _standing(pool: PlannedConstruct, seen: Joined) -> Standing:
+def _status(pool: PlannedConstruct, seen: Joined) -> NodeStatus:
     found = len(seen.ready)
     few = f"pool {pool.pool}: {found} of {pool.nodes} nodes have joined the cluster" if found < pool.nodes else ""
     lacks = {node: "it has joined, but is not ready" for node, ready in seen.ready.items() if not ready}
-    return Standing(found, lacks, missing=seen.problem or few)
+    return NodeStatus(found, lacks, missing=seen.problem or few)
 
 
 def _is_ready(node: Mapping[str, Any]) -> bool:
@@ -83,5 +82,5 @@ def _is_ready(node: Mapping[str, Any]) -> bool:
 
 
 def real_seconds(seconds: float) -> float:
-    """How long so many seconds of the cloud take here: less at a simulated one, whose time passes faster."""
+    """Seconds of the cloud's time in real time, which is less for a simulated cloud, whose time passes faster."""
     return seconds / 60 * float(os.environ.get(MINUTE_VARIABLE, 60))

@@ -1,7 +1,6 @@
-"""The plan's records of a cloud as resources, each after all that it needs.
+"""The plan's records of a cloud as resources, each after those that it needs.
 
-The clouds' Python packages are not imported: that takes seconds and up to 100 MB, and their classes would send just
-this.
+The clouds' Python packages are not imported: that takes seconds and up to 100 MB, and their classes send the same.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from gpu_fabric.plan.clouds.record import CloudResources, Record, Ref, Text
 from gpu_fabric.resources.cloud import cloud_resources, wire_name, wire_type
 from gpu_fabric.resources.resource import Leaf, Resource, with_leaves
 
-from ..engine_options import handled
+from ..registration import with_handling
 
-# What a cloud adds to what it is asked for, by type, as far as something refers to it.
+# Outputs that something refers to, by type.
 _OUTPUTS = {
     wire_type("containerengine.Cluster"): ("endpoints",),
     wire_type("core.Instance"): ("privateIp", "publicIp"),
@@ -30,19 +29,19 @@ _SECRET_OUTPUTS = {wire_type("digitalocean.KubernetesCluster"): ["kubeConfigs"]}
 _HOST = "apiserver_host"
 
 References = Callable[[Ref], pulumi.Input[Any]]
-"""What a reference stands for: an output of a record, or the answer to a look-up."""
+"""The value of a reference: an output of a record, or the answer to a look-up."""
 
 Answers = Callable[[Ref, Record | None, References], pulumi.Input[Any] | None]
-"""The answer that a reference in a record asks for; None where it refers to no look-up."""
+"""The answer to the look-up that a reference in a record is to; None if it is not to a look-up."""
 
 
 def plugin_version(provider: str) -> str:
-    """The provider's version: that of its Python package, by which the engine finds the plug-in, too."""
+    """The provider's version: that of its Python package, which is also the plug-in's."""
     return version(f"pulumi-{provider}")
 
 
 class RecordedResource(pulumi.CustomResource):
-    """One record at a cloud; its other outputs are under the provider's names."""
+    """One record as a resource; its outputs have the provider's names."""
 
     def __init__(self, resource: Resource, properties: Mapping[str, Any], opts: pulumi.ResourceOptions) -> None:
         asked = {**dict.fromkeys(_OUTPUTS.get(resource.type, ())), **properties}
@@ -50,7 +49,7 @@ class RecordedResource(pulumi.CustomResource):
         super().__init__(resource.type, resource.name, asked, opts)
 
     def output(self, path: str) -> pulumi.Output[Any]:
-        """One of the outputs, or a part of one."""
+        """An output, or a part of one."""
         if path == "id":
             return self.id
         name, _, rest = path.replace("[", ".[").partition(".")
@@ -61,7 +60,7 @@ class RecordedResource(pulumi.CustomResource):
 class RecordedResources:
     """The records of a cluster, registered in the plan's order under a component's name.
 
-    `providers` are those of the plan by their names, and `hooks` are what is done after an error.
+    `providers` are the plan's providers by name; `hooks` gives the error hooks of a record.
     """
 
     def __init__(
@@ -87,15 +86,15 @@ class RecordedResources:
                 hooks=hooks(record),
                 additional_secret_outputs=_SECRET_OUTPUTS.get(resource.type),
             )
-            properties = known_later(resource.properties, lambda ref, record=record: self.of(ref, record))  # type: ignore[misc]
-            made = RecordedResource(resource, properties, handled(options, resource.handling, by_name))
+            properties = resolve_references(resource.properties, lambda ref, record=record: self.of(ref, record))  # type: ignore[misc]
+            made = RecordedResource(resource, properties, with_handling(options, resource.handling, by_name))
             self._made[record.logical_name] = by_name[resource.name] = made
 
     def __getitem__(self, logical_name: str) -> RecordedResource:
         return self._made[logical_name]
 
     def of(self, ref: Ref, record: Record | None = None) -> pulumi.Input[Any]:
-        """What a reference stands for, in a record or elsewhere."""
+        """The value of a reference in a record, or elsewhere."""
         if (answer := self._answers(ref, record, self.of)) is not None:
             return answer
         made = self._made[ref.ref]
@@ -104,8 +103,8 @@ class RecordedResources:
         return made.output(ref.output)
 
 
-def known_later(value: Any, references: References) -> Any:
-    """A value under the provider's names, with outputs in the place of references."""
+def resolve_references(value: Any, references: References) -> Any:
+    """A value with outputs in the place of references."""
 
     def known(leaf: Leaf) -> Any:
         if isinstance(leaf, Ref):
@@ -119,7 +118,7 @@ def known_later(value: Any, references: References) -> Any:
 
 
 def value_at(value: Any, path: str) -> Any:
-    """What is at a path within an output, such as `[0].private_endpoint`, under the provider's names."""
+    """The value at a path within an output, such as `[0].private_endpoint`, by the provider's names."""
     for part in re.findall(r"\w+", path):
         value = value[int(part)] if part.isdecimal() else value[wire_name(part)]
     return value

@@ -1,4 +1,4 @@
-"""A cluster that another stack has made, by that stack's outputs."""
+"""The cluster of another stack, by that stack's outputs."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ CLUSTER, KUBECONFIG = "cluster", "kubeconfig"
 
 
 class ReferencedCluster(pulumi.ComponentResource):
-    """Builds the provider for the cluster of another stack, and creates nothing in it.
+    """Builds the provider of another stack's cluster, and creates nothing in it.
 
-    Must exist before: the cluster stack, brought up as its file is now, and whatever decrypts its kubeconfig. Waits for
-    nothing: its outputs are known before the first resource is registered, in a preview as well. Destroying it leaves
-    the cluster alone; what lies there is deleted object by object: nothing can go with a resource of another stack's.
-    `cluster_id` is the id that the cluster has, at a time when the handle's is still an output.
+    Must exist before: the cluster stack, brought up with its present file, and the key that decrypts its kubeconfig.
+    Waits for nothing: its outputs are known before the first resource is registered, in a preview as well. Its deletion
+    does not change the cluster; objects are deleted one by one, since Pulumi's `deletedWith` cannot name a resource of
+    another stack. `cluster_id` is the cluster's id as plain text, which the handle has as an output.
     """
 
     handle: ClusterHandle
     cluster_id: str
 
     def __init__(self, name: str, planned: PlannedSplit, opts: pulumi.ResourceOptions | None = None) -> None:
-        # Where the two stacks disagree nothing is registered.
+        # Nothing is registered if the two stacks disagree.
         stack = full_name(planned.cluster_stack, planned.organization)
         made = agreed(planned, _outputs(planned, stack))
         self.cluster_id = made.cluster_id
@@ -45,10 +45,10 @@ class ReferencedCluster(pulumi.ComponentResource):
 
 
 def agreed(planned: PlannedSplit, outputs: Mapping[str, Any]) -> ClusterContract:
-    """The cluster as its stack has made it.
+    """The cluster as its stack created it.
 
     Raises:
-        pulumi.RunError: it is not there, not as this plan has it, or its kubeconfig cannot be read; what to do is said.
+        pulumi.RunError: it does not exist, differs from this plan, or its kubeconfig cannot be read; with the remedy.
     """
     stack = planned.cluster_stack
     if not outputs.get(CLUSTER):
@@ -62,7 +62,7 @@ def agreed(planned: PlannedSplit, outputs: Mapping[str, Any]) -> ClusterContract
         text = f"the cluster of stack {stack} is not as its file says now:"
         raise _refusal(planned, "\n".join([text, *(f"  {line}" for line in found)]))
     kubeconfig = outputs.get(KUBECONFIG)
-    # The engine puts other words in the place of what it cannot decrypt, and goes on.
+    # Pulumi replaces an output that it cannot decrypt by a placeholder, without an error.
     if not isinstance(kubeconfig, str) or "users" not in kubeconfig:
         raise pulumi.RunError(
             f"the kubeconfig of stack {stack} cannot be read: give this run what decrypts that stack's secrets, its "
@@ -72,7 +72,7 @@ def agreed(planned: PlannedSplit, outputs: Mapping[str, Any]) -> ClusterContract
 
 
 def cluster_id_of(planned: PlannedSplit) -> str | None:
-    """The id of another stack's cluster; None where its outputs do not say: to build on it says why."""
+    """The id of another stack's cluster; None if its outputs do not have it, which ReferencedCluster then reports."""
     try:
         made = last_outputs(full_name(planned.cluster_stack, planned.organization)).get(CLUSTER)
     except StackOutputsError:
@@ -85,7 +85,7 @@ def _outputs(planned: PlannedSplit, stack: str) -> Mapping[str, Any]:
     """All outputs of the cluster stack.
 
     Raises:
-        pulumi.RunError: there is no such stack, or the engine may not read it.
+        pulumi.RunError: the stack does not exist, or cannot be read.
     """
     try:
         return last_outputs(stack)

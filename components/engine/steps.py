@@ -1,4 +1,4 @@
-"""The one loop by which a plan's steps are registered, each after all that it comes after."""
+"""The one loop that registers a plan's steps, each after the steps that it names."""
 
 from __future__ import annotations
 
@@ -22,33 +22,37 @@ from gpu_fabric.plan import (
 )
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.plan.steps import NODES, Step
+from gpu_fabric.resources.objects import object_resource, patch_resource, readiness_resource, rollout_resource
+from gpu_fabric.resources.resource import Resource
 
 from ..cluster.handle import ClusterHandle
-from ..helm import release
-from ..kept_objects import KeptObjects, written
+from ..kept_objects import KeptObjects, when_written
 from ..node_states import when_synced
 from ..operators.queue_teardown import QueueDrain, QueueRelease
 from ..plugin_restarts import when_restarted
 from ..rdma.capacity import when_offered
 from ..rdma.verification import Verification
-from ..resources import After, await_readiness, child_options, custom_resource, patch, roll_out
+from ..registration import After, child_options, kubernetes_resource, release
 
 Outcome = pulumi.Output[dict[str, Any]]
-"""What a verification has found."""
+"""The result of a verification."""
 
 
 class StepComponent(pulumi.ComponentResource):
-    """The component of one or more steps: their items are its children, and are named after it."""
+    """The component of one or more steps; their items are its children, whose names begin with its name."""
 
     def __init__(self, name: str, kind: str) -> None:
         super().__init__(f"gpu-fabric:{kind}", name)
         self.name = name
 
 
+Registrar = Callable[[StepComponent, Any, ClusterHandle, After], After]
+
+
 def register_steps(plan: Plan, cluster: ClusterHandle) -> Outcome | None:
     """Register every resource on a cluster; returns the outcome of its verification, if it has one.
 
-    What a step comes after is named by its own dependencies: those of a component would not reach its children.
+    Each resource lists what it depends on: a component's own dependencies do not apply to its children.
     """
     done: dict[str, After] = {NODES: cluster.nodes}
     components: dict[str, StepComponent] = {}
@@ -67,16 +71,16 @@ def register_steps(plan: Plan, cluster: ClusterHandle) -> Outcome | None:
 
 
 def _registered(parent: StepComponent, step: Step, cluster: ClusterHandle, after: After) -> After:
-    """The step's resources, or where it waits those that it waits with, known once that is over."""
-    made: list[pulumi.Input[pulumi.Resource]] = []
+    """The step's resources; those of a wait are known when it has ended."""
+    created: list[pulumi.Input[pulumi.Resource]] = []
     for item in step.items:
-        waits = (*after, *made) if step.in_order else after
-        made.extend(REGISTRARS[type(item)](parent, item, cluster, waits))
-    return tuple(made)
+        before = (*after, *created) if step.in_order else after
+        created.extend(REGISTRARS[type(item)](parent, item, cluster, before))
+    return tuple(created)
 
 
 def _outputs(steps: Sequence[Step]) -> dict[str, Any]:
-    """What a component says of itself: the version of its chart, else the names of its objects."""
+    """A component's outputs: the version of its chart, or the names of its objects."""
     items = [item for step in steps for item in step.items]
     versions = [item.chart.version for item in items if isinstance(item, HelmRelease)]
     if versions:
@@ -84,67 +88,52 @@ def _outputs(steps: Sequence[Step]) -> dict[str, Any]:
     return {"names": sorted({item.name for item in items if isinstance(item, PlannedObject | PlannedGroup)})}
 
 
-def _applied(parent: StepComponent, item: PlannedObject, cluster: ClusterHandle, after: After) -> After:
-    return (custom_resource(parent.name, item, child_options(parent, cluster.provider, after)),)
-
-
-def _released(parent: StepComponent, item: HelmRelease, cluster: ClusterHandle, after: After) -> After:
-    return (release(parent.name, item, child_options(parent, cluster.provider, after)),)
-
-
-def _awaited(parent: StepComponent, item: PlannedReadiness, cluster: ClusterHandle, after: After) -> After:
-    return (await_readiness(parent.name, item, child_options(parent, cluster.provider, after)),)
-
-
-def _patched(parent: StepComponent, item: PlannedPatch, cluster: ClusterHandle, after: After) -> After:
-    return (patch(parent.name, item, child_options(parent, cluster.provider, after)),)
-
-
-def _rolled(parent: StepComponent, item: PlannedRollout, cluster: ClusterHandle, after: After) -> After:
-    return (roll_out(parent.name, item, child_options(parent, cluster.provider, after)),)
-
-
 def _grouped(parent: StepComponent, item: PlannedGroup, cluster: ClusterHandle, after: After) -> After:
-    return (written(KeptObjects(parent.name, item, cluster, _of_no_provider(parent, cluster, after))),)
+    return (when_written(KeptObjects(parent.name, item, cluster, _options_in_python(parent, cluster, after))),)
 
 
 def _queued(parent: StepComponent, item: PlannedQueues, cluster: ClusterHandle, after: After) -> After:
-    """A queue with what it stands on, which is emptied before it is deleted while its controller still runs."""
-    made: list[pulumi.Resource] = [QueueRelease(parent.name, item, cluster, _of_no_provider(parent, cluster, after))]
+    """A queue with the objects that it needs; it is emptied before it is deleted, while its controller still runs."""
+    created: list[pulumi.Resource] = [
+        QueueRelease(parent.name, item, cluster, _options_in_python(parent, cluster, after))
+    ]
     for entry in item.objects:
-        made.append(custom_resource(parent.name, entry, child_options(parent, cluster.provider, (*after, *made))))
-    # Of another queue it is another resource: the old one is emptied before it goes.
-    return (*made, QueueDrain(parent.name, item, cluster, _of_no_provider(parent, cluster, made)))
+        options = child_options(parent, cluster.provider, (*after, *created))
+        created.append(kubernetes_resource(object_resource(parent.name, entry), options))
+    # For another queue it is another resource: the old queue is emptied before it is deleted.
+    return (*created, QueueDrain(parent.name, item, cluster, _options_in_python(parent, cluster, created)))
 
 
-def _synced(_parent: StepComponent, item: PlannedWait, cluster: ClusterHandle, after: After) -> After:
-    return when_synced(item, cluster, after)
+def _options_in_python(parent: StepComponent, cluster: ClusterHandle, after: After) -> pulumi.ResourceOptions:
+    """Options of a child whose provider is written in Python, and not the cluster's Kubernetes provider."""
+    deleted_with = cluster.provider.deleted_with_cluster
+    return pulumi.ResourceOptions(parent=parent, depends_on=list(after), deleted_with=deleted_with)
 
 
-def _offered(_parent: StepComponent, item: PlannedCapacity, cluster: ClusterHandle, after: After) -> After:
-    # The provider is there in any case, also where the nodes are no resources of the stack.
-    return when_offered(item, cluster, after or (cluster.provider,))
+def _child(register: Callable[[str, Any, pulumi.ResourceOptions], pulumi.Resource]) -> Registrar:
+    """Registers an item as one resource of the cluster's Kubernetes provider."""
+
+    def registered(parent: StepComponent, item: Any, cluster: ClusterHandle, after: After) -> After:
+        return (register(parent.name, item, child_options(parent, cluster.provider, after)),)
+
+    return registered
 
 
-def _restarted(_parent: StepComponent, item: PlannedConfiguration, cluster: ClusterHandle, after: After) -> After:
-    return when_restarted((item,), cluster, after)
+def _planned(resource_of: Callable[[str, Any], Resource]) -> Registrar:
+    return _child(lambda name, item, options: kubernetes_resource(resource_of(name, item), options))
 
 
-REGISTRARS: dict[type, Callable[[StepComponent, Any, ClusterHandle, After], After]] = {
-    PlannedObject: _applied,
-    HelmRelease: _released,
-    PlannedReadiness: _awaited,
-    PlannedPatch: _patched,
-    PlannedRollout: _rolled,
+REGISTRARS: dict[type, Registrar] = {
+    PlannedObject: _planned(object_resource),
+    HelmRelease: _child(release),
+    PlannedReadiness: _planned(readiness_resource),
+    PlannedPatch: _planned(patch_resource),
+    PlannedRollout: _planned(rollout_resource),
     PlannedGroup: _grouped,
     PlannedQueues: _queued,
-    PlannedWait: _synced,
-    PlannedCapacity: _offered,
-    PlannedConfiguration: _restarted,
+    PlannedWait: lambda _, item, cluster, after: when_synced(item, cluster, after),
+    # The provider exists in any case, also where the nodes are not resources of the stack.
+    PlannedCapacity: lambda _, item, cluster, after: when_offered(item, cluster, after or (cluster.provider,)),
+    PlannedConfiguration: lambda _, item, cluster, after: when_restarted((item,), cluster, after),
 }
 """How each type of item is registered; a verification is a component of its own."""
-
-
-def _of_no_provider(parent: StepComponent, cluster: ClusterHandle, after: After) -> pulumi.ResourceOptions:
-    """Options of a child that is written in Python: the cluster's provider does not make it."""
-    return pulumi.ResourceOptions(parent=parent, depends_on=list(after), deleted_with=cluster.provider.gone_with)

@@ -1,7 +1,7 @@
-"""What must happen between Kueue's queues and its chart when both are taken away.
+"""Steps between the deletion of Kueue's queues and of its chart.
 
-Kueue's controller alone takes its finalizers off, and it lets no queue go that a job holds. Helm deletes controller and
-definitions together, so that whatever has a finalizer then would keep its definition for ever.
+Only Kueue's controller removes its finalizers, and it keeps a queue that a job uses. Helm deletes the controller and
+the definitions together, so a definition whose objects still have a finalizer would never be deleted.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from gpu_fabric.plan import PlannedQueues
 from gpu_fabric.resources.dynamic import queue_drain, queue_release
 
 from ..cluster.handle import ClusterHandle
-from ..cluster_api import ClusterApi, Json, Patience, RequestError, counts_as_deleted, persistently
-from ..dynamic_resource import DynamicResource
+from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, counts_as_deleted, with_retries
+from ..registration import DynamicResource
 
 _QUEUES = f"/apis/{API_VERSION}"
 _MERGE = {"Content-Type": "application/merge-patch+json"}
 _CONNECTIONS = 2
 _PATIENCE, _LOOK_AGAIN = 60.0, 1.0
-# Seconds for jobs to give back what they hold, and for the controller to end; pods have half a minute by default.
+# Seconds for jobs to free their resources, and for the controller to end; pods have half a minute by default.
 _DRAINING, _STOPPING = 300.0, 120.0
 _NAMED = 10
 
-# Kueue's own kinds that carry a finalizer, in an order in which nothing is needed by what comes later.
+# Kueue's kinds that have a finalizer; none of them is needed by one that comes later.
 _KINDS = ("workloads", "localqueues", "clusterqueues", "resourceflavors", "topologies", "admissionchecks")
 _POD_FINALIZER, _POD_LABEL = "kueue.x-k8s.io/managed", "kueue.x-k8s.io/managed=true"
 _WEBHOOKS = tuple(
@@ -40,20 +40,20 @@ _WEBHOOKS = tuple(
 
 
 class QueueTeardownError(pulumi.RunError):
-    """The queues could not be emptied; the engine prints the message alone."""
+    """The queues could not be emptied; Pulumi prints the message without a traceback."""
 
 
 class _Teardown(ResourceProvider, ABC):
-    """Does nothing before it is deleted; what it does then is the subclass'."""
+    """Does nothing but at its deletion, which subclasses define."""
 
     def configure(self, req: ConfigureRequest) -> None:
-        self._patience = Patience(_PATIENCE)
+        self._retries = RetryBudget(_PATIENCE)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         return CreateResult(props.get("queue", props["controller"]), props)
 
     def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
-        """Another cluster, or another queue, is another resource; credentials are renewed in place."""
+        """Another cluster or queue replaces the resource; credentials are renewed in place."""
         moved = [name for name in ("cluster", "queue") if isinstance(new.get(name), str) and old.get(name) != new[name]]
         return DiffResult(changes=True, replaces=moved) if moved else DiffResult(changes=None)
 
@@ -71,12 +71,12 @@ class _Teardown(ResourceProvider, ABC):
 
     @abstractmethod
     def _take_down(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
-        """What happens on the cluster before the resource is gone. Raises RequestError."""
+        """Requests to the cluster before the resource is deleted. Raises RequestError."""
 
     def _do(self, request: Callable[[], Any]) -> Any:
-        """A request's answer; None where what it is about is not there, which is what a teardown wants."""
+        """A request's answer; None if its object does not exist."""
         try:
-            return persistently(self._patience, request)
+            return with_retries(self._retries, request)
         except RequestError as error:
             if error.status == 404:
                 return None
@@ -92,12 +92,12 @@ class _Teardown(ResourceProvider, ABC):
         return found
 
     def _release(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
-        """End the controller, and take off what it would have taken off: nothing of Kueue's holds anything then."""
-        # Without the controller behind them they would refuse every change of what follows.
+        """End the controller, and remove the finalizers that it would have removed."""
+        # Without the controller, the webhooks would refuse every change below.
         for path in _WEBHOOKS:
             self._do(lambda path=path: api.delete(path))  # type: ignore[misc]
         if self._controller(api, props) is not None:
-            # Otherwise it would put the finalizers on again.
+            # It would add the finalizers again.
             self._do(lambda: api.request("PATCH", _deployment(props), {"spec": {"replicas": 0}}, _MERGE))
             _until(lambda: not _replicas(self._controller(api, props)), _STOPPING)
         for kind in _KINDS:
@@ -115,14 +115,14 @@ class _Teardown(ResourceProvider, ABC):
 
 
 class QueueDrainProvider(_Teardown):
-    """Empties a queue before it is deleted: lets nobody in, and has every job that runs stopped and held."""
+    """Empties a queue before it is deleted: it admits no job, and all running jobs are stopped and held."""
 
     def _take_down(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
         queue, path = props["queue"], f"{_QUEUES}/clusterqueues/{props['queue']}"
         if self._do(lambda: api.request("PATCH", path, {"spec": {"stopPolicy": "HoldAndDrain"}}, _MERGE)) is None:
             return
         if not _available(self._controller(api, props)):
-            # Nobody would stop the jobs, or take a finalizer off.
+            # Without the controller, no job is stopped and no finalizer removed.
             self._release(api, props)
             return
         _until(lambda: not self._holding(api, queue), _DRAINING)
@@ -134,7 +134,7 @@ class QueueDrainProvider(_Teardown):
             )
 
     def _holding(self, api: ClusterApi, queue: str) -> list[str]:
-        """The workloads that have resources of the queue, as namespace/name."""
+        """The workloads that use resources of the queue, as namespace/name."""
         return sorted(
             f"{item['metadata']['namespace']}/{item['metadata']['name']}"
             for item in self._items(api, f"{_QUEUES}/workloads")
@@ -143,25 +143,25 @@ class QueueDrainProvider(_Teardown):
 
 
 class QueueReleaseProvider(_Teardown):
-    """Ends Kueue before its chart is deleted, so that no finalizer keeps what the chart's definitions define."""
+    """Ends Kueue before its chart is deleted, so that no finalizer keeps objects of the chart's definitions."""
 
     def _take_down(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
         self._release(api, props)
 
 
 class QueueDrain(DynamicResource, module="gpu-fabric", name="QueueDrain"):
-    """Comes after a queue, and so goes before it; see QueueDrainProvider."""
+    """Registered after a queue, and so deleted before it; see QueueDrainProvider."""
 
     def __init__(self, name: str, planned: PlannedQueues, cluster: ClusterHandle, opts: pulumi.ResourceOptions) -> None:
-        """`name` is that of the component."""
+        """`name` is the component's name."""
         super().__init__(QueueDrainProvider(), queue_drain(name, planned, cluster.context), cluster, opts)
 
 
 class QueueRelease(DynamicResource, module="gpu-fabric", name="QueueRelease"):
-    """Comes between Kueue's chart and its queues, and so goes between them; see QueueReleaseProvider."""
+    """Registered between Kueue's chart and its queues, and so deleted between them; see QueueReleaseProvider."""
 
     def __init__(self, name: str, planned: PlannedQueues, cluster: ClusterHandle, opts: pulumi.ResourceOptions) -> None:
-        """`name` is that of the component."""
+        """`name` is the component's name."""
         super().__init__(QueueReleaseProvider(), queue_release(name, planned, cluster.context), cluster, opts)
 
 
@@ -194,7 +194,7 @@ def _is_finished(workload: Json) -> bool:
 
 
 def _until(done: Callable[[], bool], seconds: float) -> None:
-    """Look again until it is done, or the time is over."""
+    """Poll until it is done, or the time is over."""
     end = time.monotonic() + seconds
     while not done() and time.monotonic() < end:
         time.sleep(_LOOK_AGAIN)

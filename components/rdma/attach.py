@@ -1,4 +1,4 @@
-"""Workloads of a Pulumi program, with the fabric attached."""
+"""A transform that attaches the fabric to the workloads of a Pulumi program."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Properties = dict[str, Any]
 
 
 def fabric_transform(contract: FabricContract, wishes: Wishes | None = None) -> pulumi.ResourceTransform:
-    """A transform that attaches the fabric to Kubernetes workloads whose containers ask for GPUs, or are wished.
+    """A transform that attaches the fabric to Kubernetes workloads whose containers ask for GPUs, or are named.
 
-    For `transforms` of a resource, a component or a whole stack; every other resource stays as it is. Where a pod
-    template waits for other resources, it is attached once they are there. Pod templates get the same stamp as from
-    the command, so that `gpu-fabric detach` and `attach --check` work on what a cluster has.
+    For `transforms` of a resource, a component or a whole stack; every other resource stays as it is. A pod template
+    that depends on other resources is attached when they exist. Pod templates get the same stamp as from the command,
+    so that `gpu-fabric detach` and `attach --check` work on a cluster's objects.
 
     Raises, from the transform or once values are known:
         pulumi.RunError: the fabric cannot be attached to a workload, with every reason.
@@ -30,7 +30,7 @@ def fabric_transform(contract: FabricContract, wishes: Wishes | None = None) -> 
     def transform(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
         if not args.type_.startswith("kubernetes:"):
             return None
-        # Secrets come marked by engines that know no outputs in arguments.
+        # Engines that do not support outputs in arguments pass secrets in a wrapper.
         document = {
             key: pulumi.Output.secret(rpc.unwrap_rpc_secret(value)) if rpc.is_rpc_secret(value) else value
             for key, value in args.props.items()
@@ -48,13 +48,13 @@ def fabric_transform(contract: FabricContract, wishes: Wishes | None = None) -> 
 
 
 def _attached_later(name: str, document: Properties, contract: FabricContract, wishes: Wishes) -> Properties:
-    """The properties that attaching changes, as outputs: unknown in a preview that does not know all values."""
+    """The properties that attaching changes, as outputs; they are unknown if a preview does not know all values."""
 
     def attached(found: Properties) -> Properties:
         return _attached(name, found, contract, wishes) if is_for_gpus(found, contract, wishes) else found
 
     known = pulumi.Output.all(**document).apply(attached)
-    # Were the name in `metadata` unknown, a preview would announce a replacement.
+    # If the name in `metadata` were unknown, a preview would announce a replacement.
     queued = contract.scheduler_hints.queue_of("kueue") is not None or wishes.queue is not None
     in_metadata = document.get("kind") == "Pod" or queued
     changed = {"spec": known.apply(lambda found: found.get("spec"))}

@@ -1,4 +1,4 @@
-"""Gates: every GPU node offers its GPUs, and before jobs its rails' devices."""
+"""Waiting until every GPU node offers its GPUs, and later its rails' devices."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from gpu_fabric.plan import PlannedCapacity
 
 from ..cluster.handle import ClusterHandle
 from ..cluster_api import ClusterApi, Json, RequestError
-from ..waiting import NodesError, Standing, api_of, nodes_with, offered, once_waited, wait_for_nodes
+from ..waiting import NodesError, NodeStatus, api_of, nodes_with, offered, once_waited, wait_for_nodes
 
 _REFUSED = (401, 403)
 _ON_NODES = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
 
 class Capacity(NamedTuple):
-    """The GPU nodes at one moment: what each offers, and of which resources its pods have some.
+    """The resources that each GPU node offers, and those that its pods use.
 
-    `problem` says why nothing was seen.
+    `problem` is why they could not be read.
     """
 
     offered: Mapping[str, Mapping[str, str]]
@@ -35,9 +35,9 @@ Look = Callable[[], Capacity]
 def when_offered(
     planned: PlannedCapacity, cluster: ClusterHandle, resources: Sequence[pulumi.Input[pulumi.Resource]]
 ) -> tuple[pulumi.Input[pulumi.Resource], ...]:
-    """The resources, known once every GPU node offers some of each resource that is planned.
+    """The resources, known when every GPU node offers some of each planned resource; a preview does not wait.
 
-    Looked at in every run but previews. The run ends with an error that names node and rail where the time is over.
+    After the time limit the run ends with an error that names node and rail.
     """
 
     async def waited(kubeconfig: str) -> None:
@@ -47,24 +47,24 @@ def when_offered(
 
 
 async def wait_until_offered(planned: PlannedCapacity, look: Look, say: Callable[[str], None]) -> None:
-    """Look again and again until every node offers some of every resource.
+    """Poll until every node offers some of every resource.
 
     Raises:
         NodesError: naming each node that does not, with the rail and its resource.
     """
     rails = any(rail is not None for rail in planned.resources.values())
     aim = "offer their RDMA devices" if rails else "offer their GPUs"
-    await wait_for_nodes(lambda: _standing(planned, look()), aim, planned.timeout, say)
+    await wait_for_nodes(lambda: _status(planned, look()), aim, planned.timeout, say)
 
 
 def looking(planned: PlannedCapacity, kubeconfig: str, context: str | None) -> Look:
-    """How to look at the cluster of a kubeconfig; a look that is refused, which no wait cures, raises NodesError."""
+    """A function that reads the cluster of a kubeconfig; it raises NodesError if the credentials are refused."""
     api = api_of(kubeconfig, context)
 
     def look() -> Capacity:
         try:
             found = {name: offered(node) for name, node in nodes_with(api, planned.nodes).items()}
-            # Pods are many, and tell only why something is not offered.
+            # There are many pods, and they matter only if something is not offered.
             lacking = any(_lacking(planned, resources) for resources in found.values())
             return Capacity(found, _taken(api) if lacking else {})
         except RequestError as error:
@@ -90,18 +90,18 @@ def _taken(api: ClusterApi) -> dict[str, frozenset[str]]:
     return taken
 
 
-def _standing(planned: PlannedCapacity, seen: Capacity) -> Standing:
+def _status(planned: PlannedCapacity, seen: Capacity) -> NodeStatus:
     found = len(seen.offered)
     lacks = {node: lack for node in seen.offered if (lack := _lack(planned, seen, node))}
     few = f"there are {found} of {planned.count} nodes with the labels {planned.nodes}"
-    return Standing(found, lacks, missing=seen.problem or (few if found < planned.count else ""))
+    return NodeStatus(found, lacks, missing=seen.problem or (few if found < planned.count else ""))
 
 
 def _lack(planned: PlannedCapacity, seen: Capacity, node: str) -> str:
-    """Which rails a node lacks, in words; empty where it lacks none.
+    """The rails that a node lacks, in words; empty if it lacks none.
 
-    The device plug-in looks for NICs anew once a minute, and finds none that is in a pod's network namespace: what a
-    pod there has asked for is there.
+    The device plug-in searches for NICs once a minute, and does not find a NIC in a pod's network namespace. So a
+    resource that a pod on the node uses counts as offered.
     """
     taken = seen.taken.get(node, frozenset())
     lacking = [name for name in _lacking(planned, seen.offered[node]) if name not in taken]

@@ -1,7 +1,6 @@
-"""The verification: the fabric is measured when it was made or has changed, and `up` fails where it is too slow.
+"""The verification: it measures the fabric after its creation or a change, and `up` fails if it is too slow.
 
-A dynamic resource, recorded by the name of its class, which so must keep its name and place; see
-`kept_objects`.
+A dynamic resource whose provider is recorded by the name of its class; see `kept_objects`.
 """
 
 from __future__ import annotations
@@ -21,9 +20,8 @@ from gpu_fabric.resources.dynamic import verification_resource
 
 from ..cluster.handle import ClusterHandle
 from ..cluster_api import ClusterApi, RequestError, counts_as_deleted
-from ..dynamic_resource import DynamicResource
-from ..kept_objects import AlreadySaid, KeptObjectsError
-from ..resources import After
+from ..kept_objects import HideTraceback, KeptObjectsError
+from ..registration import After, DynamicResource
 from .verification_run import VerificationRun
 
 T = TypeVar("T")
@@ -32,11 +30,11 @@ PASSED, FAILED, STARTED = "passed", "failed", "started"
 
 
 class VerificationError(KeptObjectsError):
-    """The fabric did not pass, or could not be measured; the engine prints the message alone."""
+    """The fabric did not pass, or could not be measured; Pulumi prints the message without a traceback."""
 
 
 class _Props(NamedTuple):
-    """What the engine hands over: the planned run, and how it stands; None before its first start."""
+    """Properties from Pulumi: the planned run, and its state; None before its first start."""
 
     planned: PlannedVerification
     state: str | None
@@ -49,18 +47,18 @@ class _Props(NamedTuple):
 
 
 class VerificationProvider(ResourceProvider):
-    """Runs the job of a Verification resource, and judges it.
+    """Runs the job of a Verification resource, and judges its result.
 
-    Creating and updating never fail for a verdict: the outcome says it, so that the engine knows in any case what is
-    there, and the program ends the run. A run that passed is never repeated, one that failed is repeated by every `up`,
-    and one that nobody waited for is looked at by the next.
+    Creation and update never fail because of a verdict, so that the state always records the objects on the cluster:
+    the verdict is in the outcome, and the program ends the run. A run that passed is never repeated, a failed one is
+    repeated by every `up`, and the next `up` reads the result of one that was not waited for.
     """
 
     def configure(self, req: ConfigureRequest) -> None:
-        logging.getLogger("grpc._server").addFilter(AlreadySaid())
+        logging.getLogger("grpc._server").addFilter(HideTraceback())
 
     def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
-        """Another cluster is another resource; for the rest the engine names each difference."""
+        """Another cluster replaces the resource; Pulumi reports every other difference."""
         if isinstance(new.get("cluster"), str) and old["cluster"] != new["cluster"]:
             return DiffResult(changes=True, replaces=["cluster"], delete_before_replace=True)
         return DiffResult(changes=None if _Props.of(old).state == PASSED else True)
@@ -70,7 +68,7 @@ class VerificationProvider(ResourceProvider):
         run = _run(props, planned)
 
         def outcome() -> str:
-            # One that was cut off goes on where it is.
+            # The job of an interrupted run continues.
             if not run.is_there():
                 _started(run)
             return _outcome(run, planned)
@@ -87,7 +85,7 @@ class VerificationProvider(ResourceProvider):
                 if not run.is_there():
                     _started(run)
             elif state == PASSED:
-                # Renewed credentials, or another wish of how to wait.
+                # Only credentials or the waiting have changed.
                 return str(old["outcome"])
             elif state == FAILED:
                 run.clear()
@@ -113,16 +111,16 @@ class VerificationProvider(ResourceProvider):
 
 
 class _Run(DynamicResource, module="gpu-fabric", name="Verification"):
-    """A planned run on a cluster; `outcome` is JSON, see `Verification`."""
+    """A planned run on a cluster; `outcome` is JSON, as in `Verification`."""
 
     outcome: pulumi.Output[str]
 
     def __init__(
         self, name: str, planned: PlannedVerification, cluster: ClusterHandle, opts: pulumi.ResourceOptions
     ) -> None:
-        """`name` is that of the component."""
+        """`name` is the component's name."""
         resource = verification_resource(name, planned, cluster.context)
-        # As text: on the engine's wire all numbers are floating-point ones.
+        # As text: Pulumi's protocol turns all numbers into floating-point ones.
         sent = {"planned": planned.model_dump_json(by_alias=True), "outcome": None}
         super().__init__(VerificationProvider(), resource, cluster, opts, sent)
 
@@ -130,9 +128,9 @@ class _Run(DynamicResource, module="gpu-fabric", name="Verification"):
 class Verification(pulumi.ComponentResource):
     """The job, and its verdict.
 
-    Must exist before: the networks, what advertises their devices, NCCL's files, and the launcher's controller. Waits
-    for the verdict if the plan says so; the run then ends with an error where the fabric did not pass. `outcome` is an
-    object with the state, the job, the bars and what was measured. Torn down first, since its pods hold addresses.
+    Must exist before: the networks, the device plug-ins, NCCL's files, and the launcher's controller. Waits for the
+    verdict if the plan says so; the run then ends with an error if the fabric did not pass. `outcome` is an object with
+    the state, the job, the bars and the measured values. Torn down first, since its pods hold addresses.
     """
 
     outcome: pulumi.Output[dict[str, Any]]
@@ -146,8 +144,8 @@ class Verification(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gpu-fabric:rdma:Verification", name, None, opts)
-        gone_with = cluster.provider.gone_with
-        options = pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=gone_with)
+        deleted_with = cluster.provider.deleted_with_cluster
+        options = pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=deleted_with)
         run = _Run(name, planned, cluster, options)
         known = run.outcome.apply(lambda text: json.loads(text) if text else {})
         # The kubeconfig is secret, and the verdict is not.
@@ -158,7 +156,7 @@ class Verification(pulumi.ComponentResource):
 
 
 def _judge(outcome: dict[str, Any]) -> None:
-    """End the run where the fabric did not pass; warn of it where nobody wanted to wait."""
+    """End the run if the fabric did not pass; only warn if the stack does not wait for the verdict."""
     if outcome.get("state") != FAILED:
         return
     text = "\n  ".join(["the fabric did not pass its verification:", *outcome["report"], f"look: {outcome['look']}"])
@@ -172,7 +170,7 @@ def _run(props: dict[str, Any], planned: PlannedVerification) -> VerificationRun
 
 
 def _say(text: str) -> None:
-    # What a plug-in writes there is what the engine shows while the resource is being made.
+    # Pulumi shows what a plug-in writes to stderr while it creates the resource.
     print(f"verification: {text}", file=sys.stderr, flush=True)
 
 
@@ -180,13 +178,13 @@ def _started(run: VerificationRun) -> None:
     try:
         run.start()
     except RequestError:
-        # A half of the job would stay when the stack is destroyed, which does not know of it.
+        # The state would not record a part of the job, so that destroying the stack would leave it.
         run.clear()
         raise
 
 
 def _outcome(run: VerificationRun, planned: PlannedVerification) -> str:
-    """How the run stands, after its end where it is to be waited for."""
+    """The outcome as JSON, after the end of the run if the stack waits for it."""
     if planned.wait or run.has_ended():
         return _described(planned, run.verdict())
     return _described(planned, None)
@@ -218,7 +216,7 @@ def _described(planned: PlannedVerification, verdict: Verdict | None) -> str:
 
 
 def _tried(act: Callable[[], T]) -> T:
-    """What a task on the cluster gives. Raises VerificationError with the cluster's reason where it failed."""
+    """The result of requests to the cluster. Raises VerificationError with the cluster's reason."""
     try:
         return act()
     except RequestError as error:
@@ -226,6 +224,6 @@ def _tried(act: Callable[[], T]) -> T:
 
 
 def _first_lines(lines: list[str], report: str) -> list[str]:
-    """The lines that are printed; thousands of reasons have a cause that the first ones show."""
+    """The printed lines: the first of thousands of reasons show their cause."""
     left = len(lines) - _PRINTED
     return lines if left <= 1 else [*lines[:_PRINTED], f"and {left - 1} more lines in ConfigMap {report}", lines[-1]]

@@ -21,34 +21,34 @@ from gpu_fabric.nccl.verdict import (
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.workloads.verification import RUN_LABEL
 
-from ..cluster_api import ClusterApi, Json, Patience, RequestError, persistently
+from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, with_retries
 
 MANAGER = "gpu-fabric"
 RESULTS, VERDICT, LINES = "results.tar.gz", "verdict.json", "report.txt"
-"""Entries of the ConfigMap: what the job left, the verdict on it, and the same for people."""
+"""Entries of the ConfigMap: the job's results, the verdict, and the verdict as text."""
 
 _PLURALS = {"ConfigMap": "configmaps", "Service": "services", "Secret": "secrets", "Job": "jobs", "MPIJob": "mpijobs"}
-# Seconds: between two looks; a pod's last words come a little after the job's end; and until deleted pods are gone.
+# Seconds between two requests, for the pods' last messages after the job's end, and for the deletion of pods.
 _PAUSE, _LAST_WORDS, _GONE = 2.0, 20.0, 300.0
 _PATIENCE = 60.0
-# A ConfigMap takes a MiB: bytes of the results, and reasons, of which the first of thousands tell as much.
+# Bytes of results and number of reasons in the ConfigMap, whose limit is 1 MiB.
 _MOST_RESULTS, _MOST_REASONS = 600_000, 300
 _TOLD = 8
 
 
 class Seen(NamedTuple):
-    """The job at one moment: its pods, and how it ended; `end` is empty while it goes on."""
+    """The job: its pods, and how it ended; `end` is empty while it runs."""
 
     pods: Sequence[Json]
     end: str
 
     @property
     def messages(self) -> list[str]:
-        """What ended containers have left."""
+        """The termination messages of containers."""
         return [state["message"] for _, state in self._terminated() if state.get("message")]
 
     def problems(self) -> Iterator[str]:
-        """What pods lack that do not run, and how others failed."""
+        """Why pods do not run, and how others failed."""
         for pod in self.pods:
             name, node = pod["metadata"]["name"], pod["spec"].get("nodeName")
             where = f"pod {name} on node {node}" if node else f"pod {name}"
@@ -67,7 +67,7 @@ class Seen(NamedTuple):
 
 
 class VerificationRun:
-    """A planned run on one cluster; requests that fail for a passing reason are made again.
+    """A planned run on one cluster; requests are repeated after temporary failures.
 
     Every method raises RequestError.
     """
@@ -79,19 +79,19 @@ class VerificationRun:
         *self._before, self._job = planned.manifests
 
     def is_there(self) -> bool:
-        """Whether the job is in the cluster, from a run that was cut off."""
+        """Whether the job exists, left by an interrupted run."""
         found = self._found(_path(self._job))
         return found is not None and "deletionTimestamp" not in found["metadata"]
 
     def start(self) -> None:
-        """Make everything that is the job's, the job last."""
+        """Create all of the job's objects, the job last."""
         if self._planned.keys_secret is not None:
             self._apply(_keys(self._planned.keys_secret, self._planned))
         for manifest in (*self._before, self._job):
             self._apply(manifest)
 
     def clear(self) -> None:
-        """Delete everything that is the job's; returns when its pods are gone, for which the next run may wait."""
+        """Delete all of the job's objects; returns when its pods are deleted, so that the next run can start."""
         paths = [_path(manifest) for manifest in (self._job, *reversed(self._before))]
         for path in paths:
             self._delete(path)
@@ -107,12 +107,12 @@ class VerificationRun:
         self._delete(self._report_path)
 
     def has_ended(self) -> bool:
-        """Whether a verdict can be had without waiting."""
+        """Whether a verdict is possible without waiting."""
         seen = self._look()
         return bool(seen.end) or _results(seen) is not None
 
     def verdict(self) -> Verdict:
-        """Wait for the job's end, judge what it left, and write the ConfigMap."""
+        """Wait for the job's end, judge its results, and write the ConfigMap."""
         data, reasons = self._results()
         verdict = self._judged(data, reasons)
         self._publish(verdict, data)
@@ -120,7 +120,7 @@ class VerificationRun:
         return verdict
 
     def _results(self) -> tuple[bytes | None, list[str]]:
-        """What the pods left; where that is nothing, why."""
+        """The pods' results; without results, the reasons."""
         end = time.monotonic() + self._planned.seconds + _LAST_WORDS
         over = None
         said = ""
@@ -182,7 +182,7 @@ class VerificationRun:
 
     def _pods(self) -> list[Json]:
         path = f"/api/v1/namespaces/{self._planned.namespace}/pods"
-        return persistently(self._patience, lambda: self._api.items(path, f"{RUN_LABEL}={self._planned.name}"))
+        return with_retries(self._retries, lambda: self._api.items(path, f"{RUN_LABEL}={self._planned.name}"))
 
     def _forget_keys(self) -> None:
         if self._planned.keys_secret is not None:
@@ -190,26 +190,26 @@ class VerificationRun:
 
     def _found(self, path: str) -> Json | None:
         try:
-            return persistently(self._patience, lambda: self._api.request("GET", path))
+            return with_retries(self._retries, lambda: self._api.request("GET", path))
         except RequestError as error:
             if error.status == 404:
                 return None
             raise
 
     def _apply(self, manifest: Mapping[str, Any]) -> None:
-        persistently(self._patience, lambda: self._api.apply(_path(manifest), dict(manifest), MANAGER))
+        with_retries(self._retries, lambda: self._api.apply(_path(manifest), dict(manifest), MANAGER))
 
     def _delete(self, path: str) -> None:
-        # Kubernetes lets a Job's pods live on without it, unless it is told otherwise.
-        persistently(self._patience, lambda: self._api.delete(f"{path}?propagationPolicy=Foreground"))
+        # By default Kubernetes keeps the pods of a deleted Job.
+        with_retries(self._retries, lambda: self._api.delete(f"{path}?propagationPolicy=Foreground"))
 
     @property
     def _report_path(self) -> str:
         return f"/api/v1/namespaces/{self._planned.namespace}/configmaps/{self._planned.report}"
 
     @property
-    def _patience(self) -> Patience:
-        return Patience(_PATIENCE)
+    def _retries(self) -> RetryBudget:
+        return RetryBudget(_PATIENCE)
 
 
 def _results(seen: Seen) -> bytes | None:
@@ -226,7 +226,7 @@ def _path(manifest: Mapping[str, Any]) -> str:
 
 
 def _end(job: Json | None) -> str:
-    """How a job ended, in words: of Kubernetes and of the MPI operator by its conditions, of Volcano by its phase."""
+    """How a job ended: Kubernetes and the MPI operator report it by conditions, Volcano by a phase."""
     if job is None:
         return "the job is gone"
     status = job.get("status", {})
@@ -257,8 +257,8 @@ def _first(reasons: list[str], most: int = _TOLD) -> list[str]:
 
 
 def _keys(name: str, planned: PlannedVerification) -> Json:
-    """A pair of ssh's keys, made for one run: known to its pods alone, and gone with its end."""
-    # Its import takes a while, and most runs of the program need no key.
+    """A Secret with an ssh key pair for one run; it is deleted after the run."""
+    # Imported here, because the import is slow and most runs of the program need no key.
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 

@@ -170,8 +170,8 @@ def test_nothing_imports_a_clouds_sdk(root: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "homes"),
     [
-        ("gpu_fabric.resources.charts", ["components/helm.py"]),
-        ("gpu_fabric.resources.objects", ["components/resources.py"]),
+        ("gpu_fabric.resources.charts", ["components/registration.py"]),
+        ("gpu_fabric.resources.objects", ["components/engine/steps.py"]),
         # The SDK's classes of kinds, which would be a second way.
         ("pulumi_kubernetes.", []),
     ],

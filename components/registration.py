@@ -1,0 +1,114 @@
+"""How planned resources are registered: the plan's type, name, properties and handling become a Pulumi resource."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import Resource as PulumiDynamicResource
+from pulumi.dynamic import ResourceProvider
+from pulumi.runtime import config as engine
+
+from gpu_fabric.plan import HelmRelease, SecretValue
+from gpu_fabric.resources.charts import release_resource
+from gpu_fabric.resources.resource import Handling, Leaf, Resource, with_leaves
+
+from .cluster.handle import ClusterHandle, ClusterProvider
+
+# Resources that a component's children must wait for.
+After = Sequence[pulumi.Input[pulumi.Resource]]
+
+
+def with_handling(
+    options: pulumi.ResourceOptions, handling: Handling, created: Mapping[str, pulumi.Resource] = {}
+) -> pulumi.ResourceOptions:
+    """Options with the planned handling; `created` has the resources that others may be deleted with, by name."""
+    timeouts = handling.timeouts
+    planned = pulumi.ResourceOptions(
+        protect=handling.protect or None,
+        delete_before_replace=handling.delete_before_replace or None,
+        replace_on_changes=list(handling.replace_on_changes) or None,
+        ignore_changes=list(handling.ignore_changes) or None,
+        retain_on_delete=handling.retain_on_delete or None,
+        import_=handling.adopts,
+        custom_timeouts=pulumi.CustomTimeouts(timeouts.create, timeouts.update, timeouts.delete)
+        if any((timeouts.create, timeouts.update, timeouts.delete))
+        else None,
+        deleted_with=created[handling.deleted_with] if handling.deleted_with else None,
+    )
+    return pulumi.ResourceOptions.merge(options, planned)
+
+
+def child_options(parent: pulumi.Resource, provider: pulumi.ProviderResource, after: After) -> pulumi.ResourceOptions:
+    """Options of a component's child; dependencies are listed, since a component's own do not apply to its children.
+
+    Objects on a cluster of the stack's own are deleted with it: destroying the stack then sends the cluster no request.
+    """
+    deleted_with = provider.deleted_with_cluster if isinstance(provider, ClusterProvider) else None
+    return pulumi.ResourceOptions(parent=parent, provider=provider, depends_on=list(after), deleted_with=deleted_with)
+
+
+def kubernetes_resource(
+    resource: Resource, options: pulumi.ResourceOptions, sent: Mapping[str, Any] = {}
+) -> pulumi.CustomResource:
+    """One planned object, patch or release; `sent` are properties that Pulumi gets in another form than the plan's."""
+    # The SDK's class per kind sends just this, but importing its core/v1 module alone takes half a second.
+    properties = {**resource.properties, **sent}
+    return pulumi.CustomResource(resource.type, resource.name, properties, with_handling(options, resource.handling))
+
+
+def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) -> pulumi.CustomResource:
+    """A Helm release of the component of this name; ready when every object of the chart is.
+
+    If some values come from secrets of the stack's configuration, all values are secret.
+    """
+    resource = release_resource(name, planned)
+    if not planned.secret_values:
+        return kubernetes_resource(resource, options)
+    values = with_leaves(resource.properties["values"], _in_base64)
+    return kubernetes_resource(resource, options, {"values": pulumi.Output.secret(values)})
+
+
+def _in_base64(leaf: Leaf) -> str:
+    assert isinstance(leaf, SecretValue), "a chart's values hold no other leaf"
+    return base64.b64encode(_secret(leaf).encode()).decode()
+
+
+def _secret(wanted: SecretValue) -> str:
+    """An entry of a secret that holds JSON; messages never repeat its content.
+
+    Raises:
+        pulumi.RunError: the secret is not set, or does not have this entry.
+    """
+    # Read as text: inside an Output the error would be one of every resource that comes later, with a traceback each.
+    text = engine.get_config(pulumi.Config().full_key(wanted.key))
+    try:
+        found = json.loads(text or "")[wanted.entry]
+    except (ValueError, TypeError, KeyError):
+        found = None
+    if not isinstance(found, str):
+        raise pulumi.RunError(f"the secret {wanted.key} is not set, or no JSON with the text {wanted.entry!r}")
+    return found
+
+
+class DynamicResource(PulumiDynamicResource):
+    """A planned resource whose provider is written in Python, by a class of this package.
+
+    Subclasses choose the provider and the type. `sent` are properties that Pulumi gets in another form than the plan's,
+    and outputs, which are None until they are known.
+    """
+
+    def __init__(
+        self,
+        provider: ResourceProvider,
+        planned: Resource,
+        cluster: ClusterHandle,
+        opts: pulumi.ResourceOptions | None,
+        sent: Mapping[str, Any] = {},
+    ) -> None:
+        known = {"kubeconfig": cluster.kubeconfig, "cluster": cluster.cluster_id}
+        options = with_handling(opts or pulumi.ResourceOptions(), planned.handling)
+        super().__init__(provider, planned.name, {**planned.properties, **known, **sent}, options)
