@@ -42,9 +42,8 @@ class RequestError(Exception):
     @property
     def temporary(self) -> bool:
         """Whether the same request may succeed a little later."""
-        return self.status in _TEMPORARY or (
-            self.status == 500 and any(reason in str(self) for reason in _TEMPORARY_REASONS)
-        )
+        failed = self.status == 500 and any(reason in str(self) for reason in _TEMPORARY_REASONS)
+        return failed or self.status in _TEMPORARY
 
 
 def counts_as_deleted(error: RequestError) -> bool:
@@ -144,6 +143,22 @@ class ClusterApi:
             return str(configuration.get_basic_auth_token()) if configuration.username else None
         except Exception as error:
             raise RequestError(0, f"its credentials cannot be had ({type(error).__name__})") from None
+
+
+def find(api: ClusterApi, path: str) -> Json | None:
+    """The object at a path; None if it does not exist. Raises RequestError."""
+    try:
+        return api.request("GET", path)
+    except RequestError as error:
+        if error.status == 404:
+            return None
+        raise
+
+
+def api_path(api_version: str, plural: str = "", namespace: str | None = None, name: str = "") -> str:
+    """The path of an object, of a collection, or of a version of an API group."""
+    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    return "/".join(filter(None, (root, namespace and f"namespaces/{namespace}", plural, name)))
 
 
 def with_retries(budget: RetryBudget, request: Callable[[], T]) -> T:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import pulumi
 
 from gpu_fabric.plan import PlannedWait, WantedFunctions
 
-from .cluster.handle import ClusterHandle
-from .cluster_api import RequestError
+from .cluster.handle import ClusterHandle, Resources
+from .cluster_api import RequestError, api_path
 from .waiting import NodeStatus, api_of, nodes_with, offered, once_waited, wait_for_nodes
 
 
@@ -28,12 +28,9 @@ class Seen(NamedTuple):
 
 
 Look = Callable[[], Seen]
-_DAEMON_SETS = "/apis/apps/v1/namespaces/{}/daemonsets"
 
 
-def when_synced(
-    wait: PlannedWait, cluster: ClusterHandle, resources: Sequence[pulumi.Input[pulumi.Resource]]
-) -> tuple[pulumi.Input[pulumi.Resource], ...]:
+def when_synced(wait: PlannedWait, cluster: ClusterHandle, resources: Resources) -> Resources:
     """The resources, known when all are applied and every node's object has the wanted value; a preview does not wait.
 
     The run ends with an error that names the nodes after the time limit, or if a node keeps failing.
@@ -58,12 +55,13 @@ async def wait_until_synced(wait: PlannedWait, look: Look, say: Callable[[str], 
 def looking(wait: PlannedWait, kubeconfig: str, context: str | None) -> Look:
     """A function that reads the cluster of a kubeconfig."""
     api = api_of(kubeconfig, context)
+    daemon_sets = api_path("apps/v1", "daemonsets", wait.namespace)
 
     def look() -> Seen:
         try:
             nodes = nodes_with(api, wait.nodes)
-            states = api.items(f"/apis/{wait.api_version}/namespaces/{wait.namespace}/{wait.plural}", "")
-            servers = [] if wait.served_by is None else api.items(_DAEMON_SETS.format(wait.namespace), "")
+            states = api.items(api_path(wait.api_version, wait.plural, wait.namespace), "")
+            servers = [] if wait.served_by is None else api.items(daemon_sets, "")
         except RequestError as error:
             return Seen({}, {}, problem=f"the cluster gives no answer: {error}")
         resources = {name: offered(node) for name, node in nodes.items()}

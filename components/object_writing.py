@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
-from .cluster_api import ClusterApi, Json, RequestError, RetryBudget, with_retries
+from .cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, with_retries
 
 # Labels by which a group's objects are found, whatever the state records.
 KEPT_BY, CUT = "gpu-fabric/kept-by", "gpu-fabric/cut"
@@ -139,9 +139,8 @@ class Keeper:
         return {(place.kind, self._collection(manifest)) for group in groups for place, manifest in group.items()}
 
     def _collection(self, manifest: Json) -> str:
-        version, namespace = manifest["apiVersion"], manifest["metadata"].get("namespace")
-        root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-        return f"{root}{f'/namespaces/{namespace}' if namespace else ''}/{self._plurals[manifest['kind']]}"
+        plural, namespace = self._plurals[manifest["kind"]], manifest["metadata"].get("namespace")
+        return api_path(manifest["apiVersion"], plural, namespace)
 
 
 def restored(value: Any) -> Any:

@@ -11,8 +11,8 @@ import pulumi
 
 from gpu_fabric.plan import PlannedConfiguration
 
-from .cluster.handle import ClusterHandle
-from .cluster_api import ClusterApi, RequestError
+from .cluster.handle import ClusterHandle, Resources
+from .cluster_api import RequestError, api_path, find
 from .waiting import NodeStatus, api_of, once_waited, wait_for_nodes
 
 # Seconds: the operator writes the ConfigMap, and directly afterwards the DaemonSet.
@@ -33,9 +33,7 @@ class Plugin(NamedTuple):
 Look = Callable[[PlannedConfiguration], Plugin]
 
 
-def when_restarted(
-    planned: Sequence[PlannedConfiguration], cluster: ClusterHandle, resources: Sequence[pulumi.Input[pulumi.Resource]]
-) -> tuple[pulumi.Input[pulumi.Resource], ...]:
+def when_restarted(planned: Sequence[PlannedConfiguration], cluster: ClusterHandle, resources: Resources) -> Resources:
     """The resources, known when every plug-in's pods use the planned configuration; a preview does not wait.
 
     After the time limit the run ends with an error that names the DaemonSet.
@@ -69,30 +67,20 @@ def looking(kubeconfig: str, context: str | None) -> Look:
     api = api_of(kubeconfig, context)
 
     def look(planned: PlannedConfiguration) -> Plugin:
-        daemon_set = f"/apis/apps/v1/namespaces/{planned.namespace}/daemonsets/{planned.daemon_set}"
-        config_map = f"/api/v1/namespaces/{planned.namespace}/configmaps/{planned.config_map}"
+        daemon_set = api_path("apps/v1", "daemonsets", planned.namespace, planned.daemon_set)
+        config_map = api_path("v1", "configmaps", planned.namespace, planned.config_map)
         try:
-            found = _found(api, config_map)
+            found = find(api, config_map)
             text = (found or {}).get("data", {}).get("config.json")
-            seen = Plugin(text, _found(api, daemon_set))
+            seen = Plugin(text, find(api, daemon_set))
             if _lack(planned, seen):
                 return seen
             time.sleep(_TURN)
-            return Plugin(text, _found(api, daemon_set))
+            return Plugin(text, find(api, daemon_set))
         except RequestError as error:
             return Plugin(None, None, f"the cluster gives no answer: {error}")
 
     return look
-
-
-def _found(api: ClusterApi, path: str) -> Mapping[str, Any] | None:
-    try:
-        found: Mapping[str, Any] = api.request("GET", path)
-    except RequestError as error:
-        if error.status == 404:
-            return None
-        raise
-    return found
 
 
 def _lack(planned: PlannedConfiguration, seen: Plugin) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -16,10 +16,7 @@ from gpu_fabric.plan import HelmRelease, SecretValue
 from gpu_fabric.resources.charts import release_resource
 from gpu_fabric.resources.resource import Handling, Leaf, Resource, with_leaves
 
-from .cluster.handle import ClusterHandle, ClusterProvider
-
-# Resources that a component's children must wait for.
-After = Sequence[pulumi.Input[pulumi.Resource]]
+from .cluster.handle import ClusterHandle, ClusterProvider, Resources
 
 
 def with_handling(
@@ -42,7 +39,9 @@ def with_handling(
     return pulumi.ResourceOptions.merge(options, planned)
 
 
-def child_options(parent: pulumi.Resource, provider: pulumi.ProviderResource, after: After) -> pulumi.ResourceOptions:
+def child_options(
+    parent: pulumi.Resource, provider: pulumi.ProviderResource, after: Resources
+) -> pulumi.ResourceOptions:
     """Options of a component's child; dependencies are listed, since a component's own do not apply to its children.
 
     Objects on a cluster of the stack's own are deleted with it: destroying the stack then sends the cluster no request.

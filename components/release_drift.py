@@ -19,7 +19,7 @@ import yaml
 
 from gpu_fabric.changes.properties import Difference, differences
 
-from .cluster_api import APPLY, ClusterApi, Json, RequestError
+from .cluster_api import APPLY, ClusterApi, Json, RequestError, api_path, find
 
 # A dry run leaves no trace of it.
 _MANAGER = "gpu-fabric-drift"
@@ -117,12 +117,9 @@ def _compare(api: ClusterApi, kinds: _Kinds, manifest: Json, namespace: str, dri
         plural, namespaced = known
         if not namespaced:
             place = ObjectName(kind, "", place.name)
-        path = _path(version, plural, place)
-        try:
-            live = api.request("GET", path)
-        except RequestError as error:
-            if error.status != 404:
-                raise
+        path = api_path(version, plural, place.namespace, place.name)
+        live = find(api, path)
+        if live is None:
             drift.missing.append(place)
             return
         query = urlencode({"fieldManager": _MANAGER, "force": "true", "dryRun": "All"})
@@ -150,15 +147,6 @@ def _writes(written: Any, keys: tuple[str, ...]) -> bool:
     return inner is not None and _writes(inner, keys[1:])
 
 
-def _path(version: str, plural: str, place: ObjectName) -> str:
-    root = _root(version)
-    return f"{root}{f'/namespaces/{place.namespace}' if place.namespace else ''}/{plural}/{place.name}"
-
-
-def _root(version: str) -> str:
-    return f"/apis/{version}" if "/" in version else f"/api/{version}"
-
-
 def _intended(value: Any) -> Any:
     """A manifest without null values, which Helm does not send, and without the status, which a controller writes."""
     if isinstance(value, Mapping):
@@ -181,12 +169,7 @@ class _Kinds:
     def of(self, version: str, kind: str) -> tuple[str, bool] | None:
         """The name in paths, and whether the kind is namespaced; None if the cluster does not have the kind."""
         if version not in self._groups:
-            try:
-                listed = self._api.request("GET", _root(version))["resources"]
-            except RequestError as error:
-                if error.status != 404:
-                    raise
-                listed = []
+            listed = (find(self._api, api_path(version)) or {"resources": []})["resources"]
             self._groups[version] = {
                 entry["kind"]: (entry["name"], entry["namespaced"]) for entry in listed if "/" not in entry["name"]
             }

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 import pulumi
 
-from .cluster.handle import ClusterHandle
+from .cluster.handle import ClusterHandle, Resources
 from .cluster_api import ClusterApi, Json, RequestError
 
 # Seconds between two requests, and of a reported failure until it counts: operators try again by themselves.
@@ -33,11 +33,7 @@ class NodeStatus(NamedTuple):
     missing: str = ""
 
 
-def once_waited(
-    cluster: ClusterHandle,
-    resources: Sequence[pulumi.Input[pulumi.Resource]],
-    wait: Callable[[str], Awaitable[None]],
-) -> tuple[pulumi.Input[pulumi.Resource], ...]:
+def once_waited(cluster: ClusterHandle, resources: Resources, wait: Callable[[str], Awaitable[None]]) -> Resources:
     """The resources, known when all of them are applied and the wait, which gets the kubeconfig, has ended.
 
     A preview does not wait.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pulumi
 
+from components.cluster.existing import kubeconfig_text
 from components.cluster.referenced import cluster_id_of
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
 from gpu_fabric.changes.dangers import dangers
@@ -18,11 +19,38 @@ from gpu_fabric.changes.model import Judgement
 from gpu_fabric.cli import clock
 from gpu_fabric.plan import Plan
 from gpu_fabric.resources import resources
+from gpu_fabric.spec.kubeconfig import Reached, cluster_identity, contexts_of, open_choice, reached
 from stacks.configuration import stack_file_name
-from stacks.reached import reached_cluster
 
 # The outputs that the guard reads; it keeps none of the others, which include a kubeconfig.
 _READ = ("applied", "addressPlan", "fabric", "clusterId")
+
+
+class _ReachedCluster(NamedTuple):
+    """The cluster of a run: the context and server of its kubeconfig, and the id derived from them (`address`)."""
+
+    place: Reached
+    address: str
+    kubeconfig: str
+
+    def ways_back(self, last_id: str | None) -> tuple[str, ...]:
+        """What to write so that this run uses the last run's cluster."""
+        if last_id is None:
+            return ()
+        there = contexts_of(self.kubeconfig, last_id)
+        return (
+            f"This run's kubeconfig leads to {self.place}.",
+            *(f"The last run's cluster is this: write `context: {name}` under `gpu-fabric:cluster`." for name in there),
+            f"If both are one cluster, at another address: write `id: {last_id}` under `gpu-fabric:cluster`.",
+        )
+
+    def warn_of_another(self, last_address: str | None) -> None:
+        """Warn if the address has changed, so that only `cluster.id` identifies this as the last run's cluster."""
+        if last_address not in (None, self.address):
+            pulumi.log.warn(
+                f"the kubeconfig leads to another address than in the last run: {self.place}. By `cluster.id` it "
+                "is the same cluster; where it is not, stop here, since nothing else distinguishes them"
+            )
 
 
 def refusal(plan: Plan, root: Path, today: date | None = None) -> str:
@@ -34,14 +62,14 @@ def refusal(plan: Plan, root: Path, today: date | None = None) -> str:
     Raises:
         pulumi.RunError: the last run's outputs cannot be read, or a kubeconfig cannot be used.
     """
-    reached = None if plan.part == "platform" or plan.cluster.provider != "existing" else reached_cluster(plan, root)
+    here = None if plan.part == "platform" or plan.cluster.provider != "existing" else _reached_cluster(plan, root)
     outputs = _outputs_of_last_run()
     if not outputs:
         return ""
     last = _applied(outputs)
     if last is None:
         return ""
-    new = footprint(plan, _cluster_id(plan), None if reached is None else reached.address)
+    new = footprint(plan, _cluster_id(plan), None if here is None else here.address)
     judgement = judge(
         dangers(footprint_diff(plan.stack, last, new)),
         plan.acknowledgements,
@@ -49,12 +77,29 @@ def refusal(plan: Plan, root: Path, today: date | None = None) -> str:
         _known(plan, last),
     )
     if not judgement.passes:
-        ways = () if reached is None or last.known_id == new.known_id else reached.ways_back(last.known_id)
+        ways = () if here is None or last.known_id == new.known_id else here.ways_back(last.known_id)
         return "\n".join([explanation(judgement, stack_file_name(root)), *ways])
-    if reached is not None and last.known_id == new.known_id:
-        reached.warn_of_another(last.applied.address)
+    if here is not None and last.known_id == new.known_id:
+        here.warn_of_another(last.applied.address)
     _tell(judgement)
     return ""
+
+
+def _reached_cluster(plan: Plan, root: Path) -> _ReachedCluster:
+    """The cluster of the running program; it is also logged.
+
+    Raises:
+        pulumi.RunError: the kubeconfig cannot be used.
+    """
+    cluster = plan.cluster
+    text = kubeconfig_text(cluster, root)
+    place = reached(text, cluster.context)
+    pulumi.log.info(f"cluster: {place}")
+    if cluster.kubeconfig_secret is not None:
+        # A kubeconfig file was checked with the stack file.
+        for entry in open_choice(text, cluster.context, f"the secret {cluster.kubeconfig_secret}"):
+            pulumi.log.warn(f"{entry.id} {entry.path}: {entry.message} -> {entry.remedy}")
+    return _ReachedCluster(place, cluster_identity(text, cluster.context), text)
 
 
 def _outputs_of_last_run() -> Mapping[str, Any]:

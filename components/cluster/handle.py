@@ -10,6 +10,9 @@ import pulumi
 import yaml
 from pulumi_kubernetes import Provider
 
+Resources = Sequence[pulumi.Input[pulumi.Resource]]
+"""Resources that others depend on; some are known only after a wait."""
+
 
 class ClusterProvider(Provider):
     """The stack's one Kubernetes provider.
@@ -35,7 +38,7 @@ class ClusterHandle:
     cluster_id: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
     context: str | None
-    nodes: tuple[pulumi.Input[pulumi.Resource], ...] = ()
+    nodes: Resources = ()
     access: pulumi.Output[str] | None = None
     address: str | None = None
 

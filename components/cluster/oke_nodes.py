@@ -13,7 +13,7 @@ from gpu_fabric.plan.clouds.oke import OkeResources, PlannedConstruct, joining_a
 
 from ..cluster_api import RequestError
 from ..waiting import NodesError, NodeStatus, api_of, nodes_with, once_waited, wait_for_nodes
-from .handle import ClusterHandle
+from .handle import ClusterHandle, Resources
 
 
 class Joined(NamedTuple):
@@ -28,7 +28,7 @@ Look = Callable[[], Joined]
 
 def when_joined(
     planned: OkeResources, pool: PlannedConstruct, cluster: ClusterHandle, machines: Sequence[pulumi.Resource]
-) -> tuple[pulumi.Input[pulumi.Resource], ...]:
+) -> Resources:
     """The resources of a pool's machines, known when all of its nodes are ready; a preview does not wait.
 
     After the time limit the run ends with an error: the number of nodes, and why others may not join.

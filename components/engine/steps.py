@@ -25,14 +25,14 @@ from gpu_fabric.plan.steps import NODES, Step
 from gpu_fabric.resources.objects import object_resource, patch_resource, readiness_resource, rollout_resource
 from gpu_fabric.resources.resource import Resource
 
-from ..cluster.handle import ClusterHandle
+from ..cluster.handle import ClusterHandle, Resources
 from ..kept_objects import KeptObjects, when_written
 from ..node_states import when_synced
 from ..operators.queue_teardown import QueueDrain, QueueRelease
 from ..plugin_restarts import when_restarted
 from ..rdma.capacity import when_offered
 from ..rdma.verification import Verification
-from ..registration import After, child_options, kubernetes_resource, release
+from ..registration import child_options, kubernetes_resource, release
 
 Outcome = pulumi.Output[dict[str, Any]]
 """The result of a verification."""
@@ -46,7 +46,7 @@ class StepComponent(pulumi.ComponentResource):
         self.name = name
 
 
-Registrar = Callable[[StepComponent, Any, ClusterHandle, After], After]
+Registrar = Callable[[StepComponent, Any, ClusterHandle, Resources], Resources]
 
 
 def register_steps(plan: Plan, cluster: ClusterHandle) -> Outcome | None:
@@ -54,7 +54,7 @@ def register_steps(plan: Plan, cluster: ClusterHandle) -> Outcome | None:
 
     Each resource lists what it depends on: a component's own dependencies do not apply to its children.
     """
-    done: dict[str, After] = {NODES: cluster.nodes}
+    done: dict[str, Resources] = {NODES: cluster.nodes}
     components: dict[str, StepComponent] = {}
     outcome: Outcome | None = None
     for step in plan.steps:
@@ -70,7 +70,7 @@ def register_steps(plan: Plan, cluster: ClusterHandle) -> Outcome | None:
     return outcome
 
 
-def _registered(parent: StepComponent, step: Step, cluster: ClusterHandle, after: After) -> After:
+def _registered(parent: StepComponent, step: Step, cluster: ClusterHandle, after: Resources) -> Resources:
     """The step's resources; those of a wait are known when it has ended."""
     created: list[pulumi.Input[pulumi.Resource]] = []
     for item in step.items:
@@ -88,11 +88,11 @@ def _outputs(steps: Sequence[Step]) -> dict[str, Any]:
     return {"names": sorted({item.name for item in items if isinstance(item, PlannedObject | PlannedGroup)})}
 
 
-def _grouped(parent: StepComponent, item: PlannedGroup, cluster: ClusterHandle, after: After) -> After:
+def _grouped(parent: StepComponent, item: PlannedGroup, cluster: ClusterHandle, after: Resources) -> Resources:
     return (when_written(KeptObjects(parent.name, item, cluster, _options_in_python(parent, cluster, after))),)
 
 
-def _queued(parent: StepComponent, item: PlannedQueues, cluster: ClusterHandle, after: After) -> After:
+def _queued(parent: StepComponent, item: PlannedQueues, cluster: ClusterHandle, after: Resources) -> Resources:
     """A queue with the objects that it needs; it is emptied before it is deleted, while its controller still runs."""
     created: list[pulumi.Resource] = [
         QueueRelease(parent.name, item, cluster, _options_in_python(parent, cluster, after))
@@ -104,7 +104,7 @@ def _queued(parent: StepComponent, item: PlannedQueues, cluster: ClusterHandle, 
     return (*created, QueueDrain(parent.name, item, cluster, _options_in_python(parent, cluster, created)))
 
 
-def _options_in_python(parent: StepComponent, cluster: ClusterHandle, after: After) -> pulumi.ResourceOptions:
+def _options_in_python(parent: StepComponent, cluster: ClusterHandle, after: Resources) -> pulumi.ResourceOptions:
     """Options of a child whose provider is written in Python, and not the cluster's Kubernetes provider."""
     deleted_with = cluster.provider.deleted_with_cluster
     return pulumi.ResourceOptions(parent=parent, depends_on=list(after), deleted_with=deleted_with)
@@ -113,7 +113,7 @@ def _options_in_python(parent: StepComponent, cluster: ClusterHandle, after: Aft
 def _child(register: Callable[[str, Any, pulumi.ResourceOptions], pulumi.Resource]) -> Registrar:
     """Registers an item as one resource of the cluster's Kubernetes provider."""
 
-    def registered(parent: StepComponent, item: Any, cluster: ClusterHandle, after: After) -> After:
+    def registered(parent: StepComponent, item: Any, cluster: ClusterHandle, after: Resources) -> Resources:
         return (register(parent.name, item, child_options(parent, cluster.provider, after)),)
 
     return registered

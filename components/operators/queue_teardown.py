@@ -19,7 +19,7 @@ from gpu_fabric.plan import PlannedQueues
 from gpu_fabric.resources.dynamic import queue_drain, queue_release
 
 from ..cluster.handle import ClusterHandle
-from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, counts_as_deleted, with_retries
+from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, counts_as_deleted, with_retries
 from ..registration import DynamicResource
 
 _QUEUES = f"/apis/{API_VERSION}"
@@ -108,7 +108,7 @@ class _Teardown(ResourceProvider, ABC):
             kept = [name for name in pod["metadata"].get("finalizers", []) if name != _POD_FINALIZER]
             metadata = pod["metadata"]
             if kept != metadata.get("finalizers", []):
-                self._set_finalizers(api, f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}", kept)
+                self._set_finalizers(api, api_path("v1", "pods", metadata["namespace"], metadata["name"]), kept)
 
     def _set_finalizers(self, api: ClusterApi, path: str, finalizers: list[str]) -> None:
         self._do(lambda: api.request("PATCH", path, {"metadata": {"finalizers": finalizers}}, _MERGE))
@@ -166,13 +166,12 @@ class QueueRelease(DynamicResource, module="gpu-fabric", name="QueueRelease"):
 
 
 def _deployment(props: Mapping[str, Any]) -> str:
-    return f"/apis/apps/v1/namespaces/{props['namespace']}/deployments/{props['controller']}"
+    return api_path("apps/v1", "deployments", props["namespace"], props["controller"])
 
 
 def _path(kind: str, item: Json) -> str:
     metadata = item["metadata"]
-    place = f"namespaces/{metadata['namespace']}/" if "namespace" in metadata else ""
-    return f"{_QUEUES}/{place}{kind}/{metadata['name']}"
+    return api_path(API_VERSION, kind, metadata.get("namespace"), metadata["name"])
 
 
 def _available(deployment: Json | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -10,7 +10,7 @@ import pulumi
 
 from gpu_fabric.plan import PlannedCapacity
 
-from ..cluster.handle import ClusterHandle
+from ..cluster.handle import ClusterHandle, Resources
 from ..cluster_api import ClusterApi, Json, RequestError
 from ..waiting import NodesError, NodeStatus, api_of, nodes_with, offered, once_waited, wait_for_nodes
 
@@ -32,9 +32,7 @@ class Capacity(NamedTuple):
 Look = Callable[[], Capacity]
 
 
-def when_offered(
-    planned: PlannedCapacity, cluster: ClusterHandle, resources: Sequence[pulumi.Input[pulumi.Resource]]
-) -> tuple[pulumi.Input[pulumi.Resource], ...]:
+def when_offered(planned: PlannedCapacity, cluster: ClusterHandle, resources: Resources) -> Resources:
     """The resources, known when every GPU node offers some of each planned resource; a preview does not wait.
 
     After the time limit the run ends with an error that names node and rail.

@@ -18,10 +18,10 @@ from gpu_fabric.nccl.verdict import Verdict, verdict_lines
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.resources.dynamic import verification_resource
 
-from ..cluster.handle import ClusterHandle
+from ..cluster.handle import ClusterHandle, Resources
 from ..cluster_api import ClusterApi, RequestError, counts_as_deleted
 from ..kept_objects import HideTraceback, KeptObjectsError
-from ..registration import After, DynamicResource
+from ..registration import DynamicResource
 from .verification_run import VerificationRun
 
 T = TypeVar("T")
@@ -140,7 +140,7 @@ class Verification(pulumi.ComponentResource):
         name: str,
         planned: PlannedVerification,
         cluster: ClusterHandle,
-        after: After,
+        after: Resources,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gpu-fabric:rdma:Verification", name, None, opts)

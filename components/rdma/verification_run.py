@@ -21,7 +21,7 @@ from gpu_fabric.nccl.verdict import (
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.workloads.verification import RUN_LABEL
 
-from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, with_retries
+from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, find, with_retries
 
 MANAGER = "gpu-fabric"
 RESULTS, VERDICT, LINES = "results.tar.gz", "verdict.json", "report.txt"
@@ -181,20 +181,15 @@ class VerificationRun:
         return Seen(self._pods(), _end(self._found(_path(self._job))))
 
     def _pods(self) -> list[Json]:
-        path = f"/api/v1/namespaces/{self._planned.namespace}/pods"
+        path = api_path("v1", "pods", self._planned.namespace)
         return with_retries(self._retries, lambda: self._api.items(path, f"{RUN_LABEL}={self._planned.name}"))
 
     def _forget_keys(self) -> None:
         if self._planned.keys_secret is not None:
-            self._delete(f"/api/v1/namespaces/{self._planned.namespace}/secrets/{self._planned.keys_secret}")
+            self._delete(api_path("v1", "secrets", self._planned.namespace, self._planned.keys_secret))
 
     def _found(self, path: str) -> Json | None:
-        try:
-            return with_retries(self._retries, lambda: self._api.request("GET", path))
-        except RequestError as error:
-            if error.status == 404:
-                return None
-            raise
+        return with_retries(self._retries, lambda: find(self._api, path))
 
     def _apply(self, manifest: Mapping[str, Any]) -> None:
         with_retries(self._retries, lambda: self._api.apply(_path(manifest), dict(manifest), MANAGER))
@@ -205,7 +200,7 @@ class VerificationRun:
 
     @property
     def _report_path(self) -> str:
-        return f"/api/v1/namespaces/{self._planned.namespace}/configmaps/{self._planned.report}"
+        return api_path("v1", "configmaps", self._planned.namespace, self._planned.report)
 
     @property
     def _retries(self) -> RetryBudget:
@@ -220,9 +215,8 @@ def _results(seen: Seen) -> bytes | None:
 
 
 def _path(manifest: Mapping[str, Any]) -> str:
-    version, metadata = manifest["apiVersion"], manifest["metadata"]
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    return f"{root}/namespaces/{metadata['namespace']}/{_PLURALS[manifest['kind']]}/{metadata['name']}"
+    metadata = manifest["metadata"]
+    return api_path(manifest["apiVersion"], _PLURALS[manifest["kind"]], metadata["namespace"], metadata["name"])
 
 
 def _end(job: Json | None) -> str:
