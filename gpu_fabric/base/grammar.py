@@ -1,4 +1,4 @@
-"""Spelling of labels, devices, images, registries and web addresses, as types for fields of models.
+"""Spelling of labels, devices, images, registries, web addresses and days, as types for fields of models.
 
 A text of another form is refused with a message that gives the allowed form. Except for devices, the message does not
 repeat the text, which may be a secret in the wrong place.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, GetCoreSchemaHandler, GetJsonSchemaHandler, StringConstraints
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -189,13 +190,11 @@ LabelValue = Annotated[
     str, Spelled(_LABEL_VALUE.pattern, "value of a taint or label", "at most 63 letters, digits, '-', '_' and '.'")
 ]
 ObjectName = Annotated[
-    str,
-    Spelled(_SUBDOMAIN, "name of an object of Kubernetes", "at most 253 lower-case letters, digits, '-' and '.'"),
+    str, Spelled(_SUBDOMAIN, "name of an object of Kubernetes", "at most 253 lower-case letters, digits, '-' and '.'")
 ]
 ImageReference = Annotated[str, AfterValidator(_image)]
 RegistryName = Annotated[
-    str,
-    Spelled(rf"\*|{_REGISTRY}", "registry", "a host with a dot or a port, such as nvcr.io, or '*'"),
+    str, Spelled(rf"\*|{_REGISTRY}", "registry", "a host with a dot or a port, such as nvcr.io, or '*'")
 ]
 ImageMirror = Annotated[
     str,
@@ -205,3 +204,18 @@ ImageMirror = Annotated[
 ]
 Guid = Annotated[str, AfterValidator(_guid)]
 HttpsAddress = Annotated[str, AfterValidator(web_address("https"))]
+
+
+# Pulumi passes a date without quotes as midnight of that day, and writes it to the stack file in that form.
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})([T ]00:00:00(\.0+)?( ?\+00:?00)?( ?UTC|Z)?)?")
+
+
+def _day(value: Any) -> date:
+    found = _DAY.fullmatch(str(value))
+    try:
+        return date.fromisoformat(found[1] if found else "")
+    except ValueError:
+        raise ValueError("this is not a valid day; write one as year-month-day, such as 2026-12-01") from None
+
+
+Day = Annotated[date, BeforeValidator(_day, json_schema_input_type=date)]

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
+from gpu_fabric.base.repeats import repeated
 from gpu_fabric.catalog.shape import Audience, LinkType, Shape
 from gpu_fabric.catalog.version import Version, VersionText
 from gpu_fabric.model import FrozenModel
@@ -301,8 +302,8 @@ class NcclTable(FrozenModel):
     @model_validator(mode="after")
     def _each_variable_once(self) -> Self:
         names = [entry.name for entry in self.entries]
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"{', '.join(repeated)} is listed twice")
+        if found := repeated(names):
+            raise ValueError(f"{', '.join(found)} is listed twice")
         if strange := sorted(set(self.limits) - set(names)):
             raise ValueError(f"limits of {', '.join(strange)}, which is not a variable here")
         return self

@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from gpu_fabric.base.repeats import repeated
 from gpu_fabric.catalog.shape import Audience, Shape
 from gpu_fabric.model import FrozenModel
 
@@ -107,9 +108,8 @@ class PodSettings(FrozenModel):
 
     @model_validator(mode="after")
     def _a_sysctl_has_one_row(self) -> Self:
-        names = [row.name for row in self.sysctls]
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"sysctl with two rows: {', '.join(repeated)}")
+        if found := repeated(row.name for row in self.sysctls):
+            raise ValueError(f"sysctl with two rows: {', '.join(found)}")
         return self
 
     def shared_memory_of(self, shape: Shape) -> SharedMemorySetting:

@@ -19,6 +19,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from gpu_fabric.base.grammar import InterfaceName, PciAddress, PciId, RdmaDevice
+from gpu_fabric.base.repeats import repeated
 from gpu_fabric.model import FrozenModel
 
 _ADDRESS = r"(?:[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]|[0-9a-f]{2})"
@@ -306,8 +307,8 @@ class Hardware(FrozenModel):
         every: list[Nic | FrontEndNic] = [*self.nics, *(self.front_end_nics or ())]
         for field in ("pci", "rdma_device", "interface", "other_interface"):
             values = [value for nic in every if (value := getattr(nic, field, None)) is not None]
-            if repeated := sorted({value for value in values if values.count(value) > 1}):
-                raise ValueError(f"{field} given to two NICs: {', '.join(repeated)}")
+            if found := repeated(values):
+                raise ValueError(f"{field} given to two NICs: {', '.join(found)}")
             on_rails = [getattr(nic, field) for nic in self.nics]
             if any(on_rails) and not all(on_rails):
                 raise ValueError(f"{field} is given for some RDMA NICs only; give it for all or for none")

@@ -4,50 +4,29 @@ from gpu_fabric.spec.addressing import AddressingSpec
 from gpu_fabric.spec.cluster import AddressRangesSpec, PoolSpec, TaintSpec
 from gpu_fabric.spec.doks import DoksClusterSpec, DoksPoolSpec
 from gpu_fabric.spec.existing import ExistingClusterSpec
-from gpu_fabric.spec.fabric import FabricSpec, OfferedNamespaceSpec, RailOverrideSpec
-from gpu_fabric.spec.load import (
-    load_stack,
-    read_document,
-    read_file,
-    stack_file,
-    stack_names,
-    validate,
-    validated,
-)
+from gpu_fabric.spec.fabric import FabricSpec, RailOverrideSpec
+from gpu_fabric.spec.load import load_stack, read_document, read_file, stack_file, stack_names, validate, validated
 from gpu_fabric.spec.oke import OkeClusterSpec, OkePoolSpec
-from gpu_fabric.spec.software import (
-    GpuOperatorSpec,
-    NetworkOperatorSpec,
-    SchedulersSpec,
-    SoftwareSpec,
-    SpiderpoolSpec,
-    VolcanoSpec,
-)
-from gpu_fabric.spec.stack import Cluster, StackSpec
+from gpu_fabric.spec.software import SoftwareSpec, SpiderpoolSpec
+from gpu_fabric.spec.stack import StackSpec
 from gpu_fabric.spec.stack_text import StackDocument
 
 __all__ = [
     "AddressRangesSpec",
     "AddressingSpec",
-    "Cluster",
     "DoksClusterSpec",
     "DoksPoolSpec",
     "ExistingClusterSpec",
     "FabricSpec",
-    "GpuOperatorSpec",
-    "NetworkOperatorSpec",
-    "OfferedNamespaceSpec",
     "OkeClusterSpec",
     "OkePoolSpec",
     "PoolSpec",
     "RailOverrideSpec",
-    "SchedulersSpec",
     "SoftwareSpec",
     "SpiderpoolSpec",
     "StackDocument",
     "StackSpec",
     "TaintSpec",
-    "VolcanoSpec",
     "load_stack",
     "read_document",
     "read_file",

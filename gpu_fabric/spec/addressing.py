@@ -61,8 +61,7 @@ class AddressingSpec(FrozenModel):
         "plus one for a gateway",
     )
     gateway: Literal["none", "first", "last"] = Field(
-        default="none",
-        description="which host address of each subnet (`per-node`: of each node's prefix) is a router",
+        default="none", description="which host address of each subnet (`per-node`: of each node's prefix) is a router"
     )
     reserved_first: int = Field(
         default=0,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import date
-from typing import Annotated, Any, Literal, Self
+from operator import attrgetter
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
-from gpu_fabric.base.grammar import DnsLabel, LabelKey, LabelValue, is_label_key, is_label_value, shown
+from gpu_fabric.base.grammar import Day, DnsLabel, LabelKey, LabelValue, is_label_key, is_label_value, shown
+from gpu_fabric.base.repeats import each_once
 from gpu_fabric.catalog import Catalog
 from gpu_fabric.catalog.price import Currency
 from gpu_fabric.catalog.shape import Hardware, Vendor
@@ -16,21 +17,6 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.network_types import IPNetwork, Network
 from gpu_fabric.spec.software import JobController
 from gpu_fabric.spec.suggestion import nearest_shapes
-
-# Pulumi appends this to a date that is written without quotes.
-_FIRST_MOMENT = " 00:00:00 +0000 UTC"
-
-
-def _day(value: Any) -> date:
-    if isinstance(value, date):
-        return value
-    try:
-        return date.fromisoformat(str(value).removesuffix(_FIRST_MOMENT))
-    except ValueError:
-        raise ValueError("write a day as 2026-11-01") from None
-
-
-Day = Annotated[date, BeforeValidator(_day)]
 
 
 class PriceSpec(FrozenModel):
@@ -77,6 +63,15 @@ class TaintSpec(FrozenModel):
     )
 
 
+Taints = Annotated[
+    tuple[TaintSpec, ...],
+    each_once(
+        lambda taint: f"{taint.key}:{taint.effect}",
+        "{} is there twice, and a node has one value for a key and an effect; list it once",
+    ),
+]
+
+
 class PoolSpec(FrozenModel):
     """A group of equal GPU nodes."""
 
@@ -86,7 +81,7 @@ class PoolSpec(FrozenModel):
     labels: dict[str, str] = Field(
         default={}, description="labels the pool's nodes carry; jobs select by those that all pools have in common"
     )
-    taints: tuple[TaintSpec, ...] | None = Field(
+    taints: Taints | None = Field(
         default=None, description="taints of the pool's nodes; by default the GPU vendor's, such as nvidia.com/gpu"
     )
     node_names: tuple[str, ...] = Field(
@@ -94,7 +89,6 @@ class PoolSpec(FrozenModel):
         description="names of the nodes, in order; with them each node's share of the layout per-node is pinned, and "
         "each host's own address (hostPreparation.addresses); an empty name keeps the place of a node that is gone",
     )
-
     first_share: int | None = Field(
         default=None,
         ge=0,
@@ -121,19 +115,8 @@ class PoolSpec(FrozenModel):
             if not is_label_key(key) or not is_label_value(text):
                 raise ValueError(
                     f"{shown(f'{key}={text}')} is not a valid label; write [domain/]name with at most 63 letters, "
-                    f"digits, "
-                    "'-', '_' and '.', and a value of the same"
+                    "digits, '-', '_' and '.', and a value of the same"
                 )
-        return value
-
-    @field_validator("taints")
-    @classmethod
-    def _each_taint_once(cls, value: tuple[TaintSpec, ...] | None) -> tuple[TaintSpec, ...] | None:
-        kinds = [f"{taint.key}:{taint.effect}" for taint in value or ()]
-        if repeated := sorted({kind for kind in kinds if kinds.count(kind) > 1}):
-            raise ValueError(
-                f"{', '.join(repeated)} is there twice, and a node has one value for a key and an effect; list it once"
-            )
         return value
 
     @field_validator("node_names")
@@ -195,8 +178,4 @@ class ClusterBase(FrozenModel):
         return ()
 
 
-def distinct_pool_names(pools: tuple[PoolSpec, ...]) -> None:
-    """Raise ValueError if two pools have the same name."""
-    names = [pool.name for pool in pools]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"two pools have the name {', '.join(repeated)}; give each its own")
+DISTINCT_POOL_NAMES = each_once(attrgetter("name"), "two pools have the name {}; give each its own")

@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 from gpu_fabric.base.grammar import DnsLabel, HttpsAddress, LineText, Spelled
 from gpu_fabric.catalog.shape import Vendor
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.cluster import ClusterBase, PoolSpec, TaintSpec, distinct_pool_names
+from gpu_fabric.spec.cluster import DISTINCT_POOL_NAMES, ClusterBase, PoolSpec, TaintSpec
 from gpu_fabric.spec.network_types import Network
 
 Tag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9:_-]{1,255}$")]
@@ -159,8 +159,7 @@ class DoksClusterSpec(ClusterBase):
     version_applies: Literal["at-creation", "always"] = Field(
         default="at-creation",
         description="`at-creation`: later the cluster keeps the version it has, even if it was raised elsewhere; "
-        "`always`: a higher "
-        "version in this file upgrades the cluster, and a lower one than the cluster has replaces it",
+        "`always`: a higher version in this file upgrades the cluster, and one lower than the cluster's replaces it",
     )
     name: DnsLabel | None = Field(default=None, description="name of the cluster and its VPC; by default the stack's")
     vpc: VpcSpec = VpcSpec()
@@ -175,7 +174,7 @@ class DoksClusterSpec(ClusterBase):
     registry: bool = Field(default=False, description="whether nodes may pull from the account's container registry")
     isolated_workers: bool = Field(default=False, description="workers without public addresses; needs a NAT gateway")
     system_pool: SystemPoolSpec = SystemPoolSpec()
-    pools: tuple[DoksPoolSpec, ...] = Field(min_length=1, description="the GPU pools")
+    pools: Annotated[tuple[DoksPoolSpec, ...], DISTINCT_POOL_NAMES] = Field(min_length=1, description="the GPU pools")
     plugins: ManagedPluginsSpec = ManagedPluginsSpec()
     kubeconfig: DoksKubeconfigSpec = DoksKubeconfigSpec()
     control_plane_firewall: ControlPlaneFirewallSpec | None = None
@@ -194,9 +193,3 @@ class DoksClusterSpec(ClusterBase):
         default=False, description="refuse to delete or replace VPC, cluster and GPU pools; set it in production"
     )
     tags: tuple[Tag, ...] = Field(default=(), description="tags of the cluster")
-
-    @field_validator("pools")
-    @classmethod
-    def _pool_names_differ(cls, value: tuple[DoksPoolSpec, ...]) -> tuple[DoksPoolSpec, ...]:
-        distinct_pool_names(value)
-        return value

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from gpu_fabric.base.grammar import DnsLabel, LineText
-from gpu_fabric.spec.cluster import ClusterBase, KubernetesVersion, PoolSpec, distinct_pool_names
+from gpu_fabric.spec.cluster import DISTINCT_POOL_NAMES, ClusterBase, KubernetesVersion, PoolSpec
 
 _LONGEST_PATH, _LONGEST_NAME = 4095, 255
 
@@ -20,8 +20,7 @@ def _path(value: str) -> str:
     if too_long or value != value.strip() or re.search(r"[\x00-\x1f\x7f]|[{}]|\w:\s", value):
         raise ValueError(
             "this is not a valid path; write that of a kubeconfig file, or seal the kubeconfig's text by `pulumi "
-            "config set "
-            "--secret gpu-fabric:kubeconfig` and write kubeconfigSecret: kubeconfig in place of this key"
+            "config set --secret gpu-fabric:kubeconfig` and write kubeconfigSecret: kubeconfig in place of this key"
         )
     return value
 
@@ -54,7 +53,7 @@ class ExistingClusterSpec(ClusterBase):
     kubernetes: KubernetesVersion | None = Field(
         default=None, description="Kubernetes version, in quotes; lets the release line's needs be checked"
     )
-    pools: tuple[PoolSpec, ...] = Field(min_length=1, description="the GPU pools")
+    pools: Annotated[tuple[PoolSpec, ...], DISTINCT_POOL_NAMES] = Field(min_length=1, description="the GPU pools")
 
     # Validators of single fields, because a validator of the model does not run while another field is invalid.
     @field_validator("kubeconfig")
@@ -63,10 +62,4 @@ class ExistingClusterSpec(ClusterBase):
         if "kubeconfig_secret" in info.data and (value is None) == (info.data["kubeconfig_secret"] is None):
             given = "neither is given" if value is None else "both are given"
             raise ValueError(f"{given}; write kubeconfig (a path) or kubeconfigSecret (the name of a secret key)")
-        return value
-
-    @field_validator("pools")
-    @classmethod
-    def _pool_names_differ(cls, value: tuple[PoolSpec, ...]) -> tuple[PoolSpec, ...]:
-        distinct_pool_names(value)
         return value

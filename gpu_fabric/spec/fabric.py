@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from operator import attrgetter
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, field_validator, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from gpu_fabric.base.grammar import DnsLabel, ImageReference, InterfaceName, LineText, PciAddress, RdmaDevice
+from gpu_fabric.base.repeats import each_once
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.addressing import AddressingSpec
@@ -157,8 +159,7 @@ Manager = Literal["doks", "network-operator", "spiderpool"]
 RdmaMode = Literal["shared", "exclusive"]
 VirtualFunctions = Literal["node-image", "daemon-set", "sriov-operator", "externally-managed"]
 NetworkReference = Annotated[
-    str,
-    StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"),
+    str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?/[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$")
 ]
 Quantity = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]*(Mi|Gi)$")]
 
@@ -228,8 +229,7 @@ class FabricSpec(FrozenModel):
         default=None,
         description="what creates virtual functions: `node-image`; `daemon-set`, one of this stack; `sriov-operator`, "
         "which advertises them too; `externally-managed`, where the cloud creates them and the SR-IOV operator does "
-        "the "
-        "rest; by default `node-image`, on servers that come without functions `daemon-set`, and with Spiderpool "
+        "the rest; by default `node-image`, on servers that come without functions `daemon-set`, and with Spiderpool "
         "`sriov-operator`",
     )
     dpdk: DpdkSpec | None = Field(
@@ -241,7 +241,9 @@ class FabricSpec(FrozenModel):
     pkey: Annotated[str, StringConstraints(pattern=r"^0x([0-9][0-9a-fA-F]{0,2}|[0-7][0-9a-fA-F]{3})$")] | None = Field(
         default=None, description="InfiniBand partition key, 0x0 to 0x7fff, with a digit after the x"
     )
-    rails: tuple[RailOverrideSpec, ...] = Field(default=(), description="what differs on single rails from the shape")
+    rails: Annotated[
+        tuple[RailOverrideSpec, ...], each_once(attrgetter("rail"), "rail {} is listed twice; list each rail once")
+    ] = Field(default=(), description="what differs on single rails from the shape")
     addressing: AddressingSpec = AddressingSpec()
     default_network: NetworkReference | None = Field(
         default=None,
@@ -252,24 +254,10 @@ class FabricSpec(FrozenModel):
     check: FabricCheckSpec | None = Field(
         default=None, description="a DaemonSet that is attached to all rails and checks each; `{}` for its defaults"
     )
-    namespaces: tuple[NamespaceEntry, ...] = Field(
+    namespaces: Annotated[
+        tuple[NamespaceEntry, ...], each_once(attrgetter("name"), "{} is listed twice; list each namespace once")
+    ] = Field(
         default=(OfferedNamespaceSpec(name="default"),),
         min_length=1,
         description="where networks are offered: names of namespaces that exist, or {name, create: true} for new ones",
     )
-
-    @field_validator("namespaces")
-    @classmethod
-    def _each_namespace_once(cls, value: tuple[OfferedNamespaceSpec, ...]) -> tuple[OfferedNamespaceSpec, ...]:
-        names = [entry.name for entry in value]
-        if repeated := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"{', '.join(repeated)} is listed twice; list each namespace once")
-        return value
-
-    @field_validator("rails")
-    @classmethod
-    def _each_rail_once(cls, value: tuple[RailOverrideSpec, ...]) -> tuple[RailOverrideSpec, ...]:
-        numbers = [entry.rail for entry in value]
-        if repeated := sorted({number for number in numbers if numbers.count(number) > 1}):
-            raise ValueError(f"rail {', '.join(map(str, repeated))} is listed twice; list each rail once")
-        return value

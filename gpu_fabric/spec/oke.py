@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, StringConstraints, field_validator
 from gpu_fabric.base.grammar import DnsLabel, HttpsAddress, LineText, Spelled, web_address
 from gpu_fabric.catalog.oke import Cycling, Placement, SubnetName
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.cluster import ClusterBase, KubernetesVersion, PoolSpec, distinct_pool_names
+from gpu_fabric.spec.cluster import DISTINCT_POOL_NAMES, ClusterBase, KubernetesVersion, PoolSpec
 from gpu_fabric.spec.network_types import Network
 
 # ocid1.KIND.REALM.[REGION].UNIQUE; the region may have a further part that Oracle reserves for future use.
@@ -280,7 +280,7 @@ class OkeClusterSpec(ClusterBase):
     vcn: VcnSpec = VcnSpec()
     endpoint: ApiEndpointSpec = ApiEndpointSpec()
     system_pool: FlexPoolSpec = FlexPoolSpec()
-    pools: tuple[OkePoolSpec, ...] = Field(min_length=1, description="the GPU pools")
+    pools: Annotated[tuple[OkePoolSpec, ...], DISTINCT_POOL_NAMES] = Field(min_length=1, description="the GPU pools")
     identity: IdentitySpec = IdentitySpec()
     gpu_plugin: Literal["managed", "operator"] | None = Field(
         default=None,
@@ -306,12 +306,6 @@ class OkeClusterSpec(ClusterBase):
         names = [addon.name.casefold() for addon in value]
         if repeated := sorted({addon.name for addon in value if names.count(addon.name.casefold()) > 1}):
             raise ValueError(f"{', '.join(repeated)} is there twice; list each add-on once, with all its settings")
-        return value
-
-    @field_validator("pools")
-    @classmethod
-    def _pool_names_differ(cls, value: tuple[OkePoolSpec, ...]) -> tuple[OkePoolSpec, ...]:
-        distinct_pool_names(value)
         return value
 
     @property

@@ -19,6 +19,7 @@ from gpu_fabric.base.grammar import (
     shown,
     web_address,
 )
+from gpu_fabric.base.repeats import repeated
 from gpu_fabric.catalog import Catalog
 from gpu_fabric.k8s.field_types import Quantity
 from gpu_fabric.k8s.kueue import HOSTNAME_LABEL, MOST_LEVELS
@@ -66,8 +67,8 @@ class KueueSpec(FrozenModel):
             return value
         if not 1 <= len(value) <= MOST_LEVELS:
             raise ValueError(f"{len(value)} levels; write 1 to {MOST_LEVELS}, or none")
-        if repeated := sorted({label for label in value if value.count(label) > 1}):
-            raise ValueError(f"{', '.join(repeated)} is there twice; a label is for one level")
+        if found := repeated(value):
+            raise ValueError(f"{', '.join(found)} is there twice; a label is for one level")
         if HOSTNAME_LABEL in value[:-1]:
             raise ValueError(f"{HOSTNAME_LABEL} must come last: no other level is within a node")
         return value

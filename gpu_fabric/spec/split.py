@@ -24,12 +24,10 @@ class SplitSpec(FrozenModel):
         "`platform`: all the rest, on the cluster of clusterStack, whose file has the section `cluster`",
     )
     cluster_stack: StackName | None = Field(
-        default=None,
-        description="part platform only: the stack of this project that creates the cluster",
+        default=None, description="part platform only: the stack of this project that creates the cluster"
     )
     organization: StackName | None = Field(
-        default=None,
-        description="part platform only: organization of the cluster stack; by default this stack's",
+        default=None, description="part platform only: organization of the cluster stack; by default this stack's"
     )
 
     @field_validator("cluster_stack", "organization")
