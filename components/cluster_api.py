@@ -142,7 +142,7 @@ class ClusterApi:
                 return str(found)
             return str(configuration.get_basic_auth_token()) if configuration.username else None
         except Exception as error:
-            raise RequestError(0, f"its credentials cannot be had ({type(error).__name__})") from None
+            raise RequestError(0, f"its credentials cannot be read ({type(error).__name__})") from None
 
 
 def find(api: ClusterApi, path: str) -> Json | None:

@@ -89,9 +89,9 @@ def _lack(planned: PlannedConfiguration, seen: Plugin) -> str:
         return seen.problem
     if seen.text is None or seen.daemon_set is None:
         missing = planned.config_map if seen.text is None else planned.daemon_set
-        return f"the operator has not made {missing} in {planned.namespace}"
+        return f"the operator has not created {missing} in {planned.namespace}"
     if not _means(seen.text, planned.text):
-        return f"ConfigMap {planned.config_map} is not yet as the policy says: the operator has not written it"
+        return f"ConfigMap {planned.config_map} does not match the policy yet: the operator has not written it"
     status = seen.daemon_set.get("status") or {}
     if status.get("observedGeneration") != seen.daemon_set["metadata"].get("generation"):
         return "Kubernetes has not seen its last change"

@@ -50,7 +50,7 @@ def no_open_ingress(resource: ResourceValidationArgs, settings: OpenRanges) -> I
 
 def _sources(resource_type: str, props: Mapping[str, Any]) -> Iterator[str]:
     """The ranges that a resource admits; ICMP is left out, since path MTU discovery needs it from every address."""
-    # A security group as the source is known only once it is made; no range comes in by it.
+    # A security group as the source is known only after its creation; it admits no range.
     by_range = props.get("sourceType") in (None, "CIDR_BLOCK")
     if props.get("direction") == "INGRESS" and props.get("protocol") != _ICMP and by_range:
         yield from filter(None, [props.get("source")])

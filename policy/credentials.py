@@ -1,4 +1,4 @@
-"""Secrets, and the providers that hold the accounts and clusters."""
+"""Secrets, and the providers of accounts and clusters."""
 
 from __future__ import annotations
 

@@ -55,10 +55,10 @@ def disjoint_addresses(resources: list[PolicyResource], _settings: NoSettings) -
 
 
 def _ranges(resource: PolicyResource) -> Iterator[Range]:
-    """The ranges of addresses that a pool hands out, or that a cloud's network holds.
+    """The ranges of addresses that a pool assigns, or that a cloud's network has.
 
-    A VPC holds its subnets, so that only the outer range is taken; pods and services have ranges of their own. A range
-    that the cloud chooses is known, and compared, only once it is made.
+    A VPC contains its subnets, so that only the outer range counts; pods and services have ranges of their own. A range
+    that the cloud chooses is known, and compared, only after its creation.
     """
     kind, props = kind_of(resource.resource_type), resource.props
     if kind in ("Vpc", "Vcn"):
@@ -72,7 +72,7 @@ def _ranges(resource: PolicyResource) -> Iterator[Range]:
 
 
 def _pools(resource: PolicyResource) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Names and contents of the pools that a resource is, or that it holds: many, or that of one network."""
+    """Names and contents of the pools of a resource: of many pools, or of one network."""
     kind, name = kind_of(resource.resource_type), at(resource.props, "metadata", "name") or resource.name
     if kind == "KeptObjects":
         for pool, content in (at(resource.props, "objects", "SpiderIPPool") or {}).items():

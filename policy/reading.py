@@ -99,9 +99,9 @@ def containers(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [c for key in ("initContainers", "containers") for c in many(spec.get(key)) if isinstance(c, Mapping)]
 
 
-def object_name(props: Mapping[str, Any], otherwise: str) -> str:
+def object_name(props: Mapping[str, Any], default: str) -> str:
     """An object's name with its namespace; the resource's own where it has none."""
-    name = at(props, "metadata", "name") or otherwise
+    name = at(props, "metadata", "name") or default
     return f"{at(props, 'metadata', 'namespace') or 'default'}/{name}"
 
 

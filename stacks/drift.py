@@ -69,7 +69,7 @@ def lines(stack: str, found: Iterable[ReleaseDrift]) -> Iterable[str]:
         heading = f"- release {release.namespace}/{release.name}, {quantity(release.objects, 'object')}"
         problems = [
             *([release.problem] if release.problem else []),
-            *(f"{place} is gone" for place in release.missing),
+            *(f"{place} was deleted" for place in release.missing),
             *(line for place, fields in release.changed.items() for line in _changed(place, fields)),
             *(f"{place} cannot be compared{_reason(place, text)}" for place, text in release.unknown.items()),
         ]
@@ -84,7 +84,7 @@ def _changed(place: ObjectName, fields: Iterable[Difference]) -> Iterable[str]:
         if place.kind in _HIDDEN or ".env[" in entry.path:
             yield f"{place}: {entry.path} is not as written"
         elif entry.kind == "added":
-            yield f"{place}: {entry.path} is gone, which was {_value(entry.new)}"
+            yield f"{place}: {entry.path} was removed, which was {_value(entry.new)}"
         else:
             yield f"{place}: {entry.path} is {_value(entry.old)} instead of {_value(entry.new)}"
 

@@ -63,7 +63,7 @@ class OkeCluster(pulumi.ComponentResource):
         super().__init__("gpu-fabric:cluster:OkeCluster", name, None, opts)
         providers = _providers(name, planned, self)
         hooks = pulumi.ResourceHookBinding(on_error=[_advising(name, planned)])
-        made = RecordedResources(
+        records = RecordedResources(
             name,
             planned,
             providers,
@@ -72,8 +72,8 @@ class OkeCluster(pulumi.ComponentResource):
             answers=Lookups(planned.lookups, providers[f"{name}-oci"], tenancy).answer,
             hooks=lambda _: hooks,
         )
-        cluster = made[planned.cluster.logical_name]
-        kubeconfig = _kubeconfig(planned, made, token)
+        cluster = records[planned.cluster.logical_name]
+        kubeconfig = _kubeconfig(planned, records, token)
         kubernetes = kubernetes_provider(
             f"{name}-kubernetes",
             kubeconfig,
@@ -83,7 +83,7 @@ class OkeCluster(pulumi.ComponentResource):
             # If `protect` stops a destroy, objects that still exist must not have been dropped from the state before.
             deleted_with_cluster=None if planned.protect else cluster,
             # Charts wait for their pods, which run on its nodes.
-            after=(made[planned.system_pool.logical_name],),
+            after=(records[planned.system_pool.logical_name],),
         )
         command = planned.access.command
         handle = ClusterHandle(
@@ -91,10 +91,10 @@ class OkeCluster(pulumi.ComponentResource):
             cluster_id=cluster.id,
             kubeconfig=kubeconfig,
             context=None,
-            access=None if command is None else pulumi.Output.from_input(resolve_references(command, made.of)),
+            access=None if command is None else pulumi.Output.from_input(resolve_references(command, records.of)),
         )
         joined = (
-            when_joined(planned, pool, handle, [made[record.logical_name] for record in pool.records])
+            when_joined(planned, pool, handle, [records[record.logical_name] for record in pool.records])
             for pool in planned.pools
         )
         self.handle = replace(handle, nodes=tuple(node for pool in joined for node in pool))
@@ -158,14 +158,16 @@ def _token(planned: OkeResources) -> pulumi.Output[str] | None:
     return found
 
 
-def _kubeconfig(planned: OkeResources, made: RecordedResources, token: pulumi.Output[str] | None) -> pulumi.Output[str]:
+def _kubeconfig(
+    planned: OkeResources, records: RecordedResources, token: pulumi.Output[str] | None
+) -> pulumi.Output[str]:
     """The kubeconfig of the planned mode, secret."""
     wanted = planned.kubeconfig
     context = f"oke-{planned.region}-{planned.name}"
     known = pulumi.Output.all(
-        server=resolve_references(wanted.server, made.of),
-        authority=made.of(wanted.authority),
-        command=pulumi.Output.all(*(resolve_references(word, made.of) for word in wanted.command)),
+        server=resolve_references(wanted.server, records.of),
+        authority=records.of(wanted.authority),
+        command=pulumi.Output.all(*(resolve_references(word, records.of) for word in wanted.command)),
         token=token,
     )
 

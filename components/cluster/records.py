@@ -75,32 +75,32 @@ class RecordedResources:
         hooks: Callable[[Record], pulumi.ResourceHookBinding | None],
     ) -> None:
         self._answers = answers
-        self._made: dict[str, RecordedResource] = {}
+        self._registered: dict[str, RecordedResource] = {}
         by_name: dict[str, pulumi.Resource] = {}
         for record, resource in zip(planned.records, cloud_resources(name, planned), strict=True):
             options = pulumi.ResourceOptions(
                 parent=parent,
                 provider=providers[resource.provider],
-                depends_on=[self._made[entry] for entry in planned.before(record)],
+                depends_on=[self._registered[entry] for entry in planned.before(record)],
                 version=plugin_version(plugin),
                 hooks=hooks(record),
                 additional_secret_outputs=_SECRET_OUTPUTS.get(resource.type),
             )
             properties = resolve_references(resource.properties, lambda ref, record=record: self.of(ref, record))  # type: ignore[misc]
-            made = RecordedResource(resource, properties, with_handling(options, resource.handling, by_name))
-            self._made[record.logical_name] = by_name[resource.name] = made
+            registered = RecordedResource(resource, properties, with_handling(options, resource.handling, by_name))
+            self._registered[record.logical_name] = by_name[resource.name] = registered
 
     def __getitem__(self, logical_name: str) -> RecordedResource:
-        return self._made[logical_name]
+        return self._registered[logical_name]
 
     def of(self, ref: Ref, record: Record | None = None) -> pulumi.Input[Any]:
         """The value of a reference in a record, or elsewhere."""
         if (answer := self._answers(ref, record, self.of)) is not None:
             return answer
-        made = self._made[ref.ref]
+        resource = self._registered[ref.ref]
         if ref.output == _HOST:
-            return made.output("endpoints[0].private_endpoint").apply(lambda address: address.rpartition(":")[0])
-        return made.output(ref.output)
+            return resource.output("endpoints[0].private_endpoint").apply(lambda address: address.rpartition(":")[0])
+        return resource.output(ref.output)
 
 
 def resolve_references(value: Any, references: References) -> Any:

@@ -33,12 +33,12 @@ class ReferencedCluster(pulumi.ComponentResource):
     def __init__(self, name: str, planned: PlannedSplit, opts: pulumi.ResourceOptions | None = None) -> None:
         # Nothing is registered if the two stacks disagree.
         stack = full_name(planned.cluster_stack, planned.organization)
-        made = agreed(planned, _outputs(planned, stack))
-        self.cluster_id = made.cluster_id
+        contract = agreed(planned, _outputs(planned, stack))
+        self.cluster_id = contract.cluster_id
         super().__init__("gpu-fabric:cluster:ReferencedCluster", name, None, opts)
         reference = pulumi.StackReference(f"{name}-stack", stack, pulumi.ResourceOptions(parent=self))
         kubeconfig: pulumi.Output[str] = pulumi.Output.secret(reference.require_output(KUBECONFIG))
-        cluster_id = pulumi.Output.from_input(made.cluster_id)
+        cluster_id = pulumi.Output.from_input(contract.cluster_id)
         provider = kubernetes_provider(f"{name}-kubernetes", kubeconfig, None, cluster_id, self)
         self.handle = ClusterHandle(provider=provider, cluster_id=cluster_id, kubeconfig=kubeconfig, context=None)
         self.register_outputs({"clusterId": cluster_id, "kubeconfig": kubeconfig})
@@ -54,11 +54,11 @@ def agreed(planned: PlannedSplit, outputs: Mapping[str, Any]) -> ClusterContract
     if not outputs.get(CLUSTER):
         raise _refusal(planned, f"the cluster stack {stack} has created no cluster yet")
     try:
-        made = ClusterContract.model_validate(outputs[CLUSTER])
+        contract = ClusterContract.model_validate(outputs[CLUSTER])
     except ValidationError:
         text = f"the output `{CLUSTER}` of stack {stack} was written by another version of this program"
         raise _refusal(planned, text) from None
-    if found := differences(made, planned.cluster):
+    if found := differences(contract, planned.cluster):
         text = f"the cluster of stack {stack} is not as its file says now:"
         raise _refusal(planned, "\n".join([text, *(f"  {line}" for line in found)]))
     kubeconfig = outputs.get(KUBECONFIG)
@@ -68,16 +68,16 @@ def agreed(planned: PlannedSplit, outputs: Mapping[str, Any]) -> ClusterContract
             f"the kubeconfig of stack {stack} cannot be read: give this run what decrypts that stack's secrets, its "
             "passphrase or the right to use its key (docs/split-stacks.md)"
         )
-    return made
+    return contract
 
 
 def cluster_id_of(planned: PlannedSplit) -> str | None:
     """The id of another stack's cluster; None if its outputs do not have it, which ReferencedCluster then reports."""
     try:
-        made = last_outputs(full_name(planned.cluster_stack, planned.organization)).get(CLUSTER)
+        contract = last_outputs(full_name(planned.cluster_stack, planned.organization)).get(CLUSTER)
     except StackOutputsError:
         return None
-    found = made.get("clusterId") if isinstance(made, Mapping) else None
+    found = contract.get("clusterId") if isinstance(contract, Mapping) else None
     return found if isinstance(found, str) else None
 
 

@@ -95,10 +95,10 @@ class VerificationProvider(ResourceProvider):
         return UpdateResult({**new, "outcome": _tried(outcome)})
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
-        """Returns when the job's pods are gone. Raises VerificationError with the cluster's reason."""
+        """Returns when the job's pods are deleted. Raises VerificationError with the cluster's reason."""
         run = _run(props, _Props.of(props).planned)
 
-        def gone() -> str:
+        def cleared() -> str:
             try:
                 run.clear()
                 run.forget()
@@ -107,7 +107,7 @@ class VerificationProvider(ResourceProvider):
                     raise
             return ""
 
-        _tried(gone)
+        _tried(cleared)
 
 
 class _Run(DynamicResource, module="gpu-fabric", name="Verification"):

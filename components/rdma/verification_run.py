@@ -222,7 +222,7 @@ def _path(manifest: Mapping[str, Any]) -> str:
 def _end(job: Json | None) -> str:
     """How a job ended: Kubernetes and the MPI operator report it by conditions, Volcano by a phase."""
     if job is None:
-        return "the job is gone"
+        return "the job was deleted"
     status = job.get("status", {})
     if (phase := status.get("state", {}).get("phase")) in ("Completed", "Failed", "Aborted", "Terminated"):
         return f"the job is {phase} {status['state'].get('message', '')}".rstrip()

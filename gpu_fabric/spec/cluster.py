@@ -27,8 +27,8 @@ class PriceSpec(FrozenModel):
         default=None, gt=0, le=1e6, allow_inf_nan=False, description="the most, where the price is a range"
     )
     currency: Currency = Field(default="USD", description="three letters, such as USD")
-    as_of: Day | None = Field(default=None, description="day from which the price is, such as 2026-11-01")
-    source: str | None = Field(default=None, min_length=1, description="where it is from, such as a contract's number")
+    as_of: Day | None = Field(default=None, description="day of the price, such as 2026-11-01")
+    source: str | None = Field(default=None, min_length=1, description="its source, such as a contract's number")
 
     @model_validator(mode="after")
     def _least_before_most(self) -> Self:
@@ -87,7 +87,7 @@ class PoolSpec(FrozenModel):
     node_names: tuple[str, ...] = Field(
         default=(),
         description="names of the nodes, in order; with them each node's share of the layout per-node is pinned, and "
-        "each host's own address (hostPreparation.addresses); an empty name keeps the place of a node that is gone",
+        "each host's own address (hostPreparation.addresses); an empty name keeps the place of a removed node",
     )
     first_share: int | None = Field(
         default=None,
@@ -162,14 +162,14 @@ class ClusterBase(FrozenModel):
     """Keys of every cluster: GPU pools, ranges in use, and shapes that are not in the catalog."""
 
     shapes: dict[str, Hardware] = Field(
-        default={}, description="machine types of one's own, by name: what the catalog would say about them"
+        default={}, description="machine types that are not in the catalog, by name, with the catalog's fields"
     )
     ranges: AddressRangesSpec = AddressRangesSpec()
     prices: dict[str, PriceSpec] = Field(
-        default={}, description="prices of machine types, by name: they win over the list prices that are known"
+        default={}, description="prices of machine types, by name; they take precedence over list prices"
     )
     installed: tuple[Component, ...] = Field(
-        default=(), description="software the cluster already has, and which must not come a second time"
+        default=(), description="software that the cluster already has, and that the stack must not install"
     )
 
     @property

@@ -184,7 +184,7 @@ class DoksClusterSpec(ClusterBase):
         default=90,
         ge=10,
         le=720,
-        description="how long creating the cluster, and each pool, may take; a change has 30 minutes",
+        description="time limit for creating the cluster, and for each pool; that of a change is 30 minutes",
     )
     destroy_associated_resources: bool = Field(
         default=False, description="whether destroy also removes load balancers and volumes that the cluster created"

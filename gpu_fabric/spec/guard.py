@@ -37,7 +37,7 @@ class GuardSpec(FrozenModel):
         each_once(attrgetter("resource"), "{} is acknowledged twice; keep one entry for each resource"),
     ] = Field(
         default=(),
-        description="one entry for each resource that may be lost; an entry that is no longer needed can stay",
+        description="one entry for each resource that may be lost; entries that are no longer needed may stay",
     )
 
 

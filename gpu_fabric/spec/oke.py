@@ -225,14 +225,14 @@ class IdentitySpec(FrozenModel):
 
     create: bool = Field(
         default=True,
-        description="whether the stack creates dynamic groups and policies; otherwise an administrator does",
+        description="whether the stack creates dynamic groups and policies; if not, an administrator must",
     )
     home_region: RegionName | None = Field(
         default=None, description="the tenancy's home region, where they are created; by default the cluster's"
     )
     domain: IdentityDomainSpec | None = None
     dynamic_group_id: DynamicGroupId | None = Field(
-        default=None, description="id of a dynamic group that holds the GPU nodes already"
+        default=None, description="id of an existing dynamic group of the GPU nodes"
     )
     registry: bool = Field(default=False, description="whether nodes may pull from the compartment's own registry")
 
@@ -255,13 +255,14 @@ class OkeKubeconfigSpec(FrozenModel):
 
     mode: Literal["exec", "token"] = Field(
         default="exec",
-        description="`exec`: the OCI command line, which must be where the stack runs; `token`: a service account's",
+        description="`exec`: by the OCI command line, which must be installed where the stack runs; `token`: by a "
+        "service account's token",
     )
     token_secret: DnsLabel | None = Field(
         default=None, description="mode `token`: name of the secret configuration key that holds the token"
     )
     endpoint: Literal["private", "public"] | None = Field(
-        default=None, description="which address to use; by default the public one where there is one"
+        default=None, description="which address to use; by default the public one if there is one"
     )
 
 
@@ -293,10 +294,10 @@ class OkeClusterSpec(ClusterBase):
     kms_key_id: KeyId | None = Field(default=None, description="id of a key that encrypts the cluster's secrets")
     name: DnsLabel | None = Field(default=None, description="name of the cluster; by default the stack's")
     create_minutes: int = Field(
-        default=180, ge=30, le=720, description="how long making the cluster, and each pool, may take"
+        default=180, ge=30, le=720, description="time limit for creating the cluster, and for each pool"
     )
     join_minutes: int = Field(
-        default=60, ge=10, le=720, description="how long machines may take to become nodes once Oracle has created them"
+        default=60, ge=10, le=720, description="time limit for machines to become nodes after Oracle has created them"
     )
     protect: bool = Field(default=False, description="refuse to delete or replace the cluster; set it in production")
 

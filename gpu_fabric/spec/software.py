@@ -51,7 +51,7 @@ class KueueSpec(FrozenModel):
     quotas: dict[str, Quantity] = Field(
         default={},
         description="quota of a resource in place of the plan's, or of one that the plan does not know, such as "
-        "`{cpu: 768, memory: 8Ti}`; a job that asks for a resource without a quota waits for ever",
+        "`{cpu: 768, memory: 8Ti}`; a job that requests a resource without a quota never starts",
     )
     topology: Literal["none"] | tuple[LabelKey, ...] | None = Field(
         default=None,
@@ -134,7 +134,7 @@ class WebhookCertificateSpec(FrozenModel):
     method: TlsMethod = Field(
         default="auto",
         description="`auto`: the chart creates a new authority at every change of the release; `certmanager`: "
-        "cert-manager makes and renews it; `provided`: from a secret",
+        "cert-manager creates and renews it; `provided`: from a secret",
     )
     issuer: ObjectName | None = Field(
         default=None, description="issuer of cert-manager; by default one that the chart creates"
@@ -332,7 +332,7 @@ class SoftwareSpec(FrozenModel):
     registries: dict[RegistryName, ImageMirror] = Field(
         default={},
         description="registries that nodes pull images from instead, such as `nvcr.io: mirror.example/nvcr`; `*` is "
-        "every one without a line of its own; of charts it holds for those from `oci://`",
+        "every registry without a line of its own; charts are included if they come from `oci://`",
     )
     gpu_operator: GpuOperatorSpec = GpuOperatorSpec()
     network_operator: NetworkOperatorSpec = NetworkOperatorSpec()

@@ -46,9 +46,10 @@ class VerificationSpec(FrozenModel):
         description="GB/s that each rail alone must reach; by default the fabric's bar, shared by the rails",
     )
     per_rail: bool = Field(default=True, description="whether each rail is measured alone first, so that it is named")
-    minutes: int = Field(default=60, ge=5, le=1440, description="how long the job may take, its pods' start included")
+    minutes: int = Field(default=60, ge=5, le=1440, description="time limit of the job, with the start of its pods")
     wait: bool = Field(
-        default=True, description="whether `up` waits for the verdict and fails with it; else a later `up` reports it"
+        default=True,
+        description="whether `up` waits for the verdict and fails with it; else a later `up` reports it",
     )
     trigger: LineText | None = Field(
         default=None, description="any text; another one has an unchanged fabric measured again"

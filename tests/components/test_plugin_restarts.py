@@ -68,10 +68,10 @@ def test_a_node_that_is_away_stops_nothing_that_has_not_changed() -> None:
 @pytest.mark.parametrize(
     ("behind", "why"),
     [
-        (Plugin(None, daemon_set()), "the operator has not made network-operator-sriovdp-config"),
-        (Plugin(PLANNED.text, None), f"the operator has not made {NAME}"),
-        (Plugin('{"resourceList":[]}', daemon_set()), "is not yet as the policy says"),
-        (Plugin("no JSON", daemon_set()), "is not yet as the policy says"),
+        (Plugin(None, daemon_set()), "the operator has not created network-operator-sriovdp-config"),
+        (Plugin(PLANNED.text, None), f"the operator has not created {NAME}"),
+        (Plugin('{"resourceList":[]}', daemon_set()), "does not match the policy yet"),
+        (Plugin("no JSON", daemon_set()), "does not match the policy yet"),
         (Plugin(PLANNED.text, daemon_set(generation=3)), "Kubernetes has not seen its last change"),
         (Plugin(PLANNED.text, daemon_set(updated=1)), "1 of 3 pods were restarted"),
         (Plugin(None, None, "the cluster gives no answer: refused"), "the cluster gives no answer: refused"),

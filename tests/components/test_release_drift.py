@@ -131,8 +131,8 @@ def test_a_changed_field_a_removed_one_and_a_missing_object_are_named() -> None:
     del container["args"]
     del cluster.objects[_path(_object("ConfigMap"))]
     assert _told(cluster).splitlines()[1:4] == [
-        "  - ConfigMap operators/thing is gone",
-        "  - DaemonSet operators/thing: spec.template.spec.containers[main].args is gone, which was ['--quiet']",
+        "  - ConfigMap operators/thing was deleted",
+        "  - DaemonSet operators/thing: spec.template.spec.containers[main].args was removed, which was ['--quiet']",
         "  - DaemonSet operators/thing: spec.template.spec.containers[main].image is 'driver:2' instead of 'driver:1'",
     ]
 
@@ -145,7 +145,7 @@ def test_an_object_of_a_kind_that_the_cluster_no_longer_knows_is_gone() -> None:
 def test_an_object_without_a_namespace_is_named_without_one() -> None:
     cluster = Cluster(_object("ClusterRole", "rbac.authorization.k8s.io/v1", rules=[]))
     cluster.objects.clear()
-    assert "  - ClusterRole thing is gone" in _told(cluster)
+    assert "  - ClusterRole thing was deleted" in _told(cluster)
 
 
 @pytest.mark.parametrize("written", [{"stringData": {"password": "hunter2"}}, {"data": {"password": SECRET_TEXT}}])

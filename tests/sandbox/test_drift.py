@@ -109,7 +109,7 @@ def test_what_a_release_hides_from_the_refresh_is_named_field_by_field(
     assert looked.returncode == 1
     found = [line.strip() for line in looked.stdout.splitlines() if line.startswith("  - ")]
     assert found == [
-        f"- ServiceAccount {GPU}/nvidia-dcgm-exporter is gone",
+        f"- ServiceAccount {GPU}/nvidia-dcgm-exporter was deleted",
         f"- DaemonSet {GPU}/nvidia-device-plugin-daemonset: spec.template.spec.containers[{name}].image is "
         f"'elsewhere/plugin:1' instead of '{image}'",
     ]
