@@ -1,4 +1,4 @@
-"""What a stack is: its own words, and for what it leaves out the default that the support matrix names."""
+"""The choices of a stack: what its file states, and for the rest the defaults of the support matrix."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gpu_fabric.spec.fabric import Manager, Model, RdmaMode, VirtualFunctions
 class Choices(FrozenModel):
     """Every choice made.
 
-    `virtual_functions` is None where no pod gets one. `row` is the matrix' row for manager and model; None where the
-    two do not go together.
+    `virtual_functions` is None where no pod gets one. `row` is the support matrix' row for manager and model; None
+    where the matrix has no such pair.
     """
 
     provider: str
@@ -29,7 +29,7 @@ class Choices(FrozenModel):
 
     @property
     def by_sriov_operator(self) -> bool:
-        """Whether an SR-IOV operator, the one that comes with the manager, advertises the virtual functions."""
+        """Whether the SR-IOV operator of the manager advertises the virtual functions."""
         return self.virtual_functions in ("sriov-operator", "externally-managed")
 
     @property
@@ -39,42 +39,39 @@ class Choices(FrozenModel):
 
 
 def choices_of(spec: StackSpec, shape: Shape, known: Catalog) -> Choices:
-    """The stack's choices; whether they go together is for the rules to say."""
+    """The stack's choices; the rules check whether they can be combined."""
     fabric, addressing = spec.fabric, spec.fabric.addressing
-    on_doks = spec.cluster.provider == "doks"
-    manager = fabric.manager or ("doks" if on_doks else "network-operator")
+    provider = spec.cluster.provider
+    manager = fabric.manager or next(row.manager for row in known.support if provider in row.providers)
     rows = [row for row in known.support if row.manager == manager]
     link_type = fabric.link_type or (shape.nic_model.link_type if shape.nic_model else "ether")
     model = fabric.model or _model_for(rows, link_type)
     row = next((row for row in rows if row.model == model), None)
     # Without a row nothing is known to need a supernet, so none is asked for.
     layout = addressing.layout or (row.layouts[0] if row else "per-rail" if addressing.supernet else "none")
-    has_vfs = row is not None and row.access == "virtual"
     return Choices(
-        provider=spec.cluster.provider,
+        provider=provider,
         manager=manager,
         model=model,
         rdma_mode=fabric.rdma_mode or (row.rdma_modes[0] if row else "shared"),
         link_type=link_type,
         layout=layout,
         ipam=addressing.ipam or next(iter(row.ipams if row else ()), None),
-        virtual_functions=(fabric.virtual_functions or _usual_maker(manager, known.find(shape.name) or shape))
-        if has_vfs
+        virtual_functions=(fabric.virtual_functions or _usual_virtual_functions(row, known.find(shape.name) or shape))
+        if row is not None and row.virtual_functions
         else None,
         row=row,
     )
 
 
-def _usual_maker(manager: Manager, shape: Shape) -> VirtualFunctions:
-    """Who makes virtual functions where the stack file does not say; nothing that drains a node by default."""
-    if manager == "spiderpool":
-        return "sriov-operator"
+def _usual_virtual_functions(row: Support, shape: Shape) -> VirtualFunctions:
+    """What creates virtual functions where the stack file does not say: if possible nothing that drains a node."""
     comes_without = shape.vf_support == "host" and not shape.vfs_per_nic
-    return "daemon-set" if comes_without else "node-image"
+    return "daemon-set" if comes_without and "daemon-set" in row.virtual_functions else row.virtual_functions[0]
 
 
 def _model_for(rows: list[Support], link_type: LinkType) -> Model:
-    """A manager's usual model on a link layer: virtual functions where it has them."""
+    """A manager's default model on a link layer: one with virtual functions where there is one."""
     fitting = [row for row in rows if link_type in row.link_types]
     virtual = [row for row in fitting if row.access == "virtual"]
     return next(iter(virtual + fitting + rows)).model

@@ -169,6 +169,7 @@ def _support_cells(row: Support) -> Row:
         f"`{row.manager}`",
         f"`{row.model}`",
         _HOLDS[row.access],
+        ", ".join(row.virtual_functions) or "none",
         ", ".join(_LINKS[link] for link in row.link_types),
         ", ".join(row.rdma_modes),
         ", ".join(row.layouts),
