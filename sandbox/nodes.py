@@ -105,12 +105,14 @@ def machine_annotations(spec: StackSpec, shape: Shape) -> dict[str, str]:
     Virtual functions, modes and addresses that the stack's own software configures are missing when a node joins.
     """
     from gpu_fabric.plan.choices import choices_of
+    from gpu_fabric.plan.managers import MANAGERS
     from sandbox.hardware.inventory import inventory_annotation
 
     choices = choices_of(spec, shape, spec.catalog)
     makes_functions = choices.virtual_functions in ("sriov-operator", "daemon-set")
-    # Spiderpool's SR-IOV operator has no RDMA mode: there the stack's host preparation sets it, or the image does
-    sets_mode = spec.fabric.host_preparation.rdma_mode or (makes_functions and choices.manager != "spiderpool")
+    # elsewhere the stack's host preparation sets the RDMA mode, or the image does
+    by_operator = makes_functions and MANAGERS[choices.manager].sriov_operator_knows_rdma_mode
+    sets_mode = spec.fabric.host_preparation.rdma_mode or by_operator
     return {
         # part of a node's definition, so that a node that another stack configured is created again
         PREPARED_ANNOTATION: choices.virtual_functions or "as-it-is",

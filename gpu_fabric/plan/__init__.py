@@ -2,7 +2,7 @@
 
 from gpu_fabric.plan.build import build
 from gpu_fabric.plan.plan import Plan, PlannedCluster, PlannedPool
-from gpu_fabric.plan.rails import Rail
+from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import (
     ChartReference,
     HelmRelease,

@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from gpu_fabric.plan.case import Case, has_lasting_nodes
-from gpu_fabric.plan.rails import Rail
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedCapacity
 
-# DigitalOcean's plug-in looks for NICs once a minute; a node that joined has them well before this.
+# DigitalOcean's plug-in looks for NICs once a minute.
 _SECONDS = 900
 
 
@@ -38,14 +39,14 @@ def plan_gpu_capacity(case: Case, values: Mapping[str, JsonValue], timeout: int)
 
 
 def plan_capacity(case: Case, rails: tuple[Rail, ...]) -> PlannedCapacity | None:
-    """What nodes must offer where their machines' maker advertises it; elsewhere the operators' own states say it.
+    """What nodes must offer where the cloud advertises it; the operators of a stack report their own states.
 
-    A pool that scales counts with its fewest nodes: more come and go.
+    A pool that scales counts with its fewest nodes.
     """
     resources: dict[str, int | None] = {
         rail.resource_name: rail.index for rail in rails if rail.resource_name is not None
     }
-    if case.choices.manager != "doks" or not resources:
+    if manager_of(case).devices_advertised_by is None or not resources:
         return None
     pools = case.spec.cluster.pools
     fewest = sum(bounds.min_nodes if (bounds := getattr(pool, "auto_scale", None)) else pool.nodes for pool in pools)

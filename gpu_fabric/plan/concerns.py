@@ -1,4 +1,4 @@
-"""What a fabric needs beside its operators, each concern as its steps: whether, what and after what."""
+"""The steps of a fabric beside its operators': whether, what and after what."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from gpu_fabric.plan.host import (
     virtual_functions,
 )
 from gpu_fabric.plan.ipam import node_pools, pool_objects, reserved_objects
+from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
 from gpu_fabric.plan.nccl_files import nccl_config_maps
-from gpu_fabric.plan.networks import networks
 from gpu_fabric.plan.operators.network_operator import labelled
-from gpu_fabric.plan.operators.operator import LABELLED, MANAGER
-from gpu_fabric.plan.operators.releases import SYSTEM_NAMESPACE, namespace_of
+from gpu_fabric.plan.operators.operator import LABELLED, manager_steps
 from gpu_fabric.plan.records import PlannedGroup, PlannedObject
 from gpu_fabric.plan.steps import NODES, Step, Words
 from gpu_fabric.plan.verification import plan_verification
@@ -44,7 +43,7 @@ def namespaces(context: Context) -> Iterator[Step]:
     """
     privileged = dict(context.namespaces)
     if context.case.spec.fabric.host_preparation.jobs:
-        privileged[namespace_of(context.case)] = True
+        privileged[manager_of(context.case).namespace] = True
     privileged.pop(SYSTEM_NAMESPACE, None)
     operators = {name: _PRIVILEGED if privileged[name] else None for name in sorted(privileged)}
     own = {entry.name: _OF_JOBS for entry in context.case.spec.fabric.namespaces if entry.create}
@@ -81,23 +80,23 @@ def on_nodes(context: Context) -> Iterator[Step]:
 def pools(context: Context) -> Iterator[Step]:
     """Pools of addresses, and the addresses of the hosts.
 
-    Spiderpool's need its IPAM only, and are made while nodes get their virtual functions.
+    Spiderpool's need its IPAM only, and are created while nodes get their virtual functions.
     """
     case, addresses = context.case, context.addresses
-    after = MANAGER if case.choices.manager == "spiderpool" else (*MANAGER, "sriov")
+    after = manager_steps(case) if addresses.ipam == "spiderpool" else (*manager_steps(case), "sriov")
     reserved = reserved_objects(addresses)
     words = Words(title="reserved addresses", what=kinds(reserved))
     yield _step("reserved-ips", "rdma:ReservedIps", reserved, after, words)
     after = (*after, "reserved-ips")
-    # nv-ipam gives every node of the cluster a share, CPU nodes too, unless it is told which nodes are meant; where
-    # no label tells them, by the one that the operator itself selects nodes with its NICs by.
-    planned = pool_objects(addresses, namespace_of(case), case.node_selector)
+    # Without a selector nv-ipam gives every node of the cluster a share, CPU nodes too. Where pools have no label in
+    # common, it is the label by which the operator itself selects nodes with its NICs.
+    planned = pool_objects(addresses, manager_of(case).namespace, case.node_selector)
     yield _step("ip-pools", "rdma:IpPools", planned, after, Words(title="IP pools", what=kinds(planned)))
     groups = _groups(case, addresses)
     held = kinds(entry for group in groups for entry in group.objects)
     words = Words(title="IP pools", what=f"{len(groups)} resources, one a rail, with {held}")
     yield _step("node-pools", "rdma:NodePools", groups, after, words)
-    # Where nodes have pools of their own the tables come with those.
+    # Where nodes have pools of their own, those steps contain the tables.
     tables = () if groups else address_tables(case, addresses)
     planned = (*tables, *nic_addresses(case, addresses))
     waits = unless_dry_run(planned, "its pods: every rail's NIC has its address")
@@ -106,16 +105,16 @@ def pools(context: Context) -> Iterator[Step]:
 
 
 def fabric_networks(context: Context) -> Iterator[Step]:
-    """The networks, in every namespace that may use them, once nodes offer what their maker advertises."""
-    kind = "rdma:FabricNetworks"
-    if (offered := plan_capacity(context.case, context.rails)) is not None:
+    """The networks, in every namespace that may use them, once nodes offer what a cloud advertises."""
+    case, kind = context.case, "rdma:FabricNetworks"
+    if (offered := plan_capacity(case, context.rails)) is not None:
         names = list(offered.resources)
         devices = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
         waits = f"{devices} on every node, of {offered.count} or more"
         words = (Words(title="devices", what="nothing is made", waits=waits),)
         yield Step(name="capacity", component="networks", kind=kind, items=(offered,), after=(NODES,), words=words)
-    planned = networks(context.case, context.rails, context.addresses)
-    after = ("namespaces", *MANAGER, "sriov", *_POOLS, "cni-plugins", "whereabouts", "capacity")
+    planned = manager_of(case).networks(context.rails, context.addresses)
+    after = ("namespaces", *manager_steps(case), "sriov", *_POOLS, "cni-plugins", "whereabouts", "capacity")
     yield _step("networks", kind, planned, after, Words(title="networks", what=kinds(planned)))
 
 
@@ -134,7 +133,7 @@ def check(context: Context) -> Iterator[Step]:
 
 
 def verification(context: Context, others: tuple[Step, ...]) -> Iterator[Step]:
-    """The verification, after `others`, which are all other steps that have something to do with jobs or the fabric."""
+    """The verification, after `others`: all other steps."""
     run = plan_verification(context.case, context.rails, context.contract, others)
     if run is None:
         return

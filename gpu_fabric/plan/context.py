@@ -10,7 +10,7 @@ from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.nccl_files import NcclFiles
-from gpu_fabric.plan.rails import Rail
+from gpu_fabric.plan.rail import Rail
 
 
 @dataclass(frozen=True)

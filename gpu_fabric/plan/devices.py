@@ -13,14 +13,16 @@ from gpu_fabric.k8s.device_plugin import (
 )
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.plan.rails import Rail, group_rails
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.rail import Rail
+from gpu_fabric.plan.rails import group_rails
 
 # Seconds after which the shared plug-in looks for NICs again; Spiderpool's chart has the same.
 _LOOK_AGAIN_S = 300
 
 
 class PlannedNodes(FrozenModel):
-    """One kind of GPU nodes of several: its labels, its rails' NICs, and its device plug-ins' configurations."""
+    """A node group: its labels, its rails' NICs, and its device plug-ins' configurations."""
 
     name: str
     shape: str
@@ -31,10 +33,9 @@ class PlannedNodes(FrozenModel):
 
 
 def planned_nodes(case: Case, group: NodeGroup) -> PlannedNodes:
-    """One kind of nodes, with what the Network Operator's policies say about its devices."""
+    """A node group, with the device plug-ins' configurations where the stack writes them."""
     rails, row = group_rails(case, group), case.choices.row
     assert row is not None, "a pair that is not in the support matrix was refused"
-    by_policy = case.choices.manager == "network-operator" and not case.choices.by_sriov_operator
     advertised = row.access == "shared" and any(rail.resource is not None for rail in rails)
     return PlannedNodes(
         name=group.name,
@@ -42,7 +43,7 @@ def planned_nodes(case: Case, group: NodeGroup) -> PlannedNodes:
         labels=group.labels,
         rails=rails,
         sriov_plugin=sriov_plugin_config(case, group.shape, rails)
-        if by_policy and row.access in ("virtual", "physical")
+        if manager_of(case).runs_policy_plugins and row.access in ("virtual", "physical")
         else None,
         shared_plugin=shared_plugin_config(case, rails) if advertised else None,
     )

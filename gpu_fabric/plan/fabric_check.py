@@ -90,7 +90,7 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
 
 
 def _environment(case: Case, addresses: AddressPlan, contract: FabricContract) -> tuple[ContainerVariable, ...]:
-    routed = case.choices.link_type == "ether" and bool(addresses.pools) and case.choices.manager != "doks"
+    routed = case.choices.link_type == "ether" and bool(addresses.pools)
     values = {
         "RAILS": "\n".join(_rail(case, addresses, place, net) for place, net in enumerate(contract.networks)),
         "ROUTES": "yes" if routed else "no",

@@ -11,7 +11,7 @@ from gpu_fabric.catalog.nccl import Since
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.rails import rails_are_routed
+from gpu_fabric.plan.rail import rails_are_routed
 from gpu_fabric.spec.fabric import LosslessSpec
 
 TRAFFIC_CLASS = "NCCL_IB_TC"

@@ -16,7 +16,7 @@ from gpu_fabric.plan.clouds.record import CloudResources
 from gpu_fabric.plan.cost import PlannedCost
 from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.nccl_files import NcclFiles
-from gpu_fabric.plan.rails import Rail
+from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import HelmRelease, PlannedGroup, PlannedObject, PlannedQueues, PlannedVerification
 from gpu_fabric.plan.steps import Item, Step
 from gpu_fabric.spec.guard import AcknowledgementSpec

@@ -12,7 +12,7 @@ from gpu_fabric.contract import FabricContract
 from gpu_fabric.nccl.busbw import Bar, Operation, given_bar, shape_bar, share_of_bar
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.nccl_settings import measurement_environment
-from gpu_fabric.plan.rails import Rail
+from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import OWN_BAR, REPORT, HelmRelease, PlannedGroup, PlannedObject, PlannedVerification
 from gpu_fabric.plan.steps import Step
 from gpu_fabric.workloads.verification import KEYS_SECRET, Form, RailLine, Verification, verification_manifests

@@ -1,8 +1,7 @@
-"""What a job that takes whole nodes of a stack must carry, as the contract has it."""
+"""The contract of a stack: what the pods of a job that takes whole nodes must have."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 
 from pydantic import JsonValue
@@ -13,12 +12,11 @@ from gpu_fabric.k8s.kueue import QUEUE_LABEL
 from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import NcclFiles
-from gpu_fabric.plan.networks import injection
 from gpu_fabric.plan.operators.kueue import topology_annotations
-from gpu_fabric.plan.operators.releases import namespace_of
 from gpu_fabric.plan.operators.schedulers import job_controllers, job_queues
-from gpu_fabric.plan.rails import Rail
+from gpu_fabric.plan.rail import Rail
 
 
 def plan_workload(
@@ -32,13 +30,13 @@ def plan_workload(
 
     `namespaces` are those in which networks and files exist.
     """
-    shape = case.shape
+    shape, manager = case.shape, manager_of(case)
     shared = Counter(rail.network for rail in rails)
     attached = tuple(
         AttachedNetwork(
             rail=rail.index if shared[rail.network] == 1 else None,
             network=rail.network,
-            namespace=namespace_of(case) if injection(case) is not None else None,
+            namespace=None if manager.injection is None else manager.namespace,
             resource=rail.resource_name,
             amount=None if rail.resource_name is None else 1,
             interface=rail.pod_interface,
@@ -51,7 +49,7 @@ def plan_workload(
     resources = {shape.gpus.resource: str(shape.gpus.count)} | {name: str(n) for name, n in devices.items()}
     dpdk = case.spec.fabric.dpdk
     if dpdk is not None:
-        # Whole processors and equal limits are what makes a pod's processors its own.
+        # Whole processors and equal limits give a pod processors of its own.
         resources |= {
             "cpu": str(dpdk.cpus),
             "memory": dpdk.memory,
@@ -75,10 +73,7 @@ def plan_workload(
         host_network=case.choices.model == "host-network",
         networks=attached,
         annotations=_annotations(case, attached),
-        networks_from_elsewhere={
-            namespace: _in_guides_form(attached, f"{namespace}/")
-            for namespace in (namespaces if case.choices.manager == "doks" else ())
-        },
+        networks_from_elsewhere=manager.networks_from_elsewhere(attached, namespaces),
         resources=resources,
         environment=environment,
         verification_environment=nccl.verification_environment,
@@ -114,26 +109,14 @@ def _scheduler_hints(case: Case) -> SchedulerHints:
 
 
 def _annotations(case: Case, attached: tuple[AttachedNetwork, ...]) -> dict[str, str]:
-    """What makes the pod's networks: each by name, or all of them by Spiderpool's webhook, which takes no others."""
+    """Annotations that attach networks: each by name, or all of them by the webhook, which accepts no others."""
     if not attached:
         return {}
     default = case.spec.fabric.default_network
     annotations = {} if default is None else {DEFAULT_NETWORK_ANNOTATION: default}
-    if (word := injection(case)) is not None:
+    if (word := manager_of(case).injection) is not None:
         return {**annotations, RDMA_RESOURCE_INJECT_ANNOTATION: word}
-    return {**annotations, NETWORKS_ANNOTATION: _networks_annotation(case, attached)}
-
-
-def _networks_annotation(case: Case, attached: tuple[AttachedNetwork, ...]) -> str:
-    if case.choices.manager == "doks":
-        return _in_guides_form(attached)
-    request = [{"name": network.network, "interface": network.interface} for network in attached]
-    return json.dumps(request, separators=(",", ":"))
-
-
-def _in_guides_form(attached: tuple[AttachedNetwork, ...], place: str = "") -> str:
-    """The networks as the DOKS guide writes them; `place` is a namespace and a slash."""
-    return ", ".join(f"{place}{network.network}@{network.interface}" for network in attached)
+    return {**annotations, NETWORKS_ANNOTATION: manager_of(case).networks_annotation(attached)}
 
 
 def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
@@ -149,7 +132,7 @@ def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
         volumes.append({"name": "huge-pages", "emptyDir": {"medium": contract.huge_pages.medium}})
         mounts.append({"name": "huge-pages", "mountPath": contract.huge_pages.mount_path})
     if contract.host_network:
-        # Oracle's test jobs for physical functions; elsewhere the device plug-in brings the files.
+        # Oracle's test jobs for physical functions; elsewhere the device plug-in mounts the files.
         volumes.append({"name": "rdma-devices", "hostPath": {"path": "/dev/infiniband"}})
         mounts.append({"name": "rdma-devices", "mountPath": "/dev/infiniband"})
     security: dict[str, JsonValue] = {"capabilities": {"add": list(contract.capabilities)}}

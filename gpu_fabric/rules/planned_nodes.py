@@ -7,6 +7,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, Case, NodeGroup
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.spec import PoolSpec
 from gpu_fabric.spec.places import dotted
 
@@ -96,7 +97,7 @@ def sets_rdma_mode(case: Case) -> str | None:
     choices = case.choices
     if choices.virtual_functions == "daemon-set":
         return "the DaemonSet that creates virtual functions"
-    by_operator = choices.manager == "network-operator" and choices.virtual_functions == "sriov-operator"
+    by_operator = manager_of(case).sriov_operator_knows_rdma_mode and choices.virtual_functions == "sriov-operator"
     return "the SR-IOV operator" if by_operator and choices.rdma_mode == "exclusive" else None
 
 

@@ -13,8 +13,9 @@ from committed_stacks import ROOT, folder_of
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case, case_of
-from gpu_fabric.plan.networks import networks
-from gpu_fabric.plan.rails import Rail, plan_rails
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.rail import Rail
+from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.prepare import checked_plan
 from gpu_fabric.spec import StackSpec, read_document, validate
@@ -48,7 +49,7 @@ def fabric_of(stack: str, changes: Changes | None = None) -> PlannedFabric:
     case = case_of(_spec(stack, changes))
     assert isinstance(case.addresses, AddressPlan), case.addresses
     rails = plan_rails(case)
-    return PlannedFabric(case, rails, case.addresses, networks(case, rails, case.addresses))
+    return PlannedFabric(case, rails, case.addresses, manager_of(case).networks(rails, case.addresses))
 
 
 def plan_of(stack: str, changes: Changes | None = None) -> Plan:

@@ -1,6 +1,6 @@
 """The DaemonSets that the stack runs on the nodes."""
 
-from gpu_fabric.plan.host.cni_plugins import cni_plugins, lacking_plugins
+from gpu_fabric.plan.host.cni_plugins import cni_plugins
 from gpu_fabric.plan.host.daemons import COMPONENT_LABEL
 from gpu_fabric.plan.host.preparation import (
     address_table,
@@ -16,7 +16,6 @@ __all__ = [
     "address_tables",
     "cni_plugins",
     "host_preparation",
-    "lacking_plugins",
     "nic_addresses",
     "virtual_functions",
 ]

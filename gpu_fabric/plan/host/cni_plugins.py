@@ -6,35 +6,21 @@ from gpu_fabric.catalog import Component
 from gpu_fabric.k8s.apps import Container, HostPath, SecurityContext, Volume, VolumeMount
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.host.daemons import COMPONENT_LABEL, node_daemon
-from gpu_fabric.plan.rails import rails_are_routed
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.managers.doks import KEEPING_PLUGIN
 from gpu_fabric.plan.records import PlannedObject
 
 _NAME = "fabric-cni-plugins"
-_KEEPING = "ip-preserving-host-device"
-_KEEPING_NAME = f"{_KEEPING}-cni"
-_INTERFACE_PLUGINS: dict[str, Component] = {"sriov": "sriovCni", "ib-sriov": "ibSriovCni"}
-_IMAGES: dict[str, Component] = {**_INTERFACE_PLUGINS, "rdma": "rdmaCni"}
-
-
-def lacking_plugins(case: Case) -> tuple[str, ...]:
-    """Plug-ins of the networks' chains that neither an operator's images nor DigitalOcean's nodes bring."""
-    choices = case.choices
-    if choices.manager == "doks":
-        return (_KEEPING,) if rails_are_routed(case) else ()
-    if choices.manager != "network-operator" or choices.model == "host-network" or choices.by_sriov_operator:
-        return ()
-    called: list[str] = [choices.model] if choices.model in _INTERFACE_PLUGINS else []
-    if choices.rdma_mode == "exclusive":
-        called.append("rdma")
-    return tuple(called)
+_KEEPING_NAME = f"{KEEPING_PLUGIN}-cni"
+_IMAGES: dict[str, Component] = {"sriov": "sriovCni", "ib-sriov": "ibSriovCni", "rdma": "rdmaCni"}
 
 
 def cni_plugins(case: Case) -> tuple[PlannedObject, ...]:
     """The DaemonSet that lays the lacking plug-ins into the nodes' CNI folder; none where the node image has them."""
-    plugins = lacking_plugins(case)
+    plugins = manager_of(case).lacking_plugins
     if not plugins or case.spec.software.cni_plugins == "node-image":
         return ()
-    if plugins == (_KEEPING,):
+    if plugins == (KEEPING_PLUGIN,):
         return (_keeping_daemon(case),)
     daemon = node_daemon(
         case,
@@ -63,7 +49,7 @@ def _keeping_daemon(case: Case) -> PlannedObject:
     image = case.line.standalone["ipPreservingHostDevice"].image
     assert image is not None, "the catalog's row has one"
     container = Container(
-        name=_KEEPING,
+        name=KEEPING_PLUGIN,
         image=case.pulled(image.reference),
         security_context=SecurityContext(privileged=True),
         volume_mounts=tuple(VolumeMount(name=name, mount_path=path) for name, path in folders),

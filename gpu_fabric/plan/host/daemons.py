@@ -29,7 +29,8 @@ from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.k8s.scheduling import LabelSelector
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.plan.operators.releases import namespace_of, tolerations
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.operators.releases import tolerations
 from gpu_fabric.plan.records import PlannedObject
 
 COMPONENT_LABEL = "gpu-fabric/component"
@@ -64,7 +65,7 @@ def node_daemon(
         volumes=volumes,
     )
     return DaemonSet(
-        metadata=ObjectMeta(name=name, namespace=namespace_of(case), labels=labels),
+        metadata=ObjectMeta(name=name, namespace=manager_of(case).namespace, labels=labels),
         spec=DaemonSetSpec(
             selector=LabelSelector(match_labels=labels),
             template=PodTemplate(metadata=PodTemplateMetadata(labels=labels), spec=pod),
@@ -134,7 +135,7 @@ def _script_files(case: Case, component: str) -> PlannedObject:
     """The ConfigMap with a component's script. A new script is a new ConfigMap, which restarts the pods (rolling)."""
     text = script(_stem(component))
     name = f"{component}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    metadata = ObjectMeta(name=name, namespace=namespace_of(case))
+    metadata = ObjectMeta(name=name, namespace=manager_of(case).namespace)
     return PlannedObject(object=ConfigMap(metadata=metadata, immutable=True, data={f"{_stem(component)}.sh": text}))
 
 

@@ -9,7 +9,7 @@ from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.host.daemons import TABLES, script_daemons
-from gpu_fabric.plan.operators.releases import namespace_of
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.plan.records import PlannedObject
 
@@ -68,7 +68,7 @@ def address_tables(case: Case, addresses: AddressPlan) -> tuple[PlannedObject, .
 def address_table(case: Case, addresses: AddressPlan, pool: AddressPool) -> PlannedObject:
     """The ConfigMap of one pool."""
     lines = dict(_lines(case, addresses, pool))
-    metadata = ObjectMeta(name=table_name(pool), namespace=namespace_of(case))
+    metadata = ObjectMeta(name=table_name(pool), namespace=manager_of(case).namespace)
     return PlannedObject(object=ConfigMap(metadata=metadata, data=lines))
 
 
@@ -147,5 +147,5 @@ def _environment(case: Case, group: NodeGroup) -> dict[str, str]:
         "MTU": "" if case.mtu is None or case.choices.link_type != "ether" else str(case.mtu),
         "RDMA_MODE": case.choices.rdma_mode,
         "WAIT_SECONDS": str(_WAIT_SECONDS),
-        "PLUGIN_POD": f"{namespace_of(case)}/{plugin}",
+        "PLUGIN_POD": f"{manager_of(case).namespace}/{plugin}",
     }

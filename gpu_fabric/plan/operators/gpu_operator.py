@@ -15,6 +15,7 @@ from gpu_fabric.k8s.nvidia import CLUSTER_POLICY_NAME, ClusterPolicy
 from gpu_fabric.plan.capacity import plan_gpu_capacity
 from gpu_fabric.plan.case import Case, has_lasting_nodes
 from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import Operator, OwnChart, chart_step
 from gpu_fabric.plan.operators.releases import beyond_default, labelling
 from gpu_fabric.plan.records import PlannedReadiness
@@ -27,9 +28,9 @@ _RECONCILED = 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Reconcil
 
 
 def _wanted(case: Case) -> bool:
-    """Whether the stack brings NVIDIA's GPU Operator, which serves its own GPUs only.
+    """Whether the stack installs NVIDIA's GPU Operator, which serves NVIDIA's GPUs only.
 
-    Unless the stack file says: always, but where DigitalOcean manages the nodes' plug-ins or the cluster has one.
+    By default always, unless DigitalOcean manages the nodes' plug-ins or the cluster has one.
     """
     cluster, wanted = case.spec.cluster, case.spec.software.gpu_operator.install
     if case.shape.gpus.vendor != "nvidia":
@@ -38,7 +39,7 @@ def _wanted(case: Case) -> bool:
         return wanted
     if isinstance(cluster, DoksClusterSpec):
         return cluster.plugins.gpu == "operator" and "gpu-operator" not in cluster.installed
-    return case.choices.manager != "doks"
+    return manager_of(case).devices_advertised_by is None
 
 
 def _values(case: Case) -> dict[str, JsonValue]:

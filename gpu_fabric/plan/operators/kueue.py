@@ -28,7 +28,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart, chart_step
 from gpu_fabric.plan.operators.releases import tolerations
-from gpu_fabric.plan.rails import Rail
+from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject, PlannedQueues
 from gpu_fabric.plan.steps import Step, Words
 from gpu_fabric.plan.words import kinds

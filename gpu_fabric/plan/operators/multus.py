@@ -1,7 +1,7 @@
-"""Multus where no operator brings it: on nodes of DigitalOcean, whose clusters come without one.
+"""Multus where no operator installs it: on nodes of DigitalOcean, whose clusters come without one.
 
-The thick form: a daemon on every node does the work, and what the container runtime calls is a small program that asks
-it. All of it lies in kube-system.
+The thick form: a daemon on every node does the work, and the container runtime calls a small program that asks it. All
+of it is in kube-system.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from gpu_fabric.k8s.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, Rol
 from gpu_fabric.k8s.scheduling import LabelSelector, Toleration
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
 from gpu_fabric.plan.operators.operator import Operator
-from gpu_fabric.plan.operators.releases import SYSTEM_NAMESPACE
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.plan.steps import NODES, Step, Words
 from gpu_fabric.plan.words import daemon_sets
@@ -75,8 +75,8 @@ _HOST_FOLDERS = (
 
 
 def brings_multus(case: Case) -> bool:
-    """Whether the stack installs it: with DigitalOcean as manager, unless the cluster has one."""
-    return case.choices.manager == "doks" and "multus" not in case.spec.cluster.installed
+    """Whether the stack installs it: where the manager does not, unless the cluster has one."""
+    return manager_of(case).multus_switch is None and "multus" not in case.spec.cluster.installed
 
 
 def _steps(context: Context) -> Iterator[Step]:

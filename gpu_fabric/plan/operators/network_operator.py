@@ -16,6 +16,7 @@ from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevi
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NicClusterPolicy
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
 from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, Operator, OwnChart, chart_step
 from gpu_fabric.plan.operators.policy import (
@@ -37,7 +38,7 @@ _POLICIES, _KIND = "nic-policies", "operators:NicPolicies"
 
 def _wanted(case: Case) -> bool:
     # On the host's network there is nothing for it to install.
-    return case.choices.manager == "network-operator" and case.choices.model != "host-network"
+    return manager_of(case).chart == CHART.name and case.choices.model != "host-network"
 
 
 def _values(case: Case) -> dict[str, JsonValue]:

@@ -11,16 +11,17 @@ from pydantic import JsonValue
 
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart, chart_step
 from gpu_fabric.plan.steps import Step
 
 
 def _wanted(case: Case) -> bool:
-    return case.choices.manager == "spiderpool" and case.spec.software.ofed_driver is not None
+    return manager_of(case).takes_ofed_driver_chart and case.spec.software.ofed_driver is not None
 
 
 def _values(case: Case) -> dict[str, JsonValue]:
-    """The nodes' operating system, which the chart must be told."""
+    """The nodes' operating system, which the chart does not find out."""
     wanted = case.spec.software.ofed_driver
     return {} if wanted is None else {"image": {"OSName": wanted.os, "OSVer": wanted.os_version, "Arch": wanted.arch}}
 

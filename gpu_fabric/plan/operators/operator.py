@@ -1,4 +1,4 @@
-"""The form of an operator: the steps that it yields, and of its chart whether and with which values it comes."""
+"""The form of an operator: its steps, and when and with which values its chart is installed."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from gpu_fabric.catalog import ChartName
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.releases import release
 from gpu_fabric.plan.records import HelmRelease
 from gpu_fabric.plan.steps import NODES, Step, Words
 from gpu_fabric.plan.values import merged
 
 LABELLED = ("namespaces", NODES, "gpu-operator", "gpu-operator-ready", "gpu-capacity")
-"""What comes before whatever selects nodes by the labels of the GPU Operator's Node Feature Discovery."""
+"""What comes before anything that selects nodes by labels of the GPU Operator's Node Feature Discovery."""
 
 ON_NODES = ("host-preparation", "virtual-functions")
 """What the stack sets up on nodes itself, before device plug-ins look at them."""
 
-MANAGER = (
-    *("network-operator", "nic-policies", "nic-node-policies", "plugin-configurations"),
-    *("spiderpool", "coordinator", "multus", "multus-daemon", *ON_NODES),
-)
-"""Who brings the definitions of pools and networks, and the devices; a stack has one of them."""
+
+def manager_steps(case: Case) -> tuple[str, ...]:
+    """What comes before pools and networks: what installs their kinds, and the devices."""
+    return (*manager_of(case).steps, *ON_NODES)
 
 
 def _no_values(_case: Case) -> dict[str, JsonValue]:
@@ -37,9 +37,10 @@ def _no_values(_case: Case) -> dict[str, JsonValue]:
 
 @dataclass(frozen=True)
 class OwnChart:
-    """A chart that a stack may bring; `section` is the part of the stack file's `software` that is about it.
+    """A chart that a stack may install; `section` is its section of the stack file's `software`.
 
-    It is `wanted` where that says so, by default where the section is there. `values` are the plan's own.
+    `wanted_by` decides whether a stack needs it; without, it is needed where the section is written. `values` are the
+    plan's own.
     """
 
     name: ChartName
@@ -48,7 +49,7 @@ class OwnChart:
     wanted_by: Callable[[Case], bool] | None = None
 
     def section_of(self, case: Case) -> FrozenModel | None:
-        """The section as the stack file has it; None where it has none."""
+        """The section; None where the stack file has none."""
         found: Any = case.spec.software
         for key in self.section.split("."):
             found = None if found is None else getattr(found, to_snake(key))
@@ -64,11 +65,11 @@ class OwnChart:
         return self.section_of(case) is not None if self.wanted_by is None else self.wanted_by(case)
 
     def brought(self, case: Case) -> bool:
-        """Whether the stack brings it; one that its line lacks is refused, and the rest is looked at all the same."""
+        """Whether the stack installs it; one that its line lacks is refused, and the rest is checked nevertheless."""
         return self.wanted(case) and self.name in case.line.charts
 
     def release(self, case: Case, *more: Mapping[str, JsonValue]) -> HelmRelease:
-        """The release, with more values of the plan's where there are some."""
+        """The release, with more values of the plan's."""
         return release(case, self.name, merged(self.values(case), *more), self.written(case))
 
 
@@ -78,7 +79,7 @@ def _no_namespace(_case: Case) -> str | None:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator: its steps, its chart where it has one, and a namespace beside the chart's where it needs one."""
+    """An operator: its steps, its chart if any, and a namespace of its own beside the chart's if it needs one."""
 
     steps: Callable[[Context], Iterator[Step]]
     chart: OwnChart | None = None
@@ -93,18 +94,18 @@ def chart_step(
     note: str = "",
     waits: str = "its pods",
 ) -> Step:
-    """The step of an operator's release, in a component of the same name; `note` is said of it in reports."""
+    """The step of an operator's release, in a component of the same name; `note` ends its line in reports."""
     what = f"chart {planned.chart.name} {planned.chart.version} in {planned.namespace}{note}"
     words = (Words(title=title, what=what, waits=waits),)
     return Step(name=planned.name, component=planned.name, kind=kind, items=(planned,), after=after, words=words)
 
 
 BESIDE = ", at the same time as all of the above"
-"""Said of an operator of which nothing of the fabric has need."""
+"""Note on an operator that no part of the fabric needs."""
 
 
 def chart_operator(chart: OwnChart, kind: str, title: str, note: str = BESIDE) -> Operator:
-    """An operator that is its chart and nothing more, and needs its namespace alone."""
+    """An operator that is its chart alone, and needs nothing but its namespace."""
 
     def steps(context: Context) -> Iterator[Step]:
         if chart.brought(context.case):

@@ -13,20 +13,8 @@ from gpu_fabric.plan.operators.chart_images import with_mirrors
 from gpu_fabric.plan.records import ChartReference, HelmRelease
 from gpu_fabric.plan.values import merged
 
-SYSTEM_NAMESPACE = "kube-system"
-"""Every cluster's own: it exists, and lets privileged pods in."""
-
 # What Node Feature Discovery's worker tolerates by default beside the GPU taint; a list of ours replaces all of it.
 _CONTROL_PLANE = Toleration(key="node-role.kubernetes.io/control-plane", operator="Exists", effect="NoSchedule")
-
-
-def namespace_of(case: Case) -> str:
-    """The namespace of the manager's operands, and of what this project runs on the nodes: a privileged one."""
-    if case.choices.manager == "doks":
-        return SYSTEM_NAMESPACE
-    manager = "spiderpool" if case.choices.manager == "spiderpool" else "network-operator"
-    # A line without the manager's chart is refused, and looked at all the same.
-    return case.line.charts[manager].namespace if manager in case.line.charts else manager
 
 
 def tolerations(case: Case) -> tuple[Toleration, ...]:

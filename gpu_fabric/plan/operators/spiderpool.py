@@ -15,6 +15,7 @@ from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig
 from gpu_fabric.k8s.spiderpool import COORDINATOR_NAME, SpiderCoordinator, SpiderCoordinatorSpec
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, Operator, OwnChart, chart_step
 from gpu_fabric.plan.operators.policy import configuration_digest
 from gpu_fabric.plan.records import HelmRelease, PlannedPatch, SecretValue
@@ -25,7 +26,7 @@ _CERTIFICATE = {"tlsCert": "certificate", "tlsKey": "key", "tlsCa": "authority"}
 
 
 def _wanted(case: Case) -> bool:
-    return case.choices.manager == "spiderpool"
+    return manager_of(case).chart == CHART.name
 
 
 def _values(case: Case) -> dict[str, JsonValue]:

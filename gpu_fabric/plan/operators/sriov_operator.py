@@ -1,4 +1,4 @@
-"""The SR-IOV operator: which virtual functions it makes, and how it may disturb the nodes for it."""
+"""The SR-IOV operator: which virtual functions it creates, and how it may drain nodes for it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from gpu_fabric.k8s.sriov_operator import (
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.devices import rails_by_resource
-from gpu_fabric.plan.operators.operator import LABELLED, MANAGER, Operator
-from gpu_fabric.plan.operators.releases import namespace_of
-from gpu_fabric.plan.rails import Rail, group_rails, plan_rails, resource_prefix
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.operators.operator import LABELLED, Operator, manager_steps
+from gpu_fabric.plan.rail import Rail
+from gpu_fabric.plan.rails import group_rails, plan_rails
 from gpu_fabric.plan.records import PlannedObject, PlannedWait, WantedFunctions
 from gpu_fabric.plan.steps import Item, Step, Words
 from gpu_fabric.plan.words import kinds
@@ -46,8 +47,9 @@ def _steps(context: Context) -> Iterator[Step]:
         return
     (pool, *policies), synced = sriov_policies(case), sriov_synced(case)
     discovered = sriov_discovered(case)
-    yield _step("sriov-discovered", () if discovered is None else (discovered,), (*LABELLED, *MANAGER))
-    before = (*LABELLED, *MANAGER, "sriov-discovered")
+    before = (*LABELLED, *manager_steps(case))
+    yield _step("sriov-discovered", () if discovered is None else (discovered,), before)
+    before = (*before, "sriov-discovered")
     yield _step("sriov-pool", (pool,), before)
     yield _step("sriov-policies", tuple(policies), (*before, "sriov-pool"))
     waits = f"{synced.field} {synced.value} on every GPU node"
@@ -73,11 +75,11 @@ def sriov_synced(case: Case) -> PlannedWait:
     return PlannedWait(
         api_version=SriovNetworkNodeState.api_version,
         plural=SriovNetworkNodeState.plural,
-        namespace=namespace_of(case),
+        namespace=manager_of(case).namespace,
         nodes=case.node_selector,
         having=case.shape.gpus.resource,
         resources={
-            f"{resource_prefix(case)}/{resource}": len(rails) * max(1, case.shape.vfs_per_nic)
+            f"{manager_of(case).resource_prefix}/{resource}": len(rails) * max(1, case.shape.vfs_per_nic)
             for resource, rails in rails_by_resource(plan_rails(case)).items()
         },
         field="status.syncStatus",
@@ -95,7 +97,7 @@ def sriov_discovered(case: Case) -> PlannedWait | None:
     Spiderpool's chart has the operator's webhook on, which refuses a policy that selects no NIC it knows of, and every
     policy while it has no pod.
     """
-    if case.choices.manager != "spiderpool":
+    if not manager_of(case).sriov_operator_has_webhook:
         return None
     written = value_at(case.spec.software.spiderpool.values, _WEBHOOK_SWITCH)
     is_on = not case.choices.control_plane_apart if written is None else written is True
@@ -105,16 +107,14 @@ def sriov_discovered(case: Case) -> PlannedWait | None:
 
 def _pool(case: Case) -> SriovNetworkPoolConfig:
     external = case.choices.virtual_functions == "externally-managed"
-    # Spiderpool's operator is an older one that knows no RDMA mode; there the nodes are prepared for it.
-    by_operator = case.choices.manager == "network-operator" and not external
     return SriovNetworkPoolConfig(
-        metadata=ObjectMeta(name=_NAME, namespace=namespace_of(case)),
+        metadata=ObjectMeta(name=_NAME, namespace=manager_of(case).namespace),
         spec=SriovNetworkPoolConfigSpec(
             node_selector=LabelSelector(match_labels=case.node_selector),
-            # Nothing is drained where the functions are there already; else one node at a time.
+            # Nothing is drained where the functions exist; else one node at a time.
             max_unavailable="100%" if external else 1,
-            # Stated, it is a kernel argument and a reboot; shared is what nodes start in.
-            rdma_mode="exclusive" if by_operator and case.choices.rdma_mode == "exclusive" else None,
+            # Nodes start in shared.
+            rdma_mode="exclusive" if manager_of(case).sriov_operator_reboots else None,
         ),
     )
 
@@ -147,7 +147,7 @@ def _policy(case: Case, group: NodeGroup, resource: str, rails: list[Rail]) -> S
     name = resource.lower().replace("_", "-") + (f"-{group.name}" if len(case.groups) > 1 else "")
     ethernet = case.choices.link_type == "ether"
     return SriovNetworkNodePolicy(
-        metadata=ObjectMeta(name=name, namespace=namespace_of(case)),
+        metadata=ObjectMeta(name=name, namespace=manager_of(case).namespace),
         spec=SriovNetworkNodePolicySpec(
             resource_name=resource,
             node_selector=group.selector,

@@ -12,6 +12,7 @@ from gpu_fabric.k8s.mellanox import LONGEST_NAME
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.cost import machine_types
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import plan_nccl_files
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_nodes import AnyPool, first_pool, group_of, labels_of_pools, placed_pools, unnamed_pools
@@ -126,7 +127,7 @@ def machines_make_one_fabric(case: Case, pool: AnyPool) -> Iterator[Problem]:
 @check_each("CLU006", _pools_of_other_shapes)
 def manager_serves_several_groups(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """Pools have different shapes only where the Network Operator configures their nodes."""
-    if case.choices.manager == "network-operator":
+    if manager_of(case).configures_node_groups:
         return
     first = case.groups[0].shape.name
     yield Problem(

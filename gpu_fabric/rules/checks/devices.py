@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from gpu_fabric.catalog.shape import LinkType, Nic, Shape
 from gpu_fabric.plan.case import Case, NodeGroup, shape_on_nodes
-from gpu_fabric.plan.rails import group_rails, one_resource
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.rail import one_resource
+from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_nodes import node_groups
 from gpu_fabric.rules.registry import Problem, check, check_each, in_cluster, in_fabric
@@ -46,7 +48,7 @@ def each_rail_has_its_resource(case: Case) -> Iterator[Problem]:
 def nics_can_be_named(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """The shape or the stack file states how to find each rail's NIC."""
     row = case.choices.row
-    if row is None or case.choices.manager == "doks" or case.choices.model == "host-network":
+    if row is None or manager_of(case).devices_advertised_by is not None or case.choices.model == "host-network":
         return
     by_interface = row.access == "shared"
     nics = enumerate(group.shape.nics)
@@ -207,7 +209,7 @@ def virtual_functions_are_counted_where_they_matter(case: Case) -> Iterator[Prob
     row = case.choices.row
     if row is None or case.spec.fabric.vfs_per_nic is None:
         return
-    if row.access in ("shared", "host") or row.manager == "doks":
+    if row.access in ("shared", "host") or manager_of(case).nics_configured_by is not None:
         remedy = "leave it out" + ("; podsPerNic says how many pods a NIC serves" if row.access == "shared" else "")
         yield Problem(in_fabric("vfsPerNic"), f"it has no effect with the model {row.model}", remedy)
 
@@ -216,7 +218,8 @@ def virtual_functions_are_counted_where_they_matter(case: Case) -> Iterator[Prob
 def whole_nics_have_no_virtual_functions(case: Case) -> Iterator[Problem]:
     """NICs that are handed out whole have no virtual functions."""
     row, vfs = case.choices.row, case.shape.vfs_per_nic
-    if row is not None and row.access == "physical" and row.manager != "doks" and vfs:
+    by_cloud = manager_of(case).nics_configured_by is not None
+    if row is not None and row.access == "physical" and not by_cloud and vfs:
         stated = case.spec.fabric.vfs_per_nic is not None
         yield Problem(
             in_fabric("vfsPerNic"),
@@ -263,17 +266,17 @@ def nccl_uses_all_rails(case: Case) -> Iterator[Problem]:
 
 
 def _useless_names(case: Case, entry: RailOverrideSpec) -> Iterator[tuple[str, str]]:
-    choices = case.choices
+    choices, manager = case.choices, manager_of(case)
     if choices.model == "host-network":
         reasons = dict.fromkeys(("network", "resource"), "pods on the host's network attach to no network")
     elif one_resource(case):
         reasons = {"resource": "all rails share one resource"}
         if entry.rail:
             reasons["network"] = "all rails share one network, which rail 0 names"
-    elif choices.manager == "doks":
-        reasons = {"resource": "DigitalOcean names its resources itself"}
-    elif (choices.manager, choices.model) == ("spiderpool", "ipoib"):
-        reasons = {"resource": "IPoIB by Spiderpool needs no resource"}
+    elif manager.devices_advertised_by is not None:
+        reasons = {"resource": f"{manager.devices_advertised_by} names its resources itself"}
+    elif choices.model in manager.models_without_rdma:
+        reasons = {"resource": f"{choices.model} by {manager.title} needs no resource"}
     else:
         reasons = {}
     for key, reason in reasons.items():

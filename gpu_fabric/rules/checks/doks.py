@@ -9,6 +9,7 @@ from gpu_fabric.catalog import Shape
 from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.doks import SYSTEM_POOL
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.rules.chart_values import charts_in_use, gpu_operator_parts
 from gpu_fabric.rules.planned_nodes import AnyPool, PlacedPool, placed, placed_pools
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric
@@ -145,7 +146,7 @@ def gpu_operator_leaves_the_rest_to_digitalocean(case: Case, cluster: DoksCluste
 @check_of("DOK020", doks_cluster)
 def rdma_is_advertised(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """DigitalOcean's plug-in advertises the NICs that jobs ask for."""
-    if cluster.plugins.rdma == "off" and case.choices.manager == "doks":
+    if cluster.plugins.rdma == "off" and manager_of(case).devices_advertised_by is not None:
         yield Problem(
             in_cluster("plugins", "rdma"), "jobs ask for rdma/fabricN, which no node has", "write rdma: managed"
         )

@@ -12,9 +12,9 @@ from typing import Any
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.host import lacking_plugins
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.multus import brings_multus, multus_memory
-from gpu_fabric.plan.rails import rails_are_routed
+from gpu_fabric.plan.rail import rails_are_routed
 from gpu_fabric.rules.checks.doks import all_nodes, doks_cluster
 from gpu_fabric.rules.ranges import has_overlap, wide_ranges
 from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_cluster, in_fabric, in_software
@@ -143,7 +143,7 @@ def firewall_is_not_open_to_all(case: Case, cluster: DoksClusterSpec) -> Iterato
 def fabric_has_one_operator(case: Case) -> Iterator[Problem]:
     """No operator of the NICs' maker runs beside DigitalOcean's plug-in and the stack's Multus."""
     installed = case.spec.cluster.installed
-    if case.choices.manager == "doks" and "network-operator" in installed:
+    if manager_of(case).devices_advertised_by is not None and "network-operator" in installed:
         yield Problem(
             in_cluster("installed", installed.index("network-operator")),
             "it installs a Multus and a device plug-in of its own for NICs that DigitalOcean's plug-in advertises",
@@ -154,13 +154,13 @@ def fabric_has_one_operator(case: Case) -> Iterator[Problem]:
 @check_plan("DOK041")
 def networks_fit_the_fabric(case: Case, plan: Plan) -> Iterator[Problem]:
     """Every network has the CNI plug-in that its fabric needs, and that plug-in is installed."""
-    if case.choices.manager != "doks":
+    if manager_of(case).nics_configured_by is None:
         return
     wanted = "ip-preserving-host-device" if rails_are_routed(case) else "host-device"
     for name, config in _configs(plan):
         if config.get("type") != wanted:
             yield Problem(_NETWORKS, f"network {name} is of type {config.get('type')} and not {wanted}", _OURS)
-    lacking = lacking_plugins(case)
+    lacking = manager_of(case).lacking_plugins
     if lacking and not plan.applied("cni-plugins") and case.spec.software.cni_plugins == "install":
         yield Problem(in_software("cniPlugins"), f"nothing installs the CNI plug-in {' and '.join(lacking)}", _OURS)
 
@@ -168,7 +168,7 @@ def networks_fit_the_fabric(case: Case, plan: Plan) -> Iterator[Problem]:
 @check_plan("DOK042")
 def networks_leave_addresses_alone(case: Case, plan: Plan) -> Iterator[Problem]:
     """No network gives addresses to NICs that have DigitalOcean's."""
-    if case.choices.manager != "doks":
+    if manager_of(case).nics_configured_by is None:
         return
     for name, config in _configs(plan):
         if "ipam" in config:
@@ -209,7 +209,7 @@ def switches_of_multus_have_an_effect(case: Case) -> Iterator[Problem]:
         if not brings_multus(case) and getattr(section, field) is not None:
             reason = (
                 "the cluster has one (cluster.installed)"
-                if case.choices.manager == "doks"
+                if manager_of(case).multus_switch is None
                 else f"the manager {case.choices.manager} installs its own"
             )
             yield Problem(in_software("multus", field), f"it has no effect: {reason}", "leave it out")
@@ -218,8 +218,12 @@ def switches_of_multus_have_an_effect(case: Case) -> Iterator[Problem]:
 @check("DOK054")
 def the_plug_in_is_checked_on_a_node(case: Case) -> Iterator[Problem]:
     """The user knows what is not published about DigitalOcean's plug-in for routed rails."""
-    if case.choices.manager == "doks" and lacking_plugins(case) and case.spec.software.cni_plugins == "install":
-        (plugin,) = lacking_plugins(case)
+    if (
+        manager_of(case).multus_switch is None
+        and manager_of(case).lacking_plugins
+        and case.spec.software.cni_plugins == "install"
+    ):
+        (plugin,) = manager_of(case).lacking_plugins
         yield Problem(
             in_software("cniPlugins"),
             f"how the image of {plugin} lays its plug-in into the nodes is not published, so its DaemonSet here may "

@@ -10,6 +10,7 @@ from gpu_fabric.plan.addresses import AddressPlan, AddressPool, Refusal
 from gpu_fabric.plan.addresses.capacity import pools_of
 from gpu_fabric.plan.addresses.planner import remedy
 from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_settings import TRAFFIC_CLASS, dscp_of, fabric_facts, planned_settings, traffic_class_of
 from gpu_fabric.rules.planned_nodes import (
     node_groups,
@@ -30,7 +31,8 @@ _job = partial(in_fabric, "hostPreparation")
 def hosts_are_the_stacks_to_prepare(case: Case) -> Iterator[Problem]:
     """Nodes are prepared only where the cloud does not do it."""
     jobs = case.spec.fabric.host_preparation.jobs
-    if jobs and "doks" in (case.choices.provider, case.choices.manager):
+    by_cloud = case.choices.provider == "doks" or manager_of(case).nics_configured_by is not None
+    if jobs and by_cloud:
         yield Problem(
             in_fabric("hostPreparation"),
             f"DigitalOcean sets its nodes' fabric up itself, and {_and(jobs)} would change what it has set",
@@ -192,7 +194,7 @@ def mode_has_one_owner(case: Case) -> Iterator[Problem]:
 def nics_stay_on_the_host(case: Case) -> Iterator[Problem]:
     """Jobs that look for the rails' interfaces find them on the host, whatever pods run."""
     row = case.choices.row
-    if row is None or row.access != "physical" or row.manager == "doks":
+    if row is None or row.access != "physical" or manager_of(case).nics_configured_by is not None:
         return
     for job in case.spec.fabric.host_preparation.jobs:
         if job in _BY_INTERFACE:

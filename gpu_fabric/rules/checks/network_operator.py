@@ -12,7 +12,7 @@ from gpu_fabric.k8s.mellanox import NIC_LABEL, NVIDIA
 from gpu_fabric.k8s.sriov_operator import RESOURCE_PREFIX
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.plan.host import lacking_plugins
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.network_operator import network_operator
 from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, value_at
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, check_plan, in_fabric, in_software
@@ -99,10 +99,10 @@ def cni_plugins_are_in_one_folder(case: Case, chart: ChartValues) -> Iterator[Pr
             f"the Network Operator and the SR-IOV operator lay CNI plug-ins into two folders; this one is {written}",
             f"write the same for {'.'.join(own)} and {'.'.join(other)}",
         )
-    elif folder != _CNI_FOLDER and lacking_plugins(case) and case.spec.software.cni_plugins == "install":
+    elif folder != _CNI_FOLDER and manager_of(case).lacking_plugins and case.spec.software.cni_plugins == "install":
         yield Problem(
             chart.place(*own),
-            f"this stack's own DaemonSet lays {' and '.join(lacking_plugins(case))} into {_CNI_FOLDER}",
+            f"this stack's own DaemonSet lays {' and '.join(manager_of(case).lacking_plugins)} into {_CNI_FOLDER}",
             "leave it out, or write software.cniPlugins: node-image and add them to the image",
         )
 
@@ -169,7 +169,7 @@ def _of_sriov_operator(values: dict[str, JsonValue]) -> Iterator[Problem]:
 def _groups_with_policy_plug_ins(case: Case) -> tuple[NodeGroup, ...]:
     """The node groups on which the Network Operator's own policy runs device plug-ins, beside its SR-IOV operator."""
     choices = case.choices
-    by_policy = choices.manager == "network-operator" and choices.model != "host-network"
+    by_policy = manager_of(case).runs_policy_plugins
     return case.groups if by_policy and not choices.by_sriov_operator else ()
 
 

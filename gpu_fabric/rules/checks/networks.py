@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.host import lacking_plugins
-from gpu_fabric.plan.rails import group_rails, one_resource
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.rail import one_resource
+from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_network import read_network
@@ -19,13 +20,6 @@ from gpu_fabric.spec.places import Location, dotted
 
 # Bytes at which both clouds run their fabrics: 4096 for the RDMA packet, and its headers.
 _MTU_OF_RDMA_4096 = 4200
-# Plug-ins that networks of Spiderpool call and that its chart can install.
-_OF_SPIDERPOOL = {
-    "macvlan": ("macvlan",),
-    "sriov": ("sriov", "tuning"),
-    "ib-sriov": ("ib-sriov",),
-    "ipoib": ("ipoib",),
-}
 _CNI_PLUGINS = in_software("cniPlugins")
 # Source: RFC 4391 and 4392, IP over InfiniBand: the link's MTU less a header of four bytes.
 _MOST_ON_INFINIBAND = 4092
@@ -50,7 +44,7 @@ def mtu_fits_the_host(case: Case) -> Iterator[Problem]:
 @check("NET002")
 def nodes_bring_the_plugins(case: Case) -> Iterator[Problem]:
     """Every CNI plug-in that the networks call is installed."""
-    if case.spec.software.cni_plugins == "node-image" and (called := _called_plugins(case)):
+    if case.spec.software.cni_plugins == "node-image" and (called := manager_of(case).node_image_plugins):
         several = len(called) > 1
         yield Problem(
             _CNI_PLUGINS,
@@ -67,8 +61,13 @@ def nodes_run_in_the_mode(case: Case) -> Iterator[Problem]:
     mode, row = case.choices.rdma_mode, case.choices.row
     switched = sets_rdma_mode(case) is not None or prepares_rdma_mode(case)
     # SPI010 warns of it.
-    warned = row is not None and row.manager == "spiderpool" and "shared" not in row.rdma_modes
-    if case.choices.manager != "doks" and case.choices.model != "host-network" and not switched and not warned:
+    warned = row is not None and "shared" not in row.rdma_modes
+    if (
+        manager_of(case).nics_configured_by is None
+        and case.choices.model != "host-network"
+        and not switched
+        and not warned
+    ):
         yield Problem(
             in_fabric("rdmaMode"),
             f"the nodes must run in RDMA mode {mode}",
@@ -126,7 +125,7 @@ def mtu_has_an_effect(case: Case) -> Iterator[Problem]:
     if case.spec.fabric.mtu is not None and not _sets_mtu(case):
         if case.choices.model == "host-network":
             reason = "pods use the host's interfaces as they are"
-        elif case.choices.manager == "doks":
+        elif manager_of(case).nics_configured_by is not None:
             reason = "DigitalOcean sets it on the host"
         else:
             reason = "on InfiniBand the subnet manager sets it"
@@ -183,28 +182,19 @@ def networks_differ(case: Case) -> Iterator[Problem]:
 @check("NET012")
 def partition_keys_are_read(case: Case) -> Iterator[Problem]:
     """A partition key is given only where something puts virtual functions into partitions."""
-    software, manager = case.spec.software, case.choices.manager
-    asks = {
-        "network-operator": software.network_operator.partition_keys is not None,
-        "spiderpool": software.spiderpool.ib_kubernetes,
-    }.get(manager, False)
-    if case.spec.fabric.pkey is not None and case.choices.model == "ib-sriov" and not asks:
+    remedy = manager_of(case).partition_keys_remedy
+    if case.spec.fabric.pkey is not None and case.choices.model == "ib-sriov" and remedy is not None:
         yield Problem(
             in_fabric("pkey"),
             "it takes effect only with ib-kubernetes and UFM, which this stack does not install",
-            (
-                "write software.spiderpool.ibKubernetes: true where the cluster runs ib-kubernetes"
-                if manager == "spiderpool"
-                else "add software.networkOperator.partitionKeys, run ib-kubernetes in the cluster"
-            )
-            + ", or leave it out and let the subnet manager assign partitions",
+            f"{remedy}, or leave it out and let the subnet manager assign partitions",
         )
 
 
 @check("NET013")
 def node_images_plugins_are_called(case: Case) -> Iterator[Problem]:
     """CNI plug-ins are left to the node image only where the networks call some that no operator installs."""
-    if case.spec.software.cni_plugins == "node-image" and not _called_plugins(case):
+    if case.spec.software.cni_plugins == "node-image" and not manager_of(case).node_image_plugins:
         reason = "the networks use no plug-in that the node image must have"
         yield Problem(_CNI_PLUGINS, f"it has no effect: {reason}", "leave it out")
 
@@ -216,18 +206,10 @@ def default_networks_are_of_pods(case: Case) -> Iterator[Problem]:
         yield Problem(in_fabric("defaultNetwork"), "it has no effect: pods are on the host's network", "leave it out")
 
 
-def _called_plugins(case: Case) -> tuple[str, ...]:
-    """CNI plug-ins that the networks call and that can be left to the node image."""
-    if case.choices.manager != "spiderpool":
-        return lacking_plugins(case)
-    called = _OF_SPIDERPOOL.get(case.choices.model, ())
-    return (*called, "rdma") if called and case.choices.rdma_mode == "exclusive" else called
-
-
 def _sets_mtu(case: Case) -> bool:
     """Whether the networks set an MTU: on Ethernet, unless the interfaces are the host's or the cloud's business."""
-    choices = case.choices
-    return choices.link_type == "ether" and choices.manager != "doks" and choices.model != "host-network"
+    choices, by_cloud = case.choices, manager_of(case).nics_configured_by is not None
+    return choices.link_type == "ether" and not by_cloud and choices.model != "host-network"
 
 
 @check("NET015")

@@ -12,9 +12,9 @@ from gpu_fabric.k8s.nv_ipam import IPPool
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.ipam.spiderpool import pool_pattern
-from gpu_fabric.plan.operators.releases import namespace_of
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.plan import Plan
-from gpu_fabric.plan.rails import Rail
+from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_network import PlannedNetwork, read_network
@@ -151,7 +151,7 @@ def nodes_are_in_one_pool(case: Case) -> Iterator[Problem]:
 @check_plan("OBJ008")
 def operators_see_their_objects(case: Case, plan: Plan) -> Iterator[Problem]:
     """Objects that nv-ipam and the SR-IOV operator honour in their own namespace only are in that namespace."""
-    home = namespace_of(case)
+    home = manager_of(case).namespace
     for planned in plan.objects:
         namespace = planned.object.metadata.namespace
         if planned.object.api_version in _HOME_ONLY and namespace != home:

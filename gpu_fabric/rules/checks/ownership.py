@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from gpu_fabric.k8s.mellanox import NIC_LABEL
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.rules.chart_values import Charts, ChartValues, charts_in_use, gpu_operator_parts
 from gpu_fabric.rules.planned_nodes import first_pool
 from gpu_fabric.rules.registry import Problem, check, in_cluster, in_software
@@ -95,12 +96,12 @@ def pods_get_networks_from_one(case: Case) -> Iterator[Problem]:
 def pods_get_networks(case: Case) -> Iterator[Problem]:
     """Multus is installed where pods have networks of the fabric."""
     charts = charts_in_use(case)
-    if case.choices.manager == "doks" or case.choices.model == "host-network" or _multus_owners(case, charts):
+    if manager_of(case).multus_switch is None or case.choices.model == "host-network" or _multus_owners(case, charts):
         return
     # SUP008 refuses a line without the chart that would install it.
     if case.choices.manager not in charts:
         return
-    section = "spiderpool" if case.choices.manager == "spiderpool" else "networkOperator"
+    section = (manager_of(case).multus_switch or ("", "", ""))[1]
     chart, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
     yield Problem(
         chart.decided_at("multus", *keys) if chart else in_software(section, "multus"),
@@ -204,7 +205,7 @@ def gpu_nodes_are_told_apart(case: Case) -> Iterator[Problem]:
         else "which Node Feature Discovery sets, and neither the stack nor the cluster has it"
     )
     selecting = _selecting_nodes(case)
-    for group in case.groups if selecting and case.choices.manager != "doks" else ():
+    for group in case.groups if selecting and manager_of(case).devices_advertised_by is None else ():
         if not group.labels and group.nic_labels.keys() - known:
             yield Problem(
                 first_pool(case, group).at("labels"),

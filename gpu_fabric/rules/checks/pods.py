@@ -14,7 +14,7 @@ from gpu_fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION
 from gpu_fabric.nccl.name_list import NameList
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.networks import injection
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.rules.registry import Problem, check, check_plan, in_cluster, in_fabric
 
 # Either of them attaches a pod to networks.
@@ -126,7 +126,7 @@ def pods_on_the_host_attach_nowhere(case: Case, plan: Plan) -> Iterator[Problem]
 def annotation_says_what_the_contract_says(case: Case, plan: Plan) -> Iterator[Problem]:
     """The annotation stands for the contract's networks in order, each with a legal interface name of its own."""
     contract = plan.workload
-    word = injection(case)
+    word = manager_of(case).injection
     promised = [(network.network, network.interface) for network in contract.networks]
     interfaces = [interface for _, interface in promised]
     for said in (contract.annotations, _annotations(contract)):

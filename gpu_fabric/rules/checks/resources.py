@@ -17,8 +17,10 @@ from gpu_fabric.k8s.device_plugin import (
 )
 from gpu_fabric.k8s.sriov_operator import NicSelector, SriovNetworkNodePolicy
 from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.plan import Plan
-from gpu_fabric.plan.rails import NIC_FACTS, Rail, group_rails, resource_prefix
+from gpu_fabric.plan.rail import NIC_FACTS, Rail
+from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.rules.chart_values import value_at
 from gpu_fabric.rules.registry import Problem, check_plan, in_cluster, in_fabric, in_software
 
@@ -121,7 +123,7 @@ def rails_are_the_shapes_nics(case: Case, plan: Plan) -> Iterator[Problem]:
 def gpus_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
     """A device plug-in of the stack, or of the provider, advertises the GPUs."""
     # DigitalOcean's own device plug-in does it on its nodes; DOK019 checks a cluster that switches it off.
-    if case.shape.provider == "doks" or case.choices.manager == "doks":
+    if case.shape.provider == "doks" or manager_of(case).devices_advertised_by is not None:
         return
     gpus, release = case.shape.gpus, plan.release("gpu-operator")
     if release is None and "gpu-operator" not in case.spec.cluster.installed:
@@ -148,7 +150,7 @@ def _node_groups(case: Case, plan: Plan) -> tuple[_Nodes, ...]:
     common = _of_plugins(plan.sriov_plugin, plan.shared_plugin)
     made = (entry.object for entry in plan.applied("sriov-policies"))
     policies = [entry for entry in made if isinstance(entry, SriovNetworkNodePolicy)]
-    prefix = resource_prefix(case)
+    prefix = manager_of(case).resource_prefix
     rails = [plan.rails] if len(case.groups) == 1 else [group_rails(case, group) for group in case.groups]
     return tuple(
         _Nodes(
@@ -202,7 +204,7 @@ def _on_node(case: Case, plan: Plan, nodes: _Nodes) -> Counter[str]:
     for resource in nodes.resources:
         devices = per_nic * sum(resource.takes(nic) for nic in shape.nics)
         offered[resource.name] = at_a_time.get(resource.name, devices)
-    if case.choices.manager == "doks":
+    if manager_of(case).devices_advertised_by is not None:
         # DigitalOcean's own plug-in: rdma/fabric0, rdma/fabric1, … for the NICs of the size.
         nics = case.shapes[0].nics if case.shape.provider == "doks" else case.shape.nics
         offered.update({f"rdma/{nic.interface or f'fabric{number}'}": 1 for number, nic in enumerate(nics)})

@@ -13,7 +13,8 @@ from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.addresses.capacity import hosts_in
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.ipam.spiderpool import node_pool_name
-from gpu_fabric.plan.networks import injection
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.operators.spiderpool import CHART
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.rules.planned_network import PlannedNetwork, read_network
@@ -71,7 +72,7 @@ def prefixes_hold_the_hosts_address(case: Case) -> Iterator[Problem]:
 @check("SPI003")
 def jobs_get_a_device(case: Case) -> Iterator[Problem]:
     """A job's interface comes with an RDMA device."""
-    if (case.choices.manager, case.choices.model) == ("spiderpool", "ipoib"):
+    if case.choices.model in manager_of(case).models_without_rdma:
         yield Problem(
             in_fabric("model"),
             "IPoIB by Spiderpool gives the pod no RDMA device, so NCCL uses sockets",
@@ -82,7 +83,7 @@ def jobs_get_a_device(case: Case) -> Iterator[Problem]:
 @check("SPI004")
 def some_node_has_no_taint(case: Case) -> Iterator[Problem]:
     """The chart's own jobs find a node that they may run on."""
-    if case.choices.manager == "spiderpool" and is_tainted(case):
+    if CHART.wanted(case) and is_tainted(case):
         yield Problem(
             in_cluster("pools"),
             "all GPU pools have taints, and Spiderpool's init job tolerates none",
@@ -93,7 +94,7 @@ def some_node_has_no_taint(case: Case) -> Iterator[Problem]:
 @check_plan("SPI006")
 def patterns_match_one_rail(case: Case, plan: Plan) -> Iterator[Problem]:
     """The pools that a rail's network matches are that rail's, and no other's."""
-    if plan.choices.manager != "spiderpool":
+    if plan.choices.ipam != "spiderpool":
         return
     owners = _owners(plan)
     rails = {rail.network: rail.index for rail in plan.rails}
@@ -145,7 +146,7 @@ def hosts_hold_their_address(case: Case) -> Iterator[Problem]:
 def nodes_are_put_into_mode_exclusive(case: Case) -> Iterator[Problem]:
     """The nodes are switched to RDMA mode exclusive where the model works in no other."""
     row = case.choices.row
-    if row is None or row.manager != "spiderpool" or prepares_rdma_mode(case) or "shared" in row.rdma_modes:
+    if row is None or prepares_rdma_mode(case) or "shared" in row.rdma_modes:
         return
     yield Problem(
         in_fabric("hostPreparation", "rdmaMode"),
@@ -157,7 +158,7 @@ def nodes_are_put_into_mode_exclusive(case: Case) -> Iterator[Problem]:
 @check_plan("SPI011")
 def networks_are_injected_in_rail_order(case: Case, plan: Plan) -> Iterator[Problem]:
     """The webhook adds the networks in the order of the rails, so that interfaces have the contract's names."""
-    word = injection(case)
+    word = manager_of(case).injection
     if word is None:
         return
     found = [read_network(planned) for planned in plan.applied("networks") if word in _injection_words(planned)]
@@ -183,7 +184,7 @@ def pools_share_no_address(case: Case, plan: Plan) -> Iterator[Problem]:
 
 
 def _per_node(case: Case) -> bool:
-    return case.choices.manager == "spiderpool" and case.choices.layout == "per-node"
+    return case.choices.ipam == "spiderpool" and case.choices.layout == "per-node"
 
 
 def _owners(plan: Plan) -> dict[str, int]:

@@ -11,8 +11,7 @@ from pydantic import JsonValue
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.networks import injection
-from gpu_fabric.plan.operators.releases import namespace_of
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
 from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, value_at
 from gpu_fabric.rules.planned_nodes import labels_of_pools
@@ -57,7 +56,7 @@ def values_keep_what_the_plan_relies_on(case: Case, plan: Plan) -> Iterator[Prob
 @check_of("SPI012", chart_in_use("spiderpool"))
 def values_leave_injection_on(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """With the stack file's own values the webhook looks at the pods of the fabric's namespaces, and at no others."""
-    if injection(case) is None:
+    if manager_of(case).injection is None:
         return
     names = [entry.name for entry in case.spec.fabric.namespaces]
     if chart.value(*_INJECTION, "enabled") is not True:
@@ -66,7 +65,7 @@ def values_leave_injection_on(case: Case, chart: ChartValues) -> Iterator[Proble
         )
     included = _listed(chart.value(*_INJECTION, "namespacesInclude"))
     lacking = [name for name in names if name not in included]
-    home = namespace_of(case)
+    home = manager_of(case).namespace
     closed = [name for name in included if name == home or name.startswith("kube-")]
     if lacking or closed:
         yield Problem(
@@ -103,7 +102,7 @@ def certificates_are_replaced(case: Case, chart: ChartValues) -> Iterator[Proble
 def switches_have_an_effect(case: Case) -> Iterator[Problem]:
     """No switch of Spiderpool is set that the others, or the model, leave without effect."""
     switches = case.spec.software.spiderpool
-    if case.choices.manager != "spiderpool":
+    if not SPIDERPOOL.wanted(case):
         return
     if switches.service_monitor and not switches.metrics:
         yield _no_effect("serviceMonitor", "metrics is off", "write metrics: true, or leave it out")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gpu_fabric.nccl.busbw import BarUnknownError, bar_table, line_rate, nic_speed
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.verification import fabric_bar, nodes_of, rail_bar
 from gpu_fabric.rules.registry import Problem, check, check_of, in_fabric
 from gpu_fabric.spec.places import dotted
@@ -90,7 +91,7 @@ def has_rdma(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     why = ""
     if case.spec.fabric.dpdk is not None:
         why = "the NICs are for DPDK, which NCCL does not use"
-    elif (choices.manager, choices.model) == ("spiderpool", "ipoib"):
+    elif choices.model in manager_of(case).models_without_rdma:
         why = "IPoIB by Spiderpool gives pods no RDMA device"
     if why:
         yield Problem(_at("enabled"), why, "write enabled: false, or take another model of the fabric")

@@ -8,7 +8,9 @@ from itertools import combinations
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.plan.rails import group_rails, one_resource
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.rail import one_resource
+from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_nodes import labels_of_pools, node_groups, rails_without_address
 from gpu_fabric.rules.registry import Problem, check, check_each, check_plan, in_fabric, in_software
@@ -28,8 +30,8 @@ def creator_of_functions_has_an_effect(case: Case) -> Iterator[Problem]:
 @check("VFN002")
 def line_has_an_sriov_operator(case: Case) -> Iterator[Problem]:
     """The Network Operator's SR-IOV operator is asked for only in a release line whose chart sets it up."""
-    asked = case.choices.manager == "network-operator" and case.choices.by_sriov_operator
-    if asked and not case.line.sriov_operator:
+    asked = case.choices.by_sriov_operator
+    if asked and not manager_of(case).has_sriov_operator:
         able = [line.name for line in case.known.releases.values() if line.sriov_operator]
         yield Problem(
             _MAKER,
@@ -70,7 +72,7 @@ def provider_creates_as_many(case: Case) -> Iterator[Problem]:
 def nodes_are_rebooted(case: Case) -> Iterator[Problem]:
     """The user knows where the nodes are rebooted for the RDMA mode."""
     choices = case.choices
-    by_operator = choices.manager == "network-operator" and choices.virtual_functions == "sriov-operator"
+    by_operator = manager_of(case).sriov_operator_knows_rdma_mode and choices.virtual_functions == "sriov-operator"
     # Spiderpool's operator is an older one, which knows no RDMA mode.
     if by_operator and choices.rdma_mode == "exclusive":
         yield Problem(
@@ -108,7 +110,7 @@ def mode_is_switched_on_an_idle_node(case: Case) -> Iterator[Problem]:
 def infiniband_functions_get_guids(case: Case) -> Iterator[Problem]:
     """The virtual functions of InfiniBand NICs get GUIDs."""
     keys = case.spec.software.network_operator.partition_keys
-    by_stack = case.choices.manager == "network-operator" and case.choices.virtual_functions == "daemon-set"
+    by_stack = manager_of(case).sriov_operator_knows_rdma_mode and case.choices.virtual_functions == "daemon-set"
     if by_stack and case.choices.link_type == "infiniband" and keys is None:
         yield Problem(
             _MAKER,
@@ -151,7 +153,8 @@ def policies_share_no_nic(case: Case, plan: Plan) -> Iterator[Problem]:
 @check("VFN012")
 def spiderpools_functions_are_advertised(case: Case) -> Iterator[Problem]:
     """Virtual functions are handed out by Spiderpool only together with its SR-IOV operator."""
-    if case.choices.manager == "spiderpool" and case.choices.virtual_functions in ("node-image", "daemon-set"):
+    row, stated = case.choices.row, case.choices.virtual_functions
+    if row is not None and stated is not None and stated not in row.virtual_functions:
         yield Problem(
             _MAKER,
             "the device plug-in that hands virtual functions out comes with Spiderpool's SR-IOV operator only",
