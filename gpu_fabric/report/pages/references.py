@@ -143,8 +143,9 @@ The first entry of a list is the default. What a stack file asks for beyond a ro
 (SUP001 to SUP009).
 """
 
-_SUPPORT_COLUMNS = tuple(
-    ["manager", "model", "a pod holds", "links", "RDMA mode", "layouts", "IPAM", "clusters", "comes up on"]
+_SUPPORT_COLUMNS = (
+    *("manager", "model", "a pod holds", "virtual functions by", "links"),
+    *("RDMA mode", "layouts", "IPAM", "clusters", "comes up on"),
 )
 _HOLDS = {
     "virtual": "virtual functions",

@@ -13,6 +13,7 @@ from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.managers.doks import KEEPING_PLUGIN
 from gpu_fabric.plan.operators.multus import brings_multus, multus_memory
 from gpu_fabric.plan.rail import rails_are_routed
 from gpu_fabric.rules.checks.doks import all_nodes, doks_cluster
@@ -218,12 +219,8 @@ def switches_of_multus_have_an_effect(case: Case) -> Iterator[Problem]:
 @check("DOK054")
 def the_plug_in_is_checked_on_a_node(case: Case) -> Iterator[Problem]:
     """The user knows what is not published about DigitalOcean's plug-in for routed rails."""
-    if (
-        manager_of(case).multus_switch is None
-        and manager_of(case).lacking_plugins
-        and case.spec.software.cni_plugins == "install"
-    ):
-        (plugin,) = manager_of(case).lacking_plugins
+    plugin = KEEPING_PLUGIN
+    if plugin in manager_of(case).lacking_plugins and case.spec.software.cni_plugins == "install":
         yield Problem(
             in_software("cniPlugins"),
             f"how the image of {plugin} lays its plug-in into the nodes is not published, so its DaemonSet here may "

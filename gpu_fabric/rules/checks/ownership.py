@@ -13,6 +13,7 @@ from gpu_fabric.rules.planned_nodes import first_pool
 from gpu_fabric.rules.registry import Problem, check, in_cluster, in_software
 from gpu_fabric.spec import DoksClusterSpec
 from gpu_fabric.spec.cluster import Component
+from gpu_fabric.spec.places import dotted
 
 _ADD_LABELS = "add labels that all GPU nodes of the pool carry and no other node"
 
@@ -95,16 +96,15 @@ def pods_get_networks_from_one(case: Case) -> Iterator[Problem]:
 @check("OWN004")
 def pods_get_networks(case: Case) -> Iterator[Problem]:
     """Multus is installed where pods have networks of the fabric."""
-    charts = charts_in_use(case)
-    if manager_of(case).multus_switch is None or case.choices.model == "host-network" or _multus_owners(case, charts):
+    charts, manager = charts_in_use(case), manager_of(case)
+    if manager.multus_switch is None or case.choices.model == "host-network" or _multus_owners(case, charts):
         return
     # SUP008 refuses a line without the chart that would install it.
-    if case.choices.manager not in charts:
+    if manager.chart not in charts:
         return
-    section = (manager_of(case).multus_switch or ("", "", ""))[1]
     chart, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
     yield Problem(
-        chart.decided_at("multus", *keys) if chart else in_software(section, "multus"),
+        chart.decided_at("multus", *keys) if chart else dotted(manager.multus_switch),
         "neither the stack installs Multus nor the cluster has it",
         "write true, or add multus to cluster.installed if the cluster has it",
     )
