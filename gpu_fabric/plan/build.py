@@ -22,7 +22,7 @@ from gpu_fabric.spec import DoksClusterSpec, ExistingClusterSpec, OkeClusterSpec
 
 
 def build(case: Case) -> Plan:
-    """The plan of a case, whole and without findings: which rules hold of it is asked in `prepare`."""
+    """The whole plan of a case, without findings: `prepare` runs the rules on it."""
     assert isinstance(case.addresses, AddressPlan), "a case without addresses was refused"
     context = _context(case, case.addresses)
     return Plan(
@@ -58,7 +58,7 @@ def _context(case: Case, addresses: AddressPlan) -> Context:
     rails = plan_rails(case)
     groups = tuple(planned_nodes(case, group) for group in case.groups)
     configurations = {(group.sriov_plugin, group.shared_plugin) for group in groups}
-    # One configuration serves all nodes, unless kinds of nodes have their NICs elsewhere.
+    # One configuration serves all nodes, unless node groups have their NICs at other PCI addresses.
     virtual, shared = configurations.pop() if len(configurations) == 1 else (None, None)
     facts, wish = fabric_facts(case), case.spec.fabric.nccl.topology
     nccl = plan_nccl_files(case.shape, case.known, devices=row.access, topology=wish, facts=facts)

@@ -1,4 +1,4 @@
-"""One stack with everything that was decided for it so far: what rules look at, and what the plan is made from."""
+"""A stack with its facts, choices and addresses: what rules check, and what the plan is made from."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 class NodeGroup:
     """GPU nodes that are alike: the pools of one shape.
 
-    `name` is the first pool's. `shape` has what the stack file says about single rails. `labels` are those that all
-    nodes of the group carry, the machine type among them where a cloud marks it.
+    `name` is the first pool's. `shape` includes what the stack file states about single rails. `labels` are those of
+    all nodes of the group, with the machine type where the cloud sets that label.
     """
 
     name: str
@@ -29,9 +29,9 @@ class NodeGroup:
 
     @property
     def selector(self) -> dict[str, str]:
-        """Labels that find the group's nodes: their own, else the one of nodes with NICs of the shape's vendor.
+        """Labels that select the group's nodes: their own, else the one of nodes with NICs of the shape's vendor.
 
-        Empty where the nodes have no label in common and the NICs' vendor is not known.
+        Empty where the nodes have no label in common and the NICs' vendor is unknown.
         """
         return self.labels or self.nic_labels
 
@@ -44,11 +44,10 @@ class NodeGroup:
 
 @dataclass(frozen=True)
 class Case:
-    """A stack under examination.
+    """A stack before its plan.
 
-    `shapes` holds each pool's shape, in pool order; `groups` the kinds of nodes, of which most stacks have one.
+    `shapes` holds each pool's shape, in pool order; `groups` the node groups, of which most stacks have one.
     `addresses` is None where the layout needs a supernet and has none, or where the shape has no RDMA NICs.
-    `plan` is None before it is made.
     """
 
     spec: StackSpec
@@ -76,18 +75,18 @@ class Case:
 
     @property
     def shape(self) -> Shape:
-        """The shape of the first kind of nodes: rails and GPUs are those of all others, too."""
+        """The shape of the first node group; all groups have the same rails and GPUs."""
         return self.groups[0].shape
 
     @property
     def node_labels(self) -> dict[str, str]:
-        """Labels that tell the GPU nodes from others: what all kinds of them have in common."""
+        """Labels of the GPU nodes: those that all node groups have in common."""
         first, *others = (group.labels for group in self.groups)
         return _common(first, others)
 
     @property
     def node_selector(self) -> dict[str, str]:
-        """Labels that find the GPU nodes: what they have in common, else the one for NICs of their vendor."""
+        """Labels that select the GPU nodes: those in common, else the one for NICs of their vendor."""
         first, *others = (group.nic_labels for group in self.groups)
         return self.node_labels or _common(first, others)
 
@@ -195,14 +194,14 @@ def _node_names(spec: StackSpec) -> tuple[str, ...]:
 
 
 def has_lasting_nodes(case: Case) -> bool:
-    """Whether there is a node at all times: a pool that scales may come down to none."""
+    """Whether there is a node at all times: a pool that scales may have none."""
     return any(getattr(pool, "auto_scale", None) is None and pool.nodes for pool in case.spec.cluster.pools)
 
 
 def pool_shares(pools: Sequence[PoolSpec]) -> Iterator[tuple[PoolSpec, int, tuple[int, ...]]]:
-    """Every pool with the number that it begins with, its `firstShare` or the one after those before, and its nodes'.
+    """Every pool with its first number, and the numbers of its nodes.
 
-    The place of a node that is gone is nobody's.
+    The first is the pool's `firstShare`, or follows the pools before it. The number of a removed node stays unused.
     """
     free = 0
     for pool in pools:

@@ -17,9 +17,9 @@ from gpu_fabric.plan.rail import Rail
 class Context:
     """A case with its addresses, rails, files and contract.
 
-    `sriov_plugin` and `shared_plugin` configure the device plug-ins of all nodes; where kinds of nodes need their own,
-    both are None and `node_groups` has them. `charts` and `namespaces` are of all operators that the stack brings: the
-    releases of their charts, and the namespaces that they need, with whether privileged pods run there.
+    `sriov_plugin` and `shared_plugin` configure the device plug-ins of all nodes; where node groups need their own,
+    both are None and `node_groups` has them. `charts` are those that the stack installs; `namespaces` those of its
+    operators, with whether privileged pods run there.
     """
 
     case: Case

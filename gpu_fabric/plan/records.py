@@ -1,4 +1,4 @@
-"""What a component is handed: a chart to release, or an object to apply, each with its readiness decided."""
+"""The items of steps: a chart to release, an object to apply or a wait, each with its readiness decided."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ class HelmRelease(FrozenModel):
 class PlannedObject(FrozenModel):
     """An object to apply. `wait_for` is a `pulumi.com/waitFor` condition; None says that it is ready when created.
 
-    `timeout` is in seconds. An object that changes in one of the paths `replaced_on` is deleted and made anew, since
-    the API refuses that change. One that is not `awaited` counts as there once it is created, whatever its kind.
+    `timeout` is in seconds. An object that changes in one of the paths `replaced_on` is replaced, since the API refuses
+    that change. One that is not `awaited` counts as ready once it is created, whatever its kind.
     """
 
     object: SerializeAsAny[KubernetesObject]
@@ -74,9 +74,8 @@ class PlannedObject(FrozenModel):
 class PlannedGroup(FrozenModel):
     """Objects, one or more a node, that are one resource of the stack together.
 
-    So their number is no number of resources, and one node more is one value more of that resource. `cut` says what no
-    object can change later, as text: another one replaces the group. `timeout` is in seconds, until the last object is
-    gone that was deleted.
+    So the number of resources does not depend on that of nodes. `cut` states as text what cannot change in an object: a
+    changed one replaces the group. `timeout` is in seconds, until the last deleted object is gone.
     """
 
     name: str
@@ -94,7 +93,7 @@ class PlannedGroup(FrozenModel):
 
     @property
     def plurals(self) -> dict[str, str]:
-        """What paths of the API call the kinds."""
+        """The kinds' names in paths of the API."""
         return {entry.object.kind: entry.object.plural for entry in self.objects}
 
 
@@ -118,7 +117,7 @@ class PlannedQueues(FrozenModel):
 
 
 class PlannedPatch(FrozenModel):
-    """Settings in an object of somebody else's, which stays his: it is never created, and never deleted."""
+    """Settings in an object that other software owns: it is never created and never deleted."""
 
     api_version: str
     kind: str
@@ -146,9 +145,9 @@ class PlannedReadiness(FrozenModel):
 
 
 class PlannedRollout(FrozenModel):
-    """A DaemonSet of an operator's whose pods are made anew when an annotation of ours in their template changes.
+    """An operator's DaemonSet whose pods are restarted when our annotation in their template changes.
 
-    `timeout` is in seconds, until Kubernetes has taken the change up.
+    `timeout` is in seconds, until Kubernetes has observed the change.
     """
 
     namespace: str

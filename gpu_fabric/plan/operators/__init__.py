@@ -1,4 +1,4 @@
-"""The operators: a module each, which says whether a stack brings it, with what, and after what."""
+"""The operators: a module each, which decides whether a stack installs it, with what, and after what."""
 
 from gpu_fabric.plan.operators import (
     gpu_operator,
