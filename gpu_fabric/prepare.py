@@ -66,7 +66,7 @@ def checked_plan(spec: StackSpec, progress: Progress = UNHEARD) -> Plan:
     progress.step(f"planning stack {spec.name}, {case.nodes:,} nodes")
     plan = build(case)
     progress.step(f"checking the plan of stack {spec.name}")
-    # Held against the rules whole: a part alone would break those about what goes together.
+    # The rules check the whole plan: a part alone would break those about several parts.
     after = of_part(spec, plan_findings(case, plan))
     if errors(after):
         raise ConfigurationError(errors(after), file)

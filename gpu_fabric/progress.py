@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Progress:
-    """Hears the steps of some work and makes nothing of them; who shows them has a class of his own."""
+    """Receives the steps of some work and ignores them; a class that shows them derives from it."""
 
     def step(self, doing: str) -> None:
         """Hear what is being done from now on, such as "planning 8 nodes"."""
@@ -22,4 +22,4 @@ class Progress:
 
 
 UNHEARD = Progress()
-"""For work that nobody watches."""
+"""For work without a display."""

@@ -92,7 +92,7 @@ class SchedulerHints(FrozenModel):
     controllers: tuple[JobController, ...] = Field(
         default=(),
         description="who makes the pods of jobs that Kubernetes itself does not know: controllers that the stack "
-        "brings or the cluster has",
+        "installs or the cluster has",
     )
 
     def queue_of(self, scheduler: str) -> str | None:

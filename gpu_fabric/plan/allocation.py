@@ -45,7 +45,7 @@ def allocation(plan: Plan) -> Allocation:
     """The allocation of a plan."""
     row = plan.choices.row
     hosts = any(isinstance(entry.object, DaemonSet) and entry.awaited for entry in plan.applied("nic-addresses"))
-    # There a pod's pool is found by the host's own address, whoever has set it (rule SPI009).
+    # There a pod's pool is found by the host's own address, whatever has set it (rule SPI009).
     hosts = hosts or (plan.step("node-pools") is not None and plan.choices.model == "sriov")
     by_interface = row is not None and row.access == "shared"
     return Allocation(

@@ -21,7 +21,7 @@ _HOSTED = re.compile(r"^(?:[\w-]+\.)+[\w-]+(?::\d+)?(?:/|$)")
 
 
 class Foreign(NamedTuple):
-    """An image, or a place of images, that lies in no mirror, and what names it."""
+    """An image, or a repository of images, that is in no mirror, and what names it."""
 
     where: str
     reference: str
@@ -33,7 +33,7 @@ class Foreign(NamedTuple):
 
 
 def foreign_images(plan: Plan, known: Catalog, registries: Mapping[str, str]) -> tuple[Foreign, ...]:
-    """Every image of a plan's objects and chart values that lies in none of the mirrors.
+    """Every image of a plan's objects and chart values that is in none of the mirrors.
 
     Texts count, too: what names one of the catalog's registries within a script or a file is found. So do the images
     that a chart takes by its own defaults.

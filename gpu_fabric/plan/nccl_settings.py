@@ -1,4 +1,4 @@
-"""What NCCL is told on a stack, setting by setting, each with its reason; jobs first, then a measurement on top."""
+"""The NCCL settings of a stack, each with its reason: those of jobs, and further ones of the verification."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PlannedSetting(FrozenModel):
 class FabricFacts:
     """What settings depend on beside shape and devices: link layer, family of the addresses, and the stack's own.
 
-    Without a link layer it is the shape's. A fabric whose addresses nobody plans has no family here. `lossless` is what
+    Without a link layer it is the shape's. Without planned addresses there is no address family. `lossless` is what
     hosts are prepared for; a dry run prepares nothing.
     """
 
@@ -62,7 +62,7 @@ def planned_settings(
     if facts.lossless is not None:
         marked = _traffic_class(facts.lossless, known)
         rows = (*(row for row in rows if row.variable != TRAFFIC_CLASS), marked)
-    # What a measurement needs stays, whatever jobs are told.
+    # The settings of the verification stay, whatever those of jobs are.
     kept = [row for row in rows if row.variable not in facts.own or row.scope == "verification"]
     return tuple(sorted((*kept, *_own(facts.own, known)), key=lambda row: (row.variable, row.scope)))
 

@@ -1,4 +1,4 @@
-"""The plan of one of two stacks: a cluster's without what lies on it, a platform's without what the cloud makes."""
+"""The plan of one of two stacks: the cluster without its software, or the software without cloud resources."""
 
 from __future__ import annotations
 

@@ -40,9 +40,9 @@ class PlannedPool(FrozenModel):
 
 
 class PlannedCluster(FrozenModel):
-    """The cluster the stack lies on. `kubeconfig` is a path, `kubeconfig_secret` the name of a secret key.
+    """The cluster of the stack. `kubeconfig` is a path, `kubeconfig_secret` the name of a secret key.
 
-    Both are None where the stack makes the cluster, and then the records of that cloud say how.
+    Both are None where the stack creates the cluster; the records of that cloud describe it.
     """
 
     provider: str
@@ -56,7 +56,7 @@ class PlannedCluster(FrozenModel):
 
     @property
     def cloud(self) -> CloudResources | None:
-        """What a cloud is asked for; None where the cluster exists already."""
+        """The cloud resources; None where the cluster exists."""
         return self.doks or self.oke
 
 
@@ -97,7 +97,7 @@ class Plan(FrozenModel):
 
     @property
     def not_its_own(self) -> frozenset[str]:
-        """Fields that say what lies on a cluster, of a stack that makes the cluster alone; nobody is shown them."""
+        """Fields about a cluster's software, which a stack that creates the cluster alone does not show."""
         return _OF_THE_PLATFORM if self.part == "cluster" else frozenset()
 
     @property
@@ -124,7 +124,7 @@ class Plan(FrozenModel):
         return tuple(entry for step in steps for item in step.items for entry in _objects(item))
 
     def release(self, name: str) -> HelmRelease | None:
-        """An operator's release by its name; None where the stack brings none."""
+        """An operator's release by its name; None where the stack installs none."""
         return next((release for release in self.releases if release.name == name), None)
 
     @property

@@ -1,4 +1,4 @@
-"""The plan as a graph of steps: what is applied together, after what, and how reports say it."""
+"""The plan as a graph of steps: what is applied together, after what, and the words of reports for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpu_fabric.plan.records import (
 )
 
 NODES = "nodes"
-"""What a step comes after that waits for the cluster's GPU nodes: no step, since the cluster brings them."""
+"""What a step comes after that waits for the cluster's GPU nodes: not a step, since the cluster has them."""
 
 Item = (
     HelmRelease

@@ -113,7 +113,7 @@ def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) ->
         namespace=case.line.charts["kueue"].namespace,
         controller=CONTROLLER,
         flavors=tuple(PlannedObject(object=entry) for entry in (topology, flavor) if entry is not None),
-        # A queue whose flavors are not there, or whose definition was refused, admits nobody and says so here alone.
+        # A queue whose flavors do not exist, or whose definition was refused, admits no job and reports it here alone.
         queue=PlannedObject(object=queue, wait_for="condition=Active"),
         local_queues=tuple(
             PlannedObject(
@@ -187,9 +187,9 @@ def _flavor(case: Case, topology: str | None) -> ResourceFlavor:
 
 
 def _named(prefix: str, content: Mapping[str, object]) -> str:
-    """A name that changes with the content, which the API does not let change: the new one comes before the old goes.
+    """A name that changes with the content, which the API does not let change.
 
-    The old one could not go first, since the queue refers to it.
+    The new object is created before the old one is deleted, since the queue refers to the old one.
     """
     return f"{prefix}-{hashlib.sha256(compact_json(content).encode()).hexdigest()[:8]}"
 

@@ -92,7 +92,7 @@ def _steps(context: Context) -> Iterator[Step]:
     yield _policy_step(_POLICIES, (policy,), before)
     groups = zip(case.groups, context.node_groups, strict=False)
     of_nodes = tuple(nic_node_policy(case, group, own.sriov_plugin, own.shared_plugin) for group, own in groups)
-    # The cluster's policy brings what the others' operands wait for.
+    # The cluster's policy installs what the operands of the others wait for.
     yield _policy_step("nic-node-policies", of_nodes, (*before, _POLICIES))
     by_stack_made = (*((policy,) if isinstance(policy, PlannedObject) else ()), *of_nodes)
     # The operator says `ready` for some seconds as before a change.

@@ -103,7 +103,7 @@ def nic_node_policy(
 def rollouts(
     case: Case, virtual: SriovDevicePluginConfig | None, shared: RdmaSharedDevicePluginConfig | None
 ) -> tuple[PlannedRollout, ...]:
-    """Device plug-ins whose pods must be made anew when their configuration changes: they read it at their start.
+    """Device plug-ins whose pods must be restarted when their configuration changes: they read it at their start.
 
     None where the line's operator does that itself.
     """

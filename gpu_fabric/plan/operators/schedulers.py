@@ -32,7 +32,7 @@ def job_queues(case: Case) -> JobQueues:
 
 
 def job_controllers(case: Case) -> tuple[JobController, ...]:
-    """The controllers of jobs that the stack brings or the cluster has."""
+    """The controllers of jobs that the stack installs or the cluster has."""
     own, installed = case.spec.software.schedulers, case.spec.cluster.installed
     return tuple(
         name

@@ -12,7 +12,7 @@ from gpu_fabric.plan.operators.operator import OwnChart, chart_operator
 
 
 def _wanted(case: Case) -> bool:
-    # In older lines the Network Operator's own policy brings it.
+    # In older release lines the Network Operator's own policy installs it.
     by_own_chart = case.choices.ipam == "whereabouts" and case.line.policy_by == "stack"
     return by_own_chart and NETWORK_OPERATOR.wanted(case)
 

@@ -128,8 +128,8 @@ def addresses_are_the_fabrics(case: Case) -> Iterator[Problem]:
 @check("NCL016")
 def nvlink_between_nodes_has_its_allocator(case: Case) -> Iterator[Problem]:
     """Where the nodes of a rack talk over NVLink, NCCL allocates as that needs."""
-    told = {row.variable: row.value for row in _all_settings(case) if row.scope != "verification"}
-    if told.get("NCCL_MNNVL_ENABLE") == "1" and told.get("NCCL_CUMEM_ENABLE") == "0":
+    of_jobs = {row.variable: row.value for row in _all_settings(case) if row.scope != "verification"}
+    if of_jobs.get("NCCL_MNNVL_ENABLE") == "1" and of_jobs.get("NCCL_CUMEM_ENABLE") == "0":
         own = case.spec.fabric.nccl.settings
         place = "NCCL_CUMEM_ENABLE" if "NCCL_CUMEM_ENABLE" in own else "NCCL_MNNVL_ENABLE"
         yield Problem(

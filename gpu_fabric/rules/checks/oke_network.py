@@ -82,7 +82,7 @@ def region_is_known(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
 
 @check_of("OKE018", oke_cluster)
 def vcn_has_a_range(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
-    """The VCN's range is stated, whether it is new or there already."""
+    """The VCN's range is stated, whether it is new or exists."""
     if cluster.ranges.nodes is None:
         yield Problem(
             in_cluster("ranges", "nodes"),

@@ -129,7 +129,7 @@ def operators_are_installed_once(case: Case) -> Iterator[Problem]:
         for owner in _installed(case, component):
             yield Problem(
                 owner.path,
-                f"the stack brings {component} as well",
+                f"the stack installs {component} as well",
                 f"uninstall the cluster's own {component} first, and take it out of this list",
             )
 

@@ -114,7 +114,7 @@ def sections_have_a_chart(case: Case) -> Iterator[Problem]:
                 continue
             yield Problem(
                 in_software(section, key),
-                f"the stack brings {' and '.join(charts) or 'no chart'}, and not {name}",
+                f"the stack installs {' and '.join(charts) or 'no chart'}, and not {name}",
                 "leave it out",
             )
 

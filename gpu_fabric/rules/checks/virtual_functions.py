@@ -56,7 +56,7 @@ def script_knows_the_nics(case: Case, group: NodeGroup) -> Iterator[Problem]:
 
 @check("VFN004")
 def provider_creates_as_many(case: Case) -> Iterator[Problem]:
-    """Of virtual functions that are there already no more are counted on than the machines come with."""
+    """The plan relies on no more existing virtual functions than the machines have at delivery."""
     stated = case.spec.fabric.vfs_per_nic
     there = min((shape.vfs_per_nic for shape in case.shapes), default=0)
     if case.choices.virtual_functions == "externally-managed" and stated is not None and 0 < there < stated:
