@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 from typer.testing import CliRunner
 
@@ -71,7 +72,9 @@ def run(command: str, folder: Path) -> Result:
     for stage in stages(command):
         program, _, place = re.sub(r"2>&1", "", stage).partition(" >")
         if stage.startswith(FABRIC):
-            ran = CliRunner().invoke(app, _words(program, folder)[1:], input=text)
+            # In bash, whatever has started the tests; `--install-completion` writes into the home folder.
+            with mock.patch("shellingham.detect_shell", return_value=("bash", "bash")):
+                ran = CliRunner(env={"HOME": str(folder)}).invoke(app, _words(program, folder)[1:], input=text)
             if ran.exception is not None and not isinstance(ran.exception, SystemExit):
                 raise ran.exception
             result.errors += ran.stderr
