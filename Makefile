@@ -19,7 +19,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## make the virtual environment
+setup: $(READY) ## create the virtual environment
 
 $(READY): requirements.txt requirements-dev.txt policy/requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
@@ -37,7 +37,7 @@ preview: setup ## show what `up` would change
 	@$(PY) -m sandbox up -s $(STACK) $(TRIED) --before preview
 	@$(PY) -m sandbox pulumi preview -s $(STACK) $(TRIED)
 
-refresh: setup ## read everything anew that the stack made; renews a kubeconfig that has expired
+refresh: setup ## update the state from what exists; renews a kubeconfig that has expired
 	@$(PY) -m sandbox up -s $(STACK) $(TRIED)
 	@$(PY) -m sandbox pulumi refresh -s $(STACK) $(TRIED) $(AGREED)
 
@@ -70,7 +70,7 @@ lint: setup ## check style and types
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/mypy .ci/*.py
 
-docs: setup ## write the generated pages anew
+docs: setup ## write the generated pages again
 	@$(PY) tests/unit/rules/examples.py > .examples.yaml && mv .examples.yaml gpu_fabric/rules/examples.yaml
 	@$(PY) -m gpu_fabric schema stack > docs/schema/stack.json
 	@$(PY) -m gpu_fabric schema contract > docs/schema/contract.json

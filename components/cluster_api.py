@@ -161,7 +161,7 @@ def api_path(api_version: str, plural: str = "", namespace: str | None = None, n
     return "/".join(filter(None, (root, namespace and f"namespaces/{namespace}", plural, name)))
 
 
-def with_retries(budget: RetryBudget, request: Callable[[], T]) -> T:
+def retry_request(budget: RetryBudget, request: Callable[[], T]) -> T:
     """A request's answer; it is repeated after temporary failures. Raises RequestError."""
     pause = 0.2
     while True:

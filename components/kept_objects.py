@@ -15,16 +15,13 @@ from typing import Any
 import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 
-from gpu_fabric.plan import PlannedGroup
+from gpu_fabric.plan.records import PlannedGroup
 from gpu_fabric.resources.dynamic import group_resource
 
 from .cluster.handle import ClusterHandle
 from .cluster_api import ClusterApi, RequestError, counts_as_deleted
-from .object_writing import CONNECTIONS, Keeper, Objects, restored
+from .object_writing import CONNECTIONS, Keeper, Objects, restore_integers
 from .registration import DynamicResource
-
-# Messages list at most this many failures.
-_LISTED = 10
 
 
 class KeptObjectsError(pulumi.RunError):
@@ -57,10 +54,10 @@ class KeptObjectsProvider(ResourceProvider):
         return DiffResult(changes=True if old.get("failures") else None)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        return CreateResult(props["keptBy"], self._written(props["keptBy"], restored(props), {}))
+        return CreateResult(props["keptBy"], self._written(props["keptBy"], restore_integers(props), {}))
 
     def update(self, id_: str, old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
-        before, wanted = restored(old), restored(new)
+        before, wanted = restore_integers(old), restore_integers(new)
         if before["objects"] == wanted["objects"] and not before.get("failures"):
             # Only the credentials have changed.
             return UpdateResult({**wanted, "failures": []})
@@ -72,7 +69,7 @@ class KeptObjectsProvider(ResourceProvider):
         Raises:
             KeptObjectsError: naming the remaining objects, or the cluster's reason.
         """
-        kept = restored(props)
+        kept = restore_integers(props)
         try:
             failures = self._keeper(id_, kept).delete_all(kept["objects"])
         except RequestError as error:
@@ -82,7 +79,7 @@ class KeptObjectsProvider(ResourceProvider):
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         """The objects on the cluster, limited to the written fields; the next run corrects the differences."""
-        kept = restored(props)
+        kept = restore_integers(props)
         try:
             there = self._keeper(id_, kept).look(kept["objects"])
         except RequestError as error:
@@ -144,7 +141,7 @@ def when_written(kept: KeptObjects) -> pulumi.Input[pulumi.Resource]:
     return kept.failures.apply(complete)
 
 
-def shortened(failures: list[str]) -> list[str]:
-    """The first of many failures, and the number of the others."""
-    more = len(failures) - _LISTED
-    return [*failures[:_LISTED], f"and {more} more"] if more > 0 else failures
+def shortened(failures: list[str], most: int = 10) -> list[str]:
+    """At most so many failures, and the number of the others."""
+    more = len(failures) - most
+    return [*failures[:most], f"and {more} more"] if more > 0 else failures

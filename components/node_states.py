@@ -7,22 +7,21 @@ from typing import Any, NamedTuple
 
 import pulumi
 
-from gpu_fabric.plan import PlannedWait, WantedFunctions
+from gpu_fabric.plan.records import PlannedWait, WantedFunctions
 
 from .cluster.handle import ClusterHandle, Resources
-from .cluster_api import RequestError, api_path
-from .waiting import NodeStatus, api_of, nodes_with, offered, once_waited, wait_for_nodes
+from .cluster_api import api_path
+from .waiting import NodeStatus, api_of, delay_resources, nodes_with, offered, wait_for_nodes
 
 
 class Seen(NamedTuple):
     """The resources that each relevant node offers, the operator's objects and the labels, by node.
 
-    `problem` is why they could not be read. `is_served` is false while the operator's webhook has no ready pod.
+    `is_served` is false while the operator's webhook has no ready pod.
     """
 
     nodes: Mapping[str, Mapping[str, str]]
     states: Mapping[str, Mapping[str, Any]]
-    problem: str = ""
     is_served: bool = True
     labels: Mapping[str, Mapping[str, str]] = {}
 
@@ -39,7 +38,7 @@ def when_synced(wait: PlannedWait, cluster: ClusterHandle, resources: Resources)
     async def waited(kubeconfig: str) -> None:
         await wait_until_synced(wait, looking(wait, kubeconfig, cluster.context), pulumi.log.info)
 
-    return once_waited(cluster, resources, waited)
+    return delay_resources(cluster, resources, waited)
 
 
 async def wait_until_synced(wait: PlannedWait, look: Look, say: Callable[[str], None]) -> None:
@@ -58,12 +57,9 @@ def looking(wait: PlannedWait, kubeconfig: str, context: str | None) -> Look:
     daemon_sets = api_path("apps/v1", "daemonsets", wait.namespace)
 
     def look() -> Seen:
-        try:
-            nodes = nodes_with(api, wait.nodes)
-            states = api.items(api_path(wait.api_version, wait.plural, wait.namespace), "")
-            servers = [] if wait.served_by is None else api.items(daemon_sets, "")
-        except RequestError as error:
-            return Seen({}, {}, problem=f"the cluster gives no answer: {error}")
+        nodes = nodes_with(api, wait.nodes)
+        states = api.items(api_path(wait.api_version, wait.plural, wait.namespace), "")
+        servers = [] if wait.served_by is None else api.items(daemon_sets, "")
         resources = {name: offered(node) for name, node in nodes.items()}
         return Seen(
             {name: found for name, found in resources.items() if found.get(wait.having, "0") != "0"},
@@ -82,8 +78,7 @@ def _works(daemon_set: Mapping[str, Any], name: str) -> bool:
 def _status(wait: PlannedWait, seen: Seen) -> NodeStatus:
     lacks = {node: lack for node in seen.nodes if (lack := _lack(wait, seen, node))}
     failed = frozenset(node for node in lacks if _at(seen.states.get(node, {}), wait.field) == wait.failed)
-    none = f"there is no node with {wait.having} and the labels {wait.nodes}"
-    missing = "" if seen.nodes else seen.problem or none
+    missing = "" if seen.nodes else f"there is no node with {wait.having} and the labels {wait.nodes}"
     if not missing and not seen.is_served:
         missing = (
             f"DaemonSet {wait.namespace}/{wait.served_by} has no pod that works, without which the operator's webhook "

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, NamedTuple
 
-from .cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, with_retries
+from .cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, retry_request
 
 # Labels by which a group's objects are found, whatever the state records.
 KEPT_BY, CUT = "gpu-fabric/kept-by", "gpu-fabric/cut"
@@ -89,13 +89,13 @@ class Keeper:
         labelled = {**metadata, "labels": {**metadata.get("labels", {}), **self._labels}}
         path = f"{self._collection(manifest)}/{place.name}"
         body = {**manifest, "metadata": labelled}
-        with_retries(self._retries, lambda: self._api.apply(path, body, MANAGER))
+        retry_request(self._retries, lambda: self._api.apply(path, body, MANAGER))
 
     def _delete(self, entries: Mapping[Place, Found]) -> dict[Place, str]:
         """Delete objects and wait for their deletion; returns the reason for each failure."""
 
         def delete(place: Place) -> None:
-            with_retries(self._retries, lambda: self._api.delete(entries[place].path))
+            retry_request(self._retries, lambda: self._api.delete(entries[place].path))
 
         refused = self._for_each(entries, delete)
         left = entries.keys() - refused.keys()
@@ -110,7 +110,11 @@ class Keeper:
     def _may_stay(self, place: Place, item: Json, planned: Mapping[Place, Json]) -> bool:
         """Whether an object may stay, and is at most updated."""
         metadata = item["metadata"]
-        return place in planned and metadata["labels"].get(CUT) == self._labels[CUT] and not _is_deleted(metadata)
+        return (
+            place in planned
+            and metadata["labels"].get(CUT) == self._labels[CUT]
+            and "deletionTimestamp" not in metadata
+        )
 
     def _labelled(self, collections: Iterable[tuple[str, str]]) -> dict[Place, Found]:
         """Every object of the collections with the group's label."""
@@ -118,7 +122,7 @@ class Keeper:
         return {
             Place(kind, item["metadata"]["name"]): Found(f"{path}/{item['metadata']['name']}", item)
             for kind, path in collections
-            for item in with_retries(self._retries, partial(self._api.items, path, selector))
+            for item in retry_request(self._retries, partial(self._api.items, path, selector))
         }
 
     def _for_each(self, places: Iterable[Place], act: Callable[[Place], None]) -> dict[Place, str]:
@@ -143,12 +147,12 @@ class Keeper:
         return api_path(manifest["apiVersion"], plural, namespace)
 
 
-def restored(value: Any) -> Any:
+def restore_integers(value: Any) -> Any:
     """A value with whole numbers as integers again: Pulumi's protocol turns all numbers into floating-point ones."""
     if isinstance(value, dict):
-        return {key: restored(inner) for key, inner in value.items()}
+        return {key: restore_integers(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [restored(inner) for inner in value]
+        return [restore_integers(inner) for inner in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -165,10 +169,6 @@ def _nested(objects: Mapping[Place, Json]) -> Objects:
 
 def _lines(failures: Mapping[Place, str]) -> list[str]:
     return [f"{place}: {reason}" for place, reason in sorted(failures.items())]
-
-
-def _is_deleted(metadata: Json) -> bool:
-    return "deletionTimestamp" in metadata
 
 
 def _limited_to(known: Json, item: Json) -> Json:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import pulumi
 
-from gpu_fabric.plan import PlannedConfiguration
+from gpu_fabric.plan.records import PlannedConfiguration
 
 from .cluster.handle import ClusterHandle, Resources
 from .cluster_api import RequestError, api_path, find
-from .waiting import NodeStatus, api_of, once_waited, wait_for_nodes
+from .waiting import NodeStatus, api_of, delay_resources, wait_for_nodes
 
 # Seconds: the operator writes the ConfigMap, and directly afterwards the DaemonSet.
 _TURN = 0.5
@@ -42,7 +42,7 @@ def when_restarted(planned: Sequence[PlannedConfiguration], cluster: ClusterHand
     async def waited(kubeconfig: str) -> None:
         await wait_until_restarted(planned, looking(kubeconfig, cluster.context), pulumi.log.info)
 
-    return once_waited(cluster, resources, waited)
+    return delay_resources(cluster, resources, waited)
 
 
 async def wait_until_restarted(planned: Sequence[PlannedConfiguration], look: Look, say: Callable[[str], None]) -> None:

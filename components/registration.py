@@ -12,14 +12,14 @@ from pulumi.dynamic import Resource as PulumiDynamicResource
 from pulumi.dynamic import ResourceProvider
 from pulumi.runtime import config as engine
 
-from gpu_fabric.plan import HelmRelease, SecretValue
+from gpu_fabric.plan.records import HelmRelease, SecretValue
 from gpu_fabric.resources.charts import release_resource
-from gpu_fabric.resources.resource import Handling, Leaf, Resource, with_leaves
+from gpu_fabric.resources.resource import Handling, Leaf, Resource, replace_leaves
 
-from .cluster.handle import ClusterHandle, ClusterProvider, Resources
+from .cluster.handle import ClusterHandle, Resources
 
 
-def with_handling(
+def add_handling(
     options: pulumi.ResourceOptions, handling: Handling, created: Mapping[str, pulumi.Resource] = {}
 ) -> pulumi.ResourceOptions:
     """Options with the planned handling; `created` has the resources that others may be deleted with, by name."""
@@ -40,14 +40,19 @@ def with_handling(
 
 
 def child_options(
-    parent: pulumi.Resource, provider: pulumi.ProviderResource, after: Resources
+    parent: pulumi.Resource, cluster: ClusterHandle, after: Resources, *, in_python: bool = False
 ) -> pulumi.ResourceOptions:
     """Options of a component's child; dependencies are listed, since a component's own do not apply to its children.
 
     Objects on a cluster of the stack's own are deleted with it: destroying the stack then sends the cluster no request.
+    A provider that is written `in_python` is not the cluster's Kubernetes provider.
     """
-    deleted_with = provider.deleted_with_cluster if isinstance(provider, ClusterProvider) else None
-    return pulumi.ResourceOptions(parent=parent, provider=provider, depends_on=list(after), deleted_with=deleted_with)
+    return pulumi.ResourceOptions(
+        parent=parent,
+        provider=None if in_python else cluster.provider,
+        depends_on=list(after),
+        deleted_with=cluster.provider.deleted_with_cluster,
+    )
 
 
 def kubernetes_resource(
@@ -56,7 +61,7 @@ def kubernetes_resource(
     """One planned object, patch or release; `sent` are properties that Pulumi gets in another form than the plan's."""
     # The SDK's class per kind sends just this, but importing its core/v1 module alone takes half a second.
     properties = {**resource.properties, **sent}
-    return pulumi.CustomResource(resource.type, resource.name, properties, with_handling(options, resource.handling))
+    return pulumi.CustomResource(resource.type, resource.name, properties, add_handling(options, resource.handling))
 
 
 def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) -> pulumi.CustomResource:
@@ -67,7 +72,7 @@ def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) ->
     resource = release_resource(name, planned)
     if not planned.secret_values:
         return kubernetes_resource(resource, options)
-    values = with_leaves(resource.properties["values"], _in_base64)
+    values = replace_leaves(resource.properties["values"], _in_base64)
     return kubernetes_resource(resource, options, {"values": pulumi.Output.secret(values)})
 
 
@@ -109,5 +114,5 @@ class DynamicResource(PulumiDynamicResource):
         sent: Mapping[str, Any] = {},
     ) -> None:
         known = {"kubeconfig": cluster.kubeconfig, "cluster": cluster.cluster_id}
-        options = with_handling(opts or pulumi.ResourceOptions(), planned.handling)
+        options = add_handling(opts or pulumi.ResourceOptions(), planned.handling)
         super().__init__(provider, planned.name, {**planned.properties, **known, **sent}, options)

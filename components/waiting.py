@@ -33,7 +33,7 @@ class NodeStatus(NamedTuple):
     missing: str = ""
 
 
-def once_waited(cluster: ClusterHandle, resources: Resources, wait: Callable[[str], Awaitable[None]]) -> Resources:
+def delay_resources(cluster: ClusterHandle, resources: Resources, wait: Callable[[str], Awaitable[None]]) -> Resources:
     """The resources, known when all of them are applied and the wait, which gets the kubeconfig, has ended.
 
     A preview does not wait.
@@ -62,6 +62,8 @@ async def wait_for_nodes(
 ) -> None:
     """Poll until every node, or every other thing that `what` names, is ready; `aim` describes the ready state.
 
+    A look may raise RequestError, and is repeated.
+
     Raises:
         NodesError: naming each node that is not ready and what it lacks, at the time limit or if a node keeps failing.
     """
@@ -69,7 +71,10 @@ async def wait_for_nodes(
     failing_since: dict[str, float] = {}
     said = ""
     while True:
-        found = await asyncio.to_thread(look)
+        try:
+            found = await asyncio.to_thread(look)
+        except RequestError as error:
+            found = NodeStatus(0, {}, missing=f"the cluster gives no answer: {error}")
         if not found.lacks and not found.missing:
             return
         now = time.monotonic()

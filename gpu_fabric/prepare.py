@@ -10,14 +10,16 @@ from gpu_fabric.findings import ConfigurationError, Finding, Severity, errors, f
 from gpu_fabric.plan import Plan, build
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import case_of
-from gpu_fabric.plan.parts import of_part, part_plan
+from gpu_fabric.plan.parts import findings_of_part, part_plan
 from gpu_fabric.progress import UNHEARD, Progress
 from gpu_fabric.rules.checking import plan_findings, spec_findings
-from gpu_fabric.spec import ExistingClusterSpec, StackDocument, StackSpec, read_document, validate
+from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.kubeconfig import kubeconfig_findings
-from gpu_fabric.spec.load import unset_secrets
+from gpu_fabric.spec.load import read_document, unset_secrets, validate
 from gpu_fabric.spec.parts import CLUSTER_SECTION, cluster_stack_findings
 from gpu_fabric.spec.places import NAMESPACE, dotted, within_section
+from gpu_fabric.spec.stack import StackSpec
+from gpu_fabric.spec.stack_text import StackDocument
 
 
 def prepare(document: StackDocument, *, for_up: bool, progress: Progress = UNHEARD) -> Plan:
@@ -60,14 +62,14 @@ def checked_plan(spec: StackSpec, progress: Progress = UNHEARD) -> Plan:
     file = f"Pulumi.{spec.name}.yaml"
     progress.step(f"planning the addresses of stack {spec.name}")
     case = case_of(spec)
-    before = of_part(spec, spec_findings(case))
+    before = findings_of_part(spec, spec_findings(case))
     if errors(before) or not isinstance(case.addresses, AddressPlan):
         raise ConfigurationError(errors(before), file)
     progress.step(f"planning stack {spec.name}, {case.nodes:,} nodes")
     plan = build(case)
     progress.step(f"checking the plan of stack {spec.name}")
     # The rules check the whole plan: a part alone would break those about several parts.
-    after = of_part(spec, plan_findings(case, plan))
+    after = findings_of_part(spec, plan_findings(case, plan))
     if errors(after):
         raise ConfigurationError(errors(after), file)
     return part_plan(case, plan).model_copy(update={"findings": (*before, *after)})

@@ -269,7 +269,7 @@ def _load(name: str, simulated: bool, *, coming_up: bool = False) -> Stack:
     """
     from gpu_fabric.findings import ConfigurationError
     from gpu_fabric.prepare import beyond_this_version, prepare
-    from gpu_fabric.spec import read_document, stack_file, validate
+    from gpu_fabric.spec.load import read_document, stack_file, validate
     from sandbox.engine.commands import Stack, is_sandbox_stack, on_the_sandbox
 
     try:

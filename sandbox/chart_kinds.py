@@ -6,8 +6,19 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from gpu_fabric.k8s.base import Condition, KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.field_types import OpenObject
+
+
+class Condition(KubernetesModel):
+    """A condition in the form that all Kubernetes controllers use."""
+
+    type: str = Field(min_length=1, max_length=316)
+    status: Literal["True", "False", "Unknown"]
+    reason: str = Field(min_length=1, max_length=1024)
+    message: str = Field(max_length=32768)
+    last_transition_time: str
+    observed_generation: int | None = Field(default=None, ge=0)
 
 
 class SriovOperatorConfigSpec(KubernetesModel):
@@ -128,13 +139,7 @@ class SpiderSubnetStatus(KubernetesModel):
     allocated_ip_count: int | None = Field(default=None, ge=0)
 
 
-class SpiderSubnet(
-    KubernetesObject,
-    api_version="spiderpool.spidernet.io/v2beta1",
-    scope="Cluster",
-    short_names=("ss",),
-    categories=("spiderpool",),
-):
+class SpiderSubnet(KubernetesObject, api_version="spiderpool.spidernet.io/v2beta1", scope="Cluster"):
     """Addresses for pools that Spiderpool makes by itself; networks of rails have pools of their own instead."""
 
     spec: SpiderSubnetSpec
@@ -173,9 +178,7 @@ class SpiderEndpointStatus(KubernetesModel):
     owner_controller_name: str
 
 
-class SpiderEndpoint(
-    KubernetesObject, api_version="spiderpool.spidernet.io/v2beta1", short_names=("se",), categories=("spiderpool",)
-):
+class SpiderEndpoint(KubernetesObject, api_version="spiderpool.spidernet.io/v2beta1"):
     """The addresses of the pod of the same name, kept by Spiderpool's agent."""
 
     status: SpiderEndpointStatus | None = None
@@ -215,7 +218,7 @@ class VolcanoJobSpec(KubernetesModel):
     tasks: tuple[VolcanoTask, ...]
 
 
-class VolcanoJob(KubernetesObject, api_version="batch.volcano.sh/v1alpha1", kind="Job", short_names=("vcjob", "vj")):
+class VolcanoJob(KubernetesObject, api_version="batch.volcano.sh/v1alpha1", kind="Job"):
     """A job of Volcano's; in the sandbox `sandbox.hardware.jobs` makes its pods."""
 
     spec: VolcanoJobSpec
@@ -232,7 +235,7 @@ class PodGroupSpec(KubernetesModel):
     priority_class_name: str | None = None
 
 
-class PodGroup(KubernetesObject, api_version="scheduling.volcano.sh/v1beta1", short_names=("pg", "podgroup-v1beta1")):
+class PodGroup(KubernetesObject, api_version="scheduling.volcano.sh/v1beta1"):
     """The pods of one job, which Volcano makes for it."""
 
     spec: PodGroupSpec
@@ -256,7 +259,7 @@ class WorkloadSpec(KubernetesModel):
     priority: int | None = None
 
 
-class Workload(KubernetesObject, api_version="kueue.x-k8s.io/v1beta2", short_names=("wl",)):
+class Workload(KubernetesObject, api_version="kueue.x-k8s.io/v1beta2"):
     """A job in a queue of Kueue, which makes it for the job and admits it; the status is Kueue's own."""
 
     spec: WorkloadSpec
@@ -324,7 +327,7 @@ class LeaderWorkerGroups(KubernetesModel):
     network_config: GroupNetwork | None = None
 
 
-class LeaderWorkerSet(KubernetesObject, api_version="leaderworkerset.x-k8s.io/v1", short_names=("lws",)):
+class LeaderWorkerSet(KubernetesObject, api_version="leaderworkerset.x-k8s.io/v1"):
     """Groups of pods, each a leader and its workers; the status is its controller's own."""
 
     spec: LeaderWorkerGroups
@@ -361,7 +364,7 @@ class NodeFeatureRuleSpec(KubernetesModel):
     rules: tuple[FeatureRule, ...] = Field(min_length=1)
 
 
-class NodeFeatureRule(KubernetesObject, api_version="nfd.k8s-sigs.io/v1alpha1", scope="Cluster", short_names=("nfr",)):
+class NodeFeatureRule(KubernetesObject, api_version="nfd.k8s-sigs.io/v1alpha1", scope="Cluster"):
     """A set of labelling rules, for example the Network Operator's for NVIDIA NICs."""
 
     spec: NodeFeatureRuleSpec

@@ -10,17 +10,14 @@ import yaml
 
 from gpu_fabric.k8s.base import KubernetesObject
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
-from gpu_fabric.k8s.crd import custom_resource_definition
 from gpu_fabric.k8s.kueue import ClusterQueue, LocalQueue, ResourceFlavor, Topology
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
-from gpu_fabric.k8s.nvidia import ClusterPolicy
 from gpu_fabric.k8s.spiderpool import SpiderCoordinator, SpiderIPPool, SpiderMultusConfig, SpiderReservedIP
 from gpu_fabric.k8s.sriov_operator import (
     SriovIBNetwork,
     SriovNetwork,
     SriovNetworkNodePolicy,
-    SriovNetworkNodeState,
     SriovNetworkPoolConfig,
 )
 from gpu_fabric.k8s.volcano import Queue
@@ -38,6 +35,8 @@ from sandbox.chart_kinds import (
     WhereaboutsIPPool,
     Workload,
 )
+from sandbox.definitions import custom_resource_definition
+from sandbox.operator_kinds import ClusterPolicy, SriovNetworkNodeState
 
 CHARTS = Path(__file__).parent / "charts"
 
@@ -130,8 +129,9 @@ def section_folder(chart: str, section: str) -> Path:
 
 
 def _changes(chart: str) -> dict[Path, dict[str, Any]]:
-    """The patches of a chart's release line, then its own, by file; each by the name of a definition."""
-    files = (CHARTS / chart.partition("/")[0] / "crds.yaml", CHARTS / chart / "crds.yaml")
+    """The patches of every chart, of this one's release line, then its own, by file; each by a definition's name."""
+    folders = (CHARTS, CHARTS / chart.partition("/")[0], CHARTS / chart)
+    files = (folder / "crds.yaml" for folder in folders)
     return {path: yaml.safe_load(path.read_text()) for path in files if path.is_file()}
 
 

@@ -14,7 +14,8 @@ from sandbox.kubernetes_api import Api, ApiError, Object
 
 if TYPE_CHECKING:
     from gpu_fabric.catalog import Shape
-    from gpu_fabric.spec import PoolSpec, StackSpec
+    from gpu_fabric.spec.cluster import PoolSpec
+    from gpu_fabric.spec.stack import StackSpec
 
 POOL_LABEL = "gpu-fabric/pool"
 OWN_LABEL = "sandbox.gpu-fabric/node"

@@ -12,11 +12,11 @@ from pulumi.runtime import config as engine
 from gpu_fabric.findings import ConfigurationError, Severity
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
-from gpu_fabric.spec import StackDocument, read_document, stack_file
-from gpu_fabric.spec.load import too_deep
+from gpu_fabric.spec.load import read_document, stack_file, too_deep
 from gpu_fabric.spec.parts import CLUSTER_SECTION
 from gpu_fabric.spec.places import NAMESPACE
 from gpu_fabric.spec.plain_secrets import plain_settings
+from gpu_fabric.spec.stack_text import StackDocument
 
 
 def program_plan(root: Path) -> Plan:

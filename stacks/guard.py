@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pulumi
 
-from components.cluster.existing import kubeconfig_text
+from components.cluster.existing import existing_kubeconfig
 from components.cluster.referenced import cluster_id_of
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
 from gpu_fabric.changes.dangers import dangers
@@ -92,7 +92,7 @@ def _reached_cluster(plan: Plan, root: Path) -> _ReachedCluster:
         pulumi.RunError: the kubeconfig cannot be used.
     """
     cluster = plan.cluster
-    text = kubeconfig_text(cluster, root)
+    text = existing_kubeconfig(cluster, root)
     place = reached(text, cluster.context)
     pulumi.log.info(f"cluster: {place}")
     if cluster.kubeconfig_secret is not None:

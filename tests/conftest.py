@@ -14,7 +14,8 @@ import pytest
 import typer.testing
 from hypothesis import settings
 
-from gpu_fabric.spec import StackDocument, read_document
+from gpu_fabric.spec.load import read_document
+from gpu_fabric.spec.stack_text import StackDocument
 
 T = TypeVar("T")
 

@@ -180,14 +180,10 @@ def _kubeconfig(planned: DoksResources, cluster: RecordedResource, token: pulumi
     context = f"do-{planned.cluster.region}-{planned.cluster.name}"
 
     def text(values: Mapping[str, Any]) -> str:
-        user = _doctl(values["id"]) if mode == "exec" else {"token": values["token"]}
+        arguments = ["kubernetes", "cluster", "kubeconfig", "exec-credential", "--version=v1beta1", values["id"]]
+        user = exec_credential("doctl", arguments) if mode == "exec" else {"token": values["token"]}
         return kubeconfig_text(context, values["endpoint"], values["authority"], user)
 
     authority = given.apply(lambda configs: configs[0].get("clusterCaCertificate") or "")
     known = pulumi.Output.all(id=cluster.id, endpoint=cluster.output("endpoint"), authority=authority, token=token)
     return pulumi.Output.secret(known.apply(text))
-
-
-def _doctl(cluster: str) -> dict[str, Any]:
-    arguments = ["kubernetes", "cluster", "kubeconfig", "exec-credential", "--version=v1beta1", cluster]
-    return exec_credential("doctl", arguments)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pulumi
 from pulumi.runtime import config as engine
 
-from gpu_fabric.plan import PlannedCluster
+from gpu_fabric.plan.plan import PlannedCluster
 from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity
 
 from .handle import ClusterHandle, kubernetes_provider
@@ -27,7 +27,7 @@ class ExistingCluster(pulumi.ComponentResource):
     ) -> None:
         """`root` is the folder that a relative path of a kubeconfig starts from."""
         super().__init__("gpu-fabric:cluster:ExistingCluster", name, None, opts)
-        text = kubeconfig_text(cluster, root)
+        text = existing_kubeconfig(cluster, root)
         kubeconfig = pulumi.Output.secret(text)
         # A digest of address and authority reveals nothing; as a secret output it would be hidden from its readers.
         address = cluster_identity(text, cluster.context)
@@ -39,7 +39,7 @@ class ExistingCluster(pulumi.ComponentResource):
         self.register_outputs({"clusterId": cluster_id, "kubeconfig": kubeconfig})
 
 
-def kubeconfig_text(cluster: PlannedCluster, root: Path) -> str:
+def existing_kubeconfig(cluster: PlannedCluster, root: Path) -> str:
     """The kubeconfig of an existing cluster, in which the stack's context has a cluster.
 
     Raises:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pulumi
 
-from gpu_fabric.plan.clouds.oke import OkeResources, advice_on
+from gpu_fabric.plan.clouds.oke.resources import OkeResources, advice_on
 
 from .handle import ClusterHandle, exec_credential, kubeconfig_text, kubernetes_provider
 from .oke_lookups import Lookups, tenancy_id

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pulumi
 import yaml
 
-from gpu_fabric.plan.clouds.oke import Lookup, Record, Ref
+from gpu_fabric.plan.clouds.record import Lookup, Record, Ref
 from gpu_fabric.resources.cloud import wire_function, wire_properties
 
 from .records import References, plugin_version, resolve_references, value_at

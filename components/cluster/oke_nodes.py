@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import pulumi
 
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
-from gpu_fabric.plan.clouds.oke import OkeResources, PlannedConstruct, joining_advice
+from gpu_fabric.plan.clouds.oke.resources import OkeResources, PlannedConstruct, joining_advice
 
 from ..cluster_api import RequestError
-from ..waiting import NodesError, NodeStatus, api_of, nodes_with, once_waited, wait_for_nodes
+from ..waiting import NodesError, NodeStatus, api_of, delay_resources, nodes_with, wait_for_nodes
 from .handle import ClusterHandle, Resources
 
-
-class Joined(NamedTuple):
-    """A pool's nodes, and whether each is ready. `problem` is why they could not be read."""
-
-    ready: Mapping[str, bool]
-    problem: str = ""
-
-
-Look = Callable[[], Joined]
+Look = Callable[[], Mapping[str, bool]]
+"""Reads a pool's nodes, and whether each is ready."""
 
 
 def when_joined(
@@ -39,7 +32,7 @@ def when_joined(
         seconds = int(real_seconds(planned.join_minutes * 60))
         await wait_until_joined(pool, seconds, looking(pool, kubeconfig, cluster.context), pulumi.log.info, advice)
 
-    return once_waited(cluster, machines, waited)
+    return delay_resources(cluster, machines, waited)
 
 
 async def wait_until_joined(
@@ -51,7 +44,7 @@ async def wait_until_joined(
         NodesError: naming the pool, how many joined, each that is not ready, and the advice.
     """
     try:
-        await wait_for_nodes(lambda: _status(pool, look()), f"of pool {pool.pool} are ready", seconds, say)
+        await wait_for_nodes(lambda: _status(pool, look), f"of pool {pool.pool} are ready", seconds, say)
     except NodesError as error:
         raise NodesError(f"{error}\n{advice}") from None
 
@@ -60,20 +53,17 @@ def looking(pool: PlannedConstruct, kubeconfig: str, context: str | None) -> Loo
     """A function that reads the pool's nodes from the cluster of a kubeconfig."""
     api = api_of(kubeconfig, context)
 
-    def look() -> Joined:
-        try:
-            return Joined({name: _is_ready(node) for name, node in nodes_with(api, pool.node_labels).items()})
-        except RequestError as error:
-            return Joined({}, f"pool {pool.pool}: the cluster gives no answer: {error}")
-
-    return look
+    return lambda: {name: _is_ready(node) for name, node in nodes_with(api, pool.node_labels).items()}
 
 
-def _status(pool: PlannedConstruct, seen: Joined) -> NodeStatus:
-    found = len(seen.ready)
-    few = f"pool {pool.pool}: {found} of {pool.nodes} nodes have joined the cluster" if found < pool.nodes else ""
-    lacks = {node: "it has joined, but is not ready" for node, ready in seen.ready.items() if not ready}
-    return NodeStatus(found, lacks, missing=seen.problem or few)
+def _status(pool: PlannedConstruct, look: Look) -> NodeStatus:
+    try:
+        seen = look()
+    except RequestError as error:
+        return NodeStatus(0, {}, missing=f"pool {pool.pool}: the cluster gives no answer: {error}")
+    few = f"pool {pool.pool}: {len(seen)} of {pool.nodes} nodes have joined the cluster"
+    lacks = {node: "it has joined, but is not ready" for node, ready in seen.items() if not ready}
+    return NodeStatus(len(seen), lacks, missing=few if len(seen) < pool.nodes else "")
 
 
 def _is_ready(node: Mapping[str, Any]) -> bool:

@@ -14,9 +14,9 @@ import pulumi
 
 from gpu_fabric.plan.clouds.record import CloudResources, Record, Ref, Text
 from gpu_fabric.resources.cloud import cloud_resources, wire_name, wire_type
-from gpu_fabric.resources.resource import Leaf, Resource, with_leaves
+from gpu_fabric.resources.resource import Leaf, Resource, replace_leaves
 
-from ..registration import with_handling
+from ..registration import add_handling
 
 # Outputs that something refers to, by type.
 _OUTPUTS = {
@@ -87,7 +87,7 @@ class RecordedResources:
                 additional_secret_outputs=_SECRET_OUTPUTS.get(resource.type),
             )
             properties = resolve_references(resource.properties, lambda ref, record=record: self.of(ref, record))  # type: ignore[misc]
-            registered = RecordedResource(resource, properties, with_handling(options, resource.handling, by_name))
+            registered = RecordedResource(resource, properties, add_handling(options, resource.handling, by_name))
             self._registered[record.logical_name] = by_name[resource.name] = registered
 
     def __getitem__(self, logical_name: str) -> RecordedResource:
@@ -114,7 +114,7 @@ def resolve_references(value: Any, references: References) -> Any:
         text = leaf.text
         return words.apply(lambda found: text.format(**found))
 
-    return with_leaves(value, known)
+    return replace_leaves(value, known)
 
 
 def value_at(value: Any, path: str) -> Any:

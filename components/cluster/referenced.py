@@ -8,7 +8,7 @@ from typing import Any
 import pulumi
 from pydantic import ValidationError
 
-from gpu_fabric.contract import ClusterContract, differences
+from gpu_fabric.contract.cluster import ClusterContract, differences
 from gpu_fabric.plan.plan import PlannedSplit
 
 from ..stack_outputs import StackOutputsError, full_name, last_outputs

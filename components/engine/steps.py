@@ -7,9 +7,9 @@ from typing import Any
 
 import pulumi
 
-from gpu_fabric.plan import (
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import (
     HelmRelease,
-    Plan,
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
@@ -18,9 +18,9 @@ from gpu_fabric.plan import (
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
+    PlannedVerification,
     PlannedWait,
 )
-from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.plan.steps import NODES, Step
 from gpu_fabric.resources.objects import object_resource, patch_resource, readiness_resource, rollout_resource
 from gpu_fabric.resources.resource import Resource
@@ -64,13 +64,13 @@ def register_steps(plan: Plan, cluster: ClusterHandle) -> Outcome | None:
             continue
         if step.component not in components:
             components[step.component] = StepComponent(step.component, step.kind)
-        done[step.name] = _registered(components[step.component], step, cluster, after)
+        done[step.name] = _register_step(components[step.component], step, cluster, after)
     for name, component in components.items():
         component.register_outputs(_outputs([step for step in plan.steps if step.component == name]))
     return outcome
 
 
-def _registered(parent: StepComponent, step: Step, cluster: ClusterHandle, after: Resources) -> Resources:
+def _register_step(parent: StepComponent, step: Step, cluster: ClusterHandle, after: Resources) -> Resources:
     """The step's resources; those of a wait are known when it has ended."""
     created: list[pulumi.Input[pulumi.Resource]] = []
     for item in step.items:
@@ -88,49 +88,44 @@ def _outputs(steps: Sequence[Step]) -> dict[str, Any]:
     return {"names": sorted({item.name for item in items if isinstance(item, PlannedObject | PlannedGroup)})}
 
 
-def _grouped(parent: StepComponent, item: PlannedGroup, cluster: ClusterHandle, after: Resources) -> Resources:
-    return (when_written(KeptObjects(parent.name, item, cluster, _options_in_python(parent, cluster, after))),)
+def _register_group(parent: StepComponent, item: PlannedGroup, cluster: ClusterHandle, after: Resources) -> Resources:
+    options = child_options(parent, cluster, after, in_python=True)
+    return (when_written(KeptObjects(parent.name, item, cluster, options)),)
 
 
-def _queued(parent: StepComponent, item: PlannedQueues, cluster: ClusterHandle, after: Resources) -> Resources:
+def _register_queue(parent: StepComponent, item: PlannedQueues, cluster: ClusterHandle, after: Resources) -> Resources:
     """A queue with the objects that it needs; it is emptied before it is deleted, while its controller still runs."""
-    created: list[pulumi.Resource] = [
-        QueueRelease(parent.name, item, cluster, _options_in_python(parent, cluster, after))
-    ]
+    options = child_options(parent, cluster, after, in_python=True)
+    created: list[pulumi.Resource] = [QueueRelease(parent.name, item, cluster, options)]
     for entry in item.objects:
-        options = child_options(parent, cluster.provider, (*after, *created))
+        options = child_options(parent, cluster, (*after, *created))
         created.append(kubernetes_resource(object_resource(parent.name, entry), options))
     # For another queue it is another resource: the old queue is emptied before it is deleted.
-    return (*created, QueueDrain(parent.name, item, cluster, _options_in_python(parent, cluster, created)))
+    options = child_options(parent, cluster, created, in_python=True)
+    return (*created, QueueDrain(parent.name, item, cluster, options))
 
 
-def _options_in_python(parent: StepComponent, cluster: ClusterHandle, after: Resources) -> pulumi.ResourceOptions:
-    """Options of a child whose provider is written in Python, and not the cluster's Kubernetes provider."""
-    deleted_with = cluster.provider.deleted_with_cluster
-    return pulumi.ResourceOptions(parent=parent, depends_on=list(after), deleted_with=deleted_with)
-
-
-def _child(register: Callable[[str, Any, pulumi.ResourceOptions], pulumi.Resource]) -> Registrar:
+def _child_registrar(register: Callable[[str, Any, pulumi.ResourceOptions], pulumi.Resource]) -> Registrar:
     """Registers an item as one resource of the cluster's Kubernetes provider."""
 
     def registered(parent: StepComponent, item: Any, cluster: ClusterHandle, after: Resources) -> Resources:
-        return (register(parent.name, item, child_options(parent, cluster.provider, after)),)
+        return (register(parent.name, item, child_options(parent, cluster, after)),)
 
     return registered
 
 
-def _planned(resource_of: Callable[[str, Any], Resource]) -> Registrar:
-    return _child(lambda name, item, options: kubernetes_resource(resource_of(name, item), options))
+def _planned_registrar(resource_of: Callable[[str, Any], Resource]) -> Registrar:
+    return _child_registrar(lambda name, item, options: kubernetes_resource(resource_of(name, item), options))
 
 
 REGISTRARS: dict[type, Registrar] = {
-    PlannedObject: _planned(object_resource),
-    HelmRelease: _child(release),
-    PlannedReadiness: _planned(readiness_resource),
-    PlannedPatch: _planned(patch_resource),
-    PlannedRollout: _planned(rollout_resource),
-    PlannedGroup: _grouped,
-    PlannedQueues: _queued,
+    PlannedObject: _planned_registrar(object_resource),
+    HelmRelease: _child_registrar(release),
+    PlannedReadiness: _planned_registrar(readiness_resource),
+    PlannedPatch: _planned_registrar(patch_resource),
+    PlannedRollout: _planned_registrar(rollout_resource),
+    PlannedGroup: _register_group,
+    PlannedQueues: _register_queue,
     PlannedWait: lambda _, item, cluster, after: when_synced(item, cluster, after),
     # The provider exists in any case, also where the nodes are not resources of the stack.
     PlannedCapacity: lambda _, item, cluster, after: when_offered(item, cluster, after or (cluster.provider,)),

@@ -9,17 +9,18 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
 from gpu_fabric.k8s.kueue import API_VERSION
-from gpu_fabric.plan import PlannedQueues
+from gpu_fabric.plan.records import PlannedQueues
 from gpu_fabric.resources.dynamic import queue_drain, queue_release
 
 from ..cluster.handle import ClusterHandle
-from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, counts_as_deleted, with_retries
+from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, counts_as_deleted, find, retry_request
 from ..registration import DynamicResource
 
 _QUEUES = f"/apis/{API_VERSION}"
@@ -73,45 +74,40 @@ class _Teardown(ResourceProvider, ABC):
     def _take_down(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
         """Requests to the cluster before the resource is deleted. Raises RequestError."""
 
-    def _do(self, request: Callable[[], Any]) -> Any:
-        """A request's answer; None if its object does not exist."""
+    def _patch(self, api: ClusterApi, path: str, body: Json) -> Json | None:
+        """Merge fields into an object; None if it does not exist."""
         try:
-            return with_retries(self._retries, request)
+            return retry_request(self._retries, lambda: api.request("PATCH", path, body, _MERGE))
         except RequestError as error:
             if error.status == 404:
                 return None
             raise
 
-    def _items(self, api: ClusterApi, path: str) -> list[Json]:
-        listed = self._do(lambda: api.request("GET", path))
-        items: list[Json] = [] if listed is None else listed["items"]
-        return items
+    def _items(self, api: ClusterApi, path: str, selector: str = "") -> list[Json]:
+        return retry_request(self._retries, lambda: api.items(path, selector))
 
     def _controller(self, api: ClusterApi, props: Mapping[str, Any]) -> Json | None:
-        found: Json | None = self._do(lambda: api.request("GET", _deployment(props)))
-        return found
+        return retry_request(self._retries, lambda: find(api, _deployment(props)))
 
     def _release(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
         """End the controller, and remove the finalizers that it would have removed."""
         # Without the controller, the webhooks would refuse every change below.
         for path in _WEBHOOKS:
-            self._do(lambda path=path: api.delete(path))  # type: ignore[misc]
+            retry_request(self._retries, partial(api.delete, path))
         if self._controller(api, props) is not None:
             # It would add the finalizers again.
-            self._do(lambda: api.request("PATCH", _deployment(props), {"spec": {"replicas": 0}}, _MERGE))
+            self._patch(api, _deployment(props), {"spec": {"replicas": 0}})
             _until(lambda: not _replicas(self._controller(api, props)), _STOPPING)
         for kind in _KINDS:
             for item in self._items(api, f"{_QUEUES}/{kind}"):
                 if item["metadata"].get("finalizers"):
-                    self._set_finalizers(api, _path(kind, item), [])
-        for pod in self._items(api, f"/api/v1/pods?labelSelector={_POD_LABEL.replace('/', '%2F').replace('=', '%3D')}"):
-            kept = [name for name in pod["metadata"].get("finalizers", []) if name != _POD_FINALIZER]
+                    self._patch(api, _path(kind, item), {"metadata": {"finalizers": []}})
+        for pod in self._items(api, "/api/v1/pods", _POD_LABEL):
             metadata = pod["metadata"]
+            kept = [name for name in metadata.get("finalizers", []) if name != _POD_FINALIZER]
             if kept != metadata.get("finalizers", []):
-                self._set_finalizers(api, api_path("v1", "pods", metadata["namespace"], metadata["name"]), kept)
-
-    def _set_finalizers(self, api: ClusterApi, path: str, finalizers: list[str]) -> None:
-        self._do(lambda: api.request("PATCH", path, {"metadata": {"finalizers": finalizers}}, _MERGE))
+                path = api_path("v1", "pods", metadata["namespace"], metadata["name"])
+                self._patch(api, path, {"metadata": {"finalizers": kept}})
 
 
 class QueueDrainProvider(_Teardown):
@@ -119,7 +115,7 @@ class QueueDrainProvider(_Teardown):
 
     def _take_down(self, api: ClusterApi, props: Mapping[str, Any]) -> None:
         queue, path = props["queue"], f"{_QUEUES}/clusterqueues/{props['queue']}"
-        if self._do(lambda: api.request("PATCH", path, {"spec": {"stopPolicy": "HoldAndDrain"}}, _MERGE)) is None:
+        if self._patch(api, path, {"spec": {"stopPolicy": "HoldAndDrain"}}) is None:
             return
         if not _available(self._controller(api, props)):
             # Without the controller, no job is stopped and no finalizer removed.

@@ -8,7 +8,8 @@ from typing import Any
 import pulumi
 from pulumi.runtime import rpc
 
-from gpu_fabric.attach import AttachError, Wishes, attach, is_for_gpus
+from gpu_fabric.attach.attachment import Wishes, attach, is_for_gpus
+from gpu_fabric.attach.place import AttachError
 from gpu_fabric.contract import FabricContract
 
 Properties = dict[str, Any]
@@ -39,19 +40,19 @@ def fabric_transform(contract: FabricContract, wishes: Wishes | None = None) -> 
         if meant is False:
             return None
         if meant is None or any(isinstance(value, pulumi.Output) for value in document.values()):
-            result = _attached_later(args.name, document, contract, stamping)
+            result = _attach_later(args.name, document, contract, stamping)
         else:
-            result = _attached(args.name, document, contract, stamping)
+            result = _attach_now(args.name, document, contract, stamping)
         return pulumi.ResourceTransformResult(result, args.opts)
 
     return transform
 
 
-def _attached_later(name: str, document: Properties, contract: FabricContract, wishes: Wishes) -> Properties:
+def _attach_later(name: str, document: Properties, contract: FabricContract, wishes: Wishes) -> Properties:
     """The properties that attaching changes, as outputs; they are unknown if a preview does not know all values."""
 
     def attached(found: Properties) -> Properties:
-        return _attached(name, found, contract, wishes) if is_for_gpus(found, contract, wishes) else found
+        return _attach_now(name, found, contract, wishes) if is_for_gpus(found, contract, wishes) else found
 
     known = pulumi.Output.all(**document).apply(attached)
     # If the name in `metadata` were unknown, a preview would announce a replacement.
@@ -63,7 +64,7 @@ def _attached_later(name: str, document: Properties, contract: FabricContract, w
     return {**document, **changed}
 
 
-def _attached(name: str, document: Properties, contract: FabricContract, wishes: Wishes) -> Properties:
+def _attach_now(name: str, document: Properties, contract: FabricContract, wishes: Wishes) -> Properties:
     try:
         result = attach([document], contract, wishes)
     except AttachError as error:

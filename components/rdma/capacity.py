@@ -8,25 +8,21 @@ from urllib.parse import urlencode
 
 import pulumi
 
-from gpu_fabric.plan import PlannedCapacity
+from gpu_fabric.plan.records import PlannedCapacity
 
 from ..cluster.handle import ClusterHandle, Resources
 from ..cluster_api import ClusterApi, Json, RequestError
-from ..waiting import NodesError, NodeStatus, api_of, nodes_with, offered, once_waited, wait_for_nodes
+from ..waiting import NodesError, NodeStatus, api_of, delay_resources, nodes_with, offered, wait_for_nodes
 
 _REFUSED = (401, 403)
 _ON_NODES = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
 
 class Capacity(NamedTuple):
-    """The resources that each GPU node offers, and those that its pods use.
-
-    `problem` is why they could not be read.
-    """
+    """The resources that each GPU node offers, and those that its pods use."""
 
     offered: Mapping[str, Mapping[str, str]]
     taken: Mapping[str, frozenset[str]] = {}
-    problem: str = ""
 
 
 Look = Callable[[], Capacity]
@@ -41,7 +37,7 @@ def when_offered(planned: PlannedCapacity, cluster: ClusterHandle, resources: Re
     async def waited(kubeconfig: str) -> None:
         await wait_until_offered(planned, looking(planned, kubeconfig, cluster.context), pulumi.log.info)
 
-    return once_waited(cluster, resources, waited)
+    return delay_resources(cluster, resources, waited)
 
 
 async def wait_until_offered(planned: PlannedCapacity, look: Look, say: Callable[[str], None]) -> None:
@@ -71,7 +67,7 @@ def looking(planned: PlannedCapacity, kubeconfig: str, context: str | None) -> L
                     f"the cluster refuses the stack's credentials: {error}. Where its kubeconfig has expired, "
                     "`pulumi refresh` renews it; then run `up` again"
                 ) from None
-            return Capacity({}, problem=f"the cluster gives no answer: {error}")
+            raise
 
     return look
 
@@ -92,7 +88,7 @@ def _status(planned: PlannedCapacity, seen: Capacity) -> NodeStatus:
     found = len(seen.offered)
     lacks = {node: lack for node in seen.offered if (lack := _lack(planned, seen, node))}
     few = f"there are {found} of {planned.count} nodes with the labels {planned.nodes}"
-    return NodeStatus(found, lacks, missing=seen.problem or (few if found < planned.count else ""))
+    return NodeStatus(found, lacks, missing=few if found < planned.count else "")
 
 
 def _lack(planned: PlannedCapacity, seen: Capacity, node: str) -> str:

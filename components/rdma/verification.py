@@ -14,14 +14,14 @@ from typing import Any, NamedTuple, TypeVar
 import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
-from gpu_fabric.nccl.verdict import Verdict, verdict_lines
+from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.resources.dynamic import verification_resource
 
 from ..cluster.handle import ClusterHandle, Resources
 from ..cluster_api import ClusterApi, RequestError, counts_as_deleted
 from ..kept_objects import HideTraceback, KeptObjectsError
-from ..registration import DynamicResource
+from ..registration import DynamicResource, child_options
 from .verification_run import VerificationRun
 
 T = TypeVar("T")
@@ -70,10 +70,10 @@ class VerificationProvider(ResourceProvider):
         def outcome() -> str:
             # The job of an interrupted run continues.
             if not run.is_there():
-                _started(run)
+                _start_or_clear(run)
             return _outcome(run, planned)
 
-        return CreateResult("verification", {**props, "outcome": _tried(outcome)})
+        return CreateResult("verification", {**props, "outcome": _run_requests(outcome)})
 
     def update(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
         (before, state), planned = _Props.of(old), _Props.of(new).planned
@@ -83,16 +83,16 @@ class VerificationProvider(ResourceProvider):
             if before.name != planned.name:
                 _run(new, before).clear()
                 if not run.is_there():
-                    _started(run)
+                    _start_or_clear(run)
             elif state == PASSED:
                 # Only credentials or the waiting have changed.
                 return str(old["outcome"])
             elif state == FAILED:
                 run.clear()
-                _started(run)
+                _start_or_clear(run)
             return _outcome(run, planned)
 
-        return UpdateResult({**new, "outcome": _tried(outcome)})
+        return UpdateResult({**new, "outcome": _run_requests(outcome)})
 
     def delete(self, _id: str, props: dict[str, Any]) -> None:
         """Returns when the job's pods are deleted. Raises VerificationError with the cluster's reason."""
@@ -107,7 +107,7 @@ class VerificationProvider(ResourceProvider):
                     raise
             return ""
 
-        _tried(cleared)
+        _run_requests(cleared)
 
 
 class _Run(DynamicResource, module="gpu-fabric", name="Verification"):
@@ -144,9 +144,7 @@ class Verification(pulumi.ComponentResource):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         super().__init__("gpu-fabric:rdma:Verification", name, None, opts)
-        deleted_with = cluster.provider.deleted_with_cluster
-        options = pulumi.ResourceOptions(parent=self, depends_on=list(after), deleted_with=deleted_with)
-        run = _Run(name, planned, cluster, options)
+        run = _Run(name, planned, cluster, child_options(self, cluster, after, in_python=True))
         known = run.outcome.apply(lambda text: json.loads(text) if text else {})
         # The kubeconfig is secret, and the verdict is not.
         self.outcome = pulumi.Output.unsecret(known)
@@ -166,7 +164,9 @@ def _judge(outcome: dict[str, Any]) -> None:
 
 
 def _run(props: dict[str, Any], planned: PlannedVerification) -> VerificationRun:
-    return _tried(lambda: VerificationRun(ClusterApi(props["kubeconfig"], props.get("context"), 1), planned, _say))
+    return _run_requests(
+        lambda: VerificationRun(ClusterApi(props["kubeconfig"], props.get("context"), 1), planned, _say)
+    )
 
 
 def _say(text: str) -> None:
@@ -174,7 +174,7 @@ def _say(text: str) -> None:
     print(f"verification: {text}", file=sys.stderr, flush=True)
 
 
-def _started(run: VerificationRun) -> None:
+def _start_or_clear(run: VerificationRun) -> None:
     try:
         run.start()
     except RequestError:
@@ -215,7 +215,7 @@ def _described(planned: PlannedVerification, verdict: Verdict | None) -> str:
     return json.dumps(outcome)
 
 
-def _tried(act: Callable[[], T]) -> T:
+def _run_requests(act: Callable[[], T]) -> T:
     """The result of requests to the cluster. Raises VerificationError with the cluster's reason."""
     try:
         return act()

@@ -7,21 +7,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from gpu_fabric.nccl.verdict import (
-    BarUnknownError,
-    BundleError,
-    Verdict,
-    join_parts,
-    judge_bundle,
-    nothing_measured,
-    read_bundle,
-    script_messages,
-    verdict_lines,
-)
+from gpu_fabric.nccl.busbw import BarUnknownError
+from gpu_fabric.nccl.verdict.bundle import BundleError, join_parts, read_bundle, script_messages
+from gpu_fabric.nccl.verdict.judging import judge_bundle, nothing_measured
+from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.workloads.verification import RUN_LABEL
 
-from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, find, with_retries
+from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, find, retry_request
+from ..kept_objects import shortened
 
 MANAGER = "gpu-fabric"
 RESULTS, VERDICT, LINES = "results.tar.gz", "verdict.json", "report.txt"
@@ -144,7 +138,7 @@ class VerificationRun:
         except BundleError as error:
             lost = [str(error)]
         end = seen.end or f"the job has not ended after {self._planned.seconds} s"
-        return [end, *lost, *script_messages(seen.messages), *_first(list(seen.problems()))]
+        return [end, *lost, *script_messages(seen.messages), *shortened(list(seen.problems()), _TOLD)]
 
     def _judged(self, data: bytes | None, reasons: list[str]) -> Verdict:
         if data is None:
@@ -174,7 +168,7 @@ class VerificationRun:
 
     def _progress(self, seen: Seen) -> str:
         running = sum(pod.get("status", {}).get("phase") == "Running" for pod in seen.pods)
-        waiting = _first([problem for problem in seen.problems()], 1)
+        waiting = shortened(list(seen.problems()), 1)
         return f"{running} of {self._planned.pods} pods run{''.join(f'; {problem}' for problem in waiting)}"
 
     def _look(self) -> Seen:
@@ -182,21 +176,21 @@ class VerificationRun:
 
     def _pods(self) -> list[Json]:
         path = api_path("v1", "pods", self._planned.namespace)
-        return with_retries(self._retries, lambda: self._api.items(path, f"{RUN_LABEL}={self._planned.name}"))
+        return retry_request(self._retries, lambda: self._api.items(path, f"{RUN_LABEL}={self._planned.name}"))
 
     def _forget_keys(self) -> None:
         if self._planned.keys_secret is not None:
             self._delete(api_path("v1", "secrets", self._planned.namespace, self._planned.keys_secret))
 
     def _found(self, path: str) -> Json | None:
-        return with_retries(self._retries, lambda: find(self._api, path))
+        return retry_request(self._retries, lambda: find(self._api, path))
 
     def _apply(self, manifest: Mapping[str, Any]) -> None:
-        with_retries(self._retries, lambda: self._api.apply(_path(manifest), dict(manifest), MANAGER))
+        retry_request(self._retries, lambda: self._api.apply(_path(manifest), dict(manifest), MANAGER))
 
     def _delete(self, path: str) -> None:
         # By default Kubernetes keeps the pods of a deleted Job.
-        with_retries(self._retries, lambda: self._api.delete(f"{path}?propagationPolicy=Foreground"))
+        retry_request(self._retries, lambda: self._api.delete(f"{path}?propagationPolicy=Foreground"))
 
     @property
     def _report_path(self) -> str:
@@ -243,11 +237,6 @@ def _pending(pod: Json) -> Iterator[str]:
     for container in status.get("containerStatuses", ()):
         if (waiting := container.get("state", {}).get("waiting")) is not None:
             yield " ".join(filter(None, (waiting.get("reason"), waiting.get("message"))))
-
-
-def _first(reasons: list[str], most: int = _TOLD) -> list[str]:
-    more = len(reasons) - most
-    return [*reasons[:most], f"and {more} more"] if more > 0 else reasons
 
 
 def _keys(name: str, planned: PlannedVerification) -> Json:

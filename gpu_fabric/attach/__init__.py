@@ -1,28 +1,5 @@
-"""Attach workloads to the fabric: complete their manifests with everything that the contract requires."""
+"""Workload manifests with the fabric attached; the names here are for programs of users (docs/workloads.md)."""
 
-from gpu_fabric.attach.attachment import (
-    Attached,
-    AttachedText,
-    Wishes,
-    attach,
-    attach_text,
-    detach,
-    detach_text,
-    is_for_gpus,
-)
-from gpu_fabric.attach.place import AttachError, Note, Problem, describe_place
+from gpu_fabric.attach.attachment import Wishes, attach
 
-__all__ = [
-    "AttachError",
-    "Attached",
-    "AttachedText",
-    "Note",
-    "Problem",
-    "Wishes",
-    "attach",
-    "attach_text",
-    "detach",
-    "detach_text",
-    "is_for_gpus",
-    "describe_place",
-]
+__all__ = ["Wishes", "attach"]

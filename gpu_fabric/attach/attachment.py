@@ -110,7 +110,11 @@ def detach(documents: Sequence[Any]) -> tuple[Any, ...]:
     results = [deep_copy(document) for document in documents]
     for number, content in enumerate(results, start=1):
         for root in _roots(content):
-            _detach(Place(root, "", number, said))
+            place = Place(root, "", number, said)
+            for template, stamp in [(one, stamp_of(one)) for one in stamped_templates(root, place)]:
+                if stamp is not None:
+                    stamp.remove(root, template.content)
+                    template.seen("metadata").seen("annotations").content.pop(STAMP, None)
     if said.problems:
         raise AttachError(said.problems)
     return tuple(results)
@@ -314,18 +318,6 @@ def _state(template: Place, container: Place) -> _State:
         len(container.values("env")),
         len(container.values("volumeMounts")),
     )
-
-
-def _detach(root: Place) -> None:
-    try:
-        found = [(template, stamp_of(template)) for template in stamped_templates(root)]
-    except Malformed as error:
-        root.said.problems.append(error.problem)
-        return
-    for template, stamp in found:
-        if stamp is not None:
-            stamp.remove(root.content, template.content)
-            template.seen("metadata").seen("annotations").content.pop(STAMP, None)
 
 
 def _roots(content: Any) -> Iterator[dict[str, Any]]:

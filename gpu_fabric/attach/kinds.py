@@ -192,7 +192,10 @@ def templates(workload: Workload) -> Iterator[Template]:
 
 def _templates(here: Place, row: TemplatePath, path: tuple[str, ...], role: str | None) -> Iterator[Template]:
     if not path:
-        yield Template(_split_template(here, row.pod_spec) if row.pod_spec else here, role)
+        if row.pod_spec:
+            content = {"metadata": here.content, "spec": field_at(here, row.pod_spec)}
+            here = _SplitTemplate(content, here.path, here.document, here.said, row.pod_spec)
+        yield Template(here, role)
     elif len(path) > 1 and path[1] == "*":
         if isinstance(here.content.get(path[0]), list):
             for entry in here.entries(path[0]):
@@ -216,11 +219,6 @@ class _SplitTemplate(Place):
         """The path in the manifest."""
         head, _, rest = key.partition(".")
         return super().under(".".join([*(self.pod_spec if head == "spec" else ()), *([rest] if rest else [])]))
-
-
-def _split_template(here: Place, pod_spec: tuple[str, ...]) -> Place:
-    content = {"metadata": here.content, "spec": field_at(here, pod_spec)}
-    return _SplitTemplate(content, here.path, here.document, here.said, pod_spec)
 
 
 def containers(template: Place) -> list[Place]:
@@ -251,31 +249,29 @@ _KIND_IN_TEXT = re.compile(r"^[\s-]*[\"']?kind[\"']?\s*:\s*[\"']?\w", re.M)
 _PODS_IN_TEXT = re.compile(r"[cC]ontainers?[\"']?\s*:")
 
 
-class _Passing(FrozenModel):
+class _Kinds(FrozenModel):
     kinds: tuple[str, ...]
     group: str
     why: str
 
-
-def creates_no_pods(kind: str, version: str) -> bool:
-    """Whether a kind creates no pods itself, although it may describe pods or amounts of GPUs."""
-    group = version.rpartition("/")[0]
-    return any(row.group == group and kind in row.kinds for row in read_rows(_TABLES / "passing.yaml", _Passing))
+    def has(self, kind: str, version: str) -> bool:
+        return kind in self.kinds and self.group == version.rpartition("/")[0]
 
 
-class _Refused(FrozenModel):
-    kinds: tuple[str, ...]
-    group: str
-    why: str
+class _Refused(_Kinds):
     remedy: str
     source: str
 
 
+def creates_no_pods(kind: str, version: str) -> bool:
+    """Whether a kind creates no pods itself, although it may describe pods or amounts of GPUs."""
+    return any(row.has(kind, version) for row in read_rows(_TABLES / "passing.yaml", _Kinds))
+
+
 def reason(kind: str, version: str) -> tuple[str, str] | None:
     """Why the fabric cannot be attached to a known kind that creates pods, and the remedy; None for other kinds."""
-    group = version.rpartition("/")[0]
     rows = read_rows(_TABLES / "refused.yaml", _Refused)
-    return next(((row.why, row.remedy) for row in rows if kind in row.kinds and row.group == group), None)
+    return next(((row.why, row.remedy) for row in rows if row.has(kind, version)), None)
 
 
 def find_pods(value: Any, path: str = "", *, in_amounts: bool = False) -> tuple[str, str] | None:

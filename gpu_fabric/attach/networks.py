@@ -30,7 +30,7 @@ class _Request:
     interface: str | None = None
     rest: Mapping[str, Any] = field(default_factory=dict)
 
-    def in_(self, namespace: str) -> tuple[str, str]:
+    def qualify(self, namespace: str) -> tuple[str, str]:
         return self.namespace or namespace, self.name
 
     def as_text(self) -> str:
@@ -124,7 +124,7 @@ def network_names(value: str) -> list[str]:
         return []
 
 
-def without_networks(value: str, added: str, before: str | None = None) -> str | None:
+def remove_networks(value: str, added: str, before: str | None = None) -> str | None:
     """An annotation without the `added` networks, except those of `before`; None if none is left.
 
     An annotation that cannot be parsed is returned unchanged.
@@ -147,7 +147,7 @@ def _merge(own: Sequence[_Request], wanted: Sequence[_Request], namespace: str) 
     for exact in (True, False):
         left, missing = (wanted if exact else missing), []
         for request in left:
-            of_it = [k for k in sorted(open_positions) if result[k].in_(namespace) == request.in_(namespace)]
+            of_it = [k for k in sorted(open_positions) if result[k].qualify(namespace) == request.qualify(namespace)]
             named = [k for k in of_it if result[k].interface == request.interface]
             unnamed = [k for k in of_it if result[k].interface is None]
             found = named if exact else [*unnamed, *of_it]
@@ -172,14 +172,6 @@ def _format_requests(requests: Sequence[_Request], before: str) -> str:
     return ", ".join(request.as_text() for request in requests)
 
 
-def _parse_list(value: str) -> list[Any]:
-    try:
-        found: list[Any] = json.loads(value)
-    except RecursionError:
-        raise ValueError("its JSON list is nested too deeply") from None
-    return found
-
-
 def _parse_requests(value: str) -> Iterator[_Request]:
     """The networks of an annotation in either form: a JSON list, or names with commas.
 
@@ -187,7 +179,11 @@ def _parse_requests(value: str) -> Iterator[_Request]:
         ValueError: the annotation is in neither form.
     """
     if value.lstrip().startswith("["):
-        for entry in _parse_list(value):
+        try:
+            entries = json.loads(value)
+        except RecursionError:
+            raise ValueError("its JSON list is nested too deeply") from None
+        for entry in entries:
             if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
                 raise ValueError("each entry of the JSON list must be an object with a name")
             named = {key: entry.get(key) for key in ("name", "namespace", "interface")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 
 class Problem(NamedTuple):
@@ -57,6 +57,7 @@ def describe_place(document: int, path: str) -> str:
 
 
 Tree = dict[str, Any]
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -104,12 +105,8 @@ class Place:
 
     def found(self, key: str) -> Place | None:
         """The mapping at a key, or None if the key is unset."""
-        value = self.content.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, dict):
-            raise self._malformed(key, "a mapping")
-        return Place(value, self.under(key), self.document, self.said)
+        value = self._value_of_type(key, dict, "a mapping")
+        return None if value is None else Place(value, self.under(key), self.document, self.said)
 
     def made(self, key: str) -> Place:
         """The mapping at a key; it is created if the key is unset."""
@@ -135,12 +132,7 @@ class Place:
 
     def values(self, key: str) -> list[Any]:
         """The list at a key; if the key is unset, an empty one that is not part of the manifest."""
-        value = self.content.get(key)
-        if value is None:
-            return []
-        if not isinstance(value, list):
-            raise self._malformed(key, "a list")
-        return value
+        return self._value_of_type(key, list, "a list") or []
 
     def append(self, key: str, *entries: Any) -> None:
         """Append entries to the list at a key."""
@@ -158,10 +150,7 @@ class Place:
 
     def text(self, key: str) -> str | None:
         """The text at a key, or None if the key is unset."""
-        value = self.content.get(key)
-        if value is not None and not isinstance(value, str):
-            raise self._malformed(key, "text")
-        return value
+        return self._value_of_type(key, str, "text")
 
     def keep_or_set(self, key: str, wanted: Any, whose: str = "the fabric's") -> None:
         """Set a key unless it is set; a different value stays and is noted. Mappings are merged key by key."""
@@ -175,9 +164,12 @@ class Place:
         elif not _is_same(there, wanted):
             self.note("ATT051", key, f"keeps {display(there)}; {whose} value is {display(wanted)}")
 
-    def _malformed(self, key: str, wanted: str) -> Malformed:
+    def _value_of_type(self, key: str, required: type[_T], name: str) -> _T | None:
+        value = self.content.get(key)
+        if value is None or isinstance(value, required):
+            return value
         remedy = "correct it, or leave it out"
-        return Malformed(Problem("ATT008", self.document, self.under(key), f"must be {wanted}", remedy))
+        raise Malformed(Problem("ATT008", self.document, self.under(key), f"must be {name}", remedy))
 
 
 def deep_copy(value: Any) -> Any:

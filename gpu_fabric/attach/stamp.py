@@ -6,13 +6,13 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import Field, ValidationError
 
 from gpu_fabric.attach.choice import Chosen, patched_template, template_of
 from gpu_fabric.attach.kinds import Workload, containers, templates, workloads
-from gpu_fabric.attach.networks import network_names, without_networks
+from gpu_fabric.attach.networks import network_names, remove_networks
 from gpu_fabric.attach.place import Place, Said, Tree, deep_copy
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
@@ -39,9 +39,6 @@ class Added(FrozenModel):
     changed: dict[str, list[Any]] = {}
     empty: list[str] = []
 
-    def __bool__(self) -> bool:
-        return bool(self.new or self.changed)
-
     def below(self, pointer: str) -> Added:
         """The additions at and below a path, with paths relative to it."""
         return self._where(lambda here: _is_within(here, pointer), len(pointer))
@@ -61,7 +58,7 @@ class Added(FrozenModel):
         """The name of each addition, in order."""
         return [name for pointer, value in self.new.items() for name in _names(value, pointer)]
 
-    def without(self, other: Added) -> Added:
+    def leave_out(self, other: Added) -> Added:
         """The additions that `other` does not contain."""
         kept = Counter(unit for pointer, value in other.new.items() for unit in _units(value, pointer))
         new = {pointer: _rest(value, pointer, kept) for pointer, value in self.new.items()}
@@ -74,6 +71,7 @@ def difference(before: Any, after: Any) -> Added:
     """The additions that turn `before` into `after`."""
     found = Added()
     _compare(before, after, "", found)
+    found.empty.sort()
     return found
 
 
@@ -81,12 +79,12 @@ def remove_additions(content: Any, added: Added) -> None:
     """Remove from `content`, in place, the additions that are unchanged since; everything else stays."""
     for pointer, (was, now) in added.changed.items():
         outer, _, last = pointer.rpartition("/")
-        holder, key = _value_at(content, outer), _plain(last)
+        holder, key = _value_at(content, outer), last.replace("~1", "/").replace("~0", "~")
         if isinstance(holder, dict) and key in holder:
             if holder[key] == now:
                 holder[key] = was
             elif key == NETWORKS_ANNOTATION and isinstance(now, str) and isinstance(holder[key], str):
-                holder[key] = without_networks(holder[key], now, was) or was
+                holder[key] = remove_networks(holder[key], now, was) or was
     for pointer, new in added.new.items():
         here = _value_at(content, pointer)
         if here is not None:
@@ -150,7 +148,7 @@ def _remaining(present: Any, new: Any, pointer: str, empty: frozenset[str]) -> A
     if pointer.endswith(_STAMP):
         return _NOTHING
     if pointer.endswith(_NETWORKS) and isinstance(present, str) and isinstance(new, str):
-        rest = without_networks(present, new)
+        rest = remove_networks(present, new)
         return _NOTHING if rest is None else rest
     return _NOTHING if present == new else present
 
@@ -256,10 +254,6 @@ def _step(key: Any) -> str:
 _NETWORKS, _STAMP = f"/{_step(NETWORKS_ANNOTATION)}", f"/{_step(STAMP)}"
 
 
-def _plain(step: str) -> str:
-    return step.replace("~1", "/").replace("~0", "~")
-
-
 # The parts of a contract that reach pods; the others may change without a new pod.
 _OF_PODS: Any = {
     **dict.fromkeys(("pod_template_patch", "annotations", "networks_from_elsewhere", "resources", "environment"), True),
@@ -267,31 +261,25 @@ _OF_PODS: Any = {
 }
 
 
-class _Written(Added):
+class Stamp(Added):
+    """The additions to a pod template and, in the first stamp of a document, those `around` all pod templates."""
+
     contract: str
     around: Added = Added()
     queue: str | None = None
 
-
-class Stamp(NamedTuple):
-    """The additions to a pod template and, in the first stamp of a document, those outside all pod templates."""
-
-    contract: str
-    own: Added
-    around: Added
-    queue: str | None = None
-
     def __str__(self) -> str:
         """The value of the annotation."""
-        around = _fields(self.around)
-        text = {"contract": self.contract, **_fields(self.own)}
-        text |= {"around": around} if around else {}
-        text |= {"queue": self.queue} if self.queue is not None else {}
+        text = self.model_dump(by_alias=True, exclude_defaults=True)
         return json.dumps(text, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+
+    def names(self) -> list[str]:
+        """The name of each addition, in order."""
+        return [*super().names(), *self.around.names()]
 
     def remove(self, root: Tree, template: Tree) -> None:
         """Remove the additions from a template and from the document that contains it."""
-        remove_additions(template, self.own)
+        remove_additions(template, self)
         remove_additions(root, self.around)
 
 
@@ -308,23 +296,18 @@ def stamp_of(template: Place) -> Stamp | None:
     if text is None:
         return None
     try:
-        written = _Written.model_validate_json(text)
+        return Stamp.model_validate_json(text)
     except (ValidationError, TypeError):
         annotations = template.seen("metadata").seen("annotations")
         annotations.refuse("ATT029", STAMP, "cannot be read", "remove it, or attach the manifest as it was before")
         return None
-    return Stamp(written.contract, written, written.around, written.queue)
 
 
-def stamped_templates(document: Place) -> Iterator[Place]:
-    """The pod templates of a document that have a stamp; the document may be of any kind."""
-    yield from _find_stamped(document, document.content)
-
-
-def _find_stamped(document: Place, content: Any) -> Iterator[Place]:
+def stamped_templates(content: Any, document: Place) -> Iterator[Place]:
+    """The pod templates with a stamp in the content of a document, which may be of any kind."""
     if isinstance(content, list):
         for entry in content:
-            yield from _find_stamped(document, entry)
+            yield from stamped_templates(entry, document)
     elif isinstance(content, dict):
         metadata = content.get("metadata")
         if _has_stamp(content):
@@ -333,17 +316,12 @@ def _find_stamped(document: Place, content: Any) -> Iterator[Place]:
             yield Place(content, "", document.document, document.said)
         for key, inner in content.items():
             if key != "metadata":
-                yield from _find_stamped(document, inner)
+                yield from stamped_templates(inner, document)
 
 
 def _has_stamp(metadata: Tree) -> bool:
     annotations = metadata.get("annotations")
     return isinstance(annotations, dict) and STAMP in annotations
-
-
-def _fields(added: Added) -> Tree:
-    fields = {"added": added.new, "changed": added.changed, "empty": sorted(added.empty)}
-    return {key: value for key, value in fields.items() if value}
 
 
 _MOST_NAMES = 6
@@ -371,8 +349,9 @@ def new_stamps(before: object, chosen: Sequence[Chosen], contract: FabricContrac
     # A holder that is assembled from parts of the document is not a mapping in it, so it has no pointer.
     places = [pointer_to(root, holder.content) for holder in holders]
     around, mark = added.outside([place for place in places if place is not None]), digest(contract)
-    own = [Stamp(mark, Added() if place is None else added.below(place), Added(), queue) for place in places]
-    return [own[0]._replace(around=around), *own[1:]]
+    parts = [Added() if place is None else added.below(place) for place in places]
+    first, *others = (Stamp(contract=mark, queue=queue, **dict(part)) for part in parts)
+    return [first.model_copy(update={"around": around}), *others]
 
 
 def write_stamps(chosen: Sequence[Chosen], written: Sequence[Stamp]) -> None:
@@ -402,10 +381,9 @@ def update_additions(chosen: Sequence[Chosen], old: Sequence[Stamp | None], new:
     for entry, before, after in zip(chosen, old, new, strict=True):
         if before is None:
             continue
-        remove_additions(holder_of(entry).content, before.own.without(after.own))
-        remove_additions(root_of(first).content, before.around.without(after.around))
-        names = Counter([*before.own.names(), *before.around.names()])
-        gone = [*dict.fromkeys((names - Counter([*after.own.names(), *after.around.names()])).elements())]
+        remove_additions(holder_of(entry).content, before.leave_out(after))
+        remove_additions(root_of(first).content, before.around.leave_out(after.around))
+        gone = [*dict.fromkeys((Counter(before.names()) - Counter(after.names())).elements())]
         if gone:
             more = f" and {len(gone) - _MOST_NAMES} more" if len(gone) > _MOST_NAMES else ""
             listed = ", ".join(gone[:_MOST_NAMES])

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from gpu_fabric.base.yaml_files import NodeLoader
+from gpu_fabric.base.yaml_files import NodeLoader, PlainDumper
 from gpu_fabric.findings import InputError
 
 STR = "tag:yaml.org,2002:str"
@@ -77,10 +77,7 @@ _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
 _QUOTED_WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 
-class _Dumper(yaml.SafeDumper):
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
+class _Dumper(PlainDumper):
     def represent_str(self, data: str) -> yaml.ScalarNode:
         node: yaml.ScalarNode = super().represent_str(data)
         if "\n" in data:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import Any, TypeGuard
+from typing import Any
 
 import yaml
 
@@ -120,8 +120,7 @@ class _Edits:
             if after != self._now(node):
                 self._replace(node, after, parent, in_flow)
         elif before != after and not in_flow and self._can_be_opened(node, after) and _only_grows(before, after):
-            opened = node
-            self._put(node, parent, after, lambda column: self._opened(opened, before, after, column))
+            self._put(node, parent, after, lambda column: self._block(after, column, node, before))
         elif isinstance(node, yaml.MappingNode) and isinstance(after, dict) and self._is_kept(node, before, after):
             self._change_mapping(node, before, after, in_flow or bool(node.flow_style))
         elif isinstance(node, yaml.SequenceNode) and isinstance(after, list) and self._is_kept(node, before, after):
@@ -130,7 +129,7 @@ class _Edits:
             self._replace(node, after, parent, in_flow)
 
     def _change_mapping(self, node: yaml.MappingNode, before: Any, after: Any, in_flow: bool) -> None:
-        column = self._key_column(node)
+        column = self._column(self._start(node.value[0][0]))
         there = merged_in(node, self._now)
         kept = [is_merge_key(key) or key_of(key) in after for key, _ in node.value]
         self._remove([(self._start(key), value) for key, value in node.value], kept, in_flow)
@@ -139,12 +138,10 @@ class _Edits:
                 self._change(value, before[name], after[name], parent=column, in_flow=in_flow)
                 there[name] = after[name]
         added = {name: value for name, value in after.items() if name not in there or there[name] != value}
-        if added:
-            last = [entry for entry, stays in zip(node.value, kept, strict=True) if stays][-1]
-            self._add(last, entries(added) if in_flow else self._block(added, column))
+        self._add(node, kept, added, column, in_flow)
 
     def _change_list(self, node: yaml.SequenceNode, before: Any, after: Any, in_flow: bool) -> None:
-        column = self._dash_column(node)
+        column = self._column(self._dash(node.value[0]))
         places, added = _same_entries(before, after)
         kept = [place is not None for place in places]
         starts = [entry.start_mark.index if in_flow else self._dash(entry) for entry in node.value]
@@ -152,9 +149,7 @@ class _Edits:
         for index, (entry, place) in enumerate(zip(node.value, places, strict=True)):
             if place is not None:
                 self._change(entry, before[index], after[place], parent=column, in_flow=in_flow)
-        if added:
-            last = [entry for entry, stays in zip(node.value, kept, strict=True) if stays][-1]
-            self._add((None, last), entries(added) if in_flow else self._block(added, column))
+        self._add(node, kept, added, column, in_flow)
 
     def _is_kept(self, node: yaml.CollectionNode, before: Any, after: Any) -> bool:
         """Whether a mapping or list keeps an entry, so that removed entries can be cut out of the text."""
@@ -206,14 +201,15 @@ class _Edits:
     def _dash(self, entry: yaml.Node) -> int:
         return self.text.rfind("-", 0, entry.start_mark.index)
 
-    def _add(self, last: tuple[yaml.Node | None, yaml.Node], new: str | list[str]) -> None:
-        """Insert text (inside brackets) or lines after the last entry of a mapping or list."""
-        key, value = last
-        end = max(self._end(value), 0 if key is None else self._end(key))
-        if isinstance(new, str):
-            self.pieces.append((end, end, f", {new}"))
+    def _add(self, node: yaml.CollectionNode, kept: list[bool], added: Any, column: int, in_flow: bool) -> None:
+        """Insert new entries after the last entry of a mapping or list that is kept."""
+        if not added:
+            return
+        end = self._end_of_entry([entry for entry, stays in zip(node.value, kept, strict=True) if stays][-1])
+        if in_flow:
+            self.pieces.append((end, end, f", {entries(added)}"))
         else:
-            self._add_lines(end, new)
+            self._add_lines(end, self._block(added, column))
 
     def _add_lines(self, position: int, lines: list[str]) -> None:
         end = self.text.find("\n", position)
@@ -246,32 +242,11 @@ class _Edits:
         self.pieces.append((len(before), end, ""))
         self._add_lines(end, lines_at(parent + (self.step if isinstance(after, dict) else self.dash)))
 
-    def _can_be_opened(self, node: yaml.Node, after: Any) -> TypeGuard[yaml.CollectionNode]:
+    def _can_be_opened(self, node: yaml.Node, after: Any) -> bool:
         """Whether a one-line flow collection can be rewritten in block style: additions would make that line long."""
         if not isinstance(node, yaml.CollectionNode) or not node.flow_style or not node.value or _merges(node):
             return False
         return isinstance(after, dict | list) and not set("\n#&*!") & set(self._written(node))
-
-    def _opened(self, node: yaml.CollectionNode, before: Any, after: Any, column: int) -> list[str]:
-        """The block-style lines of a flow collection; unchanged values stay as written."""
-        lines: list[str] = []
-        in_list = isinstance(node, yaml.SequenceNode)
-        for index, entry in enumerate(node.value):
-            key, value = (None, entry) if in_list else entry
-            name = index if key is None else key_of(key)
-            head = " " * column + ("-" if key is None else f"{self._written(key)}:")
-            if before[name] == after[name]:
-                lines.append(f"{head} {self._written(value)}".rstrip(" "))
-                continue
-
-            def lines_of(_: Any, inner: int, value: yaml.Node = value, name: Any = name) -> list[str]:
-                if isinstance(value, yaml.CollectionNode) and value.value:
-                    return self._opened(value, before[name], after[name], inner)
-                return self._block(after[name], inner, value)
-
-            lines += self._entry(head, after[name], column, lines_of, in_list=in_list)
-        added = after[len(node.value) :] if in_list else {name: after[name] for name in after if name not in before}
-        return [*lines, *(self._block(added, column) if added else [])]
 
     def _written(self, node: yaml.Node) -> str:
         return self.text[node.start_mark.index : node.end_mark.index]
@@ -281,54 +256,37 @@ class _Edits:
         target = node.target if isinstance(node, Alias) else node
         return self.becomes[id(target)] if id(target) in self.becomes else value_of(target)
 
-    def _block(self, value: Any, column: int, source: yaml.Node | None = None) -> list[str]:
+    def _block(self, value: Any, column: int, source: yaml.Node | None = None, opened: Any = None) -> list[str]:
         """The lines of a non-empty mapping or list.
 
-        `source` is the node that it replaces, which may contain less: unchanged values are written as in `source`.
+        `source` is the node that it replaces, which may contain less: unchanged values are written as in `source`. If
+        `source` is a flow collection that is opened, `opened` is its content: unchanged entries stay as written.
         """
         parts = {} if source is None else _parts(source)
+        written: dict[Any, str] = {}
+        if opened is not None and isinstance(source, yaml.MappingNode):
+            written = {key_of(key): self._written(key) for key, _ in source.value}
+            value = opened | value
         lines: list[str] = []
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            in_list = isinstance(value, list)
-            head = " " * column + ("-" if in_list else f"{scalar(key)}:")
+        in_list = isinstance(value, list)
+        for key, inner in enumerate(value) if in_list else value.items():
+            head = " " * column + ("-" if in_list else f"{written.get(key) or scalar(key)}:")
             part = parts.get(key)
-
-            def lines_of(value: Any, column: int, part: yaml.Node | None = part) -> list[str]:
-                return self._block(value, column, part)
-
-            lines += self._entry(head, inner, column, lines_of, in_list=in_list, source=part)
+            before = None if opened is None or part is None else opened[key]
+            if opened is not None and part is not None and before == inner:
+                lines.append(f"{head} {self._written(part)}".rstrip(" "))
+            elif not isinstance(inner, dict | list) or not inner:
+                lines.append(f"{head} {_same_plain(part, inner) or scalar(inner)}")
+            elif in_list:
+                below = self._block(inner, column + self.gap, part, before)
+                lines += [head + " " * (self.gap - 1) + below[0].lstrip(" "), *below[1:]]
+            else:
+                step = self.step if isinstance(inner, dict) else self.dash
+                lines += [head, *self._block(inner, column + step, part, before)]
         return lines
 
-    def _entry(
-        self,
-        head: str,
-        value: Any,
-        column: int,
-        lines_of: Callable[[Any, int], list[str]],
-        *,
-        in_list: bool,
-        source: yaml.Node | None = None,
-    ) -> list[str]:
-        """The lines of one entry with its dash or key in `head`; `lines_of` returns those of a mapping or list."""
-        if not isinstance(value, dict | list) or not value:
-            return [f"{head} {_same_plain(source, value) or scalar(value)}"]
-        if in_list:
-            below = lines_of(value, column + self.gap)
-            return [head + " " * (self.gap - 1) + below[0].lstrip(" "), *below[1:]]
-        return [head, *lines_of(value, column + (self.step if isinstance(value, dict) else self.dash))]
-
-    def _key_column(self, node: yaml.MappingNode) -> int:
-        key: int = node.value[0][0].start_mark.index
-        before = self.text[:key].rstrip(" ")
-        if before.endswith("?") and not node.flow_style:
-            key = len(before) - 1
-        return key - (self.text.rfind("\n", 0, key) + 1)
-
-    def _dash_column(self, node: yaml.SequenceNode) -> int:
-        if node.flow_style:
-            return 0
-        dash = self.text.rfind("-", 0, node.value[0].start_mark.index)
-        return dash - (self.text.rfind("\n", 0, dash) + 1)
+    def _column(self, position: int) -> int:
+        return position - (self.text.rfind("\n", 0, position) + 1)
 
     def _end(self, node: yaml.Node) -> int:
         """The end offset of a node's own text, without the comments and empty lines after it."""
@@ -346,8 +304,10 @@ class _Edits:
         if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
             return end
         kept = [one for one in node.value if id(one[1] if isinstance(one, tuple) else one) not in self.gone]
-        last = (kept or node.value)[-1]
-        return max(map(self._end, last)) if isinstance(last, tuple) else self._end(last)
+        return self._end_of_entry((kept or node.value)[-1])
+
+    def _end_of_entry(self, entry: Any) -> int:
+        return max(map(self._end, entry)) if isinstance(entry, tuple) else self._end(entry)
 
 
 def _node_values(node: yaml.Node, after: Any) -> Iterator[tuple[int, Any]]:

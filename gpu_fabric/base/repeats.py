@@ -14,7 +14,7 @@ def repeated(values: Iterable[Any]) -> list[Any]:
     return sorted(value for value, count in Counter(values).items() if count > 1)
 
 
-def each_once(key: Callable[[Any], Any], message: str) -> AfterValidator:
+def require_unique(key: Callable[[Any], Any], message: str) -> AfterValidator:
     """A check that no two entries have the same key; `{}` in the message stands for the repeated keys."""
 
     def check(entries: tuple[Any, ...]) -> tuple[Any, ...]:

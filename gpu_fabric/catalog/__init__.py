@@ -1,9 +1,8 @@
 """Facts as data: shapes, release lines, NCCL settings, PCI trees. Each row of a data file has its source."""
 
-from gpu_fabric.catalog.chart import ChartImage, ChartVersion, KeyProblem
 from gpu_fabric.catalog.nccl import DeviceAccess, IpVersion, NcclSetting, NcclVariable, Scope, nccl_environment
-from gpu_fabric.catalog.reading import Catalog, CatalogError, catalog, read_nccl, read_shapes, read_sizes
-from gpu_fabric.catalog.release import Chart, ChartName, Component, ReleaseLine
+from gpu_fabric.catalog.reading import Catalog, CatalogError, catalog, read_model
+from gpu_fabric.catalog.release import ChartName, Component, ReleaseLine
 from gpu_fabric.catalog.shape import (
     FrontEndNic,
     FullForm,
@@ -22,10 +21,7 @@ from gpu_fabric.catalog.support import Support
 __all__ = [
     "Catalog",
     "CatalogError",
-    "Chart",
-    "ChartImage",
     "ChartName",
-    "ChartVersion",
     "Component",
     "DeviceAccess",
     "FrontEndNic",
@@ -34,7 +30,6 @@ __all__ = [
     "Hardware",
     "HostTree",
     "IpVersion",
-    "KeyProblem",
     "NcclSetting",
     "NcclVariable",
     "Nic",
@@ -48,7 +43,5 @@ __all__ = [
     "Topology",
     "catalog",
     "nccl_environment",
-    "read_nccl",
-    "read_shapes",
-    "read_sizes",
+    "read_model",
 ]

@@ -47,22 +47,16 @@ def read_shapes(path: Path) -> dict[str, Shape]:
     return shapes
 
 
-def read_sizes(path: Path) -> DoksTable:
-    """DigitalOcean's sizes.
+def read_model(model: type[M], path: Path) -> M:
+    """The content of a table.
 
     Raises:
-        CatalogError: a row's name does not fit the grammar or the models, or a row contradicts itself.
+        CatalogError: a row contradicts itself, or lacks a required field.
     """
-    return _consistent(DoksTable, path)
-
-
-def read_nccl(path: Path) -> NcclTable:
-    """NCCL's variables and settings.
-
-    Raises:
-        CatalogError: an entry contradicts itself, or lacks a required field.
-    """
-    return _consistent(NcclTable, path)
+    try:
+        return model.model_validate(read_table(path))
+    except ValidationError as error:
+        raise CatalogError(f"{path.name}: {_reasons(error)}") from None
 
 
 class _Table(Generic[T]):
@@ -77,8 +71,8 @@ class _Table(Generic[T]):
 
 _OCI_SHAPES = _Table(lambda: read_shapes(_FOLDER / "shapes" / "oci.yaml"))
 _SERVERS = _Table(lambda: read_shapes(_FOLDER / "shapes" / "servers.yaml"))
-_SIZES = _Table(lambda: read_sizes(_FOLDER / "shapes" / "doks.yaml"))
-_NCCL = _Table(lambda: read_nccl(_FOLDER / "nccl.yaml"))
+_SIZES = _Table(lambda: read_model(DoksTable, _FOLDER / "shapes" / "doks.yaml"))
+_NCCL = _Table(lambda: read_model(NcclTable, _FOLDER / "nccl.yaml"))
 _TOPOLOGIES = _Table(
     lambda: {name: Topology.model_validate(row) for name, row in _rows(_FOLDER / "topologies.yaml", "shape").items()}
 )
@@ -175,13 +169,6 @@ class Catalog:
 def catalog() -> Catalog:
     """The catalog of this checkout."""
     return Catalog()
-
-
-def _consistent(model: type[M], path: Path) -> M:
-    try:
-        return model.model_validate(read_table(path))
-    except ValidationError as error:
-        raise CatalogError(f"{path.name}: {_reasons(error)}") from None
 
 
 def _reasons(error: ValidationError) -> str:

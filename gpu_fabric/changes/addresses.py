@@ -11,7 +11,7 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.addresses import AddressPool, number_nodes
 from gpu_fabric.plan.addresses.model import span_text
 from gpu_fabric.plan.allocation import Allocation, PoolNics
-from gpu_fabric.render import RenderedPlan
+from gpu_fabric.render.model import RenderedPlan
 
 
 def rail_diffs(base: RenderedPlan, head: RenderedPlan) -> Iterator[RailDiff]:
@@ -61,12 +61,18 @@ def _reasons(old: Side, before: AddressPool, new: Side, after: AddressPool, rail
     elif has.layout == had.layout == "per-node" and has.pinned and not had.pinned:
         text = f"{has.ipam} had numbered the nodes itself, and now their names decide"
         yield RailReason(key="pinned", text=text)
-    elif _by_nv_ipam(new) and before.node_prefix_length and before.gateway_position != after.gateway_position:
+    elif (
+        _is_numbered_by_nv_ipam(new) and before.node_prefix_length and before.gateway_position != after.gateway_position
+    ):
         # An allocation whose gateway differs from the pool's is discarded: pkg/ipam-controller/controllers/cidrpool,
         # 0.3.7.
         text = "nv-ipam discards allocations with another gateway, and numbers the nodes again"
         yield RailReason(key="gateway", text=text)
-    elif _by_nv_ipam(new) and before.node_prefix_length and before.node_prefix_length != after.node_prefix_length:
+    elif (
+        _is_numbered_by_nv_ipam(new)
+        and before.node_prefix_length
+        and before.node_prefix_length != after.node_prefix_length
+    ):
         text = f"nv-ipam discards prefixes that are not a /{after.node_prefix_length}, and numbers the nodes again"
         yield RailReason(key="gateway", text=text)
     if old.allocation is None or new.allocation is None:
@@ -80,7 +86,7 @@ def _reasons(old: Side, before: AddressPool, new: Side, after: AddressPool, rail
         yield RailReason(key="selector", text=f"nodes without {labels} lose their addresses")
 
 
-def _by_nv_ipam(side: Side) -> bool:
+def _is_numbered_by_nv_ipam(side: Side) -> bool:
     return side.holders.ipam == "nv-ipam" and side.holders.layout == "per-node" and not side.holders.pinned
 
 

@@ -7,9 +7,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.changes.markup import first_names, first_words
 from gpu_fabric.changes.model import (
     HOSTS,
     INSTANCE,
@@ -22,11 +23,11 @@ from gpu_fabric.changes.model import (
     RailDiff,
     ResourceDiff,
 )
-from gpu_fabric.changes.properties import number, with_digests
+from gpu_fabric.changes.properties import digest_long_texts, number
 from gpu_fabric.changes.resources import CLUSTERS
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.render import RenderedResource
+from gpu_fabric.render.model import RenderedResource
 from gpu_fabric.report.content import quantity
 from gpu_fabric.resources import Loss, together
 from gpu_fabric.resources.order import CLUSTER
@@ -58,7 +59,7 @@ def dangers(diff: PlanDiff) -> tuple[Danger, ...]:
     found = {name: danger for name, danger in causes.items() if not _is_covered(danger, causes.values())}
     for danger in (*_reallocations(diff, removed), *_another_cluster(diff)):
         found.setdefault(danger.resource, danger)
-    return tuple(_with_consequences(danger, removed, found.keys(), diff.lost) for danger in found.values())
+    return tuple(_add_consequences(danger, removed, found.keys(), diff.lost) for danger in found.values())
 
 
 def _effect(entry: ResourceDiff) -> Effect | None:
@@ -172,7 +173,7 @@ def _danger(entry: ResourceDiff, effect: Effect) -> Danger:
     )
 
 
-def _with_consequences(
+def _add_consequences(
     danger: Danger, removed: Mapping[str, ResourceDiff], causes: Collection[str], whole: Loss
 ) -> Danger:
     """A danger with what is deleted because of it; without a loss of its own, it has the losses of those resources."""
@@ -226,8 +227,7 @@ def why(entry: ResourceDiff, effect: Effect) -> str:
         return "no longer planned"
     changes = deciding_changes(entry, effect)
     words = [*map(_change, changes), *_groups(entry), *(entry.reasons if effect in ("replaced", "renewed") else ())]
-    more = [f"{len(words) - _MOST} more"] if len(words) > _MOST else []
-    return "; ".join([*words[:_MOST], *more])
+    return "; ".join(first_words(words, _MOST))
 
 
 def deciding_changes(entry: ResourceDiff, effect: Effect) -> tuple[Change, ...]:
@@ -261,17 +261,14 @@ def share_reason(rails: Iterable[RailDiff]) -> str:
     """How many nodes get other addresses, on which rails, and why."""
     served = list(rails)
     words = list(dict.fromkeys(reason.text for rail in served for reason in rail.reasons))
-    more = [f"{len(words) - _MOST} more"] if len(words) > _MOST else []
     nodes = max(len(rail.moved) for rail in served)
     hosts = 0 if nodes else max(len(rail.hosts) for rail in served)
-    numbers = ", ".join(str(rail.rail) for rail in served[:_MOST])
-    others = f" and {len(served) - _MOST} more" if len(served) > _MOST else ""
-    where = f"rail{'s' * (len(served) > 1)} {numbers}{others}"
+    where = f"rail{'s' * (len(served) > 1)} {first_names([str(rail.rail) for rail in served], _MOST)}"
     count = quantity(nodes, "node") if nodes else quantity(hosts, "host")
     verb = "gets" if max(nodes, hosts) == 1 else "get"
     got = [f"{count} {verb} other addresses on {where}"] if nodes or hosts else [f"on {where}"]
     example = next((f"{move.node}: {move.old} → {move.new}" for rail in served for move in rail.hosts), "")
-    return "; ".join([*words[:_MOST], *more, *got, *([f"such as {example}"] if hosts else [])])
+    return "; ".join([*first_words(words, _MOST), *got, *([f"such as {example}"] if hosts else [])])
 
 
 def place_reason(place: PlaceDiff) -> str:
@@ -295,7 +292,7 @@ def _change(change: Change) -> str:
 
 
 def _value(value: Any) -> str:
-    value = with_digests(value)
+    value = digest_long_texts(value)
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
@@ -320,8 +317,8 @@ class Row(FrozenModel):
             for property_of, sentence in self.when.items():
                 if _is_of(path, property_of):
                     return sentence
-        by_effect = self.model_dump(include=set(get_args(Effect)))
-        return str(by_effect[effect] or self.replaced)
+        by_effect: str = getattr(self, effect)
+        return by_effect or self.replaced
 
 
 def alternative(resource_type: str, component: str, effect: Effect, paths: Iterable[str]) -> str:
@@ -335,14 +332,12 @@ def alternative(resource_type: str, component: str, effect: Effect, paths: Itera
 
 def is_harmless(resource_type: str) -> bool:
     """Whether deleting resources of a type loses nothing."""
-    row = rows().get(resource_type)
-    return row is not None and bool(row.harmless)
+    return bool(rows().get(resource_type, Row()).harmless)
 
 
 def moves(resource_type: str, path: str) -> bool:
     """Whether the change keeps running workloads but invalidates their addresses."""
-    row = rows().get(resource_type)
-    return row is not None and any(_is_of(path, one) for one in row.moves)
+    return any(_is_of(path, one) for one in rows().get(resource_type, Row()).moves)
 
 
 @cache

@@ -142,7 +142,8 @@ def _summary(diff: PlanDiff, level: Level, compared: bool) -> Iterator[str]:
         names = name_list(diff.lowered, level.names)
         yield f"**`up` ends at {names}**: Oracle refuses a lower version of Kubernetes. Nothing is lost by that."
     yield from _without_effect(diff, level)
-    yield from _proof(diff)
+    if diff.proof:
+        yield f"**The proof of the addresses counts with other values**: {', '.join(map(change_text, diff.proof))}"
     yield from _protection(diff)
     yield from _acknowledged(diff, level)
     pools, left = first(diff.pools, level.groups)
@@ -179,12 +180,6 @@ def _without_effect(diff: PlanDiff, level: Level) -> Iterator[str]:
         yield f"**Without effect** on {span(identity)}, which stays as it is: {change_text(change)}"
     if left:
         yield f"**Without effect**: {quantity(left, 'property')} more"
-
-
-def _proof(diff: PlanDiff) -> Iterator[str]:
-    """What the proof of the addresses takes into account, where that differs."""
-    if diff.proof:
-        yield f"**The proof of the addresses counts with other values**: {', '.join(map(change_text, diff.proof))}"
 
 
 def _protection(diff: PlanDiff) -> Iterator[str]:
@@ -447,11 +442,7 @@ def change_text(change: Change) -> str:
 
 
 def _change(change: Change, level: Level) -> Iterator[str]:
-    if change.kind == "added" and not is_long_text(None, change.new):
-        yield f"- {span(change.path)}: {value_span(change.new)} added"
-    elif change.kind == "removed" and not is_long_text(change.old, None):
-        yield f"- {span(change.path)}: {value_span(change.old)} removed"
-    elif is_long_text(change.old, change.new):
+    if is_long_text(change.old, change.new):
         before, after = (len(str(value or "").splitlines()) for value in (change.old, change.new))
         yield f"- {span(change.path)}: {before} → {quantity(after, 'line')}"
         yield from (f"  {line}" for line in line_changes(change.old, change.new, level.lines))

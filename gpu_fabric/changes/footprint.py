@@ -13,24 +13,25 @@ from typing import Any, Literal, NamedTuple
 from pydantic import JsonValue
 
 from gpu_fabric.changes.addresses import Holders, geometry
-from gpu_fabric.changes.dangers import is_guarded, is_harmless, rows
+from gpu_fabric.changes.dangers import Row, is_guarded, is_harmless, rows
 from gpu_fabric.changes.model import PlanDiff
 from gpu_fabric.changes.plan_diff import plan_diff
-from gpu_fabric.changes.properties import Keys, keys_of, recorded_part, rules_of, with_digests
+from gpu_fabric.changes.properties import Keys, digest_long_texts, keys_of, recorded_part, rules_of
 from gpu_fabric.changes.resources import OUTPUT
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.plan import Plan, PlannedGroup
+from gpu_fabric.plan import Plan
 from gpu_fabric.plan.allocation import Allocation, allocation
-from gpu_fabric.plan.ipam.spiderpool import node_pool_name
+from gpu_fabric.plan.ipam import node_pool_name
 from gpu_fabric.plan.plan import PlannedPool
+from gpu_fabric.plan.records import PlannedGroup
 from gpu_fabric.plan.steps import Step
-from gpu_fabric.render import RenderedPlan, RenderedRail, RenderedResource
+from gpu_fabric.render.model import RenderedPlan, RenderedRail, RenderedResource
 from gpu_fabric.render.places import group_identity, is_object, object_identity
 from gpu_fabric.render.rendering import address_document, rendered_resources
-from gpu_fabric.resources import Timeouts
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
 from gpu_fabric.resources.order import CLUSTER
+from gpu_fabric.resources.resource import Timeouts
 
 SCHEMA: Literal["v1"] = "v1"
 REFERENCES = "refersTo"
@@ -92,8 +93,8 @@ def footprint(plan: Plan, cluster_id: str | None = None, address: str | None = N
     `address` is the id of an existing cluster that is derived from the kubeconfig's server.
     """
     resources = tuple(_resources(plan))
-    kept = _with_references({entry.name for entry in resources if _is_watched(entry)}, resources)
-    recorded = tuple(_recorded(entry, kept) for entry in resources if entry.name in kept)
+    kept = _add_references({entry.name for entry in resources if _is_watched(entry)}, resources)
+    recorded = tuple(_reduce(entry, kept) for entry in resources if entry.name in kept)
     fixed = {entry.type: tuple(map(".".join, _fixed(entry.type))) for entry in recorded}
     split = plan.split
     contract = plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True, include=set(OF_CONTRACT))
@@ -117,7 +118,7 @@ def footprint(plan: Plan, cluster_id: str | None = None, address: str | None = N
 
 def reduce_to_record(entry: RenderedResource, record: RenderedResource, fixed: tuple[str, ...]) -> RenderedResource:
     """Reduce a resource to the properties that an older record of it would have."""
-    paths = (*map(keys_of, fixed), *_by_handling(record), (REFERENCES,))
+    paths = (*map(keys_of, fixed), *_replacing_paths(record), (REFERENCES,))
     numbers = _counts(entry)
     return entry.model_copy(update={"properties": recorded_part(entry.properties, paths, numbers=numbers) or {}})
 
@@ -130,13 +131,13 @@ def _resources(plan: Plan) -> Iterator[RenderedResource]:
         for item in step.items
         if isinstance(item, PlannedGroup)
     }
-    bare = plan.model_copy(update={"steps": tuple(map(_without_members, plan.steps))})
+    bare = plan.model_copy(update={"steps": tuple(map(_drop_members, plan.steps))})
     for entry in rendered_resources(bare):
         group = groups.get(entry.name)
         yield entry if group is None else entry.model_copy(update={"identity": _identity(entry, group)})
 
 
-def _without_members(step: Step) -> Step:
+def _drop_members(step: Step) -> Step:
     items = (item.model_copy(update={"objects": ()}) if isinstance(item, PlannedGroup) else item for item in step.items)
     return step.model_copy(update={"items": tuple(items)})
 
@@ -149,7 +150,7 @@ def _is_watched(entry: RenderedResource) -> bool:
     return is_guarded(entry) and not is_harmless(entry.type)
 
 
-def _with_references(names: set[str], resources: tuple[RenderedResource, ...]) -> set[str]:
+def _add_references(names: set[str], resources: tuple[RenderedResource, ...]) -> set[str]:
     """Names with those of all resources that they refer to, because of which they may be replaced."""
     # A resource comes after those that it refers to.
     for entry in reversed(resources):
@@ -158,8 +159,8 @@ def _with_references(names: set[str], resources: tuple[RenderedResource, ...]) -
     return names
 
 
-def _recorded(entry: RenderedResource, kept: set[str]) -> RenderedResource:
-    paths = (*_fixed(entry.type), *_by_handling(entry))
+def _reduce(entry: RenderedResource, kept: set[str]) -> RenderedResource:
+    paths = (*_fixed(entry.type), *_replacing_paths(entry))
     properties = recorded_part(entry.properties, paths, numbers=_counts(entry)) or {}
     if entry.type == KEPT_OBJECTS:
         properties.pop("objects", None)
@@ -167,7 +168,7 @@ def _recorded(entry: RenderedResource, kept: set[str]) -> RenderedResource:
         others = sorted((_references(entry) & kept) - set(OUTPUT.findall(str(properties))))
         properties |= {REFERENCES: [f"<output {name}.id>" for name in others]} if others else {}
     handling = entry.handling.model_copy(update={"timeouts": Timeouts(), "deleted_with": None})
-    return entry.model_copy(update={"file": "", "properties": with_digests(properties), "handling": handling})
+    return entry.model_copy(update={"file": "", "properties": digest_long_texts(properties), "handling": handling})
 
 
 def _references(entry: RenderedResource) -> set[str]:
@@ -180,11 +181,11 @@ def _counts(entry: RenderedResource) -> bool:
 
 
 def _fixed(resource_type: str) -> tuple[Keys, ...]:
-    rules, row = rules_of(resource_type), rows().get(resource_type)
-    return (*rules.replaced, *rules.lowered, *rules.renewed, *map(keys_of, () if row is None else row.moves))
+    rules, moves = rules_of(resource_type), rows().get(resource_type, Row()).moves
+    return (*rules.replaced, *rules.lowered, *rules.renewed, *map(keys_of, moves))
 
 
-def _by_handling(entry: RenderedResource) -> tuple[Keys, ...]:
+def _replacing_paths(entry: RenderedResource) -> tuple[Keys, ...]:
     return tuple(map(keys_of, entry.handling.replace_on_changes))
 
 
@@ -219,7 +220,7 @@ def _rendered(stack: str, found: Footprint, resources: tuple[RenderedResource, .
         decisions["allocation"] = applied.allocation.model_dump(mode="json", by_alias=True)
     return RenderedPlan(
         stack=stack,
-        resources=tuple(_with_addresses(entry, found, other) for entry in resources),
+        resources=tuple(_add_addresses(entry, found, other) for entry in resources),
         decisions=decisions,
         proof=found.addresses.document(),
         rails=tuple(
@@ -229,7 +230,7 @@ def _rendered(stack: str, found: Footprint, resources: tuple[RenderedResource, .
     )
 
 
-def _with_addresses(entry: RenderedResource, found: Footprint, other: Holders) -> RenderedResource:
+def _add_addresses(entry: RenderedResource, found: Footprint, other: Holders) -> RenderedResource:
     """A resource with the addresses that it holds; for a group of single nodes' pools, those that differ."""
     holders = found.addresses
     if entry.type == KEPT_OBJECTS:
@@ -272,7 +273,7 @@ def footprint_of_outputs(outputs: Mapping[str, Any]) -> Footprint | None:
     if not isinstance(applied, dict) or applied.get("schemaVersion") != SCHEMA:
         return None
     return Footprint(
-        applied=Applied.model_validate({**applied, "resources": list(_ungrouped(applied["resources"]))}),
+        applied=Applied.model_validate({**applied, "resources": list(_ungroup(applied["resources"]))}),
         # A stack that creates only a cluster has neither of these outputs.
         addresses=Holders.of(addresses or {}),
         contract={key: value for key, value in dict(contract or {}).items() if key in OF_CONTRACT},
@@ -281,7 +282,7 @@ def footprint_of_outputs(outputs: Mapping[str, Any]) -> Footprint | None:
 
 
 def _groups(resources: list[dict[str, Any]]) -> Iterator[dict[str, JsonValue]]:
-    for _, alike in groupby(resources, lambda entry: json.dumps(_in_common(entry), sort_keys=True)):
+    for _, alike in groupby(resources, lambda entry: json.dumps(_common_fields(entry), sort_keys=True)):
         entries = list(alike)
         members: list[JsonValue] = [
             {
@@ -291,10 +292,10 @@ def _groups(resources: list[dict[str, Any]]) -> Iterator[dict[str, JsonValue]]:
             }
             for entry in entries
         ]
-        yield {**_in_common(entries[0]), "members": members}
+        yield {**_common_fields(entries[0]), "members": members}
 
 
-def _ungrouped(groups: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _ungroup(groups: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     for group in groups:
         common = {key: value for key, value in group.items() if key != "members"}
         for member in group["members"]:
@@ -302,7 +303,7 @@ def _ungrouped(groups: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             yield {"identity": _identity_by_metadata(entry), **entry}
 
 
-def _in_common(entry: dict[str, Any]) -> dict[str, Any]:
+def _common_fields(entry: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key not in _OF_ONE and value != {}}
 
 

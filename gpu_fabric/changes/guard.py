@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.diff_markdown import Section, loss_text
-from gpu_fabric.changes.markup import Level, first, first_rows, grouped, name_list, plain, shorten, span
+from gpu_fabric.changes.markup import Level, first, first_names, first_rows, grouped, name_list, plain, shorten, span
 from gpu_fabric.changes.model import GROUPS, HOSTS, Answer, Danger, Judgement, Leftover, PlanDiff
-from gpu_fabric.render import RenderedPlan, RenderedResource
+from gpu_fabric.render.model import RenderedPlan, RenderedResource
 from gpu_fabric.report.content import quantity
 from gpu_fabric.report.markdown import fold
 from gpu_fabric.resources import Loss, Resource, together
@@ -174,9 +174,9 @@ def lost_text(group: Group) -> str:
     danger = group.danger
     words = [loss_text(danger.lost)] if danger.lost != Loss() else []
     if danger.networks:
-        words.append(f"networks of running jobs: {first_names(danger.networks)}")
+        words.append(f"networks of running jobs: {first_names(danger.networks, _MOST)}")
     if danger.takes:
-        words.append(f"deleted with it: {first_names(danger.takes)}")
+        words.append(f"deleted with it: {first_names(danger.takes, _MOST)}")
     if danger.takes_a_cluster:
         words.append("everything on the cluster")
     if danger.effect == "moved" and danger.component == HOSTS:
@@ -184,12 +184,6 @@ def lost_text(group: Group) -> str:
     elif danger.effect == "moved" and danger.component != CLUSTER:
         words.append("running pods keep addresses that are no longer planned, until they end")
     return "; ".join(words)
-
-
-def first_names(names: tuple[str, ...]) -> str:
-    """The first names, and the number of the others."""
-    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-    return ", ".join(names[:_MOST]) + more
 
 
 def _lines(refused: list[Group], judgement: Judgement, file: str) -> Iterator[str]:

@@ -76,11 +76,8 @@ def shorten(value: str, most: int) -> str:
 
 def name_list(names: Iterable[str], most: int | None) -> str:
     """Names as code spans, with the number of those left out."""
-    found = list(names)
-    shown = found if most is None else found[:most]
-    rest = len(found) - len(shown)
-    words = [", ".join(map(span, shown))] if shown else []
-    return " and ".join([*words, *([f"{rest} more" if shown else f"{rest}"] if rest else [])])
+    found = [*map(span, names)]
+    return str(len(found)) if found and most == 0 else first_names(found, most)
 
 
 def _seen(value: str) -> str:
@@ -129,6 +126,18 @@ def first(entries: Sequence[Entry], most: int | None) -> tuple[Sequence[Entry], 
     """The entries that are listed, and the number of the others."""
     shown = entries if most is None else entries[:most]
     return shown, len(entries) - len(shown)
+
+
+def first_words(words: Sequence[str], most: int | None) -> list[str]:
+    """The first words, and the number of the others."""
+    shown, left = first(words, most)
+    return [*shown, f"{left} more"] if left else [*shown]
+
+
+def first_names(names: Sequence[str], most: int | None) -> str:
+    """The first names as text, and the number of the others."""
+    shown, left = first(names, most)
+    return ", ".join(shown) + (f" and {left} more" if left else "")
 
 
 def first_bullets(lines: Sequence[str], most: int | None, word: str = "") -> Iterator[str]:

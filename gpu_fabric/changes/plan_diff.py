@@ -27,8 +27,8 @@ from gpu_fabric.changes.resources import CLUSTERS, add_networks, resource_diffs,
 from gpu_fabric.plan.cost import HourlyRange, PlannedCost
 from gpu_fabric.plan.steps import NODES
 from gpu_fabric.progress import UNHEARD, Progress
-from gpu_fabric.render import RenderedPlan
-from gpu_fabric.report.content import cost_rows
+from gpu_fabric.render.model import RenderedPlan
+from gpu_fabric.report.content import cost_rows, find_images
 from gpu_fabric.resources import Loss
 from gpu_fabric.resources.charts import RELEASE
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
@@ -179,8 +179,10 @@ def jobs_diff(base: RenderedPlan, head: RenderedPlan) -> JobsDiff | None:
     """Compare what pods cannot start without; None without a difference, or where a plan has no contract."""
     if not base.contract or not head.contract:
         return None
-    resources = _compare(base.contract.get("resources", {}), head.contract.get("resources", {}), _waits_for_resource)
-    objects = _compare(_objects(base), _objects(head), _waits_for_object)
+    before, after = (plan.contract.get("resources", {}) for plan in (base, head))
+    # Only devices are counted: the fabric's nodes advertise them, and every node has processors and memory.
+    resources = _compare(before, after, lambda name, old, now: "/" in name and int(now or 0) < int(old))
+    objects = _compare(_objects(base), _objects(head), lambda name, old, now: now is None)
     found = JobsDiff(
         gone=resources.gone + objects.gone,
         new=resources.new + objects.new,
@@ -200,15 +202,6 @@ def _compare(before: Asked, after: Asked, waits: Callable[[str, str, str | None]
         elif old != now:
             changed.append(name)
     return JobsDiff(gone=tuple(gone), new=tuple(new), changed=tuple(changed))
-
-
-def _waits_for_resource(name: str, old: str, now: str | None) -> bool:
-    # Only devices are counted: the fabric's nodes advertise them, and every node has processors and memory.
-    return "/" in name and int(now or 0) < int(old)
-
-
-def _waits_for_object(name: str, old: str, now: str | None) -> bool:
-    return now is None
 
 
 def _objects(plan: RenderedPlan) -> Asked:
@@ -298,29 +291,11 @@ def _versions(plan: RenderedPlan) -> _Versions:
         elif resource.type == RELEASE:
             found["chart", str(properties["name"])] = f"{properties['version']} of {properties['chart']}"
         elif resource.type != KEPT_OBJECTS:
-            for image, version in _images(properties):
-                images.setdefault(image, set()).add(version)
+            for _, image, version in find_images(properties):
+                images.setdefault(image, set()).add(version or "no tag")
     for image in sorted(images):
         found["image", image] = ", ".join(sorted(images[image]))
     return found
-
-
-def _images(value: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(value, list):
-        for entry in value:
-            yield from _images(entry)
-    if not isinstance(value, dict):
-        return
-    image, place, version = (value.get(key) for key in ("image", "repository", "version"))
-    if isinstance(image, str) and isinstance(place, str) and isinstance(version, str):
-        yield f"{place}/{image}", version
-    elif isinstance(image, str):
-        name, mark, version = image.partition("@")
-        if not mark and ":" in image.rpartition("/")[2]:
-            name, _, version = image.rpartition(":")
-        yield name, version or "no tag"
-    for entry in value.values():
-        yield from _images(entry)
 
 
 _EXISTING = "existing"

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import JsonValue
+from pydantic import BeforeValidator, JsonValue
 
 from gpu_fabric.base.yaml_files import read_table
 from gpu_fabric.changes.model import Change
@@ -44,10 +44,10 @@ def differences(old: Any, new: Any, keys: Keys = (), path: str = "") -> Iterator
         return
     if isinstance(old, dict) and isinstance(new, dict):
         for key in sorted(old.keys() | new.keys()):
-            yield from _entry(old, new, key, (*keys, key), _joined(path, key))
+            yield from _entry(old, new, key, (*keys, key), _join_path(path, key))
         return
     if isinstance(old, list) and isinstance(new, list) and _is_deep(old) and _is_deep(new):
-        before, after = _by_name(old), _by_name(new)
+        before, after = _index_by_name(old), _index_by_name(new)
         if before is None or after is None:
             before, after = ({str(place): entry for place, entry in enumerate(entries)} for entries in (old, new))
         for name in dict.fromkeys([*before, *after]):
@@ -74,7 +74,7 @@ def _entry(old: dict[str, Any], new: dict[str, Any], key: str, keys: Keys, path:
         yield from differences(old[key], new[key], keys, path)
 
 
-def _joined(path: str, key: str) -> str:
+def _join_path(path: str, key: str) -> str:
     if not re.fullmatch(r"[\w-]+", key):
         return f"{path}[{json.dumps(key, ensure_ascii=False)}]"
     return f"{path}.{key}" if path else key
@@ -84,7 +84,7 @@ def _is_deep(entries: list[Any]) -> bool:
     return any(isinstance(entry, dict | list) for entry in entries)
 
 
-def _by_name(entries: list[Any]) -> dict[str, Any] | None:
+def _index_by_name(entries: list[Any]) -> dict[str, Any] | None:
     """Entries by the key that identifies them; None where there is no such key."""
     for key in NAMING:
         names = [str(entry[key]) for entry in entries if isinstance(entry, dict) and key in entry]
@@ -110,8 +110,8 @@ _LONGEST = 200
 
 
 def keys_of(path: str) -> Keys:
-    """Split a dotted path."""
-    return tuple(path.split("."))
+    """Split a dotted path; `*` leads to every property."""
+    return () if path == "*" else tuple(path.split("."))
 
 
 def recorded_part(value: Any, paths: Iterable[Keys], *, numbers: bool = False) -> Any:
@@ -144,12 +144,12 @@ def number(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def with_digests(value: Any) -> Any:
+def digest_long_texts(value: Any) -> Any:
     """A value with digests in place of long texts."""
     if isinstance(value, dict):
-        return {key: with_digests(entry) for key, entry in value.items()}
+        return {key: digest_long_texts(entry) for key, entry in value.items()}
     if isinstance(value, list):
-        return [with_digests(entry) for entry in value]
+        return [digest_long_texts(entry) for entry in value]
     if isinstance(value, str) and len(value) > _LONGEST:
         return f"<text {hashlib.sha256(value.encode()).hexdigest()[:16]}>"
     return value
@@ -163,78 +163,66 @@ def _named(entry: Any, part: Any) -> Any:
 _NO_DEFAULT = object()
 
 
-class Row(FrozenModel):
-    """A row of the table, for one type or for all types with a common start."""
+_Path = Annotated[Keys, BeforeValidator(lambda path: keys_of(path) if isinstance(path, str) else path)]
 
-    replaced: tuple[str, ...]
-    lowered: tuple[str, ...] = ()
-    kept: tuple[str, ...] | Literal["all"] = ()
-    dropped: tuple[str, ...] = ()
+
+class Rules(FrozenModel):
+    """The rules for one type, or those of a row of the table, which may be for all types with a common start."""
+
+    replaced: tuple[_Path, ...]
+    lowered: tuple[_Path, ...] = ()
+    kept: tuple[_Path, ...] = ()
+    dropped: tuple[_Path, ...] = ()
     maps: tuple[str, ...] = ()
-    defaults: dict[str, JsonValue] = {}
-    renewed: tuple[str, ...] = ()
-    renewing: str = ""
-
-
-class Rules(NamedTuple):
-    """The rules for one type, with split paths."""
-
-    replaced: tuple[Keys, ...]
-    lowered: tuple[Keys, ...]
-    kept: tuple[Keys, ...]
-    dropped: tuple[Keys, ...]
-    maps: frozenset[str]
-    defaults: Mapping[Keys, JsonValue]
-    renewed: tuple[Keys, ...]
-    renewing: tuple[Keys, ...]
+    defaults: dict[_Path, JsonValue] = {}
+    renewed: tuple[_Path, ...] = ()
+    renewing: tuple[_Path, ...] = ()
 
     def forces(self, found: Difference) -> bool:
         """Whether a change cannot be made in place."""
-        if found.kind == "removed" and _touched(self.kept, found) and not self._is_dropped(found):
+        if found.kind == "removed" and _is_touched(self.kept, found) and not self._is_dropped(found):
             return False
         # An added or removed property has a value on one side only.
         if found.kind != "changed" and self.defaults.get(found.keys, _NO_DEFAULT) in (found.old, found.new):
             return False
-        return _touched(self.replaced, found) or (_touched(self.lowered, found) and _is_lower(found.new, found.old))
+        return _is_touched(self.replaced, found) or (
+            _is_touched(self.lowered, found) and _is_lower(found.new, found.old)
+        )
 
     def _is_dropped(self, found: Difference) -> bool:
         """Whether removing it from the program has an effect: on a list's entry, a map's key, or a listed property."""
         is_entry = found.path.endswith("]")
-        return is_entry or _touched(self.dropped, found) or not self.maps.isdisjoint(found.keys[:-1])
+        return is_entry or _is_touched(self.dropped, found) or not set(self.maps).isdisjoint(found.keys[:-1])
 
     def renews(self, found: Difference, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
         """Whether a change in place renews the machines; takes the resource's properties before and after."""
         # A property that the program no longer sets keeps its value.
         on = (_value(new, keys) if _has(new, keys) else _value(old, keys) for keys in self.renewing)
-        return _touched(self.renewed, found) and (any(on) or not self.renewing)
+        return _is_touched(self.renewed, found) and (any(on) or not self.renewing)
 
 
 @cache
 def rules_of(resource_type: str) -> Rules:
     """The rules of a type: its own row, and the rows of types with a common start."""
     rows = [row for name, row in _table().items() if _matches(name, resource_type)]
-    kept = ((),) if any(row.kept == "all" for row in rows) else _split(path for row in rows for path in row.kept)
-    return Rules(
-        replaced=_split(path for row in rows for path in row.replaced),
-        lowered=_split(path for row in rows for path in row.lowered),
-        kept=kept,
-        dropped=_split(path for row in rows for path in row.dropped),
-        maps=frozenset(name for row in rows for name in row.maps),
-        defaults={keys_of(path): value for row in rows for path, value in row.defaults.items()},
-        renewed=_split(path for row in rows for path in row.renewed),
-        renewing=_split(row.renewing for row in rows if row.renewing),
-    )
+    paths = {
+        field: [path for row in rows for path in getattr(row, field)]
+        for field in Rules.model_fields
+        if field != "defaults"
+    }
+    defaults = {path: value for row in rows for path, value in row.defaults.items()}
+    return Rules.model_validate({**paths, "defaults": defaults})
 
 
 def touches(paths: Iterable[str], found: Difference) -> bool:
     """Whether a change is of one of these properties, within one, or around one."""
-    return _touched(_split(paths), found)
+    return _is_touched(map(keys_of, paths), found)
 
 
 @cache
-def _table() -> dict[str, Row]:
+def _table() -> dict[str, Rules]:
     document: list[dict[str, Any]] = read_table(Path(__file__).with_name("replacements.yaml"))
-    return {name: Row.model_validate(row) for part in document for name, row in part["types"].items()}
+    return {name: Rules.model_validate(row) for part in document for name, row in part["types"].items()}
 
 
 def _matches(name: str, resource_type: str) -> bool:
@@ -244,11 +232,7 @@ def _matches(name: str, resource_type: str) -> bool:
     return resource_type.startswith(name[:-1]) and resource_type != "kubernetes:helm.sh/v3:Release"
 
 
-def _split(paths: Iterable[str]) -> tuple[Keys, ...]:
-    return tuple(map(keys_of, paths))
-
-
-def _touched(rules: Iterable[Keys], found: Difference) -> bool:
+def _is_touched(rules: Iterable[Keys], found: Difference) -> bool:
     return any(found.keys[: len(rule)] == rule or _holds(found, rule) for rule in rules)
 
 

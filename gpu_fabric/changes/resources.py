@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gpu_fabric.changes.model import Change, GroupChange, ResourceDiff
+from gpu_fabric.changes.model import Change, GroupChange, ResourceDiff, Verdict
 from gpu_fabric.changes.properties import Difference, differences, rules_of, touches
 from gpu_fabric.progress import UNHEARD, Progress
-from gpu_fabric.render import RenderedPlan, RenderedResource
-from gpu_fabric.resources import OF_MACHINES, Handling, Loss, together
+from gpu_fabric.render.model import RenderedPlan, RenderedResource
+from gpu_fabric.resources import Handling
 from gpu_fabric.resources.dynamic import DYNAMIC, KEPT_OBJECTS
+from gpu_fabric.resources.losses import OF_MACHINES, Loss, together
 from gpu_fabric.resources.objects import KUBERNETES
 from gpu_fabric.resources.order import CLUSTER
 
@@ -26,8 +27,6 @@ _CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 _DIGEST = re.compile(r"-[0-9a-f]{8}(?=-|$)")
 # The components write these annotations for Pulumi to wait by; they change with any other change of the object.
 _BY_CONTENT = ("gpu-fabric/awaited", "pulumi.com/waitFor")
-# It follows from the cluster's protection and changes nothing that exists.
-_BY_PROTECTION = frozenset({"deleted_with"})
 
 
 def resource_diffs(
@@ -50,7 +49,7 @@ def resource_diffs(
         if (old := old_of[key]) is None:
             yield _diff_of("created", resource)
         elif _differs(found := compared[key]):
-            yield _with_losses(found, old, resource, removed)
+            yield _add_losses(found, old, resource, removed)
         elif found.without_effect:
             yield found.model_copy(update={"verdict": "kept"})
     for key in before:
@@ -71,30 +70,22 @@ def _differs(found: ResourceDiff) -> bool:
     return found.verdict == "replaced" or bool(found.changes or found.groups or found.handling or found.reasons)
 
 
-def _diff_of(verdict: str, resource: RenderedResource, **more: Any) -> ResourceDiff:
-    return ResourceDiff.model_validate(
-        {
-            "verdict": verdict,
-            "name": resource.name,
-            "type": resource.type,
-            "identity": resource.identity,
-            "component": resource.component,
-            **more,
-        }
-    )
+def _diff_of(verdict: Verdict, resource: RenderedResource, **more: Any) -> ResourceDiff:
+    known = {field: getattr(resource, field) for field in ("name", "type", "identity", "component")}
+    return ResourceDiff(verdict=verdict, **{**known, **more})
 
 
 def _renamed_config_maps(
     before: Mapping[Key, RenderedResource], after: Mapping[Key, RenderedResource]
 ) -> Iterator[tuple[Key, Key]]:
     """Immutable ConfigMaps with new content, as new key and old key: their names contain a digest of the content."""
-    old, new = _by_content_name(before, after), _by_content_name(after, before)
+    old, new = _group_by_content_name(before, after), _group_by_content_name(after, before)
     for name, keys in new.items():
         if len(keys) == len(old.get(name, ())) == 1:
             yield keys[0], old[name][0]
 
 
-def _by_content_name(
+def _group_by_content_name(
     ours: Mapping[Key, RenderedResource], others: Mapping[Key, RenderedResource]
 ) -> dict[Key, list[Key]]:
     """Immutable ConfigMaps that the other plan does not have, by their names without digest."""
@@ -122,7 +113,7 @@ def _compare(old: RenderedResource, new: RenderedResource) -> ResourceDiff:
             forces=rules.forces(entry) or (bool(also) and touches(also, entry)),
             renews=rules.renews(entry, before, after),
         )
-        for entry in _without_consequences(found)
+        for entry in _drop_consequences(found)
     ]
     replaced = any(change.forces for change in changes)
     return _diff_of(
@@ -138,7 +129,7 @@ def _compare(old: RenderedResource, new: RenderedResource) -> ResourceDiff:
     )
 
 
-def _without_consequences(found: list[Difference]) -> list[Difference]:
+def _drop_consequences(found: list[Difference]) -> list[Difference]:
     """Changes without those that follow from other changes."""
     return [entry for entry in found if not entry.keys or entry.keys[-1] not in _BY_CONTENT] or found
 
@@ -158,9 +149,8 @@ def _groups(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[GroupCha
 
 def _handling(old: Handling, new: Handling) -> Iterator[Change]:
     if old != new:
-        before, after = (
-            entry.model_dump(mode="json", by_alias=True, exclude=set(_BY_PROTECTION)) for entry in (old, new)
-        )
+        # `deleted_with` follows from the cluster's protection and changes nothing that exists.
+        before, after = (entry.model_dump(mode="json", by_alias=True, exclude={"deleted_with"}) for entry in (old, new))
         for found in differences(before, after):
             yield found.change()
 
@@ -234,7 +224,7 @@ def _held_by(resource: RenderedResource, removed: set[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(one.old) for one in _references(resource) if one.old in removed))
 
 
-def _with_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResource, removed: set[str]) -> ResourceDiff:
+def _add_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResource, removed: set[str]) -> ResourceDiff:
     replaced = found.verdict == "replaced"
     # A resource that holds pools loses no nodes in place: each pool reports its own losses.
     counts = new.type in OF_MACHINES or not old.loss.nodes

@@ -14,14 +14,8 @@ from gpu_fabric.changes.markup import LEVELS, backticks, first, name_list, plain
 from gpu_fabric.changes.model import Judgement, PlanDiff
 from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.render import (
-    RefusedPlan,
-    RenderedPlan,
-    RenderedPlanError,
-    has_stacks_index,
-    read_refused,
-    read_rendered,
-)
+from gpu_fabric.render.folder import RenderedPlanError, has_stacks_index, read_refused, read_rendered
+from gpu_fabric.render.model import RefusedPlan, RenderedPlan
 from gpu_fabric.report.content import quantity
 from gpu_fabric.report.markdown import fold, table
 from gpu_fabric.resources import Loss
@@ -235,7 +229,7 @@ def comment(review: Review, limit: int = LIMIT) -> str:
     levels = [0 if review.compared or not stack.planned else _LAST for stack in differing]
     texts = [_section(stack, level) for stack, level in zip(differing, levels, strict=True)]
     for most in _MOST_ROWS:
-        frame = _frame(review, differing, most)
+        frame = "\n".join(_frame_lines(review, differing, most)) + "\n"
         while _size(frame, texts) > limit and any(level < _LAST for level in levels):
             longest = max(range(len(differing)), key=lambda place: len(texts[place]))
             levels[longest] += 1
@@ -258,10 +252,6 @@ def _weight(stack: StackReview) -> tuple[int, str]:
         stack.diff is not None and stack.diff.loses,
     )
     return next((rank for rank, holds in enumerate(ranks) if holds), len(ranks)), stack.name
-
-
-def _frame(review: Review, differing: list[StackReview], most: int | None) -> str:
-    return "\n".join(_frame_lines(review, differing, most)) + "\n"
 
 
 def _frame_lines(review: Review, differing: list[StackReview], most: int | None) -> Iterator[str]:

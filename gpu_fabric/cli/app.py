@@ -5,48 +5,76 @@ Exit status: 0 good, 1 findings that the command was asked to judge, 2 bad input
 
 from __future__ import annotations
 
-from typing import Annotated
+import ast
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from gpu_fabric import __version__
-from gpu_fabric.cli.attach import attach, detach
-from gpu_fabric.cli.diff import diff
-from gpu_fabric.cli.explain import explain
-from gpu_fabric.cli.images import images
-from gpu_fabric.cli.job import job_app
-from gpu_fabric.cli.lint import lint
-from gpu_fabric.cli.pages import reference, schema
-from gpu_fabric.cli.plan import plan
-from gpu_fabric.cli.review import review
-from gpu_fabric.cli.shapes import shapes
-from gpu_fabric.cli.topology import topology
-from gpu_fabric.cli.verdict import verdict
+
+# The module of each command, as `--help` lists them.
+_MODULES = {
+    "plan": "plan",
+    "topology": "topology",
+    "lint": "lint",
+    "attach": "attach",
+    "detach": "attach",
+    "verdict": "verdict",
+    "images": "images",
+    "diff": "diff",
+    "review": "review",
+    "shapes": "shapes",
+    "explain": "explain",
+    "schema": "pages",
+    "reference": "pages",
+    "job": "job",
+}
+
+
+class LazyGroup(TyperGroup):
+    """The commands, each imported when it runs: a command does not wait for the imports of another.
+
+    Help, completion and suggestions need names and docstrings alone, which are read without an import.
+    """
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands.update({name: TyperCommand(name, help=_docstring(name)) for name in _MODULES})
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The command of these arguments, imported."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command if name is None else _import_command(name), rest
+
+
+def _docstring(command: str) -> str:
+    source = Path(__file__).with_name(f"{_MODULES[command]}.py").read_text(encoding="utf-8")
+    functions = (node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef))
+    return next(ast.get_docstring(node) or "" for node in functions if node.name == command)
+
+
+@cache
+def _import_command(name: str) -> Any:
+    module = import_module(f"gpu_fabric.cli.{_MODULES[name]}")
+    # A command with commands of its own is a program of Typer's, beside the function with its description.
+    program = getattr(module, f"{name}_app", None)
+    if program is None:
+        program = typer.Typer(add_completion=False)
+        program.command(name)(getattr(module, name))
+    return typer.main.get_command(program)
+
 
 app = typer.Typer(
+    cls=LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help=__doc__,
 )
-# As `--help` lists them.
-for command in (
-    plan,
-    topology,
-    lint,
-    attach,
-    detach,
-    verdict,
-    images,
-    diff,
-    review,
-    shapes,
-    explain,
-    schema,
-    reference,
-):
-    app.command()(command)
-app.add_typer(job_app, name="job")
 
 
 def _print_version(wanted: bool) -> None:

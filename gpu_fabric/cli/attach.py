@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from gpu_fabric.attach import AttachError, Wishes, attach_text, detach_text
+from gpu_fabric.attach.attachment import Wishes, attach_text, detach_text
+from gpu_fabric.attach.place import AttachError
 from gpu_fabric.attach.stamp import STAMP
 from gpu_fabric.cli.conversation import refuse, say, text_of
-from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import ContractFile, StackFile, StackName, chosen_contract
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import InputError
@@ -42,7 +43,7 @@ def attach(
     known = chosen_contract(stack, stack_file, contract)
     try:
         text = text_of(file)
-        with shown_progress() as progress:
+        with show_progress() as progress:
             progress.step("attaching the fabric to the manifests")
             wishes = Wishes(tuple(container or ()), namespace, queue, tuple(skip or ()), stamped=True)
             attached = attach_text(text, known, wishes)

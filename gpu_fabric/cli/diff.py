@@ -10,9 +10,9 @@ import typer
 
 from gpu_fabric.cli.clock import today
 from gpu_fabric.cli.conversation import refuse, say
-from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.standard_streams import print_document
-from gpu_fabric.render import RenderedPlanError, read_rendered
+from gpu_fabric.render.folder import RenderedPlanError, read_rendered
 
 
 def diff(
@@ -33,7 +33,7 @@ def diff(
     from gpu_fabric.changes.plan_diff import DifferentStacks, plan_diff
 
     try:
-        with shown_progress() as progress:
+        with show_progress() as progress:
             before, after = read_rendered(base, progress), read_rendered(head, progress)
             found = plan_diff(before, after, progress)
     except (RenderedPlanError, DifferentStacks) as error:

@@ -8,9 +8,9 @@ import typer
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.conversation import AsJson, print_json, refuse
-from gpu_fabric.cli.stack_choice import StackFile, known_stacks, named_stack, planning
+from gpu_fabric.cli.stack_choice import StackFile, named_stack, planning, stack_option
 from gpu_fabric.findings import examples, rules
-from gpu_fabric.report.pages.explanation import on_stack, rule_explanation, unknown_name, variable_explanation
+from gpu_fabric.report.pages.explanation import rule_explanation, unknown_name, values_on_stack, variable_explanation
 
 
 def known_names(incomplete: str) -> list[str]:
@@ -25,10 +25,7 @@ def explain(
             help="id of a rule, such as ADR001, or a variable, such as NCCL_IB_HCA", autocompletion=known_names
         ),
     ],
-    stack: Annotated[
-        str | None,
-        typer.Option("-s", "--stack", help="also show the variable's value in this stack", autocompletion=known_stacks),
-    ] = None,
+    stack: Annotated[str | None, stack_option("also show the variable's value in this stack")] = None,
     stack_file: StackFile = None,
     as_json: AsJson = False,
 ) -> None:
@@ -49,6 +46,6 @@ def explain(
         planned = None if choice is None else choice.plan(progress)
     if as_json:
         document = variable.model_dump(mode="json", by_alias=True)
-        print_json(document if planned is None else {**document, "onStack": list(on_stack(variable, planned))})
+        print_json(document if planned is None else {**document, "onStack": list(values_on_stack(variable, planned))})
     else:
         print("\n".join(variable_explanation(variable, planned)))

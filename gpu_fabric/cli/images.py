@@ -7,7 +7,7 @@ from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, cho
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.plan.images import ImageList, image_list
 from gpu_fabric.prepare import checked_plan
-from gpu_fabric.spec import validated
+from gpu_fabric.spec.load import validated
 
 
 def images(

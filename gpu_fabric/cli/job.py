@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from gpu_fabric.attach import AttachError
+from gpu_fabric.attach.place import AttachError
 from gpu_fabric.cli.conversation import refuse, say
 from gpu_fabric.cli.stack_choice import ContractFile, StackFile, StackName, chosen_contract
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.workloads import JobError, JobScheduler, NcclTest, manifest_text, nccl_test
+from gpu_fabric.workloads.nccl_test import JobError, JobScheduler, NcclTest, manifest_text, nccl_test
 
-job_app = typer.Typer(no_args_is_help=True, help="Print a job for a stack's fabric.")
+job_app = typer.Typer(add_completion=False, no_args_is_help=True, help="Print a job for a stack's fabric.")
 
 
 @job_app.callback()

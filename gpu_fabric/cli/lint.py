@@ -9,7 +9,7 @@ import typer
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.conversation import AsJson, refuse
-from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.nccl.dialect import Library
 from gpu_fabric.nccl.lint import Linter, lint_files, report_lines
@@ -31,7 +31,7 @@ def lint(
         refuse(no_shape(shape, catalog().shapes.values()))
     try:
         linter = Linter.of(library, nccl, known, None if dump is None else dump.read_bytes())
-        with shown_progress() as progress:
+        with show_progress() as progress:
             report = lint_files({printable(str(file)): file.read_bytes() for file in files}, linter, progress)
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")

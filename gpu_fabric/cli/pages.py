@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,47 +17,32 @@ from gpu_fabric.report.pages.references import (
 )
 from gpu_fabric.report.pages.schemas import published_schema, stack_file_schema
 
-
-class SchemaOf(StrEnum):
-    """The subject of a JSON Schema."""
-
-    STACK = "stack"
-    CONTRACT = "contract"
-    CLUSTER = "cluster"
-
-
-class ReferenceOf(StrEnum):
-    """The subject of a reference page."""
-
-    CONFIGURATION = "configuration"
-    RULES = "rules"
-    SUPPORT = "support"
-    NCCL = "nccl"
-
-
 _PAGES = {
-    ReferenceOf.CONFIGURATION: configuration_reference,
-    ReferenceOf.RULES: rules_reference,
-    ReferenceOf.SUPPORT: support_reference,
-    ReferenceOf.NCCL: nccl_reference,
+    "configuration": configuration_reference,
+    "rules": rules_reference,
+    "support": support_reference,
+    "nccl": nccl_reference,
 }
 
 
 def schema(
-    of: Annotated[SchemaOf, typer.Argument(help="what a user may write, or the output `fabric` or `cluster`")],
+    of: Annotated[
+        Literal["stack", "contract", "cluster"],
+        typer.Argument(help="what a user may write, or the output `fabric` or `cluster`"),
+    ],
 ) -> None:
     """Print a JSON Schema."""
-    if of is SchemaOf.STACK:
+    if of == "stack":
         print_json(stack_file_schema())
     else:
-        model = FabricContract if of is SchemaOf.CONTRACT else ClusterContract
-        print_json(published_schema(model, of.value))
+        print_json(published_schema(FabricContract if of == "contract" else ClusterContract, of))
 
 
 def reference(
     of: Annotated[
-        ReferenceOf, typer.Argument(help="every key, every rule, possible combinations, or NCCL's settings")
-    ] = (ReferenceOf.CONFIGURATION),
+        Literal["configuration", "rules", "support", "nccl"],
+        typer.Argument(help="every key, every rule, possible combinations, or NCCL's settings"),
+    ] = "configuration",
 ) -> None:
     """Print a reference page as Markdown."""
     print_document(_PAGES[of]())

@@ -30,7 +30,7 @@ class _Latest(Progress):
 
 
 @contextmanager
-def shown_progress() -> Iterator[Progress]:
+def show_progress() -> Iterator[Progress]:
     """Show the steps of the work in this context, on an interactive terminal.
 
     The line is erased at the end, also after an error; print results and refusals only after this context. Nothing is

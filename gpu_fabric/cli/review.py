@@ -9,7 +9,7 @@ import typer
 
 from gpu_fabric.cli.clock import today
 from gpu_fabric.cli.conversation import refuse, say
-from gpu_fabric.cli.progress import shown_progress
+from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.standard_streams import print_document
 
 
@@ -28,7 +28,7 @@ def review(
     from gpu_fabric.changes.review import review as reviewed
 
     try:
-        with shown_progress() as progress:
+        with show_progress() as progress:
             progress.step("reading the plans")
             after, before = read_side(head), read_base(base)
             progress.step("comparing the plans")

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from gpu_fabric.catalog import catalog
+from gpu_fabric.catalog.shape import Vendor
 from gpu_fabric.cli.conversation import AsJson, print_json, refuse
 from gpu_fabric.report.pages.shapes import matching_shapes, shape_document, shape_page, shape_table
 from gpu_fabric.report.text import print_report
 from gpu_fabric.spec.suggestion import no_shape
-
-
-class Provider(StrEnum):
-    """The provider of a shape."""
-
-    OCI = "oci"
-    DOKS = "doks"
-    SERVER = "server"
-
-
-class GpuVendor(StrEnum):
-    """The vendor of the GPUs."""
-
-    NVIDIA = "nvidia"
-    AMD = "amd"
 
 
 def known_shapes(incomplete: str) -> list[str]:
@@ -38,8 +23,10 @@ def shapes(
     name: Annotated[
         str | None, typer.Argument(help="show everything about this one", autocompletion=known_shapes)
     ] = None,
-    provider: Annotated[Provider | None, typer.Option(help="only what this provider offers")] = None,
-    vendor: Annotated[GpuVendor | None, typer.Option(help="only with GPUs of this vendor")] = None,
+    provider: Annotated[
+        Literal["oci", "doks", "server"] | None, typer.Option(help="only what this provider offers")
+    ] = None,
+    vendor: Annotated[Vendor | None, typer.Option(help="only with GPUs of this vendor")] = None,
     gpu: Annotated[str | None, typer.Option(help="only with GPUs whose model begins so, such as H100")] = None,
     rdma: Annotated[bool | None, typer.Option("--rdma/--no-rdma", help="only with, or without, RDMA NICs")] = None,
     as_json: AsJson = False,

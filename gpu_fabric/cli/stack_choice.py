@@ -1,4 +1,7 @@
-"""Select the stack of a command: a stack of the project by its name, or a stack file in any folder."""
+"""Select the stack of a command: a stack of the project by its name, or a stack file in any folder.
+
+What reads and plans a stack is imported where it is used, since many commands need only the options.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +9,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from gpu_fabric.cli.conversation import refuse, refuse_stack, text_of
-from gpu_fabric.cli.progress import shown_progress
-from gpu_fabric.contract import FabricContract, read_contract
+from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.findings import ConfigurationError, InputError
-from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare
 from gpu_fabric.progress import UNHEARD, Progress
-from gpu_fabric.spec import StackDocument, read_document, read_file, stack_names
+
+if TYPE_CHECKING:
+    from gpu_fabric.contract import FabricContract
+    from gpu_fabric.plan import Plan
+    from gpu_fabric.spec.stack_text import StackDocument
 
 DEFAULT = "dev"
 
 
 def known_stacks(incomplete: str) -> list[str]:
     """The stacks whose names begin with a text, for the shell's completion."""
+    from gpu_fabric.spec.load import stack_names
+
     return [name for name in stack_names(Path.cwd()) if name.startswith(incomplete)]
 
 
-NAME_HELP = "the stack's name: Pulumi.<name>.yaml here or in examples/"
-StackName = Annotated[
-    str | None,
-    typer.Option("-s", "--stack", help=NAME_HELP, show_default=DEFAULT, autocompletion=known_stacks),
-]
+def stack_option(help_text: str, default: str | bool = True) -> Any:
+    """The option `--stack` of a command; `default` is shown as its default value."""
+    return typer.Option("-s", "--stack", help=help_text, show_default=default, autocompletion=known_stacks)
+
+
+StackName = Annotated[str | None, stack_option("the stack's name: Pulumi.<name>.yaml here or in examples/", DEFAULT)]
 StackFile = Annotated[Path | None, typer.Option("-f", "--stack-file", help="a stack file of any name, in any folder")]
 ContractFile = Annotated[
     str | None, typer.Option("--contract", help="its outputs as JSON instead, from `make outputs`; - for stdin")
@@ -54,6 +61,8 @@ class StackChoice:
         Raises:
             ConfigurationError: the file is missing, unreadable or not a YAML mapping.
         """
+        from gpu_fabric.spec.load import read_document, read_file
+
         return read_document(self.name, Path.cwd()) if self.file is None else read_file(self.file)
 
     def plan(self, progress: Progress = UNHEARD) -> Plan:
@@ -62,6 +71,8 @@ class StackChoice:
         Raises:
             ConfigurationError: with every error in the stack.
         """
+        from gpu_fabric.prepare import prepare
+
         progress.step(f"reading stack {self.name}")
         return prepare(self.read(), for_up=False, progress=progress)
 
@@ -70,7 +81,7 @@ class StackChoice:
 def planning(*, as_json: bool = False) -> Iterator[Progress]:
     """Show the progress of planning in this context; a stack with errors ends the process with all its findings."""
     try:
-        with shown_progress() as progress:
+        with show_progress() as progress:
             yield progress
     except ConfigurationError as error:
         refuse_stack(error, as_json=as_json)
@@ -99,6 +110,8 @@ def chosen_stack(name: str | None, file: Path | None, argument: str | None = Non
 
 def chosen_contract(name: str | None, file: Path | None, contract: str | None) -> FabricContract:
     """The contract of the named stack, or from its outputs; refuses a stack without one, with every reason."""
+    from gpu_fabric.contract import read_contract
+
     if contract is not None:
         if name is not None or file is not None:
             option = "--stack" if file is None else "--stack-file"

@@ -9,14 +9,14 @@ import typer
 from gpu_fabric.catalog import Catalog, catalog
 from gpu_fabric.cli.conversation import refuse
 from gpu_fabric.cli.shapes import known_shapes
-from gpu_fabric.cli.stack_choice import StackChoice, StackFile, known_stacks, named_stack, planning
+from gpu_fabric.cli.stack_choice import StackChoice, StackFile, named_stack, planning, stack_option
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.nccl.dialect import Library
 from gpu_fabric.nccl.topology import Form, topology_xml
 from gpu_fabric.plan.case import case_of
 from gpu_fabric.rules.checking import spec_findings
-from gpu_fabric.spec import validated
+from gpu_fabric.spec.load import validated
 from gpu_fabric.spec.suggestion import no_shape
 
 
@@ -32,15 +32,12 @@ def topology(
         Form | None,
         typer.Option(help="cpu and pci alone, or all; by default full where it is published", show_default=False),
     ] = None,
-    stack: Annotated[
-        str | None,
-        typer.Option("-s", "--stack", help="the stack whose own shapes count, too", autocompletion=known_stacks),
-    ] = None,
+    stack: Annotated[str | None, stack_option("the stack whose own shapes count, too")] = None,
     stack_file: StackFile = None,
 ) -> None:
     """Print the topology file of a shape for NCCL or RCCL."""
     choice = named_stack(stack, stack_file)
-    known = catalog() if choice is None else _with_own_shapes(choice)
+    known = catalog() if choice is None else _read_own_shapes(choice)
     row, tree = known.find(shape), known.topologies.get(shape)
     if row is None:
         refuse(no_shape(shape, known.shapes.values()))
@@ -53,7 +50,7 @@ def topology(
         refuse(str(error))
 
 
-def _with_own_shapes(choice: StackChoice) -> Catalog:
+def _read_own_shapes(choice: StackChoice) -> Catalog:
     """The catalog with the shapes of a stack file; refuses a file that is unreadable or contains invalid trees."""
     with planning() as progress:
         progress.step(f"reading stack {choice.name}")

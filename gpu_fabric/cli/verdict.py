@@ -10,34 +10,24 @@ from typing import Annotated
 import typer
 
 from gpu_fabric.cli.conversation import AsJson, refuse, refuse_stack
-from gpu_fabric.cli.progress import shown_progress
-from gpu_fabric.cli.stack_choice import StackFile, known_stacks, named_stack
+from gpu_fabric.cli.progress import show_progress
+from gpu_fabric.cli.stack_choice import StackFile, named_stack, stack_option
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
-from gpu_fabric.nccl.busbw import Operation
-from gpu_fabric.nccl.verdict import (
-    BarUnknownError,
-    BundleError,
-    Expectation,
-    ResultError,
-    Verdict,
-    is_bundle,
-    judge,
-    judge_bundle,
-    read_bundle,
-    verdict_lines,
-)
+from gpu_fabric.nccl.busbw import BarUnknownError, Operation
+from gpu_fabric.nccl.verdict.bundle import BundleError, is_bundle, read_bundle
+from gpu_fabric.nccl.verdict.judging import judge, judge_bundle
+from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
+from gpu_fabric.nccl.verdict.result import Expectation, ResultError
 from gpu_fabric.prepare import prepare
 from gpu_fabric.progress import Progress
-from gpu_fabric.spec import StackDocument, validate
+from gpu_fabric.spec.load import validate
+from gpu_fabric.spec.stack_text import StackDocument
 
 
 def verdict(
     result: Annotated[Path, typer.Argument(help="what nccl-tests wrote with -J FILE, or results.tar.gz")],
-    stack: Annotated[
-        str | None,
-        typer.Option("-s", "--stack", help="the stack whose fabric was measured", autocompletion=known_stacks),
-    ] = None,
+    stack: Annotated[str | None, stack_option("the stack whose fabric was measured")] = None,
     stack_file: StackFile = None,
     bar: Annotated[float | None, typer.Option("--bar", help="GB/s to reach, instead of the derived bar")] = None,
     nodes: Annotated[int | None, typer.Option("--nodes", min=2, help="nodes that must have taken part")] = None,
@@ -52,10 +42,10 @@ def verdict(
     if choice is None and bar is None:
         refuse("no bar: name the stack whose fabric was measured with -s or -f, or give --bar in GB/s")
     try:
-        with shown_progress() as progress:
+        with show_progress() as progress:
             document = None if choice is None else choice.read()
             expected = _expectation(document, nodes, bar, operation, progress)
-        judged = _judged(result.read_bytes(), expected, log)
+        judged = _judge_file(result.read_bytes(), expected, log)
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
     except BarUnknownError as error:
@@ -93,11 +83,11 @@ def _expectation(
     return Expectation(tuple(shapes.values()), len(plan.rails), nodes, bar, operation)
 
 
-def _judged(data: bytes, expected: Expectation, log: Path | None) -> Verdict:
+def _judge_file(data: bytes, expected: Expectation, log: Path | None) -> Verdict:
     whole = is_bundle(data)
     if whole and log is not None:
         refuse("--log: a verification's results have their logs in them")
-    with shown_progress() as progress:
+    with show_progress() as progress:
         progress.step("judging the results")
         if whole:
             return judge_bundle(read_bundle(data), expected)

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from gpu_fabric.catalog.shape import Hardware
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec import AddressRangesSpec, TaintSpec
-from gpu_fabric.spec.cluster import Component
+from gpu_fabric.spec.cluster import AddressRangesSpec, Component, TaintSpec
 from gpu_fabric.spec.doks import ManagedPluginsSpec
 
 

@@ -21,7 +21,8 @@ class Rule(FrozenModel):
     """One row of the rule book.
 
     The rule is checked at its `stage`: while the file is read, on the spec, or on the finished plan. `group` is the
-    name of its file in the book.
+    name of its file in the book. `message` and `remedy` are those of its findings, where they are the same for every
+    stack; elsewhere they are empty, and the check writes them.
     """
 
     id: str = Field(pattern=r"^[A-Z]{3}\d{3}$")
@@ -31,6 +32,8 @@ class Rule(FrozenModel):
     title: str
     why: str
     source: str
+    message: str = ""
+    remedy: str = ""
 
 
 class Example(FrozenModel):
@@ -67,10 +70,13 @@ def groups() -> dict[str, str]:
     return {path.stem: path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ") for path in files}
 
 
-def finding(rule: str, path: str, message: str, remedy: str) -> Finding:
-    """A finding of a rule in the book, with the rule's severity.
+def finding(rule: str, path: str, message: str = "", remedy: str = "") -> Finding:
+    """A finding of a rule in the book, with the rule's severity, and with the rule's texts where none are given.
 
     Raises:
         KeyError: the book has no rule with that id.
     """
-    return Finding(id=rule, severity=rules()[rule].severity, path=path, message=message, remedy=remedy)
+    row = rules()[rule]
+    return Finding(
+        id=rule, severity=row.severity, path=path, message=message or row.message, remedy=remedy or row.remedy
+    )

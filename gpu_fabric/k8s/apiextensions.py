@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
-from gpu_fabric.k8s.crd import custom_resource_definition
+from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject, ObjectMeta
 
 
 class DefinitionNames(KubernetesModel):
@@ -18,7 +17,6 @@ class DefinitionNames(KubernetesModel):
     plural: str
     singular: str
     short_names: tuple[str, ...] | None = None
-    categories: tuple[str, ...] | None = None
 
 
 class DefinitionSchema(KubernetesModel):
@@ -31,8 +29,8 @@ class DefinitionVersion(KubernetesModel):
     """One version of the kind."""
 
     name: str
-    served: bool
-    storage: bool
+    served: bool = True
+    storage: bool = True
     subresources: dict[str, Any] | None = None
     # the key of JSON Schema's own method
     schema_: DefinitionSchema = Field(validation_alias="schema", serialization_alias="schema")
@@ -53,15 +51,26 @@ class CustomResourceDefinition(KubernetesObject, api_version="apiextensions.k8s.
     spec: DefinitionSpec
 
 
-def lenient_definition(model: type[KubernetesObject]) -> CustomResourceDefinition:
-    """The definition of a kind that other software also writes: types are checked, and no field is required."""
-    made = custom_resource_definition(model)
-    for version in made["spec"]["versions"]:
-        _require_nothing(version["schema"]["openAPIV3Schema"])
-    return CustomResourceDefinition.model_validate({"metadata": made["metadata"], "spec": made["spec"]})
-
-
-def _require_nothing(schema: dict[str, Any]) -> None:
-    schema.pop("required", None)
-    for below in schema.get("properties", {}).values():
-        _require_nothing(below)
+def define_kind(
+    name: str,
+    api_version: str,
+    kind: str,
+    schema: dict[str, Any],
+    *,
+    short_names: tuple[str, ...] | None = None,
+    has_status: bool = False,
+) -> CustomResourceDefinition:
+    """The definition of a namespaced kind with one version; `name` is its singular."""
+    group, _, version = api_version.rpartition("/")
+    served = DefinitionVersion(
+        name=version,
+        subresources={"status": {}} if has_status else None,
+        schema_=DefinitionSchema(open_api_v3_schema=schema),
+    )
+    names = DefinitionNames(
+        kind=kind, list_kind=f"{kind}List", plural=f"{name}s", singular=name, short_names=short_names
+    )
+    return CustomResourceDefinition(
+        metadata=ObjectMeta(name=f"{names.plural}.{group}"),
+        spec=DefinitionSpec(group=group, scope="Namespaced", names=names, versions=(served,)),
+    )

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject, ObjectMeta
 from gpu_fabric.k8s.field_types import NumberOrPercent, Quantity
 from gpu_fabric.k8s.scheduling import EnvVar, LabelSelector, NodeAffinity, Toleration
 
@@ -225,6 +225,26 @@ class DaemonSet(KubernetesObject, api_version="apps/v1"):
     """One pod on every node that its template allows."""
 
     spec: DaemonSetSpec
+
+
+def daemon_set(
+    name: str,
+    namespace: str,
+    labels: dict[str, str],
+    pod: PodSpec,
+    *,
+    selected_by: dict[str, str] | None = None,
+    annotations: dict[str, str] | None = None,
+    max_unavailable: str = "100%",
+) -> DaemonSet:
+    """A DaemonSet of pods with its labels, by all of which it selects them unless it is `selected_by` some."""
+    metadata = PodTemplateMetadata(labels=labels, annotations=annotations)
+    spec = DaemonSetSpec(
+        selector=LabelSelector(match_labels=selected_by or labels),
+        template=PodTemplate(metadata=metadata, spec=pod),
+        update_strategy=UpdateStrategy(rolling_update=RollingUpdate(max_unavailable=max_unavailable)),
+    )
+    return DaemonSet(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels), spec=spec)
 
 
 def _refuse_doubles(what: str, names: list[str]) -> None:

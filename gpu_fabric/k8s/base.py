@@ -6,9 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
 from gpu_fabric.base.grammar import is_label_value
+from gpu_fabric.k8s.field_types import SortedTexts
 
 # Words that the Kubernetes API conventions capitalize inside a name (startIP, pKeyGUIDPoolRangeStart).
 _WORDS = "API CIDR CNI CRD DNS GUID ID IDs IP IPs MAC MTU NIC PID QoS RP UID"
@@ -55,24 +56,13 @@ class KubernetesModel(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-class Condition(KubernetesModel):
-    """A condition in the form that all Kubernetes controllers use."""
-
-    type: str = Field(min_length=1, max_length=316)
-    status: Literal["True", "False", "Unknown"]
-    reason: str = Field(min_length=1, max_length=1024)
-    message: str = Field(max_length=32768)
-    last_transition_time: str
-    observed_generation: int | None = Field(default=None, ge=0)
-
-
 class ObjectMeta(KubernetesModel):
     """Name, namespace, labels and annotations; the last two are dumped in sorted order."""
 
     name: str
     namespace: str | None = None
-    labels: dict[str, str] | None = None
-    annotations: dict[str, str] | None = None
+    labels: SortedTexts | None = None
+    annotations: SortedTexts | None = None
 
     @field_validator("name", "namespace")
     @classmethod
@@ -95,10 +85,6 @@ class ObjectMeta(KubernetesModel):
                 )
         return value
 
-    @field_serializer("labels", "annotations")
-    def _sorted(self, value: dict[str, str] | None) -> dict[str, str] | None:
-        return dict(sorted(value.items())) if value is not None else None
-
 
 Scope = Literal["Namespaced", "Cluster"]
 
@@ -106,35 +92,21 @@ Scope = Literal["Namespaced", "Cluster"]
 class KubernetesObject(KubernetesModel):
     """An object with apiVersion, kind and metadata; subclasses state the first two as class arguments.
 
-    The kind is the class's name, and the plural follows from it, where no argument states another. `categories` are
-    groups of kinds that `kubectl get` lists together. `printer_columns` are columns that it shows, heading to JSON
-    path; their values are strings.
+    The kind is the class's name, and the plural follows from it, where no argument states another.
     """
 
     api_version: ClassVar[str]
     kind: ClassVar[str]
     plural: ClassVar[str]
     scope: ClassVar[Scope]
-    short_names: ClassVar[tuple[str, ...]]
-    categories: ClassVar[tuple[str, ...]]
-    printer_columns: ClassVar[dict[str, str]]
 
     metadata: ObjectMeta
 
     def __init_subclass__(
-        cls,
-        *,
-        api_version: str,
-        kind: str = "",
-        plural: str = "",
-        scope: Scope = "Namespaced",
-        short_names: tuple[str, ...] = (),
-        categories: tuple[str, ...] = (),
-        printer_columns: dict[str, str] | None = None,
+        cls, *, api_version: str, kind: str = "", plural: str = "", scope: Scope = "Namespaced"
     ) -> None:
         cls.api_version, cls.kind, cls.scope = api_version, kind or cls.__name__, scope
         cls.plural = plural or _plural(cls.kind.lower())
-        cls.short_names, cls.categories, cls.printer_columns = short_names, categories, printer_columns or {}
 
     @model_validator(mode="after")
     def _namespace_fits_scope(self) -> Self:
@@ -150,12 +122,8 @@ class KubernetesObject(KubernetesModel):
         return cls.api_version.rpartition("/")[0]
 
     def manifest(self) -> dict[str, Any]:
-        """The object for the API server: apiVersion, kind, metadata, then the other fields in declared order.
-
-        A status is never included, since controllers write it.
-        """
+        """The object for the API server: apiVersion, kind, metadata, then the other fields in declared order."""
         body = self.to_dict()
-        body.pop("status", None)
         return {"apiVersion": self.api_version, "kind": self.kind, "metadata": body.pop("metadata"), **body}
 
 

@@ -8,11 +8,12 @@ import re
 from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, field_serializer, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from gpu_fabric.k8s.apiextensions import CustomResourceDefinition, define_kind
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject, compact_json
 from gpu_fabric.k8s.device_plugin import PciAddress
-from gpu_fabric.k8s.field_types import InterfaceName
+from gpu_fabric.k8s.field_types import InterfaceName, SortedTexts
 from gpu_fabric.k8s.whereabouts import Whereabouts
 
 RESOURCE_NAME_ANNOTATION = "k8s.v1.cni.cncf.io/resourceName"
@@ -43,14 +44,25 @@ class NetworkAttachmentDefinitionSpec(KubernetesModel):
 
 
 class NetworkAttachmentDefinition(
-    KubernetesObject,
-    api_version="k8s.cni.cncf.io/v1",
-    plural="network-attachment-definitions",
-    short_names=("net-attach-def",),
+    KubernetesObject, api_version="k8s.cni.cncf.io/v1", plural="network-attachment-definitions"
 ):
     """A secondary network that pods of its namespace may name."""
 
     spec: NetworkAttachmentDefinitionSpec
+
+
+def network_kind_definition() -> CustomResourceDefinition:
+    """The definition of that kind, which other software writes as well: types are checked, and no field is required."""
+    text = {"type": "string"}
+    config = {"description": "CNI configuration as JSON text.", **text}
+    spec = {"description": NetworkAttachmentDefinitionSpec.__doc__, "type": "object", "properties": {"config": config}}
+    schema = {
+        "description": NetworkAttachmentDefinition.__doc__,
+        "type": "object",
+        "properties": {"apiVersion": text, "kind": text, "metadata": {"type": "object"}, "spec": spec},
+    }
+    name, kind = "network-attachment-definition", NetworkAttachmentDefinition
+    return define_kind(name, kind.api_version, kind.kind, schema, short_names=("net-attach-def",))
 
 
 OnOff = Literal["on", "off"]
@@ -160,12 +172,8 @@ class TuningPlugin(KubernetesModel):
     """Sysctls and the MTU (bytes) of the interface that the preceding plug-in created."""
 
     type: Literal["tuning"] = "tuning"
-    sysctl: dict[str, str] | None = None
+    sysctl: SortedTexts | None = None
     mtu: Mtu | None = None
-
-    @field_serializer("sysctl")
-    def _sorted(self, value: dict[str, str] | None) -> dict[str, str] | None:
-        return dict(sorted(value.items())) if value is not None else None
 
 
 class RdmaPlugin(KubernetesModel):

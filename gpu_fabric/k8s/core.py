@@ -1,8 +1,7 @@
 """The core group: Namespace, ConfigMap and ServiceAccount."""
 
-from pydantic import field_serializer
-
 from gpu_fabric.k8s.base import KubernetesObject
+from gpu_fabric.k8s.field_types import SortedTexts
 
 
 class Namespace(KubernetesObject, api_version="v1", scope="Cluster"):
@@ -13,11 +12,7 @@ class ConfigMap(KubernetesObject, api_version="v1"):
     """Text files by name; `immutable` forbids later changes of data."""
 
     immutable: bool | None = None
-    data: dict[str, str]
-
-    @field_serializer("data")
-    def _sorted(self, value: dict[str, str]) -> dict[str, str]:
-        return dict(sorted(value.items()))
+    data: SortedTexts
 
 
 class ServiceAccount(KubernetesObject, api_version="v1"):

@@ -4,7 +4,7 @@ import ipaddress
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, PlainSerializer, WithJsonSchema
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -90,6 +90,13 @@ InterfaceName = Annotated[str, AfterValidator(_interface)]
 ExtendedResource = Annotated[str, AfterValidator(_extended_resource)]
 """An extended resource that pods request, for example `rdma/fabric0`."""
 
+
+def _sort(value: dict[str, str]) -> dict[str, str]:
+    return dict(sorted(value.items()))
+
+
+SortedTexts = Annotated[dict[str, str], PlainSerializer(_sort)]
+"""Texts by name, which are dumped in sorted order."""
 
 OpenObject = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})]
 """A mapping with any content."""

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from gpu_fabric.k8s.base import Condition, KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.field_types import Quantity
 from gpu_fabric.k8s.scheduling import LabelSelector, Toleration
 
@@ -53,7 +53,7 @@ class TopologySpec(KubernetesModel):
         return self
 
 
-class Topology(KubernetesObject, api_version=API_VERSION, scope="Cluster", short_names=("topo",)):
+class Topology(KubernetesObject, api_version=API_VERSION, scope="Cluster"):
     """The topology of a cluster's nodes."""
 
     spec: TopologySpec
@@ -76,9 +76,7 @@ class ResourceFlavorSpec(KubernetesModel):
         return self
 
 
-class ResourceFlavor(
-    KubernetesObject, api_version=API_VERSION, scope="Cluster", short_names=("flavor", "flavors", "rf")
-):
+class ResourceFlavor(KubernetesObject, api_version=API_VERSION, scope="Cluster"):
     """Nodes that are equivalent for a queue."""
 
     spec: ResourceFlavorSpec
@@ -120,20 +118,10 @@ class ClusterQueueSpec(KubernetesModel):
     stop_policy: StopPolicy | None = None
 
 
-class QueueStatus(KubernetesModel):
-    """The controller's counts."""
-
-    conditions: tuple[Condition, ...] | None = None
-    pending_workloads: int | None = None
-    reserving_workloads: int | None = None
-    admitted_workloads: int | None = None
-
-
-class ClusterQueue(KubernetesObject, api_version=API_VERSION, scope="Cluster", short_names=("cq",)):
+class ClusterQueue(KubernetesObject, api_version=API_VERSION, scope="Cluster"):
     """A queue of the whole cluster, which admits jobs within its quotas; `Active` once its flavors exist."""
 
     spec: ClusterQueueSpec
-    status: QueueStatus | None = None
 
 
 class LocalQueueSpec(KubernetesModel):
@@ -143,8 +131,7 @@ class LocalQueueSpec(KubernetesModel):
     stop_policy: StopPolicy | None = None
 
 
-class LocalQueue(KubernetesObject, api_version=API_VERSION, short_names=("queue", "queues", "lq")):
+class LocalQueue(KubernetesObject, api_version=API_VERSION):
     """A queue of a namespace, which refers to a ClusterQueue; jobs name this queue."""
 
     spec: LocalQueueSpec
-    status: QueueStatus | None = None

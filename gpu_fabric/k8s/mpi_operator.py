@@ -1,26 +1,20 @@
-"""kubeflow.org/v2beta1: MPIJob, and the structural schema of its definition from short notations of types.
+"""kubeflow.org/v2beta1: the definition of MPIJob, with a structural schema from short notations of types.
 
-`pod_types.yaml` describes the notation.
+`pod_types.yaml` describes the notation. The program writes jobs of this kind as text only.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import yaml
-from pydantic import WithJsonSchema
 
-from gpu_fabric.k8s.apiextensions import CustomResourceDefinition
-from gpu_fabric.k8s.base import KubernetesObject
-from gpu_fabric.k8s.crd import custom_resource_definition
-from gpu_fabric.k8s.field_types import OpenObject
+from gpu_fabric.k8s.apiextensions import CustomResourceDefinition, define_kind
 
 Schema = dict[str, Any]
 Types = dict[str, dict[str, str]]
-
-_POD_TYPES = "pod_types.yaml"
 
 # Kubernetes' expression for a quantity such as 100m, 1.5 or 16Gi.
 _NUMBER = r"(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))"
@@ -37,11 +31,6 @@ _VALUES: dict[str, Schema] = {
     "intOrString": _EITHER,
     "quantity": {**_EITHER, "pattern": _QUANTITY},
 }
-
-
-def written_schema(name: str, file: str) -> Schema:
-    """The schema of a type in a file of this folder."""
-    return _of(name, {**_read(_POD_TYPES), **_read(file)})
 
 
 @cache
@@ -88,25 +77,11 @@ def _object(name: str, types: Types) -> Schema:
     )
 
 
-class MPIJob(KubernetesObject, api_version="kubeflow.org/v2beta1"):
-    """A job of MPI; the program writes it as text only, and `mpi_job_definition` has its fields."""
-
-    spec: Annotated[
-        dict[str, Any],
-        WithJsonSchema(
-            {"type": "object", "required": ["mpiReplicaSpecs"], "x-kubernetes-preserve-unknown-fields": True}
-        ),
-    ]
-    status: OpenObject | None = None
-
-
 def mpi_job_definition() -> CustomResourceDefinition:
     """The complete definition, with the schema of pods and its default values.
 
     Kueue compares a job's pods with its own copy, in which the API server has set the defaults; a job without the same
     defaults never starts.
     """
-    made = custom_resource_definition(MPIJob)
-    (version,) = made["spec"]["versions"]
-    version["schema"]["openAPIV3Schema"] = written_schema("MPIJob", "mpi_job_types.yaml")
-    return CustomResourceDefinition.model_validate({"metadata": made["metadata"], "spec": made["spec"]})
+    schema = _of("MPIJob", {**_read("pod_types.yaml"), **_read("mpi_job_types.yaml")})
+    return define_kind("mpijob", "kubeflow.org/v2beta1", "MPIJob", schema, has_status=True)

@@ -117,27 +117,10 @@ class IPPoolSpec(KubernetesModel):
         return self
 
 
-class IPPoolAllocation(KubernetesModel):
-    """The block of one node."""
-
-    node_name: str
-    start_ip: str
-    end_ip: str
-
-
-class IPPoolStatus(KubernetesModel):
-    """What the IPAM controller handed out."""
-
-    allocations: tuple[IPPoolAllocation, ...]
-
-
-class IPPool(
-    KubernetesObject, api_version=_API_VERSION, printer_columns={"Subnet": ".spec.subnet", "Gateway": ".spec.gateway"}
-):
+class IPPool(KubernetesObject, api_version=_API_VERSION):
     """A subnet shared by all nodes."""
 
     spec: IPPoolSpec
-    status: IPPoolStatus | None = None
 
 
 class StaticAllocation(KubernetesModel):
@@ -209,22 +192,7 @@ class CIDRPoolSpec(KubernetesModel):
                 nodes.add(allocation.node_name)
 
 
-class CIDRPoolAllocation(KubernetesModel):
-    """The prefix of one node."""
-
-    node_name: str
-    prefix: str
-    gateway: str | None = None
-
-
-class CIDRPoolStatus(KubernetesModel):
-    """What the IPAM controller handed out."""
-
-    allocations: tuple[CIDRPoolAllocation, ...]
-
-
-class CIDRPool(KubernetesObject, api_version=_API_VERSION, printer_columns={"CIDR": ".spec.cidr"}):
+class CIDRPool(KubernetesObject, api_version=_API_VERSION):
     """A subnet of its own for every node."""
 
     spec: CIDRPoolSpec
-    status: CIDRPoolStatus | None = None

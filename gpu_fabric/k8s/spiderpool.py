@@ -169,22 +169,10 @@ class SpiderCoordinatorSpec(KubernetesModel):
     veth_mtu: int | None = Field(default=None, ge=1)
 
 
-class SpiderCoordinatorStatus(KubernetesModel):
-    """What the controller found out about the cluster's own ranges; `reason` says why it could not."""
-
-    phase: str
-    reason: str | None = None
-    overlay_pod_cidr: tuple[str, ...] | None = None
-    service_cidr: tuple[str, ...] | None = None
-
-
-class SpiderCoordinator(
-    KubernetesObject, api_version=_API_VERSION, scope="Cluster", short_names=("scc",), categories=("spiderpool",)
-):
+class SpiderCoordinator(KubernetesObject, api_version=_API_VERSION, scope="Cluster"):
     """The coordinator's settings for the whole cluster; a SpiderMultusConfig may have others for its pods."""
 
     spec: SpiderCoordinatorSpec
-    status: SpiderCoordinatorStatus | None = None
 
 
 RDMA_RESOURCE_INJECT_ANNOTATION = "cni.spidernet.io/rdma-resource-inject"
@@ -331,26 +319,10 @@ class SpiderIPPoolSpec(KubernetesModel):
         return value
 
 
-class SpiderIPPoolStatus(KubernetesModel):
-    """What the controller counted; `allocated_ips` is JSON text."""
-
-    allocated_ips: str | None = None
-    total_ip_count: int | None = Field(default=None, ge=0)
-    allocated_ip_count: int | None = Field(default=None, ge=0)
-
-
-class SpiderIPPool(
-    KubernetesObject,
-    api_version=_API_VERSION,
-    scope="Cluster",
-    short_names=("sp",),
-    categories=("spiderpool",),
-    printer_columns={"SUBNET": ".spec.subnet"},
-):
+class SpiderIPPool(KubernetesObject, api_version=_API_VERSION, scope="Cluster"):
     """A pool of addresses of one subnet; the subnet cannot change later, and other pools' subnets must not overlap."""
 
     spec: SpiderIPPoolSpec
-    status: SpiderIPPoolStatus | None = None
 
 
 class SpiderReservedIPSpec(KubernetesModel):
@@ -367,9 +339,7 @@ class SpiderReservedIPSpec(KubernetesModel):
         return self
 
 
-class SpiderReservedIP(
-    KubernetesObject, api_version=_API_VERSION, scope="Cluster", short_names=("sr",), categories=("spiderpool",)
-):
+class SpiderReservedIP(KubernetesObject, api_version=_API_VERSION, scope="Cluster"):
     """Addresses of switches, hosts and storage, kept out of every pool of the cluster."""
 
     spec: SpiderReservedIPSpec
@@ -433,7 +403,7 @@ class SpiderMultusConfigSpec(KubernetesModel):
         return None if isinstance(self.section, SpiderIpoib) else self.section.resource_name
 
 
-class SpiderMultusConfig(KubernetesObject, api_version=_API_VERSION, short_names=("smc",), categories=("spiderpool",)):
+class SpiderMultusConfig(KubernetesObject, api_version=_API_VERSION):
     """A network of a namespace, which pods name or get by injection."""
 
     spec: SpiderMultusConfigSpec

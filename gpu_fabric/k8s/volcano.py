@@ -11,9 +11,7 @@ class QueueSpec(KubernetesModel):
     weight: int = Field(ge=1, le=65535)
 
 
-class Queue(
-    KubernetesObject, api_version="scheduling.volcano.sh/v1beta1", scope="Cluster", short_names=("q", "queue-v1beta1")
-):
+class Queue(KubernetesObject, api_version="scheduling.volcano.sh/v1beta1", scope="Cluster"):
     """A queue of the whole cluster."""
 
     spec: QueueSpec

@@ -160,7 +160,10 @@ def shape_bar(shape: Shape, rails: int, *, nodes: int, ring: bool, nvlink: bool 
         assumes = "two nodes, on which NCCL chooses its algorithm"
         return Bar(value=row.two_node_bar, most=most, assumes=assumes, explanation=said, source=row.source)
     if row is not None and row.ring_bar is not None:
-        return _ring_bar(shape.name, row, ring=ring)
+        if not ring:
+            raise BarUnknownError(f"the bar of {shape.name} is for rings; measure with NCCL_ALGO=RING")
+        said = f"{row.ring_bar} GB/s for rings between nodes of {shape.name}: {row.reason}"
+        return Bar(value=row.ring_bar, assumes="rings", explanation=said, source=row.source)
     return _line_rate_bar(shape, rails, row, table)
 
 
@@ -171,13 +174,6 @@ def _rack_bar(shape: str, row: BarRow) -> Bar:
         )
     said = f"{row.rack_bar} GB/s for one rack of {shape} over multi-node NVLink, not over the rails: {row.reason}"
     return Bar(value=row.rack_bar, assumes="one rack, over NVLink", explanation=said, source=row.source)
-
-
-def _ring_bar(shape: str, row: BarRow, *, ring: bool) -> Bar:
-    if row.ring_bar is None or not ring:
-        raise BarUnknownError(f"the bar of {shape} is for rings; measure with NCCL_ALGO=RING")
-    said = f"{row.ring_bar} GB/s for rings between nodes of {shape}: {row.reason}"
-    return Bar(value=row.ring_bar, assumes="rings", explanation=said, source=row.source)
 
 
 def nic_speed(shape: Shape) -> int | None:

@@ -134,7 +134,7 @@ def dialect(library: Library = Library.NCCL, version: str | None = None) -> Dial
     table = dialect_table()
     rows, form = table.limits[library], table.libraries[library]
     if version is None:
-        return Dialect(library, None, rows[-1], _shared([row for row in rows if row.in_use]), form, form.children)
+        return Dialect(library, None, rows[-1], _lowest([row for row in rows if row.in_use]), form, form.children)
     found = Version.parse(version)
     if found.release[0] != 2:
         raise ValueError(f"{version!r} is not a version of NCCL; write 2.MINOR.PATCH, such as 2.27.3")
@@ -144,12 +144,7 @@ def dialect(library: Library = Library.NCCL, version: str | None = None) -> Dial
     return Dialect(library, found, limits, limits, form, children)
 
 
-def attributes_since(element: str) -> Mapping[str, Version]:
-    """Attributes of an element that not every release knows, with the release that introduced each."""
-    return dialect_table().attributes_since.get(element, {})
-
-
-def _shared(rows: Sequence[Limits]) -> Limits:
+def _lowest(rows: Sequence[Limits]) -> Limits:
     return Limits(
         since=rows[0].since,
         nodes=min(row.nodes for row in rows),

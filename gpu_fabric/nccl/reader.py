@@ -336,14 +336,10 @@ class _Reader:
             self._at += 1
             if end >= len(self._text):
                 _stop(Cause.END_OF_FILE, element.offset)
-        self._keep(element, slot)
-        return self._text[end]
-
-    @staticmethod
-    def _keep(element: Element, slot: Attribute) -> None:
         if len(element.other_slots) < ATTRIBUTES:
             element.values.setdefault(slot.name, slot.value)
         element.other_slots.append(slot)
+        return self._text[end]
 
     def _value(self, slot: Attribute) -> tuple[str, str]:
         begin = self._at + 1

@@ -6,9 +6,10 @@ The files are for the libraries' own reader, not for XML parsers: no prolog, one
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from gpu_fabric.catalog import FullForm, NumaNode, PciIdentity, Shape, Topology
 from gpu_fabric.catalog.shape import Branch, Bridge, GpuLeaf, NicLeaf, adapter_of, parse_tree
@@ -20,11 +21,6 @@ class Form(StrEnum):
 
     LEAN = "lean"
     FULL = "full"
-
-
-def usual_form(topology: Topology) -> Form:
-    """The full form if it is published, the lean form if not."""
-    return Form.LEAN if topology.full is None else Form.FULL
 
 
 def cpu_bits(numa: NumaNode) -> int:
@@ -61,19 +57,39 @@ def link_layer_guid(shape: str, bus: str) -> str:
 def topology_xml(shape: Shape, topology: Topology, form: Form | None = None, library: Library | None = None) -> str:
     """The topology file of a shape; text with a final newline.
 
-    Defaults: the usual form, and the library of the shape's GPUs. The full form names every port by the RDMA device of
-    its virtual function, so that NCCL finds the PCI location of devices that a pod cannot see in its own sysfs; it
-    keeps the order of the published file. The lean form is sorted by NUMA node and address.
+    Defaults: the full form if it is published, and the library of the shape's GPUs. The full form names every port by
+    the RDMA device of its virtual function, so that NCCL finds the PCI location of devices that a pod cannot see in its
+    own sysfs; it keeps the order of the published file. The lean form is sorted by NUMA node and address.
 
     Raises:
         ValueError: the shape's PCI addresses are not known, or its tree has no full form.
     """
     if not shape.gpus.pci or not shape.nics or any(nic.pci is None for nic in shape.nics):
         raise ValueError(f"{shape.name}: a topology file needs the PCI addresses of all GPUs and RDMA NICs")
-    full = None if (form or usual_form(topology)) is Form.LEAN else topology.full
+    full = None if form is Form.LEAN else topology.full
     if form is Form.FULL and full is None:
         raise ValueError(f"{shape.name}: the full form is not published; write the lean one")
-    return "\n".join(_Writer(shape, topology, full, dialect(library or library_for(shape))).lines()) + "\n"
+    writer = _Writer(shape, topology, full, dialect(library or library_for(shape)))
+    return "\n".join(writer.system().lines()) + "\n"
+
+
+class _Tag(NamedTuple):
+    name: str
+    attributes: Mapping[str, object]
+    children: Sequence[_Tag] = ()
+
+    def lines(self, indent: str = "") -> Iterator[str]:
+        """The tag in the form that the reader accepts, without attributes that the library fills in."""
+        tag = " ".join(
+            [self.name, *(f'{name}="{value}"' for name, value in self.attributes.items() if value is not None)]
+        )
+        if not self.children:
+            yield f"{indent}<{tag}/>"
+            return
+        yield f"{indent}<{tag}>"
+        for child in self.children:
+            yield from child.lines(f"{indent}  ")
+        yield f"{indent}</{self.name}>"
 
 
 @dataclass(frozen=True)
@@ -83,20 +99,14 @@ class _Writer:
     full: FullForm | None
     by: Dialect
 
-    def lines(self) -> Iterator[str]:
+    def system(self) -> _Tag:
         numa_nodes = self.topology.numa
-        yield f'<system version="{self.by.format.format_version}">'
-        for numa in numa_nodes if self.full else sorted(numa_nodes, key=lambda each: each.node):
-            roots = parse_tree(numa.tree)
-            yield f"  <cpu {_attributes(self._cpu(numa))}>"
-            for root in self._ordered(roots):
-                yield from self._element(root, 0)
-            yield "  </cpu>"
-        yield "</system>"
+        ordered = numa_nodes if self.full else sorted(numa_nodes, key=lambda each: each.node)
+        return _Tag("system", {"version": self.by.format.format_version}, [self._cpu(numa) for numa in ordered])
 
-    def _cpu(self, numa: NumaNode) -> dict[str, object]:
+    def _cpu(self, numa: NumaNode) -> _Tag:
         cpu = self.topology.cpu
-        return {
+        attributes = {
             "numaid": numa.node,
             "affinity": cpu_mask(numa, self.topology.cpu_mask_bits),
             "arch": cpu.arch,
@@ -104,9 +114,11 @@ class _Writer:
             "familyid": cpu.family_id,
             "modelid": cpu.model_id,
         }
+        return _Tag("cpu", attributes, self._pci_of(parse_tree(numa.tree), 0))
 
-    def _ordered(self, siblings: tuple[Branch, ...]) -> tuple[Branch, ...]:
-        return siblings if self.full else tuple(sorted(siblings, key=self._address))
+    def _pci_of(self, siblings: Sequence[Branch], depth: int) -> list[_Tag]:
+        ordered = siblings if self.full else sorted(siblings, key=self._address)
+        return [self._pci(element, depth) for element in ordered]
 
     def _address(self, element: Branch) -> str:
         if isinstance(element, GpuLeaf):
@@ -117,29 +129,10 @@ class _Writer:
         ports = [nic.pci for nic in self.shape.nics if nic.pci and adapter_of(nic.pci) == adapter_of(element.address)]
         return min(ports, default=element.address)
 
-    def _element(self, element: Branch, depth: int) -> Iterator[str]:
-        indent = "  " * (depth + 2)
-        tag = f"{indent}<pci {_attributes(self._pci(element, depth))}"
-        below = list(self._below(element, depth))
-        if below:
-            yield from (f"{tag}>", *below, f"{indent}</pci>")
-        else:
-            yield f"{tag}/>"
-
-    def _below(self, element: Branch, depth: int) -> Iterator[str]:
-        indent = "  " * (depth + 3)
-        if isinstance(element, Bridge):
-            for child in self._ordered(element.children):
-                yield from self._element(child, depth + 1)
-        elif self.full is not None and isinstance(element, NicLeaf):
-            yield from self._nic(element, self.full, indent)
-        elif self.full is not None and isinstance(element, GpuLeaf):
-            yield from self._gpu(element.index, self.full, indent)
-
-    def _pci(self, element: Branch, depth: int) -> dict[str, object]:
+    def _pci(self, element: Branch, depth: int) -> _Tag:
         identity, topology = self._identity(element, depth), self.topology
         is_root = isinstance(element, Bridge) and depth == 0
-        return {
+        attributes = {
             "busid": self._address(element),
             "class": identity.pci_class,
             "vendor": identity.vendor,
@@ -149,6 +142,12 @@ class _Writer:
             "link_speed": (topology.root_link_speed if is_root else None) or topology.link_speed,
             "link_width": topology.link_width,
         }
+        below: list[_Tag] = []
+        if isinstance(element, Bridge):
+            below = self._pci_of(element.children, depth + 1)
+        elif self.full is not None:
+            below = [self._nic(element, self.full) if isinstance(element, NicLeaf) else self._gpu(element, self.full)]
+        return _Tag("pci", attributes, below)
 
     def _identity(self, element: Branch, depth: int) -> PciIdentity:
         topology = self.topology
@@ -160,15 +159,14 @@ class _Writer:
             return topology.gpu_board_bridge
         return topology.bridge_by_depth[min(depth, len(topology.bridge_by_depth) - 1)]
 
-    def _nic(self, nic: NicLeaf, full: FullForm, indent: str) -> Iterator[str]:
+    def _nic(self, nic: NicLeaf, full: FullForm) -> _Tag:
         devices = vf_devices(full, self.shape.rails)
         bus = nic.address.split(":")[1]
         first = 2 * full.nic_order.index(bus)
         adapter = adapter_of(nic.address)
         rails = [rail for rail, port in enumerate(self.shape.nics) if port.pci and adapter_of(port.pci) == adapter]
-        yield f"{indent}<nic>"
-        for port, rail in enumerate(rails, start=1):
-            attributes: dict[str, object] = {
+        ports = [
+            {
                 "name": devices[rail],
                 "dev": first + port - 1,
                 "speed": full.net_speed,
@@ -178,23 +176,16 @@ class _Writer:
                 "maxconn": 131072,
                 "gdr": 1,
             }
-            yield f"{indent}  <net {_attributes(attributes)}/>"
-        yield f"{indent}</nic>"
+            for port, rail in enumerate(rails, start=1)
+        ]
+        return _Tag("nic", {}, [_Tag("net", attributes) for attributes in ports])
 
-    def _gpu(self, index: int, full: FullForm, indent: str) -> Iterator[str]:
+    def _gpu(self, gpu: GpuLeaf, full: FullForm) -> _Tag:
         # RCCL reads no NVLinks; without links in the file it detects them itself.
-        links = full.nvlinks[index % len(full.nvlinks)].split() if "nvlink" in self.by.children_of("gpu") else []
-        tag = f"{indent}<gpu {_attributes({'dev': index, 'sm': full.gpu_sm, 'rank': index, 'gdr': 1})}"
-        if not links:
-            yield f"{tag}/>"
-            return
-        yield f"{tag}>"
-        for target, count in (pair.split(":") for pair in links):
-            attributes = {"target": f"0000:{target}:00.0", "count": count, "tclass": full.nvlink_class}
-            yield f"{indent}  <nvlink {_attributes(attributes)}/>"
-        yield f"{indent}</gpu>"
-
-
-def _attributes(values: Mapping[str, object]) -> str:
-    """Attributes in the form that the reader accepts, without those that the library fills in."""
-    return " ".join(f'{name}="{value}"' for name, value in values.items() if value is not None)
+        links = full.nvlinks[gpu.index % len(full.nvlinks)].split() if "nvlink" in self.by.children_of("gpu") else []
+        attributes = (
+            {"target": f"0000:{target}:00.0", "count": count, "tclass": full.nvlink_class}
+            for target, count in (pair.split(":") for pair in links)
+        )
+        own = {"dev": gpu.index, "sm": full.gpu_sm, "rank": gpu.index, "gdr": 1}
+        return _Tag("gpu", own, [_Tag("nvlink", each) for each in attributes])

@@ -43,11 +43,10 @@ class Allocation(FrozenModel):
 
 def allocation(plan: Plan) -> Allocation:
     """The allocation of a plan."""
-    row = plan.choices.row
     hosts = any(isinstance(entry.object, DaemonSet) and entry.awaited for entry in plan.applied("nic-addresses"))
     # There a pod's pool is found by the host's own address, whatever has set it (rule SPI009).
     hosts = hosts or (plan.step("node-pools") is not None and plan.choices.model == "sriov")
-    by_interface = row is not None and row.access == "shared"
+    by_interface = plan.choices.access == "shared"
     return Allocation(
         hosts=hosts,
         by_interface=by_interface,

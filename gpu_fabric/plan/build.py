@@ -6,8 +6,7 @@ from gpu_fabric.plan import concerns
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.doks import doks_resources
-from gpu_fabric.plan.clouds.oke import oke_resources
-from gpu_fabric.plan.context import Context
+from gpu_fabric.plan.clouds.oke.resources import oke_resources
 from gpu_fabric.plan.cost import plan_cost
 from gpu_fabric.plan.devices import planned_nodes
 from gpu_fabric.plan.nccl_files import plan_nccl_files
@@ -16,9 +15,11 @@ from gpu_fabric.plan.operators import OPERATORS
 from gpu_fabric.plan.operators.releases import tolerations
 from gpu_fabric.plan.plan import Plan, PlannedCluster, PlannedPool
 from gpu_fabric.plan.rails import plan_rails
-from gpu_fabric.plan.steps import Step, in_order
+from gpu_fabric.plan.steps import Context, Step, in_order
 from gpu_fabric.plan.workload import plan_workload
-from gpu_fabric.spec import DoksClusterSpec, ExistingClusterSpec, OkeClusterSpec
+from gpu_fabric.spec.doks import DoksClusterSpec
+from gpu_fabric.spec.existing import ExistingClusterSpec
+from gpu_fabric.spec.oke import OkeClusterSpec
 
 
 def build(case: Case) -> Plan:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 from gpu_fabric.base.registries import pulled
 from gpu_fabric.catalog import Catalog, Nic, ReleaseLine, Shape
+from gpu_fabric.catalog.release import StandaloneName
 from gpu_fabric.k8s.scheduling import vendor_label
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
 from gpu_fabric.plan.choices import Choices, choices_of
-from gpu_fabric.spec import FabricSpec, PoolSpec, StackSpec
+from gpu_fabric.spec.cluster import PoolSpec
+from gpu_fabric.spec.fabric import FabricSpec
+from gpu_fabric.spec.stack import StackSpec
 
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
@@ -67,6 +70,12 @@ class Case:
     def pulled(self, image: str) -> str:
         """An image, or a place of images, as nodes pull it: from a mirror where the stack file names one."""
         return pulled(self.spec.software.registries, image)
+
+    def standalone_image(self, part: StandaloneName, own: str | None) -> str:
+        """The image of a part that no chart installs, as nodes pull it: the stack file's own, else the catalog's."""
+        image = self.line.standalone[part].image
+        assert image is not None, "the catalog's row has one"
+        return self.pulled(own or image.reference)
 
     @property
     def mtu(self) -> int | None:
@@ -169,15 +178,12 @@ def shape_on_nodes(shape: Shape, fabric: FabricSpec) -> Shape:
 
 
 def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices) -> AddressDemand:
-    access = choices.row.access if choices.row else "physical"
-    per_nic = {"virtual": max(1, shape.vfs_per_nic), "physical": 1, "host": 1, "shared": spec.fabric.pods_per_nic}[
-        access
-    ]
+    pods = {"virtual": max(1, shape.vfs_per_nic), "shared": spec.fabric.pods_per_nic}
     return AddressDemand(
         layout=choices.layout,
         ipam=choices.ipam or "host",
         rails=shape.rails,
-        addresses_per_nic=per_nic,
+        addresses_per_nic=pods.get(choices.access or "physical", 1),
         nodes=sum(pool.nodes for pool in spec.cluster.pools),
         node_names=_node_names(spec),
         node_numbers=_node_numbers(spec),

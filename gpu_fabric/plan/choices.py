@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from gpu_fabric.catalog import Catalog, Shape, Support
+from gpu_fabric.catalog import Catalog, DeviceAccess, Shape, Support
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec import StackSpec
 from gpu_fabric.spec.addressing import Ipam, Layout
 from gpu_fabric.spec.fabric import Manager, Model, RdmaMode, VirtualFunctions
+from gpu_fabric.spec.stack import StackSpec
 
 
 class Choices(FrozenModel):
@@ -26,6 +26,11 @@ class Choices(FrozenModel):
     ipam: Ipam | None
     virtual_functions: VirtualFunctions | None
     row: Support | None
+
+    @property
+    def access(self) -> DeviceAccess | None:
+        """How pods get at the NICs; None where manager and model are no row of the support matrix."""
+        return self.row.access if self.row else None
 
     @property
     def by_sriov_operator(self) -> bool:

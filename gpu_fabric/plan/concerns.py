@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
 from gpu_fabric.plan.addresses import AddressPlan
-from gpu_fabric.plan.capacity import plan_capacity
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.fabric_check import fabric_check
-from gpu_fabric.plan.host import (
+from gpu_fabric.plan.host.cni_plugins import cni_plugins
+from gpu_fabric.plan.host.preparation import (
     address_table,
     address_tables,
-    cni_plugins,
     host_preparation,
     nic_addresses,
     virtual_functions,
@@ -24,15 +22,17 @@ from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
 from gpu_fabric.plan.nccl_files import nccl_config_maps
 from gpu_fabric.plan.operators.network_operator import labelled
 from gpu_fabric.plan.operators.operator import LABELLED, manager_steps
-from gpu_fabric.plan.records import PlannedGroup, PlannedObject
-from gpu_fabric.plan.steps import NODES, Step, Words
+from gpu_fabric.plan.rail import Rail
+from gpu_fabric.plan.records import PlannedCapacity, PlannedGroup, PlannedObject
+from gpu_fabric.plan.steps import NODES, Context, Step, Words, daemon_sets, kinds
 from gpu_fabric.plan.verification import plan_verification
-from gpu_fabric.plan.words import daemon_sets, kinds, unless_dry_run
 
 _PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
 # Jobs need IPC_LOCK, which the level `baseline` forbids.
 _OF_JOBS = {"pod-security.kubernetes.io/enforce": "privileged"}
 _POOLS = ("reserved-ips", "ip-pools", "node-pools", "nic-addresses")
+# Seconds until nodes offer their devices: DigitalOcean's plug-in looks for NICs once a minute.
+_CAPACITY_TIMEOUT = 900
 _FABRIC = ("namespaces", NODES, "host-preparation", "networks")
 
 
@@ -59,22 +59,13 @@ def on_nodes(context: Context) -> Iterator[Step]:
     """DaemonSets of the stack's own that set up the nodes, before device plug-ins look at them."""
     case = context.case
     after = (*labelled(case), "ofed-driver")
-    for name, kind, title, planned, waits in (
-        (
-            *("host-preparation", "rdma:HostPreparation", "host preparation"),
-            *(host_preparation(case), "its pods: every node as specified"),
-        ),
-        (
-            *("virtual-functions", "rdma:HostVirtualFunctions", "virtual functions"),
-            *(virtual_functions(case), "its pods on every node"),
-        ),
-    ):
-        words = Words(title=title, what=daemon_sets(planned), waits=unless_dry_run(planned, waits))
-        yield _step(name, kind, planned, after, words)
-        after = (*after, name)
-    planned = cni_plugins(case)
-    words = Words(title="CNI plug-ins", what=daemon_sets(planned), waits="its pods on every node")
-    yield _step("cni-plugins", "rdma:CniPlugins", planned, LABELLED, words)
+    planned = host_preparation(case)
+    waits = "its pods: every node as specified"
+    yield _daemons("host-preparation", "rdma:HostPreparation", "host preparation", planned, after, waits)
+    planned, after = virtual_functions(case), (*after, "host-preparation")
+    waits = "its pods on every node"
+    yield _daemons("virtual-functions", "rdma:HostVirtualFunctions", "virtual functions", planned, after, waits)
+    yield _daemons("cni-plugins", "rdma:CniPlugins", "CNI plug-ins", cni_plugins(case), LABELLED, waits)
 
 
 def pools(context: Context) -> Iterator[Step]:
@@ -99,15 +90,15 @@ def pools(context: Context) -> Iterator[Step]:
     # Where nodes have pools of their own, those steps contain the tables.
     tables = () if groups else address_tables(case, addresses)
     planned = (*tables, *nic_addresses(case, addresses))
-    waits = unless_dry_run(planned, "its pods: every rail's NIC has its address")
-    words = Words(title="NIC addresses", what=daemon_sets(planned), waits=waits)
-    yield _step("nic-addresses", "rdma:NicAddresses", planned, (*LABELLED, *after, "ip-pools", "node-pools"), words)
+    after = (*LABELLED, *after, "ip-pools", "node-pools")
+    waits = "its pods: every rail's NIC has its address"
+    yield _daemons("nic-addresses", "rdma:NicAddresses", "NIC addresses", planned, after, waits)
 
 
 def fabric_networks(context: Context) -> Iterator[Step]:
     """The networks, in every namespace that may use them, once nodes offer what a cloud advertises."""
     case, kind = context.case, "rdma:FabricNetworks"
-    if (offered := plan_capacity(case, context.rails)) is not None:
+    if (offered := _capacity(case, context.rails)) is not None:
         names = list(offered.resources)
         devices = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
         waits = f"{devices} on every node, of {offered.count} or more"
@@ -128,8 +119,7 @@ def nccl(context: Context) -> Iterator[Step]:
 def check(context: Context) -> Iterator[Step]:
     """The check of the rails; deleted first, since its pods hold addresses and devices."""
     planned = fabric_check(context.case, context.addresses, context.contract)
-    words = Words(title="check", what=daemon_sets(planned), waits="every rail of every node")
-    yield _step("check", "rdma:FabricCheck", planned, _FABRIC, words)
+    yield _daemons("check", "rdma:FabricCheck", "check", planned, _FABRIC, "every rail of every node")
 
 
 def verification(context: Context, others: tuple[Step, ...]) -> Iterator[Step]:
@@ -156,6 +146,30 @@ def _step(
 ) -> Step:
     """A step of a component of the same name."""
     return Step(name=name, component=name, kind=kind, items=items, after=after, words=(words,))
+
+
+def _daemons(
+    name: str, kind: str, title: str, planned: tuple[PlannedObject, ...], after: tuple[str, ...], waits: str
+) -> Step:
+    """A step with DaemonSets of the stack's own; in a dry run they only report, and nothing waits for them."""
+    awaited = all(entry.awaited for entry in planned)
+    waits = waits if awaited else "nothing: a dry run, which only reports"
+    return _step(name, kind, planned, after, Words(title=title, what=daemon_sets(planned), waits=waits))
+
+
+def _capacity(case: Case, rails: tuple[Rail, ...]) -> PlannedCapacity | None:
+    """What nodes must offer where the cloud advertises it; the operators of a stack report their own states.
+
+    A pool that scales counts with its fewest nodes.
+    """
+    resources: dict[str, int | None] = {
+        rail.resource_name: rail.index for rail in rails if rail.resource_name is not None
+    }
+    if manager_of(case).devices_advertised_by is None or not resources:
+        return None
+    pools = case.spec.cluster.pools
+    fewest = sum(bounds.min_nodes if (bounds := getattr(pool, "auto_scale", None)) else pool.nodes for pool in pools)
+    return PlannedCapacity(nodes=case.node_labels, count=fewest, resources=resources, timeout=_CAPACITY_TIMEOUT)
 
 
 def _groups(case: Case, addresses: AddressPlan) -> tuple[PlannedGroup, ...]:

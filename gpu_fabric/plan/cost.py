@@ -10,7 +10,8 @@ from typing import NamedTuple
 from gpu_fabric.catalog.price import PriceTable
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
-from gpu_fabric.spec import DoksClusterSpec, OkeClusterSpec
+from gpu_fabric.spec.doks import DoksClusterSpec
+from gpu_fabric.spec.oke import OkeClusterSpec
 
 SYSTEM_POOL = "system"
 _CENT = Decimal("0.01")

@@ -77,7 +77,7 @@ def _selectors(case: Case, shape: Shape, rails: list[Rail], *, all_rails: bool) 
     NICs are selected by PCI address where it is known, since interface names differ between node images. Virtual
     functions are named by the physical one that they belong to.
     """
-    nic, virtual = shape.nic_model, case.choices.row is not None and case.choices.row.access == "virtual"
+    nic, virtual = shape.nic_model, case.choices.access == "virtual"
     device = None if nic is None else nic.vf_device_id if virtual else nic.device_id
     drivers = _one(nic.driver if nic else None)
     if case.line.policy_by == "chart" and all_rails and virtual and device is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from gpu_fabric.contract import AttachedNetwork, FabricContract
@@ -11,26 +10,18 @@ from gpu_fabric.k8s.apps import (
     ConfigMapFiles,
     Container,
     ContainerVariable,
-    DaemonSet,
-    DaemonSetSpec,
     ExecAction,
     PodSpec,
-    PodTemplate,
-    PodTemplateMetadata,
     ReadinessProbe,
     Resources,
-    RollingUpdate,
-    UpdateStrategy,
     Volume,
     VolumeMount,
+    daemon_set,
 )
-from gpu_fabric.k8s.base import ObjectMeta
-from gpu_fabric.k8s.core import ConfigMap
-from gpu_fabric.k8s.scheduling import LabelSelector
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.host import COMPONENT_LABEL
-from gpu_fabric.plan.records import PlannedObject
+from gpu_fabric.plan.host.daemons import COMPONENT_LABEL
+from gpu_fabric.plan.records import PlannedObject, file_config_map
 
 CHECK = "fabric-check"
 """The DaemonSet's name, and the value of the label `gpu-fabric/component` on its pods."""
@@ -51,13 +42,12 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
         return ()
     text = Path(__file__).with_name(_SCRIPT).read_text(encoding="utf-8")
     namespace = contract.namespaces[0]
-    name = f"{CHECK}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    files = ConfigMap(metadata=ObjectMeta(name=name, namespace=namespace), immutable=True, data={_SCRIPT: text})
+    files = file_config_map(CHECK, namespace, _SCRIPT, text)
     labels = {COMPONENT_LABEL: CHECK}
     devices = {name: str(count) for name, count in contract.devices.items() if name != case.shape.gpus.resource}
     container = Container(
         name=CHECK,
-        image=case.pulled(wanted.image or _image(case)),
+        image=case.standalone_image("rdmaTools", wanted.image),
         command=("/bin/sh", f"/script/{_SCRIPT}", "watch"),
         env=(NODE_NAME, *_environment(case, addresses, contract)),
         resources=Resources(requests=devices, limits=devices) if devices else None,
@@ -75,17 +65,9 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
         node_selector=case.node_selector,
         tolerations=contract.tolerations or None,
         containers=(container,),
-        volumes=(Volume(name="script", config_map=ConfigMapFiles(name=name)),),
+        volumes=(Volume(name="script", config_map=ConfigMapFiles(name=files.metadata.name)),),
     )
-    metadata = PodTemplateMetadata(labels=labels, annotations=contract.annotations)
-    daemon = DaemonSet(
-        metadata=ObjectMeta(name=CHECK, namespace=namespace, labels=labels),
-        spec=DaemonSetSpec(
-            selector=LabelSelector(match_labels=labels),
-            template=PodTemplate(metadata=metadata, spec=pod),
-            update_strategy=UpdateStrategy(rolling_update=RollingUpdate(max_unavailable="100%")),
-        ),
-    )
+    daemon = daemon_set(CHECK, namespace, labels, pod, annotations=contract.annotations)
     return (PlannedObject(object=files), PlannedObject(object=daemon, timeout=_TIMEOUT))
 
 
@@ -103,10 +85,9 @@ def _rail(case: Case, addresses: AddressPlan, place: int, network: AttachedNetwo
     """What the script expects of one interface, as its head says."""
     pool = addresses.pool_of(place)
     shared_gateway = None if pool is None or pool.node_prefix_length is not None else pool.gateway
-    access = "physical" if case.choices.row is None else case.choices.row.access
     # A shared port's table of addresses names its interfaces on Ethernet only.
     unknown = network.resource is None or case.choices.model == "ipoib"
-    device = "-" if unknown else "shared" if access == "shared" else "own"
+    device = "-" if unknown else "shared" if case.choices.access == "shared" else "own"
     words = (
         place,
         network.interface,
@@ -118,9 +99,3 @@ def _rail(case: Case, addresses: AddressPlan, place: int, network: AttachedNetwo
         network.mtu or "-",
     )
     return " ".join(map(str, words))
-
-
-def _image(case: Case) -> str:
-    image = case.line.standalone["rdmaTools"].image
-    assert image is not None, "the catalog's row has one"
-    return image.reference

@@ -1,14 +1,18 @@
-"""Every image and every chart of a plan, and what cannot be known: the list that an air gap is filled from."""
+"""Every image and every chart of a plan, and what cannot be known: the list that an air gap is filled from.
+
+Where the stack file has mirrors, also the registries that the plan names nevertheless, found in all that it applies.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from gpu_fabric.base.registries import pulled, pulled_chart
+from gpu_fabric.base.registries import is_mirrored, pulled, pulled_chart, registry_of
 from gpu_fabric.catalog import Catalog
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.plan.operators.chart_images import run_images
+from gpu_fabric.plan.operators.releases import run_images
 from gpu_fabric.plan.plan import Plan
 
 _OFED = "ofedDriver"
@@ -65,7 +69,9 @@ def image_list(plan: Plan, known: Catalog, registries: Mapping[str, str]) -> Ima
     users: dict[str, list[str]] = {}
     notes: dict[str, list[str]] = {}
     digests: dict[str, str] = {}
-    for reference, user, note, digest in (*_of_objects(plan), *_of_charts(plan, known)):
+    applied = _applied(plan, with_values=False)
+    of_objects = (found for user, manifest in applied for found in _manifest_images(manifest, user))
+    for reference, user, note, digest in (*of_objects, *_chart_images(plan, known)):
         users.setdefault(reference, []).append(user)
         notes.setdefault(reference, []).extend([note] if note else [])
         if digest is not None:
@@ -91,18 +97,21 @@ def image_list(plan: Plan, known: Catalog, registries: Mapping[str, str]) -> Ima
 _Found = tuple[str, str, str | None, str | None]
 
 
-def _of_objects(plan: Plan) -> Iterator[_Found]:
+def _applied(plan: Plan, *, with_values: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every manifest, and the values of charts if they are asked for, with their names in messages."""
     for entry in plan.objects:
-        yield from _of_manifest(entry.object.manifest(), f"{entry.object.kind} {entry.name}")
+        yield f"{entry.object.kind} {entry.name}", entry.object.manifest()
+    for release in plan.releases if with_values else ():
+        yield f"the chart {release.name}", release.values
     run = plan.verification
     for manifest in run.manifests if run is not None else ():
-        yield from _of_manifest(manifest, f"{manifest['kind']} of the verification")
+        yield f"{manifest['kind']} of the verification", manifest
 
 
-def _of_manifest(value: Any, user: str, key: str = "") -> Iterator[_Found]:
+def _manifest_images(value: Any, user: str, key: str = "") -> Iterator[_Found]:
     if isinstance(value, list | tuple):
         for inner in value:
-            yield from _of_manifest(inner, user)
+            yield from _manifest_images(inner, user)
     if not isinstance(value, dict):
         return
     image, place, tag = (value.get(name) for name in ("image", "repository", "version"))
@@ -112,14 +121,14 @@ def _of_manifest(value: Any, user: str, key: str = "") -> Iterator[_Found]:
     elif isinstance(image, str):
         yield from _found(image, user, None)
     for name, inner in value.items():
-        yield from _of_manifest(inner, user, name)
+        yield from _manifest_images(inner, user, name)
 
 
 def _found(reference: str, user: str, note: str | None) -> Iterator[_Found]:
     yield reference, user, note, _own_digest(reference)
 
 
-def _of_charts(plan: Plan, known: Catalog) -> Iterator[_Found]:
+def _chart_images(plan: Plan, known: Catalog) -> Iterator[_Found]:
     for release in plan.releases:
         table = known.chart_versions[release.name][release.chart.version]
         for reference, row, digest in run_images(table, release.values):
@@ -154,3 +163,75 @@ def unknown_images(plan: Plan, known: Catalog) -> Iterator[UnknownImages]:
                 yield UnknownImages(used_by=f"chart {release.name}", what=row.what)
     if (what := _CLOUDS.get(plan.cluster.provider)) is not None:
         yield UnknownImages(used_by=f"provider {plan.cluster.provider}", what=what)
+
+
+# A registry and a path anywhere in a text, but not within an address of the web.
+_PLACED = re.compile(
+    r"(?<![\w./:@-])((?:[a-zA-Z0-9-]+\.)+[a-zA-Z0-9-]+(?::\d+)?/[\w./-]+(?::[\w.-]+)?(?:@sha256:\w+)?)"
+)
+_TAGGED = re.compile(r"^(?:[\w-]+\.)+[\w-]+(?::\d+)?/[\w./-]+(?::[\w.-]+|@sha256:[0-9a-f]{64})$")
+_REGISTRY_KEYS = re.compile(r"^(registry|repository|.*_registry|imageRegistryOverride)$")
+_HOSTED = re.compile(r"^(?:[\w-]+\.)+[\w-]+(?::\d+)?(?:/|$)")
+
+
+class Foreign(NamedTuple):
+    """An image, or a repository of images, that is in no mirror, and what names it."""
+
+    where: str
+    reference: str
+
+    @property
+    def registry(self) -> str:
+        """Its registry."""
+        return registry_of(self.reference)
+
+
+def foreign_images(plan: Plan, known: Catalog, registries: Mapping[str, str]) -> tuple[Foreign, ...]:
+    """Every image of a plan's objects and chart values that is in none of the mirrors.
+
+    Texts count, too: what names one of the catalog's registries within a script or a file is found. So do the images
+    that a chart takes by its own defaults.
+    """
+    hosts = known_registries(known)
+    applied = _applied(plan, with_values=True)
+    named = ((place, reference) for place, value in applied for reference in _references(value, hosts))
+    found = (*named, *((f"the {user}", reference) for reference, user, _, _ in _chart_images(plan, known)))
+    return tuple(dict.fromkeys(Foreign(*entry) for entry in found if not is_mirrored(registries, entry[1])))
+
+
+def known_registries(known: Catalog) -> frozenset[str]:
+    """The registries of every image in the catalog."""
+    charts = (
+        row.image[0] for versions in known.chart_versions.values() for one in versions.values() for row in one.images
+    )
+    alone = (
+        part.image.reference for line in known.releases.values() for part in line.standalone.values() if part.image
+    )
+    operands = (
+        line.images.image(component).repository for line in known.releases.values() for component in line.images.names
+    )
+    return frozenset(map(registry_of, (*charts, *alone, *operands)))
+
+
+def _references(value: Any, hosts: frozenset[str]) -> Iterator[str]:
+    if isinstance(value, dict):
+        place = value.get("repository")
+        for key, inner in value.items():
+            if not isinstance(inner, str):
+                yield from _references(inner, hosts)
+            elif (key == "image" and place is None and inner) or (_REGISTRY_KEYS.match(key) and _HOSTED.match(inner)):
+                yield inner
+            else:
+                yield from _within(inner, hosts)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _references(inner, hosts)
+    elif isinstance(value, str):
+        yield from _within(value, hosts)
+
+
+def _within(text: str, hosts: frozenset[str]) -> Iterator[str]:
+    if _TAGGED.match(text) or text in hosts:
+        yield text
+        return
+    yield from (found for found in _PLACED.findall(text) if registry_of(found) in hosts)

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import NamedTuple
 
 from gpu_fabric.catalog import Catalog, DeviceAccess, Shape
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.nccl.topology import topology_xml
+from gpu_fabric.nccl.topology import Form, topology_xml
+from gpu_fabric.nccl.tree_problems import tree_problems
 from gpu_fabric.plan.nccl_settings import FabricFacts, PlannedSetting, environment_of, planned_settings
-from gpu_fabric.plan.nccl_topology import TopologyChoice, choose_topology
-from gpu_fabric.plan.records import PlannedObject
+from gpu_fabric.plan.records import PlannedObject, config_map_name
 from gpu_fabric.spec.fabric import TopologyWish
+
+
+class TopologyChoice(FrozenModel):
+    """The form of the topology file, None for no file, and the reason in words."""
+
+    form: Form | None
+    reason: str
 
 
 class FilePlace(NamedTuple):
@@ -106,14 +112,44 @@ def nccl_config_maps(nccl: NcclFiles, namespaces: tuple[str, ...]) -> tuple[Plan
     )
 
 
-def config_map_name(name: str, content: str) -> str:
-    """A name that carries the content's hash, so that new content rolls pods."""
-    return f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
-
-
 def _file(name: str, place: FilePlace, content: str) -> NcclFile:
     return NcclFile(config_map=config_map_name(name, content), **place._asdict(), content=content)
 
 
 def _label(shape: Shape) -> str:
     return shape.name.lower().replace(".", "-")
+
+
+def choose_topology(wish: TopologyWish, shape: Shape, known: Catalog, devices: DeviceAccess) -> TopologyChoice:
+    """The file for pods that come by a shape's NICs in one way; a wish that cannot be met is for the rules to refuse.
+
+    Virtual functions are what hides the tree. NCCL looks for one at function 0 of its adapter since 2.18.1
+    (NCCL_IB_MERGE_VFS, on by default), where the lean form has it; the full form depends on how hosts number virtual
+    functions, and serves older releases. Pods that hold a physical function or the host's own network see the tree.
+    """
+    tree = known.topologies.get(shape.name)
+    virtual = devices == "virtual"
+    if wish == "none":
+        return _none("the stack file says so")
+    if tree is None:
+        return _none(f"no PCI tree of {shape.name} is published or in the stack file, and none is guessed")
+    if tree_problems(shape, tree):
+        return _none(f"the PCI tree of {shape.name} is not that of the NICs in the stack file")
+    if tree.full is None:
+        if wish == "full":
+            return _none("a tree in the stack file has no full form")
+        return TopologyChoice(form=Form.LEAN, reason="the tree is in the stack file")
+    if wish == "lean":
+        return TopologyChoice(form=Form.LEAN, reason="the stack file says so")
+    if virtual and wish == "full":
+        return TopologyChoice(
+            form=Form.FULL, reason="the stack file says so; it names ports by their virtual functions"
+        )
+    if virtual:
+        reason = "NCCL since 2.18.1 looks for a virtual function at function 0 of its adapter, which the tree has"
+        return TopologyChoice(form=Form.LEAN, reason=reason)
+    return _none("pods see the NICs where they are in the host's PCI tree")
+
+
+def _none(reason: str) -> TopologyChoice:
+    return TopologyChoice(form=None, reason=reason)

@@ -78,8 +78,7 @@ def measurement_environment(case: Case) -> dict[str, str]:
 
     A model that the support matrix does not have is taken to hold whole NICs.
     """
-    access = case.choices.row.access if case.choices.row else "physical"
-    settings = planned_settings(case.shape, case.known, access, fabric_facts(case))
+    settings = planned_settings(case.shape, case.known, case.choices.access or "physical", fabric_facts(case))
     return environment_of(settings, "training") | environment_of(settings, "verification")
 
 

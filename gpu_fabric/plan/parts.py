@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from gpu_fabric.contract import ClusterFacts, SharedPool
+from gpu_fabric.contract.cluster import ClusterFacts, SharedPool
 from gpu_fabric.findings import Finding
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.cost import PlannedCost
 from gpu_fabric.plan.plan import Plan, PlannedSplit
-from gpu_fabric.spec import DoksClusterSpec, ExistingClusterSpec, OkeClusterSpec, StackSpec
+from gpu_fabric.spec.doks import DoksClusterSpec
+from gpu_fabric.spec.existing import ExistingClusterSpec
+from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.parts import PLATFORM_SECTIONS
 from gpu_fabric.spec.places import within_section
+from gpu_fabric.spec.stack import StackSpec
 
 _NO_COST = PlannedCost(pools=(), known=(), total=None)
 
 
-def of_part(spec: StackSpec, found: Iterable[Finding]) -> tuple[Finding, ...]:
+def findings_of_part(spec: StackSpec, found: Iterable[Finding]) -> tuple[Finding, ...]:
     """Findings without those on sections that a stack of this part has not: they are about what it does not make."""
     if spec.split.part != "cluster":
         return tuple(found)
@@ -38,7 +41,7 @@ def part_plan(case: Case, plan: Plan) -> Plan:
     if part == "platform":
         of_platform = plan.cluster.model_copy(update={"doks": None, "oke": None})
         return plan.model_copy(update={"split": split, "cluster": of_platform, "cost": _NO_COST})
-    return _without_platform(plan).model_copy(update={"split": split})
+    return _drop_platform(plan).model_copy(update={"split": split})
 
 
 def _cluster_facts(case: Case, cluster: DoksClusterSpec | OkeClusterSpec) -> ClusterFacts:
@@ -69,7 +72,7 @@ def _cluster_facts(case: Case, cluster: DoksClusterSpec | OkeClusterSpec) -> Clu
     )
 
 
-def _without_platform(plan: Plan) -> Plan:
+def _drop_platform(plan: Plan) -> Plan:
     """The plan with nothing that is applied to the cluster, and no files for jobs."""
     files: dict[str, Any] = {"files": (), "environment": {}, "verification_environment": {}}
     carried = {"networks": (), "annotations": {}, "resources": {}, "pod_template_patch": {}, **files}

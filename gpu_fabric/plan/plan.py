@@ -11,7 +11,7 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.choices import Choices
 from gpu_fabric.plan.clouds.doks import DoksResources
-from gpu_fabric.plan.clouds.oke import OkeResources
+from gpu_fabric.plan.clouds.oke.resources import OkeResources
 from gpu_fabric.plan.clouds.record import CloudResources
 from gpu_fabric.plan.cost import PlannedCost
 from gpu_fabric.plan.devices import PlannedNodes

@@ -42,5 +42,4 @@ def rails_are_routed(case: Case) -> bool:
 
 def one_resource(case: Case) -> bool:
     """Whether all rails share one network and one resource: pods of a flat fabric take any of a node's devices."""
-    row = case.choices.row
-    return case.demand.one_pool and row is not None and row.access in ("virtual", "physical")
+    return case.demand.one_pool and case.choices.access in ("virtual", "physical")

@@ -6,7 +6,7 @@ from gpu_fabric.catalog import Nic
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.rail import NIC_FACTS, Rail, one_resource
-from gpu_fabric.spec import RailOverrideSpec
+from gpu_fabric.spec.fabric import RailOverrideSpec
 
 
 def plan_rails(case: Case) -> tuple[Rail, ...]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from pydantic import Field, JsonValue, SerializeAsAny, field_serializer
 
 from gpu_fabric.catalog import Shape
-from gpu_fabric.k8s.base import KubernetesObject
+from gpu_fabric.k8s.base import KubernetesObject, ObjectMeta
+from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.nccl.busbw import Bar
-from gpu_fabric.nccl.verdict import Expectation
+from gpu_fabric.nccl.verdict.result import Expectation
 from gpu_fabric.spec.verification import Launcher
 
 
@@ -69,6 +71,19 @@ class PlannedObject(FrozenModel):
     def name(self) -> str:
         """The object's own name."""
         return self.object.metadata.name
+
+
+def config_map_name(name: str, content: str) -> str:
+    """A name that carries the content's hash, so that new content restarts the pods."""
+    return f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+
+
+def file_config_map(
+    name: str, namespace: str, file: str, content: str, labels: dict[str, str] | None = None
+) -> ConfigMap:
+    """An immutable ConfigMap with one file, under a name that carries the content's hash."""
+    metadata = ObjectMeta(name=config_map_name(name, content), namespace=namespace, labels=labels)
+    return ConfigMap(metadata=metadata, immutable=True, data={file: content})
 
 
 class PlannedGroup(FrozenModel):

@@ -1,10 +1,19 @@
-"""The plan as a graph of steps: what is applied together, after what, and the words of reports for it."""
+"""The plan as a graph of steps: what they are made from, what is applied together, after what, and in which words."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from gpu_fabric.model import FrozenModel
+from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.devices import PlannedNodes
+from gpu_fabric.plan.nccl_files import NcclFiles
+from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import (
     HelmRelease,
     PlannedCapacity,
@@ -88,3 +97,46 @@ def in_order(steps: Iterable[Step]) -> tuple[Step, ...]:
     for name in listed:
         place(name, ())
     return tuple(ordered.values())
+
+
+@dataclass(frozen=True)
+class Context:
+    """A case with its addresses, rails, files and contract.
+
+    `sriov_plugin` and `shared_plugin` configure the device plug-ins of all nodes; where node groups need their own,
+    both are None and `node_groups` has them. `charts` are those that the stack installs; `namespaces` those of its
+    operators, with whether privileged pods run there.
+    """
+
+    case: Case
+    addresses: AddressPlan
+    rails: tuple[Rail, ...]
+    sriov_plugin: SriovDevicePluginConfig | None
+    shared_plugin: RdmaSharedDevicePluginConfig | None
+    node_groups: tuple[PlannedNodes, ...]
+    nccl: NcclFiles
+    contract: FabricContract
+    charts: tuple[str, ...]
+    namespaces: dict[str, bool]
+
+
+def kinds(planned: Iterable[PlannedObject]) -> str:
+    """How many objects there are of each kind."""
+    counts = Counter(entry.object.kind for entry in planned)
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items())
+
+
+def daemon_sets(planned: Iterable[PlannedObject]) -> str:
+    """The DaemonSets among objects by name."""
+    names = [entry.name for entry in planned if entry.object.kind == "DaemonSet"]
+    return f"DaemonSet{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+def conditions(readiness: PlannedReadiness) -> str:
+    """The conditions of a readiness for people."""
+    return " and ".join(map(condition, readiness.conditions))
+
+
+def condition(wait_for: str | None) -> str:
+    """A `pulumi.com/waitFor` condition for people."""
+    return "" if wait_for is None else wait_for.removeprefix("jsonpath=")

@@ -15,7 +15,7 @@ from gpu_fabric.plan.nccl_settings import measurement_environment
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import OWN_BAR, REPORT, HelmRelease, PlannedGroup, PlannedObject, PlannedVerification
 from gpu_fabric.plan.steps import Step
-from gpu_fabric.workloads.verification import KEYS_SECRET, Form, RailLine, Verification, verification_manifests
+from gpu_fabric.workloads.verification import KEYS_SECRET, RailLine, Verification, verification_manifests
 
 # The steps whose objects a run depends on, in the order in which its name has hashed them since it has one.
 _MEASURED = (
@@ -66,7 +66,7 @@ def plan_verification(
         return None
     assert wanted.image is not None, "a verification without an image was refused"
     each = rail_bar(case)
-    shared = case.choices.row is not None and case.choices.row.access in ("shared", "host")
+    shared = case.choices.access in ("shared", "host")
     rails = tuple(
         RailLine(
             number=rail.index,
@@ -80,7 +80,7 @@ def plan_verification(
     run = Verification(
         name=REPORT,
         namespace=contract.namespaces[0],
-        form=Form(wanted.launcher),
+        launcher=wanted.launcher,
         nodes=nodes_of(case),
         image=case.pulled(wanted.image),
         program=wanted.program,
@@ -93,7 +93,7 @@ def plan_verification(
     # Another time limit is no reason to measure again.
     lasting = verification_manifests(contract, run._replace(seconds=0))
     named = run._replace(name=f"{REPORT}-{_digest(case, steps, lasting, (bar, each))}")
-    own_keys = run.form is Form.JOB
+    own_keys = run.launcher == "job"
     return PlannedVerification(
         name=named.name,
         namespace=named.namespace,

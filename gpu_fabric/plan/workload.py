@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import NamedTuple, get_args
 
 from pydantic import JsonValue
 
-from gpu_fabric.contract import AttachedNetwork, FabricContract, FileMount, HugePages, SchedulerHints, SharedMemory
+from gpu_fabric.contract.fabric import (
+    AttachedNetwork,
+    FabricContract,
+    FileMount,
+    HugePages,
+    SchedulerHints,
+    SharedMemory,
+)
 from gpu_fabric.k8s.cni import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
 from gpu_fabric.k8s.kueue import QUEUE_LABEL
 from gpu_fabric.k8s.scheduling import Toleration
@@ -15,8 +23,8 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.operators.kueue import topology_annotations
-from gpu_fabric.plan.operators.schedulers import job_controllers, job_queues
 from gpu_fabric.plan.rail import Rail
+from gpu_fabric.spec.software import DEFAULT_QUEUE, JobController
 
 
 def plan_workload(
@@ -105,6 +113,39 @@ def _scheduler_hints(case: Case) -> SchedulerHints:
         labels={} if kueue is None else {QUEUE_LABEL: kueue.queue},
         annotations={} if kueue is None else topology_annotations(case),
         controllers=job_controllers(case),
+    )
+
+
+class JobQueues(NamedTuple):
+    """Who starts the fabric's jobs; None without anybody. `queues` are those of the fabric's jobs, by scheduler."""
+
+    scheduler: str | None
+    queues: dict[str, str]
+
+
+def job_queues(case: Case) -> JobQueues:
+    """Where jobs queue: in the stack's own Kueue or Volcano, or in what the cluster has.
+
+    Kueue comes first where there are both: it queues every kind of job but Volcano's own. The queues of a Kueue that
+    the cluster has are not known.
+    """
+    own, installed = case.spec.software.schedulers, case.spec.cluster.installed
+    queues = {} if own.kueue is None else {"kueue": own.kueue.queue}
+    if own.volcano is not None:
+        queues["volcano"] = own.volcano.queue
+    elif "volcano" in installed:
+        queues["volcano"] = DEFAULT_QUEUE
+    brought = [name for name in ("kueue", "volcano") if name in queues or name in installed]
+    return JobQueues(next(iter(brought), None), queues)
+
+
+def job_controllers(case: Case) -> tuple[JobController, ...]:
+    """The controllers of jobs that the stack installs or the cluster has."""
+    own, installed = case.spec.software.schedulers, case.spec.cluster.installed
+    return tuple(
+        name
+        for name in get_args(JobController)
+        if name in installed or getattr(own, name.replace("-", "_")) is not None
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -14,7 +15,6 @@ from gpu_fabric.progress import UNHEARD, Progress
 from gpu_fabric.render.layout import REFUSED, WRITTEN_BY, plan_of
 from gpu_fabric.render.model import VERSION, RefusedPlan, RenderedPlan
 from gpu_fabric.render.places import INDEX
-from gpu_fabric.render.text import json_value
 
 
 class RenderedPlanError(Exception):
@@ -28,7 +28,7 @@ def read_rendered(folder: Path, progress: Progress = UNHEARD) -> RenderedPlan:
         RenderedPlanError: the plan is missing, has another layout version, or its files are not in the written form.
     """
     try:
-        index = json_value((folder / INDEX).read_text(encoding="utf-8"))
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
     except OSError as error:
         raise RenderedPlanError(f"{folder}: no rendered plan: {INDEX}: {error.strerror}") from None
     except (ValueError, RecursionError):
@@ -72,7 +72,7 @@ def read_refused(folder: Path) -> RefusedPlan | None:
 def own_index(folder: Path) -> dict[str, Any]:
     """The index of a folder that this program wrote; empty for any other folder."""
     try:
-        document: Any = json_value((folder / INDEX).read_text(encoding="utf-8"))
+        document: Any = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         return document if document["writtenBy"] == WRITTEN_BY else {}
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}

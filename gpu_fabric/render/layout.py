@@ -1,10 +1,19 @@
-"""Convert a rendered plan to files, and files back to a rendered plan."""
+"""Convert a rendered plan to files, and files back to a rendered plan.
+
+YAML is for users, JSON for tools, CSV for tables; equal plans give equal files.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import csv
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
 from typing import Any
 
+import yaml
+
+from gpu_fabric.base.yaml_files import LineDumper
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.progress import UNHEARD, Progress
 from gpu_fabric.render.model import VERSION, RefusedPlan, RenderedPlan, RenderedRail, RenderedResource, RenderedShare
@@ -18,16 +27,6 @@ from gpu_fabric.render.places import (
     REPORT,
     rail_path,
     values_path,
-)
-from gpu_fabric.render.text import (
-    json_text,
-    json_value,
-    line_documents,
-    line_values,
-    table_rows,
-    table_text,
-    yaml_text,
-    yaml_value,
 )
 from gpu_fabric.resources.charts import RELEASE
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
@@ -82,7 +81,7 @@ def plan_of(found: Mapping[str, str]) -> RenderedPlan:
 
     Raises KeyError if a file is missing; ValueError or yaml.YAMLError if one is not in the written form.
     """
-    index = json_value(found[INDEX])
+    index = json.loads(found[INDEX])
     return RenderedPlan.model_validate(
         {
             **{key: index[key] for key in ("schemaVersion", "stack", "releaseLine", "waits", "findings")},
@@ -91,12 +90,12 @@ def plan_of(found: Mapping[str, str]) -> RenderedPlan:
             "steps": index.get("steps", ()),
             "resources": [{**entry, "properties": _properties(entry, found)} for entry in index["resources"]],
             "decisions": yaml_value(found[DECISIONS]),
-            "proof": json_value(found[PROOF]) if PROOF in found else {},
+            "proof": json.loads(found[PROOF]) if PROOF in found else {},
             "rails": [
                 RenderedRail(**entry, shares=_shares(found[rail_path(entry["rail"])])) for entry in index["rails"]
             ],
             "ncclFiles": {path: found[path] for path in index["files"] if path.startswith(f"{NCCL}/")},
-            "contract": json_value(found[CONTRACT]) if CONTRACT in found else {},
+            "contract": json.loads(found[CONTRACT]) if CONTRACT in found else {},
             "report": found[REPORT],
         }
     )
@@ -144,7 +143,7 @@ def _properties(entry: Mapping[str, Any], found: Mapping[str, str]) -> dict[str,
     file = entry["file"]
     if entry["type"] == KEPT_OBJECTS:
         objects: dict[str, dict[str, Any]] = {}
-        for document in line_values(found[file]):
+        for document in (json.loads(line) for line in found[file].splitlines() if line != "---"):
             objects.setdefault(document["kind"], {})[document["metadata"]["name"]] = document
         return {**entry["properties"], "objects": objects}
     content: dict[str, Any] = yaml_value(found[file])
@@ -155,4 +154,37 @@ def _properties(entry: Mapping[str, Any], found: Mapping[str, str]) -> dict[str,
 
 
 def _shares(text: str) -> tuple[RenderedShare, ...]:
-    return tuple(RenderedShare(int(number), *texts) for number, *texts in table_rows(text))
+    rows = list(csv.reader(StringIO(text)))[1:]
+    return tuple(RenderedShare(int(number), *texts) for number, *texts in rows)
+
+
+# Lines are never folded: a change of one word changes one line.
+_NO_FOLDING = 1 << 30
+
+
+def yaml_text(value: Any) -> str:
+    """A YAML document with sorted keys."""
+    text: str = yaml.dump(value, Dumper=LineDumper, sort_keys=True, allow_unicode=True, width=_NO_FOLDING)
+    return text
+
+
+def yaml_value(text: str) -> Any:
+    """The value of a YAML document. Raises yaml.YAMLError."""
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+
+
+def json_text(value: Any) -> str:
+    """A JSON document with sorted keys."""
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def line_documents(values: Iterable[Any]) -> str:
+    """YAML documents of one line each: an added, removed or changed object is an added, removed or changed line."""
+    return "".join(f"---\n{json.dumps(value, sort_keys=True, ensure_ascii=False)}\n" for value in values)
+
+
+def table_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A CSV table with a heading."""
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    return text.getvalue()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-from gpu_fabric.findings import Finding, LocatedFinding
+from gpu_fabric.findings.finding import Finding, LocatedFinding
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.resources import Handling, Loss
 from gpu_fabric.spec.guard import AcknowledgementSpec

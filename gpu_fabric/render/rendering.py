@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from io import StringIO
 from typing import Any
 
-from gpu_fabric.plan import Plan, SecretValue
+from gpu_fabric.plan import Plan
 from gpu_fabric.plan.addresses import AddressPlan, AddressPool
 from gpu_fabric.plan.allocation import allocation
-from gpu_fabric.plan.clouds.oke import Ref, Text
+from gpu_fabric.plan.clouds.record import Ref, Text
+from gpu_fabric.plan.records import SecretValue
 from gpu_fabric.plan.steps import NODES
 from gpu_fabric.progress import UNHEARD, Progress
 from gpu_fabric.render.model import (
@@ -21,12 +21,12 @@ from gpu_fabric.render.model import (
     RenderedWait,
 )
 from gpu_fabric.render.places import file_of, identity_of, nccl_path
-from gpu_fabric.report.console import plain_console
-from gpu_fabric.report.text import plan_report
-from gpu_fabric.resources import Leaf, Loss, losses, resources, waits, with_leaves
+from gpu_fabric.report.text import plan_report, report_text
 from gpu_fabric.resources.cloud import wire_name
+from gpu_fabric.resources.losses import Loss, losses
 from gpu_fabric.resources.objects import KUBERNETES
-from gpu_fabric.resources.order import CLUSTER
+from gpu_fabric.resources.order import CLUSTER, resources, waits
+from gpu_fabric.resources.resource import Leaf, replace_leaves
 from gpu_fabric.spec.places import NAMESPACE
 
 # Fields of the plan that have their own files in the folder; the other fields are in the decisions.
@@ -56,7 +56,11 @@ def rendered(plan: Plan, progress: Progress = UNHEARD) -> RenderedPlan:
         release_line=plan.release_line,
         resources=tuple(rendered_resources(plan, progress)),
         waits=tuple(
-            RenderedWait(component=wait.step.component, field=wait.step.name, record=_document(wait.record))
+            RenderedWait(
+                component=wait.step.component,
+                field=wait.step.name,
+                record=wait.record.model_dump(mode="json", by_alias=True),
+            )
             for wait in waits(plan)
         ),
         steps=tuple(_steps(plan)),
@@ -69,7 +73,7 @@ def rendered(plan: Plan, progress: Progress = UNHEARD) -> RenderedPlan:
         contract={}
         if plan.part == "cluster"
         else plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
-        report=_report(plan),
+        report=report_text(plan_report(plan), _WIDTH),
     )
 
 
@@ -104,7 +108,7 @@ def rendered_resources(plan: Plan, progress: Progress = UNHEARD) -> Iterator[Ren
             file=file,
             handling=resource.handling,
             loss=lost.get(resource.name, Loss()),
-            properties=with_leaves(resource.properties, lambda leaf: placeholder(leaf, names)),
+            properties=replace_leaves(resource.properties, lambda leaf: placeholder(leaf, names)),
         )
 
 
@@ -132,18 +136,18 @@ def _decisions(plan: Plan) -> dict[str, Any]:
         by_alias=True,
         exclude={"cluster": _CLOUD_RECORDS, **dict.fromkeys(left_out, True)},
     )
-    document["cluster"] = _without_records(document["cluster"])
+    document["cluster"] = _drop_records(document["cluster"])
     if plan.addresses.pools:
         document["allocation"] = allocation(plan).model_dump(mode="json", by_alias=True, exclude_none=True)
     return document
 
 
-def _without_records(value: Any) -> Any:
+def _drop_records(value: Any) -> Any:
     """A document without Oracle's records, which are resources."""
     if isinstance(value, dict):
-        return {key: _without_records(entry) for key, entry in value.items() if not _is_record(entry)}
+        return {key: _drop_records(entry) for key, entry in value.items() if not _is_record(entry)}
     if isinstance(value, list):
-        return [_without_records(entry) for entry in value if not _is_record(entry)]
+        return [_drop_records(entry) for entry in value if not _is_record(entry)]
     return value
 
 
@@ -169,19 +173,6 @@ def _share(addresses: AddressPlan, pool: AddressPool, node: int) -> RenderedShar
         gateway=_text(pool.gateway_of(number)),
         host=_text(pool.host_address(addresses.host_numbers[node])),
     )
-
-
-def _report(plan: Plan) -> str:
-    """The report as in a file, independent of the terminal and its settings."""
-    text = StringIO()
-    target = plain_console(file=text, width=_WIDTH, color_system=None, force_terminal=False, _environ={})
-    target.print(plan_report(plan), crop=False)
-    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
-
-
-def _document(record: Any) -> dict[str, Any]:
-    document: dict[str, Any] = record.model_dump(mode="json", by_alias=True)
-    return document
 
 
 def _text(value: object | None) -> str:

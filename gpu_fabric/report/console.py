@@ -44,7 +44,7 @@ class FittingTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         widths = self._widths(options.max_width)
         if self.spare and (widths is None or widths != self._wanted()):
-            yield from self._without(self.spare[-1]).__rich_console__(console, options)
+            yield from self._drop_column(self.spare[-1]).__rich_console__(console, options)
             return
         if widths is None:
             yield from self._paragraphs(options.max_width)
@@ -53,12 +53,12 @@ class FittingTable:
             wrapped = [_lines(cell, width) for cell, width in zip(cells, widths, strict=True)]
             for index in range(max(map(len, wrapped))):
                 parts = [
-                    _padded(lines[index] if index < len(lines) else "", width, right=column in self.right)
+                    _pad(lines[index] if index < len(lines) else "", width, right=column in self.right)
                     for column, lines, width in zip(self.columns, wrapped, widths, strict=True)
                 ]
                 yield _whole((" " * _GAP).join(parts).rstrip(), style)
 
-    def _without(self, left_out: str) -> FittingTable:
+    def _drop_column(self, left_out: str) -> FittingTable:
         kept = [index for index, name in enumerate(self.columns) if name != left_out]
         rows = ([row[index] for index in kept] for row in self.rows)
         return FittingTable((self.columns[index] for index in kept), rows, right=self.right, spare=self.spare[:-1])
@@ -100,7 +100,7 @@ class Pairs:
         for name, value in self.rows.items():
             lines = _lines(value, options.max_width - names - _GAP)
             for index, line in enumerate(lines):
-                label = Text(_padded("" if index else name, names), style="dim")
+                label = Text(_pad("" if index else name, names), style="dim")
                 yield _whole(label.append(" " * _GAP).append(line, style="not dim"))
 
 
@@ -116,7 +116,7 @@ def _longest_word(cell: str) -> int:
     return max(map(cell_len, cell.split()), default=0)
 
 
-def _padded(text: str, width: int, *, right: bool = False) -> str:
+def _pad(text: str, width: int, *, right: bool = False) -> str:
     space = " " * max(width - cell_len(text), 0)
     return space + text if right else text + space
 

@@ -8,8 +8,8 @@ from typing import Any
 from gpu_fabric.findings import Finding, Severity
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.clouds.doks import DoksResources, PlannedDoksCluster, PlannedDoksPool, PlannedVpc
-from gpu_fabric.plan.clouds.oke import OkeResources
 from gpu_fabric.plan.clouds.oke.identity import PlannedPolicy
+from gpu_fabric.plan.clouds.oke.resources import OkeResources
 from gpu_fabric.plan.cost import HourlyRange, PlannedCost, PoolCost
 
 _LINKS = {"ether": "RoCE on Ethernet", "infiniband": "InfiniBand"}
@@ -33,7 +33,7 @@ def overview_rows(plan: Plan) -> dict[str, str]:
     advertised = f", resource{_s(resources)} {_span(resources)}" if resources else ""
     return rows | {
         "model": f"{choices.model} by {choices.manager}, release line {plan.release_line}",
-        **({"functions": f"made by {_CREATORS[choices.virtual_functions]}"} if choices.virtual_functions else {}),
+        **({"functions": f"created by {_CREATORS[choices.virtual_functions]}"} if choices.virtual_functions else {}),
         "links": f"{_LINKS[choices.link_type]}, RDMA mode {choices.rdma_mode}",
         "rails": f"{len(plan.rails)}{advertised}",
         "networks": _networks(plan),
@@ -204,29 +204,37 @@ def image_rows(plan: Plan) -> Iterator[tuple[str, ...]]:
     holders: list[tuple[str, Any]] = [(f"values of chart {entry.name}", entry.values) for entry in plan.releases]
     holders += [(f"{entry.object.kind} {entry.name}", entry.object.manifest()) for entry in plan.objects]
     for holder, content in holders:
-        for image in _images(content):
-            named.setdefault(image, {})[holder] = None
+        for image, _, _ in find_images(content):
+            # Without a version it is only a name in a chart's values.
+            if ":" in image:
+                named.setdefault(image, {})[holder] = None
     for image in sorted(named):
         yield image, ", ".join(named[image])
 
 
-def _images(value: Any) -> Iterator[str]:
-    """Image references anywhere in a manifest: complete ones, and those that policies split into three fields."""
-    if isinstance(value, dict):
-        image, repository, version = (value.get(field) for field in ("image", "repository", "version"))
-        if isinstance(image, str):
-            reference = f"{repository}/{image}:{version}" if repository and version else image
-            # Without a version it is only a name in a chart's values.
-            if ":" in reference:
-                yield reference
-        for inner in value.values():
-            yield from _images(inner)
-    elif isinstance(value, list):
+def find_images(value: Any) -> Iterator[tuple[str, str, str]]:
+    """Images anywhere in a manifest: reference, name and version, which is empty where none is named.
+
+    A policy of an operator splits a reference into three fields.
+    """
+    if isinstance(value, list):
         for inner in value:
-            yield from _images(inner)
+            yield from find_images(inner)
+    if not isinstance(value, dict):
+        return
+    image, repository, version = (value.get(field) for field in ("image", "repository", "version"))
+    if isinstance(image, str) and repository and version:
+        yield f"{repository}/{image}:{version}", f"{repository}/{image}", version
+    elif isinstance(image, str):
+        name, mark, version = image.partition("@")
+        if not mark and ":" in image.rpartition("/")[2]:
+            name, _, version = image.rpartition(":")
+        yield image, name, version
+    for inner in value.values():
+        yield from find_images(inner)
 
 
-def by_weight(plan: Plan) -> list[Finding]:
+def findings_by_weight(plan: Plan) -> list[Finding]:
     """The plan's findings, the most severe first."""
     weights = list(Severity)
     return sorted(plan.findings, key=lambda entry: weights.index(entry.severity))
@@ -365,7 +373,7 @@ def oke_rows(cloud: OkeResources) -> dict[str, str]:
         if vcn is None
         else f"{vcn.display_name}, {', '.join(vcn.cidr_blocks)}",
         "subnets": ", ".join(subnet.logical_name.removeprefix("subnet-") for subnet in cloud.network.subnets)
-        or "none made",
+        or "none created",
         "cluster": f"{cluster.name} in {cloud.region} of Oracle, Kubernetes {cluster.kubernetes_version}, {kind}, "
         f"{endpoint} API server",
         "policies": f"{len(identity.reasons)} statements" if identity.policies else "an administrator's",
@@ -386,8 +394,8 @@ def oke_steps(cloud: OkeResources) -> Iterator[StepRow]:
     created.append(quantity(len(network.subnets), "subnet"))
     created.append(quantity(len(network.security_groups), "security group"))
     yield "network", f"{', '.join(created)} with {quantity(len(network.security_rules), 'rule')}", ""
-    early = [policy for policy in cloud.identity.policies if not _of_cluster(policy)]
-    late = [policy for policy in cloud.identity.policies if _of_cluster(policy)]
+    early = [policy for policy in cloud.identity.policies if not _is_of_cluster(policy)]
+    late = [policy for policy in cloud.identity.policies if _is_of_cluster(policy)]
     counted = [quantity(len(groups), "dynamic group")] if groups else []
     if groups or early:
         yield "identity", ", ".join([*counted, _statements(early)]), ""
@@ -414,7 +422,7 @@ def oke_steps(cloud: OkeResources) -> Iterator[StepRow]:
         yield "access", f"{_OKE_ACCESS[cloud.access.mode]}{_AT_ONCE}", ""
 
 
-def _of_cluster(policy: PlannedPolicy) -> bool:
+def _is_of_cluster(policy: PlannedPolicy) -> bool:
     return any(reference.ref == "cluster" for reference in policy.references)
 
 

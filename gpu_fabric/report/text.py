@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from io import StringIO
-from typing import cast
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -58,11 +57,16 @@ def print_report(report: RenderableType, console: Console | None = None) -> None
     target = console or plain_console()
     if target.is_terminal:
         target.print(report, crop=False)
-        return
-    wide = plain_console(width=_UNWRAPPED, file=StringIO(), no_color=True)
-    wide.print(report, crop=False)
-    lines = cast(StringIO, wide.file).getvalue().splitlines()
-    target.file.write("".join(f"{line.rstrip()}\n" for line in lines))
+    else:
+        target.file.write(report_text(report, _UNWRAPPED))
+
+
+def report_text(report: RenderableType, width: int) -> str:
+    """A report as in a file of some width, independent of the terminal and its settings."""
+    text = StringIO()
+    target = plain_console(file=text, width=width, color_system=None, force_terminal=False, _environ={})
+    target.print(report, crop=False)
+    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
 
 
 def _heading(text: str) -> RenderableType:
@@ -84,7 +88,7 @@ def _findings(plan: Plan) -> list[RenderableType]:
     if not plan.findings:
         return []
     parts: list[RenderableType] = [_heading("Findings")]
-    for entry in content.by_weight(plan):
+    for entry in content.findings_by_weight(plan):
         severity = (entry.severity.value, _COLOURS[entry.severity])
         parts.append(Text.assemble(severity, f" {entry.id} {entry.path}: {entry.message}", overflow="ignore"))
         parts.append(Padding(Text(f"-> {entry.remedy}", overflow="ignore"), (0, 0, 0, 4)))

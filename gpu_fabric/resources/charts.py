@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpu_fabric.plan import ChartReference, HelmRelease
-from gpu_fabric.plan.values import merged
+from gpu_fabric.plan.operators.releases import merged
+from gpu_fabric.plan.records import ChartReference, HelmRelease
 from gpu_fabric.resources.resource import Handling, Resource
 
 RELEASE = "kubernetes:helm.sh/v3:Release"

@@ -6,9 +6,8 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any
 
-from gpu_fabric.plan import PlannedGroup, PlannedQueues
-from gpu_fabric.plan.clouds.oke import Ref
-from gpu_fabric.plan.records import PlannedVerification
+from gpu_fabric.plan.clouds.record import Ref
+from gpu_fabric.plan.records import PlannedGroup, PlannedQueues, PlannedVerification
 from gpu_fabric.resources.objects import KUBERNETES, object_resource
 from gpu_fabric.resources.resource import Handling, Resource, Secret
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.plan import Plan, PlannedGroup
-from gpu_fabric.plan.clouds.oke import PlannedConstruct
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.clouds.oke.resources import PlannedConstruct
 from gpu_fabric.plan.clouds.record import Record
 from gpu_fabric.plan.plan import PlannedCluster, PlannedPool
+from gpu_fabric.plan.records import PlannedGroup
 from gpu_fabric.resources.cloud import wire_type
 from gpu_fabric.resources.objects import object_name
 from gpu_fabric.resources.order import CLUSTER

@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Any
 
-from gpu_fabric.plan import PlannedObject, PlannedPatch, PlannedReadiness, PlannedRollout
+from gpu_fabric.plan.records import PlannedObject, PlannedPatch, PlannedReadiness, PlannedRollout
 from gpu_fabric.resources.resource import Handling, Resource
 
 KUBERNETES = "kubernetes"

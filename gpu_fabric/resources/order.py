@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from gpu_fabric.plan import (
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import (
     HelmRelease,
-    Plan,
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
@@ -16,9 +16,9 @@ from gpu_fabric.plan import (
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
+    PlannedVerification,
     PlannedWait,
 )
-from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.plan.steps import Step
 from gpu_fabric.resources.charts import release_resource
 from gpu_fabric.resources.cloud import cloud_resources
@@ -52,7 +52,7 @@ def resources(plan: Plan) -> tuple[Resource, ...]:
     """Every resource, after all resources that it refers to or waits for."""
     on_cluster = (resource for step in plan.steps for item in step.items for resource in _resources(plan, step, item))
     cloud = plan.cluster.cloud
-    return (*(cloud_resources(CLUSTER, cloud) if cloud else ()), *_with_provider(plan, on_cluster))
+    return (*(cloud_resources(CLUSTER, cloud) if cloud else ()), *_add_provider(plan, on_cluster))
 
 
 def waits(plan: Plan) -> tuple[Wait, ...]:
@@ -84,7 +84,7 @@ def _resources(plan: Plan, step: Step, item: object) -> Iterable[Resource]:
     return MADE_OF[type(item)](step.component, item, plan)
 
 
-def _with_provider(plan: Plan, on_cluster: Iterable[Resource]) -> Iterator[Resource]:
+def _add_provider(plan: Plan, on_cluster: Iterable[Resource]) -> Iterator[Resource]:
     """Resources with their provider, and with `deleted_with` where the stack may delete their cluster."""
     cloud = plan.cluster.cloud
     cluster = {"deleted_with": f"{CLUSTER}-{cloud.cluster.logical_name}"} if cloud and not cloud.protect else {}

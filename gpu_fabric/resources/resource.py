@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.plan import SecretValue
-from gpu_fabric.plan.clouds.oke import Ref, Text
+from gpu_fabric.plan.clouds.record import Ref, Text
+from gpu_fabric.plan.records import SecretValue
 
 
 class Secret(FrozenModel):
@@ -65,13 +65,13 @@ class Resource(FrozenModel):
         return self.model_copy(update={"handling": self.handling.model_copy(update=changes)})
 
 
-def with_leaves(value: Any, known: Callable[[Leaf], Any]) -> Any:
+def replace_leaves(value: Any, known: Callable[[Leaf], Any]) -> Any:
     """A value in which each leaf is replaced by `known(leaf)`."""
     # Text is checked first: nearly all values are text, and there may be a million of them.
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
-        return {key: with_leaves(entry, known) for key, entry in value.items()}
+        return {key: replace_leaves(entry, known) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [with_leaves(entry, known) for entry in value]
+        return [replace_leaves(entry, known) for entry in value]
     return known(value) if isinstance(value, Leaf) else value

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from gpu_fabric.catalog import ChartName
+from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators import CHARTS
 from gpu_fabric.spec.places import dotted
@@ -75,6 +77,12 @@ def charts_in_use(case: Case) -> Charts:
 def chart_in_use(name: ChartName) -> Callable[[Case], ChartValues | None]:
     """The look-up of one chart in a stack, for checks of this chart."""
     return lambda case: charts_in_use(case).get(name)
+
+
+def replace_sections(case: Case, **sections: FrozenModel) -> Case:
+    """The stack as if these sections of `software` were others."""
+    software = case.spec.software.model_copy(update=sections)
+    return replace(case, spec=case.spec.model_copy(update={"software": software}))
 
 
 def value_at(values: Mapping[str, JsonValue] | JsonValue, *keys: str) -> JsonValue:

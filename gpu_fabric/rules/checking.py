@@ -31,8 +31,3 @@ def promise(rule: str) -> str | None:
         return None
     check = SPEC_CHECKS.get(rule) or PLAN_CHECKS[rule]
     return (check.__doc__ or "").partition("\n")[0] or None
-
-
-def checked() -> frozenset[str]:
-    """Ids of the rules that have a function."""
-    return frozenset((*SPEC_CHECKS, *PLAN_CHECKS))

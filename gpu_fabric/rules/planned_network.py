@@ -44,15 +44,15 @@ def read_network(planned: PlannedObject) -> PlannedNetwork:
     """
     made = planned.object
     if isinstance(made, NetworkAttachmentDefinition):
-        return _of_definition(made)
+        return _definition_network(made)
     if isinstance(made, SpiderMultusConfig):
-        return _of_spiderpool(made)
+        return _spiderpool_network(made)
     if isinstance(made, (SriovNetwork, SriovIBNetwork)):
-        return _of_operator(made)
+        return _operator_network(made)
     raise TypeError(f"{made.kind} {planned.name} is not a network")
 
 
-def _of_definition(made: NetworkAttachmentDefinition) -> PlannedNetwork:
+def _definition_network(made: NetworkAttachmentDefinition) -> PlannedNetwork:
     config: dict[str, Any] = json.loads(made.spec.config)
     plugins: list[dict[str, Any]] = config.get("plugins") or [config]
     first = plugins[0]
@@ -64,11 +64,11 @@ def _of_definition(made: NetworkAttachmentDefinition) -> PlannedNetwork:
         resource=(made.metadata.annotations or {}).get(RESOURCE_NAME_ANNOTATION),
         moves_rdma=any(plugin["type"] == "rdma" or plugin.get("rdmaIsolation") for plugin in plugins),
         mtus=tuple(plugin["mtu"] for plugin in plugins if plugin.get("mtu") is not None),
-        pools=tuple(_of_ipam(first.get("ipam") or {})),
+        pools=tuple(_ipam_pools(first.get("ipam") or {})),
     )
 
 
-def _of_operator(made: SriovNetwork | SriovIBNetwork) -> PlannedNetwork:
+def _operator_network(made: SriovNetwork | SriovIBNetwork) -> PlannedNetwork:
     """The network that the SR-IOV operator creates from its object, in another namespace and with its own prefix."""
     plugins: list[dict[str, Any]] = json.loads(f"[{made.spec.meta_plugins or ''}]")
     return PlannedNetwork(
@@ -79,11 +79,11 @@ def _of_operator(made: SriovNetwork | SriovIBNetwork) -> PlannedNetwork:
         resource=f"{RESOURCE_PREFIX}/{made.spec.resource_name}",
         moves_rdma=any(plugin["type"] == "rdma" for plugin in plugins),
         mtus=tuple(plugin["mtu"] for plugin in plugins if plugin.get("mtu") is not None),
-        pools=tuple(_of_ipam(json.loads(made.spec.ipam or "{}"))),
+        pools=tuple(_ipam_pools(json.loads(made.spec.ipam or "{}"))),
     )
 
 
-def _of_ipam(ipam: dict[str, Any]) -> list[PoolReference]:
+def _ipam_pools(ipam: dict[str, Any]) -> list[PoolReference]:
     if ipam.get("type") == "nv-ipam":
         kind = "CIDRPool" if ipam.get("poolType") == "cidrpool" else "IPPool"
         return [PoolReference(kind, name.strip()) for name in ipam["poolName"].split(",")]
@@ -92,7 +92,7 @@ def _of_ipam(ipam: dict[str, Any]) -> list[PoolReference]:
     return []
 
 
-def _of_spiderpool(made: SpiderMultusConfig) -> PlannedNetwork:
+def _spiderpool_network(made: SpiderMultusConfig) -> PlannedNetwork:
     section, pools = made.spec.section, made.spec.pools
     master = None if isinstance(section, (SpiderSriov, SpiderIbSriov)) else section.master
     mtu = None if isinstance(section, (SpiderIbSriov, SpiderIpoib)) else section.mtu

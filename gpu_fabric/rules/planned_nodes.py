@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 from gpu_fabric.catalog import Shape
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, Case, NodeGroup
 from gpu_fabric.plan.managers import manager_of
-from gpu_fabric.spec import PoolSpec
+from gpu_fabric.spec.cluster import PoolSpec
 from gpu_fabric.spec.places import dotted
 
 _Spec = TypeVar("_Spec", bound=PoolSpec)
@@ -29,14 +29,14 @@ class PlacedPool(NamedTuple, Generic[_Spec]):
 AnyPool = PlacedPool[PoolSpec]
 
 
-def placed(pools: Iterable[_Spec], shapes: Iterable[Shape]) -> list[PlacedPool[_Spec]]:
+def place_pools(pools: Iterable[_Spec], shapes: Iterable[Shape]) -> list[PlacedPool[_Spec]]:
     """Pools with their places, in order."""
     return [PlacedPool(number, *pair) for number, pair in enumerate(zip(pools, shapes, strict=True))]
 
 
 def placed_pools(case: Case) -> list[AnyPool]:
     """All pools of the stack file, on every provider."""
-    return placed(case.spec.cluster.pools, case.shapes)
+    return place_pools(case.spec.cluster.pools, case.shapes)
 
 
 def is_tainted(case: Case) -> bool:

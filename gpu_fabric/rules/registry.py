@@ -6,18 +6,21 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import NamedTuple, TypeVar
 
-from gpu_fabric.findings import Stage, rules
+from gpu_fabric.findings.book import Stage, rules
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.spec.places import dotted
 
 
 class Problem(NamedTuple):
-    """What a check found: the dotted path in the stack file, what is wrong, and what to write instead."""
+    """What a check found: the dotted path in the stack file, what is wrong, and what to write instead.
+
+    The texts are left out where the rule's row in the book has them, since they are the same for every stack.
+    """
 
     path: str
-    message: str
-    remedy: str
+    message: str = ""
+    remedy: str = ""
 
 
 def in_cluster(*keys: str | int) -> str:

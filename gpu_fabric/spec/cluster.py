@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from gpu_fabric.base.grammar import Day, DnsLabel, LabelKey, LabelValue, is_label_key, is_label_value, shown
-from gpu_fabric.base.repeats import each_once
+from gpu_fabric.base.repeats import require_unique
 from gpu_fabric.catalog import Catalog
 from gpu_fabric.catalog.price import Currency
 from gpu_fabric.catalog.shape import Hardware, Vendor
@@ -65,7 +65,7 @@ class TaintSpec(FrozenModel):
 
 Taints = Annotated[
     tuple[TaintSpec, ...],
-    each_once(
+    require_unique(
         lambda taint: f"{taint.key}:{taint.effect}",
         "{} is there twice, and a node has one value for a key and an effect; list it once",
     ),
@@ -178,4 +178,4 @@ class ClusterBase(FrozenModel):
         return ()
 
 
-DISTINCT_POOL_NAMES = each_once(attrgetter("name"), "two pools have the name {}; give each its own")
+DISTINCT_POOL_NAMES = require_unique(attrgetter("name"), "two pools have the name {}; give each its own")

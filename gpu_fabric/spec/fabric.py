@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, StringConstraints, model_validator
 
 from gpu_fabric.base.grammar import DnsLabel, ImageReference, InterfaceName, LineText, PciAddress, RdmaDevice
-from gpu_fabric.base.repeats import each_once
+from gpu_fabric.base.repeats import require_unique
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.addressing import AddressingSpec
@@ -242,7 +242,7 @@ class FabricSpec(FrozenModel):
         default=None, description="InfiniBand partition key, 0x0 to 0x7fff, with a digit after the x"
     )
     rails: Annotated[
-        tuple[RailOverrideSpec, ...], each_once(attrgetter("rail"), "rail {} is listed twice; list each rail once")
+        tuple[RailOverrideSpec, ...], require_unique(attrgetter("rail"), "rail {} is listed twice; list each rail once")
     ] = Field(default=(), description="what differs on single rails from the shape")
     addressing: AddressingSpec = AddressingSpec()
     default_network: NetworkReference | None = Field(
@@ -255,7 +255,7 @@ class FabricSpec(FrozenModel):
         default=None, description="a DaemonSet that is attached to all rails and checks each; `{}` for its defaults"
     )
     namespaces: Annotated[
-        tuple[NamespaceEntry, ...], each_once(attrgetter("name"), "{} is listed twice; list each namespace once")
+        tuple[NamespaceEntry, ...], require_unique(attrgetter("name"), "{} is listed twice; list each namespace once")
     ] = Field(
         default=(OfferedNamespaceSpec(name="default"),),
         min_length=1,

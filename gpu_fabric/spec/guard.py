@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from gpu_fabric.base.grammar import Day
-from gpu_fabric.base.repeats import each_once
+from gpu_fabric.base.repeats import require_unique
 from gpu_fabric.model import FrozenModel
 
 MOST_DAYS = 31
@@ -34,7 +34,7 @@ class GuardSpec(FrozenModel):
 
     acknowledge: Annotated[
         tuple[AcknowledgementSpec, ...],
-        each_once(attrgetter("resource"), "{} is acknowledged twice; keep one entry for each resource"),
+        require_unique(attrgetter("resource"), "{} is acknowledged twice; keep one entry for each resource"),
     ] = Field(
         default=(),
         description="one entry for each resource that may be lost; entries that are no longer needed may stay",

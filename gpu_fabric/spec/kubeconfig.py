@@ -74,7 +74,7 @@ def open_choice(text: str, context: str | None, name: str) -> tuple[Finding, ...
         finding(
             "CLU011",
             dotted(("cluster", "context")),
-            f"{name} has contexts of several clusters ({_some(sorted(known))}), and the stack names none: it is on "
+            f"{name} has contexts of several clusters ({_shorten(sorted(known))}), and the stack names none: it is on "
             f"{here}, the current one, until `kubectl config use-context` changes it",
             f"write context: {here}, or the one that is meant",
         ),
@@ -122,10 +122,10 @@ def contexts_of(text: str, identity: str) -> tuple[str, ...]:
 def _identities(text: str) -> dict[str, str]:
     """The contexts of a kubeconfig that have a cluster, with its identity; raises ValueError for other texts."""
     document = _document(text)
-    clusters = _by_name(document.get("clusters"), "cluster")
+    clusters = _map_entries(document.get("clusters"), "cluster")
     entries = {
         name: clusters.get(str(context.get("cluster")), {})
-        for name, context in _by_name(document["contexts"], "context").items()
+        for name, context in _map_entries(document["contexts"], "context").items()
     }
     return {name: _identity(entry) for name, entry in entries.items() if entry.get("server")}
 
@@ -149,21 +149,21 @@ def _entry(document: dict[str, Any], context: str | None) -> tuple[str, dict[str
     wanted = context or document.get("current-context")
     if not isinstance(wanted, str) or not wanted:
         raise ValueError("has no current context, and the stack names none")
-    contexts = _by_name(document["contexts"], "context")
+    contexts = _map_entries(document["contexts"], "context")
     if wanted not in contexts:
         raise ValueError(f"has no context {wanted!r}; it has: {', '.join(sorted(contexts))}")
-    found = _by_name(document.get("clusters"), "cluster").get(str(contexts[wanted].get("cluster")), {})
+    found = _map_entries(document.get("clusters"), "cluster").get(str(contexts[wanted].get("cluster")), {})
     if not found.get("server"):
         raise ValueError(f"context {wanted!r} leads to no cluster with a server")
     return wanted, found
 
 
-def _some(names: list[str]) -> str:
+def _shorten(names: list[str]) -> str:
     more = len(names) - _NAMED
     return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def _by_name(entries: Any, key: str) -> dict[str, dict[str, Any]]:
+def _map_entries(entries: Any, key: str) -> dict[str, dict[str, Any]]:
     """The named entries of a kubeconfig list; entries of any other form are left out."""
     listed = entries if isinstance(entries, list) else []
     return {

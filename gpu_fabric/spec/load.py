@@ -18,7 +18,7 @@ from gpu_fabric.spec.plain_secrets import plain_secrets, plain_settings
 from gpu_fabric.spec.problems import findings_of, problems_of
 from gpu_fabric.spec.stack import StackSpec, own_shape
 from gpu_fabric.spec.stack_text import StackDocument, StackTextError, parsed
-from gpu_fabric.spec.stand_ins import provider_meant, stand_in_hardware, without_invalid
+from gpu_fabric.spec.stand_ins import drop_invalid, provider_meant, stand_in_hardware
 from gpu_fabric.spec.suggestion import nearest
 
 MOST_NESTED = 30
@@ -113,7 +113,7 @@ def _document(path: Path, name: str, root: Path, file: str) -> StackDocument:
         raise refused(too_deep()) from error
     config = content.get("config") if isinstance(content, dict) else None
     if not isinstance(config, dict):
-        raise refused(finding("SPC004", "", *_without_config(content)))
+        raise refused(finding("SPC004", "", *_explain_missing_config(content)))
     prefix = f"{NAMESPACE}:"
     sections = {key.removeprefix(prefix): value for key, value in config.items() if str(key).startswith(prefix)}
     found = tuple(finding("SPC005", *entry) for entry in unclear)
@@ -126,12 +126,12 @@ def _document(path: Path, name: str, root: Path, file: str) -> StackDocument:
         unclear=found,
         plain_settings=plain_settings(config),
     )
-    if misplaced := _misplaced(config):
+    if misplaced := _misplaced_keys(config):
         raise ConfigurationError(misplaced, file, document.places)
     return document
 
 
-def _without_config(content: Any) -> tuple[str, str]:
+def _explain_missing_config(content: Any) -> tuple[str, str]:
     """The problem of a file that has no mapping `config`, and the remedy."""
     minimal = f"write config: and, indented below it, {NAMESPACE}:cluster: and {NAMESPACE}:fabric:"
     if content is None:
@@ -144,25 +144,25 @@ def _without_config(content: Any) -> tuple[str, str]:
     return "has no `config:` mapping", minimal
 
 
-def _misplaced(config: Mapping[str, Any]) -> tuple[Finding, ...]:
+def _misplaced_keys(config: Mapping[str, Any]) -> tuple[Finding, ...]:
     """Keys that are evidently meant as a section of this program, but are spelled differently."""
     found = []
     for key in map(str, config):
         space, _, section = key.rpartition(":")
         own = space == NAMESPACE
-        if not own and section in SECTIONS and f"{NAMESPACE}:{section}" not in config and (not space or _alike(space)):
-            remedy = f"write {NAMESPACE}:{section}"
-        elif own and section.partition(".")[0].partition("[")[0] in SECTIONS and section not in SECTIONS:
-            remedy = f"write it below {NAMESPACE}:{section.partition('.')[0].partition('[')[0]}:, or set it by " + (
-                f"`pulumi config set --path {key}`, and take this key out"
-            )
+        base, meant = section.partition(".")[0].partition("[")[0], f"{NAMESPACE}:{section}"
+        if not own and section in SECTIONS and meant not in config and (not space or _is_near(space)):
+            remedy = f"write {meant}"
+        elif own and base in SECTIONS and section not in SECTIONS:
+            by_command = f"`pulumi config set --path {key}`"
+            remedy = f"write it below {NAMESPACE}:{base}:, or set it by {by_command}, and take this key out"
         else:
             continue
         found.append(finding("SPC001", key, "this key is not known", remedy))
     return tuple(found)
 
 
-def _alike(space: str) -> bool:
+def _is_near(space: str) -> bool:
     return bool(nearest(space.replace("_", "-"), [NAMESPACE, NAMESPACE.replace("-", "")]))
 
 
@@ -189,9 +189,9 @@ def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, 
     """
     if _is_deep(document.sections):
         return None, (too_deep(),)
-    whole, wrong = joined(document, _other)
-    sections, strangers = _without_strangers(whole)
-    known, own_shapes = _with_own_shapes(sections)
+    whole, wrong = joined(document, _read_other)
+    sections, strangers = _drop_strangers(whole)
+    known, own_shapes = _add_own_shapes(sections)
     named = (_value_at(sections, place) for place in _SECRET_NAMES)
     secrets = plain_secrets(document.sections, named, document.plain_settings)
     before = (*wrong, *document.unclear, *strangers, *own_shapes, *secrets)
@@ -201,29 +201,29 @@ def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, 
         unclear = {entry.path for entry in document.unclear}
         found = (entry for entry in findings_of(error, provider_meant(sections)) if entry.path not in unclear)
         problems = (*before, *_own(document, tuple(found)))
-        faulty = _innermost(error)
+        faulty = _innermost_places(error)
     if _PROVIDER in faulty:
         # Without a valid provider, pydantic checks nothing else in the section.
-        sections = without_invalid(sections, [_PROVIDER], known)
+        sections = drop_invalid(sections, [_PROVIDER], known)
         try:
             return _parse(document.name, sections, known), problems
         except ValidationError as error:
             inside = (entry for entry in findings_of(error, provider_meant(sections)) if entry not in problems)
             problems = (*problems, *_own(document, tuple(inside)))
-            faulty = _innermost(error)
+            faulty = _innermost_places(error)
     tried: set[Location] = set()
     while faulty:
-        sections = without_invalid(sections, faulty, known)
+        sections = drop_invalid(sections, faulty, known)
         tried.update(faulty)
         try:
             return _parse(document.name, sections, known), problems
         except ValidationError as error:
-            untried = (_untried(place, tried) for place in _innermost(error))
+            untried = (_nearest_untried(place, tried) for place in _innermost_places(error))
             faulty = list(dict.fromkeys(place for place in untried if place))
     return None, problems
 
 
-def _other(name: str, root: Path) -> tuple[StackDocument, tuple[Finding, ...]]:
+def _read_other(name: str, root: Path) -> tuple[StackDocument, tuple[Finding, ...]]:
     """Another stack's document, and its problems if it is a stack of part cluster."""
     document = read_document(name, root)
     return document, validate(document)[1] if part_of(document.sections) == "cluster" else ()
@@ -236,12 +236,12 @@ def _own(document: StackDocument, found: tuple[Finding, ...]) -> tuple[Finding, 
     return tuple(entry for entry in found if not within_section(entry.path, CLUSTER_SECTION))
 
 
-def _innermost(error: ValidationError) -> list[Location]:
+def _innermost_places(error: ValidationError) -> list[Location]:
     """The innermost invalid locations."""
     return innermost(problem.location for problem in problems_of(error) if problem.location)
 
 
-def _untried(place: Location, tried: set[Location]) -> Location:
+def _nearest_untried(place: Location, tried: set[Location]) -> Location:
     """The location, or the nearest enclosing location not yet tried; empty if there is none.
 
     A required value without a stand-in is removed together with the value that requires it.
@@ -280,7 +280,7 @@ def _parse(name: str, sections: Mapping[str, Any], known: Catalog) -> StackSpec:
     return StackSpec.model_validate_json(text, strict=True, context=context, by_alias=True, by_name=False)
 
 
-def _with_own_shapes(sections: Mapping[str, Any]) -> tuple[Catalog, tuple[Finding, ...]]:
+def _add_own_shapes(sections: Mapping[str, Any]) -> tuple[Catalog, tuple[Finding, ...]]:
     """The catalog with the document's own shapes, and stand-ins for the invalid ones."""
     cluster = sections.get("cluster")
     written = cluster.get("shapes") if isinstance(cluster, dict) else None
@@ -313,7 +313,7 @@ def unset_secrets(document: StackDocument) -> tuple[tuple[str, str], ...]:
     return tuple((dotted(place), key) for place, key in named if isinstance(key, str) and key not in document.sections)
 
 
-def _without_strangers(sections: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Finding, ...]]:
+def _drop_strangers(sections: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Finding, ...]]:
     secrets = [_value_at(sections, place) for place in _SECRET_NAMES]
     known = {key: value for key, value in sections.items() if key in SECTIONS}
     strangers = [key for key in sections if key not in SECTIONS and key not in secrets]

@@ -53,10 +53,10 @@ def plain_secrets(sections: Mapping[str, Any], named: Iterable[Any], settings: I
         for path, key in places
     ]
     others = {key: value for key, value in sections.items() if key not in kept}
-    return (*found, *(_in_a_value(place) for place in _credentials(others, ())))
+    return (*found, *(_value_finding(place) for place in _credentials(others, ())))
 
 
-def _in_a_value(place: Location) -> Finding:
+def _value_finding(place: Location) -> Finding:
     return finding(
         "SPC006",
         dotted(place),

@@ -34,7 +34,7 @@ def _keys_of(provider: str, written: Mapping[str, Any]) -> int:
     return len(known & set(written))
 
 
-def without_invalid(sections: Mapping[str, Any], faulty: Iterable[Location], known: Catalog) -> dict[str, Any]:
+def drop_invalid(sections: Mapping[str, Any], faulty: Iterable[Location], known: Catalog) -> dict[str, Any]:
     """The sections without their invalid values; required values get a stand-in.
 
     Findings about a stand-in have no meaning: the caller must drop those whose path was invalid.

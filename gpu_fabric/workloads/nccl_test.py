@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from gpu_fabric.attach import Attached, Wishes, attach
+from gpu_fabric.attach.attachment import Attached, Wishes, attach
 from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.base.registries import pulled
+from gpu_fabric.base.yaml_files import LineDumper
 from gpu_fabric.contract import FabricContract
 
 SSH_PORT_OF_PODS = 22
@@ -43,22 +44,21 @@ class MpiRun:
     port: int
     program: str
 
-    @property
-    def ranks(self) -> int:
-        """Ranks of the whole job, one per GPU."""
-        return self.nodes * self.ranks_per_node
-
     def script(self, hosts: str | None = None) -> str:
         """The launcher's script; `hosts` is the host file, unless mpirun gets one in another way."""
+        ranks = self.nodes * self.ranks_per_node
+        # Open MPI 4 and 5 read the options of ssh from different variables.
+        of_ssh = () if self.port == SSH_PORT_OF_PODS else ("OMPI_MCA_plm_rsh_args", "PRTE_MCA_plm_ssh_args")
+        exports = "".join(f"export {name}='-p {self.port}'\n" for name in of_ssh)
         lines = [
             ("mpirun", *_MPI_OPTIONS),
-            ("-np", str(self.ranks), "--map-by", f"ppr:{self.ranks_per_node}:node", "--bind-to", "numa"),
+            ("-np", str(ranks), "--map-by", f"ppr:{self.ranks_per_node}:node", "--bind-to", "numa"),
             *((("-hostfile", hosts),) if hosts else ()),
             *(("-x", f"{name}={value}") for name, value in self.variables().items()),
             (self.program, "-b", "8", "-e", "8G", "-f", "2", "-g", "1", "-c", "1"),
         ]
         command = " \\\n  ".join(shlex.join(line) for line in lines)
-        return f"{self._other_port()}exec {command}\n"
+        return f"{exports}exec {command}\n"
 
     def waiting_for(self, hosts: str) -> str:
         """The launcher's script, which first waits until each host of a file answers."""
@@ -83,13 +83,6 @@ class MpiRun:
         if not before and front_end.isalnum():
             chosen["UCX_NET_DEVICES"] = front_end
         return {**chosen, **self.environment}
-
-    def _other_port(self) -> str:
-        """Open MPI 4 and 5 read the options of ssh from different variables."""
-        if self.port == SSH_PORT_OF_PODS:
-            return ""
-        names = ("OMPI_MCA_plm_rsh_args", "PRTE_MCA_plm_ssh_args")
-        return "".join(f"export {name}='-p {self.port}'\n" for name in names)
 
 
 _NAME = "nccl-all-reduce"
@@ -148,7 +141,7 @@ def nccl_test(contract: FabricContract, wish: NcclTest) -> Attached:
 
 def manifest_text(manifest: dict[str, Any]) -> str:
     """A manifest as YAML, with scripts line by line."""
-    text: str = yaml.dump(manifest, Dumper=_Readable, sort_keys=False, width=120)
+    text: str = yaml.dump(manifest, Dumper=LineDumper, sort_keys=False, width=120)
     return text
 
 
@@ -229,17 +222,3 @@ def _worker(contract: FabricContract, wish: NcclTest, run: MpiRun) -> dict[str, 
     return {
         "spec": {"restartPolicy": "OnFailure", "terminationGracePeriodSeconds": 15, "containers": [container]},
     }
-
-
-class _Readable(yaml.SafeDumper):
-    """Writes no aliases, and a text of several lines as a block."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
-
-
-def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
-
-
-_Readable.add_representer(str, _text)

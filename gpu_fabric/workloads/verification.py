@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from gpu_fabric.attach import Wishes, attach
+from gpu_fabric.attach.attachment import Wishes, attach
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.spec.verification import Launcher
 from gpu_fabric.workloads.nccl_test import SSH_PORT_ON_HOSTS, JobScheduler, MpiRun, NcclTest, nccl_test
 
 SCRIPT = "verification.sh"
@@ -27,14 +27,6 @@ _HOSTS = {JobScheduler.VOLCANO: "/etc/volcano/mpiworker.host", JobScheduler.MPI_
 _NODE_NAME = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
 
 Manifest = dict[str, Any]
-
-
-class Form(StrEnum):
-    """What runs the job."""
-
-    JOB = "job"
-    VOLCANO = "volcano"
-    MPI_OPERATOR = "mpi-operator"
 
 
 class RailLine(NamedTuple):
@@ -60,7 +52,7 @@ class Verification(NamedTuple):
 
     name: str
     namespace: str
-    form: Form
+    launcher: Launcher
     nodes: int
     image: str
     program: str
@@ -68,11 +60,6 @@ class Verification(NamedTuple):
     rail_bar: float
     seconds: int
     settings: dict[str, str]
-
-
-def verification_script() -> str:
-    """The script of every pod."""
-    return Path(__file__).with_name(SCRIPT).read_text(encoding="utf-8")
 
 
 def verification_manifests(contract: FabricContract, run: Verification) -> tuple[Manifest, ...]:
@@ -88,14 +75,14 @@ def verification_manifests(contract: FabricContract, run: Verification) -> tuple
         "metadata": _metadata(run),
         "immutable": True,
         "data": {
-            SCRIPT: verification_script(),
+            SCRIPT: Path(__file__).with_name(SCRIPT).read_text(encoding="utf-8"),
             "settings": "".join(f"{name}={value}\n" for name, value in sorted(_settings(contract, run).items())),
             "rails": "".join(f"{rail}\n" for rail in run.rails),
         },
     }
-    if run.form is Form.JOB:
+    if run.launcher == "job":
         return (files, _service(run), _plain_job(contract, run))
-    return (files, _operators_job(contract, run, JobScheduler(run.form.value)))
+    return (files, _operators_job(contract, run, JobScheduler(run.launcher)))
 
 
 def _settings(contract: FabricContract, run: Verification) -> dict[str, str]:
@@ -159,7 +146,8 @@ def _plain_job(contract: FabricContract, run: Verification) -> Manifest:
             },
         },
     }
-    return _attached(job, contract)
+    attached: Manifest = attach([job], contract, Wishes(containers=("mpiworker",))).documents[0]
+    return attached
 
 
 def _operators_job(contract: FabricContract, run: Verification, scheduler: JobScheduler) -> Manifest:
@@ -229,9 +217,3 @@ def _container(
 
 def _volumes(run: Verification) -> list[Manifest]:
     return [{"name": "verification", "configMap": {"name": run.name}}]
-
-
-def _attached(job: Manifest, contract: FabricContract) -> Manifest:
-    (attached,) = attach([job], contract, Wishes(containers=("mpiworker",))).documents
-    result: Manifest = attached
-    return result

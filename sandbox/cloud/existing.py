@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gpu_fabric.spec import DoksClusterSpec, OkeClusterSpec, StackSpec
+from gpu_fabric.spec.doks import DoksClusterSpec
+from gpu_fabric.spec.oke import OkeClusterSpec
+from gpu_fabric.spec.stack import StackSpec
 from sandbox.home import SandboxHome
 
 

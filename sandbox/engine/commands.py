@@ -27,7 +27,8 @@ from sandbox.toolchain.build import Toolchain
 
 if TYPE_CHECKING:
     from gpu_fabric.plan import Plan
-    from gpu_fabric.spec import StackDocument, StackSpec
+    from gpu_fabric.spec.stack import StackSpec
+    from gpu_fabric.spec.stack_text import StackDocument
 
 Say = Callable[[str], None]
 
@@ -67,7 +68,7 @@ def announcement(stack: Stack, home: SandboxHome) -> str | None:
 
 def _reached(stack: Stack, home: SandboxHome) -> str | None:
     """The context and server of an existing cluster's kubeconfig; None while the file is missing or unusable."""
-    from gpu_fabric.spec import ExistingClusterSpec
+    from gpu_fabric.spec.existing import ExistingClusterSpec
     from gpu_fabric.spec.kubeconfig import kubeconfig_path, reached
 
     cluster = stack.spec.cluster
@@ -83,7 +84,7 @@ def _reached(stack: Stack, home: SandboxHome) -> str | None:
 
 def is_sandbox_stack(stack: Stack, home: SandboxHome) -> bool:
     """Whether the stack runs in the sandbox: by `--sandbox`, or by a kubeconfig in a sandbox's folder."""
-    from gpu_fabric.spec import ExistingClusterSpec
+    from gpu_fabric.spec.existing import ExistingClusterSpec
 
     cluster = stack.spec.cluster
     kubeconfig = cluster.kubeconfig if isinstance(cluster, ExistingClusterSpec) else None

@@ -135,7 +135,7 @@ def _at(inputs: Inputs, path: str) -> Any:
 
 if TYPE_CHECKING:
     from gpu_fabric.plan.clouds.doks import DoksResources
-    from gpu_fabric.plan.clouds.oke import OkeResources
+    from gpu_fabric.plan.clouds.oke.resources import OkeResources
 
     Planned = DoksResources | OkeResources
 
@@ -172,7 +172,7 @@ def advice_on_errors(planned: Planned, events: Iterable[str]) -> list[str]:
 
 def _advice(planned: Planned, urn: str, said: str) -> str | None:
     from gpu_fabric.plan.clouds.doks import DoksResources, doks_advice
-    from gpu_fabric.plan.clouds.oke import advice_on
+    from gpu_fabric.plan.clouds.oke.resources import advice_on
 
     kind, _, name = urn.rpartition("::")
     if isinstance(planned, DoksResources):

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpu_fabric.k8s.nvidia import CLUSTER_POLICY_NAME
-
 Object = dict[str, Any]
 
 GPU_OPERATOR = "gpu-operator"
+CLUSTER_POLICY_NAME = "cluster-policy"
+"""The name of the chart's only ClusterPolicy."""
 OPERANDS = "app.kubernetes.io/part-of=gpu-operator"
 """The selector of the operator's DaemonSets, which the stand-in chart installs in its place."""
 

@@ -100,8 +100,10 @@ class Operators:
         self._gpu_policies()
         self._sriov()
         self._operands(now)
-        late = (since + LATE_S for since in self._late.values())
-        return min(self._statuses(now), self._changed.next(), *late)
+        statuses = self._statuses(now)
+        # Counted after the statuses, which read policies and so end some of these waits.
+        late = [since + LATE_S for since in self._late.values()]
+        return min(statuses, self._changed.next(), *late)
 
     def nodes_changed(self, now: float) -> None:
         """Take note that a node has become one on which operands may run, or no longer."""

@@ -24,7 +24,7 @@ FEW, MANY = 16, 2048
 _PLANNING = """import json, resource, statistics, sys, time
 from pathlib import Path
 from gpu_fabric.prepare import checked_plan
-from gpu_fabric.spec import load_stack
+from gpu_fabric.spec.load import load_stack
 
 stack, listed, *sizes = sys.argv[1:]
 spec = load_stack(stack, Path.cwd())

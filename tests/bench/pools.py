@@ -24,7 +24,7 @@ def stack_of(nodes: int, home: SandboxHome, *, bare: bool = False) -> Stack:
     virtual functions, no host preparation, no check, and GPUs that NVIDIA's operator does not serve.
     """
     from gpu_fabric.prepare import prepare
-    from gpu_fabric.spec import read_document, stack_file, validate
+    from gpu_fabric.spec.load import read_document, stack_file, validate
 
     document = on_the_sandbox(read_document(STACK, project_root()), home)
     names = [f"node{number}" for number in range(1, nodes + 1)]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpu_fabric.prepare import checked_plan
 from gpu_fabric.report.html import html_report
-from gpu_fabric.spec import load_stack
+from gpu_fabric.spec.load import load_stack
 from sandbox.home import project_root
 from tests.bench.budget import Budget
 from tests.bench.chromium import found_browser

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from gpu_fabric.k8s.apps import DaemonSet
-from gpu_fabric.plan import HelmRelease, PlannedObject, PlannedReadiness
+from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness
 from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.report.console import plain_console
-from gpu_fabric.spec import stack_file
+from gpu_fabric.spec.load import stack_file
 from sandbox.engine.workspace import Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
 from sandbox.toolchain.build import ensure

@@ -12,7 +12,8 @@ from headless_chromium import Chromium
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import checked_plan
 from gpu_fabric.report.html import html_report
-from gpu_fabric.spec import StackSpec, load_stack
+from gpu_fabric.spec.load import load_stack
+from gpu_fabric.spec.stack import StackSpec
 from tests.bench.chromium import NAMES, found_browser
 
 _HERE = Path(__file__).parent

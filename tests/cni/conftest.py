@@ -12,7 +12,7 @@ from namespaces import PROGRAMS, CommandFailed, Machine, NotPossible
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
-from gpu_fabric.spec import read_document
+from gpu_fabric.spec.load import read_document
 from sandbox.failure import SandboxError
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress

@@ -14,8 +14,8 @@ from unittest.mock import patch
 import yaml
 from recording import AUTHORITY, Recording, World, record
 
-from gpu_fabric.plan import PlannedCapacity, PlannedWait
-from gpu_fabric.plan.clouds.oke import PlannedConstruct
+from gpu_fabric.plan.clouds.oke.resources import PlannedConstruct
+from gpu_fabric.plan.records import PlannedCapacity, PlannedWait
 
 ROOT = Path(__file__).parents[2]
 _FOUND = [
@@ -126,9 +126,7 @@ def _outputs_of(stack: str) -> dict[str, Any]:
 
 def _all_joined(pool: PlannedConstruct, _kubeconfig: str, _context: str | None) -> Any:
     """A cluster that all of a pool's machines have joined."""
-    from components.cluster.oke_nodes import Joined
-
-    return lambda: Joined({f"{pool.pool}-{node}": True for node in range(pool.nodes)})
+    return lambda: {f"{pool.pool}-{node}": True for node in range(pool.nodes)}
 
 
 def _all_in_sync(wait: PlannedWait, _kubeconfig: str, _context: str | None) -> Any:

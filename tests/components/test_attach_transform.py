@@ -15,7 +15,7 @@ from attached_pods import NETWORKS
 from pulumi.runtime import rpc
 
 from components.rdma.attach import fabric_transform
-from gpu_fabric.attach import Wishes, attach, detach
+from gpu_fabric.attach.attachment import Wishes, attach, detach
 from gpu_fabric.attach.stamp import STAMP
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.prepare import prepare_stack

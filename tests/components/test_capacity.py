@@ -19,7 +19,7 @@ from components.cluster_api import RequestError
 from components.rdma import capacity
 from components.rdma.capacity import Capacity, Look, looking, wait_until_offered
 from components.waiting import NodesError
-from gpu_fabric.plan import PlannedCapacity
+from gpu_fabric.plan.records import PlannedCapacity
 
 pytestmark = pytest.mark.components
 
@@ -125,8 +125,10 @@ def test_a_pool_that_may_be_empty_is_not_waited_for() -> None:
 
 
 def test_a_cluster_that_gives_no_answer_is_told_with_its_reason() -> None:
-    message = complaint(looks(Capacity({}, problem="the cluster gives no answer: starting")))
-    assert message == "after 1 s the cluster gives no answer: starting"
+    def silent() -> Capacity:
+        raise RequestError(503, "starting")
+
+    assert complaint(silent) == "after 1 s the cluster gives no answer: starting"
 
 
 # What it looks at
@@ -184,12 +186,13 @@ def test_a_node_that_offers_nothing_yet_is_seen_as_such() -> None:
     assert seen(Cluster([{"metadata": {"name": "gpu-a"}}], [])).offered == {"gpu-a": {}}
 
 
-def test_a_request_that_fails_is_a_look_that_saw_nothing() -> None:
+def test_a_request_that_fails_is_a_look_without_an_answer() -> None:
     class Silent(Cluster):
         def items(self, collection: str, selector: str) -> list[dict[str, Any]]:
             raise RequestError(503, "starting")
 
-    assert seen(Silent([], [])) == Capacity({}, problem="the cluster gives no answer: starting")
+    with pytest.raises(RequestError, match="starting"):
+        seen(Silent([], []))
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -231,7 +234,7 @@ def test_a_preview_waits_for_nothing_and_asks_no_cluster(kubeconfig: Path) -> No
 
 
 def test_no_network_is_made_where_a_rail_stays_away(kubeconfig: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gpu_fabric.plan.capacity._SECONDS", 1)
+    monkeypatch.setattr("gpu_fabric.plan.concerns._CAPACITY_TIMEOUT", 1)
     recording = run(kubeconfig, looks(Capacity({})))
     assert recording.of_type(":DaemonSet") != []
     assert recording.of_type(NETWORK) == []

@@ -17,7 +17,7 @@ from recording import Recording, record
 from components import node_states, waiting
 from components.node_states import Look, Seen, wait_until_synced
 from components.waiting import NodesError
-from gpu_fabric.plan import PlannedWait, WantedFunctions
+from gpu_fabric.plan.records import PlannedWait, WantedFunctions
 
 pytestmark = pytest.mark.components
 

@@ -13,7 +13,8 @@ import yaml
 from programs import ANSWERS, OKE, ROOT, STACKS, TENANCY, run_program, stack_config
 from recording import AUTHORITY, Recording, Registration
 
-from gpu_fabric.plan.clouds.oke import OkeResources, Record
+from gpu_fabric.plan.clouds.oke.resources import OkeResources
+from gpu_fabric.plan.clouds.record import Record
 from gpu_fabric.prepare import prepare_stack
 from sandbox.cloud.oci.fields import fields_of
 from sandbox.cloud.schema import failures

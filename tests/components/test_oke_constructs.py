@@ -12,8 +12,9 @@ from recording import Recording, World, record
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.plan.case import case_of
-from gpu_fabric.plan.clouds.oke import oke_resources
-from gpu_fabric.spec import OkeClusterSpec, read_document, validate
+from gpu_fabric.plan.clouds.oke.resources import oke_resources
+from gpu_fabric.spec.load import read_document, validate
+from gpu_fabric.spec.oke import OkeClusterSpec
 from sandbox.cloud.oci.fields import fields_of
 from sandbox.cloud.schema import failures
 

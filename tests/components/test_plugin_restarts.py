@@ -14,7 +14,7 @@ from fast_time import FastTime
 from components import plugin_restarts, waiting
 from components.plugin_restarts import Look, Plugin, looking, wait_until_restarted
 from components.waiting import NodesError
-from gpu_fabric.plan import PlannedConfiguration
+from gpu_fabric.plan.records import PlannedConfiguration
 
 pytestmark = pytest.mark.components
 

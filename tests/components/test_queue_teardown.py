@@ -55,10 +55,8 @@ class Cluster:
 
     def request(self, method: str, path: str, body: Json | None = None, _headers: Json | None = None) -> Json:
         self.asked.append((method, path))
-        if method == "GET" and path not in self.objects:
-            return {"items": self._listed(path)} if path != DEPLOYMENT else self._missing()
         if path not in self.objects:
-            self._missing()
+            raise RequestError(404, "not found")
         if body is not None:
             self._patched(path, body)
         return self.objects[path]
@@ -73,11 +71,8 @@ class Cluster:
             path.rpartition("/")[2] for path, item in self.objects.items() if item.get("metadata", {}).get("finalizers")
         ]
 
-    def _missing(self) -> Json:
-        raise RequestError(404, "not found")
-
-    def _listed(self, path: str) -> list[Json]:
-        kind = path.partition("?")[0].rpartition("/")[2]
+    def items(self, collection: str, _selector: str) -> list[Json]:
+        kind = collection.rpartition("/")[2]
         return [item for known, item in self.objects.items() if known.split("/")[-2] == kind]
 
     def _patched(self, path: str, body: Json) -> None:

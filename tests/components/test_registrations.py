@@ -12,7 +12,8 @@ from recording import MINTED, Recording
 from stub_cluster import KUBECONFIG, TOKEN
 
 from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
-from gpu_fabric.plan import Plan, PlannedRollout
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import PlannedRollout
 from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.spec.kubeconfig import cluster_identity
 

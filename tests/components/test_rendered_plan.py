@@ -14,12 +14,16 @@ from programs import ROOT, run_program, stack_config
 from recording import Recording, Registration
 from symbolic_world import ACCOUNT, DOMAINS, SymbolicWorld
 
-from components.object_writing import restored
+from components.object_writing import restore_integers
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
-from gpu_fabric.render import RenderedPlan, RenderedResource, files, read_rendered, rendered, write_files
+from gpu_fabric.render.folder import read_rendered, write_files
+from gpu_fabric.render.layout import files
+from gpu_fabric.render.model import RenderedPlan, RenderedResource
+from gpu_fabric.render.rendering import rendered
 from gpu_fabric.resources.dynamic import DYNAMIC, VERIFICATION
-from gpu_fabric.spec import StackDocument, read_document
+from gpu_fabric.spec.load import read_document
+from gpu_fabric.spec.stack_text import StackDocument
 
 pytestmark = pytest.mark.components
 
@@ -93,7 +97,7 @@ def _meant(value: Any, known: dict[str, str]) -> Any:
 
 def _properties(entry: Registration, recording: Recording) -> dict[str, Any]:
     kept = {key: value for key, value in entry.inputs.items() if key not in PROPERTIES_OF_THE_ENGINE}
-    properties: dict[str, Any] = _meant(restored(kept), DOMAINS)
+    properties: dict[str, Any] = _meant(restore_integers(kept), DOMAINS)
     if entry.type == VERIFICATION:
         properties["planned"] = json.loads(properties["planned"])
     if entry.type.startswith(DYNAMIC):
@@ -182,7 +186,7 @@ def test_the_program_has_the_components_of_the_rendered_resources(stack: Both) -
 def test_the_rendered_contract_is_the_stacks_output(stack: Both) -> None:
     plan, recording = stack
     # A cluster alone has none.
-    assert restored(recording.outputs.get("fabric", {})) == plan.contract
+    assert restore_integers(recording.outputs.get("fabric", {})) == plan.contract
 
 
 def test_a_secret_of_a_charts_values_is_a_name_in_the_rendered_plan_and_a_secret_in_the_program(
@@ -204,7 +208,7 @@ def test_a_secret_of_a_charts_values_is_a_name_in_the_rendered_plan_and_a_secret
         for name, text in texts.items()
     }
     assert "values" in entry.secrets
-    assert _meant(restored(entry.inputs["values"]), known) == planned.properties["values"]
+    assert _meant(restore_integers(entry.inputs["values"]), known) == planned.properties["values"]
     shown = json.dumps(planned.properties)
     assert all(word in shown for word in known.values())
 

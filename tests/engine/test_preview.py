@@ -10,7 +10,8 @@ import pytest
 from previews import Engine
 from stub_cluster import TOKEN
 
-from gpu_fabric.plan import Plan, PlannedGroup, PlannedReadiness, PlannedRollout
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import PlannedGroup, PlannedReadiness, PlannedRollout
 from gpu_fabric.prepare import prepare_stack
 from sandbox.home import project_root
 

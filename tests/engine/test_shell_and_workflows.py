@@ -15,8 +15,8 @@ import pytest
 from own_files import own_files
 
 from gpu_fabric.prepare import prepare_stack
-from gpu_fabric.render import rendered
-from gpu_fabric.spec import stack_names
+from gpu_fabric.render.rendering import rendered
+from gpu_fabric.spec.load import stack_names
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 

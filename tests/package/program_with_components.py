@@ -14,7 +14,7 @@ import pulumi
 import gpu_fabric.components
 from gpu_fabric.components import ClusterHandle, fabric_transform, kubernetes_provider, register_steps
 from gpu_fabric.prepare import prepare
-from gpu_fabric.spec import read_file
+from gpu_fabric.spec.load import read_file
 
 registered: list[tuple[str, str]] = []
 recorded: set[str] = set()

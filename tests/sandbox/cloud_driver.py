@@ -16,7 +16,7 @@ import psutil
 from driver import Sandbox, guard, until
 
 from gpu_fabric.prepare import prepare
-from gpu_fabric.spec import read_document, stack_file, validate
+from gpu_fabric.spec.load import read_document, stack_file, validate
 from sandbox.cloud import fault_orders
 from sandbox.cloud.clusters import ControlPlanes
 from sandbox.cloud.faults import Faults

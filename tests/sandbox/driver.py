@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gpu_fabric.prepare import prepare
-from gpu_fabric.spec import read_document, stack_file, validate
+from gpu_fabric.spec.load import read_document, stack_file, validate
 from sandbox.engine.commands import SandboxEngine, Stack, on_the_sandbox
 from sandbox.engine.workspace import StackState, Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -13,15 +12,16 @@ from attached_pods import MANIFESTS, documents_of, text_of
 from committed_stacks import folder_of
 from driver import Sandbox, until
 from pod_definitions import DEFINITIONS, made_definition
+from upstream_definitions import UPSTREAM
 
-from gpu_fabric.attach import AttachError, Wishes, attach_text
+from gpu_fabric.attach.attachment import Wishes, attach_text
+from gpu_fabric.attach.place import AttachError
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.prepare import prepare_stack
 from sandbox.kubernetes_api import APPLY_PATCH, ApiError, Object
 
 pytestmark = pytest.mark.sandbox
 
-UPSTREAM = Path(__file__).resolve().parents[3] / "shared" / "upstream" / "crds"
 PUBLISHED = {
     "MPIJob": "mpi-operator-0.8.0/kubeflow.org_mpijobs.yaml",
     "JobSet": "jobset-0.12.0/jobset.x-k8s.io_jobsets.yaml",
@@ -86,7 +86,7 @@ def server(sandbox: Sandbox) -> Iterator[Server]:
 
 
 def _definition(kind: str, components: dict[str, Any]) -> Object:
-    published = UPSTREAM / PUBLISHED[kind] if kind in PUBLISHED else None
+    published = UPSTREAM / "crds" / PUBLISHED[kind] if kind in PUBLISHED else None
     if published is None or not published.is_file():
         return made_definition(kind, components)
     found: Object = yaml.load(published.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)

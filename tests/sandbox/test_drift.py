@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from driver import STACK, Sandbox
 
-from gpu_fabric.spec import stack_file
+from gpu_fabric.spec.load import stack_file
 from sandbox.home import project_root
 
 pytestmark = pytest.mark.sandbox

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from driver import STACK, guard
 
-from gpu_fabric.spec import read_document, validate
+from gpu_fabric.spec.load import read_document, validate
 from sandbox.cloud.clusters import ControlPlanes
 from sandbox.engine.display import is_crash
 from sandbox.engine.workspace import Workspace

@@ -17,7 +17,10 @@ from driver import STACK, Sandbox
 from components.object_writing import MANAGER
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare_stack
-from gpu_fabric.render import RenderedPlan, files, read_rendered, rendered, write_files
+from gpu_fabric.render.folder import read_rendered, write_files
+from gpu_fabric.render.layout import files
+from gpu_fabric.render.model import RenderedPlan
+from gpu_fabric.render.rendering import rendered
 from gpu_fabric.resources.charts import RELEASE
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
 from sandbox.home import project_root

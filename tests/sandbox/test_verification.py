@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
 from gpu_fabric.prepare import prepare
-from gpu_fabric.spec import read_document, stack_file, validate
+from gpu_fabric.spec.load import read_document, stack_file, validate
 from sandbox.engine.commands import Stack, on_the_sandbox
 from sandbox.home import project_root
 

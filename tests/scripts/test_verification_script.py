@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import gpu_fabric.workloads
-from gpu_fabric.nccl.verdict import Bundle, join_parts, read_bundle, script_messages
+from gpu_fabric.nccl.verdict.bundle import Bundle, join_parts, read_bundle, script_messages
 
 pytestmark = pytest.mark.scripts
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 from committed_stacks import ROOT, folder_of
 
-from gpu_fabric.attach import Wishes
+from gpu_fabric.attach.attachment import Wishes
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.prepare import prepare_stack
 

@@ -12,7 +12,7 @@ import yaml
 from rich.console import Console
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.plan.values import merged
+from gpu_fabric.plan.operators.releases import merged
 from sandbox.crds import CHARTS
 from sandbox.failure import SandboxError
 from sandbox.toolchain.build import ensure

@@ -11,8 +11,11 @@ from committed_stacks import folder_of, stack_names
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import checked_plan, prepare_stack
-from gpu_fabric.render import RenderedPlan, rendered
-from gpu_fabric.spec import StackDocument, StackSpec, validate
+from gpu_fabric.render.model import RenderedPlan
+from gpu_fabric.render.rendering import rendered
+from gpu_fabric.spec.load import validate
+from gpu_fabric.spec.stack import StackSpec
+from gpu_fabric.spec.stack_text import StackDocument
 
 
 @pytest.fixture(scope="session")

@@ -1,18 +1,17 @@
 """The vendors' own definitions, read where they are checked out; never copied into this repository."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-
-UPSTREAM = Path(__file__).resolve().parents[3] / "shared" / "upstream"
+from upstream_definitions import UPSTREAM, definitions_in
 
 SPIDERPOOL = "spiderpool-1.2.2"
 
-# One folder per chart line that the kinds of `fabric.k8s` are written for.
+# One folder per chart line that the kinds of `gpu_fabric.k8s` are written for.
 CRD_FOLDERS = (
     "gpu-operator-26.3.3",
     "network-operator-26.4.1",
@@ -46,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def definitions() -> Definitions:
-    """The vendors' definitions; two charts may bring one name, and then an object must suit both."""
+    """The vendors' definitions; two charts may contain the same name, and then an object must suit both."""
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for folder in CRD_FOLDERS:
         for name, spec in definitions_in(folder):
@@ -59,13 +58,6 @@ def definitions() -> Definitions:
 def spiderpool_definitions(definitions: Definitions) -> Definitions:
     """Those of a cluster whose networks Spiderpool manages: of a name that two charts have, its chart's."""
     return definitions | {name: (spec,) for name, spec in definitions_in(SPIDERPOOL)}
-
-
-def definitions_in(folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name and `spec` of every definition of one chart."""
-    for path in sorted((UPSTREAM / "crds" / folder).glob("*.yaml")):
-        for document in filter(None, yaml.load_all(path.read_text(), Loader=yaml.CSafeLoader)):
-            yield document["metadata"]["name"], document["spec"]
 
 
 @pytest.fixture(scope="session")

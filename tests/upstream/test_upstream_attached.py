@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from attached_pods import EXPECTED, MANIFESTS, as_template, at, documents_of, text_of
-from conftest import definitions_in
 from structural_schema import refusals
+from upstream_definitions import definitions_in
 
-from gpu_fabric.attach import attach_text
+from gpu_fabric.attach.attachment import attach_text
 from gpu_fabric.prepare import prepare_stack
 
 ROOT = Path(__file__).resolve().parents[2]

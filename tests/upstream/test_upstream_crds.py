@@ -8,14 +8,13 @@ import pytest
 from emittable import Manifest, every_emittable_kind, is_custom, maximal_manifests, read
 from structural_schema import refusals
 
-from gpu_fabric.k8s.apiextensions import lenient_definition
 from gpu_fabric.k8s.base import KubernetesObject
-from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
-from gpu_fabric.k8s.crd import custom_resource_definition
+from gpu_fabric.k8s.cni import NetworkAttachmentDefinition, network_kind_definition
 from gpu_fabric.k8s.mpi_operator import mpi_job_definition
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import checked_plan
-from gpu_fabric.spec import load_stack
+from gpu_fabric.spec.load import load_stack
+from sandbox.definitions import custom_resource_definition
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(
@@ -244,7 +243,7 @@ def test_a_kind_has_the_vendors_group_version_scope_and_names(
 
 def test_the_kind_of_networks_that_the_stack_itself_brings_is_the_vendors(definitions: Definitions) -> None:
     model = NetworkAttachmentDefinition
-    ours = lenient_definition(model).manifest()
+    ours = network_kind_definition().manifest()
     (version,) = ours["spec"]["versions"]
     mine = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
 

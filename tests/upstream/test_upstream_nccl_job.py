@@ -7,7 +7,7 @@ from structural_schema import refusals
 from test_upstream_attached import schema_of
 
 from gpu_fabric.prepare import prepare_stack
-from gpu_fabric.workloads import JobScheduler, NcclTest, nccl_test
+from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFINED = {JobScheduler.VOLCANO: "volcano-1.15.1", JobScheduler.MPI_OPERATOR: "mpi-operator-0.8.0"}

@@ -9,7 +9,7 @@ import yaml
 
 from gpu_fabric.catalog import ChartName, catalog
 from gpu_fabric.prepare import checked_plan
-from gpu_fabric.spec import load_stack
+from gpu_fabric.spec.load import load_stack
 
 ROOT = Path(__file__).resolve().parents[2]
 STACKS = sorted(

@@ -7,7 +7,7 @@ from structural_schema import refusals
 from test_upstream_attached import schema_of
 
 from gpu_fabric.prepare import prepare
-from gpu_fabric.spec import read_document
+from gpu_fabric.spec.load import read_document
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFINED = {"volcano": "volcano-1.15.1", "mpi-operator": "mpi-operator-0.8.0"}

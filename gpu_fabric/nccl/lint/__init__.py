@@ -4,21 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.findings import Severity
+from gpu_fabric.model import FrozenModel
 from gpu_fabric.nccl.dialect import Dialect, Library, dialect, library_for
 from gpu_fabric.nccl.lint.comparison import PORTABILITY_CHECKS, against_dump, against_shape
 from gpu_fabric.nccl.lint.elements import ELEMENT_CHECKS
-from gpu_fabric.nccl.lint.file import File, published_for
+from gpu_fabric.nccl.lint.file import File, LineFinding, published_for
 from gpu_fabric.nccl.lint.form import FORM_CHECKS, explain_rejection
-from gpu_fabric.nccl.lint.report import FileReport, LineFinding, LintReport, report_lines
 from gpu_fabric.nccl.reader import Reading, read_topology
 from gpu_fabric.progress import UNHEARD, Progress
 
 __all__ = ["FileReport", "LintReport", "Linter", "lint_files", "report_lines"]
 
 _CHECKS = (*ELEMENT_CHECKS, *PORTABILITY_CHECKS, against_shape, against_dump)
+
+
+class FileReport(FrozenModel):
+    """One file. `nodes` counts the elements that the library holds after reading it."""
+
+    file: str
+    accepted: bool = Field(description="whether the library's reader takes the file to its end")
+    nodes: int = Field(ge=0)
+    findings: tuple[LineFinding, ...]
+
+
+class LintReport(FrozenModel):
+    """All files of one run; `nccl` and `shape` are null if none was named."""
+
+    schema_version: Literal["v1"] = "v1"
+    library: Library
+    nccl: str | None
+    shape: str | None
+    errors: int = Field(ge=0)
+    warnings: int = Field(ge=0)
+    files: tuple[FileReport, ...]
 
 
 @dataclass(frozen=True)
@@ -80,3 +104,14 @@ def lint_files(files: Mapping[str, bytes], linter: Linter, progress: Progress = 
         warnings=severities.count(Severity.WARNING),
         files=reports,
     )
+
+
+def report_lines(report: LintReport) -> Iterator[str]:
+    """The report as text: each finding with its remedy, then the totals."""
+    for file in report.files:
+        for found in file.findings:
+            yield f"{file.file}:{found.line}: {found.severity} {found.id}: {found.message}"
+            yield f"    -> {found.remedy}"
+    counts = [(len(report.files), "file"), (report.errors, "error"), (report.warnings, "warning")]
+    files, *found_lines = (f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
+    yield f"{files}: {', '.join(found_lines) if report.errors or report.warnings else 'no findings'}"

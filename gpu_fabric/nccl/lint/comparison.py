@@ -8,22 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpu_fabric.catalog import Shape
-from gpu_fabric.nccl.dialect import attributes_since, dialect_table
+from gpu_fabric.nccl.dialect import dialect_table
 from gpu_fabric.nccl.lint.elements import cpus_of, numa_number, width_of
 from gpu_fabric.nccl.lint.file import (
     File,
+    LineFinding,
     Published,
     bus_of,
+    drop_function,
+    finding,
     is_gpu,
     is_nic,
-    kind_of,
     link_rate,
     nearest_gpus,
     pci_above,
+    quote,
     several,
-    without_function,
 )
-from gpu_fabric.nccl.lint.report import LineFinding, finding, quote
 from gpu_fabric.nccl.reader import Element, Reading, c_integer
 from gpu_fabric.spec.suggestion import nearest
 
@@ -63,42 +64,43 @@ def _gpus(file: File, shape: Shape) -> Iterator[LineFinding]:
 
 def _nics(file: File, shape: Shape) -> Iterator[LineFinding]:
     top = file.line(file.system)
-    addresses = [nic.pci for nic in shape.nics if nic.pci is not None]
+    place = _Places(shape)
     ports = len(file.reading.of("net"))
     if ports and ports != shape.rails:
         message = f"{ports} ports; {shape.name} has {shape.rails}"
         yield finding("TOP036", top, message, "write one `net` for each rail, or none")
-    if not addresses:
+    if not place.rails:
         return
-    place = _Places(shape)
     written = {place.of(element.get("busid")) for element in file.pci if not element.below("pci")}
-    for adapter in dict.fromkeys(map(place.of, addresses)):
+    for adapter in dict.fromkeys(map(place.of, place.rails)):
         if adapter not in written:
-            busid = without_function(next(address for address in addresses if place.of(address) == adapter))
+            busid = drop_function(next(address for address in place.rails if place.of(address) == adapter))
             message = f"the NIC of {shape.name} at {busid} is not in the file"
             yield finding("TOP036", top, message, f"write a `pci` with busid {busid} below its switch")
-    others = [nic.pci for nic in shape.front_end_nics or () if nic.pci is not None]
-    known = set(map(place.of, (*addresses, *others)))
+    known = set(map(place.of, (*place.rails, *place.others)))
     for element in file.nics:
         if place.of(element.get("busid")) not in known:
             message = f"{quote(element.get('busid'))} is not a NIC of {shape.name}"
-            yield finding("TOP036", file.line(element, "busid"), message, f"write one of {', '.join(addresses)}")
+            yield finding("TOP036", file.line(element, "busid"), message, f"write one of {', '.join(place.rails)}")
 
 
 class _Places:
-    """Maps addresses to adapters: a whole bus, or only the functions of one device if several share the bus."""
+    """Maps addresses to adapters: a whole bus, or only the functions of one device if several share the bus.
+
+    `rails` are the addresses of the RDMA NICs, `others` those of the front-end NICs.
+    """
 
     def __init__(self, shape: Shape) -> None:
-        rails = [nic.pci for nic in shape.nics if nic.pci is not None]
-        others = [nic.pci for nic in shape.front_end_nics or () if nic.pci is not None]
-        devices = {without_function(busid) for busid in (*rails, *others, *shape.gpus.pci)}
+        self.rails = [nic.pci for nic in shape.nics if nic.pci is not None]
+        self.others = [nic.pci for nic in shape.front_end_nics or () if nic.pci is not None]
+        devices = {drop_function(busid) for busid in (*self.rails, *self.others, *shape.gpus.pci)}
         buses = [bus_of(busid) for busid in devices]
         self._shared = {bus for bus in buses if buses.count(bus) > 1}
 
     def of(self, busid: str) -> str:
         """The adapter at an address."""
         bus = bus_of(busid)
-        return without_function(busid) if bus in self._shared else bus
+        return drop_function(busid) if bus in self._shared else bus
 
 
 def _rails(file: File, shape: Shape) -> Iterator[LineFinding]:
@@ -228,7 +230,7 @@ def _pinned(file: File) -> Iterator[LineFinding]:
     for name, attributes in dialect_table().pinned.items():
         for attribute in attributes:
             holders = [element for element in file.reading.of(name) if attribute in element.values]
-            unlike = [element for element in holders if not _as_published(file, element, attribute)]
+            unlike = [element for element in holders if not _is_as_published(file, element, attribute)]
             if not unlike:
                 continue
             message = f"`{attribute}` of `{name}` fixes the file to one machine{several(unlike)}"
@@ -240,9 +242,9 @@ def _pinned(file: File) -> Iterator[LineFinding]:
             yield finding("TOP038", file.line(unlike[0], attribute), message, remedy)
 
 
-def _as_published(file: File, element: Element, attribute: str) -> bool:
+def _is_as_published(file: File, element: Element, attribute: str) -> bool:
     twin = file.published_twin(element)
-    if twin is None or file.published is None:
+    if twin is None:
         return _is_misplaced(file, element)
     if element.name == "net":
         # The published identifiers of an adapter are generated, so any value that is unique is good.
@@ -266,9 +268,24 @@ def _is_misplaced(file: File, element: Element) -> bool:
 
 def _has_published_place(file: File, element: Element) -> bool:
     twin = file.published_twin(element)
-    if twin is None or file.published is None:
+    if twin is None:
         return _is_misplaced(file, element)
-    return kind_of(element) in file.published.held[twin.get("busid")]
+    return _kind(element) in map(_kind, _held(twin))
+
+
+def _kind(element: Element) -> tuple[str, ...]:
+    """The name of an element; for a link also its target and count."""
+    if element.name != "nvlink":
+        return (element.name,)
+    return (element.name, element.get("target"), element.get("count"))
+
+
+def _held(element: Element) -> Iterator[Element]:
+    """The elements below a PCI element, up to the next one."""
+    for child in element.children:
+        if child.name != "pci":
+            yield child
+            yield from _held(child)
 
 
 def _newer(file: File) -> Iterator[LineFinding]:
@@ -279,8 +296,8 @@ def _newer(file: File) -> Iterator[LineFinding]:
                 message = f"`{name}` needs {file.dialect.name} {since}: older ones skip it{several(holders)}"
                 remedy = "leave it out, or name the release that reads the file with --nccl"
                 yield finding("TOP043", file.line(holders[0]), message, remedy)
-    for name in ("net", "gpu"):
-        for attribute, since in attributes_since(name).items():
+    for name, attributes in dialect_table().attributes_since.items():
+        for attribute, since in attributes.items():
             holders = [element for element in file.reading.of(name) if attribute in element.values]
             if holders and (version is None or not version.has_reached(since)):
                 message = f"`{attribute}` of `{name}` needs {file.dialect.name} {since}{several(holders)}"

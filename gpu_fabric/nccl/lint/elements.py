@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gpu_fabric.nccl.dialect import Library, dialect_table
-from gpu_fabric.nccl.lint.file import BUS_ID, File, bus_of, is_bridge, link_rate, pci_above, several, without_function
-from gpu_fabric.nccl.lint.report import LineFinding, finding, quote
+from gpu_fabric.nccl.lint.file import (
+    BUS_ID,
+    File,
+    LineFinding,
+    bus_of,
+    drop_function,
+    finding,
+    is_bridge,
+    link_rate,
+    pci_above,
+    quote,
+    several,
+)
 from gpu_fabric.nccl.reader import Element, c_integer, is_misread
 
 # The kernel's format: NCCL compares the text with sysfs.
 _NODE = re.compile(r"-1|0|[1-9]\d{0,8}")
 _NUMBER = re.compile(r"\s*[+-]?\d")
 _MASK = re.compile(r"[0-9a-fA-F]{1,8}(,[0-9a-fA-F]{8})*")
-
-
-@dataclass(frozen=True)
-class _Mask:
-    """A valid CPU mask; `first` is the width of its first group, which the kernel may write shorter."""
-
-    cpu: Element
-    groups: int
-    first: int
-    cpus: int
 
 
 def cpus_of(mask: str) -> int | None:
@@ -57,7 +56,7 @@ def _numbers(file: File) -> Iterator[LineFinding]:
 
 
 def _masks(file: File) -> Iterator[LineFinding]:
-    masks: list[_Mask] = []
+    masks: list[tuple[Element, int]] = []
     for cpu in file.cpus:
         text = cpu.values.get("affinity")
         if text is None:
@@ -68,34 +67,33 @@ def _masks(file: File) -> Iterator[LineFinding]:
             remedy = "write groups of eight hex digits, highest CPUs first, with commas between, as in node*/cpumap"
             yield finding("TOP025", file.line(cpu, "affinity"), message, remedy)
             continue
-        groups = text.split(",")
-        masks.append(_Mask(cpu, len(groups), len(groups[0]), numbers))
-    yield from _unlike(file, masks)
+        masks.append((cpu, numbers))
+    yield from _unlike(file, [cpu for cpu, _ in masks])
     taken: dict[int, str] = {}
-    for mask in masks:
-        number = mask.cpu.get("numaid")
+    for cpu, mask in masks:
         for other, node in taken.items():
-            if other & mask.cpus:
-                shared = (other & mask.cpus).bit_length() - 1
+            if other & mask:
+                shared = (other & mask).bit_length() - 1
                 message = f"CPU {shared} is in the mask of NUMA node {quote(node)}, too"
-                yield finding("TOP026", file.line(mask.cpu, "affinity"), message, "write each CPU into one mask")
+                yield finding("TOP026", file.line(cpu, "affinity"), message, "write each CPU into one mask")
                 break
-        taken[mask.cpus] = number
+        taken[mask] = cpu.get("numaid")
 
 
-def _unlike(file: File, masks: list[_Mask]) -> Iterator[LineFinding]:
+def _unlike(file: File, cpus: list[Element]) -> Iterator[LineFinding]:
     """Masks with an unusual length: the kernel prints all masks of a machine with the same length."""
-    if not masks:
-        return
-    usual, _ = Counter((mask.groups, mask.first) for mask in masks).most_common(1)[0]
-    for mask in masks:
-        if (mask.groups, mask.first) != usual:
+    groups = [cpu.get("affinity").split(",") for cpu in cpus]
+    # The kernel may write the first group shorter than eight digits.
+    lengths = [(len(each), len(each[0])) for each in groups]
+    usual = max(lengths, key=lengths.count, default=(0, 0))
+    for cpu, length in zip(cpus, lengths, strict=True):
+        if length != usual:
             message = (
-                f"a mask of {mask.groups} groups, {mask.first} digits in the first; the others have {usual[0]} and "
+                f"a mask of {length[0]} groups, {length[1]} digits in the first; the others have {usual[0]} and "
                 f"{usual[1]}: a digit or group is missing or too many"
             )
             remedy = "copy the mask as /sys/devices/system/node/node*/cpumap prints it"
-            yield finding("TOP026", file.line(mask.cpu, "affinity"), message, remedy)
+            yield finding("TOP026", file.line(cpu, "affinity"), message, remedy)
 
 
 def _identities(file: File) -> Iterator[LineFinding]:
@@ -209,8 +207,8 @@ def _functions_of_nics(file: File) -> Iterator[LineFinding]:
         if not BUS_ID.fullmatch(busid):
             continue
         remedy = f"write busid {busid[:8]}00.0, where NCCL merges the adapter's ports and virtual functions"
-        if busid != without_function(busid):
-            message = f"a NIC at {busid}: NCCL looks for it at {without_function(busid)}"
+        if busid != drop_function(busid):
+            message = f"a NIC at {busid}: NCCL looks for it at {drop_function(busid)}"
         elif c_integer(element.get("vendor")) == _MELLANOX and busid[8:10] != "00":
             message = f"a NIC at {busid}: NCCL since 2.18.1 looks for it at device 00"
             remedy = f"{remedy}; or have jobs set NCCL_IB_MERGE_VFS=0"
@@ -268,26 +266,27 @@ def nic_speed(file: File, nic: Element) -> int | None:
     return shape.nic_speed_gbps * 1000 if bus_of(nic.get("busid")) in rails else None
 
 
-def _speeds(file: File) -> Iterator[LineFinding]:
+def _links(file: File) -> Iterator[LineFinding]:
     table = dialect_table()
     for element in file.pci:
-        text = element.values.get("link_speed")
-        if text is None:
-            if _must_say(file, element):
-                message = "a made-up switch without link_speed: NCCL takes it for Gen3"
-                remedy = 'write link_speed="16.0 GT/s PCIe", or what the host has'
-                yield finding("TOP032", file.line(element), message, remedy)
-        elif _gt_in(text) != table.link_speed(text):
-            message = f"link_speed {quote(text)} is none that NCCL knows; it reads {table.link_speed(text):g} GT/s"
-            yield finding("TOP032", file.line(element, "link_speed"), message, f'write link_speed="{_meant(text)}"')
-
-
-def _must_say(file: File, element: Element) -> bool:
-    """Whether NCCL cannot complete the element from the system.
-
-    Above a port that is found by name NCCL stops, which is a finding of its own.
-    """
-    return id(element) not in file.unfilled and is_bridge(element) and file.is_made_up(element)
+        # NCCL completes a switch that the system has; above a port that it finds by name it stops, which is a finding
+        # of its own.
+        completed = id(element) in file.unfilled or not is_bridge(element) or not file.is_made_up(element)
+        speed, width = element.values.get("link_speed"), element.values.get("link_width")
+        if speed is None and not completed:
+            message = "a made-up switch without link_speed: NCCL takes it for Gen3"
+            remedy = 'write link_speed="16.0 GT/s PCIe", or what the host has'
+            yield finding("TOP032", file.line(element), message, remedy)
+        elif speed is not None and _gt_in(speed) != table.link_speed(speed):
+            message = f"link_speed {quote(speed)} is none that NCCL knows; it reads {table.link_speed(speed):g} GT/s"
+            yield finding("TOP032", file.line(element, "link_speed"), message, f'write link_speed="{_meant(speed)}"')
+        if width is None and not completed:
+            message = "a made-up switch without link_width: NCCL takes 16"
+            yield finding("TOP033", file.line(element), message, 'write link_width="16"')
+        elif width is not None and (c_integer(width) not in table.link_widths or is_misread(width)):
+            message = f"link_width {quote(width)} is not a width of a PCI link; NCCL reads {width_of(element)} lanes"
+            remedy = f"write one of {', '.join(map(str, table.link_widths))}"
+            yield finding("TOP033", file.line(element, "link_width"), message, remedy)
 
 
 def _gt_in(text: str) -> float | None:
@@ -301,20 +300,6 @@ def _meant(text: str) -> str:
     number = re.match(r"\s*(\d{1,4}(?:\.\d{1,4})?)", text)
     known = {speed: spelling for spelling, speed in dialect_table().link_speeds.items() if spelling.endswith("PCIe")}
     return known.get(float(number[1]) if number else 0.0, known[16.0])
-
-
-def _widths(file: File) -> Iterator[LineFinding]:
-    widths = dialect_table().link_widths
-    for element in file.pci:
-        text = element.values.get("link_width")
-        if text is None:
-            if _must_say(file, element):
-                message = "a made-up switch without link_width: NCCL takes 16"
-                yield finding("TOP033", file.line(element), message, 'write link_width="16"')
-        elif c_integer(text) not in widths or is_misread(text):
-            message = f"link_width {quote(text)} is not a width of a PCI link; NCCL reads {width_of(element)} lanes"
-            remedy = f"write one of {', '.join(map(str, widths))}"
-            yield finding("TOP033", file.line(element, "link_width"), message, remedy)
 
 
 def _bottlenecks(file: File) -> Iterator[LineFinding]:
@@ -406,7 +391,7 @@ def _gpudirect(file: File) -> Iterator[LineFinding]:
 
 _CPUS = (_numbers, _masks, _identities)
 _PCI = (_addresses, _domains, _classes, _ids, _values_of_ids, _copies, _functions_of_nics, _functions_of_gpus)
-_LINKS = (_speeds, _widths, _bottlenecks)
+_LINKS = (_links, _bottlenecks)
 _PORTS = (_names, _same_ports, _gpudirect)
 ELEMENT_CHECKS = (*_CPUS, *_PCI, *_LINKS, *_PORTS)
 """Every check of this module, each a generator of findings about a file."""

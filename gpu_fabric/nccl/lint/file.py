@@ -1,4 +1,4 @@
-"""The view of an accepted file that the checks use."""
+"""The view of an accepted file that the checks use, and what they find in it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 
+from pydantic import Field
+
 from gpu_fabric.catalog import Shape, catalog
+from gpu_fabric.findings import Severity, rules
+from gpu_fabric.model import FrozenModel
 from gpu_fabric.nccl.dialect import Dialect, dialect, dialect_table
 from gpu_fabric.nccl.reader import Element, Reading, c_integer, read_topology
 from gpu_fabric.nccl.topology import topology_xml
@@ -16,6 +20,26 @@ BUS_ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 GPU_CLASS = "0x03"
 NIC_CLASS = "0x02"
 BRIDGE_CLASSES = ("0x0604", "0x0801")
+
+
+class LineFinding(FrozenModel):
+    """A problem on a line of a file, and the remedy."""
+
+    id: str = Field(description="rule; `gpu-fabric explain ID` says more")
+    severity: Severity
+    line: int = Field(ge=1, description="line of the file, from 1")
+    message: str
+    remedy: str
+
+
+def finding(rule: str, line: int, message: str, remedy: str) -> LineFinding:
+    """A finding of a rule in the book; its severity is the rule's."""
+    return LineFinding(id=rule, severity=rules()[rule].severity, line=line, message=message, remedy=remedy)
+
+
+def quote(text: str) -> str:
+    """A name or value of a file for a message, in quotes: plain ASCII, on one line, and shortened."""
+    return ascii(text if len(text) <= 60 else f"{text[:57]}...")
 
 
 @dataclass(frozen=True)
@@ -29,11 +53,6 @@ class Published:
     def pci(self) -> dict[str, Element]:
         """PCI elements by bus id."""
         return {element.get("busid"): element for element in self.reading.of("pci")}
-
-    @cached_property
-    def held(self) -> dict[str, frozenset[tuple[str, ...]]]:
-        """The elements below each PCI element, up to the next one, by bus id: names, and a link's target and count."""
-        return {busid: frozenset(map(kind_of, _held(element))) for busid, element in self.pci.items()}
 
     @cached_property
     def nearest(self) -> dict[str, frozenset[str]]:
@@ -181,7 +200,7 @@ def bus_of(busid: str) -> str:
     return ":".join(busid.split(":")[:2])
 
 
-def without_function(busid: str) -> str:
+def drop_function(busid: str) -> str:
     """The bus id of a device's function 0, by which NCCL looks for its ports."""
     return f"{busid.partition('.')[0]}.0"
 
@@ -216,20 +235,6 @@ def published_for(shape: Shape | None, reading: Reading) -> Published | None:
         if gpus == set(candidate.shape.gpus.pci) and nics == rails:
             return candidate
     return None
-
-
-def kind_of(element: Element) -> tuple[str, ...]:
-    """The name of an element; for a link also its target and count."""
-    if element.name == "nvlink":
-        return element.name, element.get("target"), element.get("count")
-    return (element.name,)
-
-
-def _held(element: Element) -> Iterator[Element]:
-    for child in element.children:
-        if child.name != "pci":
-            yield child
-            yield from _held(child)
 
 
 def several(elements: Iterable[Element]) -> str:

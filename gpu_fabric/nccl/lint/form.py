@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 
 from gpu_fabric.nccl.dialect import Library, dialect_table
-from gpu_fabric.nccl.lint.file import several
-from gpu_fabric.nccl.lint.report import LineFinding, finding, quote
-from gpu_fabric.nccl.reader import ATTRIBUTES, LONGEST, Attribute, Cause, Element, Reading, Rejection
+from gpu_fabric.nccl.lint.file import LineFinding, finding, quote, several
+from gpu_fabric.nccl.reader import ATTRIBUTES, LONGEST, Cause, Element, Reading, Rejection
 
 _MARKS = ("\xef\xbb\xbf", "\xff\xfe", "\xfe\xff")
 _BLANKS = {"\t": "a tab", "\n": "a line end", "\r": "a line end", " ": "a space"}
@@ -96,7 +95,8 @@ def _nesting(reading: Reading, stop: Rejection, line: int) -> LineFinding:
     if stop.cause is Cause.UNTERMINATED:
         message = f"the file ends before {quote('</' + stop.about + '>')}, the end of this element"
         return finding("TOP006", line, message, f"write </{stop.about}>, or /> where it holds nothing")
-    closed = _word(reading.text[stop.offset :])
+    rest = reading.text[stop.offset :]
+    closed = rest[: rest.find(">") + 1 or 40]
     message = f"{quote(closed)} where {quote('</' + stop.about + '>')} is due"
     return finding("TOP006", line, message, f"close {quote(stop.about)} first, or take the tag away")
 
@@ -118,10 +118,6 @@ def _version(reading: Reading, stop: Rejection, line: int) -> LineFinding:
     return finding(
         "TOP009", line, message, f'write version="{own}", or lint a file of {other.upper()} with --library {other}'
     )
-
-
-def _word(text: str) -> str:
-    return text[: text.find(">") + 1 or 40]
 
 
 _ENTITY = re.compile(r"&(#\d+|#x[0-9a-fA-F]+|[A-Za-z]\w*);")
@@ -216,7 +212,8 @@ def _slots(reading: Reading) -> Iterator[LineFinding]:
             yield finding("TOP018", line, message, "take the second away")
         half = [slot for slot in element.slots if bool(slot.name) != bool(slot.quote)]
         if half:
-            message = f"{_halves(half)} in <{element.name}>: a space before the equals sign ends the name"
+            missing_part = f"{quote(half[0].name)} has no value" if half[0].name else "a value has no name"
+            message = f"{missing_part} in <{element.name}>: a space before the equals sign ends the name"
             yield finding("TOP019", line, message, 'write name="value" with no space in it')
         elif any(not slot.name and not slot.quote for slot in element.slots):
             message = f"a space too many in <{element.name}> takes the place of an attribute"
@@ -224,11 +221,6 @@ def _slots(reading: Reading) -> Iterator[LineFinding]:
         if element.junk:
             message = f"{quote(element.junk)} after the slash of <{element.name}> is lost"
             yield finding("TOP003", line, message, "end the tag with />")
-
-
-def _halves(slots: list[Attribute]) -> str:
-    first = slots[0]
-    return f"{quote(first.name)} has no value" if first.name else "a value has no name"
 
 
 def _quotes(reading: Reading) -> Iterator[LineFinding]:
@@ -244,7 +236,7 @@ def _quotes(reading: Reading) -> Iterator[LineFinding]:
 
 
 def _layout(reading: Reading) -> Iterator[LineFinding]:
-    joined = _JOINED.search(_without_comments(reading))
+    joined = _JOINED.search(_blank_comments(reading))
     if joined is not None:
         yield finding("TOP021", reading.line(joined.start()), "two tags on one line", "give each tag a line")
     for comment in reading.comments:
@@ -255,7 +247,7 @@ def _layout(reading: Reading) -> Iterator[LineFinding]:
             yield finding("TOP022", reading.line(comment.offset), message, "write a space after <!--, or leave it out")
 
 
-def _without_comments(reading: Reading) -> str:
+def _blank_comments(reading: Reading) -> str:
     """The text with every comment blanked out; offsets stay the same."""
     parts, at = [], 0
     for comment in reading.comments:

@@ -209,7 +209,8 @@ def check_speed(result: NcclResult, bar: Bar, operation: Operation) -> Iterator[
             "measure with NCCL_ALGO=RING and NCCL_MNNVL_ENABLE=0, without NCCL_COLLNET_ENABLE, and with one pod a host"
         )
         yield finding("VER019", where, message, remedy)
-    if _inconsistent(result, operation):
+    ways = filter(None, _ways(result, operation))
+    if any(max(values) - min(values) > 0.01 * abs(max(values)) for values in ways):
         message = "bus bandwidth, algorithm bandwidth and time of a row do not fit; the lowest counts"
         yield finding("VER020", "table", message, "take the file as nccl-tests wrote it")
 
@@ -237,11 +238,6 @@ def _bandwidths(size: int, values: Measurement | None, result: NcclResult, opera
         return ()
     factor = bus_factor(operation, max(result.ranks, 1)) * _ROUNDING
     return (values.bus_bw, values.alg_bw * factor, size / values.time / 1000 * factor)
-
-
-def _inconsistent(result: NcclResult, operation: Operation) -> bool:
-    ways = filter(None, _ways(result, operation))
-    return any(max(values) - min(values) > 0.01 * abs(max(values)) for values in ways)
 
 
 def _slow(bandwidth: float, bar: Bar) -> str:

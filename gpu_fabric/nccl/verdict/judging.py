@@ -87,20 +87,20 @@ def nothing_measured(reasons: Iterable[str], nodes: Iterable[str] = ()) -> Verdi
     """The verdict on a run without a result, from the known reasons for its end."""
     remedy = "look at the job's pods and their logs; the next `up` runs it again"
     found = tuple(finding("VFY022", "job", reason, remedy) for reason in reasons)
-    return _without_result(found, tuple(nodes))
+    return _fail_without_result(found, tuple(nodes))
 
 
 def _judge_whole(bundle: Bundle, expected: Expectation) -> Verdict:
     data = bundle.result("all")
     if data is None:
-        return _without_result((_missing_result(_ALL, bundle.words("all")),), bundle.nodes)
+        return _fail_without_result((_missing_result(_ALL, bundle.words("all")),), bundle.nodes)
     try:
         return judge(data, expected, bundle.log("all"))
     except ResultError as error:
-        return _without_result((_unreadable_result(_ALL, error),), bundle.nodes)
+        return _fail_without_result((_unreadable_result(_ALL, error),), bundle.nodes)
 
 
-def _without_result(reasons: tuple[Reason, ...], nodes: tuple[str, ...]) -> Verdict:
+def _fail_without_result(reasons: tuple[Reason, ...], nodes: tuple[str, ...]) -> Verdict:
     return Verdict(passed=False, bar=None, measured=None, size=None, nodes=nodes, ranks=0, reasons=reasons)
 
 
@@ -141,17 +141,17 @@ def _measure(
     bundle: Bundle, name: str, where: str, bar: Bar, expected: Expectation
 ) -> tuple[float | None, list[Reason]]:
     """The measured bandwidth of a run, and the reasons why it fails."""
-    data = bundle.result(name)
+    data, words = bundle.result(name), bundle.words(name)
     if data is None:
-        return None, [_missing_result(where, bundle.words(name))]
+        return None, [_missing_result(where, words)]
     try:
         result = read_result(data)
     except EndsTooEarly:
-        return None, [_with_place(where, early_end()), *_script_reasons(where, bundle.words(name))]
+        return None, [_add_place(where, early_end()), *([_missing_result(where, words)] if words else [])]
     except ResultError as error:
         return None, [_unreadable_result(where, error)]
     found = [
-        _with_place(where, reason) for reason in _check_run(result, bundle.log(name), bar, _LEAST_OF_A_RAIL, expected)
+        _add_place(where, reason) for reason in _check_run(result, bundle.log(name), bar, _LEAST_OF_A_RAIL, expected)
     ]
     return judged_bandwidth(result, expected.operation), found
 
@@ -167,17 +167,13 @@ def _check_run(result: NcclResult, log: bytes | None, bar: Bar, least: int, expe
     yield from check_transport(result, log, expected)
 
 
-def _with_place(where: str, reason: Reason) -> Reason:
+def _add_place(where: str, reason: Reason) -> Reason:
     return reason.model_copy(update={"where": f"{where}, {reason.where}"})
 
 
 def _missing_result(where: str, words: tuple[str, ...]) -> Reason:
     message = f"not measured{''.join(f'; {printable(word)}' for word in words)}"
     return finding("VFY020", where, message, "look at the launcher's log, mend what it names, and run it again")
-
-
-def _script_reasons(where: str, words: tuple[str, ...]) -> list[Reason]:
-    return [_missing_result(where, words)] if words else []
 
 
 def _unreadable_result(where: str, error: ResultError) -> Reason:

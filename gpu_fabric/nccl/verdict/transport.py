@@ -63,7 +63,7 @@ def check_transport(result: NcclResult, log: bytes | None, expected: Expectation
         return
     nodes: defaultdict[str, _Node] = defaultdict(_Node)
     found: dict[tuple[str, str], Reason] = {}
-    hosts = _host_of(result)
+    hosts = {device.rank: device.hostname for device in result.config.devices}
     for line in _lines(log):
         for reason in _judge_line(line, nodes[line.node], hosts, expected):
             # NCCL repeats its messages for each channel and process.
@@ -79,10 +79,6 @@ def _lines(log: bytes) -> Iterator[_Line]:
             about_network = "NET/IB" in text or _NETWORK_FILE.search(source or "") is not None
             warns = level == "WARN" and about_network and _LEFT_OUT.search(text) is None
             yield _Line(host.partition(".")[0], warns, text.strip())
-
-
-def _host_of(result: NcclResult) -> dict[int, str]:
-    return {device.rank: device.hostname for device in result.config.devices}
 
 
 def _judge_line(line: _Line, node: _Node, hosts: dict[int, str], expected: Expectation) -> Iterator[Reason]:

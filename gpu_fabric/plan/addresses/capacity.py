@@ -7,13 +7,11 @@ address.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.plan.addresses.model import AddressPool, AddressSpace, Division, address
-from gpu_fabric.spec import AddressingSpec
-from gpu_fabric.spec.addressing import Ipam, Layout
+from gpu_fabric.plan.addresses.model import AddressPool, AddressSpace, Division, address, host_run
+from gpu_fabric.spec.addressing import AddressingSpec, Ipam, Layout
 from gpu_fabric.spec.network_types import AddressSpan, IPNetwork
 
 # Prefix length of the largest private range: 10.0.0.0/8 (RFC 1918), fd00::/8 (RFC 4193).
@@ -70,7 +68,7 @@ class AddressDemand(FrozenModel):
         return tuple((self.names.get(rail, f"rail-{rail:02d}"), (rail,)) for rail in range(self.rails))
 
 
-def wanted_nodes(addressing: AddressingSpec, demand: AddressDemand) -> int:
+def share_count(addressing: AddressingSpec, demand: AddressDemand) -> int:
     """The shares that exist at the same time: of all nodes, of numbers between them, and of spare and surge nodes."""
     counted = demand.hosts if demand.layout == "per-node" else demand.nodes
     return counted + addressing.spare_nodes + addressing.surge_nodes
@@ -89,12 +87,9 @@ def slot_bits(addressing: AddressingSpec) -> int:
 
 
 def hosts_in(size: int, version: int) -> int:
-    """The addresses of a network of that size that hosts and routers can use.
-
-    Point-to-point networks use all (RFC 3021, RFC 6164); IPv6 has no broadcast address, but its first one is the
-    routers' anycast address (RFC 4291, section 2.6.1).
-    """
-    return size if size <= 2 else size - 1 - (version == 4)
+    """The number of addresses that hosts and routers can use in a network of that size."""
+    first, last = host_run((0, size - 1), version)
+    return last - first + 1
 
 
 def empty_pool(addressing: AddressingSpec, supernet: IPNetwork, demand: AddressDemand, place: int) -> AddressPool:
@@ -178,7 +173,7 @@ def pools_of(
         return refusal
     counted = []
     for pool in pools:
-        result = _count(pool, demand, wanted_nodes(addressing, demand))
+        result = _count(pool, demand, share_count(addressing, demand))
         if isinstance(result, Refusal):
             return result
         counted.append(result)
@@ -306,17 +301,13 @@ def _first_starved(pool: AddressPool, need: int, shares: int) -> int | None:
     Only a share at an edge of the pool, of its reserved ends or of an exclusion can differ from its neighbours.
     """
     places = {0, shares - 1}
-    for edge in _edges(pool):
+    edges = [int(end) for span in pool.excluded for end in (span.first, span.last)]
+    if pool.division == "blocks":
+        edges += (end for run in pool.available.runs for end in run)
+    for edge in edges:
         place = _share_at(pool, edge)
         places |= {place - 1, place, place + 1}
     return next((place for place in sorted(places) if 0 <= place < shares and pool.share(place).count < need), None)
-
-
-def _edges(pool: AddressPool) -> Iterator[int]:
-    for span in pool.excluded:
-        yield from (int(span.first), int(span.last))
-    if pool.division == "blocks":
-        yield from pool.available.edges()
 
 
 def _starved_refusal(pool: AddressPool, demand: AddressDemand, place: int) -> Refusal:

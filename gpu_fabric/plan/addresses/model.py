@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
@@ -87,12 +87,6 @@ class AddressSpace:
         """The number of addresses before each run, and at the end the number of all."""
         return tuple(accumulate((last - first + 1 for first, last in self.runs), initial=0))
 
-    def edges(self) -> Iterator[int]:
-        """First and last of every run, where a property of equal blocks can change."""
-        for first, last in self.runs:
-            yield first
-            yield last
-
 
 Division = Literal["blocks", "sequence", "prefixes"]
 """How a pool is divided among nodes: equal runs of addresses, the next free ones in order, or a prefix each."""
@@ -101,6 +95,16 @@ Division = Literal["blocks", "sequence", "prefixes"]
 def address(version: int, value: int) -> IPAddress:
     """The address of an integer."""
     return IPv4Address(value) if version == 4 else IPv6Address(value)
+
+
+def host_run(network: Run, version: int) -> Run:
+    """First and last address of a network that hosts and routers can use.
+
+    Point-to-point networks use all (RFC 3021, RFC 6164); IPv6 has no broadcast address, but its first one is the
+    routers' anycast address (RFC 4291, section 2.6.1).
+    """
+    first, last = network
+    return network if last - first < 2 else (first + 1, last - (version == 4))
 
 
 class AddressPool(FrozenModel):
@@ -173,6 +177,11 @@ class AddressPool(FrozenModel):
         first = int(self.space.network_address) + self._offset(node)
         return first, first + self._size - 1
 
+    @property
+    def hosts(self) -> Run:
+        """First and last address that hosts and routers can use, of the shared subnet or the first node's prefix."""
+        return host_run(self.bounds(0), self.space.version)
+
     @cached_property
     def available(self) -> AddressSpace:
         """The assignable addresses of a shared subnet."""
@@ -221,32 +230,24 @@ class AddressPool(FrozenModel):
         if self.gateway_position == "none":
             return None
         shared = (int(self.subnet.network_address), int(self.subnet.broadcast_address))
-        first, last = self._hosts(shared if self.node_prefix_length is None else self.bounds(0))
+        first, last = host_run(shared if self.node_prefix_length is None else self.bounds(0), self.space.version)
         return first if self.gateway_position == "first" else last
 
     @cached_property
     def _unfixed(self) -> AddressSpace:
         """The addresses except the reserved ones and the router's."""
-        first, last = self._hosts(self.bounds(0))
+        first, last = self.hosts
         kept = AddressSpace.of([(first + self.reserved_first, last - self.reserved_last)])
         return kept if self._router is None else kept.minus(AddressSpace(((self._router, self._router),)))
 
     @cached_property
     def _of_hosts(self) -> Run:
         """First and last address of the hosts; the last is before the first if there are none."""
-        first, last = self._hosts(self.bounds(0))
+        first, last = self.hosts
         routers = {position: self.gateway_position == position for position in ("first", "last")}
         if self.reserved_first > routers["first"]:
             return first + routers["first"], first + self.reserved_first - 1
         return last - self.reserved_last + 1, last - routers["last"]
-
-    def _hosts(self, network: Run) -> Run:
-        first, last = network
-        if last - first < 2:
-            # Point-to-point networks have neither a network nor a broadcast address (RFC 3021, RFC 6164).
-            return network
-        # IPv6 has no broadcast; its first address is the routers' anycast address (RFC 4291, section 2.6.1).
-        return first + 1, last - (self.space.version == 4)
 
     @cached_property
     def _excluded(self) -> AddressSpace:

@@ -13,12 +13,13 @@ from gpu_fabric.plan.addresses.capacity import (
     Refusal,
     part_prefix,
     pools_of,
+    share_count,
     shares_in,
     slot_bits,
-    wanted_nodes,
 )
 from gpu_fabric.plan.addresses.model import AddressPlan, AddressPool, CapacityProof, Growth, Limit, RangeInUse
-from gpu_fabric.spec import AddressingSpec, AddressRangesSpec
+from gpu_fabric.spec.addressing import AddressingSpec
+from gpu_fabric.spec.cluster import AddressRangesSpec
 from gpu_fabric.spec.network_types import IPNetwork
 
 
@@ -32,29 +33,15 @@ def plan_addresses(
     Raises:
         ValueError: the layout gives addresses, and `addressing` has no supernet.
     """
-    if demand.layout == "none":
-        return _plan(addressing, ranges, demand, within, (), ())
-    if addressing.supernet is None:
-        raise ValueError(f"the layout {demand.layout} needs a supernet")
-    pools = pools_of(addressing, addressing.supernet, demand)
-    if isinstance(pools, Refusal):
-        return pools.model_copy(update={"remedy": remedy(addressing, addressing.supernet, demand, pools)})
-    return _plan(addressing, ranges, demand, within, pools, limits_of(addressing, demand))
-
-
-def stated_ranges(ranges: AddressRangesSpec) -> list[tuple[str, IPNetwork]]:
-    """The ranges in use that the stack file names, each with its key."""
-    return [*ranges.own().items(), *((f"reserved[{place}]", network) for place, network in enumerate(ranges.reserved))]
-
-
-def _plan(
-    addressing: AddressingSpec,
-    ranges: AddressRangesSpec,
-    demand: AddressDemand,
-    within: Collection[str],
-    pools: tuple[AddressPool, ...],
-    limits: tuple[Limit, ...],
-) -> AddressPlan:
+    pools: tuple[AddressPool, ...] = ()
+    if demand.layout != "none":
+        if addressing.supernet is None:
+            raise ValueError(f"the layout {demand.layout} needs a supernet")
+        found = pools_of(addressing, addressing.supernet, demand)
+        if isinstance(found, Refusal):
+            return found.model_copy(update={"remedy": remedy(addressing, addressing.supernet, demand, found)})
+        pools = found
+    limits = limits_of(addressing, demand) if pools else ()
     return AddressPlan(
         layout=demand.layout,
         ipam=demand.ipam if pools else None,
@@ -76,9 +63,14 @@ def _plan(
     )
 
 
+def stated_ranges(ranges: AddressRangesSpec) -> list[tuple[str, IPNetwork]]:
+    """The ranges in use that the stack file names, each with its key."""
+    return [*ranges.own().items(), *((f"reserved[{place}]", network) for place, network in enumerate(ranges.reserved))]
+
+
 def limits_of(addressing: AddressingSpec, demand: AddressDemand) -> tuple[Limit, ...]:
     """The limits outside the address space that apply to a plan, each for the fullest pool."""
-    wanted, known = wanted_nodes(addressing, demand), catalog().address_limits
+    wanted, known = share_count(addressing, demand), catalog().address_limits
     source = None
     if demand.ipam == "nv-ipam":
         # A named node has an allocation in the pool's spec in addition to the one in its status.
@@ -108,7 +100,7 @@ def growth_of(
     addressing: AddressingSpec, demand: AddressDemand, pools: tuple[AddressPool, ...], limits: tuple[Limit, ...]
 ) -> Growth:
     """The possible growth, in steps of `growthStep` nodes, and the sizes that would allow more."""
-    wanted = wanted_nodes(addressing, demand)
+    wanted = share_count(addressing, demand)
     ends = [(pool.max_nodes, f"the addresses of {pool.name}") for pool in pools]
     ends += [(limit.nodes, limit.name) for limit in limits]
     most, what = min(ends, key=lambda end: end[0], default=(wanted, "nothing: no addresses are planned"))
@@ -164,7 +156,7 @@ def fitting_changes(
     ]
     if not found:
         # The cause of a refusal may be other keys than those that it names first.
-        others = (_without(), *dict.fromkeys(search for searches in _SEARCHES.values() for search in searches))
+        others = (_drop_keys(), *dict.fromkeys(search for searches in _SEARCHES.values() for search in searches))
         for search in (*others, _wider_supernet_cut_again):
             if (change := _first_fitting(search, addressing, supernet, demand)) is not None:
                 return (change,)
@@ -188,7 +180,7 @@ def _larger_subnets(addressing: AddressingSpec, supernet: IPNetwork, _demand: Ad
             yield {"prefix_length": prefix}, f"write prefixLength: {prefix}"
 
 
-def _without(*names: str) -> _Search:
+def _drop_keys(*names: str) -> _Search:
     """Each of these keys that is stated, left to its default; without names, every stated key."""
 
     def search(addressing: AddressingSpec, _supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
@@ -233,7 +225,7 @@ def _smaller_share(addressing: AddressingSpec, supernet: IPNetwork, demand: Addr
     if pinned is None:
         return
     size = 1 << (supernet.max_prefixlen - part_prefix(addressing, supernet, demand))
-    for share in range(min(pinned - 1, size // wanted_nodes(addressing, demand)), need - 1, -1):
+    for share in range(min(pinned - 1, size // share_count(addressing, demand)), need - 1, -1):
         yield {"addresses_per_node": share}, f"write addressesPerNode: {share}"
 
 
@@ -259,19 +251,19 @@ def _fewer_extra_nodes(addressing: AddressingSpec, _supernet: IPNetwork, _demand
         yield {"spare_nodes": spare}, f"write spareNodes: {spare}"
 
 
-def _without_gateway(addressing: AddressingSpec, _supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
+def _drop_gateway(addressing: AddressingSpec, _supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
     if addressing.gateway != "none":
         yield {"gateway": "none"}, "set gateway: none"
 
 
-def _without_exclusions(addressing: AddressingSpec, _supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
+def _drop_exclusions(addressing: AddressingSpec, _supernet: IPNetwork, _demand: AddressDemand) -> Iterator[Change]:
     if addressing.exclude:
         yield {"exclude": ()}, "keep those hosts' addresses outside the supernet, and leave exclude out"
     if addressing.reserved_first or addressing.reserved_last:
         yield {"reserved_first": 0, "reserved_last": 0}, "leave reservedFirst and reservedLast out"
 
 
-_AUTOMATIC_SUBNETS, _AUTOMATIC_SHARE = _without("prefix_length"), _without("addresses_per_node")
+_AUTOMATIC_SUBNETS, _AUTOMATIC_SHARE = _drop_keys("prefix_length"), _drop_keys("addresses_per_node")
 _SEARCHES: dict[str, tuple[_Search, ...]] = {
     "capacity": (
         _fewer_extra_nodes,
@@ -283,7 +275,7 @@ _SEARCHES: dict[str, tuple[_Search, ...]] = {
         _wider_supernet,
     ),
     "share": (_other_node_prefix, _larger_share, _AUTOMATIC_SHARE, _wider_supernet),
-    "gateway": (_larger_share, _without_gateway),
-    "exclusion": (_larger_share, _other_node_prefix, _without_exclusions),
+    "gateway": (_larger_share, _drop_gateway),
+    "exclusion": (_larger_share, _other_node_prefix, _drop_exclusions),
     "cut": (_earlier_first_slot, _larger_subnets, _AUTOMATIC_SUBNETS, _other_slots, _wider_supernet),
 }

@@ -10,7 +10,7 @@ from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds import POOL_LABEL
 from gpu_fabric.plan.clouds.record import Id, Record, Ref, Value
-from gpu_fabric.spec import DoksClusterSpec, DoksPoolSpec
+from gpu_fabric.spec.doks import DoksClusterSpec, DoksPoolSpec
 
 CLUSTER, VPC, PROJECT = "doks", "vpc", "project"
 """Logical names to which other records refer."""

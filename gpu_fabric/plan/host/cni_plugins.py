@@ -46,11 +46,9 @@ def _keeping_daemon(case: Case) -> PlannedObject:
     /var/lib/cni, each folder at the path that it has on the host, and the image's own command.
     """
     folders = (("cni-bin", "/opt/cni/bin"), ("cni-state", "/var/lib/cni"))
-    image = case.line.standalone["ipPreservingHostDevice"].image
-    assert image is not None, "the catalog's row has one"
     container = Container(
         name=KEEPING_PLUGIN,
-        image=case.pulled(image.reference),
+        image=case.standalone_image("ipPreservingHostDevice", None),
         security_context=SecurityContext(privileged=True),
         volume_mounts=tuple(VolumeMount(name=name, mount_path=path) for name, path in folders),
     )

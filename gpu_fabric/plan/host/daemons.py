@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,26 +11,19 @@ from gpu_fabric.k8s.apps import (
     Container,
     ContainerVariable,
     DaemonSet,
-    DaemonSetSpec,
     ExecAction,
     HostPath,
     PodSpec,
-    PodTemplate,
-    PodTemplateMetadata,
     ReadinessProbe,
-    RollingUpdate,
     SecurityContext,
-    UpdateStrategy,
     Volume,
     VolumeMount,
+    daemon_set,
 )
-from gpu_fabric.k8s.base import ObjectMeta
-from gpu_fabric.k8s.core import ConfigMap
-from gpu_fabric.k8s.scheduling import LabelSelector
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.releases import tolerations
-from gpu_fabric.plan.records import PlannedObject
+from gpu_fabric.plan.records import PlannedObject, file_config_map
 
 COMPONENT_LABEL = "gpu-fabric/component"
 """The label of this project's pods on the nodes, with the component's name."""
@@ -64,14 +56,7 @@ def node_daemon(
         containers=containers,
         volumes=volumes,
     )
-    return DaemonSet(
-        metadata=ObjectMeta(name=name, namespace=manager_of(case).namespace, labels=labels),
-        spec=DaemonSetSpec(
-            selector=LabelSelector(match_labels=labels),
-            template=PodTemplate(metadata=PodTemplateMetadata(labels=labels), spec=pod),
-            update_strategy=UpdateStrategy(rolling_update=RollingUpdate(max_unavailable="100%")),
-        ),
-    )
+    return daemon_set(name, manager_of(case).namespace, labels, pod)
 
 
 # The parts before each script, in order; each may use the definitions of the parts before it.
@@ -123,27 +108,24 @@ def script_daemons(
     A pod is ready where the script's mode `check` succeeds. `tables` are ConfigMaps by the name of their folder below
     TABLES. In a dry run the script only reports, and nothing waits for the pods. `timeout` is in seconds.
     """
-    files = _script_files(case, component)
+    stem = _stem(component)
+    # A new script is a new ConfigMap, which restarts the pods (rolling).
+    files = file_config_map(component, manager_of(case).namespace, f"{stem}.sh", script(stem))
     daemons = (
-        _script_daemon(case, component, group, files, environment, tables or {}, dry_run=dry_run)
+        _script_daemon(case, component, group, files.metadata.name, environment, tables or {}, dry_run=dry_run)
         for group, environment in environments
     )
-    return (files, *(PlannedObject(object=daemon, timeout=timeout, awaited=not dry_run) for daemon in daemons))
-
-
-def _script_files(case: Case, component: str) -> PlannedObject:
-    """The ConfigMap with a component's script. A new script is a new ConfigMap, which restarts the pods (rolling)."""
-    text = script(_stem(component))
-    name = f"{component}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    metadata = ObjectMeta(name=name, namespace=manager_of(case).namespace)
-    return PlannedObject(object=ConfigMap(metadata=metadata, immutable=True, data={f"{_stem(component)}.sh": text}))
+    return (
+        PlannedObject(object=files),
+        *(PlannedObject(object=daemon, timeout=timeout, awaited=not dry_run) for daemon in daemons),
+    )
 
 
 def _script_daemon(
     case: Case,
     component: str,
     group: NodeGroup,
-    files: PlannedObject,
+    files: str,
     environment: Mapping[str, str],
     folders: Mapping[str, str],
     *,
@@ -151,7 +133,7 @@ def _script_daemon(
 ) -> DaemonSet:
     container = Container(
         name=component,
-        image=case.pulled(case.spec.software.host_image or _image(case)),
+        image=case.standalone_image("hostPreparation", case.spec.software.host_image),
         command=_command(component, "report" if dry_run else "configure"),
         env=(NODE_NAME, *(ContainerVariable(name=name, value=value) for name, value in environment.items())),
         readiness_probe=ReadinessProbe(
@@ -180,7 +162,7 @@ def _script_daemon(
         (container,),
         (
             Volume(name="host", host_path=HostPath(path="/", type="Directory")),
-            Volume(name="script", config_map=ConfigMapFiles(name=files.name)),
+            Volume(name="script", config_map=ConfigMapFiles(name=files)),
             *(Volume(name=f"table-{folder}", config_map=ConfigMapFiles(name=name)) for folder, name in folders.items()),
         ),
         grace_seconds=10,
@@ -196,9 +178,3 @@ def _stem(component: str) -> str:
 def _command(component: str, mode: str) -> tuple[str, ...]:
     # In the host's own root: its ip, rdma and crictl fit its kernel, and only chroot is from the image.
     return ("/bin/sh", "-c", f"exec chroot /host /bin/bash -s -- {mode} < /script/{_stem(component)}.sh")
-
-
-def _image(case: Case) -> str:
-    image = case.line.standalone["hostPreparation"].image
-    assert image is not None, "the catalog's row has one"
-    return image.reference

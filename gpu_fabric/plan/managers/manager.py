@@ -74,12 +74,11 @@ class FabricManager(ABC):
 
     def rail_names(self, index: int, nic: Nic, pool: str | None) -> tuple[str | None, str | None, str]:
         """A rail's network, its resource where it has one, and its interface in the pod."""
-        row = self.case.choices.row
         # Fixed per rail: Multus' own numbering follows the order of the list, which editors change.
         pod_interface = f"net{index + 1}"
         if one_resource(self.case):
             # The OKE guide's own names for the one network and the one resource of virtual functions.
-            return pool, "sriov_rdma_vf" if row and row.access == "virtual" else "rdma_nic", pod_interface
+            return pool, "sriov_rdma_vf" if self.case.choices.access == "virtual" else "rdma_nic", pod_interface
         # The plug-ins' grammar allows no dash in a resource.
         resource = None if self.case.choices.model in self.models_without_rdma else f"rail_{index:02d}"
         return f"rail-{index:02d}", resource, pod_interface

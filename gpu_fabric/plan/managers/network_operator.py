@@ -43,8 +43,7 @@ class NetworkOperator(FabricManager):
     @property
     def resource_prefix(self) -> str:
         """The default of the SR-IOV device plug-in, or of the RDMA shared one."""
-        row = self.case.choices.row
-        return "rdma" if row is not None and row.access == "shared" else "nvidia.com"
+        return "rdma" if self.case.choices.access == "shared" else "nvidia.com"
 
     def networks(self, rails: tuple[Rail, ...], addresses: AddressPlan) -> tuple[PlannedObject, ...]:
         """The SR-IOV operator's own objects where they can express the networks, else NetworkAttachmentDefinitions.
@@ -75,11 +74,11 @@ class NetworkOperator(FabricManager):
 
     def network(self, rail: Rail, namespace: str, addresses: AddressPlan) -> PlannedObject:
         """A chain of CNI plug-ins, the first of which creates or moves the interface."""
-        name, row = rail.network or "", self.case.choices.row
+        name = rail.network or ""
         ipam = cni_ipam(addresses, addresses.pool_of(rail.index))
         config = CniChain(name=name, plugins=(self._interface(rail, ipam), *self._chained(ipam))).to_json()
         # The device plug-in allocates the very device that the CNI plug-in moves; a shared one needs no such link.
-        by_device = row is not None and row.access != "shared" and rail.resource_name is not None
+        by_device = self.case.choices.access not in (None, "shared") and rail.resource_name is not None
         annotations = {RESOURCE_NAME_ANNOTATION: rail.resource_name or ""} if by_device else None
         definition = NetworkAttachmentDefinition(
             metadata=ObjectMeta(name=name, namespace=namespace, annotations=annotations),

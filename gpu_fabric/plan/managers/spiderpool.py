@@ -14,7 +14,7 @@ from gpu_fabric.k8s.spiderpool import (
     SpiderSriov,
 )
 from gpu_fabric.plan.addresses import AddressPlan
-from gpu_fabric.plan.ipam.spiderpool import pool_pattern
+from gpu_fabric.plan.ipam import pool_pattern
 from gpu_fabric.plan.managers.manager import FabricManager
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject

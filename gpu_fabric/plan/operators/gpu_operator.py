@@ -7,23 +7,21 @@ node is known, and again for a moment after, so the nodes' GPUs are waited for, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from gpu_fabric.k8s.nvidia import CLUSTER_POLICY_NAME, ClusterPolicy
-from gpu_fabric.plan.capacity import plan_gpu_capacity
 from gpu_fabric.plan.case import Case, has_lasting_nodes
-from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import Operator, OwnChart, chart_step
-from gpu_fabric.plan.operators.releases import beyond_default, labelling
-from gpu_fabric.plan.records import PlannedReadiness
-from gpu_fabric.plan.steps import NODES, Item, Step
-from gpu_fabric.plan.words import conditions
-from gpu_fabric.spec import DoksClusterSpec
+from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations
+from gpu_fabric.plan.records import PlannedCapacity, PlannedReadiness
+from gpu_fabric.plan.steps import NODES, Context, Item, Step, conditions
+from gpu_fabric.spec.doks import DoksClusterSpec
 
 _KIND = "operators:GpuOperator"
+# The GPU Operator's own label of nodes in which Node Feature Discovery has found a GPU.
+_WITH_GPU = {"nvidia.com/gpu.present": "true"}
 _RECONCILED = 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Reconciled'
 
 
@@ -69,10 +67,10 @@ def _values(case: Case) -> dict[str, JsonValue]:
         computed["dcgmExporter"] = {"enabled": False}
     elif switches.service_monitor:
         computed["dcgmExporter"] = {"serviceMonitor": {"enabled": True}}
-    if (accepted := beyond_default(case)) is not None:
+    if (accepted := extra_tolerations(case)) is not None:
         computed["daemonsets"] = {"tolerations": accepted}
     if switches.feature_discovery:
-        computed |= labelling(case)
+        computed |= discovery_values(case)
     else:
         computed["nfd"] = {"enabled": False}
     return computed
@@ -91,12 +89,31 @@ def gpu_operator_ready(case: Case) -> PlannedReadiness:
     waited for where there are GPU nodes.
     """
     return PlannedReadiness(
-        api_version=ClusterPolicy.api_version,
-        kind=ClusterPolicy.kind,
-        name=CLUSTER_POLICY_NAME,
+        api_version="nvidia.com/v1",
+        kind="ClusterPolicy",
+        name="cluster-policy",
         wait_for="jsonpath={.status.state}=ready",
         also_for=_RECONCILED if has_lasting_nodes(case) else None,
         timeout=case.line.charts["gpu-operator"].timeout,
+    )
+
+
+def plan_gpu_capacity(case: Case, values: Mapping[str, JsonValue], timeout: int) -> PlannedCapacity | None:
+    """The GPUs that the operator's device plug-in must offer before anything relies on its operands.
+
+    Its ClusterPolicy is `ready` before any GPU node is known, and again for a moment after. None where the plug-in is
+    not the operator's, or offers other resources than whole GPUs.
+    """
+    plugin, mig = values.get("devicePlugin"), values.get("mig")
+    settings = plugin if isinstance(plugin, dict) else {}
+    parts = mig if isinstance(mig, dict) else {}
+    if settings.get("enabled") is False or settings.get("config") or parts.get("strategy") == "mixed":
+        return None
+    return PlannedCapacity(
+        nodes={**case.node_labels, **_WITH_GPU},
+        count=int(has_lasting_nodes(case)),
+        resources={case.shape.gpus.resource: None},
+        timeout=timeout,
     )
 
 
@@ -105,8 +122,6 @@ CHART = OwnChart("gpu-operator", "gpuOperator", _values, _wanted)
 
 def _steps(context: Context) -> Iterator[Step]:
     case = context.case
-    if not CHART.brought(case):
-        return
     planned, ready = CHART.release(case), gpu_operator_ready(case)
     offered = plan_gpu_capacity(case, planned.values, planned.timeout)
     waits = f"its pods, and {ready.name} {conditions(ready)}"

@@ -25,14 +25,12 @@ from gpu_fabric.k8s.kueue import (
 )
 from gpu_fabric.k8s.scheduling import LabelRequirement, LabelSelector
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart, chart_step
 from gpu_fabric.plan.operators.releases import tolerations
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject, PlannedQueues
-from gpu_fabric.plan.steps import Step, Words
-from gpu_fabric.plan.words import kinds
-from gpu_fabric.spec import OkeClusterSpec
+from gpu_fabric.plan.steps import Context, Step, Words, kinds
+from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.software import KueueSpec
 
 CONTROLLER = "kueue-controller-manager"
@@ -64,8 +62,6 @@ def _steps(context: Context) -> Iterator[Step]:
     Kueue looks for the definitions of jobs when it starts.
     """
     case, kind = context.case, "operators:Kueue"
-    if not CHART.brought(case):
-        return
     others = (name for name in context.charts if name != CHART.name)
     before = (*LABELLED, *others, "volcano-objects", "mpi-operator", "host-preparation", "networks")
     note = ", after all operators: its webhooks look at their Deployments and Jobs"
@@ -173,7 +169,7 @@ def topology_annotations(case: Case) -> dict[str, str]:
 
 def _topology(levels: tuple[str, ...]) -> Topology:
     spec = TopologySpec(levels=tuple(TopologyLevel(node_label=label) for label in levels))
-    return Topology(metadata=ObjectMeta(name=_named("rdma", spec.to_dict())), spec=spec)
+    return Topology(metadata=ObjectMeta(name=_hashed_name("rdma", spec.to_dict())), spec=spec)
 
 
 def _flavor(case: Case, topology: str | None) -> ResourceFlavor:
@@ -183,10 +179,10 @@ def _flavor(case: Case, topology: str | None) -> ResourceFlavor:
         tolerations=tolerations(case) or None,
         topology_name=topology,
     )
-    return ResourceFlavor(metadata=ObjectMeta(name=_named("gpu-nodes", spec.to_dict())), spec=spec)
+    return ResourceFlavor(metadata=ObjectMeta(name=_hashed_name("gpu-nodes", spec.to_dict())), spec=spec)
 
 
-def _named(prefix: str, content: Mapping[str, object]) -> str:
+def _hashed_name(prefix: str, content: Mapping[str, object]) -> str:
     """A name that changes with the content, which the API does not let change.
 
     The new object is created before the old one is deleted, since the queue refers to the old one.

@@ -9,20 +9,55 @@ from collections.abc import Iterator
 
 from gpu_fabric.k8s.apps import Container, Deployment, DeploymentSpec, PodSpec, PodTemplate, PodTemplateMetadata
 from gpu_fabric.k8s.base import ObjectMeta
-from gpu_fabric.k8s.core import ServiceAccount
 from gpu_fabric.k8s.mpi_operator import mpi_job_definition
-from gpu_fabric.k8s.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, RoleReference, Subject
+from gpu_fabric.k8s.rbac import PolicyRule
 from gpu_fabric.k8s.scheduling import LabelSelector
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.context import Context
-from gpu_fabric.plan.operators.operator import BESIDE, Operator
+from gpu_fabric.plan.operators.operator import BESIDE, Operator, service_account
 from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.plan.steps import Step, Words
+from gpu_fabric.plan.steps import Context, Step, Words
+from gpu_fabric.spec.software import MpiOperatorSpec
 
 MPI_OPERATOR_NAMESPACE = "mpi-operator"
 _NAME = "mpi-operator"
 _LABELS = {"app": _NAME, "app.kubernetes.io/name": _NAME, "app.kubernetes.io/component": "mpijob"}
 _EVERYTHING = ("*",)
+_RULES = (
+    # Host file, ssh's keys, and the service that gives workers their names.
+    PolicyRule(
+        api_groups=("",),
+        resources=("configmaps", "secrets", "services"),
+        verbs=("create", "list", "watch", "update"),
+    ),
+    PolicyRule(
+        api_groups=("",),
+        resources=("pods",),
+        verbs=("create", "get", "list", "watch", "delete", "update", "patch"),
+    ),
+    PolicyRule(api_groups=("",), resources=("pods/exec",), verbs=("create",)),
+    PolicyRule(api_groups=("",), resources=("endpoints",), verbs=("create", "get", "update")),
+    PolicyRule(api_groups=("",), resources=("events",), verbs=("create", "patch")),
+    # The launcher is a Job.
+    PolicyRule(api_groups=("batch",), resources=("jobs",), verbs=("create", "list", "update", "watch")),
+    PolicyRule(
+        api_groups=("apiextensions.k8s.io",),
+        resources=("customresourcedefinitions",),
+        verbs=("create", "get"),
+    ),
+    PolicyRule(
+        api_groups=("kubeflow.org",),
+        resources=("mpijobs", "mpijobs/finalizers", "mpijobs/status"),
+        verbs=_EVERYTHING,
+    ),
+    PolicyRule(api_groups=("coordination.k8s.io",), resources=("leases",), verbs=_EVERYTHING),
+    PolicyRule(
+        api_groups=("scheduling.incubator.k8s.io", "scheduling.sigs.dev", "scheduling.volcano.sh"),
+        resources=("queues", "podgroups"),
+        verbs=_EVERYTHING,
+    ),
+    PolicyRule(api_groups=("scheduling.x-k8s.io",), resources=("podgroups",), verbs=_EVERYTHING),
+    PolicyRule(api_groups=("scheduling.k8s.io",), resources=("priorityclasses",), verbs=("get", "list", "watch")),
+)
 
 
 def _namespace(case: Case) -> str | None:
@@ -47,97 +82,33 @@ OPERATOR = Operator(_steps, namespace=_namespace)
 
 def mpi_operator(case: Case) -> tuple[PlannedObject, ...]:
     """Definition, identity, permissions and Deployment, in the order in which they are needed."""
-    if case.spec.software.schedulers.mpi_operator is None:
+    wanted = case.spec.software.schedulers.mpi_operator
+    if wanted is None:
         return ()
     return (
         PlannedObject(object=mpi_job_definition(), wait_for="condition=Established"),
-        PlannedObject(object=ServiceAccount(metadata=_metadata())),
-        PlannedObject(object=_role()),
-        PlannedObject(object=_binding(), replaced_on=("roleRef",)),
-        PlannedObject(object=_deployment(case), timeout=600),
+        *service_account(_NAME, MPI_OPERATOR_NAMESPACE, _LABELS, _RULES),
+        PlannedObject(object=_deployment(case, wanted), timeout=600),
     )
 
 
-def _metadata() -> ObjectMeta:
-    return ObjectMeta(name=_NAME, namespace=MPI_OPERATOR_NAMESPACE, labels=_LABELS)
-
-
-def _role() -> ClusterRole:
-    return ClusterRole(
-        metadata=ObjectMeta(name=_NAME, labels=_LABELS),
-        rules=(
-            # Host file, ssh's keys, and the service that gives workers their names.
-            PolicyRule(
-                api_groups=("",),
-                resources=("configmaps", "secrets", "services"),
-                verbs=("create", "list", "watch", "update"),
-            ),
-            PolicyRule(
-                api_groups=("",),
-                resources=("pods",),
-                verbs=("create", "get", "list", "watch", "delete", "update", "patch"),
-            ),
-            PolicyRule(api_groups=("",), resources=("pods/exec",), verbs=("create",)),
-            PolicyRule(api_groups=("",), resources=("endpoints",), verbs=("create", "get", "update")),
-            PolicyRule(api_groups=("",), resources=("events",), verbs=("create", "patch")),
-            # The launcher is a Job.
-            PolicyRule(api_groups=("batch",), resources=("jobs",), verbs=("create", "list", "update", "watch")),
-            PolicyRule(
-                api_groups=("apiextensions.k8s.io",),
-                resources=("customresourcedefinitions",),
-                verbs=("create", "get"),
-            ),
-            PolicyRule(
-                api_groups=("kubeflow.org",),
-                resources=("mpijobs", "mpijobs/finalizers", "mpijobs/status"),
-                verbs=_EVERYTHING,
-            ),
-            PolicyRule(api_groups=("coordination.k8s.io",), resources=("leases",), verbs=_EVERYTHING),
-            PolicyRule(
-                api_groups=("scheduling.incubator.k8s.io", "scheduling.sigs.dev", "scheduling.volcano.sh"),
-                resources=("queues", "podgroups"),
-                verbs=_EVERYTHING,
-            ),
-            PolicyRule(api_groups=("scheduling.x-k8s.io",), resources=("podgroups",), verbs=_EVERYTHING),
-            PolicyRule(
-                api_groups=("scheduling.k8s.io",), resources=("priorityclasses",), verbs=("get", "list", "watch")
-            ),
-        ),
-    )
-
-
-def _binding() -> ClusterRoleBinding:
-    return ClusterRoleBinding(
-        metadata=ObjectMeta(name=_NAME, labels=_LABELS),
-        role_ref=RoleReference(name=_NAME),
-        subjects=(Subject(name=_NAME, namespace=MPI_OPERATOR_NAMESPACE),),
-    )
-
-
-def _deployment(case: Case) -> Deployment:
+def _deployment(case: Case, wanted: MpiOperatorSpec) -> Deployment:
     pod = PodSpec(
         service_account_name=_NAME,
         containers=(
             Container(
                 name=_NAME,
-                image=_image(case),
+                image=case.standalone_image("mpiOperator", wanted.image),
                 # Where a second copy would wait for the first one to end.
                 args=("-alsologtostderr", f"--lock-namespace={MPI_OPERATOR_NAMESPACE}"),
             ),
         ),
     )
     return Deployment(
-        metadata=_metadata(),
+        metadata=ObjectMeta(name=_NAME, namespace=MPI_OPERATOR_NAMESPACE, labels=_LABELS),
         spec=DeploymentSpec(
             replicas=1,
             selector=LabelSelector(match_labels=_LABELS),
             template=PodTemplate(metadata=PodTemplateMetadata(labels=_LABELS), spec=pod),
         ),
     )
-
-
-def _image(case: Case) -> str:
-    wanted, image = case.spec.software.schedulers.mpi_operator, case.line.standalone["mpiOperator"].image
-    assert wanted is not None, "the stack installs it"
-    assert image is not None, "the catalog's row has one"
-    return case.pulled(wanted.image or image.reference)

@@ -6,46 +6,47 @@ of it is in kube-system.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 
-from gpu_fabric.k8s.apiextensions import lenient_definition
 from gpu_fabric.k8s.apps import (
     ConfigMapFiles,
     Container,
     ContainerVariable,
     DaemonSet,
-    DaemonSetSpec,
     FieldReference,
     HostPath,
     PodSpec,
-    PodTemplate,
-    PodTemplateMetadata,
     Resources,
-    RollingUpdate,
     SecurityContext,
-    UpdateStrategy,
     ValueSource,
     Volume,
     VolumeMount,
+    daemon_set,
 )
-from gpu_fabric.k8s.base import ObjectMeta
-from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
-from gpu_fabric.k8s.core import ConfigMap, ServiceAccount
-from gpu_fabric.k8s.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, RoleReference, Subject
-from gpu_fabric.k8s.scheduling import LabelSelector, Toleration
+from gpu_fabric.k8s.cni import network_kind_definition
+from gpu_fabric.k8s.rbac import PolicyRule
+from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
-from gpu_fabric.plan.operators.operator import Operator
-from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.plan.steps import NODES, Step, Words
-from gpu_fabric.plan.words import daemon_sets
+from gpu_fabric.plan.operators.operator import Operator, service_account
+from gpu_fabric.plan.records import PlannedObject, file_config_map
+from gpu_fabric.plan.steps import NODES, Context, Step, Words, daemon_sets
 
 _NAME = "multus"
 _DAEMON_SET = "kube-multus-ds"
 _LABELS = {"app": _NAME, "tier": "node", "name": _NAME}
+_RULES = (
+    PolicyRule(api_groups=("k8s.cni.cncf.io",), resources=("*",), verbs=("*",)),
+    # What a pod got is written into its status.
+    PolicyRule(api_groups=("",), resources=("pods", "pods/status"), verbs=("get", "list", "update", "watch")),
+    PolicyRule(
+        api_groups=("resource.k8s.io",),
+        resources=("resourceclaims", "resourceclaims/status", "resourceslices"),
+        verbs=("get", "list"),
+    ),
+    PolicyRule(api_groups=("", "events.k8s.io"), resources=("events",), verbs=("create", "patch", "update")),
+)
 _PROGRAMS = "/usr/src/multus-cni/bin"
 _CONFIGURATION = {
     # Plug-ins are run in the host's root, where their libraries and state are.
@@ -114,55 +115,20 @@ def multus(case: Case) -> tuple[PlannedObject, ...]:
     """Definition, identity, configuration and DaemonSet, in the order in which they are needed."""
     if not brings_multus(case):
         return ()
-    configuration = _configuration()
+    # The daemon reads it when it starts: another text is another name, which rolls the pods.
+    text = json.dumps(_CONFIGURATION, indent=2) + "\n"
+    configuration = file_config_map("multus-daemon-config", SYSTEM_NAMESPACE, "daemon-config.json", text, _LABELS)
     return (
-        PlannedObject(object=lenient_definition(NetworkAttachmentDefinition), wait_for="condition=Established"),
-        PlannedObject(object=ServiceAccount(metadata=_metadata(_NAME))),
-        PlannedObject(object=_role()),
-        PlannedObject(object=_binding(), replaced_on=("roleRef",)),
+        PlannedObject(object=network_kind_definition(), wait_for="condition=Established"),
+        *service_account(_NAME, SYSTEM_NAMESPACE, _LABELS, _RULES),
         PlannedObject(object=configuration),
         # Images of every node, CPU nodes too, are pulled first.
         PlannedObject(object=_daemon_set(case, configuration.metadata.name), timeout=900),
     )
 
 
-def _metadata(name: str) -> ObjectMeta:
-    return ObjectMeta(name=name, namespace=SYSTEM_NAMESPACE, labels=_LABELS)
-
-
-def _role() -> ClusterRole:
-    return ClusterRole(
-        metadata=ObjectMeta(name=_NAME, labels=_LABELS),
-        rules=(
-            PolicyRule(api_groups=("k8s.cni.cncf.io",), resources=("*",), verbs=("*",)),
-            # What a pod got is written into its status.
-            PolicyRule(api_groups=("",), resources=("pods", "pods/status"), verbs=("get", "list", "update", "watch")),
-            PolicyRule(
-                api_groups=("resource.k8s.io",),
-                resources=("resourceclaims", "resourceclaims/status", "resourceslices"),
-                verbs=("get", "list"),
-            ),
-            PolicyRule(api_groups=("", "events.k8s.io"), resources=("events",), verbs=("create", "patch", "update")),
-        ),
-    )
-
-
-def _binding() -> ClusterRoleBinding:
-    return ClusterRoleBinding(
-        metadata=ObjectMeta(name=_NAME, labels=_LABELS),
-        role_ref=RoleReference(name=_NAME),
-        subjects=(Subject(name=_NAME, namespace=SYSTEM_NAMESPACE),),
-    )
-
-
-def _configuration() -> ConfigMap:
-    text = json.dumps(_CONFIGURATION, indent=2) + "\n"
-    # The daemon reads it when it starts: another text is another name, which rolls the pods.
-    name = f"multus-daemon-config-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
-    return ConfigMap(metadata=_metadata(name), immutable=True, data={"daemon-config.json": text})
-
-
 def _daemon_set(case: Case, configuration: str) -> DaemonSet:
+    image = case.standalone_image("multus", case.spec.software.multus.image)
     pod = PodSpec(
         service_account_name=_NAME,
         host_network=True,
@@ -172,8 +138,8 @@ def _daemon_set(case: Case, configuration: str) -> DaemonSet:
         termination_grace_period_seconds=10,
         # Every pod of a node is made through it, so no taint keeps it away.
         tolerations=tuple(Toleration(operator="Exists", effect=effect) for effect in ("NoSchedule", "NoExecute")),
-        init_containers=(_installer(_image(case)),),
-        containers=(_daemon(_image(case), multus_memory(case)),),
+        init_containers=(_installer(image),),
+        containers=(_daemon(image, multus_memory(case)),),
         volumes=(
             *(
                 Volume(name=name, host_path=HostPath(path=path, type="DirectoryOrCreate"))
@@ -182,15 +148,9 @@ def _daemon_set(case: Case, configuration: str) -> DaemonSet:
             Volume(name="configuration", config_map=ConfigMapFiles(name=configuration)),
         ),
     )
-    return DaemonSet(
-        metadata=_metadata(_DAEMON_SET),
-        spec=DaemonSetSpec(
-            selector=LabelSelector(match_labels={"name": _NAME}),
-            template=PodTemplate(metadata=PodTemplateMetadata(labels=_LABELS), spec=pod),
-            # A node starts no pod while its daemon is replaced.
-            update_strategy=UpdateStrategy(rolling_update=RollingUpdate(max_unavailable="10%")),
-        ),
-    )
+    # A node starts no pod while its daemon is replaced.
+    most = "10%"
+    return daemon_set(_DAEMON_SET, SYSTEM_NAMESPACE, _LABELS, pod, selected_by={"name": _NAME}, max_unavailable=most)
 
 
 def _installer(image: str) -> Container:
@@ -226,9 +186,3 @@ def _daemon(image: str, memory: str) -> Container:
             VolumeMount(name="configuration", mount_path="/etc/cni/net.d/multus.d", read_only=True),
         ),
     )
-
-
-def _image(case: Case) -> str:
-    image = case.line.standalone["multus"].image
-    assert image is not None, "the catalog's row has one"
-    return case.pulled(case.spec.software.multus.image or image.reference)

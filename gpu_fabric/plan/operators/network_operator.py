@@ -8,14 +8,18 @@ that makes the policy itself starts the operands at once, so what those need com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
-from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig, SriovResource
+from gpu_fabric.k8s.device_plugin import (
+    RdmaSharedDevicePluginConfig,
+    RdmaSharedResource,
+    SriovDevicePluginConfig,
+    SriovResource,
+)
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NicClusterPolicy
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
 from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, Operator, OwnChart, chart_step
@@ -28,10 +32,9 @@ from gpu_fabric.plan.operators.policy import (
     rollouts,
     uses_nv_ipam,
 )
-from gpu_fabric.plan.operators.releases import beyond_default, labelling
+from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations
 from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness
-from gpu_fabric.plan.steps import Item, Step, Words
-from gpu_fabric.plan.words import condition
+from gpu_fabric.plan.steps import Context, Step, Words, condition
 
 _POLICIES, _KIND = "nic-policies", "operators:NicPolicies"
 
@@ -47,7 +50,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
     if not GPU_OPERATOR.brought(case) and "nfd" not in case.spec.cluster.installed:
         # Somebody must label the nodes that have NICs, and exactly one.
         computed["nfd"] = {"enabled": True, "deployNodeFeatureRules": True}
-        computed |= labelling(case)
+        computed |= discovery_values(case)
     if case.choices.by_sriov_operator:
         computed["sriovNetworkOperator"] = {"enabled": True}
     if case.line.policy_by == "chart":
@@ -76,10 +79,8 @@ def labelled(case: Case) -> tuple[str, ...]:
 
 
 def _steps(context: Context) -> Iterator[Step]:
-    case, (virtual, shared) = context.case, (context.sriov_plugin, context.shared_plugin)
-    if not CHART.brought(case):
-        return
-    chart, by_stack = network_operator(case, virtual, shared), case.line.policy_by == "stack"
+    case, by_stack = context.case, context.case.line.policy_by == "stack"
+    chart = network_operator(case, context.sriov_plugin, context.shared_plugin)
     before: tuple[str, ...] = (*labelled(case), *ON_NODES)
     after, note = before, ""
     if by_stack and not needs_feature_discovery(chart) and GPU_OPERATOR.brought(case):
@@ -87,11 +88,10 @@ def _steps(context: Context) -> Iterator[Step]:
     elif by_stack:
         after = ("namespaces", "gpu-operator")
     yield chart_step(chart, "operators:NetworkOperator", "Network Operator", after, note)
-    policy = nic_cluster_policy(case, virtual, shared) if by_stack else policy_ready()
+    policy = nic_cluster_policy(context) if by_stack else policy_ready()
     before = (*before, CHART.name)
     yield _policy_step(_POLICIES, (policy,), before)
-    groups = zip(case.groups, context.node_groups, strict=False)
-    of_nodes = tuple(nic_node_policy(case, group, own.sriov_plugin, own.shared_plugin) for group, own in groups)
+    of_nodes = tuple(nic_node_policy(case, nodes) for nodes in context.node_groups)
     # The cluster's policy installs what the operands of the others wait for.
     yield _policy_step("nic-node-policies", of_nodes, (*before, _POLICIES))
     by_stack_made = (*((policy,) if isinstance(policy, PlannedObject) else ()), *of_nodes)
@@ -99,7 +99,7 @@ def _steps(context: Context) -> Iterator[Step]:
     written = tuple(plugin_configurations(case, by_stack_made))
     after = (_POLICIES, "nic-node-policies")
     yield Step(name="plugin-configurations", component=_POLICIES, kind=_KIND, items=written, after=after)
-    rolled = rollouts(case, virtual, shared)
+    rolled = rollouts(context)
     words = tuple(
         Words(title="device plug-in", what=f"DaemonSet {entry.daemon_set}, restarted when its configuration changes")
         for entry in rolled
@@ -113,11 +113,11 @@ OPERATOR = Operator(_steps, CHART)
 
 
 def _policy_step(name: str, policies: tuple[PlannedObject | PlannedReadiness, ...], after: tuple[str, ...]) -> Step:
-    items: tuple[Item, ...] = policies
-    return Step(name=name, component=_POLICIES, kind=_KIND, items=items, after=after, words=tuple(map(_said, policies)))
+    items, words = policies, tuple(map(_policy_words, policies))
+    return Step(name=name, component=_POLICIES, kind=_KIND, items=items, after=after, words=words)
 
 
-def _said(policy: PlannedObject | PlannedReadiness) -> Words:
+def _policy_words(policy: PlannedObject | PlannedReadiness) -> Words:
     if isinstance(policy, PlannedReadiness):
         return Words(title="policy", what="by the chart", waits=f"{policy.name} {condition(policy.wait_for)}")
     what = f"{policy.object.kind} {policy.name}"
@@ -152,10 +152,8 @@ def _policy_values(
     if case.choices.model == "ipoib":
         network["ipoib"] = {"deploy": True}
     values: dict[str, JsonValue] = {
-        "rdmaSharedDevicePlugin": _section(shared is not None, [_shared(entry) for entry in _entries(shared)]),
-        "sriovDevicePlugin": _section(
-            virtual is not None, [_virtual(entry) for entry in (virtual.resource_list if virtual else ())]
-        ),
+        "rdmaSharedDevicePlugin": _section(map(_shared, shared.config_list) if shared else None),
+        "sriovDevicePlugin": _section(map(_virtual, virtual.resource_list) if virtual else None),
         "nvIpam": {"deploy": uses_nv_ipam(case)},
         "secondaryNetwork": network,
     }
@@ -168,17 +166,13 @@ def _policy_values(
             "pKeyGUIDPoolRangeEnd": keys.guid_range_end,
             "ufmSecret": keys.ufm_secret,
         }
-    if (accepted := beyond_default(case)) is not None:
+    if (accepted := extra_tolerations(case)) is not None:
         values["tolerations"] = accepted
     return values
 
 
-def _entries(shared: RdmaSharedDevicePluginConfig | None) -> tuple[JsonValue, ...]:
-    return tuple(entry.to_dict() for entry in shared.config_list) if shared else ()
-
-
-def _section(deploy: bool, resources: list[JsonValue]) -> JsonValue:
-    return {"deploy": True, "resources": resources} if deploy else {"deploy": False}
+def _section(resources: Iterable[JsonValue] | None) -> JsonValue:
+    return {"deploy": False} if resources is None else {"deploy": True, "resources": list(resources)}
 
 
 def _virtual(resource: SriovResource) -> JsonValue:
@@ -190,8 +184,7 @@ def _virtual(resource: SriovResource) -> JsonValue:
     return {"name": resource.resource_name, **chosen, "isRdma": [True]}
 
 
-def _shared(entry: JsonValue) -> JsonValue:
-    assert isinstance(entry, dict), "an entry of the plug-in's configuration"
-    selectors = entry["selectors"]
-    assert isinstance(selectors, dict), "the plug-in's model requires them"
-    return {"name": entry["resourceName"], "rdmaHcaMax": entry["rdmaHcaMax"], **selectors}
+def _shared(resource: RdmaSharedResource) -> JsonValue:
+    """One resource in the chart's own form, without a prefix and with the selectors beside the name."""
+    shares = {"name": resource.resource_name, "rdmaHcaMax": resource.rdma_hca_max}
+    return {**shares, **resource.selectors.to_dict()}

@@ -5,15 +5,11 @@ Its pods load the drivers on the nodes. What needs those, device plug-ins and vi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from pydantic import JsonValue
 
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.managers import manager_of
-from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart, chart_step
-from gpu_fabric.plan.steps import Step
+from gpu_fabric.plan.operators.operator import LABELLED, OwnChart, chart_operator
 
 
 def _wanted(case: Case) -> bool:
@@ -29,9 +25,4 @@ def _values(case: Case) -> dict[str, JsonValue]:
 CHART = OwnChart("ofed-driver", "ofedDriver", _values, _wanted)
 
 
-def _steps(context: Context) -> Iterator[Step]:
-    if CHART.brought(context.case):
-        yield chart_step(CHART.release(context.case), "operators:OfedDriver", "network drivers", LABELLED)
-
-
-OPERATOR = Operator(_steps, CHART)
+OPERATOR = chart_operator(CHART, "operators:OfedDriver", "network drivers", note="", after=LABELLED)

@@ -10,14 +10,15 @@ from pydantic import JsonValue
 from pydantic.alias_generators import to_snake
 
 from gpu_fabric.catalog import ChartName
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.core import ServiceAccount
+from gpu_fabric.k8s.rbac import ClusterRole, ClusterRoleBinding, PolicyRule, RoleReference, Subject
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.managers import manager_of
-from gpu_fabric.plan.operators.releases import release
-from gpu_fabric.plan.records import HelmRelease
-from gpu_fabric.plan.steps import NODES, Step, Words
-from gpu_fabric.plan.values import merged
+from gpu_fabric.plan.operators.releases import merged, release
+from gpu_fabric.plan.records import HelmRelease, PlannedObject
+from gpu_fabric.plan.steps import NODES, Context, Step, Words
 
 LABELLED = ("namespaces", NODES, "gpu-operator", "gpu-operator-ready", "gpu-capacity")
 """What comes before anything that selects nodes by labels of the GPU Operator's Node Feature Discovery."""
@@ -31,10 +32,6 @@ def manager_steps(case: Case) -> tuple[str, ...]:
     return (*manager_of(case).steps, *ON_NODES)
 
 
-def _no_values(_case: Case) -> dict[str, JsonValue]:
-    return {}
-
-
 @dataclass(frozen=True)
 class OwnChart:
     """A chart that a stack may install; `section` is its section of the stack file's `software`.
@@ -45,7 +42,7 @@ class OwnChart:
 
     name: ChartName
     section: str
-    values: Callable[[Case], dict[str, JsonValue]] = _no_values
+    values: Callable[[Case], dict[str, JsonValue]] = lambda _: {}
     wanted_by: Callable[[Case], bool] | None = None
 
     def section_of(self, case: Case) -> FrozenModel | None:
@@ -73,17 +70,17 @@ class OwnChart:
         return release(case, self.name, merged(self.values(case), *more), self.written(case))
 
 
-def _no_namespace(_case: Case) -> str | None:
-    return None
-
-
 @dataclass(frozen=True)
 class Operator:
     """An operator: its steps, its chart if any, and a namespace of its own beside the chart's if it needs one."""
 
-    steps: Callable[[Context], Iterator[Step]]
+    steps_of: Callable[[Context], Iterator[Step]]
     chart: OwnChart | None = None
-    namespace: Callable[[Case], str | None] = _no_namespace
+    namespace: Callable[[Case], str | None] = lambda _: None
+
+    def steps(self, context: Context) -> Iterator[Step]:
+        """The operator's steps; none if the stack does not install its chart."""
+        return self.steps_of(context) if self.chart is None or self.chart.brought(context.case) else iter(())
 
 
 def chart_step(
@@ -100,15 +97,24 @@ def chart_step(
     return Step(name=planned.name, component=planned.name, kind=kind, items=(planned,), after=after, words=words)
 
 
+def service_account(
+    name: str, namespace: str, labels: dict[str, str], rules: tuple[PolicyRule, ...]
+) -> tuple[PlannedObject, ...]:
+    """An operator's account, and its permissions in the whole cluster; a binding's role cannot change."""
+    role = ClusterRole(metadata=ObjectMeta(name=name, labels=labels), rules=rules)
+    subject = Subject(name=name, namespace=namespace)
+    binding = ClusterRoleBinding(metadata=role.metadata, role_ref=RoleReference(name=name), subjects=(subject,))
+    account = ServiceAccount(metadata=ObjectMeta(name=name, namespace=namespace, labels=labels))
+    planned = (PlannedObject(object=account), PlannedObject(object=role))
+    return (*planned, PlannedObject(object=binding, replaced_on=("roleRef",)))
+
+
 BESIDE = ", at the same time as all of the above"
 """Note on an operator that no part of the fabric needs."""
 
 
-def chart_operator(chart: OwnChart, kind: str, title: str, note: str = BESIDE) -> Operator:
-    """An operator that is its chart alone, and needs nothing but its namespace."""
-
-    def steps(context: Context) -> Iterator[Step]:
-        if chart.brought(context.case):
-            yield chart_step(chart.release(context.case), kind, title, note=note)
-
-    return Operator(steps, chart)
+def chart_operator(
+    chart: OwnChart, kind: str, title: str, note: str = BESIDE, after: tuple[str, ...] = ("namespaces",)
+) -> Operator:
+    """An operator that is its chart alone; by default it needs nothing but its namespace."""
+    return Operator(lambda context: iter((chart_step(chart.release(context.case), kind, title, after, note),)), chart)

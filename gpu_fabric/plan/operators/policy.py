@@ -11,7 +11,6 @@ from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevi
 from gpu_fabric.k8s.mellanox import (
     NIC_CLUSTER_POLICY_NAME,
     IbKubernetes,
-    Multus,
     NicClusterPolicy,
     NicClusterPolicySpec,
     NicNodePolicy,
@@ -24,9 +23,11 @@ from gpu_fabric.k8s.mellanox import (
     SriovDevicePlugin,
 )
 from gpu_fabric.k8s.scheduling import Toleration
-from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.operators.releases import tolerations
 from gpu_fabric.plan.records import PlannedConfiguration, PlannedObject, PlannedRollout
+from gpu_fabric.plan.steps import Context
 
 READY = "jsonpath={.status.state}=ready"
 # Rolling a device plug-in and the CNI operands over a pool takes minutes; images are pulled on every node.
@@ -42,12 +43,10 @@ def uses_nv_ipam(case: Case) -> bool:
     return case.choices.ipam == "nv-ipam" and case.choices.layout != "none"
 
 
-def nic_cluster_policy(
-    case: Case, virtual: SriovDevicePluginConfig | None, shared: RdmaSharedDevicePluginConfig | None
-) -> PlannedObject:
+def nic_cluster_policy(context: Context) -> PlannedObject:
     """The cluster's one policy; waited for until its operands are ready on every node."""
+    case = context.case
     switches = case.spec.software.network_operator
-    ipoib = _operand(case, "ipoib") if case.choices.model == "ipoib" else None
     keys = switches.partition_keys
     policy = NicClusterPolicy(
         # The operator ignores a policy of any other name.
@@ -55,8 +54,8 @@ def nic_cluster_policy(
         spec=NicClusterPolicySpec(
             tolerations=tolerations(case) or None,
             ofed_driver=OfedDriver(**_image(case, "ofedDriver")) if switches.ofed_driver else None,
-            sriov_device_plugin=_virtual(case, virtual),
-            rdma_shared_device_plugin=_shared(case, shared),
+            sriov_device_plugin=_virtual(case, context.sriov_plugin),
+            rdma_shared_device_plugin=_shared(case, context.shared_plugin),
             ib_kubernetes=None
             if keys is None
             else IbKubernetes(
@@ -68,60 +67,55 @@ def nic_cluster_policy(
             # The webhook would need cert-manager; what it checks is proved in the plan.
             nv_ipam=NvIpamOperand(**_image(case, "nvIpam"), enable_webhook=False) if uses_nv_ipam(case) else None,
             secondary_network=SecondaryNetwork(
-                multus=Multus(**_image(case, "multus")) if switches.multus else None,
-                cni_plugins=_operand(case, "cniPlugins"),
-                ipoib=ipoib,
+                multus=OperandImage(**_image(case, "multus")) if switches.multus else None,
+                cni_plugins=OperandImage(**_image(case, "cniPlugins")),
+                ipoib=OperandImage(**_image(case, "ipoib")) if case.choices.model == "ipoib" else None,
             ),
         ),
     )
-    return PlannedObject(object=policy, wait_for=READY, timeout=_timeout(case))
+    timeout = _DRIVER_TIMEOUT if switches.ofed_driver else POLICY_TIMEOUT
+    return PlannedObject(object=policy, wait_for=READY, timeout=timeout)
 
 
-def nic_node_policy(
-    case: Case,
-    group: NodeGroup,
-    virtual: SriovDevicePluginConfig | None,
-    shared: RdmaSharedDevicePluginConfig | None,
-) -> PlannedObject:
+def nic_node_policy(case: Case, nodes: PlannedNodes) -> PlannedObject:
     """The device plug-ins of one kind of nodes; the cluster's policy then has no section for them."""
     # Of before the operator rolled device plug-ins itself; a toleration that changes with the configuration reaches
     # their pods in the same update, so it costs nothing, and leaving it out now would roll every node once.
-    digest = configuration_digest(virtual, shared)
+    digest = configuration_digest(nodes.sriov_plugin, nodes.shared_plugin)
     marker = Toleration(key=_CONFIGURATION, operator="Equal", value=digest, effect="NoSchedule")
     policy = NicNodePolicy(
-        metadata=ObjectMeta(name=group.name[:_NAME_LENGTH].rstrip("-")),
+        metadata=ObjectMeta(name=nodes.name[:_NAME_LENGTH].rstrip("-")),
         spec=NicNodePolicySpec(
-            node_selector=group.labels,
+            node_selector=nodes.labels,
             tolerations=(*tolerations(case), marker),
-            sriov_device_plugin=_virtual(case, virtual),
-            rdma_shared_device_plugin=_shared(case, shared),
+            sriov_device_plugin=_virtual(case, nodes.sriov_plugin),
+            rdma_shared_device_plugin=_shared(case, nodes.shared_plugin),
         ),
     )
     return PlannedObject(object=policy, wait_for=READY, timeout=POLICY_TIMEOUT)
 
 
-def rollouts(
-    case: Case, virtual: SriovDevicePluginConfig | None, shared: RdmaSharedDevicePluginConfig | None
-) -> tuple[PlannedRollout, ...]:
+def rollouts(context: Context) -> tuple[PlannedRollout, ...]:
     """Device plug-ins whose pods must be restarted when their configuration changes: they read it at their start.
 
     None where the line's operator does that itself.
     """
-    if case.line.rolls_plugins:
+    line = context.case.line
+    if line.rolls_plugins:
         return ()
-    planned: tuple[tuple[Component, str | None], ...] = (
-        ("sriovDevicePlugin", virtual.to_json() if virtual else None),
-        ("rdmaSharedDevicePlugin", shared.to_json() if shared else None),
+    planned: tuple[tuple[Component, SriovDevicePluginConfig | RdmaSharedDevicePluginConfig | None], ...] = (
+        ("sriovDevicePlugin", context.sriov_plugin),
+        ("rdmaSharedDevicePlugin", context.shared_plugin),
     )
     return tuple(
         PlannedRollout(
-            namespace=case.line.charts["network-operator"].namespace,
-            daemon_set=case.line.plugin_daemon_sets[component],
-            annotations={_CONFIGURATION: _digest(text)},
+            namespace=line.charts["network-operator"].namespace,
+            daemon_set=line.plugin_daemon_sets[component],
+            annotations={_CONFIGURATION: configuration_digest(config)},
             timeout=POLICY_TIMEOUT,
         )
-        for component, text in planned
-        if text is not None
+        for component, config in planned
+        if config is not None
     )
 
 
@@ -151,24 +145,13 @@ def plugin_configurations(case: Case, policies: Iterable[PlannedObject]) -> Iter
 
 def configuration_digest(*configurations: SriovDevicePluginConfig | RdmaSharedDevicePluginConfig | None) -> str:
     """A short digest of device plug-ins' configurations: the same as long as they mean the same."""
-    return _digest("".join(entry.to_json() for entry in configurations if entry is not None))
-
-
-def _digest(text: str) -> str:
+    text = "".join(entry.to_json() for entry in configurations if entry is not None)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _timeout(case: Case) -> int:
-    return _DRIVER_TIMEOUT if case.spec.software.network_operator.ofed_driver else POLICY_TIMEOUT
 
 
 def _image(case: Case, component: Component) -> dict[str, str]:
     image = case.line.images.image(component)
     return {**image.model_dump(), "repository": case.pulled(image.repository)}
-
-
-def _operand(case: Case, component: Component) -> OperandImage:
-    return OperandImage(**_image(case, component))
 
 
 def _virtual(case: Case, config: SriovDevicePluginConfig | None) -> SriovDevicePlugin | None:

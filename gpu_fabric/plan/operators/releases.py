@@ -1,18 +1,21 @@
-"""From where charts come, how their values are put together, and what is the same in all of them."""
+"""The releases of charts: where a chart comes from, how its values are put together, and the images that it runs."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from gpu_fabric.base.registries import pulled_chart
-from gpu_fabric.catalog import Chart, ChartName
-from gpu_fabric.k8s.nvidia import GPU_TOLERATION
+from gpu_fabric.catalog.chart import ChartImage, ChartVersion, value_at
+from gpu_fabric.catalog.release import Chart, ChartName
 from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.operators.chart_images import with_mirrors
 from gpu_fabric.plan.records import ChartReference, HelmRelease
-from gpu_fabric.plan.values import merged
 
+# Tolerated by default by the operands of NVIDIA's operators, and by Node Feature Discovery's worker.
+_GPU_TOLERATION = Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule")
 # What Node Feature Discovery's worker tolerates by default beside the GPU taint; a list of ours replaces all of it.
 _CONTROL_PLANE = Toleration(key="node-role.kubernetes.io/control-plane", operator="Exists", effect="NoSchedule")
 
@@ -27,21 +30,21 @@ def tolerations(case: Case) -> tuple[Toleration, ...]:
     return tuple(Toleration(key=key, operator="Exists", effect=effect) for key, effect in sorted(taints))
 
 
-def beyond_default(case: Case) -> JsonValue | None:
+def extra_tolerations(case: Case) -> JsonValue | None:
     """Tolerations of operands whose own default does not cover every taint of the pools; None where it does."""
     needed = tolerations(case)
-    if set(needed) <= {GPU_TOLERATION}:
+    if set(needed) <= {_GPU_TOLERATION}:
         return None
-    return [entry.to_dict() for entry in dict.fromkeys((GPU_TOLERATION, *needed))]
+    return [entry.to_dict() for entry in dict.fromkeys((_GPU_TOLERATION, *needed))]
 
 
-def labelling(case: Case) -> dict[str, JsonValue]:
+def discovery_values(case: Case) -> dict[str, JsonValue]:
     """Values of Node Feature Discovery, the same in both charts.
 
     Where its default does not tolerate the pools, the worker stays off them, and every operand waits for labels that
     never come.
     """
-    beyond = beyond_default(case)
+    beyond = extra_tolerations(case)
     if not isinstance(beyond, list):
         return {}
     return {"node-feature-discovery": {"worker": {"tolerations": [_CONTROL_PLANE.to_dict(), *beyond]}}}
@@ -55,7 +58,7 @@ def release(case: Case, name: ChartName, computed: dict[str, JsonValue], overrid
         name=name,
         namespace=chart.namespace,
         chart=_reference(case, name, chart),
-        values=with_mirrors(case, name, chart.version, merged(chart.values, hosts, computed, override)),
+        values=apply_mirrors(case, name, chart.version, merged(chart.values, hosts, computed, override)),
         timeout=chart.timeout,
     )
 
@@ -68,3 +71,68 @@ def _reference(case: Case, name: ChartName, chart: Chart) -> ChartReference:
         return ChartReference(name=published, version=chart.version, path=path)
     repository = pulled_chart(case.spec.software.registries, chart.repository) if source == "upstream" else source
     return ChartReference(name=published, version=chart.version, repository=repository)
+
+
+def merged(*layers: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The layers merged deeply, later ones winning; a list replaces a list, as in Helm."""
+    result: dict[str, JsonValue] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            present = result.get(key)
+            result[key] = merged(present, value) if isinstance(present, dict) and isinstance(value, dict) else value
+    return result
+
+
+Values = Mapping[str, JsonValue]
+
+
+class RunImage(NamedTuple):
+    """An image that a chart runs: its reference, and what the catalog knows of it."""
+
+    reference: str
+    row: ChartImage
+    digest: str | None
+
+
+def run_images(known: ChartVersion, values: Values) -> Iterator[RunImage]:
+    """The images that a chart runs with its values, as its pods name them."""
+    for row in known.images:
+        if not row.runs(values):
+            continue
+        parts = _parts(known, row, values)
+        fixed = row.digest_key and value_at(values, row.digest_key)
+        if isinstance(fixed, str) and fixed:
+            parts = (*parts[:-1], fixed)
+        tag = parts[-1] if len(parts) > 1 else ""
+        path = "/".join(parts[:-1] if len(parts) > 1 else parts)
+        reference = f"{path}{'@' if tag.startswith('sha256:') else ':'}{tag}" if tag else path
+        yield RunImage(reference, row, row.digest if parts == row.image else None)
+
+
+def apply_mirrors(case: Case, name: ChartName, version: str, values: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """The values with every image that they make the chart run coming from the stack file's mirrors."""
+    if not case.spec.software.registries:
+        return values
+    known, result = case.known.chart_versions[name][version], values
+    for row in known.images:
+        # The value that stands for all registries is one that the stack file itself named.
+        if not row.runs(values) or (known.override and value_at(values, known.override)):
+            continue
+        place, key = _parts(known, row, values)[0], known.keys_of(row)[0]
+        if place and (mirror := case.pulled(place)) != place:
+            result = merged(result, _nested(key, mirror))
+    return result
+
+
+def _parts(known: ChartVersion, row: ChartImage, values: Values) -> tuple[str, ...]:
+    found = (value_at(values, key) for key in known.keys_of(row))
+    parts = tuple(
+        value if isinstance(value, str) and value else default for value, default in zip(found, row.image, strict=True)
+    )
+    override = known.override and value_at(values, known.override)
+    return (override, *parts[1:]) if isinstance(override, str) and override else parts
+
+
+def _nested(path: str, value: JsonValue) -> dict[str, JsonValue]:
+    first, _, rest = path.partition(".")
+    return {first: _nested(rest, value) if rest else value}

@@ -14,13 +14,12 @@ from pydantic import JsonValue
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig
 from gpu_fabric.k8s.spiderpool import COORDINATOR_NAME, SpiderCoordinator, SpiderCoordinatorSpec
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, Operator, OwnChart, chart_step
 from gpu_fabric.plan.operators.policy import configuration_digest
+from gpu_fabric.plan.operators.releases import merged
 from gpu_fabric.plan.records import HelmRelease, PlannedPatch, SecretValue
-from gpu_fabric.plan.steps import Step, Words
-from gpu_fabric.plan.values import merged
+from gpu_fabric.plan.steps import Context, Step, Words
 
 _CERTIFICATE = {"tlsCert": "certificate", "tlsKey": "key", "tlsCa": "authority"}
 
@@ -58,8 +57,6 @@ def spiderpool(case: Case, shared: RdmaSharedDevicePluginConfig | None) -> HelmR
 
 def _steps(context: Context) -> Iterator[Step]:
     case, kind = context.case, "operators:Spiderpool"
-    if not CHART.brought(case):
-        return
     planned = spiderpool(case, context.shared_plugin)
     yield chart_step(planned, kind, "Spiderpool", (*LABELLED, "ofed-driver", *ON_NODES))
     if (patch := coordinator_patch(case)) is not None:

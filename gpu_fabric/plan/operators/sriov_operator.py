@@ -11,20 +11,17 @@ from gpu_fabric.k8s.sriov_operator import (
     NicSelector,
     SriovNetworkNodePolicy,
     SriovNetworkNodePolicySpec,
-    SriovNetworkNodeState,
     SriovNetworkPoolConfig,
     SriovNetworkPoolConfigSpec,
 )
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.devices import rails_by_resource
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, manager_steps
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails, plan_rails
 from gpu_fabric.plan.records import PlannedObject, PlannedWait, WantedFunctions
-from gpu_fabric.plan.steps import Item, Step, Words
-from gpu_fabric.plan.words import kinds
+from gpu_fabric.plan.steps import Context, Item, Step, Words, kinds
 
 _NAME = "gpu-fabric"
 # The operator's DaemonSet (controllers/sriovoperatorconfig_controller.go of v1.3.0).
@@ -45,13 +42,13 @@ def _steps(context: Context) -> Iterator[Step]:
     case = context.case
     if not case.choices.by_sriov_operator:
         return
-    (pool, *policies), synced = sriov_policies(case), sriov_synced(case)
-    discovered = sriov_discovered(case)
+    pool, policies = PlannedObject(object=_pool(case)), tuple(PlannedObject(object=each) for each in _policies(case))
+    synced, discovered = sriov_synced(case), sriov_discovered(case)
     before = (*LABELLED, *manager_steps(case))
     yield _step("sriov-discovered", () if discovered is None else (discovered,), before)
     before = (*before, "sriov-discovered")
     yield _step("sriov-pool", (pool,), before)
-    yield _step("sriov-policies", tuple(policies), (*before, "sriov-pool"))
+    yield _step("sriov-policies", policies, (*before, "sriov-pool"))
     waits = f"{synced.field} {synced.value} on every GPU node"
     words = (Words(title="SR-IOV", what=kinds((pool, *policies)), waits=waits),)
     yield _step("sriov", (synced,), ("sriov-pool", "sriov-policies"), words)
@@ -64,17 +61,12 @@ def _step(name: str, items: tuple[Item, ...], after: tuple[str, ...], words: tup
     return Step(name=name, component="sriov", kind="operators:SriovPolicies", items=items, after=after, words=words)
 
 
-def sriov_policies(case: Case) -> tuple[PlannedObject, ...]:
-    """One pool of nodes, and one policy per resource and kind of nodes, in the operator's own namespace."""
-    return (PlannedObject(object=_pool(case)), *(PlannedObject(object=policy) for policy in _policies(case)))
-
-
 def sriov_synced(case: Case) -> PlannedWait:
     """The node states in which the operator's daemon says that a node is as the policies want it."""
     reconfigures = case.choices.virtual_functions == "sriov-operator"
     return PlannedWait(
-        api_version=SriovNetworkNodeState.api_version,
-        plural=SriovNetworkNodeState.plural,
+        api_version=SriovNetworkNodePolicy.api_version,
+        plural="sriovnetworknodestates",
         namespace=manager_of(case).namespace,
         nodes=case.node_selector,
         having=case.shape.gpus.resource,
@@ -120,6 +112,7 @@ def _pool(case: Case) -> SriovNetworkPoolConfig:
 
 
 def _policies(case: Case) -> Iterator[SriovNetworkNodePolicy]:
+    """One policy per resource and node group, in the operator's own namespace."""
     for group in case.groups:
         for name, rails in rails_by_resource(group_rails(case, group)).items():
             yield _policy(case, group, name, rails)

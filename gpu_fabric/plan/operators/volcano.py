@@ -12,11 +12,9 @@ from gpu_fabric.k8s.core import ServiceAccount
 from gpu_fabric.k8s.rbac import RoleBinding, RoleReference, Subject
 from gpu_fabric.k8s.volcano import Queue, QueueSpec
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.context import Context
 from gpu_fabric.plan.operators.operator import BESIDE, Operator, OwnChart, chart_step
 from gpu_fabric.plan.records import PlannedObject
-from gpu_fabric.plan.steps import Step, Words
-from gpu_fabric.plan.words import kinds
+from gpu_fabric.plan.steps import Context, Step, Words, kinds
 from gpu_fabric.spec.software import DEFAULT_QUEUE, VolcanoSpec
 
 JOB_ACCOUNT = "mpi-worker-view"
@@ -28,8 +26,7 @@ CHART = OwnChart("volcano", "schedulers.volcano")
 def _steps(context: Context) -> Iterator[Step]:
     case, kind = context.case, "operators:Volcano"
     wanted = case.spec.software.schedulers.volcano
-    if wanted is None or not CHART.brought(case):
-        return
+    assert wanted is not None, "the stack installs its chart"
     yield chart_step(CHART.release(case), kind, "Volcano", note=BESIDE)
     objects = volcano_objects(case, wanted)
     words = (Words(title="job scheduling", what=kinds(objects)),)

@@ -6,14 +6,16 @@ import json
 from collections.abc import Iterator
 from difflib import get_close_matches
 from textwrap import wrap
+from typing import TYPE_CHECKING
 
 from gpu_fabric.catalog import NcclSetting, NcclVariable, catalog
 from gpu_fabric.catalog.nccl import Since, UnfitValues
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.findings import examples, rules
-from gpu_fabric.plan import Plan
-from gpu_fabric.rules.checking import promise
 from gpu_fabric.spec.places import NAMESPACE
+
+if TYPE_CHECKING:
+    from gpu_fabric.plan import Plan
 
 _WIDTH = 100
 _LIBRARIES = {
@@ -40,6 +42,9 @@ def rule_explanation(rule: str) -> list[str]:
         KeyError: no rule has that id.
     """
     found = rules()[rule]
+    # Imports every check, which a variable's explanation does not need.
+    from gpu_fabric.rules.checking import promise
+
     held = promise(rule)
     lines = [f"{found.id} ({found.severity})", found.title, found.why]
     return [*lines, *([f"Holds: {held}"] if held else []), *_example_lines(rule), f"Source: {found.source}."]
@@ -62,21 +67,23 @@ def variable_explanation(variable: NcclVariable, plan: Plan | None = None) -> li
 
     `plan` is that of the stack in question.
     """
-    lines = [variable.name, *_wrapped(variable.does or f"A variable of {_LIBRARIES[variable.library]}.")]
+    lines = [variable.name, *_wrap_lines(variable.does or f"A variable of {_LIBRARIES[variable.library]}.")]
     lines += [f"Exists: {since_words(variable.since, variable)}.", f"Source: {variable.source}."]
     for row in variable.settings:
         lines += ["", f"{value_words(row)} for {_SCOPES[row.scope]}"]
-        lines += _wrapped(f"for: {audience_words(row)}", "  ")
-        lines += [*_wrapped(f"why: {row.why}", "  "), *_wrapped(f"source: {row.source}.", "  ")]
+        lines += _wrap_lines(f"for: {audience_words(row)}", "  ")
+        lines += [*_wrap_lines(f"why: {row.why}", "  "), *_wrap_lines(f"source: {row.source}.", "  ")]
     lines += [""] if variable.settings else []
     if variable.derived is not None:
-        lines += _wrapped(f"Set by the program: {variable.derived}")
-    lines += _wrapped(not_set_words(variable))
+        lines += _wrap_lines(f"Set by the program: {variable.derived}")
+    lines += _wrap_lines(not_set_words(variable))
     if variable.limits is not None:
-        lines += _wrapped(f"Allowed: {variable.limits.said} ({variable.limits.source}).")
-    lines += [line for unfit in variable.refused for line in _wrapped(f"Refused in a stack file: {unfit_words(unfit)}")]
-    lines += [line for unfit in variable.discouraged for line in _wrapped(f"Better not: {unfit_words(unfit)}")]
-    return [*lines, *([] if plan is None else ["", *on_stack(variable, plan)])]
+        lines += _wrap_lines(f"Allowed: {variable.limits.said} ({variable.limits.source}).")
+    lines += [
+        line for unfit in variable.refused for line in _wrap_lines(f"Refused in a stack file: {unfit_words(unfit)}")
+    ]
+    lines += [line for unfit in variable.discouraged for line in _wrap_lines(f"Better not: {unfit_words(unfit)}")]
+    return [*lines, *([] if plan is None else ["", *values_on_stack(variable, plan)])]
 
 
 def unknown_name(name: str) -> str:
@@ -139,7 +146,7 @@ def unfit_words(unfit: UnfitValues) -> str:
     return f"{which}{f' ({where})' if where else ''}: {unfit.why}; {unfit.instead}."
 
 
-def on_stack(variable: NcclVariable, plan: Plan) -> Iterator[str]:
+def values_on_stack(variable: NcclVariable, plan: Plan) -> Iterator[str]:
     """The values of a variable in a stack's jobs and measurements."""
     rows = [row for row in plan.nccl.settings if row.variable == variable.name]
     for row in rows:
@@ -157,5 +164,5 @@ def _models(way: str) -> str:
     return ", ".join(models)
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def _wrap_lines(text: str, indent: str = "") -> list[str]:
     return wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)

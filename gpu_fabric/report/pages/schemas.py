@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec import StackSpec
 from gpu_fabric.spec.places import NAMESPACE
+from gpu_fabric.spec.stack import StackSpec
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _NULL = {"type": "null"}
@@ -20,12 +20,12 @@ Json = dict[str, Any]
 def published_schema(model: type[FrozenModel], name: str) -> Json:
     """The schema of a stack's output: fields that are always set are required, null fields are left out."""
     schema = model.model_json_schema(by_alias=True, mode="serialization")
-    definitions = {key: _published(part) for key, part in schema.pop("$defs", {}).items()}
+    definitions = {key: _publish(part) for key, part in schema.pop("$defs", {}).items()}
     head = {"$schema": _DIALECT, "$id": f"urn:gpu-fabric:{name}:{model.model_fields['schema_version'].default}"}
-    return {**head, **_published(schema), **({"$defs": definitions} if definitions else {})}
+    return {**head, **_publish(schema), **({"$defs": definitions} if definitions else {})}
 
 
-def _published(schema: Json) -> Json:
+def _publish(schema: Json) -> Json:
     """A model's schema for readers of the output: within a version, fields are only added."""
     properties: dict[str, Json] = schema.get("properties", {})
     result = {key: value for key, value in schema.items() if key != "additionalProperties"}

@@ -61,11 +61,7 @@ def gateway_leaves_every_node_its_addresses(case: Case) -> Iterator[Problem]:
 def layout_has_a_supernet(case: Case) -> Iterator[Problem]:
     """A layout with addresses has a range to take them from."""
     if case.addresses is None and case.demand.rails:
-        yield Problem(
-            _at("supernet"),
-            f"the layout {case.demand.layout} needs a supernet",
-            "add supernet: the range all fabric addresses come from, outside every range in use",
-        )
+        yield Problem(_at("supernet"), f"the layout {case.demand.layout} needs a supernet")
 
 
 @check("ADR006")
@@ -133,7 +129,7 @@ def every_key_has_an_effect(case: Case) -> Iterator[Problem]:
     }[layout]  # fmt: skip
     for field in sorted(useless & given):
         info = type(case.spec.fabric.addressing).model_fields[field]
-        yield Problem(_at(info.alias or field), f"it has no effect with the layout {layout}", "leave it out")
+        yield Problem(_at(info.alias or field), f"it has no effect with the layout {layout}")
 
 
 @check("ADR012")
@@ -144,7 +140,6 @@ def whereabouts_stays_small(case: Case) -> Iterator[Problem]:
         yield Problem(
             _at("ipam"),
             f"Whereabouts would hand {case.demand.rails} addresses to each of {pods} pods, one lease at a time",
-            "leave ipam out, so that nv-ipam gives each node a block",
         )
 
 
@@ -154,11 +149,7 @@ def number_of_pools_is_proven(case: Case) -> Iterator[Problem]:
     pools = case.nodes * case.demand.rails
     known = case.known.address_limits.spiderpool_pools.value
     if case.choices.ipam == "spiderpool" and case.demand.layout == "per-node" and pools > known:
-        yield Problem(
-            _at("layout"),
-            f"the layout per-node creates {pools} SpiderIPPools, one a node and rail",
-            "write layout: per-rail unless the leaf switches need a prefix per node",
-        )
+        yield Problem(_at("layout"), f"the layout per-node creates {pools} SpiderIPPools, one a node and rail")
 
 
 @check("ADR014")
@@ -170,7 +161,6 @@ def supernet_is_for_hosts(case: Case) -> Iterator[Problem]:
             yield Problem(
                 _at("supernet"),
                 f"{supernet} holds addresses of {special.range}, which is for {special.use} ({special.source})",
-                "use a private range, such as 192.168.0.0/16 or fd00:10::/48",
             )
 
 
@@ -192,7 +182,7 @@ def supernet_is_private(case: Case) -> Iterator[Problem]:
 
 
 @check("ADR016")
-def a_growth_step_is_left(case: Case) -> Iterator[Problem]:
+def growth_step_is_left(case: Case) -> Iterator[Problem]:
     """One more step of growth fits."""
     if isinstance(case.addresses, AddressPlan) and case.addresses.pools and not case.addresses.proof.growth.steps:
         growth = case.addresses.proof.growth
@@ -225,9 +215,7 @@ def service_range_is_its_own(case: Case) -> Iterator[Problem]:
     for name, network in ranges.own().items():
         if name != "services" and has_overlap(ranges.services, network):
             yield Problem(
-                in_cluster("ranges", "services"),
-                f"{ranges.services} overlaps {network}, the cluster's {name} range",
-                "write the ranges that the cluster really has; no cluster works with these",
+                in_cluster("ranges", "services"), f"{ranges.services} overlaps {network}, the cluster's {name} range"
             )
 
 
@@ -236,19 +224,19 @@ def ranges_in_use_are_further_ones(case: Case) -> Iterator[Problem]:
     """On Oracle's clusters no further range in use overlaps the cluster's own."""
     # DOK026 checks DigitalOcean's.
     if case.choices.provider == "oke":
-        yield from _overlapped_ranges(case, "the two cannot be routed to each other", "write ranges that are disjoint")
+        yield from _range_overlaps(case, "the two cannot be routed to each other", "write ranges that are disjoint")
 
 
 @check("ADR023")
 def ranges_in_use_are_not_the_clusters(case: Case) -> Iterator[Problem]:
     """On an existing cluster a further range in use is not stated over the cluster's own."""
     if case.choices.provider == "existing":
-        yield from _overlapped_ranges(
+        yield from _range_overlaps(
             case, "one of the two is not what it is stated as", "correct the range, or leave the reserved one out"
         )
 
 
-def _overlapped_ranges(case: Case, why: str, remedy: str) -> Iterator[Problem]:
+def _range_overlaps(case: Case, why: str, remedy: str) -> Iterator[Problem]:
     ranges = case.spec.cluster.ranges
     for place, taken in enumerate(ranges.reserved):
         for name, network in ranges.own().items():
@@ -308,7 +296,6 @@ def ranges_are_for_hosts(case: Case) -> Iterator[Problem]:
                 yield Problem(
                     in_cluster("ranges", name),
                     f"{network} holds addresses of {special.range}, which is for {special.use} ({special.source})",
-                    "write the range that the cluster has; usual ones are in 10.0.0.0/8 and 172.16.0.0/12",
                 )
                 break
 
@@ -323,5 +310,4 @@ def ranges_leave_bridges_alone(case: Case) -> Iterator[Problem]:
                     in_cluster("ranges", name),
                     f"{network} overlaps {special.range}, {special.use}: a host that has it reaches no other host "
                     f"there",
-                    "write another range, or see that no node has that bridge (`ip addr show docker0`)",
                 )

@@ -51,7 +51,7 @@ def labels_are_not_others(case: Case, pool: AnyPool) -> Iterator[Problem]:
     known, cloud = case.known.node_labels, case.choices.provider in CLOUD_SHAPES
     for key, value in pool.spec.labels.items():
         row = known.set.get(key)
-        if row is not None and (wrong := _wrong(row, value, pool.shape, case)):
+        if row is not None and (wrong := _label_problem(row, value, pool.shape, case)):
             message, remedy = wrong, "leave it out; write a label in a domain of your own"
         elif cloud and known.kubelet.refuse(key):
             message = "kubelet does not start with a label of this domain, and the node would not join"
@@ -61,7 +61,7 @@ def labels_are_not_others(case: Case, pool: AnyPool) -> Iterator[Problem]:
         yield Problem(pool.at("labels", key), message, remedy)
 
 
-def _wrong(row: SetLabel, value: str, shape: Shape, case: Case) -> str | None:
+def _label_problem(row: SetLabel, value: str, shape: Shape, case: Case) -> str | None:
     """What is wrong with a label that others set."""
     if row.own:
         return f"{row.by} gives every node its own value"
@@ -75,7 +75,7 @@ def _wrong(row: SetLabel, value: str, shape: Shape, case: Case) -> str | None:
     return None
 
 
-def _by_name(case: Case) -> tuple[bool, bool]:
+def _follows_names(case: Case) -> tuple[bool, bool]:
     """Whether shares of the address plan, and whether the hosts' own addresses, follow the names of the nodes."""
     return case.demand.layout == "per-node", case.spec.fabric.host_preparation.addresses
 
@@ -84,7 +84,7 @@ def _by_name(case: Case) -> tuple[bool, bool]:
 def all_pools_name_their_nodes(case: Case) -> Iterator[Problem]:
     """Where one pool names its nodes and shares follow the names, all pools do."""
     unnamed = unnamed_pools(case)
-    if _by_name(case) != (True, False) or len(unnamed) == len(case.spec.cluster.pools):
+    if _follows_names(case) != (True, False) or len(unnamed) == len(case.spec.cluster.pools):
         return
     for pool in unnamed:
         yield Problem(
@@ -97,11 +97,10 @@ def all_pools_name_their_nodes(case: Case) -> Iterator[Problem]:
 @check_each("CLU015", placed_pools)
 def names_of_nodes_have_an_effect(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """Nodes are named only where shares or addresses follow the names."""
-    if pool.spec.node_names and not any(_by_name(case)) and case.spec.split.part != "cluster":
+    if pool.spec.node_names and not any(_follows_names(case)) and case.spec.split.part != "cluster":
         yield Problem(
             pool.at("nodeNames"),
             f"they have no effect: with the layout {case.demand.layout} no share follows a node's name",
-            "leave it out; names count with the layout per-node, and with hostPreparation.addresses",
         )
 
 
@@ -170,7 +169,6 @@ def labels_distinguish_node_groups(case: Case) -> Iterator[Problem]:
                 first_pool(case, group).at("labels"),
                 f"what all nodes of {group.shape.name} carry ({carried or 'no label'}) also holds on the nodes of pool "
                 f"{', '.join(others)}",
-                "add a label that only the pools of this shape carry, such as one that names the machine",
             )
 
 
@@ -185,7 +183,6 @@ def facts_of_nics_are_the_shapes(case: Case) -> Iterator[Problem]:
                 yield Problem(
                     in_fabric("rails", number, key),
                     f"it would hold for {' and '.join(group.shape.name for group in case.groups)} alike",
-                    "describe the machines under cluster.shapes, each with its own NICs, and leave it out here",
                 )
 
 
@@ -200,7 +197,6 @@ def policies_have_different_names(case: Case, plan: Plan) -> Iterator[Problem]:
         yield Problem(
             dotted((*clash.stated.place, "name")),
             f"a NicNodePolicy's name ends after {LONGEST_NAME} characters, and {clash.stated.value} is {clash.other}'s",
-            "write a name that differs earlier",
         )
 
 
@@ -228,11 +224,7 @@ def _visible_facts(case: Case, group: NodeGroup) -> dict[str, Any]:
 def there_is_a_cluster_to_make(case: Case) -> Iterator[Problem]:
     """A stack of part cluster is for a cloud on which the stack creates a cluster."""
     if case.spec.split.part == "cluster" and case.spec.cluster.provider == "existing":
-        yield Problem(
-            dotted(("split", "part")),
-            "the cluster exists, so a stack of part cluster would make nothing",
-            "take the section split out: with provider existing one stack is the platform alone",
-        )
+        yield Problem(dotted(("split", "part")))
 
 
 @check("CST001")
@@ -250,6 +242,4 @@ def prices_have_a_date(case: Case) -> Iterator[Problem]:
     """Every price of the stack file has a date."""
     for name, price in case.spec.cluster.prices.items():
         if price.as_of is None:
-            yield Problem(
-                in_cluster("prices", name), f"the price of {name} has no date", "write asOf: the day of the price"
-            )
+            yield Problem(in_cluster("prices", name), f"the price of {name} has no date")

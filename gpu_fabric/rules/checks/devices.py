@@ -13,8 +13,7 @@ from gpu_fabric.plan.rails import group_rails
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_nodes import node_groups
 from gpu_fabric.rules.registry import Problem, check, check_each, in_cluster, in_fabric
-from gpu_fabric.spec import RailOverrideSpec
-from gpu_fabric.spec.fabric import VirtualFunctions
+from gpu_fabric.spec.fabric import RailOverrideSpec, VirtualFunctions
 from gpu_fabric.spec.places import Location, dotted
 
 _RESOURCE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
@@ -34,23 +33,22 @@ _MADE_BY: dict[VirtualFunctions, str] = {
 
 
 @check("DEV001")
-def each_rail_has_its_resource(case: Case) -> Iterator[Problem]:
+def rails_have_resources_of_their_own(case: Case) -> Iterator[Problem]:
     """A pod that asks for fewer than all rails gets the ones it asked for."""
     if one_resource(case):
         yield Problem(
             in_fabric("addressing", "layout"),
             f"all {case.shape.rails} rails share one resource, so only pods that ask for all of them get one of each",
-            "write layout: per-rail if pods may ask for fewer",
         )
 
 
 @check_each("DEV002", node_groups)
 def nics_can_be_named(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """The shape or the stack file states how to find each rail's NIC."""
-    row = case.choices.row
-    if row is None or manager_of(case).devices_advertised_by is not None or case.choices.model == "host-network":
+    access = case.choices.access
+    if access is None or manager_of(case).devices_advertised_by is not None or case.choices.model == "host-network":
         return
-    by_interface = row.access == "shared"
+    by_interface = access == "shared"
     nics = enumerate(group.shape.nics)
     lacking = [rail for rail, nic in nics if nic.interface is None and (by_interface or nic.pci is None)]
     if not lacking:
@@ -73,13 +71,13 @@ def nodes_have_virtual_functions(case: Case) -> Iterator[Problem]:
         yield Problem(
             in_fabric("vfsPerNic"),
             f"{case.shape.name} has no virtual functions that the catalog knows of",
-            f"add vfsPerNic: {_MADE_BY[maker]} per RDMA NIC{_by_operator(case)}, or choose a model without virtual "
+            f"add vfsPerNic: {_MADE_BY[maker]} per RDMA NIC{_operator_hint(case)}, or choose a model without virtual "
             "functions",
         )
 
 
 @check("DEV004")
-def described_rails_exist(case: Case) -> Iterator[Problem]:
+def rail_entries_are_of_rails(case: Case) -> Iterator[Problem]:
     """Every rail that the stack file describes is one of the shape's."""
     for place, entry in enumerate(case.spec.fabric.rails):
         if entry.rail >= case.shape.rails:
@@ -148,11 +146,7 @@ def resources_differ(case: Case) -> Iterator[Problem]:
     ]
     fixed = {rail.resource: f"rail {rail.index}" for rail in rails if rail.resource and rail.index not in named}
     for clash in clashes(fixed, stated):
-        yield Problem(
-            dotted(clash.stated.place),
-            f"{clash.other} has the resource {clash.stated.value} already",
-            "give the rail a resource of its own, or leave its names out",
-        )
+        yield Problem(dotted(clash.stated.place), f"{clash.other} has the resource {clash.stated.value} already")
 
 
 @check("DEV008")
@@ -160,18 +154,14 @@ def resources_are_legal(case: Case) -> Iterator[Problem]:
     """Every resource is named as all device plug-ins and Kubernetes allow."""
     for place, entry in _entries(case):
         if entry.resource is not None and not _RESOURCE.fullmatch(entry.resource):
-            yield Problem(
-                in_fabric("rails", place, "resource"),
-                f"{entry.resource!r} is not a valid resource name",
-                "allowed: at most 63 letters, digits and '_', with a letter or digit at both ends, without the prefix",
-            )
+            yield Problem(in_fabric("rails", place, "resource"), f"{entry.resource!r} is not a valid resource name")
 
 
 @check("DEV009")
 def infiniband_nics_are_not_split_too_often(case: Case) -> Iterator[Problem]:
     """An InfiniBand NIC has at most as many virtual functions as its vendor recommends."""
-    row, vfs = case.choices.row, case.shape.vfs_per_nic
-    infiniband = row is not None and row.access == "virtual" and case.choices.link_type == "infiniband"
+    vfs = case.shape.vfs_per_nic
+    infiniband = case.choices.access == "virtual" and case.choices.link_type == "infiniband"
     if infiniband and _USUAL_VFS_ON_INFINIBAND < vfs <= _MOST_VFS:
         yield Problem(
             dotted(_vfs_place(case)),
@@ -194,39 +184,37 @@ def nics_are_not_split_beyond_the_firmware(case: Case) -> Iterator[Problem]:
 @check("DEV011")
 def pods_share_a_nic_where_the_model_does(case: Case) -> Iterator[Problem]:
     """The number of pods per NIC is stated only where pods share NICs."""
-    row = case.choices.row
-    if row is not None and row.access != "shared" and "pods_per_nic" in case.spec.fabric.model_fields_set:
+    access = case.choices.access
+    if access not in (None, "shared") and "pods_per_nic" in case.spec.fabric.model_fields_set:
         yield Problem(
             in_fabric("podsPerNic"),
-            f"it has no effect with the model {row.model}",
-            "leave it out" + ("; vfsPerNic says how many pods a NIC serves" if row.access == "virtual" else ""),
+            f"it has no effect with the model {case.choices.model}",
+            "leave it out" + ("; vfsPerNic says how many pods a NIC serves" if access == "virtual" else ""),
         )
 
 
 @check("DEV012")
 def virtual_functions_are_counted_where_they_matter(case: Case) -> Iterator[Problem]:
     """The number of virtual functions is stated only where they are handed out or in the way."""
-    row = case.choices.row
-    if row is None or case.spec.fabric.vfs_per_nic is None:
+    access = case.choices.access
+    if access is None or case.spec.fabric.vfs_per_nic is None:
         return
-    if row.access in ("shared", "host") or manager_of(case).nics_configured_by is not None:
-        remedy = "leave it out" + ("; podsPerNic says how many pods a NIC serves" if row.access == "shared" else "")
-        yield Problem(in_fabric("vfsPerNic"), f"it has no effect with the model {row.model}", remedy)
+    if access in ("shared", "host") or manager_of(case).nics_configured_by is not None:
+        remedy = "leave it out" + ("; podsPerNic says how many pods a NIC serves" if access == "shared" else "")
+        yield Problem(in_fabric("vfsPerNic"), f"it has no effect with the model {case.choices.model}", remedy)
 
 
 @check("DEV013")
 def whole_nics_have_no_virtual_functions(case: Case) -> Iterator[Problem]:
     """NICs that are handed out whole have no virtual functions."""
-    row, vfs = case.choices.row, case.shape.vfs_per_nic
-    by_cloud = manager_of(case).nics_configured_by is not None
-    if row is not None and row.access == "physical" and not by_cloud and vfs:
+    vfs, by_cloud = case.shape.vfs_per_nic, manager_of(case).nics_configured_by is not None
+    if case.choices.access == "physical" and not by_cloud and vfs:
         stated = case.spec.fabric.vfs_per_nic is not None
         yield Problem(
             in_fabric("vfsPerNic"),
             f"the NICs have {vfs} virtual function{'s' if vfs > 1 else ''} each"
             + ("" if stated else f", as {case.shape.name} comes")
             + ", and a NIC that has any is never offered whole",
-            "write vfsPerNic: 0 and run the nodes without them, or choose a model of virtual functions",
         )
 
 
@@ -241,8 +229,6 @@ def nearest_gpus_are_known(case: Case) -> Iterator[Problem]:
             in_fabric("rails"),
             f"the GPU nearest to rail{'s' if len(unknown) > 1 else ''} {_numbers(unknown)} is not known, so affinity "
             "of GPU and NIC is unknown",
-            "add nearestGpu: to the rails' entries, from the topology that `nvidia-smi topo -m` or `rocm-smi "
-            "--showtopo` prints",
         )
 
 
@@ -251,7 +237,7 @@ def names_of_rails_have_an_effect(case: Case) -> Iterator[Problem]:
     """A rail is given names only where it has a network and a resource of its own."""
     for place, entry in _entries(case):
         for key, reason in _useless_names(case, entry):
-            yield Problem(in_fabric("rails", place, key), f"it has no effect: {reason}", "leave it out")
+            yield Problem(in_fabric("rails", place, key), f"it has no effect: {reason}")
 
 
 @check("DEV016")
@@ -284,7 +270,7 @@ def _useless_names(case: Case, entry: RailOverrideSpec) -> Iterator[tuple[str, s
             yield key, reason
 
 
-def _by_operator(case: Case) -> str:
+def _operator_hint(case: Case) -> str:
     """The other maker for machines that come without functions."""
     other = case.choices.virtual_functions in ("node-image", "daemon-set") and case.shape.vf_support == "host"
     return " (virtualFunctions: sriov-operator has the SR-IOV operator make them)" if other else ""
@@ -313,7 +299,7 @@ def nics_serve_no_more_pods_than_nodes_run(case: Case) -> Iterator[Problem]:
     wanted = case.spec.fabric.pods_per_nic
     usual = case.known.address_limits.pods_per_node.value
     pods = min(getattr(pool, "max_pods", usual) for pool in case.spec.cluster.pools)
-    if wanted > pods and case.choices.row is not None and case.choices.row.access == "shared":
+    if wanted > pods and case.choices.access == "shared":
         yield Problem(
             in_fabric("podsPerNic"),
             f"{wanted} pods a NIC, where a node runs {pods}"
@@ -328,10 +314,10 @@ def nics_serve_no_more_pods_than_nodes_run(case: Case) -> Iterator[Problem]:
 def interfaces_are_named_by_their_link_type(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """No interface that the stack file names has the name that its port has with the other link type."""
     model = group.shape.nic_model
-    for place, nic in _stated_interfaces(case, group):
+    for place, nic in _interface_places(case, group):
         if model is None or nic.interface is None or not _is_of_other_type(nic.interface, group.shape):
             continue
-        right = _published_interface(case, group, place)
+        right = _catalog_interface(case, group, place)
         yield Problem(
             dotted(place),
             f"{nic.interface} is how the interface is named with "
@@ -342,7 +328,7 @@ def interfaces_are_named_by_their_link_type(case: Case, group: NodeGroup) -> Ite
         )
 
 
-def _stated_interfaces(case: Case, group: NodeGroup) -> Iterator[tuple[Location, Nic]]:
+def _interface_places(case: Case, group: NodeGroup) -> Iterator[tuple[Location, Nic]]:
     """The NICs of a group whose interface the stack file names, and where: of a rail, else of its own shape."""
     described = {entry.rail: place for place, entry in _entries(case) if entry.interface is not None}
     own = case.spec.cluster.shapes.get(group.shape.name)
@@ -363,15 +349,11 @@ def _is_of_other_type(name: str, shape: Shape) -> bool:
     return any(name.startswith(prefix) for kind, prefix in _PREFIXES.items() if kind != link_type)
 
 
-def _published_interface(case: Case, group: NodeGroup, place: Location) -> str | None:
+def _catalog_interface(case: Case, group: NodeGroup, place: Location) -> str | None:
     """What the catalog calls the interface of a rail that the stack file describes, with the fabric's link type."""
     if place[0] != "fabric" or not isinstance(place[2], int):
         return None
     fabric = case.spec.fabric.model_copy(update={"rails": ()})
-    published = shape_on_nodes(_shape_of(case, group), fabric)
+    shape = next(shape for shape in case.shapes if shape.name == group.shape.name)
+    published = shape_on_nodes(shape, fabric)
     return published.nics[case.spec.fabric.rails[place[2]].rail].interface
-
-
-def _shape_of(case: Case, group: NodeGroup) -> Shape:
-    """The group's shape without what the stack file states about single rails."""
-    return next(shape for shape in case.shapes if shape.name == group.shape.name)

@@ -17,9 +17,10 @@ from gpu_fabric.plan.managers.doks import KEEPING_PLUGIN
 from gpu_fabric.plan.operators.multus import brings_multus, multus_memory
 from gpu_fabric.plan.rail import rails_are_routed
 from gpu_fabric.rules.checks.doks import all_nodes, doks_cluster
-from gpu_fabric.rules.ranges import has_overlap, wide_ranges
+from gpu_fabric.rules.checks.networks import mebibytes
+from gpu_fabric.rules.ranges import has_overlap, node_parts_problem, wide_ranges
 from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_cluster, in_fabric, in_software
-from gpu_fabric.spec import DoksClusterSpec
+from gpu_fabric.spec.doks import DoksClusterSpec
 
 _RFC_1918 = tuple(IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"))
 _LEAST_MEBIBYTES = 200
@@ -55,24 +56,14 @@ def ranges_do_not_overlap(case: Case, cluster: DoksClusterSpec) -> Iterator[Prob
     pairs += [(("reserved", taken), entry) for taken in cluster.ranges.reserved for entry in stated.items()]
     for (name, network), (other, second) in pairs:
         if has_overlap(network, second):
-            yield Problem(_at(other), f"{second} overlaps {network} ({name})", "write ranges that are disjoint")
+            yield Problem(_at(other), f"{second} overlaps {network} ({name})")
 
 
 @check_of("DOK027", doks_cluster)
 def pod_range_holds_the_nodes(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """The pod range has a part for every node, and for the one that a surge upgrade adds."""
-    prefix = case.known.doks_clusters.limits.node_pod_prefix
-    pods = cluster.ranges.pods
-    if not isinstance(pods, IPv4Network):
-        return
-    nodes = all_nodes(cluster) + cluster.surge_upgrade
-    room = 1 << (prefix - pods.prefixlen) if pods.prefixlen <= prefix else 0
-    if nodes > room:
-        yield Problem(
-            _at("pods"),
-            f"{pods} holds {room} parts of /{prefix}, one a node, where {nodes} nodes may exist",
-            f"write a range of /{prefix - (nodes - 1).bit_length()} or shorter",
-        )
+    prefix, nodes = case.known.doks_clusters.limits.node_pod_prefix, all_nodes(cluster) + cluster.surge_upgrade
+    return node_parts_problem(_at("pods"), cluster.ranges.pods, prefix, nodes, "one a node")
 
 
 @check_of("DOK028", doks_cluster)
@@ -90,11 +81,7 @@ def vpc_has_an_allowed_size(case: Case, cluster: DoksClusterSpec) -> Iterator[Pr
 def isolated_workers_have_a_way_out(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Workers without public addresses have a NAT gateway."""
     if cluster.isolated_workers and not cluster.vpc.nat_gateway:
-        yield Problem(
-            in_cluster("isolatedWorkers"),
-            "the VPC has no NAT gateway",
-            "add vpc: {natGateway: true}, or write isolatedWorkers: false",
-        )
+        yield Problem(in_cluster("isolatedWorkers"))
 
 
 @check_of("DOK055", doks_cluster)
@@ -121,11 +108,7 @@ def vpc_leaves_digitaloceans_ranges_alone(case: Case, cluster: DoksClusterSpec) 
     for row in case.known.doks_clusters.used_ranges:
         if has_overlap(row.range, network) and not (row.default_of and row.default_of in stated):
             doubt = "" if row.verified else " (reported by others, not verified)"
-            yield Problem(
-                _at("nodes"),
-                f"{network} overlaps {row.range}: {row.use}{doubt}",
-                "write another range of RFC 1918, such as 10.100.0.0/16",
-            )
+            yield Problem(_at("nodes"), f"{network} overlaps {row.range}: {row.use}{doubt}")
 
 
 @check_of("DOK057", doks_cluster)
@@ -133,11 +116,7 @@ def firewall_is_not_open_to_all(case: Case, cluster: DoksClusterSpec) -> Iterato
     """The control plane's firewall lets in stated networks, and not everybody."""
     firewall = cluster.control_plane_firewall
     for place, said in wide_ranges(firewall.allowed if firewall else ()):
-        yield Problem(
-            in_cluster("controlPlaneFirewall", "allowed", place),
-            said,
-            "write the ranges from which the stack and its people come, or leave controlPlaneFirewall out",
-        )
+        yield Problem(in_cluster("controlPlaneFirewall", "allowed", place), said)
 
 
 @check("DOK040")
@@ -145,11 +124,7 @@ def fabric_has_one_operator(case: Case) -> Iterator[Problem]:
     """No operator of the NICs' maker runs beside DigitalOcean's plug-in and the stack's Multus."""
     installed = case.spec.cluster.installed
     if manager_of(case).devices_advertised_by is not None and "network-operator" in installed:
-        yield Problem(
-            in_cluster("installed", installed.index("network-operator")),
-            "it installs a Multus and a device plug-in of its own for NICs that DigitalOcean's plug-in advertises",
-            "uninstall it, and take it out of this list",
-        )
+        yield Problem(in_cluster("installed", installed.index("network-operator")))
 
 
 @check_plan("DOK041")
@@ -179,7 +154,7 @@ def networks_leave_addresses_alone(case: Case, plan: Plan) -> Iterator[Problem]:
 @check("DOK043")
 def multus_has_memory(case: Case) -> Iterator[Problem]:
     """Multus' daemon has the memory that bursts of pods take."""
-    if brings_multus(case) and _mebibytes(multus_memory(case)) < _LEAST_MEBIBYTES:
+    if brings_multus(case) and mebibytes(multus_memory(case)) < _LEAST_MEBIBYTES:
         yield Problem(
             in_software("multus", "memory"),
             f"{multus_memory(case)} may be too little when many pods start at a time",
@@ -195,11 +170,7 @@ def multus_is_pinned(case: Case) -> Iterator[Problem]:
         return
     _, _, tag = image.rpartition("/")[2].partition(":")
     if not tag or tag.startswith(_MOVING):
-        yield Problem(
-            in_software("multus", "image"),
-            f"{image} is another image from one day to the next",
-            "write a release's tag that ends with -thick, or a digest",
-        )
+        yield Problem(in_software("multus", "image"), f"{image} is another image from one day to the next")
 
 
 @check("DOK045")
@@ -213,11 +184,11 @@ def switches_of_multus_have_an_effect(case: Case) -> Iterator[Problem]:
                 if manager_of(case).multus_switch is None
                 else f"the manager {case.choices.manager} installs its own"
             )
-            yield Problem(in_software("multus", field), f"it has no effect: {reason}", "leave it out")
+            yield Problem(in_software("multus", field), f"it has no effect: {reason}")
 
 
 @check("DOK054")
-def the_plug_in_is_checked_on_a_node(case: Case) -> Iterator[Problem]:
+def plug_in_is_checked_on_a_node(case: Case) -> Iterator[Problem]:
     """The user knows what is not published about DigitalOcean's plug-in for routed rails."""
     plugin = KEEPING_PLUGIN
     if plugin in manager_of(case).lacking_plugins and case.spec.software.cni_plugins == "install":
@@ -235,7 +206,3 @@ def _configs(plan: Plan) -> Iterator[tuple[str, dict[str, Any]]]:
     for planned in plan.applied("networks"):
         if isinstance(planned.object, NetworkAttachmentDefinition):
             yield planned.name, json.loads(planned.object.spec.config)
-
-
-def _mebibytes(memory: str) -> int:
-    return int(memory[:-2]) * (1024 if memory.endswith("Gi") else 1)

@@ -28,13 +28,7 @@ def nodes_load_the_peer_module(case: Case, chart: ChartValues) -> Iterator[Probl
     """The user knows where the node image must load nvidia_peermem."""
     if gpu_direct(case) == "peermem" and not has_driver(chart):
         stated = case.spec.software.gpu_operator.gpu_direct is not None
-        yield Problem(
-            _switch("gpuDirect") if stated else in_software("releaseLine"),
-            "the node image must load nvidia_peermem: the chart loads it beside its own driver only, and that does not "
-            "come (software.gpuOperator.driver is false)",
-            "check `lsmod | grep nvidia_peermem` on a GPU node, or write gpuDirect: dma-buf where the image's kernel "
-            "modules are the open ones",
-        )
+        yield Problem(_switch("gpuDirect") if stated else in_software("releaseLine"))
 
 
 @check_of("GPU002", chart_in_use("gpu-operator"))
@@ -62,11 +56,10 @@ def open_modules_come_with_dma_buf(case: Case, chart: ChartValues) -> Iterator[P
 def partitions_are_advertised(case: Case) -> Iterator[Problem]:
     """GPUs are partitioned only where their partitions are advertised."""
     if "gpu-operator" in charts_in_use(case) and case.spec.software.gpu_operator.mig == "none":
-        for place, partitions in _partitioned(case):
+        for place, partitions in _partitions(case):
             yield Problem(
                 dotted(place),
                 f"the pool's GPUs become {partitions}, which nothing advertises (software.gpuOperator.mig is none)",
-                "take the label off, or write mig: single or mixed",
             )
 
 
@@ -82,7 +75,7 @@ def jobs_get_whole_gpus(case: Case, chart: ChartValues) -> Iterator[Problem]:
             keep_whole,
         )
     elif strategy != "none":
-        for place, partitions in _partitioned(case):
+        for place, partitions in _partitions(case):
             yield Problem(
                 dotted(place),
                 f"the {gpus.count} of {gpus.resource} that a job requests are partitions ({partitions}) here, not GPUs",
@@ -90,7 +83,7 @@ def jobs_get_whole_gpus(case: Case, chart: ChartValues) -> Iterator[Problem]:
             )
 
 
-def _partitioned(case: Case) -> Iterator[tuple[Location, str]]:
+def _partitions(case: Case) -> Iterator[tuple[Location, str]]:
     """Pools whose label has their GPUs partitioned: the label's place, and the partitions by name."""
     for number, pool in enumerate(case.spec.cluster.pools):
         partitions = pool.labels.get(_PARTITIONS, _WHOLE)
@@ -103,21 +96,17 @@ def monitors_have_something_to_monitor(case: Case) -> Iterator[Problem]:
     """A ServiceMonitor for GPU metrics is created only where they are exported."""
     switches = case.spec.software.gpu_operator
     if "gpu-operator" in charts_in_use(case) and switches.service_monitor and not switches.dcgm_exporter:
-        yield Problem(
-            _switch("serviceMonitor"),
-            "it has no effect: without dcgmExporter there are no metrics",
-            "leave it out, or write dcgmExporter: true",
-        )
+        yield Problem(_switch("serviceMonitor"))
 
 
 @check_of("GPU006", chart_in_use("gpu-operator"))
 def values_leave_whole_gpus(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The GPU Operator's values leave jobs their GPUs, each of them whole."""
-    for keys, why in _taken(chart):
-        yield Problem(chart.place(*keys), why, "leave it out; jobs of the fabric ask for whole GPUs of all its nodes")
+    for keys, why in _values_taking_gpus(chart):
+        yield Problem(chart.place(*keys), why)
 
 
-def _taken(chart: ChartValues) -> Iterator[tuple[tuple[str, ...], str]]:
+def _values_taking_gpus(chart: ChartValues) -> Iterator[tuple[tuple[str, ...], str]]:
     values = chart.values
     workload = value_at(values, "sandboxWorkloads", "defaultWorkload")
     if value_at(values, "sandboxWorkloads", "enabled") is True and workload not in (None, "container"):
@@ -145,7 +134,6 @@ def configurations_of_the_plugin_are_seen(case: Case, chart: ChartValues) -> Ite
         yield Problem(
             chart.place("devicePlugin", "config", "name"),
             f"the ConfigMap {name} decides how GPUs are advertised, and nothing here shows what it says",
-            "see that it shares no GPU (timeSlicing, mps) and no strategy mixed, or leave it out",
         )
 
 

@@ -36,7 +36,6 @@ def hosts_are_the_stacks_to_prepare(case: Case) -> Iterator[Problem]:
         yield Problem(
             in_fabric("hostPreparation"),
             f"DigitalOcean sets its nodes' fabric up itself, and {_and(jobs)} would change what it has set",
-            "leave hostPreparation out",
         )
 
 
@@ -44,7 +43,7 @@ def hosts_are_the_stacks_to_prepare(case: Case) -> Iterator[Problem]:
 def dry_runs_have_jobs(case: Case) -> Iterator[Problem]:
     """A dry run is asked for only together with a job."""
     if case.spec.fabric.host_preparation.dry_run and not case.spec.fabric.host_preparation.jobs:
-        yield Problem(_job("dryRun"), "it has no effect: no job is asked for", "add a job, or leave it out")
+        yield Problem(_job("dryRun"))
 
 
 @check("HPR005")
@@ -58,8 +57,6 @@ def jobs_find_the_interfaces(case: Case) -> Iterator[Problem]:
                 in_fabric("rails"),
                 f"{group.shape.name} does not state the interface of rail {lacking}, and hostPreparation "
                 f"({_and(jobs)}) depends on it",
-                "add rails: one entry {rail: <number>, interface: <as on the nodes>} for each, or describe the machine "
-                "under cluster.shapes",
             )
 
 
@@ -87,7 +84,6 @@ def switches_are_configured_equally(case: Case) -> Iterator[Problem]:
             _job("lossless"),
             f"it holds only where the switches have the same: DSCP {rdma} in priority {lossless.priority} with flow "
             f"control and ECN, DSCP {notifications} in priority {lossless.cnp_priority}",
-            "set the leaf and spine switches' ports to these before jobs run",
         )
 
 
@@ -105,7 +101,7 @@ def jobs_use_the_lossless_class(case: Case) -> Iterator[Problem]:
             f"{stated} marks packets with DSCP {dscp_of(int(stated))}, and hostPreparation.lossless pauses DSCP {dscp}",
             f"leave it out: jobs then get {traffic_class_of(dscp)}; or write priority and dscp of lossless to fit",
         )
-    access = case.choices.row.access if case.choices.row else "physical"
+    access = case.choices.access or "physical"
     published = planned_settings(case.shape, case.known, access, replace(facts, own={}, lossless=None))
     for row in published:
         if row.variable == TRAFFIC_CLASS and row.scope != "verification" and dscp_of(int(row.value)) != dscp:
@@ -126,7 +122,6 @@ def fabric_rule_has_a_range(case: Case) -> Iterator[Problem]:
         yield Problem(
             _job("fabricRule"),
             f"the rule names the fabric's range, and {case.choices.model} with the layout none has no addresses",
-            "leave it out, or write a layout with addresses and a supernet",
         )
 
 
@@ -135,11 +130,7 @@ def fabric_rule_has_an_effect(case: Case) -> Iterator[Problem]:
     """The rule about the fabric's addresses is asked for only where hosts route by them."""
     asked = case.spec.fabric.host_preparation.fabric_rule
     if asked and case.choices.link_type == "infiniband" and case.choices.layout != "none":
-        yield Problem(
-            _job("fabricRule"),
-            "on InfiniBand no host has routes by the rails, so there is no traffic to keep off them",
-            "leave it out",
-        )
+        yield Problem(_job("fabricRule"))
 
 
 @check_each("HPR012", node_groups)
@@ -150,7 +141,6 @@ def link_types_are_of_known_nics(case: Case, group: NodeGroup) -> Iterator[Probl
             in_fabric("rails"),
             f"{group.shape.name} does not state the PCI address of rail {lacking}, and hostPreparation "
             "(linkType) depends on it",
-            "add rails: one entry {rail: <number>, pci: <as on the nodes>} for each, or leave linkType out",
         )
 
 
@@ -162,7 +152,6 @@ def firmware_is_changed(case: Case) -> Iterator[Problem]:
             _job("linkType"),
             f"the firmware of NICs with another link layer is set to {case.choices.link_type}, which they take at the "
             "node's next start; until then the DaemonSet is not ready there",
-            "write report to get reports only, or reboot the nodes that it names",
         )
 
 
@@ -170,12 +159,7 @@ def firmware_is_changed(case: Case) -> Iterator[Problem]:
 def mode_may_need_a_reboot(case: Case) -> Iterator[Problem]:
     """The user knows where a node may have to be rebooted for the RDMA mode."""
     if prepares_rdma_mode(case) and case.choices.rdma_mode == "exclusive":
-        yield Problem(
-            _job("rdmaMode"),
-            "the kernel refuses the switch to exclusive while any pod has a network namespace of its own; the mode is "
-            "then written down for the next start, and the DaemonSet asks for a reboot in its pods' messages",
-            "reboot the nodes that it names, or start the nodes in the mode (module option ib_core netns_mode=0)",
-        )
+        yield Problem(_job("rdmaMode"))
 
 
 @check("HPR015")
@@ -184,24 +168,20 @@ def mode_has_one_owner(case: Case) -> Iterator[Problem]:
     other = sets_rdma_mode(case)
     if case.spec.fabric.host_preparation.rdma_mode and other is not None:
         yield Problem(
-            _job("rdmaMode"),
-            f"{other} sets the mode as well (virtualFunctions: {case.choices.virtual_functions})",
-            "leave it out",
+            _job("rdmaMode"), f"{other} sets the mode as well (virtualFunctions: {case.choices.virtual_functions})"
         )
 
 
 @check("HPR017")
 def nics_stay_on_the_host(case: Case) -> Iterator[Problem]:
     """Jobs that look for the rails' interfaces find them on the host, whatever pods run."""
-    row = case.choices.row
-    if row is None or row.access != "physical" or manager_of(case).nics_configured_by is not None:
+    if case.choices.access != "physical" or manager_of(case).nics_configured_by is not None:
         return
     for job in case.spec.fabric.host_preparation.jobs:
         if job in _BY_INTERFACE:
             yield Problem(
                 _job(job),
-                f"with the model {row.model} a pod takes the NIC with its interface away from the host",
-                "leave it out, or choose a model in which the NIC stays on the host",
+                f"with the model {case.choices.model} a pod takes the NIC with its interface away from the host",
             )
 
 
@@ -212,7 +192,7 @@ def _and(jobs: tuple[str, ...] | list[str]) -> str:
 @check("HPR003")
 def addresses_are_of_named_nodes(case: Case) -> Iterator[Problem]:
     """Addresses are given to nodes that the stack file names."""
-    if not _wanted(case):
+    if not _plans_addresses(case):
         return
     for pool in unnamed_pools(case):
         yield Problem(
@@ -245,14 +225,14 @@ def rails_have_subnets_for_hosts(case: Case) -> Iterator[Problem]:
 @check("HPR006")
 def enough_addresses_are_reserved(case: Case) -> Iterator[Problem]:
     """Of every pool as many addresses are reserved as hosts need, spare and surge nodes' included."""
-    if not _wanted(case) or not isinstance(case.addresses, AddressPlan):
+    if not _plans_addresses(case) or not isinstance(case.addresses, AddressPlan):
         return
     pool = case.addresses.pools[0]
     shared = pool.node_prefix_length is None
-    needed, there = _needed(case, pool), _for_hosts(pool)
+    needed, there = _host_addresses(case, pool), _reserved_addresses(pool)
     if there >= needed:
         return
-    key = "reservedLast" if _at_end(pool) else "reservedFirst"
+    key = "reservedLast" if _is_at_end(pool) else "reservedFirst"
     kept = "spare or surge" if case.demand.hosts == case.nodes else "spare, surge or kept between"
     extra = f", {needed - case.nodes} of them {kept}" if needed > case.nodes else ""
     yield Problem(
@@ -261,25 +241,25 @@ def enough_addresses_are_reserved(case: Case) -> Iterator[Problem]:
         f"{extra}"
         if shared
         else "each node's prefix keeps no address for the host's own NIC",
-        _enough(case, pool, needed, key) + (", with room for nodes to come" if shared else ""),
+        _reservation_remedy(case, pool, needed, key) + (", with room for nodes to come" if shared else ""),
     )
 
 
-def _needed(case: Case, pool: AddressPool) -> int:
+def _host_addresses(case: Case, pool: AddressPool) -> int:
     """Addresses of a subnet that hosts hold."""
     addressing = case.spec.fabric.addressing
     shared = pool.node_prefix_length is None
     return case.demand.hosts + addressing.spare_nodes + addressing.surge_nodes if shared else 1
 
 
-def _for_hosts(pool: AddressPool) -> int:
+def _reserved_addresses(pool: AddressPool) -> int:
     """Addresses of a subnet that are reserved for hosts."""
-    at_end = _at_end(pool)
+    at_end = _is_at_end(pool)
     router = pool.gateway_position == ("last" if at_end else "first")
     return max(0, (pool.reserved_last if at_end else pool.reserved_first) - router)
 
 
-def _enough(case: Case, pool: AddressPool, needed: int, key: str) -> str:
+def _reservation_remedy(case: Case, pool: AddressPool, needed: int, key: str) -> str:
     """The change that reserves enough and leaves every pod its address: the other end where this one does not."""
     addressing, refused = case.spec.fabric.addressing, None
     assert addressing.supernet is not None, "a plan with pools has one"
@@ -290,7 +270,7 @@ def _enough(case: Case, pool: AddressPool, needed: int, key: str) -> str:
         found = pools_of(changed, addressing.supernet, case.demand)
         if isinstance(found, Refusal):
             refused = refused or (number, remedy(changed, addressing.supernet, case.demand, found))
-        elif _for_hosts(found[0]) >= needed:
+        elif _reserved_addresses(found[0]) >= needed:
             return f"write {end}: {number} or more"
     number, also = refused or (needed, "")
     return f"write {key}: {number} or more" + (f", and with it {also}" if also else "")
@@ -299,7 +279,7 @@ def _enough(case: Case, pool: AddressPool, needed: int, key: str) -> str:
 @check("HPR007")
 def hosts_get_no_excluded_address(case: Case) -> Iterator[Problem]:
     """No host gets an address that the stack file excludes."""
-    if not _wanted(case) or not isinstance(case.addresses, AddressPlan):
+    if not _plans_addresses(case) or not isinstance(case.addresses, AddressPlan):
         return
     spans = [(int(span.first), int(span.last)) for span in case.spec.fabric.addressing.exclude]
     if not spans:
@@ -317,7 +297,6 @@ def hosts_get_no_excluded_address(case: Case) -> Iterator[Problem]:
             yield Problem(
                 in_fabric("addressing", "exclude", place),
                 f"hostPreparation.addresses gives {taken[0]}{more} of it to a host",
-                "leave it out if it is the hosts' own; else reserve other addresses for hosts",
             )
 
 
@@ -326,19 +305,15 @@ def infiniband_nics_have_an_interface(case: Case) -> Iterator[Problem]:
     """The user knows that InfiniBand NICs can hold addresses only with their module."""
     wanted = case.spec.fabric.host_preparation
     if wanted.addresses and case.choices.link_type == "infiniband" and not wanted.ipoib:
-        yield Problem(
-            _job("addresses"),
-            "InfiniBand NICs have an interface that can hold an address only where the module ib_ipoib is loaded",
-            "add hostPreparation.ipoib: true, unless the node image loads it",
-        )
+        yield Problem(_job("addresses"))
 
 
-def _wanted(case: Case) -> bool:
+def _plans_addresses(case: Case) -> bool:
     """Whether addresses are asked for and pools to take them from can be planned."""
     return case.spec.fabric.host_preparation.addresses and case.choices.layout != "none" and not case.demand.one_pool
 
 
-def _at_end(pool: AddressPool) -> bool:
+def _is_at_end(pool: AddressPool) -> bool:
     """Whether hosts have the last addresses: they have the first ones wherever some of those are reserved."""
     first = pool.reserved_first > (pool.gateway_position == "first")
     return not first and pool.reserved_last > (pool.gateway_position == "last")

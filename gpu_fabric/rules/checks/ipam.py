@@ -12,7 +12,7 @@ from gpu_fabric.k8s.mellanox import NicClusterPolicy
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.ipam.nv_ipam import gateway_index, reserved_indexes
+from gpu_fabric.plan.ipam import gateway_index, reserved_indexes
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.records import PlannedReadiness
 from gpu_fabric.rules.chart_values import charts_in_use, value_at
@@ -53,11 +53,7 @@ def whereabouts_uses_the_whole_range(case: Case) -> Iterator[Problem]:
         return
     wide = [pool for pool in case.addresses.pools if pool.space.version == 6 and pool.subnet.prefixlen <= 64]
     if wide:
-        yield Problem(
-            _at("prefixLength"),
-            f"of {wide[0].subnet} Whereabouts assigns the first half only",
-            "write prefixLength: 65 or more",
-        )
+        yield Problem(_at("prefixLength"), f"of {wide[0].subnet} Whereabouts assigns the first half only")
 
 
 @check("IPM003")
@@ -65,11 +61,7 @@ def pools_have_the_gateway_they_need(case: Case) -> Iterator[Problem]:
     """A pool names a gateway where the release line's nv-ipam takes none without."""
     taken = case.choices.ipam == "nv-ipam" and case.choices.layout != "none"
     if taken and case.line.nv_ipam_needs_gateway and case.spec.fabric.addressing.gateway == "none":
-        yield Problem(
-            _at("gateway"),
-            f"nv-ipam of release line {case.line.name} takes no pool without a gateway",
-            "write gateway: first, or gateway: last",
-        )
+        yield Problem(_at("gateway"), f"nv-ipam of release line {case.line.name} takes no pool without a gateway")
 
 
 @check("IPM005")
@@ -89,7 +81,6 @@ def exclusions_are_known(case: Case) -> Iterator[Problem]:
             yield Problem(
                 _at(key),
                 f"nv-ipam of release line {case.line.name} knows no exclusions and would hand these addresses out",
-                "leave it out and choose a supernet without them, or write a newer release line",
             )
 
 
@@ -101,22 +92,14 @@ def networks_find_their_pools(case: Case, plan: Plan) -> Iterator[Problem]:
     if plan.addresses.pools and not all(read_network(planned).pools for planned in plan.applied("networks")):
         lacking.append("nowhere")
     if lacking:
-        yield Problem(
-            _at("ipam"),
-            f"networks take addresses from {', '.join(lacking)}, and the plan has no such pool",
-            "leave names of rails and ipam out; if that does not help, this program is wrong",
-        )
+        yield Problem(_at("ipam"), f"networks take addresses from {', '.join(lacking)}, and the plan has no such pool")
 
 
 @check("IPM006")
 def whereabouts_controllers_find_a_node(case: Case) -> Iterator[Problem]:
     """Some node takes the pods of Whereabouts that tolerate no taint."""
     if "whereabouts" in charts_in_use(case) and is_tainted(case):
-        yield Problem(
-            in_cluster("pools"),
-            "all GPU pools have taints, and Whereabouts' controller and reconciler tolerate none",
-            "nothing to do if the cluster has other nodes, without taints; else add one",
-        )
+        yield Problem(in_cluster("pools"))
 
 
 def _brings_nv_ipam(plan: Plan) -> bool:

@@ -17,9 +17,10 @@ from gpu_fabric.nccl.name_list import NameList
 from gpu_fabric.nccl.tree_problems import tree_problems
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
-from gpu_fabric.plan.nccl_files import TOPOLOGY_PLACE, config_map_name
+from gpu_fabric.plan.nccl_files import TOPOLOGY_PLACE
 from gpu_fabric.plan.nccl_settings import PlannedSetting, environment_of, fabric_facts, planned_settings
 from gpu_fabric.plan.rails import plan_rails
+from gpu_fabric.plan.records import config_map_name
 from gpu_fabric.rules.planned_nodes import node_groups
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, check_plan, in_cluster, in_fabric
 from gpu_fabric.spec.places import dotted
@@ -56,19 +57,18 @@ def variables_are_known(case: Case) -> Iterator[Problem]:
 @check("NCL011")
 def values_are_read_as_written(case: Case) -> Iterator[Problem]:
     """A setting that NCCL reads as a whole number is written as one."""
-    for variable, value in _own(case):
+    for variable, value in _settings(case):
         if not variable.takes(value):
             yield Problem(
                 _place(variable.name),
-                f"{value!r} is not a whole number, and NCCL would read it as {_read_by_nccl(value)}",
-                "write a number such as 1, with neither unit nor leading 0",
+                f"{value!r} is not a whole number, and NCCL would read it as {_number_read_by_nccl(value)}",
             )
 
 
 @check("NCL012")
 def settings_keep_rdma(case: Case) -> Iterator[Problem]:
     """No setting of the stack file takes RDMA or GPUDirect from jobs, or names files in place of the stack's."""
-    for variable, value in _own(case):
+    for variable, value in _settings(case):
         for unfit in variable.refused:
             if unfit.holds(value, case.choices.link_type, _access(case)):
                 yield Problem(_place(variable.name), f"{variable.name}={value}: {unfit.why}", unfit.instead)
@@ -89,11 +89,7 @@ def bootstrap_uses_no_rail(case: Case, value: str) -> Iterator[Problem]:
     fabric = [rail.interface if on_host else rail.pod_interface for rail in plan_rails(case)]
     taken = [name for name in fabric if name is not None and NameList.parse(value).takes(name)]
     if taken:
-        yield Problem(
-            _place("NCCL_SOCKET_IFNAME"),
-            f"NCCL_SOCKET_IFNAME={value} takes the fabric's {', '.join(taken)}",
-            "name the front end's interface after one equals sign, such as =eth0, or leave it out",
-        )
+        yield Problem(_place("NCCL_SOCKET_IFNAME"), f"NCCL_SOCKET_IFNAME={value} takes the fabric's {', '.join(taken)}")
 
 
 @check("NCL015")
@@ -107,7 +103,7 @@ def addresses_are_the_fabrics(case: Case) -> Iterator[Problem]:
         yield Problem(
             _place("NCCL_IB_ADDR_FAMILY"),
             f"NCCL_IB_ADDR_FAMILY={family} is {said}",
-            f"write {_named_family(version)}, or leave it out",
+            f"write {_family_name(version)}, or leave it out",
         )
     written = settings.get("NCCL_IB_ADDR_RANGE")
     supernet = case.spec.fabric.addressing.supernet
@@ -132,18 +128,14 @@ def nvlink_between_nodes_has_its_allocator(case: Case) -> Iterator[Problem]:
     if of_jobs.get("NCCL_MNNVL_ENABLE") == "1" and of_jobs.get("NCCL_CUMEM_ENABLE") == "0":
         own = case.spec.fabric.nccl.settings
         place = "NCCL_CUMEM_ENABLE" if "NCCL_CUMEM_ENABLE" in own else "NCCL_MNNVL_ENABLE"
-        yield Problem(
-            _place(place),
-            "NCCL_MNNVL_ENABLE is 1 and NCCL_CUMEM_ENABLE is 0, so no job would start",
-            "set both to 1, or both to 0",
-        )
+        yield Problem(_place(place))
 
 
 @check("NCL017")
 def settings_belong_to_every_job(case: Case) -> Iterator[Problem]:
     """Settings of the stack file are for all of its jobs, and do something on its fabric."""
     vendor = case.shape.gpus.vendor
-    for variable, value in _own(case):
+    for variable, value in _settings(case):
         for unfit in variable.discouraged:
             if unfit.holds(value, case.choices.link_type, _access(case)):
                 yield Problem(_place(variable.name), f"{variable.name}={value}: {unfit.why}", unfit.instead)
@@ -161,9 +153,7 @@ def catalog_values_are_kept(case: Case) -> Iterator[Problem]:
         value = own.get(row.variable)
         if value is not None and row.scope != "verification" and value != row.value:
             yield Problem(
-                _place(row.variable),
-                f"{row.variable} is {value} instead of {row.value}: {row.why.rstrip('.')}",
-                "nothing to do, if this fabric is known to need it",
+                _place(row.variable), f"{row.variable} is {value} instead of {row.value}: {row.why.rstrip('.')}"
             )
 
 
@@ -171,7 +161,7 @@ def catalog_values_are_kept(case: Case) -> Iterator[Problem]:
 def settings_are_old_enough(case: Case) -> Iterator[Problem]:
     """The NCCL (RCCL) of the jobs is as new as every variable that they are given."""
     stated = case.spec.fabric.nccl.version
-    release = _of_line(case) if stated is None else Version.parse(stated)
+    release = _oldest_release(case) if stated is None else Version.parse(stated)
     if release is None:
         return
     whose = f"the tests of release line {case.line.name} have" if stated is None else "the jobs' images have"
@@ -182,14 +172,13 @@ def settings_are_old_enough(case: Case) -> Iterator[Problem]:
             yield Problem(
                 _place(row.variable) if row.stated_by == "stack" else ours,
                 f"{row.variable}={row.value} came with NCCL {variable.since}, and {whose} {release}",
-                "take images with a newer release, and write it in fabric.nccl.version",
             )
 
 
 @check("NCL020")
 def values_are_within_bounds(case: Case) -> Iterator[Problem]:
     """Every setting of the stack file has a value that the library takes."""
-    for variable, value in _own(case):
+    for variable, value in _settings(case):
         told_already = any(unfit.holds(value, case.choices.link_type, _access(case)) for unfit in variable.refused)
         if variable.limits is not None and not variable.limits.hold(value) and not told_already:
             yield Problem(
@@ -204,11 +193,7 @@ def settings_are_the_librarys(case: Case) -> Iterator[Problem]:
     """No setting of the stack file is read by other programs of a pod."""
     for name in case.spec.fabric.nccl.settings:
         if why := case.known.nccl_foreign.get(name):
-            yield Problem(
-                _place(name),
-                f"{name} is none of NCCL's: {why}",
-                "leave it out; set it in the image or in the job itself",
-            )
+            yield Problem(_place(name), f"{name} is none of NCCL's: {why}")
 
 
 @check("NCL022")
@@ -229,7 +214,7 @@ def releases_do_not_fail_these_gpus(case: Case) -> Iterator[Problem]:
             )
 
 
-def _own(case: Case) -> Iterator[tuple[NcclVariable, str]]:
+def _settings(case: Case) -> Iterator[tuple[NcclVariable, str]]:
     """The stack file's settings, of variables that are known."""
     for name, value in case.spec.fabric.nccl.settings.items():
         variable = case.known.nccl_variables.get(name)
@@ -238,23 +223,23 @@ def _own(case: Case) -> Iterator[tuple[NcclVariable, str]]:
 
 
 def _access(case: Case) -> DeviceAccess:
-    return case.choices.row.access if case.choices.row else "physical"
+    return case.choices.access or "physical"
 
 
 def _all_settings(case: Case) -> tuple[PlannedSetting, ...]:
     return planned_settings(case.shape, case.known, _access(case), fabric_facts(case))
 
 
-def _read_by_nccl(value: str) -> str:
+def _number_read_by_nccl(value: str) -> str:
     found = re.match(r"\s*[-+]?(0x[0-9a-fA-F]+|0[0-7]*|[1-9]\d*)", value)
     return "0" if found is None else str(int(found[0], 8) if re.match(r"0\d", found[1]) else int(found[0], 0))
 
 
-def _named_family(version: int | None) -> str:
+def _family_name(version: int | None) -> str:
     return next((name for name, number in _FAMILIES.items() if number == version), " or ".join(_FAMILIES))
 
 
-def _of_line(case: Case) -> Version | None:
+def _oldest_release(case: Case) -> Version | None:
     """The oldest NCCL in the vendor's tests of the release line."""
     return min((row.nccl for row in case.line.nccl_tests if row.vendor == case.shape.gpus.vendor), default=None)
 
@@ -290,18 +275,13 @@ def _device_problems(case: Case, value: str) -> Iterator[str]:
 @check("NCL001")
 def topology_is_published(case: Case) -> Iterator[Problem]:
     """Pods with virtual functions get a topology file where the shape's PCI tree is known."""
-    row = case.choices.row
     asked = case.spec.fabric.nccl.topology != "auto"
-    if not asked and row is not None and row.access == "virtual" and case.shape.name not in case.known.topologies:
-        yield Problem(
-            in_cluster("pools"),
-            f"{case.shape.name} gets no NCCL topology file",
-            "nothing to do, unless nccl-tests shows traffic crossing NUMA nodes",
-        )
+    if not asked and case.choices.access == "virtual" and case.shape.name not in case.known.topologies:
+        yield Problem(in_cluster("pools"), f"{case.shape.name} gets no NCCL topology file")
 
 
 @check("NCT001")
-def own_trees_are_those_of_their_shapes(case: Case) -> Iterator[Problem]:
+def stated_trees_fit_their_shapes(case: Case) -> Iterator[Problem]:
     """Every PCI tree in the stack file has all GPUs and NICs of its shape once, as near each other as in the shape."""
     for name, hardware in case.spec.cluster.shapes.items():
         if hardware.topology is not None:
@@ -310,7 +290,7 @@ def own_trees_are_those_of_their_shapes(case: Case) -> Iterator[Problem]:
 
 
 @check_each("NCT002", node_groups)
-def wanted_trees_are_known(case: Case, group: NodeGroup) -> Iterator[Problem]:
+def requested_trees_are_known(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """Where a topology file is asked for, the PCI tree of every shape is published or in the stack file."""
     if case.spec.fabric.nccl.topology in ("lean", "full") and group.shape.name not in case.known.topologies:
         published = ", ".join(name for name, tree in case.known.topologies.items() if tree.full is not None)
@@ -324,37 +304,32 @@ def wanted_trees_are_known(case: Case, group: NodeGroup) -> Iterator[Problem]:
 @check("NCT003")
 def full_forms_are_published_and_fit(case: Case) -> Iterator[Problem]:
     """The full form is asked for only where it is published and pods hold virtual functions."""
-    row = case.choices.row
-    if case.spec.fabric.nccl.topology != "full" or row is None:
+    access = case.choices.access
+    if case.spec.fabric.nccl.topology != "full" or access is None:
         return
     trees = {group.shape.name: case.known.topologies.get(group.shape.name) for group in case.groups}
     for name, tree in trees.items():
         if tree is not None and tree.full is None:
             yield Problem(_WISH, f"a tree in the stack file, as that of {name}, has no full form", "write lean or auto")
-        elif tree is not None and row.access != "virtual":
-            message = f"the full form for {name} names virtual functions; pods of model {row.model} hold none"
+        elif tree is not None and access != "virtual":
+            message = f"the full form for {name} names virtual functions; pods of model {case.choices.model} hold none"
             yield Problem(_WISH, message, "write none or auto, or lean to have a file all the same")
 
 
 @check("NCT004")
 def bare_metal_needs_no_file(case: Case) -> Iterator[Problem]:
     """No topology file is asked for where pods see the PCI tree of bare metal themselves."""
-    row = case.choices.row
-    if case.spec.fabric.nccl.topology != "lean" or row is None or row.access == "virtual":
+    if case.spec.fabric.nccl.topology != "lean" or case.choices.access in (None, "virtual"):
         return
     if case.shape.provider == "oci" and case.shape.name in case.known.topologies:
-        yield Problem(
-            _WISH,
-            f"pods of model {row.model} see the PCI tree of {case.shape.name} themselves",
-            "write auto, unless nccl-tests is faster with the file",
-        )
+        yield Problem(_WISH, f"pods of model {case.choices.model} see the PCI tree of {case.shape.name} themselves")
 
 
 @check_each("NCT005", node_groups)
 def rails_are_where_the_published_tree_has_them(case: Case, group: NodeGroup) -> Iterator[Problem]:
     """NICs that the stack file puts elsewhere are in the places of the shape's published tree, or no file is made."""
-    row, wish = case.choices.row, case.spec.fabric.nccl.topology
-    if row is None or wish == "none" or (wish == "auto" and row.access != "virtual"):
+    access, wish = case.choices.access, case.spec.fabric.nccl.topology
+    if access is None or wish == "none" or (wish == "auto" and access != "virtual"):
         return
     tree = case.known.topologies.get(group.shape.name)
     # The tree of an own shape is held against the shape itself, and again here where single rails are changed.
@@ -369,7 +344,7 @@ def rails_are_where_the_published_tree_has_them(case: Case, group: NodeGroup) ->
 
 
 @check_plan("NCT006")
-def the_topology_file_is_where_nccl_looks(case: Case, plan: Plan) -> Iterator[Problem]:
+def topology_file_is_where_nccl_looks(case: Case, plan: Plan) -> Iterator[Problem]:
     """The topology file is in every offered namespace, is mounted from there, and NCCL_TOPO_FILE is its path."""
     contract = plan.workload
     files = [file for file in plan.nccl.files if file.variable is not None]
@@ -378,7 +353,8 @@ def the_topology_file_is_where_nccl_looks(case: Case, plan: Plan) -> Iterator[Pr
         for entry in plan.applied("nccl")
         if isinstance(entry.object, ConfigMap)
     }
-    container: dict[str, Any] = _patch(contract.pod_template_patch)
+    patch: dict[str, Any] = contract.pod_template_patch
+    (container,) = patch["spec"]["containers"]
     mounted = {(mount["mountPath"], mount.get("subPath")) for mount in container.get("volumeMounts", ())}
     variables = {entry["name"]: entry["value"] for entry in container.get("env", ())}
     ours = "if your stack file is not at fault, this program is wrong"
@@ -402,8 +378,3 @@ def nothing_leads_nccl_elsewhere(case: Case, plan: Plan) -> Iterator[Problem]:
         if name in settings:
             remedy = "take it out" if name == _GRAPHS else f"take it out; {_WISH} says which file there is"
             yield Problem(in_fabric("nccl", "settings"), f"the settings have {name}={settings[name]}", remedy)
-
-
-def _patch(patch: dict[str, Any]) -> dict[str, Any]:
-    (container,) = patch["spec"]["containers"]
-    return dict(container)

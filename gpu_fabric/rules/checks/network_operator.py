@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 from pydantic import JsonValue
@@ -14,7 +13,7 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.network_operator import network_operator
-from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, value_at
+from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, replace_sections, value_at
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, check_plan, in_fabric, in_software
 from gpu_fabric.spec.software import PartitionKeysSpec
 
@@ -36,9 +35,7 @@ def cloud_images_keep_their_drivers(case: Case) -> Iterator[Problem]:
         place = in_software("ofedDriver")
     if place is not None and case.shape.provider in clouds:
         yield Problem(
-            place,
-            f"{clouds[case.shape.provider]}'s node images contain the network drivers of {case.shape.name}",
-            "leave it out",
+            place, f"{clouds[case.shape.provider]}'s node images contain the network drivers of {case.shape.name}"
         )
 
 
@@ -64,7 +61,6 @@ def secret_of_ufm_exists(case: Case, keys: PartitionKeysSpec) -> Iterator[Proble
         yield Problem(
             _at("partitionKeys", "ufmSecret"),
             f"the secret {keys.ufm_secret} must be in the namespace {namespace} when ib-kubernetes starts",
-            "create both before `make up`, the secret with UFM's address and login; the stack takes the namespace over",
         )
 
 
@@ -74,7 +70,7 @@ def values_keep_what_the_model_needs(case: Case, plan: Plan) -> Iterator[Problem
     if (chart := plan.release("network-operator")) is None:
         return
     final = chart.values
-    for keys, needed in _needed(case, plan):
+    for keys, needed in _values_relied_on(case, plan):
         if value_at(final, *keys) != needed:
             yield Problem(
                 _at("values", *keys),
@@ -84,7 +80,7 @@ def values_keep_what_the_model_needs(case: Case, plan: Plan) -> Iterator[Problem
                 "leave it out; the section's switches and the rails decide it",
             )
     if case.choices.by_sriov_operator:
-        yield from _of_sriov_operator(final)
+        yield from _sriov_operator_problems(final)
 
 
 @check_of("NOP005", chart_in_use("network-operator"))
@@ -119,14 +115,13 @@ def arrangements_are_whole(case: Case, chart: ChartValues) -> Iterator[Problem]:
         (leaves, drains, "nothing drains nodes then"),
     ):
         if chart.value(*asking) is True and chart.value(*doing) is not True:
-            yield Problem(chart.place(*asking), f"{'.'.join(doing)} is off: {why}", "write both true, or leave it out")
+            yield Problem(chart.place(*asking), f"{'.'.join(doing)} is off: {why}")
 
 
-def _needed(case: Case, plan: Plan) -> Iterator[tuple[tuple[str, ...], JsonValue]]:
+def _values_relied_on(case: Case, plan: Plan) -> Iterator[tuple[tuple[str, ...], JsonValue]]:
     """Values that the plan itself sets and its model relies on."""
     switches = case.spec.software.network_operator.model_copy(update={"values": {}})
-    software = case.spec.software.model_copy(update={"network_operator": switches})
-    alone = replace(case, spec=case.spec.model_copy(update={"software": software}))
+    alone = replace_sections(case, network_operator=switches)
     own = network_operator(alone, plan.sriov_plugin, plan.shared_plugin).values
     if case.choices.by_sriov_operator:
         yield ("sriovNetworkOperator", "enabled"), True
@@ -142,7 +137,7 @@ def _needed(case: Case, plan: Plan) -> Iterator[tuple[tuple[str, ...], JsonValue
             yield ("secondaryNetwork", part, "deploy"), True
 
 
-def _of_sriov_operator(values: dict[str, JsonValue]) -> Iterator[Problem]:
+def _sriov_operator_problems(values: dict[str, JsonValue]) -> Iterator[Problem]:
     section = "sriov-network-operator"
     if value_at(values, section, "sriovOperatorConfig", "deploy") is False:
         yield Problem(
@@ -182,7 +177,6 @@ def plug_ins_run_where_the_nics_are(case: Case, group: NodeGroup) -> Iterator[Pr
             in_fabric("manager"),
             f"the Network Operator runs its device plug-ins on nodes with NVIDIA's NICs ({NIC_LABEL}), and those "
             f"of {group.shape.name} are of vendor {vendor}",
-            "write manager: spiderpool, whose plug-ins select nodes by no vendor",
         )
 
 

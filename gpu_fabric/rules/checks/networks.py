@@ -29,6 +29,11 @@ _MODELS = ("sriov", "host-device")
 _MEBIBYTES = {"Mi": 1, "Gi": 1024}
 
 
+def mebibytes(text: str) -> int:
+    """An amount of memory, such as 2Gi, in MiB."""
+    return int(text[:-2]) * _MEBIBYTES[text[-2:]]
+
+
 @check("NET001")
 def mtu_fits_the_host(case: Case) -> Iterator[Problem]:
     """The pods' MTU is at most that of the host's RDMA interfaces."""
@@ -82,18 +87,14 @@ def link_layer_is_the_clouds(case: Case) -> Iterator[Problem]:
     stated, shape = case.spec.fabric.link_type, case.shapes[0]
     own = shape.nic_model.link_type if shape.nic_model else None
     if stated is not None and own is not None and shape.provider in ("oci", "doks") and stated != own:
-        yield Problem(in_fabric("linkType"), f"{shape.name} has {own} links, not {stated}", "leave it out")
+        yield Problem(in_fabric("linkType"), f"{shape.name} has {own} links, not {stated}")
 
 
 @check("NET005")
 def partition_keys_have_an_effect(case: Case) -> Iterator[Problem]:
     """A partition key is given only for virtual functions of InfiniBand NICs."""
     if case.spec.fabric.pkey is not None and case.choices.model != "ib-sriov":
-        yield Problem(
-            in_fabric("pkey"),
-            f"it has no effect with the model {case.choices.model}",
-            "leave it out, or write model: ib-sriov",
-        )
+        yield Problem(in_fabric("pkey"), f"it has no effect with the model {case.choices.model}")
 
 
 @check("NET006")
@@ -113,9 +114,7 @@ def mtu_is_known(case: Case) -> Iterator[Problem]:
     """The MTU of an Ethernet fabric is stated, by the shape or by the stack file."""
     if _sets_mtu(case) and case.mtu is None:
         yield Problem(
-            in_fabric("mtu"),
-            f"neither the stack file nor {case.shape.name} states the MTU of the RDMA interfaces",
-            "add mtu: what `ip link` shows on the nodes' RDMA interfaces",
+            in_fabric("mtu"), f"neither the stack file nor {case.shape.name} states the MTU of the RDMA interfaces"
         )
 
 
@@ -129,7 +128,7 @@ def mtu_has_an_effect(case: Case) -> Iterator[Problem]:
             reason = "DigitalOcean sets it on the host"
         else:
             reason = "on InfiniBand the subnet manager sets it"
-        yield Problem(in_fabric("mtu"), f"it has no effect: {reason}", "leave it out")
+        yield Problem(in_fabric("mtu"), f"it has no effect: {reason}")
 
 
 @check("NET009")
@@ -139,11 +138,7 @@ def offered_namespaces_are_for_jobs(case: Case) -> Iterator[Problem]:
     for place, entry in enumerate(case.spec.fabric.namespaces):
         if entry.name.startswith("kube-") or entry.name in operators:
             owner = "the cluster itself" if entry.name.startswith("kube-") else operators[entry.name]
-            yield Problem(
-                in_fabric("namespaces", place),
-                f"{entry.name} belongs to {owner}",
-                "write a namespace in which jobs run",
-            )
+            yield Problem(in_fabric("namespaces", place), f"{entry.name} belongs to {owner}")
 
 
 @check("NET010")
@@ -151,11 +146,7 @@ def created_namespaces_are_new(case: Case) -> Iterator[Problem]:
     """No namespace that every cluster has is to be created."""
     for place, entry in enumerate(case.spec.fabric.namespaces):
         if entry.create and entry.name == "default":
-            yield Problem(
-                in_fabric("namespaces", place),
-                "every cluster has the namespace default",
-                "leave create out, or write a name of your own",
-            )
+            yield Problem(in_fabric("namespaces", place))
 
 
 @check("NET011")
@@ -172,11 +163,7 @@ def networks_differ(case: Case) -> Iterator[Problem]:
     fixed = {rail.network or "": f"rail {rail.index}" for rail in rails if rail.index not in named}
     stated = [Stated(place, rails[number].network or "", f"rail {number}") for number, place in named.items()]
     for clash in clashes(fixed, stated):
-        yield Problem(
-            dotted(clash.stated.place),
-            f"{clash.other} has the network {clash.stated.value} already",
-            "give the rail a network of its own, or leave it out",
-        )
+        yield Problem(dotted(clash.stated.place), f"{clash.other} has the network {clash.stated.value} already")
 
 
 @check("NET012")
@@ -195,15 +182,14 @@ def partition_keys_are_read(case: Case) -> Iterator[Problem]:
 def node_images_plugins_are_called(case: Case) -> Iterator[Problem]:
     """CNI plug-ins are left to the node image only where the networks call some that no operator installs."""
     if case.spec.software.cni_plugins == "node-image" and not manager_of(case).node_image_plugins:
-        reason = "the networks use no plug-in that the node image must have"
-        yield Problem(_CNI_PLUGINS, f"it has no effect: {reason}", "leave it out")
+        yield Problem(_CNI_PLUGINS)
 
 
 @check("NET014")
 def default_networks_are_of_pods(case: Case) -> Iterator[Problem]:
     """The pods' own first network is named only where pods have networks of their own."""
     if case.spec.fabric.default_network is not None and case.choices.model == "host-network":
-        yield Problem(in_fabric("defaultNetwork"), "it has no effect: pods are on the host's network", "leave it out")
+        yield Problem(in_fabric("defaultNetwork"))
 
 
 def _sets_mtu(case: Case) -> bool:
@@ -219,11 +205,7 @@ def offered_namespaces_are_the_users(case: Case) -> Iterator[Problem]:
     for place, entry in enumerate(case.spec.fabric.namespaces):
         owner = case.known.foreign_namespaces.get(entry.name)
         if owner is not None and entry.name not in own:
-            yield Problem(
-                in_fabric("namespaces", place),
-                f"{entry.name} is usually {owner}'s",
-                "write a namespace in which jobs run",
-            )
+            yield Problem(in_fabric("namespaces", place), f"{entry.name} is usually {owner}'s")
 
 
 @check("NET016")
@@ -260,7 +242,6 @@ def networks_fit_the_mode(case: Case, plan: Plan) -> Iterator[Problem]:
             in_fabric("rdmaMode"),
             f"the networks {', '.join(dict.fromkeys(wrong))} {does}, which does not work in mode "
             f"{plan.choices.rdma_mode}",
-            "leave rdmaMode out; if that does not help, this program is wrong",
         )
 
 
@@ -281,7 +262,6 @@ def shared_plugin_runs_in_shared_mode(case: Case, plan: Plan) -> Iterator[Proble
         yield Problem(
             in_fabric("rdmaMode"),
             f"the model {plan.choices.model} needs the RDMA shared device plug-in, which exits in mode exclusive",
-            "write rdmaMode: shared and run the nodes in it, or choose a model of virtual functions",
         )
 
 
@@ -300,8 +280,8 @@ def dpdk_has_a_nic_of_its_own(case: Case, dpdk: DpdkSpec) -> Iterator[Problem]:
 @check_of("DPK002", lambda case: case.spec.fabric.dpdk)
 def memory_is_a_number_of_pages(case: Case, dpdk: DpdkSpec) -> Iterator[Problem]:
     """The memory in huge pages is a whole number of pages."""
-    if rest := _mebibytes(dpdk.huge_pages) % (size := _mebibytes(dpdk.page_size)):
-        less = _mebibytes(dpdk.huge_pages) - rest
+    if rest := mebibytes(dpdk.huge_pages) % (size := mebibytes(dpdk.page_size)):
+        less = mebibytes(dpdk.huge_pages) - rest
         amounts = [f"{amount}Mi" for amount in (less, less + size) if amount]
         yield Problem(
             in_fabric("dpdk", "hugePages"),
@@ -318,10 +298,4 @@ def pages_are_reserved(case: Case, dpdk: DpdkSpec) -> Iterator[Problem]:
             in_fabric("dpdk"),
             f"every node must reserve {dpdk.huge_pages} in pages of {dpdk.page_size}, and its kubelet must give "
             "processors to one pod alone",
-            "reserve the pages by kernel argument (hugepagesz, hugepages), and run kubelet with cpuManagerPolicy: "
-            "static",
         )
-
-
-def _mebibytes(text: str) -> int:
-    return int(text[:-2]) * _MEBIBYTES[text[-2:]]

@@ -11,7 +11,7 @@ from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.k8s.nv_ipam import IPPool
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.ipam.spiderpool import pool_pattern
+from gpu_fabric.plan.ipam import pool_pattern
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.rail import Rail
@@ -63,7 +63,6 @@ def mtus_agree(case: Case, plan: Plan) -> Iterator[Problem]:
             in_fabric("mtu"),
             f"networks with an MTU of {_numbers(stated)} bytes, the contract with {_numbers(promised)}, the host with "
             f"{_numbers({host})}",
-            "write mtu: one value, at most the host's; if that does not help, this program is wrong",
         )
 
 
@@ -124,11 +123,7 @@ def nodes_have_legal_names(case: Case, pool: AnyPool) -> Iterator[Problem]:
     """Every node that is listed has a name that a node can have."""
     for place, name in enumerate(pool.spec.node_names):
         if name and (len(name) > _LONGEST_NAME or not _NAME.fullmatch(name)):
-            yield Problem(
-                pool.at("nodeNames", place),
-                f"{name!r} is not a valid node name",
-                "write it as `kubectl get nodes` shows it: lower-case letters, digits, '-' and '.'",
-            )
+            yield Problem(pool.at("nodeNames", place), f"{name!r} is not a valid node name")
 
 
 @check("OBJ007")
@@ -141,11 +136,7 @@ def nodes_are_in_one_pool(case: Case) -> Iterator[Problem]:
         if name
     ]
     for clash in clashes({}, stated):
-        yield Problem(
-            dotted(clash.stated.place),
-            f"{clash.other} lists the node {clash.stated.value} as well",
-            "list it in the pool that it belongs to",
-        )
+        yield Problem(dotted(clash.stated.place), f"{clash.other} lists the node {clash.stated.value} as well")
 
 
 @check_plan("OBJ008")

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.clouds.oke import Site, metadata, metadata_bytes
+from gpu_fabric.plan.clouds.oke.machines import metadata, metadata_bytes
+from gpu_fabric.plan.clouds.oke.site import Site
 from gpu_fabric.rules.chart_values import charts_in_use
-from gpu_fabric.rules.planned_nodes import PlacedPool, placed
+from gpu_fabric.rules.planned_nodes import PlacedPool, place_pools
 from gpu_fabric.rules.ranges import wide_ranges
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric
-from gpu_fabric.spec import OkeClusterSpec, OkePoolSpec
+from gpu_fabric.spec.oke import OkeClusterSpec, OkePoolSpec
 
 # Source: Oracle's documentation of pre-authenticated requests, whose addresses have such a part.
 _PRE_AUTHENTICATED = re.compile(r"/p/[^/]+/")
@@ -35,7 +36,7 @@ def oke_site(case: Case) -> Site | None:
 
 def _pools(case: Case) -> list[_Pool]:
     cluster = oke_cluster(case)
-    return placed(cluster.pools, case.shapes) if cluster else []
+    return place_pools(cluster.pools, case.shapes) if cluster else []
 
 
 def _self_managed_pools(case: Case) -> list[OkePoolSpec]:
@@ -51,7 +52,6 @@ def nodes_may_join(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
         yield Problem(
             in_cluster("enhanced"),
             f"pool {joining[0].name} with placement {joining[0].placement} needs an enhanced cluster",
-            "write enhanced: true, or placement: compute-cluster",
         )
 
 
@@ -65,7 +65,6 @@ def jobs_stay_within_one_rdma_network(case: Case) -> Iterator[Problem]:
             pool.at("placement"),
             f"pool {pool.spec.name} ({pool.spec.placement}) has an RDMA network of its own beside that of pool "
             f"{fabrics[0].spec.name}, and the contract is one for both",
-            "write one pool, or keep every job within one pool by a label of the pool",
         )
 
 
@@ -87,11 +86,7 @@ def pools_share_an_availability_domain(case: Case) -> Iterator[Problem]:
 def reservations_name_their_domain(case: Case, pool: _Pool) -> Iterator[Problem]:
     """A pool with a capacity reservation states the reservation's availability domain."""
     if pool.spec.capacity_reservation_id and not pool.spec.availability_domain:
-        yield Problem(
-            pool.at("capacityReservationId"),
-            "the pool does not state the reservation's availability domain",
-            "add availabilityDomain",
-        )
+        yield Problem(pool.at("capacityReservationId"))
 
 
 @check_each("OKE004", _pools)
@@ -126,29 +121,21 @@ def memory_fabrics_are_placed_as_such(case: Case, pool: _Pool) -> Iterator[Probl
 def pool_has_one_image(case: Case, pool: _Pool) -> Iterator[Problem]:
     """A pool names its image by id or by place, not by both."""
     if pool.spec.image_id and pool.spec.image_uri:
-        yield Problem(pool.at("imageUri"), "imageId names an image already", "leave one of the two out")
+        yield Problem(pool.at("imageUri"))
 
 
 @check_each("OKE009", _pools)
 def pool_has_an_image(case: Case, pool: _Pool) -> Iterator[Problem]:
     """Every pool names the image that its machines start from."""
     if not pool.spec.image_id and not pool.spec.image_uri:
-        yield Problem(
-            pool.at("imageId"),
-            f"pool {pool.spec.name} names no image",
-            "add imageId, or imageUri to import one: the vendor's list has images for these machines",
-        )
+        yield Problem(pool.at("imageId"), f"pool {pool.spec.name} names no image")
 
 
 @check_of("OKE010", oke_cluster)
 def public_endpoint_has_allowed_ranges(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """A public API server can be reached from some range."""
     if cluster.endpoint.public and not cluster.endpoint.allowed:
-        yield Problem(
-            in_cluster("endpoint", "allowed"),
-            "the API server is public, and no range may reach it",
-            "add the ranges from which the stack and its people come, or write public: false",
-        )
+        yield Problem(in_cluster("endpoint", "allowed"))
 
 
 @check_of("OKE011", oke_cluster)
@@ -157,9 +144,7 @@ def public_endpoint_is_not_open_to_all(case: Case, cluster: OkeClusterSpec) -> I
     if not cluster.endpoint.public:
         return
     for place, said in wide_ranges(cluster.endpoint.allowed):
-        yield Problem(
-            in_cluster("endpoint", "allowed", place), said, "write the ranges from which the stack and its people come"
-        )
+        yield Problem(in_cluster("endpoint", "allowed", place), said)
 
 
 @check_of("OKE012", oke_cluster)
@@ -177,19 +162,15 @@ def version_lets_nodes_join(case: Case, cluster: OkeClusterSpec) -> Iterator[Pro
 @check("OKE015")
 def virtual_functions_are_offered(case: Case) -> Iterator[Problem]:
     """Oracle offers virtual functions on the machines of a model that hands them out."""
-    row, shape = case.choices.row, case.shape
-    if row is None or row.access != "virtual" or shape.provider != "oci" or not shape.vfs_per_nic:
+    shape = case.shape
+    if case.choices.access != "virtual" or shape.provider != "oci" or not shape.vfs_per_nic:
         return
     states = {
         "experimental": "offers virtual functions on a branch only, as an experiment",
         "none": "offers no virtual functions",
     }
     if shape.vf_support in states:
-        yield Problem(
-            in_fabric("model"),
-            f"Oracle {states[shape.vf_support]}: {shape.name}",
-            "make sure that the node image creates them, or write model: host-network",
-        )
+        yield Problem(in_fabric("model"), f"Oracle {states[shape.vf_support]}: {shape.name}")
 
 
 @check_each("OKE020", _pools)
@@ -233,7 +214,6 @@ def metadata_fit(case: Case, site: Site) -> Iterator[Problem]:
             yield Problem(
                 where.get(longest, pool.at("boot")),
                 f"the metadata of a machine are {size} bytes long, of which Oracle takes {limit}; most is {longest}",
-                "write less, or put it into the image",
             )
 
 
@@ -257,11 +237,7 @@ def addons_leave_the_charts_alone(case: Case, cluster: OkeClusterSpec) -> Iterat
         component = case.known.oke_clusters.instances.addons.get(addon.name)
         brought = component in charts or (component == "nfd" and bool(charts))
         if brought:
-            yield Problem(
-                in_cluster("addons", place, "name"),
-                f"this stack's charts install {component} already",
-                "leave the add-on out, or the chart",
-            )
+            yield Problem(in_cluster("addons", place, "name"), f"this stack's charts install {component} already")
 
 
 @check_of("OKE025", oke_site)
@@ -271,11 +247,7 @@ def gpus_are_advertised_once(case: Case, site: Site) -> Iterator[Problem]:
     if site.own_gpu_plugin or chart is None:
         return
     if chart.value("devicePlugin", "enabled") is not False:
-        yield Problem(
-            in_cluster("gpuPlugin"),
-            "the GPU Operator advertises the GPUs as well",
-            "write gpuPlugin: operator, or software.gpuOperator.values.devicePlugin.enabled: false",
-        )
+        yield Problem(in_cluster("gpuPlugin"))
 
 
 @check_of("OKE039", oke_site)
@@ -333,13 +305,10 @@ def keys_are_of_use(case: Case, pool: _Pool) -> Iterator[Problem]:
 @check_of("OKE030", oke_cluster)
 def virtual_functions_work_in_the_region(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """Pods get virtual functions only in regions in which these machines have them according to Oracle's guide."""
-    row = case.choices.row
     regions = case.known.oke_clusters.instances.virtual_function_regions.get(case.shape.gpus.model or "")
-    if row and row.access == "virtual" and regions and cluster.region not in regions:
+    if case.choices.access == "virtual" and regions and cluster.region not in regions:
         yield Problem(
-            in_cluster("region"),
-            f"virtual functions of {case.shape.name} are said to work in {' and '.join(regions)}",
-            "ask Oracle, or write fabric.model: host-network",
+            in_cluster("region"), f"virtual functions of {case.shape.name} are said to work in {' and '.join(regions)}"
         )
 
 
@@ -359,22 +328,14 @@ def kubeconfig_has_its_token(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
 def pools_state_their_domain(case: Case, pool: _Pool) -> Iterator[Problem]:
     """Every pool states the availability domain of its machines."""
     if not pool.spec.availability_domain and not pool.spec.capacity_reservation_id:
-        yield Problem(
-            pool.at("availabilityDomain"),
-            f"pool {pool.spec.name} is planned in AD-1",
-            "write the availability domain in which the capacity is",
-        )
+        yield Problem(pool.at("availabilityDomain"), f"pool {pool.spec.name} is planned in AD-1")
 
 
 @check_of("OKE038", oke_site)
 def stack_creates_the_policies(case: Case, site: Site) -> Iterator[Problem]:
     """The stack creates the policies that its nodes need."""
     if site.self_managed() and not site.cluster.identity.create:
-        yield Problem(
-            in_cluster("identity", "create"),
-            "the nodes can join only if an administrator has let them",
-            "make sure that a policy gives their dynamic group CLUSTER_JOIN, or write create: true",
-        )
+        yield Problem(in_cluster("identity", "create"))
 
 
 @check_each("OKE041", _pools)
@@ -383,22 +344,14 @@ def pool_names_differ_from_members(case: Case, pool: _Pool) -> Iterator[Problem]
     numbered = {pool.spec.name for pool in _pools(case) if pool.spec.placement in _NUMBERED}
     other, _, number = pool.spec.name.rpartition("-")
     if other in numbered and number.isdecimal():
-        yield Problem(
-            pool.at("name"),
-            f"the members of pool {other} are called {other}-0, {other}-1 and so on",
-            "write another name, such as one that ends in a letter",
-        )
+        yield Problem(pool.at("name"), f"the members of pool {other} are called {other}-0, {other}-1 and so on")
 
 
 @check_each("OKE042", _pools)
 def image_addresses_hold_no_secret(case: Case, pool: _Pool) -> Iterator[Problem]:
     """No image is imported from a pre-authenticated address."""
     if pool.spec.image_uri is not None and _PRE_AUTHENTICATED.search(pool.spec.image_uri):
-        yield Problem(
-            pool.at("imageUri"),
-            "the address is a pre-authenticated one: every reader of the file, the plan or the state gets the image",
-            "write the object's own address, and let the compartment read it; or import once and write imageId",
-        )
+        yield Problem(pool.at("imageUri"))
 
 
 @check_of("OKE044", oke_cluster)

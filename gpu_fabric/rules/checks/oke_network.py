@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from ipaddress import IPv4Network
 from itertools import combinations
 from typing import Any
 
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.clouds.oke import Site
+from gpu_fabric.plan.clouds.oke.site import Site
 from gpu_fabric.rules.checks.oke import oke_cluster, oke_site
-from gpu_fabric.rules.ranges import has_overlap, wide_ranges
+from gpu_fabric.rules.ranges import has_overlap, node_parts_problem, wide_ranges
 from gpu_fabric.rules.registry import Problem, check, check_of, in_cluster, in_fabric
-from gpu_fabric.spec import OkeClusterSpec
 from gpu_fabric.spec.network_types import IPNetwork
-from gpu_fabric.spec.oke import OkePoolSpec
+from gpu_fabric.spec.oke import OkeClusterSpec, OkePoolSpec
 from gpu_fabric.spec.places import Location, dotted
 
 _at = partial(in_cluster, "vcn", "subnets")
@@ -51,7 +49,7 @@ def ids_belong_to_the_region(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
         elif region and region not in (facts.key, cluster.region):
             yield Problem(
                 dotted(place),
-                f"the id is of region {_named(case, region)}, the cluster of {cluster.region}",
+                f"the id is of region {_region_name(case, region)}, the cluster of {cluster.region}",
                 f"write an id of {cluster.region}, or the region of the id",
             )
     home = cluster.identity.home_region
@@ -63,7 +61,7 @@ def ids_belong_to_the_region(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
         )
 
 
-def _named(case: Case, region: str) -> str:
+def _region_name(case: Case, region: str) -> str:
     regions = case.known.oke_clusters.regions
     return next((name for name, facts in regions.items() if facts.key == region), region)
 
@@ -74,9 +72,7 @@ def region_is_known(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     regions = case.known.oke_clusters.regions
     if cluster.region not in regions:
         yield Problem(
-            in_cluster("region"),
-            f"{cluster.region} is in no table of Oracle's regions that this program knows",
-            "compare it with the console; a new region may be right",
+            in_cluster("region"), f"{cluster.region} is in no table of Oracle's regions that this program knows"
         )
 
 
@@ -84,11 +80,7 @@ def region_is_known(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
 def vcn_has_a_range(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """The VCN's range is stated, whether it is new or exists."""
     if cluster.ranges.nodes is None:
-        yield Problem(
-            in_cluster("ranges", "nodes"),
-            "nothing says which range the VCN has",
-            "write its range; the published plan has 10.140.0.0/16",
-        )
+        yield Problem(in_cluster("ranges", "nodes"))
 
 
 @check_of("OKE019", oke_site)
@@ -105,7 +97,6 @@ def new_subnets_have_routes(case: Case, site: Site) -> Iterator[Problem]:
             yield Problem(
                 in_cluster("vcn", "routeTableIds", key),
                 f"in a VCN that exists, {', '.join(lacking)} would have no routes",
-                "add the id of a route table, or under subnetIds the ids of subnets that are there",
             )
 
 
@@ -130,9 +121,7 @@ def existing_subnets_are_in_an_existing_vcn(case: Case, cluster: OkeClusterSpec)
     tables = cluster.vcn.route_table_ids
     for key, given in (("subnetIds", cluster.vcn.subnet_ids), ("routeTableIds", tables.private or tables.public)):
         if given:
-            yield Problem(
-                in_cluster("vcn", key), "the stack creates the VCN, and these are in an existing one", "add vcn.id"
-            )
+            yield Problem(in_cluster("vcn", key))
 
 
 @check_of("OKE036", oke_site)
@@ -156,7 +145,7 @@ def ranges_are_ipv4(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     stated |= {("vcn", "subnets", name): network for name, network in cluster.vcn.subnets.items()}
     for place, network in stated.items():
         if network.version != 4:
-            yield Problem(in_cluster(*place), f"{network} is IPv6", "write an IPv4 range")
+            yield Problem(in_cluster(*place), f"{network} is IPv6")
 
 
 @check_of("OKE028", oke_cluster)
@@ -192,7 +181,7 @@ def bastion_is_not_open_to_all(case: Case, cluster: OkeClusterSpec) -> Iterator[
     if cluster.access.mode == "none":
         return
     for place, said in wide_ranges(cluster.access.allowed):
-        yield Problem(in_cluster("access", "allowed", place), said, "write the ranges from which people come")
+        yield Problem(in_cluster("access", "allowed", place), said)
 
 
 @check_of("OKE043", oke_cluster)
@@ -214,12 +203,7 @@ def private_endpoint_can_be_reached(case: Case, cluster: OkeClusterSpec) -> Iter
     if cluster.endpoint.public or cluster.access.mode != "none":
         return
     if cluster.kubeconfig.endpoint != "private":
-        yield Problem(
-            in_cluster("endpoint", "public"),
-            "the API server has only an address of the VCN, and no bastion leads to it",
-            "write access.mode: bastion-service or bastion-host, or public: true with allowed ranges; or where the "
-            "stack runs within the VCN, kubeconfig.endpoint: private",
-        )
+        yield Problem(in_cluster("endpoint", "public"))
 
 
 def _subnets(case: Case, cluster: OkeClusterSpec) -> dict[str, IPNetwork]:
@@ -294,7 +278,6 @@ def subnets_do_not_overlap(case: Case, cluster: OkeClusterSpec) -> Iterator[Prob
             yield Problem(
                 _at(first),
                 f"it overlaps {taken}, the subnet {rest}{'' if rest in stated else ' of the published plan'}",
-                "write ranges that are disjoint",
             )
 
 
@@ -308,7 +291,6 @@ def pods_range_is_not_stated_twice(case: Case, cluster: OkeClusterSpec) -> Itera
         yield Problem(
             in_cluster("ranges", "pods"),
             f"pods have addresses of the subnet {subnet or 'pods'}, not of {cluster.ranges.pods}",
-            "remove it; where pods shall have another part of the VCN, write that as cluster.vcn.subnets.pods",
         )
 
 
@@ -324,7 +306,6 @@ def pods_are_outside_the_vcn(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
             yield Problem(
                 in_cluster("ranges", "pods"),
                 f"{pods} overlaps {network} ({name}), and with cni flannel Oracle refuses pods in the VCN",
-                "write a range outside the VCN, or cni: vcn-native, which gives pods addresses of the VCN",
             )
             return
 
@@ -332,18 +313,10 @@ def pods_are_outside_the_vcn(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
 @check_of("OKE047", oke_cluster)
 def flannel_has_a_part_for_every_node(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """With flannel the pods' range has a part for every node, those of the system pool and of cycling among them."""
-    prefix = case.known.oke_clusters.flannel_node_prefix
-    pods = cluster.ranges.pods
-    if cluster.cni != "flannel" or not isinstance(pods, IPv4Network):
-        return
+    pods = cluster.ranges.pods if cluster.cni == "flannel" else None
     nodes = cluster.system_pool.nodes + sum(pool.nodes + _surge(case, pool) for pool in cluster.pools)
-    room = 1 << (prefix - pods.prefixlen) if pods.prefixlen <= prefix else 0
-    if nodes > room:
-        yield Problem(
-            in_cluster("ranges", "pods"),
-            f"{pods} holds {room} parts of /{prefix}, one a node with cni flannel, where {nodes} nodes may exist",
-            f"write a range of /{prefix - (nodes - 1).bit_length()} or shorter",
-        )
+    prefix = case.known.oke_clusters.flannel_node_prefix
+    return node_parts_problem(in_cluster("ranges", "pods"), pods, prefix, nodes, "one a node with cni flannel")
 
 
 @check("OKE049")
@@ -356,8 +329,6 @@ def hosts_have_addresses_of_the_supernet(case: Case) -> Iterator[Problem]:
             in_fabric("addressing", "supernet"),
             f"{supernet} overlaps {rdma}, in which the hosts' RDMA interfaces have addresses of Oracle's; the proof "
             "keeps pods apart from one another, and does not know the hosts' addresses",
-            "compare them with the plan (`ip -br address` on a node), or write a supernet outside, such as "
-            "172.16.0.0/16",
         )
 
 

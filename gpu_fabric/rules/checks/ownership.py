@@ -11,8 +11,8 @@ from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.rules.chart_values import Charts, ChartValues, charts_in_use, gpu_operator_parts
 from gpu_fabric.rules.planned_nodes import first_pool
 from gpu_fabric.rules.registry import Problem, check, in_cluster, in_software
-from gpu_fabric.spec import DoksClusterSpec
 from gpu_fabric.spec.cluster import Component
+from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.places import dotted
 
 _ADD_LABELS = "add labels that all GPU nodes of the pool carry and no other node"
@@ -25,7 +25,7 @@ class _Owner(NamedTuple):
     path: str
 
 
-def _installed(case: Case, component: Component) -> list[_Owner]:
+def _owner_in_cluster(case: Case, component: Component) -> list[_Owner]:
     installed = case.spec.cluster.installed
     if component not in installed:
         return []
@@ -33,7 +33,7 @@ def _installed(case: Case, component: Component) -> list[_Owner]:
 
 
 def _discovery_owners(case: Case, charts: Charts) -> list[_Owner]:
-    owners = _installed(case, "nfd")
+    owners = _owner_in_cluster(case, "nfd")
     gpu, network = charts.get("gpu-operator"), charts.get("network-operator")
     if gpu and gpu.value("nfd", "enabled") is not False:
         owners.append(_Owner("the GPU Operator's chart", gpu.decided_at("featureDiscovery", "nfd", "enabled")))
@@ -45,9 +45,7 @@ def _discovery_owners(case: Case, charts: Charts) -> list[_Owner]:
 @check("OWN001")
 def node_features_are_found_once(case: Case) -> Iterator[Problem]:
     """At most one Node Feature Discovery runs in the cluster."""
-    owners = _discovery_owners(case, charts_in_use(case))
-    if len(owners) > 1:
-        yield _too_many(owners)
+    return _surplus_owner(_discovery_owners(case, charts_in_use(case)))
 
 
 @check("OWN002")
@@ -59,14 +57,12 @@ def node_features_are_found(case: Case) -> Iterator[Problem]:
         yield Problem(
             gpu.decided_at("featureDiscovery", "nfd", "enabled")
             if gpu
-            else in_software("networkOperator", "values", "nfd", "enabled"),
-            "neither a chart of the stack installs Node Feature Discovery nor the cluster has it",
-            "switch it on, or add nfd to cluster.installed if the cluster has it",
+            else in_software("networkOperator", "values", "nfd", "enabled")
         )
 
 
 def _multus_owners(case: Case, charts: Charts) -> list[_Owner]:
-    owners = _installed(case, "multus")
+    owners = _owner_in_cluster(case, "multus")
     on_host = case.choices.model == "host-network"
     network, by_chart = charts.get("network-operator"), ("secondaryNetwork", "multus", "deploy")
     if network and not on_host and _policy_has_multus(case, network, by_chart):
@@ -88,9 +84,7 @@ def _policy_has_multus(case: Case, network: ChartValues, by_chart: tuple[str, ..
 @check("OWN003")
 def pods_get_networks_from_one(case: Case) -> Iterator[Problem]:
     """At most one Multus runs in the cluster."""
-    owners = _multus_owners(case, charts_in_use(case))
-    if len(owners) > 1:
-        yield _too_many(owners)
+    return _surplus_owner(_multus_owners(case, charts_in_use(case)))
 
 
 @check("OWN004")
@@ -103,11 +97,7 @@ def pods_get_networks(case: Case) -> Iterator[Problem]:
     if manager.chart not in charts:
         return
     chart, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
-    yield Problem(
-        chart.decided_at("multus", *keys) if chart else dotted(manager.multus_switch),
-        "neither the stack installs Multus nor the cluster has it",
-        "write true, or add multus to cluster.installed if the cluster has it",
-    )
+    yield Problem(chart.decided_at("multus", *keys) if chart else dotted(manager.multus_switch))
 
 
 @check("OWN005")
@@ -126,7 +116,7 @@ def operators_are_installed_once(case: Case) -> Iterator[Problem]:
         ("sriov-operator", with_sriov),
     )
     for component in (name for name, comes in brought if comes):
-        for owner in _installed(case, component):
+        for owner in _owner_in_cluster(case, component):
             yield Problem(
                 owner.path,
                 f"the stack installs {component} as well",
@@ -194,7 +184,7 @@ def webhooks_have_certificates(case: Case) -> Iterator[Problem]:
 def gpu_nodes_are_told_apart(case: Case) -> Iterator[Problem]:
     """What runs on the GPU nodes selects them by labels of the pools, or by a label that is known to be set."""
     charts = charts_in_use(case)
-    if "gpu-operator" in charts or _installed(case, "nfd"):
+    if "gpu-operator" in charts or _owner_in_cluster(case, "nfd"):
         return
     # Where a chart could install Node Feature Discovery, OWN002 asks for it. Configured by the Network
     # Operator's chart it labels nodes for NVIDIA's NICs alone.
@@ -273,10 +263,7 @@ def _no_certificates(path: str) -> Problem:
     )
 
 
-def _too_many(owners: list[_Owner]) -> Problem:
-    *others, last = owners
-    return Problem(
-        last.path,
-        f"{last.name} installs it besides {' and '.join(owner.name for owner in others)}",
-        "switch one of them off, or correct cluster.installed",
-    )
+def _surplus_owner(owners: list[_Owner]) -> Iterator[Problem]:
+    if len(owners) > 1:
+        *others, last = owners
+        yield Problem(last.path, f"{last.name} installs it besides {' and '.join(owner.name for owner in others)}")

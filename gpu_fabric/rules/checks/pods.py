@@ -32,15 +32,11 @@ def shapes_can_be_parts_of_names(case: Case) -> Iterator[Problem]:
     """Every shape of the stack file has a name that can be part of an object's name."""
     for name in case.spec.cluster.shapes:
         if not _SHAPE_NAME.fullmatch(name):
-            yield Problem(
-                in_cluster("shapes", name),
-                f"{name!r} cannot be part of an object's name",
-                "write at most 49 letters, digits, '-' and '.', with a letter or digit at both ends",
-            )
+            yield Problem(in_cluster("shapes", name), f"{name!r} cannot be part of an object's name")
 
 
 @check_plan("POD002")
-def a_device_comes_with_every_network(case: Case, plan: Plan) -> Iterator[Problem]:
+def networks_come_with_a_device(case: Case, plan: Plan) -> Iterator[Problem]:
     """A job requests one device of its rail for every network that it attaches to, and all GPUs of a node."""
     contract = plan.workload
     wanted = Counter(network.resource for network in contract.networks if network.resource)
@@ -71,8 +67,7 @@ def devices_are_named_exactly(case: Case, plan: Plan) -> Iterator[Problem]:
     if "NCCL_IB_HCA" in case.spec.fabric.nccl.settings:
         return
     value = plan.workload.environment.get("NCCL_IB_HCA")
-    row = case.choices.row
-    virtual = row is not None and row.access == "virtual"
+    virtual = case.choices.access == "virtual"
     # The names of virtual functions are not known before the pod runs; it sees no others in its namespace.
     if value is None or (virtual and re.fullmatch(r"[a-z]+\d?", value)):
         return
@@ -80,11 +75,7 @@ def devices_are_named_exactly(case: Case, plan: Plan) -> Iterator[Problem]:
     named = sorted(name.partition(":")[0] for name in value.lstrip("=").split(","))
     known = sorted(rail.rdma_device or "" for rail in plan.rails)
     if not exact or named != known:
-        yield Problem(
-            _RAILS,
-            f"NCCL_IB_HCA is {value}, but the rails' devices are {', '.join(known)}",
-            "give every rail its own rdmaDevice, or none of them",
-        )
+        yield Problem(_RAILS, f"NCCL_IB_HCA is {value}, but the rails' devices are {', '.join(known)}")
 
 
 @check_plan("POD005")
@@ -95,11 +86,7 @@ def bootstrap_stays_off_the_fabric(case: Case, plan: Plan) -> Iterator[Problem]:
     fabric = [rail.interface if contract.host_network else rail.pod_interface for rail in plan.rails]
     taken = [name for name in fabric if name and value and NameList.parse(value).takes(name)]
     if taken:
-        yield Problem(
-            _RAILS,
-            f"NCCL_SOCKET_IFNAME is {value}, which takes the fabric's {', '.join(taken)}",
-            "correct the rails' interfaces; if that does not help, this program is wrong",
-        )
+        yield Problem(_RAILS, f"NCCL_SOCKET_IFNAME is {value}, which takes the fabric's {', '.join(taken)}")
 
 
 @check_plan("POD006")
@@ -132,12 +119,12 @@ def annotation_says_what_the_contract_says(case: Case, plan: Plan) -> Iterator[P
     for said in (contract.annotations, _annotations(contract)):
         # The webhook overwrites a list of networks with its own.
         attaching = {key: said[key] for key in _ATTACHING if key in said}
-        by_name = _attached(attaching.get(NETWORKS_ANNOTATION, "")) == promised and len(attaching) < 2
+        by_name = _attachments(attaching.get(NETWORKS_ANNOTATION, "")) == promised and len(attaching) < 2
         if not by_name if word is None else attaching != {RDMA_RESOURCE_INJECT_ANNOTATION: word}:
             yield Problem(_RAILS, "the pod's annotation does not name the contract's networks", _OURS)
             break
     for namespace, text in contract.networks_from_elsewhere.items():
-        if _attached(text) != [(f"{namespace}/{network}", interface) for network, interface in promised]:
+        if _attachments(text) != [(f"{namespace}/{network}", interface) for network, interface in promised]:
             what = f"the annotation for pods that take the networks of {namespace} does not name the contract's"
             yield Problem(_RAILS, what, _OURS)
     wrong = [name for name in interfaces if interfaces.count(name) > 1 or len(name) > _LONGEST_INTERFACE]
@@ -171,7 +158,7 @@ def _annotations(contract: FabricContract) -> dict[str, str]:
     return annotations
 
 
-def _attached(text: str) -> list[tuple[str, str]]:
+def _attachments(text: str) -> list[tuple[str, str]]:
     """Networks and interfaces of an annotation, in its JSON form or as `network@interface` with commas."""
     if text.startswith("["):
         return [(entry["name"], entry.get("interface", "")) for entry in json.loads(text)]

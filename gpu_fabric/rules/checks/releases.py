@@ -12,8 +12,7 @@ from gpu_fabric.catalog.release import Needed
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.foreign import foreign_images
-from gpu_fabric.plan.images import unknown_images
+from gpu_fabric.plan.images import foreign_images, unknown_images
 from gpu_fabric.rules.chart_values import (
     SECTIONS,
     Charts,
@@ -25,7 +24,7 @@ from gpu_fabric.rules.chart_values import (
     written_switches,
 )
 from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_software
-from gpu_fabric.spec import ExistingClusterSpec
+from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.places import Location, dotted
 
 _KINDS = {"removed": "it is gone since", "ignored": "it does nothing since", "too-new": "it comes with"}
@@ -53,7 +52,7 @@ def _kubernetes(case: Case) -> tuple[Location, str | None]:
     return ("cluster", "version"), None if cluster.version == "latest" else cluster.version
 
 
-def _unmet(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
+def _unmet_needs(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
     place, version = _kubernetes(case)
     charts = charts_in_use(case)
     present: dict[Needed, str] = {"kubernetes": version} if version else {}
@@ -72,16 +71,16 @@ def _unmet(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
 @check("REL001")
 def charts_can_be_installed(case: Case) -> Iterator[Problem]:
     """Every chart finds the versions that it cannot do without."""
-    yield from _unmet(case, "error")
+    yield from _unmet_needs(case, "error")
 
 
 @check("REL002")
 def charts_are_supported(case: Case) -> Iterator[Problem]:
     """Every chart finds the versions that its vendor supports."""
-    yield from _unmet(case, "warning")
+    yield from _unmet_needs(case, "warning")
 
 
-def _unheeded(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
+def _ignored_values(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
     # The table of keys is large, and most stacks change no value.
     for chart in (chart for chart in charts_in_use(case).values() if chart.written):
         for found in case.known.chart_keys.key_findings(chart.name, chart.version, chart.written):
@@ -93,13 +92,13 @@ def _unheeded(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
 @check("REL003")
 def values_that_matter_are_heeded(case: Case) -> Iterator[Problem]:
     """The chart knows every value that decides what is installed."""
-    yield from _unheeded(case, "error")
+    yield from _ignored_values(case, "error")
 
 
 @check("REL004")
 def values_are_heeded(case: Case) -> Iterator[Problem]:
     """The chart knows every value."""
-    yield from _unheeded(case, "warning")
+    yield from _ignored_values(case, "warning")
 
 
 @check("REL005")
@@ -113,9 +112,7 @@ def sections_have_a_chart(case: Case) -> Iterator[Problem]:
             if (name, key) == ("gpu-operator", "install") and case.spec.software.gpu_operator.install is False:
                 continue
             yield Problem(
-                in_software(section, key),
-                f"the stack installs {' and '.join(charts) or 'no chart'}, and not {name}",
-                "leave it out",
+                in_software(section, key), f"the stack installs {' and '.join(charts) or 'no chart'}, and not {name}"
             )
 
 
@@ -143,11 +140,7 @@ def service_monitors_have_an_operator(case: Case) -> Iterator[Problem]:
         made = [keys for keys in _SERVICE_MONITORS.get(chart.name, ()) if chart.value(*keys) is True]
         # One switch sets both of Spiderpool's.
         for place in dict.fromkeys(chart.decided_at("serviceMonitor", *keys) for keys in made):
-            yield Problem(
-                place,
-                "the cluster is not known to have the Prometheus operator",
-                "write false, or add prometheus-operator to cluster.installed if the cluster has it",
-            )
+            yield Problem(place)
 
 
 @check_of("REL013", chart_in_use("spiderpool"))
@@ -155,11 +148,7 @@ def dashboards_have_an_operator(case: Case, chart: ChartValues) -> Iterator[Prob
     """The kind GrafanaDashboard exists before the chart creates one."""
     keys = ("grafanaDashboard", "install")
     if chart.value(*keys) is True and "grafana-operator" not in case.spec.cluster.installed:
-        yield Problem(
-            chart.decided_at("grafanaDashboards", *keys),
-            "the cluster is not known to have the Grafana operator",
-            "write false, or add grafana-operator to cluster.installed if the cluster has it",
-        )
+        yield Problem(chart.decided_at("grafanaDashboards", *keys))
 
 
 @check_of("REL008", chart_in_use("gpu-operator"))
@@ -174,11 +163,7 @@ def driver_settings_have_a_driver(case: Case, chart: ChartValues) -> Iterator[Pr
     ):
         # GPU001 reports what the way to reach GPU memory asks of the node image.
         if value_at(chart.values if switch else chart.written, *keys) is True:
-            yield Problem(
-                chart.decided_at(switch, *keys) if switch else chart.place(*keys),
-                "the node image contains the driver (software.gpuOperator.driver is false), so nothing reads it",
-                "leave it out, or write software.gpuOperator.driver: true",
-            )
+            yield Problem(chart.decided_at(switch, *keys) if switch else chart.place(*keys))
 
 
 @check_of("REL009", chart_in_use("gpu-operator"))
@@ -188,11 +173,7 @@ def storage_has_the_open_module(case: Case, chart: ChartValues) -> Iterator[Prob
         return
     proprietary = chart.value("driver", "kernelModuleType") == "proprietary"
     if proprietary and chart.value("gds", "enabled") is True:
-        yield Problem(
-            chart.place("gds", "enabled"),
-            "driver.kernelModuleType is proprietary",
-            "write driver.kernelModuleType: open, or gds.enabled: false",
-        )
+        yield Problem(chart.place("gds", "enabled"))
 
 
 @check("REL010")
@@ -227,7 +208,7 @@ def _network_drivers_come(case: Case, charts: Charts) -> bool:
 @check("REL011")
 def charts_can_do_what_switches_ask(case: Case) -> Iterator[Problem]:
     """The chart knows every value that a switch of the stack file sets."""
-    for chart, found in _planned_but_unheeded(case, charts_in_use(case)):
+    for chart, found in _ignored_plan_values(case, charts_in_use(case)):
         switch = _SWITCHES.get(found.path.partition(".")[0])
         if switch is not None and switch in written_switches(case, chart.name):
             yield Problem(
@@ -244,19 +225,17 @@ def values_of_the_line_do_something(case: Case, plan: Plan) -> Iterator[Problem]
     planned = {release.name: release.values for release in plan.releases}
     charts = {name: chart._replace(values=planned[name]) for name, chart in charts_in_use(case).items()}
     said: set[str] = set()
-    for chart, found in _planned_but_unheeded(case, charts):
+    for chart, found in _ignored_plan_values(case, charts):
         if found.path.partition(".")[0] in _SWITCHES or (key := _any_entry(found.path)) in said:
             continue
         said.add(key)
         when = f"{_KINDS[found.kind]} {found.version}"
         yield Problem(
-            in_software("releaseLine"),
-            f"{chart.name} is given {key}, as in the line's guide, and {when}: {found.why}",
-            "nothing to do; the value is carried so that the release is the guide's own",
+            in_software("releaseLine"), f"{chart.name} is given {key}, as in the line's guide, and {when}: {found.why}"
         )
 
 
-def _planned_but_unheeded(case: Case, charts: Charts) -> Iterator[tuple[ChartValues, KeyProblem]]:
+def _ignored_plan_values(case: Case, charts: Charts) -> Iterator[tuple[ChartValues, KeyProblem]]:
     """Values that the plan sets, not the user, and that the chart ignores according to its own history."""
     for chart in charts.values():
         known, written = case.known.chart_keys, {}
@@ -313,9 +292,7 @@ def charts_are_in_mirrors(case: Case, plan: Plan) -> Iterator[Problem]:
     ]
     if outside:
         message = f"{', '.join(outside)} come from repositories of charts that `registries` does not move"
-        yield Problem(
-            in_software("charts"), message, "write the mirror of the charts, such as oci://mirror.example/charts"
-        )
+        yield Problem(in_software("charts"), message)
 
 
 @check_plan("IMG003")
@@ -324,8 +301,7 @@ def all_images_are_known(case: Case, plan: Plan) -> Iterator[Problem]:
     if not case.spec.software.registries:
         return
     for entry in unknown_images(plan, case.known):
-        message = f"{entry.used_by} runs images that are not known: {entry.what}"
-        yield Problem(_REGISTRIES, message, "find them out on a cluster that has them, and let the mirror have them")
+        yield Problem(_REGISTRIES, f"{entry.used_by} runs images that are not known: {entry.what}")
 
 
 @check("IMG005")
@@ -341,8 +317,4 @@ def images_are_certain_ones(case: Case) -> Iterator[Problem]:
     }
     for place, image in stated.items():
         if image is not None and moves(image):
-            yield Problem(
-                dotted(place),
-                f"{image} may be another image tomorrow, and on the next node",
-                "write a release's tag, or a digest",
-            )
+            yield Problem(dotted(place), f"{image} may be another image tomorrow, and on the next node")

@@ -16,7 +16,7 @@ from gpu_fabric.k8s.device_plugin import (
     SriovDevicePluginConfig,
 )
 from gpu_fabric.k8s.sriov_operator import NicSelector, SriovNetworkNodePolicy
-from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.plan import Plan
 from gpu_fabric.plan.rail import NIC_FACTS, Rail
@@ -53,7 +53,7 @@ class _Nodes(NamedTuple):
 @check_plan("RES001")
 def requests_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
     """Every resource that a job requests is advertised on every node, in at least that number."""
-    offered = _offered(case, plan)
+    offered = _fewest_devices(case, plan)
     lacking = [
         f"{wanted} of {name} where a node has {offered[name] or 'none'}"
         for name, wanted in plan.workload.devices.items()
@@ -66,21 +66,20 @@ def requests_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
 @check_plan("RES002")
 def resources_select_their_rails(case: Case, plan: Plan) -> Iterator[Problem]:
     """Every resource selects the NICs of its rails, and no other rail's."""
-    for nodes, resource in _advertised(case, plan):
+    for nodes, resource in _node_resources(case, plan):
         own = {rail.index for rail in plan.rails if rail.resource_name == resource.name}
         taken = {number for number, nic in enumerate(nodes.shape.nics) if resource.takes(nic)}
         if own != taken:
             yield Problem(
                 in_fabric("rails"),
                 f"{resource.name} is for rail {_list(own)}, but selects the NICs of rail {_list(taken)}",
-                "give all rails their PCI addresses, or all rails their interfaces, but not some this and some that",
             )
 
 
 @check_plan("RES003")
 def front_end_nics_stay_on_the_host(case: Case, plan: Plan) -> Iterator[Problem]:
     """No resource selects a NIC of the node network."""
-    for nodes, resource in _advertised(case, plan):
+    for nodes, resource in _node_resources(case, plan):
         for nic in nodes.shape.front_end_nics or ():
             # Front-end NICs have no virtual functions, so what asks for those by their id passes them by.
             if resource.takes(nic) and not _asks_for_virtual(nodes.shape, resource):
@@ -96,8 +95,7 @@ def no_nic_is_in_two_resources(case: Case, plan: Plan) -> Iterator[Problem]:
         for number, nic in enumerate(nodes.shape.nics):
             takers = [resource.name for resource in nodes.resources if resource.takes(nic)]
             if len(takers) > 1:
-                what = f"{' and '.join(takers)} select the NIC of rail {number}"
-                yield Problem(in_fabric("rails"), what, _OURS)
+                yield Problem(in_fabric("rails"), f"{' and '.join(takers)} select the NIC of rail {number}", _OURS)
 
 
 @check_plan("RES005")
@@ -115,8 +113,7 @@ def rails_are_the_shapes_nics(case: Case, plan: Plan) -> Iterator[Problem]:
             if any(getattr(rail, fact) != getattr(nic, fact) for fact in NIC_FACTS)
         }
         if other:
-            what = f"rail {_list(other)} is not the shape's NIC of its number"
-            yield Problem(in_fabric("rails"), what, _OURS)
+            yield Problem(in_fabric("rails"), f"rail {_list(other)} is not the shape's NIC of its number", _OURS)
 
 
 @check_plan("RES006")
@@ -144,10 +141,10 @@ def _node_groups(case: Case, plan: Plan) -> tuple[_Nodes, ...]:
     """Every node group with the resources that its device plug-ins, or the SR-IOV operator's policies, advertise."""
     if plan.node_groups:
         return tuple(
-            _Nodes(group.shape, nodes.rails, _of_plugins(nodes.sriov_plugin, nodes.shared_plugin))
+            _Nodes(group.shape, nodes.rails, _plugin_resources(nodes.sriov_plugin, nodes.shared_plugin))
             for group, nodes in zip(case.groups, plan.node_groups, strict=True)
         )
-    common = _of_plugins(plan.sriov_plugin, plan.shared_plugin)
+    common = _plugin_resources(plan.sriov_plugin, plan.shared_plugin)
     made = (entry.object for entry in plan.applied("sriov-policies"))
     policies = [entry for entry in made if isinstance(entry, SriovNetworkNodePolicy)]
     prefix = manager_of(case).resource_prefix
@@ -156,13 +153,18 @@ def _node_groups(case: Case, plan: Plan) -> tuple[_Nodes, ...]:
         _Nodes(
             group.shape,
             own,
-            common or tuple(_of_policy(prefix, policy) for policy in policies if _is_for(policy, group)),
+            common
+            or tuple(
+                _Resource(f"{prefix}/{policy.spec.resource_name}", (policy.spec.nic_selector,))
+                for policy in policies
+                if policy.spec.node_selector == group.selector
+            ),
         )
         for group, own in zip(case.groups, rails, strict=True)
     )
 
 
-def _of_plugins(
+def _plugin_resources(
     virtual: SriovDevicePluginConfig | None, shared: RdmaSharedDevicePluginConfig | None
 ) -> tuple[_Resource, ...]:
     return (
@@ -171,15 +173,7 @@ def _of_plugins(
     )
 
 
-def _of_policy(prefix: str, policy: SriovNetworkNodePolicy) -> _Resource:
-    return _Resource(f"{prefix}/{policy.spec.resource_name}", (policy.spec.nic_selector,))
-
-
-def _is_for(policy: SriovNetworkNodePolicy, group: NodeGroup) -> bool:
-    return policy.spec.node_selector == group.selector
-
-
-def _advertised(case: Case, plan: Plan) -> Iterator[tuple[_Nodes, _Resource]]:
+def _node_resources(case: Case, plan: Plan) -> Iterator[tuple[_Nodes, _Resource]]:
     return ((nodes, resource) for nodes in _node_groups(case, plan) for resource in nodes.resources)
 
 
@@ -188,17 +182,16 @@ def _asks_for_virtual(shape: Shape, resource: _Resource) -> bool:
     return all(isinstance(entry, DeviceSelectors) and entry.devices == (virtual,) for entry in resource.selectors)
 
 
-def _offered(case: Case, plan: Plan) -> Counter[str]:
+def _fewest_devices(case: Case, plan: Plan) -> Counter[str]:
     """How many of each resource a node has; where node groups differ, the lowest number."""
-    return reduce(and_, (_on_node(case, plan, nodes) for nodes in _node_groups(case, plan)))
+    return reduce(and_, (_device_counts(case, plan, nodes) for nodes in _node_groups(case, plan)))
 
 
-def _on_node(case: Case, plan: Plan, nodes: _Nodes) -> Counter[str]:
+def _device_counts(case: Case, plan: Plan, nodes: _Nodes) -> Counter[str]:
     """How many of each resource one node of a group has."""
     shape = nodes.shape
     offered = Counter({shape.gpus.resource: shape.gpus.count})
-    virtual = case.choices.row is not None and case.choices.row.access == "virtual"
-    per_nic = shape.vfs_per_nic if virtual else 1
+    per_nic = shape.vfs_per_nic if case.choices.access == "virtual" else 1
     shared = plan.shared_plugin or next((entry.shared_plugin for entry in plan.node_groups), None)
     at_a_time = {entry.name: entry.rdma_hca_max for entry in (shared.config_list if shared else ())}
     for resource in nodes.resources:
@@ -214,14 +207,14 @@ def _on_node(case: Case, plan: Plan, nodes: _Nodes) -> Counter[str]:
 def _matches(selectors: _Selectors, nic: Nic | FrontEndNic) -> bool:
     """Whether a NIC, or a virtual function of it, can be selected; what is not known about it does not rule it out."""
     if isinstance(selectors, RdmaSelectors):
-        return _named(selectors.if_names, nic.interface)
+        return _has_name(selectors.if_names, nic.interface)
     if isinstance(selectors, NicSelector):
-        return _named(selectors.root_devices, nic.pci) and _named(selectors.pf_names, nic.interface)
+        return _has_name(selectors.root_devices, nic.pci) and _has_name(selectors.pf_names, nic.interface)
     addresses = (*(selectors.root_devices or ()), *(selectors.pci_addresses or ())) or None
-    return _named(addresses, nic.pci) and _named(selectors.pf_names, nic.interface)
+    return _has_name(addresses, nic.pci) and _has_name(selectors.pf_names, nic.interface)
 
 
-def _named(names: Sequence[str] | None, name: str | None) -> bool:
+def _has_name(names: Sequence[str] | None, name: str | None) -> bool:
     """Whether a list selects a name; a list that is not given selects all, and one that is given no unknown name."""
     # A name may end in `#first-last`: some virtual functions of it.
     return names is None or name in {entry.partition("#")[0] for entry in names}

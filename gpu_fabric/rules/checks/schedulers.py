@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 from gpu_fabric.k8s.kueue import HOSTNAME_LABEL, MOST_LABELS, MOST_RESOURCES, MOST_TOLERATIONS
@@ -11,10 +10,11 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, Case
 from gpu_fabric.plan.operators.kueue import queue_quotas, topology_levels
 from gpu_fabric.plan.operators.releases import tolerations
-from gpu_fabric.plan.operators.schedulers import job_queues
 from gpu_fabric.plan.rails import plan_rails
+from gpu_fabric.plan.workload import job_queues
+from gpu_fabric.rules.chart_values import replace_sections
 from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_software
-from gpu_fabric.spec import ExistingClusterSpec
+from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.software import KueueSpec
 
 _ORACLES = "oci.oraclecloud.com/"
@@ -44,28 +44,20 @@ def schedulers_are_installed_once(case: Case) -> Iterator[Problem]:
 
 
 @check("SCH002")
-def one_queue_gives_out_the_nodes(case: Case) -> Iterator[Problem]:
+def nodes_are_in_one_queue(case: Case) -> Iterator[Problem]:
     """Not both Kueue and Volcano hand out the same nodes."""
     found = job_queues(case)
     kueue = "kueue" in found.queues or "kueue" in case.spec.cluster.installed
     own = case.spec.software.schedulers
     if kueue and "volcano" in found.queues and (own.kueue is not None or own.volcano is not None):
-        yield Problem(
-            _place("volcano" if own.volcano is not None else "kueue"),
-            "Volcano has the jobs of its own kind, Kueue all others, and neither counts what the other has given out",
-            "leave one of the two out, or keep Volcano's jobs to times or nodes of their own",
-        )
+        yield Problem(_place("volcano" if own.volcano is not None else "kueue"))
 
 
 @check_of("SCH003", _kueue)
 def topologies_have_nodes(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
     """A requested topology has labels that select the GPU nodes."""
     if isinstance(kueue.topology, tuple) and not case.node_labels:
-        yield Problem(
-            _place("kueue", "topology"),
-            "no label distinguishes the GPU nodes of all pools from others",
-            "add labels to the pools that all of them share, or write topology: none",
-        )
+        yield Problem(_place("kueue", "topology"))
 
 
 def _levels(case: Case) -> Iterator[tuple[str, str]]:
@@ -83,11 +75,7 @@ def topologies_are_of_these_nodes(case: Case) -> Iterator[Problem]:
         return
     for place, label in _levels(case):
         if label.startswith(_ORACLES):
-            yield Problem(
-                place,
-                f"{label} comes with Oracle's machines, and not all pools have such",
-                "write labels that these nodes have, or topology: none",
-            )
+            yield Problem(place, f"{label} comes with Oracle's machines, and not all pools have such")
 
 
 @check("SCH005")
@@ -99,11 +87,7 @@ def topologies_are_labelled(case: Case) -> Iterator[Problem]:
     of_pools = [set(pool.labels) for pool in case.spec.cluster.pools]
     for place, label in _levels(case):
         if label not in known and not label.startswith(_ORACLES) and not all(label in labels for labels in of_pools):
-            yield Problem(
-                place,
-                f"no pool says that its nodes carry {label}",
-                "make sure that every GPU node has it: a node without it gets no job of this queue",
-            )
+            yield Problem(place, f"no pool says that its nodes carry {label}")
 
 
 @check_plan("SCH006")
@@ -132,15 +116,14 @@ def queues_hold_everything(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
     )
     for what, count, most in counted:
         if count > most:
-            yield Problem(
-                _place("kueue"), f"{count} {what}, and Kueue takes {most} at most", "have fewer of them, or no Kueue"
-            )
+            yield Problem(_place("kueue"), f"{count} {what}, and Kueue takes {most} at most")
 
 
 @check_of("SCH008", _kueue)
 def quotas_are_within_capacity(case: Case, kueue: KueueSpec) -> Iterator[Problem]:
     """No quota is above what the nodes have of a resource."""
-    there = queue_quotas(_without_quotas(case, kueue), plan_rails(case), {}) if kueue.quotas else {}
+    own = case.spec.software.schedulers.model_copy(update={"kueue": kueue.model_copy(update={"quotas": {}})})
+    there = queue_quotas(replace_sections(case, schedulers=own), plan_rails(case), {}) if kueue.quotas else {}
     for name, quota in kueue.quotas.items():
         most = there.get(name)
         if most is not None and most.isdigit() and quota.isdigit() and int(quota) > int(most):
@@ -159,13 +142,4 @@ def every_pod_requests_something(case: Case, kueue: KueueSpec) -> Iterator[Probl
             _place("kueue", "topology"),
             f"the queue has a topology (its lowest level is {levels[-1]}), so a job waits for ever whose launcher or "
             "coordinator requests nothing",
-            "give each such pod a small request, such as cpu: 100m, or write topology: none",
         )
-
-
-def _without_quotas(case: Case, kueue: KueueSpec) -> Case:
-    """The stack as if the stack file stated no quotas."""
-    software = case.spec.software
-    schedulers = software.schedulers.model_copy(update={"kueue": kueue.model_copy(update={"quotas": {}})})
-    software = software.model_copy(update={"schedulers": schedulers})
-    return replace(case, spec=case.spec.model_copy(update={"software": software}))

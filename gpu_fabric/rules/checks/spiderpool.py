@@ -12,7 +12,7 @@ from gpu_fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION, SpiderIPP
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.addresses.capacity import hosts_in
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.ipam.spiderpool import node_pool_name
+from gpu_fabric.plan.ipam import node_pool_name
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.spiderpool import CHART
 from gpu_fabric.plan.plan import Plan
@@ -37,7 +37,7 @@ _SORTED_BY = {
 @check("SPI001")
 def prefixes_are_bound_to_nodes(case: Case) -> Iterator[Problem]:
     """Every node's prefix is found by the host's address on it, or by the node's name."""
-    if not _per_node(case) or case.choices.model == "sriov":
+    if not _has_prefixes(case) or case.choices.model == "sriov":
         return
     for pool in unnamed_pools(case):
         yield Problem(
@@ -51,7 +51,7 @@ def prefixes_are_bound_to_nodes(case: Case) -> Iterator[Problem]:
 @check("SPI002")
 def prefixes_hold_the_hosts_address(case: Case) -> Iterator[Problem]:
     """Every node's prefix has an address that neither the gateway nor a pod takes, for the host's own NIC."""
-    if not _per_node(case) or case.choices.model != "sriov" or not isinstance(case.addresses, AddressPlan):
+    if not _has_prefixes(case) or case.choices.model != "sriov" or not isinstance(case.addresses, AddressPlan):
         return
     for pool in case.addresses.pools:
         size = 1 << (pool.space.max_prefixlen - (pool.node_prefix_length or 0))
@@ -73,22 +73,14 @@ def prefixes_hold_the_hosts_address(case: Case) -> Iterator[Problem]:
 def jobs_get_a_device(case: Case) -> Iterator[Problem]:
     """A job's interface comes with an RDMA device."""
     if case.choices.model in manager_of(case).models_without_rdma:
-        yield Problem(
-            in_fabric("model"),
-            "IPoIB by Spiderpool gives the pod no RDMA device, so NCCL uses sockets",
-            "write model: ib-sriov for RDMA, unless this fabric is for control or storage traffic",
-        )
+        yield Problem(in_fabric("model"))
 
 
 @check("SPI004")
 def some_node_has_no_taint(case: Case) -> Iterator[Problem]:
     """The chart's own jobs find a node that they may run on."""
     if CHART.wanted(case) and is_tainted(case):
-        yield Problem(
-            in_cluster("pools"),
-            "all GPU pools have taints, and Spiderpool's init job tolerates none",
-            "nothing to do if the cluster has other nodes, without taints; else add one",
-        )
+        yield Problem(in_cluster("pools"))
 
 
 @check_plan("SPI006")
@@ -111,19 +103,14 @@ def patterns_match_one_rail(case: Case, plan: Plan) -> Iterator[Problem]:
             yield Problem(
                 dotted(_name_place(case, {rail, *others})),
                 f"the pools {pattern} of rail {rail} match pools of rail {', '.join(map(str, sorted(others)))} as well",
-                "give the rails names of which none begins with another one and `-node-`, or leave the names out",
             )
 
 
 @check("SPI008")
 def nodes_reach_each_others_subnets(case: Case) -> Iterator[Problem]:
     """Where every node has a subnet of its own on a rail, a router leads to the others."""
-    if _per_node(case) and case.spec.fabric.addressing.gateway == "none":
-        yield Problem(
-            in_fabric("addressing", "gateway"),
-            "each node's prefix on a rail is a subnet of its own, and without a router no pod reaches another node's",
-            "write gateway: first, or gateway: last, as the leaf switches have it; or write layout: per-rail",
-        )
+    if _has_prefixes(case) and case.spec.fabric.addressing.gateway == "none":
+        yield Problem(in_fabric("addressing", "gateway"))
 
 
 @check("SPI009")
@@ -131,7 +118,7 @@ def hosts_hold_their_address(case: Case) -> Iterator[Problem]:
     """Every rail's NIC gets its address in the node's prefix, by which the prefix is found."""
     wanted = case.spec.fabric.host_preparation
     given = wanted.addresses and not wanted.dry_run
-    if _per_node(case) and case.choices.model == "sriov" and not given and isinstance(case.addresses, AddressPlan):
+    if _has_prefixes(case) and case.choices.model == "sriov" and not given and isinstance(case.addresses, AddressPlan):
         first = case.addresses.pools[0]
         kept = first.host_address(case.addresses.numbers[0])
         yield Problem(
@@ -151,7 +138,6 @@ def nodes_are_put_into_mode_exclusive(case: Case) -> Iterator[Problem]:
     yield Problem(
         in_fabric("hostPreparation", "rdmaMode"),
         f"{row.model} by Spiderpool needs nodes in RDMA mode exclusive, and nothing in this stack puts them into it",
-        "write true, without dryRun, or start the nodes in the mode (module option ib_core netns_mode=0)",
     )
 
 
@@ -161,7 +147,7 @@ def networks_are_injected_in_rail_order(case: Case, plan: Plan) -> Iterator[Prob
     word = manager_of(case).injection
     if word is None:
         return
-    found = [read_network(planned) for planned in plan.applied("networks") if word in _injection_words(planned)]
+    found = [read_network(planned) for planned in plan.applied("networks") if _injection_word(planned) == word]
     order = [network.name for network in sorted(found, key=_injection_key)]
     promised = [network.network for network in plan.workload.networks]
     if order == promised:
@@ -180,10 +166,10 @@ def pools_share_no_address(case: Case, plan: Plan) -> Iterator[Problem]:
     """No two pools overlap: subnets are equal or disjoint, and pools of one subnet have different addresses."""
     made = [entry.object for entry in plan.applied("ip-pools", "node-pools") if isinstance(entry.object, SpiderIPPool)]
     if clash := _overlap_of(made):
-        yield Problem(in_fabric("addressing"), clash, "leave names of rails out; else this program is wrong")
+        yield Problem(in_fabric("addressing"), clash)
 
 
-def _per_node(case: Case) -> bool:
+def _has_prefixes(case: Case) -> bool:
     return case.choices.ipam == "spiderpool" and case.choices.layout == "per-node"
 
 
@@ -207,10 +193,9 @@ def _name_place(case: Case, rails: set[int]) -> Location:
     return ("fabric", "rails")
 
 
-def _injection_words(planned: PlannedObject) -> tuple[str, ...]:
-    """By which words a network is injected."""
-    annotations = planned.object.metadata.annotations or {}
-    return tuple(annotations[key] for key in (RDMA_RESOURCE_INJECT_ANNOTATION,) if key in annotations)
+def _injection_word(planned: PlannedObject) -> str | None:
+    """By which word a network is injected."""
+    return (planned.object.metadata.annotations or {}).get(RDMA_RESOURCE_INJECT_ANNOTATION)
 
 
 def _injection_key(network: PlannedNetwork) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from ipaddress import ip_network
 
@@ -13,11 +12,10 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
-from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, value_at
+from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, replace_sections, value_at
 from gpu_fabric.rules.planned_nodes import labels_of_pools
 from gpu_fabric.rules.ranges import has_overlap
 from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_cluster, in_software
-from gpu_fabric.spec import SoftwareSpec, SpiderpoolSpec
 from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.network_types import IPNetwork
 
@@ -49,8 +47,8 @@ def values_keep_what_the_plan_relies_on(case: Case, plan: Plan) -> Iterator[Prob
     if (chart := plan.release("spiderpool")) is None:
         return
     values = chart.values
-    for keys, message in _wrong(case, plan, values):
-        yield Problem(_place("values", *keys), message, "leave it out")
+    for keys, message in _unfit_values(case, plan, values):
+        yield Problem(_place("values", *keys), message)
 
 
 @check_of("SPI012", chart_in_use("spiderpool"))
@@ -63,7 +61,7 @@ def values_leave_injection_on(case: Case, chart: ChartValues) -> Iterator[Proble
         yield Problem(
             chart.place(*_INJECTION, "enabled"), "software.spiderpool.injection needs the webhook", "leave it out"
         )
-    included = _listed(chart.value(*_INJECTION, "namespacesInclude"))
+    included = _texts_of_list(chart.value(*_INJECTION, "namespacesInclude"))
     lacking = [name for name in names if name not in included]
     home = manager_of(case).namespace
     closed = [name for name in included if name == home or name.startswith("kube-")]
@@ -75,7 +73,7 @@ def values_leave_injection_on(case: Case, chart: ChartValues) -> Iterator[Proble
             else f"while Spiderpool is down, no pod could start in {' and '.join(closed)}",
             "leave it out; the plan lists fabric.namespaces",
         )
-    excluded = _listed(chart.written_value(*_INJECTION, "namespacesExclude"))
+    excluded = _texts_of_list(chart.written_value(*_INJECTION, "namespacesExclude"))
     if shut := [name for name in names if name in excluded]:
         yield Problem(
             chart.place(*_INJECTION, "namespacesExclude"), f"jobs run in {' and '.join(shut)}", "leave it out"
@@ -94,7 +92,6 @@ def certificates_are_replaced(case: Case, chart: ChartValues) -> Iterator[Proble
             _place("tls"),
             f"at every change of the release the chart creates new certificates for webhooks of {' and '.join(whose)}"
             ", and until their pods have read them the API server refuses what the webhooks are asked about",
-            "apply changes when no jobs start, or write tls: {method: certmanager} where the cluster has cert-manager",
         )
 
 
@@ -144,7 +141,6 @@ def definitions_stay_after_destroy(case: Case, chart: ChartValues) -> Iterator[P
             in_cluster("installed", place),
             f"uninstalling Spiderpool would take the definitions of the cluster's {owner} with its own, so it cleans "
             "nothing up, and its definitions stay after `make destroy`",
-            "nothing to do; or delete the definitions of spiderpool.spidernet.io by hand afterwards",
         )
 
 
@@ -156,7 +152,6 @@ def cleanup_spares_other_operators(case: Case, chart: ChartValues) -> Iterator[P
         yield Problem(
             chart.place(*_CLEANUP),
             f"uninstalling would delete the SR-IOV definitions and webhooks of the cluster's {' and '.join(others)}",
-            "leave it out",
         )
 
 
@@ -181,12 +176,7 @@ def nodes_are_changed_one_at_a_time(case: Case, chart: ChartValues) -> Iterator[
     keys = ("sriov", "operatorConfig", "disableDrain")
     if case.choices.virtual_functions != "sriov-operator" or chart.value(*keys) is not True:
         return
-    yield Problem(
-        chart.place(*keys),
-        "the operator then changes all nodes at once and drains none, and where the firmware has to change it reboots "
-        "them under running jobs",
-        "leave it out",
-    )
+    yield Problem(chart.place(*keys))
 
 
 @check_of("SPI020", chart_in_use("spiderpool"))
@@ -211,12 +201,7 @@ def controllers_have_nodes(case: Case, chart: ChartValues) -> Iterator[Problem]:
 def driver_containers_reach_packages(case: Case) -> Iterator[Problem]:
     """The user knows what the nodes need for network drivers in a container."""
     if "ofed-driver" in charts_in_use(case):
-        yield Problem(
-            in_software("ofedDriver"),
-            "its pods build the drivers on every node: they load packages of the operating system from a mirror, and "
-            "take up to 20 minutes",
-            "see that the nodes reach the mirror, or install the drivers in the node image and leave it out",
-        )
+        yield Problem(in_software("ofedDriver"))
 
 
 @check_of("SPI023", chart_in_use("spiderpool"))
@@ -226,16 +211,11 @@ def policies_reach_the_operators_webhook(case: Case, chart: ChartValues) -> Iter
     if not case.choices.by_sriov_operator or case.choices.control_plane_apart:
         return
     if chart.value(*keys) is not False:
-        yield Problem(
-            chart.place(*keys),
-            "the webhook of its SR-IOV operator runs only on nodes labelled node-role.kubernetes.io/control-plane or "
-            "/master, and without such a node every policy is refused",
-            "write false where the cluster shows no such node (kubectl get nodes), as managed ones do not",
-        )
+        yield Problem(chart.place(*keys))
 
 
 @check_of("SPI024", chart_in_use("spiderpool"))
-def the_operator_knows_the_nics(case: Case, chart: ChartValues) -> Iterator[Problem]:
+def sriov_operator_knows_the_nics(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Spiderpool's SR-IOV operator knows the NICs that are to have virtual functions."""
     known = case.line.spiderpool_sriov_nics
     if known is None or not case.choices.by_sriov_operator:
@@ -269,16 +249,16 @@ def _texts(value: JsonValue) -> Iterator[str]:
             yield from _texts(entry)
 
 
-def _wrong(case: Case, plan: Plan, values: dict[str, JsonValue]) -> Iterator[tuple[tuple[str, ...], str]]:
+def _unfit_values(case: Case, plan: Plan, values: dict[str, JsonValue]) -> Iterator[tuple[tuple[str, ...], str]]:
     """Values that take away what the plan relies on, and why they do."""
     if plan.shared_plugin is not None:
         if value_at(values, *_PLUGIN, "install") is not True:
-            yield (*_PLUGIN, "install"), _lost_resources("the RDMA shared device plug-in")
+            yield (*_PLUGIN, "install"), _resources_message("the RDMA shared device plug-in")
         if value_at(values, *_PLUGIN, "deviceConfig") != plan.shared_plugin.to_dict():
             yield (*_PLUGIN, "deviceConfig"), "it is not the configuration that the rails need"
     if case.choices.by_sriov_operator:
         if value_at(values, "sriov", "install") is not True:
-            yield ("sriov", "install"), _lost_resources("the SR-IOV operator")
+            yield ("sriov", "install"), _resources_message("the SR-IOV operator")
         webhook = ("sriov", "operatorConfig", "enableOperatorWebhook")
         if case.choices.control_plane_apart and value_at(values, *webhook) is not False:
             yield (
@@ -291,7 +271,7 @@ def _wrong(case: Case, plan: Plan, values: dict[str, JsonValue]) -> Iterator[tup
         yield ("multus", "enableMultusConfig"), "nothing creates networks from the SpiderMultusConfigs then"
     if value_at(values, "global", "configName") not in (None, _CONFIGURATION):
         yield ("global", "configName"), f"the chart's Multus reads {_CONFIGURATION}, whatever is written here"
-    for plugin, called in _planned_plugins(case).items():
+    for plugin, called in _plugin_switches(case).items():
         if called is True and value_at(values, "plugins", plugin) is not True:
             yield ("plugins", plugin), "the networks call it (software.cniPlugins: node-image if the nodes have it)"
     supernet = plan.addresses.supernet
@@ -309,14 +289,10 @@ def _wrong(case: Case, plan: Plan, values: dict[str, JsonValue]) -> Iterator[tup
         )
 
 
-def _planned_plugins(case: Case) -> dict[str, JsonValue]:
+def _plugin_switches(case: Case) -> dict[str, JsonValue]:
     """The chart's switches of CNI plug-ins, as the plan has them without the stack file's values."""
-    software: SoftwareSpec = case.spec.software
-    switches: SpiderpoolSpec = software.spiderpool.model_copy(update={"values": {}})
-    alone = replace(
-        case, spec=case.spec.model_copy(update={"software": software.model_copy(update={"spiderpool": switches})})
-    )
-    plugins = SPIDERPOOL.release(alone).values["plugins"]
+    switches = case.spec.software.spiderpool.model_copy(update={"values": {}})
+    plugins = SPIDERPOOL.release(replace_sections(case, spiderpool=switches)).values["plugins"]
     return plugins if isinstance(plugins, dict) else {}
 
 
@@ -329,11 +305,11 @@ def _no_effect(switch: str, reason: str, remedy: str) -> Problem:
     return Problem(_place(switch), f"it has no effect: {reason}", remedy)
 
 
-def _listed(value: JsonValue) -> list[str]:
+def _texts_of_list(value: JsonValue) -> list[str]:
     return [entry for entry in value if isinstance(entry, str)] if isinstance(value, list) else []
 
 
-def _lost_resources(what: str) -> str:
+def _resources_message(what: str) -> str:
     return f"without {what} nothing advertises the jobs' resources"
 
 
@@ -346,7 +322,6 @@ def agents_reach_the_nodes(case: Case, chart: ChartValues) -> Iterator[Problem]:
             yield Problem(
                 chart.place("spiderpoolAgent", "nodeSelector", key),
                 f"no pool says that all its nodes carry {key}={value}",
-                "leave it out, or add the label to cluster.pools[].labels if the nodes have it",
             )
 
 
@@ -387,5 +362,4 @@ def plugins_are_where_runtimes_look(case: Case, chart: ChartValues) -> Iterator[
         yield Problem(
             chart.place("global", "cniBinHostPath"),
             f"container runtimes look into {_CNI_FOLDER} unless their own configuration says {folder}",
-            "leave it out, or see that the nodes' runtime and all other plug-ins use the same folder",
         )

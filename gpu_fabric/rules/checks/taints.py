@@ -15,10 +15,9 @@ from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.plan import Plan
-from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.rules.chart_values import charts_in_use, value_at
 from gpu_fabric.rules.registry import Problem, check, check_plan, in_software
-from gpu_fabric.spec import TaintSpec
+from gpu_fabric.spec.cluster import TaintSpec
 from gpu_fabric.spec.places import Location, dotted
 
 _EVERY: JsonValue = [{"operator": "Exists"}]
@@ -41,12 +40,8 @@ def jobs_tolerate_the_pools(case: Case, plan: Plan) -> Iterator[Problem]:
     patch: dict[str, Any] = contract.pod_template_patch
     both = ([entry.to_dict() for entry in contract.tolerations], patch["spec"].get("tolerations"))
     for place, taint in _taints(case):
-        if not all(_tolerated(entries, taint) for entries in both):
-            yield Problem(
-                dotted(place),
-                f"jobs do not tolerate the taint {taint.key}:{taint.effect}",
-                "leave taints out if it is the vendor's; if that does not help, this program is wrong",
-            )
+        if not all(_is_tolerated(entries, taint) for entries in both):
+            yield Problem(dotted(place), f"jobs do not tolerate the taint {taint.key}:{taint.effect}")
 
 
 @check_plan("TNT002")
@@ -55,14 +50,10 @@ def software_tolerates_the_pools(case: Case, plan: Plan) -> Iterator[Problem]:
     taints = [taint for _, taint in _taints(case)]
     for software in _software(plan):
         refused = dict.fromkeys(
-            f"{taint.key}:{taint.effect}" for taint in taints if not _tolerated(software.tolerations, taint)
+            f"{taint.key}:{taint.effect}" for taint in taints if not _is_tolerated(software.tolerations, taint)
         )
         if refused:
-            yield Problem(
-                dotted(software.place),
-                f"{software.what} do not tolerate {', '.join(refused)}",
-                "list a toleration for every taint of the pools: {key: <key>, operator: Exists, effect: <effect>}",
-            )
+            yield Problem(dotted(software.place), f"{software.what} do not tolerate {', '.join(refused)}")
 
 
 @check("TNT003")
@@ -72,7 +63,6 @@ def driver_containers_reach_the_pools(case: Case) -> Iterator[Problem]:
         yield Problem(
             in_software("ofedDriver"),
             f"its chart is not known to have a key for tolerations, and the GPU nodes have the taint {taints[0].key}",
-            "look whether its DaemonSet has a pod on every GPU node; else install the drivers in the node image",
         )
 
 
@@ -87,54 +77,51 @@ def _taints(case: Case) -> Iterator[tuple[Location, TaintSpec]]:
 def _software(plan: Plan) -> Iterator[_Software]:
     if (chart := plan.release("gpu-operator")) is not None:
         values, where = chart.values, ("software", "gpuOperator", "values")
-        yield _of(values, where, "the GPU Operator's DaemonSets", ("daemonsets", "tolerations"), _NVIDIA)
+        yield _chart_pods(values, where, "the GPU Operator's DaemonSets", ("daemonsets", "tolerations"), _NVIDIA)
         # This chart and the Network Operator's spell the switch alike, and mean opposite things where it is left out.
         if value_at(values, "nfd", "enabled") is not False:
-            yield _labelling(values, where)
+            yield _labelling_pods(values, where)
     if (chart := plan.release("network-operator")) is not None:
         values, where = chart.values, ("software", "networkOperator", "values")
         if value_at(values, "nfd", "enabled") is True:
-            yield _labelling(values, where)
+            yield _labelling_pods(values, where)
         # Older lines create the policy from the chart's values.
         if not plan.applied("nic-policies"):
-            yield _of(values, where, "the Network Operator's operands", ("tolerations",), _NVIDIA)
+            yield _chart_pods(values, where, "the Network Operator's operands", ("tolerations",), _NVIDIA)
     for policy in (entry.object for entry in plan.applied("nic-policies", "nic-node-policies")):
         if isinstance(policy, (NicClusterPolicy, NicNodePolicy)):
-            yield _ours(f"the operands of {policy.kind} {policy.metadata.name}", policy.spec.tolerations)
-    for made in (entry.object for entry in _daemons(plan)):
+            yield _own_pods(f"the operands of {policy.kind} {policy.metadata.name}", policy.spec.tolerations)
+    # What this project itself runs on the nodes, with the files that it is given.
+    daemons = plan.applied("cni-plugins", "virtual-functions", "host-preparation", "nic-addresses", "check")
+    for made in (entry.object for entry in daemons):
         if isinstance(made, DaemonSet):
-            yield _ours(f"the pods of the DaemonSet {made.metadata.name}", made.spec.template.spec.tolerations)
+            yield _own_pods(f"the pods of the DaemonSet {made.metadata.name}", made.spec.template.spec.tolerations)
     if (chart := plan.release("whereabouts")) is not None:
         values, where = chart.values, ("software", "whereabouts", "values")
-        yield _of(values, where, "Whereabouts' pods", ("tolerations",), _EVERY_PLACEMENT)
+        yield _chart_pods(values, where, "Whereabouts' pods", ("tolerations",), _EVERY_PLACEMENT)
     if (chart := plan.release("spiderpool")) is not None:
         values, where = chart.values, ("software", "spiderpool", "values")
-        yield _of(values, where, "Spiderpool's agents", ("spiderpoolAgent", "tolerations"), _EVERY)
+        yield _chart_pods(values, where, "Spiderpool's agents", ("spiderpoolAgent", "tolerations"), _EVERY)
         if plan.shared_plugin is not None:
             key = ("rdma", "rdmaSharedDevicePlugin", "tolerations")
-            yield _of(values, where, "Spiderpool's device plug-ins", key, _EVERY)
+            yield _chart_pods(values, where, "Spiderpool's device plug-ins", key, _EVERY)
 
 
-def _daemons(plan: Plan) -> tuple[PlannedObject, ...]:
-    """What this project itself runs on the nodes, with the files that it is given."""
-    return plan.applied("cni-plugins", "virtual-functions", "host-preparation", "nic-addresses", "check")
-
-
-def _ours(what: str, tolerations: Sequence[Toleration] | None) -> _Software:
+def _own_pods(what: str, tolerations: Sequence[Toleration] | None) -> _Software:
     return _Software(what, ("cluster", "pools"), [entry.to_dict() for entry in tolerations or ()])
 
 
-def _labelling(values: JsonValue, where: Location) -> _Software:
+def _labelling_pods(values: JsonValue, where: Location) -> _Software:
     key = ("node-feature-discovery", "worker", "tolerations")
-    return _of(values, where, "the workers of Node Feature Discovery", key, _NVIDIA)
+    return _chart_pods(values, where, "the workers of Node Feature Discovery", key, _NVIDIA)
 
 
-def _of(values: JsonValue, where: Location, what: str, key: tuple[str, ...], default: JsonValue) -> _Software:
+def _chart_pods(values: JsonValue, where: Location, what: str, key: tuple[str, ...], default: JsonValue) -> _Software:
     found = value_at(values, *key)
     return _Software(what, (*where, *key), default if found is None else found)
 
 
-def _tolerated(entries: JsonValue | Sequence[dict[str, Any]], taint: TaintSpec) -> bool:
+def _is_tolerated(entries: JsonValue | Sequence[dict[str, Any]], taint: TaintSpec) -> bool:
     """Whether one entry of a pod's tolerations covers a taint (Kubernetes documentation, taints)."""
     return isinstance(entries, list) and any(isinstance(entry, dict) and _covers(entry, taint) for entry in entries)
 

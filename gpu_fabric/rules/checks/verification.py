@@ -94,14 +94,14 @@ def has_rdma(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     elif choices.model in manager_of(case).models_without_rdma:
         why = "IPoIB by Spiderpool gives pods no RDMA device"
     if why:
-        yield Problem(_at("enabled"), why, "write enabled: false, or take another model of the fabric")
+        yield Problem(_at("enabled"), why)
 
 
 @check_of("VFY006", _verification)
 def rail_bars_have_an_effect(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
     """A bar for single rails is written only where rails are measured alone."""
     if wanted.rail_bar is not None and not wanted.per_rail:
-        yield Problem(_at("railBar"), "no rail is measured alone", "remove it, or write perRail: true")
+        yield Problem(_at("railBar"))
 
 
 @check_of("VFY007", _verification)
@@ -132,28 +132,26 @@ def programs_measure_what_bars_are_for(case: Case, wanted: VerificationSpec) -> 
     name = wanted.program.rpartition("/")[2]
     if _TEST.fullmatch(name) and not name.startswith("all_reduce_perf"):
         yield Problem(
-            _at("program"),
-            f"{name} measures another operation, and the bars are for all-reduce: no run would pass",
-            "write all_reduce_perf, or its path; `gpu-fabric job nccl-test` runs any test by hand",
+            _at("program"), f"{name} measures another operation, and the bars are for all-reduce: no run would pass"
         )
 
 
 @check("CHK001")
-def the_check_has_rails(case: Case) -> Iterator[Problem]:
+def rail_check_has_rails(case: Case) -> Iterator[Problem]:
     """The rails are checked only where pods attach to them."""
     if case.spec.fabric.check is not None and case.choices.model == "host-network":
-        yield Problem(_CHECK, "it has no effect: pods on the host's network attach to no rail", "leave it out")
+        yield Problem(_CHECK)
 
 
 @check("CHK002")
-def the_check_leaves_jobs_their_devices(case: Case) -> Iterator[Problem]:
+def rail_check_leaves_jobs_their_devices(case: Case) -> Iterator[Problem]:
     """The pod that checks a node's rails leaves a device of every rail for jobs."""
-    row = case.choices.row
-    if case.spec.fabric.check is None or row is None or row.access == "host" or case.pods_per_nic > 1:
+    access = case.choices.access
+    if case.spec.fabric.check is None or access in (None, "host") or case.pods_per_nic > 1:
         return
     yield Problem(
         _CHECK,
-        f"with the model {row.model} a NIC serves one pod at a time here, and the check's pod would hold every rail of "
-        "every node",
-        _REMEDIES.get(row.access, "leave it out: in this model a pod has whole NICs"),
+        f"with the model {case.choices.model} a NIC serves one pod at a time here, and the check's pod would hold "
+        "every rail of every node",
+        _REMEDIES.get(access or "", "leave it out: in this model a pod has whole NICs"),
     )

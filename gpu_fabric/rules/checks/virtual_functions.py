@@ -24,7 +24,7 @@ def creator_of_functions_has_an_effect(case: Case) -> Iterator[Problem]:
     """The creator of virtual functions is stated only where pods get some."""
     stated, choices = case.spec.fabric.virtual_functions, case.choices
     if stated is not None and choices.row is not None and choices.virtual_functions is None:
-        yield Problem(_MAKER, f"it has no effect: the model {choices.model} uses none", "leave it out")
+        yield Problem(_MAKER, f"it has no effect: the model {choices.model} uses none")
 
 
 @check("VFN002")
@@ -49,8 +49,6 @@ def script_knows_the_nics(case: Case, group: NodeGroup) -> Iterator[Problem]:
             in_fabric("rails"),
             f"{group.shape.name} does not state the PCI address of rail {lacking}, and the script finds "
             "its NICs by nothing else",
-            "add rails: one entry {rail: <number>, pci: <as on the nodes>} for each, or describe the machine under "
-            "cluster.shapes, or write virtualFunctions: sriov-operator",
         )
 
 
@@ -75,35 +73,21 @@ def nodes_are_rebooted(case: Case) -> Iterator[Problem]:
     by_operator = manager_of(case).sriov_operator_knows_rdma_mode and choices.virtual_functions == "sriov-operator"
     # Spiderpool's operator is an older one, which knows no RDMA mode.
     if by_operator and choices.rdma_mode == "exclusive":
-        yield Problem(
-            _MAKER,
-            "for RDMA mode exclusive the SR-IOV operator writes a kernel argument and reboots the nodes, one at a time",
-            "run `up` before jobs run, start the nodes in mode exclusive (kernel argument "
-            "ib_core.netns_mode=0), or write rdmaMode: shared",
-        )
+        yield Problem(_MAKER)
 
 
 @check("VFN006")
 def nodes_are_drained(case: Case) -> Iterator[Problem]:
     """The user knows where the nodes are drained."""
     if case.choices.virtual_functions == "sriov-operator":
-        yield Problem(
-            _MAKER,
-            "the SR-IOV operator drains a node, one at a time, before it changes the virtual functions of a NIC",
-            "apply changes of vfsPerNic or the MTU when jobs may be moved",
-        )
+        yield Problem(_MAKER)
 
 
 @check("VFN007")
 def mode_is_switched_on_an_idle_node(case: Case) -> Iterator[Problem]:
     """The user knows where the RDMA mode cannot be switched on a node in use."""
     if case.choices.virtual_functions == "daemon-set" and case.choices.rdma_mode == "exclusive":
-        yield Problem(
-            in_fabric("rdmaMode"),
-            "the kernel refuses the switch to exclusive while any pod has a network namespace of its own",
-            "start the nodes in mode exclusive (kernel argument ib_core.netns_mode=0); a node that runs pods already "
-            "needs one reboot",
-        )
+        yield Problem(in_fabric("rdmaMode"))
 
 
 @check("VFN011")
@@ -112,12 +96,7 @@ def infiniband_functions_get_guids(case: Case) -> Iterator[Problem]:
     keys = case.spec.software.network_operator.partition_keys
     by_stack = manager_of(case).sriov_operator_knows_rdma_mode and case.choices.virtual_functions == "daemon-set"
     if by_stack and case.choices.link_type == "infiniband" and keys is None:
-        yield Problem(
-            _MAKER,
-            "the DaemonSet gives InfiniBand functions no GUIDs, and pods with one of zeros do not start",
-            "write sriov-operator, which gives them random ones, or node-image where the node image creates them; or "
-            "add software.networkOperator.partitionKeys",
-        )
+        yield Problem(_MAKER)
 
 
 @check("VFN008")
@@ -125,11 +104,7 @@ def image_has_a_daemon_set(case: Case) -> Iterator[Problem]:
     """An image for this project's scripts is named only where one runs."""
     runs = case.choices.virtual_functions == "daemon-set" or case.spec.fabric.host_preparation.jobs
     if case.spec.software.host_image is not None and not runs:
-        yield Problem(
-            in_software("hostImage"),
-            "it has no effect: no DaemonSet of this stack prepares nodes",
-            "leave it out, or add a job to fabric.hostPreparation",
-        )
+        yield Problem(in_software("hostImage"))
 
 
 @check_plan("VFN009")
@@ -146,7 +121,6 @@ def policies_share_no_nic(case: Case, plan: Plan) -> Iterator[Problem]:
             yield Problem(
                 in_fabric("rails"),
                 f"the node policies {one.metadata.name} and {other.metadata.name} both select {', '.join(shared)}",
-                "give every kind of nodes labels of its own; if that does not help, this program is wrong",
             )
 
 
@@ -155,11 +129,7 @@ def spiderpools_functions_are_advertised(case: Case) -> Iterator[Problem]:
     """Virtual functions are handed out by Spiderpool only together with its SR-IOV operator."""
     row, stated = case.choices.row, case.choices.virtual_functions
     if row is not None and stated is not None and stated not in row.virtual_functions:
-        yield Problem(
-            _MAKER,
-            "the device plug-in that hands virtual functions out comes with Spiderpool's SR-IOV operator only",
-            "leave it out, or write externally-managed where the nodes come with them",
-        )
+        yield Problem(_MAKER)
 
 
 @check("VFN013")
@@ -184,7 +154,6 @@ def resources_name_different_policies(case: Case) -> Iterator[Problem]:
                 dotted(clash.stated.place),
                 f"a node policy is named after its resource in small letters, and {clash.stated.value} is "
                 f"{clash.other}'s already",
-                "give the rail a resource that differs in more than capital letters",
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_fabric.spec import DoksClusterSpec
+from gpu_fabric.spec.doks import DoksClusterSpec
 from sandbox.cloud.digitalocean.api import Api
 from sandbox.cloud.digitalocean.projects import existing_project
 from sandbox.cloud.digitalocean.vpcs import existing_vpc

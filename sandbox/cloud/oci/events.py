@@ -14,7 +14,7 @@ from sandbox.home import SandboxHome
 
 _JOIN = "Allow any-user to {CLUSTER_JOIN} in tenancy"
 # The name of another owner's pool.
-_STRANGE = "of-nobody-here"
+_STRANGE = "of-another-tenancy"
 _LAUNCH = "Allow any-user to {COMPUTE_CLUSTER_LAUNCH_INSTANCE, HOST_GROUP_LAUNCH_INSTANCE} in tenancy"
 
 

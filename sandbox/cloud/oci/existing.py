@@ -6,7 +6,7 @@ from ipaddress import IPv4Network
 from typing import Any
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.spec import OkeClusterSpec
+from gpu_fabric.spec.oke import OkeClusterSpec
 from sandbox.cloud.oci.ids import kind_of
 from sandbox.cloud.oci.network import ranges_of, subnets_of
 from sandbox.cloud.oci.tenancy import Tenancy

@@ -21,7 +21,7 @@ from sandbox.nodes import GPU_NODE, GPUS_ANNOTATION, SYSTEM_NODE, node_object
 
 if TYPE_CHECKING:
     from gpu_fabric.catalog import Shape
-    from gpu_fabric.spec import StackSpec
+    from gpu_fabric.spec.stack import StackSpec
     from sandbox.cloud.oci.tenancy import Tenancy
     from sandbox.cloud.store import Record
 
@@ -179,7 +179,7 @@ def remember_image(home: SandboxHome, spec: StackSpec) -> None:
     A real image configures these at boot; no argument of Oracle's API does. A stack on another cloud has none.
     """
     from gpu_fabric.plan.case import shape_on_nodes
-    from gpu_fabric.spec import OkeClusterSpec
+    from gpu_fabric.spec.oke import OkeClusterSpec
     from sandbox.nodes import machine_annotations
 
     cluster = spec.cluster

@@ -16,7 +16,7 @@ from sandbox.cloud.store import Record
 _NAME = r"(?:'[^']*'|[^\s/']+)"
 _STATEMENT = re.compile(
     rf"""\s* allow \s+
-    (?: (?P<anybody> any-user | any-group | service \s+ \S+ ) | (?P<users> group \s+ .+? )
+    (?: (?P<everyone> any-user | any-group | service \s+ \S+ ) | (?P<users> group \s+ .+? )
       | dynamic-group \s+ (?: id \s+ (?P<id>\S+) | (?P<name> {_NAME} (?: / {_NAME} )? ) ) )
     \s+ to \s+ (?: \{{ (?P<permissions>[^}}]*) \}} | (?P<verb>\w+) \s+ (?P<what>[\w-]+) )
     \s+ in \s+ (?: (?P<tenancy>tenancy) | compartment \s+ (?: id \s+ (?P<compartment>\S+) | \S+ ) )

@@ -77,7 +77,7 @@ class NetworkSecurityGroupSecurityRule(Stored):
         if kind not in _PEERS:
             raise invalid(f"{peer}Type {kind}: allowed are {', '.join(_PEERS)}")
         if (kind == "NETWORK_SECURITY_GROUP") != inputs[peer].startswith("ocid1.networksecuritygroup."):
-            raise invalid(f"{peer} {inputs[peer]} is no {kind}")
+            raise invalid(f"{peer} {inputs[peer]} is not a valid {kind}")
         if inputs["protocol"] not in _PROTOCOLS:
             raise invalid(f"protocol {inputs['protocol']}: allowed are {', '.join(_PROTOCOLS)}")
         for protocol, options in (("6", "tcpOptions"), ("17", "udpOptions")):

@@ -15,7 +15,9 @@ from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import case_of
 from gpu_fabric.prepare import checked_plan
 from gpu_fabric.rules.checking import plan_findings, spec_findings
-from gpu_fabric.spec import StackDocument, StackSpec, read_document, validate
+from gpu_fabric.spec.load import read_document, validate
+from gpu_fabric.spec.stack import StackSpec
+from gpu_fabric.spec.stack_text import StackDocument
 
 Alteration = Callable[[Plan], Plan]
 """A plan with one thing wrong that no stack file can bring about; see `rules.alterations`."""

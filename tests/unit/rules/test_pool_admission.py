@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from gpu_fabric.findings import errors
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.spiderpool import SpiderIPPool, SpiderIPPoolSpec
-from gpu_fabric.plan import Plan, PlannedObject
+from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case, case_of
+from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.prepare import checked_plan
 from gpu_fabric.rules.checking import plan_findings
 from rules.tables import good, spec_of

@@ -29,12 +29,7 @@ from gpu_fabric.plan.clouds.oke.machines import (
 )
 from gpu_fabric.plan.clouds.oke.site import CLUSTER, Site
 from gpu_fabric.plan.clouds.record import Record, Ref, Value
-from gpu_fabric.spec import OkePoolSpec
-
-
-def pool_records(site: Site, pool: OkePoolSpec) -> tuple[Record, ...]:
-    """The records of a GPU pool, each after those that it refers to."""
-    return tuple(_CONSTRUCTS[pool.placement](site, pool))
+from gpu_fabric.spec.oke import OkePoolSpec
 
 
 def _cluster_network(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
@@ -57,7 +52,7 @@ def _cluster_network(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
             "primary_vnic_subnets": {"subnet_id": site.subnet("workers")},
         },
         cluster_configuration=island,
-        **_of_self_managed(site, pool),
+        **_self_managed_fields(site, pool),
     )
 
 
@@ -73,7 +68,7 @@ def _instance_pool(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
         instance_configuration_id=Ref(ref=f"configuration-{pool.name}"),
         placement_configurations=[placement],
         size=pool.nodes,
-        **_of_self_managed(site, pool),
+        **_self_managed_fields(site, pool),
     )
 
 
@@ -129,7 +124,7 @@ def _compute_cluster_instances(site: Site, pool: OkePoolSpec) -> Iterator[Record
                 "source_details": {**_volume(pool), "source_id": image_of(site, pool)},
                 # A running machine does not read its metadata again, and a new label must not replace every node.
                 "ignore_changes": ("metadata", *_published(pool, "source_details.source_id")),
-                **_of_self_managed(site, pool, f"-{number}"),
+                **_self_managed_fields(site, pool, f"-{number}"),
             }
         )
 
@@ -152,17 +147,18 @@ def _memory_clusters(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
                 "target_size": str(each),
             },
             ignore_changes=("size",),
-            **_of_self_managed(site, pool, f"-{number}"),
+            **_self_managed_fields(site, pool, f"-{number}"),
         )
 
 
-_CONSTRUCTS: dict[Placement, Callable[[Site, OkePoolSpec], Iterator[Record]]] = {
+POOL_RECORDS: dict[Placement, Callable[[Site, OkePoolSpec], Iterator[Record]]] = {
     "cluster-network": _cluster_network,
     "compute-cluster": _compute_cluster_pool,
     "compute-cluster-instances": _compute_cluster_instances,
     "instance-pool": _instance_pool,
     "gpu-memory-cluster": _memory_clusters,
 }
+"""The records of a GPU pool by its placement, each after those that it refers to."""
 
 
 def _instance_configuration(site: Site, pool: OkePoolSpec) -> PlannedInstanceConfiguration:
@@ -202,7 +198,7 @@ def _compute_cluster(site: Site, pool: OkePoolSpec) -> PlannedComputeCluster:
     )
 
 
-def _of_self_managed(site: Site, pool: OkePoolSpec, suffix: str = "") -> dict[str, object]:
+def _self_managed_fields(site: Site, pool: OkePoolSpec, suffix: str = "") -> dict[str, object]:
     """The common fields of constructs of self-managed machines, whose join requests the system pool's pods answer."""
     return {
         "logical_name": f"pool-{pool.name}{suffix}",

@@ -10,7 +10,7 @@ from gpu_fabric.plan.clouds.oke.boot import boot_script, encoded, user_data
 from gpu_fabric.plan.clouds.oke.identity import joins_after, last_policies
 from gpu_fabric.plan.clouds.oke.site import CLUSTER, DOMAINS, KUBECONFIG, NODE_IMAGES, NODE_POOLS, Site
 from gpu_fabric.plan.clouds.record import Id, Lookup, Record, Ref, Value
-from gpu_fabric.spec import OkePoolSpec
+from gpu_fabric.spec.oke import OkePoolSpec
 
 
 class PlannedNodePool(Record):
@@ -239,12 +239,8 @@ class PlannedShapeManagement(Record):
     shape_name: str
 
 
-def images(site: Site) -> tuple[Record, ...]:
+def imported_images(site: Site) -> Iterator[Record]:
     """The imported images, one for each address, each with the shapes that start from it."""
-    return tuple(_images(site))
-
-
-def _images(site: Site) -> Iterator[Record]:
     allowed: set[tuple[str, str]] = set()
     for pool in site.cluster.pools:
         if pool.image_uri is None:

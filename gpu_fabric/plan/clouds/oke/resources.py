@@ -24,21 +24,21 @@ from gpu_fabric.plan.clouds.oke.cluster import (
     oke_cluster_record,
     oke_kubeconfig,
 )
-from gpu_fabric.plan.clouds.oke.constructs import pool_records
+from gpu_fabric.plan.clouds.oke.constructs import POOL_RECORDS
 from gpu_fabric.plan.clouds.oke.identity import OkeIdentity, oke_identity
 from gpu_fabric.plan.clouds.oke.machines import (
     SYSTEM_POOL,
     PlannedNodePool,
     domains_lookup,
-    images,
     images_lookup,
+    imported_images,
     pools_lookup,
     system_pool,
 )
 from gpu_fabric.plan.clouds.oke.network import OkeNetwork, oke_network, services_lookup
 from gpu_fabric.plan.clouds.oke.site import NETWORK, NODE_IMAGES, NODE_POOLS, TENANCY, Site
-from gpu_fabric.plan.clouds.record import Lookup, Record, Ref, Text, Value
-from gpu_fabric.spec import OkeClusterSpec
+from gpu_fabric.plan.clouds.record import Lookup, Record, Ref, Text
+from gpu_fabric.spec.oke import OkeClusterSpec, OkePoolSpec
 
 
 class PlannedConstruct(FrozenModel):
@@ -136,8 +136,8 @@ def oke_resources(case: Case, cluster: OkeClusterSpec) -> OkeResources:
         kubeconfig=oke_kubeconfig(site),
         system_pool=system_pool(site),
         addons=oke_addons(site, SYSTEM_POOL),
-        images=images(site),
-        pools=tuple(_construct(site, place) for place in range(len(cluster.pools))),
+        images=tuple(imported_images(site)),
+        pools=tuple(_construct(site, pool) for pool in cluster.pools),
         access=oke_access(site),
         join_minutes=cluster.join_minutes,
         protect=cluster.protect,
@@ -145,8 +145,7 @@ def oke_resources(case: Case, cluster: OkeClusterSpec) -> OkeResources:
     return resources.model_copy(update={"lookups": _lookups(site, resources)})
 
 
-def _construct(site: Site, place: int) -> PlannedConstruct:
-    pool = site.cluster.pools[place]
+def _construct(site: Site, pool: OkePoolSpec) -> PlannedConstruct:
     facts = site.facts.placements[pool.placement]
     return PlannedConstruct(
         pool=pool.name,
@@ -157,19 +156,20 @@ def _construct(site: Site, place: int) -> PlannedConstruct:
         self_managed=facts.self_managed,
         growth=facts.growth,
         replacement=facts.replacement,
-        records=pool_records(site, pool),
+        records=tuple(POOL_RECORDS[pool.placement](site, pool)),
     )
 
 
 def _lookups(site: Site, resources: OkeResources) -> tuple[Lookup, ...]:
     """The look-ups to which a record refers."""
+    setting = {"id": "the provider's setting"}
     known = (
         services_lookup(),
         domains_lookup(site),
         images_lookup(site),
         pools_lookup(site),
         kubeconfig_lookup(),
-        _tenancy(),
+        Lookup(logical_name=TENANCY, function="oci:tenancyOcid", arguments={}, outputs=setting),
     )
     asked = {reference.ref for record in resources._parts() for reference in record.references}
     # The stack's own kubeconfig needs the authority, even if no record does.
@@ -177,12 +177,6 @@ def _lookups(site: Site, resources: OkeResources) -> tuple[Lookup, ...]:
     if NODE_IMAGES in asked:
         asked.add(NODE_POOLS)
     return tuple(lookup for lookup in known if lookup.logical_name in asked)
-
-
-def _tenancy() -> Lookup:
-    return Lookup(
-        logical_name=TENANCY, function="oci:tenancyOcid", arguments={}, outputs={"id": "the provider's setting"}
-    )
 
 
 _UNKNOWN_CLUSTER = "id of the cluster"
@@ -225,9 +219,10 @@ def joining_advice(planned: OkeResources, pool: PlannedConstruct, cluster_id: st
         "policy": "; ".join(_policy_lines(planned, ("join",), cluster_id)),
     }
     if not pool.self_managed:
-        return _listed(f"What may keep nodes of pool {pool.pool} out:", _filled(known.managed, words))
-    head = f"What may keep machines of pool {pool.pool} out although they run:"
-    return _listed(head, _filled(known.self_managed, words))
+        head, reasons = f"What may keep nodes of pool {pool.pool} out:", known.managed
+    else:
+        head, reasons = f"What may keep machines of pool {pool.pool} out although they run:", known.self_managed
+    return _listed(head, (line.format(**words) for line in reasons))
 
 
 def _policy_lines(
@@ -245,11 +240,8 @@ def _policy_lines(
     for entry in needed:
         where = made.get(f"policy-{entry.policy}")
         policy = f"policy {where} of the stack says" if where else "a policy is to say"
-        yield f"{policy}: {_in_words(entry.statement, cluster_id)}"
-
-
-def _in_words(statement: Value, cluster_id: str) -> str:
-    return statement.text.format(cluster=cluster_id) if isinstance(statement, Text) else str(statement)
+        text = entry.statement
+        yield f"{policy}: {text.text.format(cluster=cluster_id) if isinstance(text, Text) else text}"
 
 
 def _record(planned: OkeResources, name: str) -> Record | None:
@@ -264,10 +256,6 @@ def _what(planned: OkeResources, record: Record) -> str:
         return record.logical_name
     pool = f"pool {of.pool} ({of.nodes} of {of.shape})"
     return pool if record.logical_name.startswith("pool-") else f"{record.logical_name} of {pool}"
-
-
-def _filled(lines: Iterable[str], words: dict[str, str]) -> list[str]:
-    return [line.format(**words) for line in lines]
 
 
 def _listed(head: str, lines: Iterable[str]) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from gpu_fabric.catalog.oke import OkeClusterFacts, SubnetName
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.record import Id, Ref
-from gpu_fabric.spec import OkeClusterSpec
 from gpu_fabric.spec.network_types import IPNetwork
+from gpu_fabric.spec.oke import OkeClusterSpec
 
 CLUSTER = "cluster"
 NETWORK = "network"

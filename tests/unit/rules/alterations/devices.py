@@ -11,7 +11,8 @@ from gpu_fabric.k8s.apps import DaemonSet
 from gpu_fabric.k8s.device_plugin import DeviceSelectors
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy, RdmaSharedDevicePlugin
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
-from gpu_fabric.plan import Plan, PlannedObject
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import PlannedObject
 from rules.alterations.parts import with_policy, with_resource, with_spec
 
 

@@ -11,7 +11,8 @@ from planned_steps import with_items
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
 from gpu_fabric.k8s.device_plugin import SriovResource
 from gpu_fabric.k8s.mellanox import NicClusterPolicy
-from gpu_fabric.plan import Plan, PlannedObject
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import PlannedObject
 
 
 def setting_mtu(mtu: int) -> Callable[[dict[str, Any]], None]:

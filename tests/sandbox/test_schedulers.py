@@ -1,0 +1,45 @@
+"""A stack with every scheduler and controller of jobs beside each other: brought up, used, and destroyed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+from attached_pods import documents_of, text_of
+from driver import Sandbox, until
+from test_models import assert_a_job_runs, assert_it_stays_and_goes
+
+from gpu_fabric.attach.attachment import Wishes, attach_text
+from gpu_fabric.prepare import prepare_stack
+from sandbox.home import project_root
+from sandbox.kubernetes_api import ApiError
+
+pytestmark = pytest.mark.sandbox
+
+SETS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets"
+STRICT = "dryRun=All&fieldValidation=Strict"
+
+
+def has_available_deployments(sandbox: Sandbox, namespace: str) -> bool:
+    """Every Deployment of a namespace, of which there is at least one, has a pod that is available."""
+    deployments = sandbox.items(f"/apis/apps/v1/namespaces/{namespace}/deployments")
+    return bool(deployments) and all(entry.get("status", {}).get("availableReplicas") for entry in deployments)
+
+
+def test_kueue_volcano_jobset_and_leader_worker_set_come_up_together_and_go(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("kueue")
+    sandbox.up()
+    plan = prepare_stack("kueue", project_root())
+    namespaces = {release.name: release.namespace for release in plan.releases}
+    for name in ("kueue", "volcano", "jobset", "lws"):
+        until(partial(has_available_deployments, sandbox, namespaces[name]), f"{name} is available")
+
+    (leader_workers,) = documents_of(attach_text(text_of("leaderworkerset.yaml"), plan.workload, Wishes()).text)
+    sandbox.api.post(f"{SETS}?{STRICT}", leader_workers)
+    leader_workers["spec"]["leaderWorkerTemplate"]["sizes"] = 2
+    with pytest.raises(ApiError, match="sizes"):
+        sandbox.api.post(f"{SETS}?{STRICT}", leader_workers)
+
+    assert_a_job_runs(sandbox, "nvidia.com/rail_00", 1)
+    assert_it_stays_and_goes(sandbox)

@@ -1,0 +1,210 @@
+"""Argo Workflows: which of their templates get the fabric, and that each pod keeps what it had of the workflow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from attached_pods import NETWORKS, contract_of
+
+from gpu_fabric.attach.attachment import Wishes, attach, detach
+from gpu_fabric.attach.place import AttachError, Problem
+from gpu_fabric.attach.stamp import STAMP
+
+GPUS = {"resources": {"limits": {"nvidia.com/gpu": 8}}}
+DEV = contract_of("dev")
+NODE = "node.kubernetes.io/instance-type"
+KINDS = {"Workflow": False, "WorkflowTemplate": False, "ClusterWorkflowTemplate": False, "CronWorkflow": True}
+
+
+def workflow(*templates: dict[str, Any], kind: str = "Workflow", **spec: Any) -> dict[str, Any]:
+    own = {"entrypoint": "main", "templates": list(templates), **spec}
+    found = {"schedule": "0 2 * * *", "workflowSpec": own} if KINDS[kind] else own
+    return {"apiVersion": "argoproj.io/v1alpha1", "kind": kind, "metadata": {"name": "w"}, "spec": found}
+
+
+def step(name: str = "train", **fields: Any) -> dict[str, Any]:
+    return {"name": name, "container": {"image": "a", **GPUS}, **fields}
+
+
+def spec_of(document: Any) -> Any:
+    return document["spec"].get("workflowSpec", document["spec"])
+
+
+def attached(*templates: dict[str, Any], wishes: Wishes | None = None, **spec: Any) -> list[Any]:
+    """The templates of a workflow afterwards."""
+    (result,) = attach([workflow(*templates, **spec)], DEV, wishes or Wishes()).documents
+    found: list[Any] = spec_of(result)["templates"]
+    return found
+
+
+def problems(*templates: dict[str, Any], stack: str = "dev", **spec: Any) -> tuple[Problem, ...]:
+    with pytest.raises(AttachError) as raised:
+        attach([workflow(*templates, **spec)], contract_of(stack))
+    return raised.value.problems
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_template_that_asks_for_gpus_gets_the_fabric_and_no_other(kind: str) -> None:
+    flow = {"name": "main", "steps": [[{"name": "a", "template": "prepare"}], [{"name": "b", "template": "train"}]]}
+    before = workflow(flow, {"name": "prepare", "container": {"image": "a"}}, step(), kind=kind)
+    result, notes = attach([before], DEV, Wishes(stamped=True))
+    first, prepare, train = spec_of(result[0])["templates"]
+
+    assert [first, prepare] == spec_of(before)["templates"][:2]
+    assert {NETWORKS, STAMP} <= set(train["metadata"]["annotations"])
+    assert train["container"]["resources"]["limits"]["nvidia.com/rail_15"] == "1"
+    assert {volume["name"] for volume in train["volumes"]} == {m["name"] for m in train["container"]["volumeMounts"]}
+    assert train["nodeSelector"] == DEV.node_selector
+    assert "hostNetwork" not in train
+    assert {note.rule for note in notes} == {"ATT055", "ATT063"}
+    assert detach(result) == (before,)
+    assert attach(result, DEV, Wishes(stamped=True)).documents == result
+
+
+@pytest.mark.parametrize(
+    ("template", "container"),
+    [
+        ({"script": {"image": "a", "command": ["bash"], "source": "torchrun a.py", **GPUS}}, "script"),
+        ({"containerSet": {"containers": [{"name": "a"}, {"name": "main", **GPUS}]}}, "containerSet"),
+        ({"container": {"image": "a"}, "sidecars": [{"name": "engine", **GPUS}]}, "sidecars"),
+    ],
+)
+def test_each_form_of_a_pod_gets_the_fabric_in_the_container_that_asks(
+    template: dict[str, Any], container: str
+) -> None:
+    (result,) = attached({"name": "train", **template})
+    holders = {
+        "script": result.get("script"),
+        "containerSet": result.get("containerSet", {}).get("containers", [{}])[-1],
+        "sidecars": result.get("sidecars", [{}])[0],
+    }
+
+    assert "nvidia.com/rail_00" in holders[container]["resources"]["limits"]
+    assert {entry["name"] for entry in holders[container]["env"]} >= DEV.environment.keys()
+    assert "env" not in result.get("container", {})
+
+
+@pytest.mark.parametrize(
+    "outer",
+    [
+        {"steps": [[{"name": "train", "inline": step("")}]]},
+        {"dag": {"tasks": [{"name": "train", "inline": step("")}]}},
+    ],
+)
+def test_a_template_that_is_written_in_a_step_gets_the_fabric(outer: dict[str, Any]) -> None:
+    (result,) = attached({"name": "main", **outer})
+    (task,) = result["steps"][0] if "steps" in result else result["dag"]["tasks"]
+
+    assert NETWORKS in task["inline"]["metadata"]["annotations"]
+
+
+@pytest.mark.parametrize("wish", ["main", "train", "train/main"])
+def test_a_container_without_a_name_is_called_main(wish: str) -> None:
+    (result,) = attached({"name": "train", "container": {"image": "a"}}, wishes=Wishes((wish,)))
+
+    assert result["container"]["resources"]["limits"]["nvidia.com/gpu"] == "8"
+
+
+def test_what_counted_of_the_workflow_counts_beside_what_a_template_gets() -> None:
+    tolerations = [{"key": "batch", "operator": "Exists"}]
+    (result,) = attached(step(), nodeSelector={"zone": "a"}, tolerations=tolerations)
+
+    assert result["nodeSelector"] == {"zone": "a", **DEV.node_selector}
+    assert [entry["key"] for entry in result["tolerations"]] == ["batch", "nvidia.com/gpu"]
+
+
+def test_what_a_template_has_of_its_own_counts_and_the_workflows_does_not() -> None:
+    own = step(nodeSelector={"zone": "b"}, tolerations=[{"operator": "Exists"}])
+    (result,) = attached(own, nodeSelector={"zone": "a"}, tolerations=[{"key": "batch"}])
+
+    assert result["nodeSelector"] == {"zone": "b", **DEV.node_selector}
+    assert result["tolerations"] == [{"operator": "Exists"}]
+
+
+@pytest.mark.parametrize("nothing", [None, {}])
+@pytest.mark.parametrize("own", [None, {}])
+def test_a_workflow_whose_node_selector_is_empty_stays_as_it_is(nothing: Any, own: Any) -> None:
+    before = workflow(step(nodeSelector=own), nodeSelector=nothing)
+    once = attach([before], DEV, Wishes(stamped=True)).documents
+    (result,) = once
+
+    assert result["spec"]["nodeSelector"] == nothing
+    assert result["spec"]["templates"][0]["nodeSelector"] == DEV.node_selector
+    assert attach(once, DEV, Wishes(stamped=True)).documents == once
+    assert detach(once) == (before,)
+
+
+def test_tolerations_of_the_workflow_that_cover_the_fabrics_stay_there() -> None:
+    (result,) = attached(step(), tolerations=[{"operator": "Exists"}])
+
+    assert "tolerations" not in result
+
+
+def test_volumes_of_the_workflow_are_left_alone() -> None:
+    mounts = [{"name": "shared-memory", "mountPath": "/data"}]
+    container = {"image": "a", "volumeMounts": mounts, **GPUS}
+    for own in (
+        {"volumes": [{"name": "shared-memory", "emptyDir": {}}]},
+        {"volumeClaimTemplates": [{"metadata": {"name": "shared-memory"}}]},
+    ):
+        (result,) = attached({"name": "train", "container": container}, **own)
+        by_path = {mount["mountPath"]: mount["name"] for mount in result["container"]["volumeMounts"]}
+
+        assert by_path["/data"] == "shared-memory"
+        assert by_path["/dev/shm"] == "fabric-shared-memory"
+        assert "shared-memory" not in {volume["name"] for volume in result["volumes"]}
+
+
+def test_what_a_set_of_containers_mounts_is_not_mounted_twice() -> None:
+    memory = {"name": "own", "mountPath": "/dev/shm"}
+    template = {"containerSet": {"volumeMounts": [memory], "containers": [{"name": "main", **GPUS}]}}
+    (result,) = attached({"name": "train", "volumes": [{"name": "own", "emptyDir": {}}], **template})
+    (container,) = result["containerSet"]["containers"]
+
+    assert "/dev/shm" not in {mount["mountPath"] for mount in container["volumeMounts"]}
+
+
+def test_a_queue_is_that_of_each_pod() -> None:
+    prepare = {"name": "prepare", "container": {"image": "a"}}
+    first, train = attached(prepare, step(), wishes=Wishes(queue="team-a"))
+
+    assert train["metadata"]["labels"] == {"kueue.x-k8s.io/queue-name": "team-a"}
+    assert first == prepare
+
+
+def test_nodes_that_the_workflow_names_are_judged() -> None:
+    (problem,) = problems(step(), nodeSelector={NODE: "BM.GPU4.8"})
+
+    assert (problem.rule, problem.path) == ("ATT018", f"spec.nodeSelector[{NODE}]")
+
+
+def test_a_workflow_on_the_nodes_own_network_is_refused_where_the_fabric_is_not() -> None:
+    assert [problem.rule for problem in problems(step(), hostNetwork=True)] == ["ATT017"]
+
+
+def test_a_stack_on_the_nodes_own_network_wants_that_of_the_workflow() -> None:
+    found = problems(step(), stack="host-network")
+    host = {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
+    (result,) = attach([workflow(step(), **host)], contract_of("host-network")).documents
+
+    assert [(problem.rule, problem.path) for problem in found] == [("ATT024", f"spec.{key}") for key in host]
+    assert result["spec"]["templates"][0]["container"]["securityContext"]["privileged"] is True
+
+
+def test_a_variable_in_a_script_that_keeps_it_off_the_fabric_is_said() -> None:
+    script = {"image": "a", "source": "export NCCL_IB_DISABLE=1\ntorchrun a.py", **GPUS}
+    notes = attach([workflow({"name": "train", "script": script})], DEV).notes
+
+    assert ("ATT066", "spec.templates[0].script.source") in {(note.rule, note.path) for note in notes}
+
+
+@pytest.mark.parametrize(
+    "spec", [{"workflowTemplateRef": {"name": "t"}}, {"templates": [{"name": "a", "suspend": {}}]}]
+)
+def test_a_workflow_without_pods_of_its_own_passes(spec: dict[str, Any]) -> None:
+    document = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}, "spec": spec}
+    result, notes = attach([document], DEV)
+
+    assert result == (document,)
+    assert [note.rule for note in notes] == ["ATT067"]

@@ -1,0 +1,222 @@
+"""The command line: results on stdout, everything else on stderr, exit status 0 or 2."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from command_line import refusal_of, result_of, run
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.findings import rules
+from gpu_fabric.nccl.topology import topology_xml
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.rules.checking import promise
+
+
+@pytest.fixture
+def project(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that holds nothing but the development stack, as the current one."""
+    shutil.copy(root / "Pulumi.dev.yaml", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def edited(project: Path, old: str, new: str) -> None:
+    file = project / "Pulumi.dev.yaml"
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.mark.usefixtures("project")
+def test_the_plan_is_printed_as_text() -> None:
+    assert "Plan of stack dev" in result_of("plan")
+
+
+@pytest.mark.usefixtures("project")
+def test_the_plan_is_printed_as_json_that_parses() -> None:
+    document = json.loads(result_of("plan", "-s", "dev", "--format", "json"))
+
+    assert (document["stack"], document["schemaVersion"], len(document["rails"])) == ("dev", "v1", 16)
+    (networks,) = (step["items"] for step in document["steps"] if step["name"] == "networks")
+    assert networks[0]["object"]["kind"] == "NetworkAttachmentDefinition"
+
+
+@pytest.mark.usefixtures("project")
+def test_the_summary_says_that_the_stack_is_up() -> None:
+    assert "Stack dev is up" in result_of("plan", "--summary")
+
+
+@pytest.mark.usefixtures("project")
+def test_a_missing_kubeconfig_is_refused_only_for_up() -> None:
+    text = refusal_of("plan", "--for-up")
+
+    assert "gpu-fabric:cluster.kubeconfig: .sandbox/kubeconfig: no such file [CLU001]" in text
+    assert "CLU003" in result_of("plan")
+
+
+def test_bad_input_is_refused_with_all_problems_and_no_traceback(project: Path) -> None:
+    edited(project, "nodes: 3", "nodes: 0\n        node: 3")
+    edited(project, "supernet: 192.168.0.0/16", "supernet: 192.168.0.0/28")
+
+    text = refusal_of("plan")
+
+    assert text.startswith("Pulumi.dev.yaml: 3 problems, nothing was created.\n")
+    assert "Traceback" not in text
+    assert len(text.splitlines()) == 7
+
+
+@pytest.mark.parametrize(
+    "command", [("plan", "--format", "json"), ("explain", "NCCL_IB_HCA", "-s", "dev", "--json"), ("images", "--json")]
+)
+def test_a_refused_file_is_json_with_the_place_of_every_problem_for_scripts(project: Path, command: list[str]) -> None:
+    edited(project, "nodes: 3", "nodes: 0")
+    edited(project, "supernet: 192.168.0.0/16", "super: 192.168.0.0/28")
+    result = run(*command)
+    lines = (project / "Pulumi.dev.yaml").read_text(encoding="utf-8").splitlines()
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Pulumi.dev.yaml: ")
+    document = json.loads(result.stdout)
+    found = {entry["path"]: entry for entry in document["findings"]}
+    assert document["file"] == "Pulumi.dev.yaml"
+    for path, word in (("cluster.pools[0].nodes", "nodes: 0"), ("fabric.addressing.super", "super: ")):
+        entry = found[f"gpu-fabric:{path}"]
+        assert lines[entry["line"] - 1][entry["column"] - 1 :].startswith(word)
+        assert set(entry) == {"file", "line", "column", "id", "severity", "path", "message", "remedy"}
+
+
+def test_a_rule_or_variable_is_explained_in_any_case_and_as_json() -> None:
+    assert result_of("explain", "adr001") == result_of("explain", "ADR001")
+    assert json.loads(result_of("explain", "adr001", "--json"))["id"] == "ADR001"
+    assert json.loads(result_of("explain", "nccl_ib_hca", "--json"))["name"] == "NCCL_IB_HCA"
+
+
+@pytest.mark.usefixtures("project")
+def test_an_unknown_stack_is_answered_with_the_known_ones() -> None:
+    assert "did you mean 'dev'? stacks here: dev" in refusal_of("plan", "-s", "dve")
+
+
+@pytest.mark.parametrize("arguments", [("plan", "--format", "xml"), ("topology",), ("nothing",), ("schema", "plan")])
+def test_wrong_usage_is_exit_status_2(arguments: tuple[str, ...]) -> None:
+    assert refusal_of(*arguments)
+
+
+@pytest.mark.parametrize("shape", ["BM.GPU4.8", "BM.GPU.A100-v2.8", "BM.GPU.H100.8"])
+def test_a_topology_file_is_printed_byte_for_byte(shape: str) -> None:
+    known = catalog()
+
+    assert result_of("topology", shape) == topology_xml(known.shapes[shape], known.topologies[shape])
+
+
+def test_the_topology_of_an_unknown_shape_is_refused_with_the_nearest() -> None:
+    text = refusal_of("topology", "BM.GPU.H100")
+    assert "did you mean 'BM.GPU.H100.8'? `gpu-fabric shapes` lists them" in text
+
+
+def test_the_topology_of_a_shape_without_a_published_tree_is_refused() -> None:
+    text = refusal_of("topology", "BM.GPU.H200.8")
+
+    assert text.startswith("no PCI tree of BM.GPU.H200.8 is published, and none is guessed")
+    assert "BM.GPU4.8" in text
+
+
+def test_shapes_are_listed_with_what_they_bring() -> None:
+    text = result_of("shapes")
+    line = next(line for line in text.splitlines() if "BM.GPU.H100.8" in line)
+
+    assert line.split() == ["BM.GPU.H100.8", "oci", "8", "H100", "16", "ConnectX-7", "RoCE", "4220", "preview", "yes"]
+
+
+def test_shapes_are_listed_as_json_by_name() -> None:
+    document = json.loads(result_of("shapes", "--json"))
+
+    assert set(document) == set(catalog().shapes)
+    assert document["BM.GPU4.8"]["nicModel"]["vfDeviceId"] == "101a"
+
+
+@pytest.mark.parametrize("rule", sorted(rules()))
+def test_every_rule_is_explained(rule: str) -> None:
+    lines = result_of("explain", rule).splitlines()
+    examples = ("Keys of the stack file: ", "An example of what it finds")
+    assert [line for line in lines if not line.startswith(examples)] == [
+        f"{rule} ({rules()[rule].severity.value})",
+        rules()[rule].title,
+        rules()[rule].why,
+        *([f"Holds: {promise(rule)}"] if rules()[rule].stage != "reading" else []),
+        f"Source: {rules()[rule].source}.",
+    ]
+
+
+def test_an_unknown_rule_is_refused_with_the_nearest() -> None:
+    assert "no rule 'ADR-001': did you mean 'ADR001'?" in refusal_of("explain", "ADR-001")
+
+
+def test_a_mistyped_variable_is_refused_with_the_nearest_ones() -> None:
+    assert "no variable 'nccl_ib_hcas': did you mean 'NCCL_IB_HCA' or " in refusal_of("explain", "nccl_ib_hcas")
+
+
+def test_a_stack_that_cannot_be_planned_is_refused_before_a_variable_is_explained() -> None:
+    assert "there is no stack file for 'nowhere'" in refusal_of("explain", "NCCL_IB_HCA", "-s", "nowhere")
+
+
+@pytest.mark.usefixtures("project")
+def test_the_published_contract_schema_accepts_the_development_contract() -> None:
+    schema = json.loads(result_of("schema", "contract"))
+    contract = prepare_stack("dev", Path.cwd()).workload.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    jsonschema.validate(contract, schema)
+    # Fields are only added: a consumer of today accepts a later release.
+    jsonschema.validate(contract | {"unheard": 1}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(contract | {"resources": {"nvidia.com/gpu": 8}}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({key: value for key, value in contract.items() if key != "schemaVersion"}, schema)
+
+
+@pytest.mark.usefixtures("project")
+def test_the_published_stack_schema_accepts_the_development_stack(project: Path) -> None:
+    schema = json.loads(result_of("schema", "stack"))
+    document: dict[str, Any] = yaml.safe_load((project / "Pulumi.dev.yaml").read_text(encoding="utf-8"))
+
+    jsonschema.validate(document, schema)
+    document["config"]["gpu-fabric:fabric"]["adressing"] = {}
+    with pytest.raises(jsonschema.ValidationError, match="adressing"):
+        jsonschema.validate(document, schema)
+
+
+# What a command needs none of; each takes longer to import than the rest of the command.
+NOT_NEEDED = {
+    "--help": {"pydantic", "gpu_fabric.catalog"},
+    "lint topology.xml": {"gpu_fabric.plan.build", "gpu_fabric.rules.registry", "gpu_fabric.spec.load"},
+    "attach job.yaml --contract fabric.json": {"gpu_fabric.plan.build", "gpu_fabric.rules.registry"},
+    "explain NCCL_IB_HCA": {"gpu_fabric.plan.build", "gpu_fabric.rules.registry"},
+}
+
+
+@pytest.mark.parametrize("command", NOT_NEEDED)
+def test_a_command_does_not_import_what_only_other_commands_need(command: str, root: Path, project: Path) -> None:
+    (project / "topology.xml").write_text(result_of("topology", "BM.GPU.H100.8"), encoding="utf-8")
+    shutil.copy(root / "examples" / "workloads" / "mpijob.yaml", project / "job.yaml")
+    contract = prepare_stack("dev", root).workload.model_dump_json(by_alias=True)
+    (project / "fabric.json").write_text(contract, encoding="utf-8")
+    program = (
+        "import sys\nfrom gpu_fabric.cli.app import app\napp(sys.argv[1:], standalone_mode=False)\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *command.split()], env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert "gpu_fabric.cli.app" in ended.stderr.split()
+    assert NOT_NEEDED[command] & set(ended.stderr.split()) == set()

@@ -1,0 +1,71 @@
+"""`gpu-fabric verdict` on what a verification has left, and the sandbox's switch for rails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from test_verification_verdict import alone, packed, rail_log, run
+from typer.testing import CliRunner, Result
+from verdict_results import expectation, file_of, healthy
+
+from gpu_fabric.cli.app import app
+from gpu_fabric.nccl.verdict.judging import judge
+from sandbox.failure import SandboxError
+from sandbox.home import SandboxHome
+from sandbox.rails import set_rail
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    return tmp_path / "results.tar.gz"
+
+
+def verdict(results: Path, monkeypatch: pytest.MonkeyPatch, *options: str, **changes: bytes | None) -> Result:
+    monkeypatch.chdir(ROOT)
+    results.write_bytes(packed(run(**changes)._files))
+    return CliRunner().invoke(app, ["verdict", str(results), *options])
+
+
+def test_a_healthy_run_passes_by_the_bars_of_its_stack(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = verdict(results, monkeypatch, "-s", "verification")
+    assert (said.exit_code, said.stderr) == (0, "")
+    assert "rails alone: 8 of 8 are as they should be" in said.stdout
+
+
+def test_a_slow_rail_is_exit_status_1(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = verdict(results, monkeypatch, "-s", "verification", rail_3__json=alone(20.0), rail_3__log=rail_log())
+    assert said.exit_code == 1
+    assert "rail 3" in said.stdout
+
+
+def test_a_bar_of_ones_own_needs_no_stack(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = verdict(results, monkeypatch, "--bar", "380")
+    assert said.exit_code == 0
+    assert "380 GB/s by 8 rails is 47.5 GB/s a rail" in said.stdout
+
+
+def test_a_log_beside_results_that_have_theirs_is_refused(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = verdict(results, monkeypatch, "--bar", "380", "--log", str(results))
+    assert (said.exit_code, said.stdout) == (2, "")
+    assert "have their logs in them" in said.stderr
+
+
+def test_a_file_that_is_only_compressed_is_refused(results: Path) -> None:
+    results.write_bytes(b"\x1f\x8b nothing")
+    said = CliRunner().invoke(app, ["verdict", str(results), "--bar", "380"])
+    assert (said.exit_code, said.stdout) == (2, "")
+    assert "not a tar.gz" in said.stderr
+
+
+def test_both_forms_of_the_file_of_nccl_tests_are_read() -> None:
+    assert judge(file_of(healthy() | {"version": 2}), expectation()).passed
+
+
+@pytest.mark.parametrize(("node", "state"), [("gpu-0", "tired"), ("gpu-0", "slow")])
+def test_a_rail_of_no_node_or_in_no_known_state_is_refused(tmp_path: Path, node: str, state: str) -> None:
+    with pytest.raises(SandboxError) as raised:
+        set_rail(SandboxHome(tmp_path), node, 0, state)
+    assert raised.value.status == 2

@@ -1,0 +1,201 @@
+"""What is said about Oracle's refusals, by the texts that its provider prints, and about machines that do not join."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from planned_fabrics import plan_of
+from planned_oke import EVERYTHING, PLACEMENTS, resources_of
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.plan.clouds.oke.resources import advice_on, joining_advice
+from sandbox.engine.event_log import advice_on_errors, advised_afterwards
+
+NETWORK, MANAGED = PLACEMENTS["cluster-network"], PLACEMENTS["compute-cluster"]
+CONFIGURATION = "ocid1.instanceconfiguration.oc1.phx.aaaa"
+CLUSTER = "ocid1.cluster.oc1.iad.one"
+SERVICES = "to {COMPUTE_CLUSTER_LAUNCH_INSTANCE} in compartment id ocid1.compartment.oc1..aaaaaaaaexample"
+
+FAILED = "work request did not succeed, workId: x, entity: nodepool, action: CREATED."
+UNEXPECTED = (
+    "During creation, Terraform expected the resource to reach state(s): {}, "
+    "but the service reported unexpected state: {}."
+)
+NOT_FOUND = "404-NotAuthorizedOrNotFound, Authorization failed or x not found\nOperation Name: {}\nOPC request ID: y"
+
+# Name of the resource, and what is said of it -> a part of the advice.
+SAID: list[tuple[str, str, str]] = [
+    ("cluster-pool-gpu", "500-InternalError, Out of host capacity.", "no free hosts for pool gpu (4 of BM.GPU.H100.8)"),
+    (
+        "cluster-pool-gpu",
+        "Out of capacity for shape BM.GPU.H100.8 in availability domain AD-1.",
+        "capacityReservationId",
+    ),
+    (
+        "cluster-configuration-gpu",
+        "400-InvalidParameter, Shape BM.GPU.H100.8 is incompatible with image ocid1.image.oc1.iad.aaaa",
+        "the image does not start on the shape of configuration-gpu of pool gpu",
+    ),
+    ("cluster-pool-gpu", "400-InvalidParameter, Shape BM.GPU.H100.8 is not valid for image x", "imageUri of the pool"),
+    ("cluster-system-pool", "Invalid nodeShape: Node shape and image are not compatible.", "imageUri of the pool"),
+    (
+        "cluster-system-pool",
+        "Node shape is unavailable in subnet availability domain(s).",
+        "another availabilityDomain",
+    ),
+    (
+        "cluster-pool-gpu",
+        "400-LimitExceeded, The following service limits were exceeded",
+        "ask Oracle for a higher limit",
+    ),
+    ("cluster-pool-gpu", "400-QuotaExceeded, compartment quota", "the administrator for a higher quota"),
+    ("cluster-policy-join", "403-NotAllowed, Please go to your home region", "cluster.identity.homeRegion"),
+    ("cluster-group-nodes", "404-NotAuthorizedOrNotFound, Authorization failed", "cluster.identity.create: false"),
+    (
+        "cluster-vcn",
+        "404-NotAuthorizedOrNotFound, Authorization failed or requested resource not found",
+        "it does not say",
+    ),
+    ("cluster-pool-gpu", "400-RelatedResourceNotAuthorizedOrNotFound", "compare the ids in the stack file"),
+    (
+        "cluster-configuration-gpu",
+        f"409-Conflict, The Instance Configuration {CONFIGURATION} is associated to one or more Instance Pools.",
+        "terminate it, or give it another configuration",
+    ),
+    (
+        "cluster-subnet-workers",
+        "409-Conflict, The Subnet references the VNIC ocid1.vnic.x",
+        "Services of type LoadBalancer",
+    ),
+    ("cluster-cluster", "timeout while waiting for state to become 'ACTIVE'", "createMinutes"),
+    ("cluster-cluster", FAILED, "delete the failed cluster in the console, then `make refresh`"),
+    ("cluster-system-pool", FAILED, "the provider has deleted it there"),
+    ("cluster-system-pool", f"{FAILED} Message: Out of host capacity.", "without the refresh each `up` ends with 404"),
+    ("cluster-pool-gpu", UNEXPECTED.format("RUNNING", "TERMINATED"), "it is gone there, and the state still has it"),
+    ("cluster-pool-gpu", UNEXPECTED.format("ACTIVE", "FAILED"), "the state does not have it"),
+    ("cluster-pool-gpu", "timeout while waiting for state to become 'RUNNING'", "do not terminate it: run `up` again"),
+    ("cluster-pool-gpu", NOT_FOUND.format("UpdateClusterNetwork"), "`make refresh`, which takes it out of the state"),
+    ("cluster-system-pool", NOT_FOUND.format("UpdateNodePool"), "`make refresh`, which takes it out of the state"),
+    ("cluster-pool-gpu", NOT_FOUND.format("CreateClusterNetwork"), "compare the ids in the stack file"),
+]
+
+
+@pytest.mark.parametrize(("name", "said", "part"), SAID)
+def test_what_oracle_says_is_explained(name: str, said: str, part: str) -> None:
+    advice = advice_on(resources_of(*NETWORK), name, f"1 error occurred:\n\t* {said}\nSuggestion: ...")
+
+    assert advice is not None
+    assert part in advice.text
+    assert "{" not in advice.text.replace("{CLUSTER_JOIN}", "").replace("ALL {instance", "")
+
+
+def test_every_row_of_the_advice_can_be_reached() -> None:
+    addons = resources_of(*EVERYTHING["open"])
+    rows = catalog().oke_clusters.advice.refusals
+    said = [(resources_of(*NETWORK), name, text) for name, text, _ in SAID]
+    imported = resources_of("oke-h100", {"cluster.pools[0].imageUri": "https://objectstorage.x/n/y/b/z/o/image"})
+    said.append((imported, "cluster-image-shape-gpu", "the requested compatible shape BM.GPU.H100.8 does not exist"))
+    said += [(addons, "cluster-addon-certmanager", text) for text in ADDON]
+    found = [advice for planned, name, text in said if (advice := advice_on(planned, name, text))]
+
+    assert {line for advice in found for line in advice.text.splitlines()[1:]} >= {
+        f"  - {line}" for row in rows for line in row.do if "{" not in line
+    }
+
+
+ADDON = {
+    "409-IncorrectState, the cluster is being updated": 10,
+    "409-Conflict, addon CertManager exists": 0,
+    "timeout while waiting for add-on CertManager: NEEDS_ATTENTION": 0,
+}
+
+
+@pytest.mark.parametrize(("said", "tries"), ADDON.items())
+def test_only_what_passes_by_itself_is_tried_again(said: str, tries: int) -> None:
+    advice = advice_on(resources_of(*EVERYTHING["open"]), "cluster-addon-certmanager", said)
+
+    assert advice is not None
+    assert advice.tries == tries
+    assert "addon-certmanager" in advice.means
+
+
+def test_what_is_not_known_is_left_to_oracles_own_words() -> None:
+    planned = resources_of(*NETWORK)
+
+    assert advice_on(planned, "cluster-vcn", "something new") is None
+    assert advice_on(planned, "volcano-volcano", "Out of host capacity.") is None
+
+
+def test_a_pool_that_may_not_launch_is_told_the_statement_in_full() -> None:
+    advice = advice_on(resources_of(*MANAGED), "cluster-pool-gpu", "404-NotAuthorizedOrNotFound")
+
+    assert advice is not None
+    assert f"policy oke-h100-26-4-services of the stack says: Allow any-user {SERVICES}" in advice.text
+
+
+def test_where_an_administrator_makes_policies_the_statement_and_the_group_are_told_too() -> None:
+    stack, changes = NETWORK
+    planned = resources_of(stack, {**changes, "cluster.identity": {"create": False}})
+    text = joining_advice(planned, planned.pools[0], CLUSTER)
+
+    assert "an administrator is to make (identity.create is false) a dynamic group with the rule: ALL {instance" in text
+    assert "a policy is to say: Allow dynamic-group 'oke-h100-26-4-nodes' to {CLUSTER_JOIN}" in text
+    assert f"where target.cluster.id = '{CLUSTER}'" in text
+
+
+def test_a_group_that_exists_is_not_to_be_made() -> None:
+    stack, changes = NETWORK
+    group = {"create": False, "dynamicGroupId": "ocid1.dynamicgroup.oc1..aaaa"}
+    planned = resources_of(stack, {**changes, "cluster.identity": group})
+    text = joining_advice(planned, planned.pools[0], CLUSTER)
+
+    assert "a dynamic group with the rule" not in text
+    assert "Allow dynamic-group id ocid1.dynamicgroup.oc1..aaaa to {CLUSTER_JOIN}" in text
+
+
+def event(severity: str, name: str, message: str, kind: str = "oci:Core/vcn:Vcn") -> str:
+    return json.dumps(
+        {"diagnosticEvent": {"severity": severity, "urn": f"urn:OkeCluster${kind}::{name}", "message": message}}
+    )
+
+
+def test_the_errors_of_a_destroy_are_explained_once_each() -> None:
+    in_use = "409-Conflict, ... is associated to one or more Instance Pools."
+    events = [
+        event("error", "cluster-configuration-gpu", in_use),
+        event("error", "cluster-configuration-gpu", in_use),
+        event("info", "cluster-vcn", "409-Conflict"),
+        event("error", "kueue-vcn", "409-Conflict", "kubernetes:core/v1:Service"),
+        json.dumps({"summaryEvent": {}}),
+    ]
+    (advice,) = advice_on_errors(resources_of(*NETWORK), events)
+
+    assert "uses configuration-gpu of pool gpu" in advice
+
+
+def test_only_a_destroy_at_oracle_is_recorded_and_the_record_goes_away() -> None:
+    said: list[str] = []
+    planned = resources_of(*NETWORK)
+    for verb, resources in (("up", planned), ("preview", planned), ("destroy", None)):
+        with advised_afterwards(verb, resources, said.append) as options:
+            assert options == []
+    with advised_afterwards("destroy", planned, said.append) as options:
+        record = Path(options[1])
+        record.write_text(event("error", "cluster-vcn", "409-Conflict, in use") + "\n")
+
+    assert not record.parent.exists()
+    assert len(said) == 1
+
+
+def test_a_vpc_at_digitalocean_that_has_members_names_the_cluster_that_may_be_left_behind() -> None:
+    planned = plan_of("doks-h200").cluster.doks
+    assert planned is not None
+    refused = "Error deleting VPC: DELETE https://x/v2/vpcs/y: 409 (request z) Can not delete VPC with members"
+    kind = "digitalocean:index/vpc:Vpc"
+    events = [event("error", "cluster-vpc", refused, kind), event("error", "cluster-vpc", "500 Server Error", kind)]
+    (advice,) = advice_on_errors(planned, events)
+    for part in ("cluster doks-h200", "doctl kubernetes cluster delete doks-h200", "gpu-fabric:cluster.adopt.cluster"):
+        assert part in advice
+    assert advice_on_errors(planned, [event("error", "cluster-doks", refused)]) == []

@@ -1,0 +1,243 @@
+"""The OKE guide by release line 23.10: the very charts, versions and values of its two `helm install` commands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+from changes import Changes
+from planned_fabrics import plan_of
+from pydantic import JsonValue
+
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness, PlannedRollout
+
+STACK = "guide-23-10"
+ADDRESSING = {"supernet": "192.168.0.0/16", "gateway": "first"}
+
+
+class Flag(NamedTuple):
+    """One `--set` of the guide's commands: its key, its value, and why it does nothing where that is so."""
+
+    chart: str
+    key: str
+    value: JsonValue
+    without_effect: str = ""
+
+
+FLAGS = (
+    Flag("gpu-operator", "driver.enabled", False),
+    Flag("gpu-operator", "operator.defaultRuntime", "crio"),
+    Flag("gpu-operator", "toolkit.version", "v1.14.5-ubi8"),
+    Flag("gpu-operator", "driver.rdma.enabled", True, "only the driver's DaemonSet reads it, and there is none"),
+    Flag("gpu-operator", "driver.rdma.useHostMofed", True, "only the driver's DaemonSet reads it, and there is none"),
+    Flag("network-operator", "deployCR", True),
+    Flag("network-operator", "nfd.enabled", False),
+    Flag("network-operator", "rdmaSharedDevicePlugin.deploy", False),
+    Flag("network-operator", "nvPeerDriver.deploy", True, "the chart lost the key in 23.7.0"),
+    Flag("network-operator", "sriovDevicePlugin.deploy", True),
+    Flag("network-operator", "secondaryNetwork.ipamPlugin.deploy", False),
+    Flag("network-operator", "nvIpam.deploy", True),
+    Flag("network-operator", "sriovDevicePlugin.resources[0].name", "sriov_rdma_vf"),
+    Flag("network-operator", "sriovDevicePlugin.resources[0].drivers", ["mlx5_core"]),
+    Flag("network-operator", "sriovDevicePlugin.resources[0].devices", ["101e"]),
+    Flag(
+        "network-operator", "sriovDevicePlugin.resources[0].isRdma", [True], "the chart's template writes true itself"
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return plan_of(STACK)
+
+
+def release(plan: Plan, name: str) -> HelmRelease:
+    return next(found for found in plan.releases if found.name == name)
+
+
+def leaves(values: JsonValue, path: str = "") -> Iterator[tuple[str, JsonValue]]:
+    """Every value with its key as `--set` writes it; a list of plain values is one value."""
+    if isinstance(values, dict):
+        for key, value in values.items():
+            yield from leaves(value, f"{path}.{key}" if path else key)
+    elif isinstance(values, list) and any(isinstance(entry, dict) for entry in values):
+        for place, entry in enumerate(values):
+            yield from leaves(entry, f"{path}[{place}]")
+    else:
+        yield path, values
+
+
+@pytest.mark.parametrize("flag", FLAGS, ids=lambda flag: f"{flag.chart}:{flag.key}")
+def test_a_flag_of_the_guide_has_the_guides_value(plan: Plan, flag: Flag) -> None:
+    values = dict(leaves(release(plan, flag.chart).values))
+
+    assert values[flag.key] == flag.value
+
+
+@pytest.mark.parametrize("chart", ["gpu-operator", "network-operator"])
+def test_no_value_is_set_that_the_guide_does_not_set(plan: Plan, chart: str) -> None:
+    assert {key for key, _ in leaves(release(plan, chart).values)} == {
+        flag.key for flag in FLAGS if flag.chart == chart
+    }
+
+
+def test_charts_versions_names_and_namespaces_are_the_guides(plan: Plan) -> None:
+    assert [
+        (found.name, found.namespace, found.chart.repository, found.chart.name, found.chart.version)
+        for found in plan.releases
+    ] == [
+        ("gpu-operator", "gpu-operator", "https://helm.ngc.nvidia.com/nvidia", "gpu-operator", "v23.9.1"),
+        ("network-operator", "network-operator", "https://helm.ngc.nvidia.com/nvidia", "network-operator", "23.10.0"),
+    ]
+
+
+@pytest.mark.parametrize("shape", ["BM.GPU.A100-v2.8", "BM.GPU4.8"])
+def test_the_a100_shapes_differ_in_the_device_id_alone(plan: Plan, shape: str) -> None:
+    older = plan_of(STACK, {"cluster.pools[0].shape": shape})
+    differing = {
+        (mine.name, key): (before, after)
+        for mine, theirs in zip(plan.releases, older.releases, strict=True)
+        for (key, before), (_, after) in zip(leaves(mine.values), leaves(theirs.values), strict=True)
+        if before != after
+    }
+
+    assert differing == {("network-operator", "sriovDevicePlugin.resources[0].devices"): (["101e"], ["101a"])}
+
+
+def test_machines_of_another_vendor_get_none_of_what_the_guides_node_image_needs() -> None:
+    plan = plan_of(
+        STACK, {"cluster.pools[0].shape": "server.dgx-h100.8", "fabric.linkType": "ether", "fabric.vfsPerNic": 1}
+    )
+    keys = {key for found in plan.releases for key, _ in leaves(found.values)}
+
+    assert not keys & {"operator.defaultRuntime", "toolkit.version", "nvPeerDriver.deploy"}
+
+
+def test_one_resource_is_over_all_rails_and_pods_ask_for_all_sixteen(plan: Plan) -> None:
+    assert plan.workload.resources["nvidia.com/sriov_rdma_vf"] == "16"
+    assert {network.network for network in plan.workload.networks} == {"rdma-fabric"}
+
+
+def test_the_chart_makes_the_policy_and_the_stack_waits_for_it_without_one_of_its_own(plan: Plan) -> None:
+    assert plan.record(PlannedObject, "nic-policies") is None
+    ready = plan.record(PlannedReadiness, "nic-policies")
+    assert ready is not None
+    assert (ready.kind, ready.name) == ("NicClusterPolicy", "nic-cluster-policy")
+    assert ready.wait_for == "jsonpath={.status.state}=ready"
+
+
+def test_the_charts_node_feature_rule_waits_for_the_chart_that_defines_its_kind(plan: Plan) -> None:
+    chart = plan.step("network-operator")
+    assert chart is not None
+    assert "gpu-operator" in chart.after
+
+
+def test_what_belongs_to_the_operator_lies_in_its_namespace_of_the_guide(plan: Plan) -> None:
+    made = (*plan.applied("cni-plugins"), *plan.applied("virtual-functions"), *plan.applied("ip-pools"))
+
+    assert {entry.object.metadata.namespace for entry in made} == {"network-operator"}
+    assert {rollout.namespace for rollout in plan.records(PlannedRollout)} == {"network-operator"}
+
+
+# What the chart's policy gets from values where a stack differs from the guide: changes, and the keys they move.
+OTHERWISE: tuple[tuple[str, Changes, dict[str, JsonValue]], ...] = (
+    (
+        "macvlan",
+        {"fabric": {"model": "macvlan", "podsPerNic": 4, "addressing": ADDRESSING}},
+        {
+            "rdmaSharedDevicePlugin.deploy": True,
+            "rdmaSharedDevicePlugin.resources[0].name": "rail_00",
+            "rdmaSharedDevicePlugin.resources[0].rdmaHcaMax": 4,
+            "rdmaSharedDevicePlugin.resources[0].ifNames": ["rdma0"],
+            "sriovDevicePlugin.deploy": False,
+        },
+    ),
+    (
+        "ipoib",
+        {
+            "cluster.pools[0].shape": "server.dgx-h100.8",
+            "fabric": {"model": "ipoib", "linkType": "infiniband", "addressing": ADDRESSING},
+        },
+        {
+            "rdmaSharedDevicePlugin.resources[7].ifNames": ["ibp220s0"],
+            "secondaryNetwork.ipoib.deploy": True,
+        },
+    ),
+    (
+        "host-device",
+        {"fabric": {"model": "host-device", "vfsPerNic": 0, "addressing": ADDRESSING}},
+        {
+            "sriovDevicePlugin.resources[0].name": "rail_00",
+            "sriovDevicePlugin.resources[0].pciAddresses": ["0000:0c:00.0"],
+            "sriovDevicePlugin.resources[0].devices": ["1021"],
+        },
+    ),
+    (
+        "a resource per rail",
+        {"fabric.addressing.layout": "per-rail"},
+        {
+            "sriovDevicePlugin.resources[1].name": "rail_01",
+            "sriovDevicePlugin.resources[1].rootDevices": ["0000:0c:00.1"],
+        },
+    ),
+    (
+        "whereabouts",
+        {"fabric.addressing.ipam": "whereabouts"},
+        {"secondaryNetwork.ipamPlugin.deploy": True, "nvIpam.deploy": False},
+    ),
+    (
+        "multus of the cluster",
+        {"cluster.installed": ["multus"], "software.networkOperator.multus": False},
+        {"secondaryNetwork.multus.deploy": False},
+    ),
+    (
+        "network drivers by the operator",
+        {
+            "cluster.pools[0].shape": "server.dgx-h100.8",
+            "fabric.linkType": "ether",
+            "fabric.vfsPerNic": 1,
+            "software.networkOperator.ofedDriver": True,
+        },
+        {"ofedDriver.deploy": True},
+    ),
+    (
+        "a partition",
+        {
+            "cluster.pools[0].shape": "server.dgx-h100.8",
+            "fabric": {"linkType": "infiniband", "vfsPerNic": 1, "pkey": "0x11", "addressing": ADDRESSING},
+            "software.networkOperator.partitionKeys": {
+                "ufmSecret": "ufm-login",
+                "guidRangeStart": "02:00:00:00:00:00:00:00",
+                "guidRangeEnd": "02:00:00:00:FF:FF:FF:FF",
+            },
+        },
+        {
+            "ibKubernetes.deploy": True,
+            "ibKubernetes.ufmSecret": "ufm-login",
+            "ibKubernetes.pKeyGUIDPoolRangeStart": "02:00:00:00:00:00:00:00",
+            "ibKubernetes.pKeyGUIDPoolRangeEnd": "02:00:00:00:FF:FF:FF:FF",
+        },
+    ),
+    (
+        "a taint",
+        {"cluster.pools[0].taints": [{"key": "team", "value": "a"}]},
+        {"tolerations[0].key": "nvidia.com/gpu", "tolerations[1].key": "team", "tolerations[1].operator": "Exists"},
+    ),
+)
+
+
+@pytest.mark.parametrize(("changes", "moved"), [row[1:] for row in OTHERWISE], ids=[row[0] for row in OTHERWISE])
+def test_a_stack_that_differs_from_the_guide_moves_the_keys_of_its_difference(
+    changes: Changes, moved: dict[str, JsonValue]
+) -> None:
+    values = dict(leaves(release(plan_of(STACK, changes), "network-operator").values))
+
+    assert {key: values.get(key) for key in moved} == moved
+
+
+def test_whereabouts_comes_by_the_policy_and_not_as_a_chart_of_its_own() -> None:
+    plan = plan_of(STACK, {"fabric.addressing.ipam": "whereabouts"})
+
+    assert [found.name for found in plan.releases] == ["gpu-operator", "network-operator"]

@@ -1,0 +1,232 @@
+"""From a document to a plan: everything that is wrong, said at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from gpu_fabric.cli.app import app
+from gpu_fabric.findings import ConfigurationError, Severity
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.spec.stack_text import StackDocument
+
+DocumentWith = Callable[[Any], StackDocument]
+
+KUBECONFIG = {
+    "current-context": "here",
+    "contexts": [{"name": "here", "context": {"cluster": "one"}}],
+    "clusters": [{"name": "one", "cluster": {"server": "https://one"}}],
+}
+
+
+def refusals(document: StackDocument, *, for_up: bool = True) -> list[tuple[str, str]]:
+    with pytest.raises(ConfigurationError) as refused:
+        prepare(document, for_up=for_up)
+    return [(entry.id, entry.path.removeprefix("gpu-fabric:")) for entry in refused.value.findings]
+
+
+@pytest.fixture
+def elsewhere(document_with: DocumentWith, tmp_path: Path) -> DocumentWith:
+    """The development stack in a folder without a kubeconfig, with some values changed."""
+    return lambda changes: document_with(changes).model_copy(update={"root": tmp_path})
+
+
+@pytest.fixture
+def with_cluster(elsewhere: DocumentWith, tmp_path: Path) -> DocumentWith:
+    """The same in a folder with a good kubeconfig."""
+    (tmp_path / ".sandbox").mkdir()
+    (tmp_path / ".sandbox" / "kubeconfig").write_text(json.dumps(KUBECONFIG), encoding="utf-8")
+    return elsewhere
+
+
+def test_for_planning_alone_a_missing_kubeconfig_is_a_warning(elsewhere: DocumentWith) -> None:
+    first = prepare(elsewhere({}), for_up=False).findings[0]
+
+    assert (first.id, first.severity) == ("CLU003", Severity.WARNING)
+    assert first.message == ".sandbox/kubeconfig: no such file"
+
+
+def test_for_up_a_missing_kubeconfig_is_the_error(elsewhere: DocumentWith) -> None:
+    assert refusals(elsewhere({})) == [("CLU001", "cluster.kubeconfig")]
+
+
+def test_with_a_good_kubeconfig_only_the_plans_own_findings_remain(with_cluster: DocumentWith, dev_plan: Plan) -> None:
+    plan = prepare(with_cluster({}), for_up=True)
+
+    assert plan.findings == dev_plan.findings
+
+
+def test_a_context_that_is_not_there_is_an_error(with_cluster: DocumentWith) -> None:
+    assert refusals(with_cluster({"cluster.context": "there"})) == [("CLU001", "cluster.kubeconfig")]
+
+
+def test_unknown_key_missing_kubeconfig_and_small_supernet_come_together(elsewhere: DocumentWith) -> None:
+    assert refusals(elsewhere({"fabric.mtuu": 9000, "fabric.addressing.supernet": "192.168.0.0/26"})) == [
+        ("SPC001", "fabric.mtuu"),
+        ("CLU001", "cluster.kubeconfig"),
+        ("ADR001", "fabric.addressing.supernet"),
+    ]
+
+
+def test_faults_of_every_kind_come_together(elsewhere: DocumentWith) -> None:
+    found = refusals(
+        elsewhere(
+            {
+                "fabric.mtuu": 1,
+                "software.releaseLine": 26.4,
+                "cluster.pools[0].shape": "BM.GPU.H1OO.8",
+                "cluster.pools[0].nodes": 0,
+                "fabric.addressing.supernet": "192.168.0.0/28",
+                "fabric.mtu": 9001,
+            }
+        )
+    )
+
+    assert sorted(found) == [
+        ("ADR007", "fabric.addressing.supernet"),
+        ("CLU001", "cluster.kubeconfig"),
+        ("NET001", "fabric.mtu"),
+        ("SPC001", "fabric.mtuu"),
+        ("SPC002", "cluster.pools[0].nodes"),
+        ("SPC002", "cluster.pools[0].shape"),
+        ("SPC002", "software.releaseLine"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("cluster.provider", "exsting"),
+        ("cluster.provider", "elsewhere"),
+        ("cluster.provider", None),
+        ("cluster.pools", []),
+        ("cluster.pools", None),
+        ("cluster.pools[0]", "gpu"),
+        ("cluster.pools[0].name", None),
+        ("cluster.pools[0].shape", None),
+        ("cluster.pools[0].shape", "none of these"),
+        ("cluster.pools[0].nodes", None),
+        ("cluster.pools[0].nodes", "3"),
+        ("cluster.pools[0].nodeNames", ["a", "a", "b"]),
+        ("cluster.pools[0].taints", [{"value": "present"}]),
+        ("cluster.shapes", []),
+        ("cluster.kubernetes", 1.34),
+        ("cluster.installed", ["cilium"]),
+        ("cluster.ranges.pods", "x"),
+        ("fabric", []),
+        ("fabric.addressing", "192.168.0.0/16"),
+        ("fabric.addressing.supernet", "x"),
+        ("fabric.addressing.exclude", ["192.168.0.9-192.168.0.1"]),
+        ("fabric.linkType", "ethernet"),
+        ("fabric.manager", "nvidia"),
+        ("fabric.model", "sr-iov"),
+        ("fabric.rails", [{"interface": "rdma0"}]),
+        ("fabric.namespaces", ["default", 3]),
+        ("fabric.rdmaMode", "other"),
+        ("software", []),
+        ("software.gpuOperator.driver", "yes"),
+    ],
+)
+def test_one_faulty_value_hides_no_other_problem_and_invents_none(
+    elsewhere: DocumentWith, place: str, value: Any
+) -> None:
+    faulty, *others = refusals(elsewhere({place: value}))
+
+    assert faulty[1].startswith(place)
+    assert others == [("CLU001", "cluster.kubeconfig")]
+
+
+def test_a_missing_supernet_hides_no_other_problem(elsewhere: DocumentWith) -> None:
+    assert refusals(elsewhere({"fabric.addressing.supernet": None, "fabric.mtu": 9000})) == [
+        ("CLU001", "cluster.kubeconfig"),
+        ("ADR005", "fabric.addressing.supernet"),
+        ("NET001", "fabric.mtu"),
+    ]
+
+
+@pytest.mark.parametrize("model", ["ib-sriov", "ipoib", "macvlan", "host-device"])
+def test_a_shape_that_nothing_is_like_is_one_problem_whatever_the_model(with_cluster: DocumentWith, model: str) -> None:
+    changes = {"cluster.pools[0].shape": "none of these", "fabric.model": model}
+
+    assert refusals(with_cluster(changes), for_up=False) == [("SPC002", "cluster.pools[0].shape")]
+
+
+def test_a_faulty_value_is_not_reported_again_for_its_stand_in(with_cluster: DocumentWith) -> None:
+    assert refusals(with_cluster({"fabric.addressing.supernet": "192.168.0.1/16"})) == [
+        ("SPC002", "fabric.addressing.supernet"),
+    ]
+
+
+def test_a_neither_given_kubeconfig_is_one_problem_beside_the_others(elsewhere: DocumentWith) -> None:
+    assert refusals(elsewhere({"cluster.kubeconfig": None, "fabric.addressing.supernet": "192.168.0.0/26"})) == [
+        ("SPC002", "cluster.kubeconfig"),
+        ("ADR001", "fabric.addressing.supernet"),
+    ]
+
+
+def test_a_kubeconfig_from_a_secret_needs_no_file(elsewhere: DocumentWith, dev_plan: Plan) -> None:
+    plan = prepare(
+        elsewhere(
+            {
+                "cluster.kubeconfig": None,
+                "cluster.kubeconfigSecret": "access",
+                "access": {"secure": "s3cr3t"},
+            }
+        ),
+        for_up=True,
+    )
+
+    assert plan.findings == dev_plan.findings
+
+
+@pytest.mark.parametrize(
+    ("changes", "place"),
+    [
+        ({"cluster.kubeconfig": None, "cluster.kubeconfigSecret": "access"}, "cluster.kubeconfigSecret"),
+        (
+            {"fabric.manager": "spiderpool", "software.spiderpool.tls": {"method": "provided", "secret": "access"}},
+            "software.spiderpool.tls.secret",
+        ),
+    ],
+)
+def test_a_plan_says_which_secret_up_will_miss(with_cluster: DocumentWith, changes: dict[str, Any], place: str) -> None:
+    document = with_cluster(changes)
+    with_secret = document.model_copy(update={"sections": {**document.sections, "access": None}})
+    found = [entry for entry in prepare(document, for_up=False).findings if entry.id == "CLU012"]
+
+    assert [(entry.path, entry.severity) for entry in found] == [(f"gpu-fabric:{place}", Severity.WARNING)]
+    assert "CLU012" not in {entry.id for entry in prepare(with_secret, for_up=False).findings}
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "html", "json"])
+def test_a_stack_that_can_only_be_planned_says_so_in_every_format(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    text = (root / "Pulumi.oke-h200.yaml").read_text(encoding="utf-8")
+    text = text.replace("gpu-fabric:fabric:", "gpu-fabric:fabric:\n    model: macvlan")
+    (tmp_path / "Pulumi.try.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    shown = CliRunner().invoke(app, ["plan", "-s", "try", "--format", form])
+
+    assert shown.exit_code == 0
+    assert "SUP010" in shown.stdout
+
+
+def test_a_sections_loss_is_still_reported_when_nothing_can_be_planned(elsewhere: DocumentWith) -> None:
+    assert refusals(elsewhere({"cluster": None})) == [("SPC003", "cluster")]
+
+
+def test_the_error_names_the_file_it_came_from(elsewhere: DocumentWith) -> None:
+    document = elsewhere({"fabric.mtu": 9000}).model_copy(update={"file": "examples/Pulumi.lab.yaml"})
+    with pytest.raises(ConfigurationError, match=r"^examples/Pulumi\.lab\.yaml: 2 problems, nothing was created\."):
+        prepare(document, for_up=True)
+
+
+def test_a_stack_is_prepared_by_its_name(root: Path) -> None:
+    assert prepare_stack("dev", root).stack == "dev"

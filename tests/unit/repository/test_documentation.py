@@ -1,0 +1,139 @@
+"""The pages for people as a whole: each is found, each link leads somewhere, and what they say of files is so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from readme_picture import picture
+
+from gpu_fabric.plan import Plan
+
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for folder in ("docs", "sandbox", "policy", "tests/stacks", "examples/workloads", ".")
+    for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
+)
+DECISIONS = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
+GENERATED = ("configuration", "nccl-settings", "rules", "support")
+# Of a line of prose: tables have lines as long as their cells.
+MOST_CHARACTERS = 130
+
+
+@cache
+def parsed(page: Path) -> tuple[Token, ...]:
+    return tuple(MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8")))
+
+
+def inline(page: Path) -> Iterator[Token]:
+    for token in parsed(page):
+        yield from token.children or ()
+
+
+def targets(page: Path) -> list[str]:
+    """What the page's links and pictures point at."""
+    return [str(token.attrs.get("href") or token.attrs.get("src")) for token in inline(page) if token.attrs]
+
+
+def anchors(page: Path) -> set[str]:
+    """The page's headings, as links name them."""
+    tokens = parsed(page)
+    headings = [after.content for token, after in pairwise(tokens) if token.type == "heading_open"]
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def linked(page: Path) -> set[Path]:
+    """The files that a page links to."""
+    paths = (target.partition("#")[0] for target in targets(page) if "://" not in target)
+    return {(page.parent / path).resolve() for path in paths if path}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_on_a_page_leads_somewhere(page: str) -> None:
+    file = ROOT / page
+    for target in targets(file):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        found = file.parent / path if path else file
+        assert found.exists(), target
+        assert not anchor or anchor in anchors(found), target
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_programs_on_a_page_import_what_is_there(page: str) -> None:
+    blocks = [token.content for token in parsed(ROOT / page) if token.type == "fence" and token.info == "python"]
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith(("from ", "import "))]
+
+    # A checkout has the components under the name that existing stacks recorded, and only the wheel in the package.
+    exec("\n".join(lines).replace("gpu_fabric.components", "components"), {})  # noqa: S102  # imports alone
+
+
+def test_the_index_has_every_page() -> None:
+    pages = {path.resolve() for path in DOCS.glob("*.md")} - {DOCS / "README.md"}
+    wanted = pages | set((DOCS / "schema").glob("*.json")) | {DOCS / "decisions/README.md", ROOT / "CONTRIBUTING.md"}
+
+    assert {str(path.relative_to(ROOT)) for path in wanted - linked(DOCS / "README.md")} == set()
+
+
+def test_the_readme_leads_to_the_index_and_names_the_command_that_tests_everything() -> None:
+    assert DOCS / "README.md" in linked(ROOT / "README.md")
+    assert "    make test " in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_says_to_how_many_kinds_of_manifests_the_fabric_is_attached() -> None:
+    kinds = yaml.safe_load((ROOT / "gpu_fabric" / "attach" / "kinds.yaml").read_text(encoding="utf-8"))
+
+    assert f" of {len(kinds)} kinds " in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_the_index_of_decisions_has_each_by_its_number_and_title(name: str) -> None:
+    number, _, title = (DOCS / "decisions" / name).read_text("utf-8").splitlines()[0].removeprefix("# ").partition(": ")
+
+    assert name.startswith(f"{number}-")
+    assert f"| [{number}]({name}) | {title} |\n" in (DOCS / "decisions/README.md").read_text(encoding="utf-8")
+
+
+def test_no_number_of_a_decision_is_given_twice() -> None:
+    numbers = [name[:4] for name in DECISIONS]
+
+    assert sorted(set(numbers)) == numbers
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md", "docs/testing.md", "docs/upgrading.md"])
+def test_every_file_that_a_page_names_is_there(page: str) -> None:
+    """In words of a page that look like a path in this repository; `<subject>` and `*` stand for any name."""
+    code = [token.content for token in inline(ROOT / page) if token.type == "code_inline"]
+    tops = {path.name for path in ROOT.iterdir()} - {".sandbox", ".venv"}
+    named = [path for path in code if path.partition("/")[0] in tops and " " not in path]
+
+    assert named
+    assert [path for path in named if not any(ROOT.glob(re.sub(r"<\w+>", "*", path).rstrip("/")))] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith(("docs/", "README", "CONTRIBUTING"))])
+def test_prose_on_a_page_keeps_to_its_line_length(page: str) -> None:
+    if Path(page).stem in GENERATED:
+        pytest.skip("a line of a generated page is as long as what it is made from")
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    prose = [lines[n] for token in parsed(ROOT / page) if token.type == "inline" for n in range(*(token.map or (0, 0)))]
+
+    assert [line for line in prose if len(line) > MOST_CHARACTERS and not line.startswith("|")] == []
+
+
+def test_the_picture_of_the_readme_is_what_the_report_draws_and_small(dev_plan: Plan) -> None:
+    drawn = (DOCS / "fabric.svg").read_text(encoding="utf-8")
+
+    assert DOCS / "fabric.svg" in linked(ROOT / "README.md")
+    assert drawn == picture(dev_plan), "PYTHONPATH=. python tests/support/readme_picture.py > docs/fabric.svg"
+    assert len(drawn) < 60_000

@@ -1,0 +1,96 @@
+"""The step that runs the engine on a stack, as it stands, with a stand-in for the engine's command."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from workflow_steps import Ended, job_of, run_steps
+
+ROOT = Path(__file__).parents[3]
+SECRET = "very-secret"
+# Writes down what it is called with, and gives a kubeconfig that no cluster has.
+PULUMI = """#!/bin/bash
+printf '%s\\n' "$*" >>"$HOME/calls"
+[ "$1" != stack ] || printf 'token: very-secret\\n'
+[ "$1" != "$(cat "$HOME/fails" 2>/dev/null)" ] || exit 7
+"""
+
+
+def _run(home: Path, monkeypatch: pytest.MonkeyPatch, task: str, fails: str = "") -> tuple[Ended, list[str], str]:
+    """The step's end, the calls of the engine, and the job's summary."""
+    programs = home / "programs"
+    programs.mkdir()
+    (programs / "pulumi").write_text(PULUMI)
+    (programs / "pulumi").chmod(0o755)
+    (home / "fails").write_text(fails)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    job = job_of(ROOT / ".github" / "workflows" / "stack.yaml", "run")
+    step = next(step for step in job["steps"] if step.get("name") == "Run the engine")
+    named = set(re.findall(r"\$\{\{ *(.*?) *\}\}", str(step["env"])))
+    inputs = {
+        "inputs.task": task,
+        "inputs.stack": "dev",
+        "inputs.full": "acme/dev",
+        "inputs.cluster || inputs.full": "acme/base",
+    }
+    values = {name: inputs.get(name, SECRET if name.startswith("secrets.") else "plain") for name in named}
+    [ended] = run_steps({"steps": [step]}, ROOT, home / "summary", values, home)
+    return ended, (home / "calls").read_text().splitlines(), (home / "summary").read_text()
+
+
+@pytest.mark.parametrize(
+    ("task", "call"),
+    [
+        ("preview", "preview --stack acme/dev --non-interactive --color never --suppress-outputs"),
+        ("up", "up --stack acme/dev --non-interactive --color never --suppress-outputs --yes"),
+    ],
+)
+def test_the_engine_is_asked_for_the_task_and_its_failure_is_the_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, call: str
+) -> None:
+    ended, calls, summary = _run(tmp_path, monkeypatch, task, fails=task)
+    assert (ended.status, calls) == (7, [call])
+    assert summary == f"#### {task} of acme/dev\n\n```\n```\n"
+
+
+def test_a_task_that_goes_well_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _run(tmp_path, monkeypatch, "up")[0].status == 0
+
+
+@pytest.mark.parametrize("fails", ["", "refresh"], ids=["nothing differs", "something differs"])
+def test_a_check_for_drift_looks_into_the_releases_whatever_the_refresh_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    ended, calls, _ = _run(tmp_path, monkeypatch, "drift", fails)
+    assert calls == [
+        "refresh --stack acme/dev --non-interactive --color never --preview-only --expect-no-changes",
+        "stack output kubeconfig --show-secrets --stack acme/base",
+    ]
+    # The stand-in's kubeconfig is none, and that is the last word.
+    assert ended.status == 2
+
+
+def test_a_drift_that_only_the_refresh_finds_fails_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/bash\ncat >/dev/null\n")
+    python.chmod(0o755)
+    monkeypatch.setattr("sys.executable", str(python))
+    assert _run(tmp_path, monkeypatch, "drift", "refresh")[0].status == 7
+
+
+@pytest.mark.parametrize("task", ["preview", "up", "drift", "destroy"])
+def test_no_secret_is_printed_or_stands_on_a_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str
+) -> None:
+    (tmp_path / "calls").touch()
+    ended, calls, summary = _run(tmp_path, monkeypatch, task)
+    assert SECRET not in ended.output + summary + "".join(calls)
+
+
+def test_another_task_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "calls").touch()
+    ended, calls, _ = _run(tmp_path, monkeypatch, "destroy")
+    assert (ended.status, calls) == (2, [])

@@ -1,0 +1,110 @@
+"""The sandbox's measurements: what the script would have left, by what is wrong with the nodes, and its verdict."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_fabric.nccl.verdict.bundle import join_parts, read_bundle
+from gpu_fabric.nccl.verdict.judging import judge_bundle
+from gpu_fabric.nccl.verdict.report import Verdict
+from gpu_fabric.plan.records import PlannedVerification
+from gpu_fabric.prepare import prepare_stack
+from sandbox.hardware.measuring.play import ENDS_ANNOTATION, MESSAGE_ANNOTATION, endings
+from sandbox.hardware.measuring.run import AILMENTS_ANNOTATION, Ailment, ailments_of, rail_rate
+
+Pods = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def run(root: Path) -> PlannedVerification:
+    planned = prepare_stack("verification", root).verification
+    assert planned is not None
+    return planned
+
+
+def pods_of(run: PlannedVerification) -> Pods:
+    template: Any = run.manifests[-1]["spec"]
+    return [
+        {
+            "metadata": {"name": f"{run.name}-{place}-xyz", "namespace": "default", **template["template"]["metadata"]},
+            "spec": {**template["template"]["spec"], "nodeName": f"gpu-{place}", "hostname": f"{run.name}-{place}"},
+            "status": {"phase": "Running"},
+        }
+        for place in range(run.nodes)
+    ]
+
+
+def node(name: str, ailments: str = "{}", shape: str = "BM.GPU.H200.8") -> dict[str, Any]:
+    labels = {"node.kubernetes.io/instance-type": shape}
+    return {"metadata": {"name": name, "labels": labels, "annotations": {AILMENTS_ANNOTATION: ailments}}}
+
+
+def played(run: PlannedVerification, pods: Pods, **ailments: str) -> list[dict[str, str]]:
+    """The annotations by which pods end; `gpu_1` is what is wrong with that node."""
+    nodes = {name: node(name, ailments.get(name.replace("-", "_"), "{}")) for name in ("gpu-0", "gpu-1", "gpu-2")}
+    return [ending for _, ending in endings(pods, nodes, {f"default/{run.name}": run.manifests[0]})]
+
+
+def verdict(run: PlannedVerification, **ailments: str) -> Verdict:
+    messages = [ending[MESSAGE_ANNOTATION] for ending in played(run, pods_of(run), **ailments)]
+    return judge_bundle(read_bundle(join_parts(messages)), run.expectation)
+
+
+def test_healthy_nodes_pass_every_bar(run: PlannedVerification) -> None:
+    found = verdict(run)
+    assert (found.passed, found.reasons) == (True, ())
+    assert found.nodes == ("gpu-0", "gpu-1", "gpu-2")
+
+
+@pytest.mark.parametrize(
+    ("ailment", "words"),
+    [
+        ("slow", ["VER017 rail 3, size", "VFY023 rail 3, node gpu-1"]),
+        ("missing", ["VFY020 rail 3: not measured", "VER025 node gpu-1: NCCL uses 7 NICs"]),
+        ("sockets", ["VER022 rail 3, node gpu-1", "VER022 node gpu-1", "VER016"]),
+        ("host-memory", ["VER023 rail 3, rank 1 on gpu-1"]),
+        ("corrupt", ["VER014 rail 3, size 1073741824: 12 wrong values"]),
+    ],
+)
+def test_every_ailment_is_found_and_named(run: PlannedVerification, ailment: str, words: list[str]) -> None:
+    found = verdict(run, gpu_1=f'{{"3": "{ailment}"}}')
+    said = [f"{reason.id} {reason.where}: {reason.message}" for reason in found.reasons]
+    assert not found.passed
+    assert [word for word in words if not any(line.startswith(word) for line in said)] == []
+
+
+def test_the_ailments_are_those_that_a_test_knows() -> None:
+    assert {ailment.value for ailment in Ailment} == {"slow", "missing", "sockets", "host-memory", "corrupt"}
+
+
+def test_pods_end_only_when_all_of_them_run(run: PlannedVerification) -> None:
+    pods = pods_of(run)
+    assert played(run, pods[:2]) == []
+    pods[2]["status"]["phase"] = "Pending"
+    assert played(run, pods) == []
+
+
+def test_pods_are_told_once_how_to_end(run: PlannedVerification) -> None:
+    pods = pods_of(run)
+    for pod, ending in zip(pods, played(run, pods), strict=True):
+        pod["metadata"] = {**pod["metadata"], "annotations": ending}
+    assert all(pod["metadata"]["annotations"][ENDS_ANNOTATION] for pod in pods)
+    assert played(run, pods) == []
+
+
+def test_messages_are_as_short_as_a_kubelet_keeps_them(run: PlannedVerification) -> None:
+    everything = "{" + ",".join(f'"{rail}": "slow"' for rail in range(8)) + "}"
+    assert all(len(ending[MESSAGE_ANNOTATION]) < 4096 for ending in played(run, pods_of(run), gpu_0=everything))
+
+
+def test_a_shape_without_a_published_rate_gets_one_that_the_sandbox_assumes() -> None:
+    assert rail_rate(node("x", shape="gpu-mi325x8-2048gb-fabric-contracted"))[0] == rail_rate(node("x"))[0] == 48.25
+    assert rail_rate(node("x", shape="unheard-of"))[1] == 0
+
+
+def test_an_ailment_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="tired"):
+        ailments_of(node("x", '{"0": "tired"}'))

@@ -1,0 +1,470 @@
+"""The engine's workspace keeps the committed files as they are, and an interrupted run is put right."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+from stub_cluster import KUBECONFIG
+
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.load import read_document, validate
+from sandbox.__main__ import app
+from sandbox.__main__ import main as sandbox_command
+from sandbox.cloud.clusters import ControlPlanes
+from sandbox.engine import recovery
+from sandbox.engine.commands import SandboxEngine, Stack, announcement, is_sandbox_stack
+from sandbox.engine.display import is_crash, is_news
+from sandbox.engine.run import Ended, Runs
+from sandbox.engine.workspace import StackState, Workspace, lies_in
+from sandbox.failure import SandboxError
+from sandbox.home import SandboxHome, project_root
+from sandbox.kubernetes_api import Api, ApiError
+from sandbox.processes import PidFile
+
+URN = "urn:pulumi:dev::gpu-fabric::"
+
+
+class FakeApi(Api):
+    """Answers for Helm's secrets and for what a manifest names."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Any]] = {}
+
+    def release(self, name: str, status: str, number: int = 1, manifest: str = "") -> None:
+        record = gzip.compress(json.dumps({"manifest": manifest}).encode())
+        secret = f"sh.helm.release.v1.{name}.v{number}"
+        self.objects[f"/api/v1/namespaces/ops/secrets/{secret}"] = {
+            "metadata": {
+                "name": secret,
+                "namespace": "ops",
+                "labels": {"owner": "helm", "name": name, "status": status, "version": str(number)},
+            },
+            "data": {"release": base64.b64encode(base64.b64encode(record)).decode()},
+        }
+
+    def request(self, method: str, path: str, body: Any = None, kind: str = "") -> dict[str, Any]:
+        place = urlsplit(path)
+        if place.path == "/apis/rbac.authorization.k8s.io/v1":
+            return {"resources": [{"kind": "ClusterRole", "name": "clusterroles", "namespaced": False}]}
+        if place.path == "/api/v1":
+            return {"resources": [{"kind": "ConfigMap", "name": "configmaps", "namespaced": True}]}
+        if place.path in self.objects:
+            return self.objects.pop(place.path) if method == "DELETE" else self.objects[place.path]
+        if "labelSelector" in parse_qs(place.query):
+            wanted = dict(term.split("=") for term in parse_qs(place.query)["labelSelector"][0].split(","))
+            rows = [row for key, row in self.objects.items() if "/secrets/" in key]
+            return {"items": [row for row in rows if wanted.items() <= row["metadata"]["labels"].items()]}
+        raise ApiError(404, "not found")
+
+
+class RecordedRuns(Runs):
+    """Writes down what the engine would be asked."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self.asked: list[list[str]] = []
+
+    def run(self, arguments: Any, cwd: Path, *, quiet: bool = False) -> Ended:
+        self.asked.append(list(arguments))
+        return Ended(status=0, crashed=False)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    found = Workspace(SandboxHome(tmp_path / "home"))
+    found.__dict__["project"] = "gpu-fabric"
+    return found
+
+
+def _checkpoint(workspace: Workspace, resources: list[dict[str, Any]], pending: list[dict[str, Any]]) -> None:
+    file = workspace.checkpoint("dev")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    latest = {"resources": resources, "pending_operations": pending}
+    file.write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
+
+
+def _release(name: str) -> dict[str, Any]:
+    kind = recovery.RELEASE_TYPE
+    return {"urn": f"{URN}{kind}::{name}", "type": kind, "inputs": {"namespace": "ops", "name": name}}
+
+
+def _stack(name: str, root: Path, sections: dict[str, Any] | None = None) -> Stack:
+    document = read_document(name, root)
+    spec, _ = validate(document)
+    assert spec is not None
+    return Stack(name, root / document.file, spec, prepare(document, for_up=False), sections)
+
+
+def _recover(workspace: Workspace, api: FakeApi, *, destroying: bool = False) -> tuple[list[list[str]], list[str]]:
+    runs, said = RecordedRuns(workspace), []
+    recovery.recover(workspace, runs, [api], "dev", said.append, destroying=destroying)
+    return runs.asked, said
+
+
+def test_the_committed_stack_file_is_copied_and_the_engines_salt_kept(workspace: Workspace, tmp_path: Path) -> None:
+    committed = tmp_path / "Pulumi.dev.yaml"
+    committed.write_text("config:\n  gpu-fabric:fabric: {model: sriov}\n")
+    workspace.stack_config("dev", committed)
+    workspace.stack_file("dev").write_text("encryptionsalt: v1:abc\nconfig: {}\n")
+
+    copy = workspace.stack_config("dev", committed)
+
+    assert yaml.safe_load(copy.read_text()) == {
+        "config": {"gpu-fabric:fabric": {"model": "sriov"}},
+        "encryptionsalt": "v1:abc",
+    }
+    assert committed.read_text() == "config:\n  gpu-fabric:fabric: {model: sriov}\n"
+
+
+def test_a_sandbox_elsewhere_runs_the_same_stack_file_on_its_own_cluster(workspace: Workspace, tmp_path: Path) -> None:
+    committed = tmp_path / "Pulumi.dev.yaml"
+    committed.write_text("config:\n  gpu-fabric:cluster: {kubeconfig: .sandbox/kubeconfig}\n")
+
+    copy = yaml.safe_load(workspace.stack_config("dev", committed).read_text())
+
+    assert copy["config"]["gpu-fabric:cluster"]["kubeconfig"] == str(workspace.home.kubeconfig)
+
+
+def test_a_kubeconfig_of_the_users_own_is_left_alone(workspace: Workspace, tmp_path: Path) -> None:
+    committed = tmp_path / "Pulumi.dev.yaml"
+    committed.write_text("config:\n  gpu-fabric:cluster: {kubeconfig: ~/.kube/config}\n")
+
+    copy = yaml.safe_load(workspace.stack_config("dev", committed).read_text())
+
+    assert copy["config"]["gpu-fabric:cluster"]["kubeconfig"] == "~/.kube/config"
+
+
+def test_a_kubeconfig_lies_in_the_sandbox_when_the_project_root_says_so() -> None:
+    assert lies_in(".sandbox/kubeconfig", project_root() / ".sandbox")
+    assert not lies_in("~/.kube/config", project_root() / ".sandbox")
+    assert not lies_in(".sandbox/../kubeconfig", project_root() / ".sandbox")
+
+
+def test_the_engines_environment_leads_nowhere_but_into_the_sandbox(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PULUMI_ACCESS_TOKEN", "t")
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "p")
+    monkeypatch.setenv("KUBECONFIG", "/home/user/.kube/config")
+
+    environment = workspace.environment()
+
+    assert {"PULUMI_ACCESS_TOKEN", "PULUMI_CONFIG_PASSPHRASE", "KUBECONFIG"}.isdisjoint(environment)
+    assert environment["PULUMI_BACKEND_URL"] == f"file://{workspace.backend}?metadata=skip"
+
+
+def test_after_a_clean_run_there_is_nothing_to_repair(workspace: Workspace) -> None:
+    api = FakeApi()
+    api.release("gpu-operator", "deployed")
+    _checkpoint(workspace, [_release("gpu-operator")], [])
+
+    assert _recover(workspace, api) == ([], [])
+
+
+@pytest.mark.parametrize("status", ["pending-install", "pending-upgrade", "pending-rollback"])
+def test_helm_forgets_the_revision_it_believes_to_be_under_way(workspace: Workspace, status: str) -> None:
+    api = FakeApi()
+    api.release("gpu-operator", "superseded", 1)
+    api.release("gpu-operator", status, 2)
+    _checkpoint(workspace, [], [])
+
+    asked, said = _recover(workspace, api)
+
+    assert [path.rpartition(".")[2] for path in api.objects] == ["v1"]
+    assert asked[0][0] == "refresh"
+    assert status in said[0]
+
+
+def test_a_release_made_but_never_recorded_by_the_engine_is_installed_again(workspace: Workspace) -> None:
+    api = FakeApi()
+    api.release("gpu-operator", "deployed")
+    _checkpoint(workspace, [], [{"type": "creating", "resource": _release("gpu-operator")}])
+
+    _recover(workspace, api)
+
+    assert api.objects == {}
+
+
+def test_a_release_that_somebody_else_installed_is_left_alone(workspace: Workspace) -> None:
+    api = FakeApi()
+    api.release("my-own", "deployed")
+    _checkpoint(workspace, [], [])
+
+    assert _recover(workspace, api) == ([], [])
+    assert len(api.objects) == 1
+
+
+def test_an_operation_of_unknown_outcome_is_read_from_the_cluster(workspace: Workspace) -> None:
+    namespace = {"urn": f"{URN}kubernetes:core/v1:Namespace::ops", "type": "kubernetes:core/v1:Namespace"}
+    _checkpoint(workspace, [], [{"type": "creating", "resource": {**namespace, "inputs": {}}}])
+
+    asked, said = _recover(workspace, FakeApi())
+
+    assert "--clear-pending-creates" in asked[0]
+    assert said == ["repaired: ops was interrupted while creating; read it from the cluster"]
+
+
+def test_what_a_cloud_may_have_made_without_telling_is_named_as_lost(workspace: Workspace) -> None:
+    kind = "digitalocean:index/vpc:Vpc"
+    vpc = {"urn": f"{URN}{kind}::cluster-vpc", "type": kind, "inputs": {}}
+    _checkpoint(workspace, [], [{"type": "creating", "resource": vpc}])
+
+    _, said = _recover(workspace, FakeApi())
+
+    (line,) = said
+    assert line.startswith("repaired: cluster-vpc was interrupted while creating; its cloud may have it")
+
+
+def test_before_a_destroy_what_was_being_created_is_deleted(workspace: Workspace) -> None:
+    api = FakeApi()
+    api.objects["/api/v1/namespaces/train/configmaps/nccl-conf"] = {}
+    metadata = {"namespace": "train", "name": "nccl-conf"}
+    inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    resource = {"urn": f"{URN}kubernetes:core/v1:ConfigMap::nccl", "type": "kubernetes:core/v1:ConfigMap"}
+    _checkpoint(workspace, [], [{"type": "creating", "resource": {**resource, "inputs": inputs}}])
+
+    _recover(workspace, api, destroying=True)
+
+    assert api.objects == {}
+
+
+def test_before_a_destroy_all_objects_that_one_resource_was_creating_are_deleted(workspace: Workspace) -> None:
+    api = FakeApi()
+    tables = {f"table-{rail}": {"namespace": "spiderpool", "name": f"table-{rail}"} for rail in range(2)}
+    for name in tables:
+        api.objects[f"/api/v1/namespaces/spiderpool/configmaps/{name}"] = {}
+    manifests = {
+        name: {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata} for name, metadata in tables.items()
+    }
+    kind = recovery.KEPT_OBJECTS_TYPE
+    resource = {"urn": f"{URN}{kind}::pools", "type": kind, "inputs": {"objects": {"ConfigMap": manifests}}}
+    _checkpoint(workspace, [], [{"type": "creating", "resource": resource}])
+
+    _recover(workspace, api, destroying=True)
+
+    assert api.objects == {}
+
+
+def test_before_a_destroy_an_object_that_was_only_being_patched_stays(workspace: Workspace) -> None:
+    api = FakeApi()
+    api.objects["/api/v1/namespaces/train/configmaps/theirs"] = {}
+    metadata = {"namespace": "train", "name": "theirs"}
+    inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    resource = {"urn": f"{URN}kubernetes:core/v1:ConfigMapPatch::p", "type": "kubernetes:core/v1:ConfigMapPatch"}
+    _checkpoint(workspace, [], [{"type": "creating", "resource": {**resource, "inputs": inputs}}])
+
+    _recover(workspace, api, destroying=True)
+
+    assert len(api.objects) == 1
+
+
+def test_before_a_destroy_a_half_installed_release_is_uninstalled_by_its_manifest(workspace: Workspace) -> None:
+    api = FakeApi()
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/operator"
+    api.objects[role] = {}
+    manifest = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: operator}\n"
+    api.release("gpu-operator", "pending-install", manifest=manifest)
+    _checkpoint(workspace, [], [])
+
+    _recover(workspace, api, destroying=True)
+
+    assert api.objects == {}
+
+
+def test_a_stale_lock_is_released_first(workspace: Workspace) -> None:
+    lock = workspace.backend / ".pulumi/locks/organization/gpu-fabric/dev/1.json"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("{}")
+
+    asked, _ = _recover(workspace, FakeApi())
+
+    assert asked == [["cancel", "--yes", "--stack", "dev"]]
+
+
+def test_a_second_run_is_refused_while_the_first_one_lives(workspace: Workspace) -> None:
+    PidFile(workspace.home.pulumi / "run-owner.json").write(1)
+
+    with pytest.raises(SandboxError, match="process 1 is running Pulumi"):
+        Runs(workspace).require_none()
+
+
+def test_a_stack_without_a_checkpoint_has_no_state(workspace: Workspace) -> None:
+    assert workspace.state("dev") is None
+    _checkpoint(workspace, [], [])
+    assert workspace.state("dev") == StackState((), ())
+
+
+@pytest.mark.parametrize(
+    ("line", "news"),
+    [
+        (" +  kubernetes:core/v1:ConfigMap nccl-default creating (0s) \n", False),
+        (" \x1b[32m+\x1b[0m  kubernetes:core/v1:ConfigMap nccl-default creating (2s) \n", False),
+        ("@ updating....\n", False),
+        (" -  kubernetes:k8s.cni.cncf.io/v1:Network rail-00 deleting (0s) Resource scheduled for deletion\n", False),
+        (" +  kubernetes:core/v1:ConfigMap nccl-default created (0.04s) \n", True),
+        (" +  kubernetes:mellanox.com/v1alpha1:NicClusterPolicy nic creating (5s) waiting for state ready\n", True),
+        ("    error: the server rejected our request\n", True),
+        ("    error: an unhandled error occurred: program exited with non-zero exit code: 1\n", False),
+        ("    pulumi:pulumi:Stack gpu-fabric-dev  info: cluster: context prod, server https://10.0.0.1:6443\n", False),
+        (" +  pulumi:pulumi:Stack gpu-fabric-dev creating (0s) cluster: context a, server https://10.0.0.1\n", False),
+        (" +  kubernetes:a/v1:B c creating (0s) Found {.metadata.annotations['gpu-fabric/awaited']}=698d\n", False),
+        (" +  kubernetes:a/v1:B c creating (0s) Found {.status.state}=ready\n", True),
+        ("Resources:\n", True),
+    ],
+)
+def test_of_the_engines_lines_only_those_that_say_something_new_are_shown(line: str, news: bool) -> None:
+    assert is_news(line) is news
+
+
+@pytest.mark.parametrize(
+    ("line", "crash"),
+    [
+        ("    panic: runtime error: invalid memory address or nil pointer dereference\n", True),
+        ("    fatal error: concurrent map writes\n", True),
+        ("    goroutine 60 [running]:\n", True),
+        ("    error: release gpu-operator failed: timed out\n", False),
+    ],
+)
+def test_a_plug_in_that_died_is_told_from_a_resource_that_failed(line: str, crash: bool) -> None:
+    assert is_crash(line) is crash
+
+
+class EndingRuns(RecordedRuns):
+    """Ends each run as told, one after the other."""
+
+    def __init__(self, workspace: Workspace, *ends: Ended) -> None:
+        super().__init__(workspace)
+        self.ends = list(ends)
+
+    def run(self, arguments: Any, cwd: Path, *, quiet: bool = False, total: int | None = None) -> Ended:
+        super().run(arguments, cwd, quiet=quiet)
+        return self.ends.pop(0)
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "runs"),
+    [
+        ((Ended(255, crashed=True), Ended(0, crashed=False)), 0, 2),
+        ((Ended(255, crashed=True), Ended(255, crashed=True)), 255, 2),
+        ((Ended(255, crashed=False),), 255, 1),
+        ((Ended(0, crashed=False),), 0, 1),
+    ],
+    ids=["crashed once", "crashed twice", "failed for a reason", "went well"],
+)
+def test_only_a_crashed_plug_in_makes_a_run_start_once_more(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, ends: tuple[Ended, ...], status: int, runs: int
+) -> None:
+    engine = SandboxEngine.__new__(SandboxEngine)
+    engine.workspace, engine.say = workspace, lambda line: None
+    engine.runs = recorded = EndingRuns(workspace, *ends)
+    monkeypatch.setattr(engine, "_apis", lambda stack: [FakeApi()])
+
+    assert engine._converge(_stack("dev", project_root()), ["up"], destroying=False) == status
+    assert recorded.asked == [["up"]] * runs
+
+
+@pytest.mark.parametrize("command", [["up"], ["pulumi", "up"], ["pulumi", "preview"]])
+def test_a_stack_that_this_version_can_only_plan_is_refused_before_anything_starts(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    document = yaml.safe_load((project_root() / "Pulumi.oke-h100.yaml").read_text())
+    document["config"]["gpu-fabric:fabric"]["model"] = "macvlan"
+    (tmp_path / "Pulumi.oke-h100.yaml").write_text(yaml.safe_dump(document))
+    monkeypatch.setattr("sandbox.__main__.project_root", lambda: tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        sandbox_command(lambda: app([*command, "-s", "oke-h100"], standalone_mode=False))
+
+    assert ended.value.code == 2
+    assert "[SUP007]" in capsys.readouterr().err
+
+
+def test_a_stack_of_another_cloud_is_no_sandbox_stack() -> None:
+    stack = _stack("doks-h200", project_root())
+    assert not is_sandbox_stack(stack, SandboxHome.current())
+
+
+@pytest.mark.parametrize(
+    ("sections", "line"), [(None, "DigitalOcean, with your account"), ({}, "simulated DigitalOcean in {home}")]
+)
+def test_a_command_says_which_cloud_it_talks_to(sections: dict[str, Any] | None, line: str, tmp_path: Path) -> None:
+    stack = _stack("doks-h200", project_root(), sections)
+
+    assert announcement(stack, SandboxHome(tmp_path)) == line.format(home=tmp_path)
+    assert is_sandbox_stack(stack, SandboxHome(tmp_path)) is (sections is not None)
+
+
+def test_before_there_is_a_kubeconfig_nothing_is_announced(tmp_path: Path) -> None:
+    assert announcement(_stack("dev", project_root()), SandboxHome(tmp_path)) is None
+
+
+def test_a_command_says_which_context_and_server_it_talks_to(tmp_path: Path) -> None:
+    home = SandboxHome(tmp_path)
+    home.kubeconfig.write_text(KUBECONFIG)
+
+    assert announcement(_stack("dev", project_root()), home) == (
+        f"cluster: context stub, server https://127.0.0.1:1 ({home.kubeconfig})"
+    )
+
+
+def test_a_kubeconfig_of_a_secret_is_announced_by_its_key(tmp_path: Path) -> None:
+    stack = _stack("dev", project_root())
+    cluster = stack.spec.cluster.model_copy(update={"kubeconfig": None, "kubeconfig_secret": "access"})
+    stack = replace(stack, spec=stack.spec.model_copy(update={"cluster": cluster}))
+
+    assert "secret access" in str(announcement(stack, SandboxHome(tmp_path)))
+
+
+def test_a_stack_of_a_simulated_cloud_is_repaired_in_its_own_clusters_alone(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = SandboxEngine.__new__(SandboxEngine)
+    engine.home, engine.workspace, engine.planes = workspace.home, workspace, ControlPlanes(workspace.home)
+    for cluster in ("of-the-stack", "of-another"):
+        home = workspace.home.cluster(cluster)
+        home.create()
+        home.save_state({"ports": {}})
+        home.kubeconfig.write_text("")
+    asked: list[Path] = []
+    monkeypatch.setattr("sandbox.engine.commands.Api", asked.append)
+    stack = _stack("doks-h200", project_root(), {})
+
+    engine._apis(stack)
+    assert asked == []
+
+    file = workspace.checkpoint("doks-h200")
+    file.parent.mkdir(parents=True)
+    latest = {"resources": [{"type": "t", "urn": "u"}, {"type": "t", "urn": "v", "id": "of-the-stack"}]}
+    file.write_text(json.dumps({"version": 3, "checkpoint": {"latest": latest}}))
+    engine._apis(stack)
+    assert asked == [workspace.home.cluster("of-the-stack").kubeconfig]
+
+
+@pytest.mark.parametrize("verb", ["up", "preview", "refresh", "destroy"])
+def test_no_run_prints_all_outputs_whether_they_changed_or_not(
+    verb: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = SandboxEngine.__new__(SandboxEngine)
+    asked: list[list[str]] = []
+    engine.home, engine.workspace, engine.say = workspace.home, workspace, lambda line: None
+    engine.runs = Runs(workspace)
+    _checkpoint(workspace, [], [])
+    monkeypatch.setattr(engine, "_require_clusters", lambda stack: None)
+    monkeypatch.setattr(engine, "_recover", lambda stack, *, destroying: None)
+    monkeypatch.setattr(
+        engine.runs, "run", lambda arguments, *_, **__: asked.append(list(arguments)) or Ended(1, crashed=False)
+    )
+    stack = _stack("dev", project_root())
+
+    command = getattr(engine, verb)
+    assert command(stack, as_json=False) if verb in ("up", "preview") else command(stack)
+
+    assert [arguments[0] for arguments in asked] == [verb]
+    assert "--suppress-outputs" in asked[0]

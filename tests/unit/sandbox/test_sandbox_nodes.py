@@ -1,0 +1,242 @@
+"""Simulated nodes follow the stack's pools, and nothing but them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import yaml
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.spec.load import load_stack
+from gpu_fabric.spec.stack import StackSpec
+from sandbox.hardware.inventory import devices_of
+from sandbox.kubernetes_api import Api, ApiError
+from sandbox.nodes import RDMA_MODE_ANNOTATION, desired_nodes, reconcile_nodes
+
+POOL = {"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2, "labels": {"team": "a"}}
+
+
+class FakeApi(Api):
+    """Keeps nodes and pods by path, as the API server would."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, dict[str, Any]] = {}
+        self.writes: list[str] = []
+
+    def request(self, method: str, path: str, body: Any = None, kind: str = "") -> dict[str, Any]:
+        place = urlsplit(path)
+        if method == "GET":
+            items = [value for key, value in self.objects.items() if key.startswith(f"{place.path}/")]
+            if "fieldSelector" in parse_qs(place.query):
+                node = parse_qs(place.query)["fieldSelector"][0].partition("=")[2]
+                items = [value for key, value in self.objects.items() if "/pods/" in key and value["node"] == node]
+            return {"items": items}
+        self.writes.append(f"{method} {place.path}")
+        if method == "DELETE":
+            if place.path not in self.objects:
+                raise ApiError(404, "not found")
+            del self.objects[place.path]
+            return {}
+        target = self.objects.setdefault(place.path.removesuffix("/status"), {})
+        target.update({key: value for key, value in body.items() if key != "metadata" or "labels" in value})
+        return target
+
+
+def _spec(
+    tmp_path: Path, *pools: dict[str, Any], shapes: dict[str, Any] | None = None, fabric: dict[str, Any] | None = None
+) -> StackSpec:
+    cluster = {"provider": "existing", "kubeconfig": "k", "shapes": shapes or {}, "pools": list(pools)}
+    config: dict[str, dict[str, Any]] = {
+        "gpu-fabric:cluster": cluster,
+        "gpu-fabric:fabric": {"model": "sriov", "manager": "network-operator", **(fabric or {})},
+        "gpu-fabric:software": {"releaseLine": "26.4"},
+    }
+    config["gpu-fabric:fabric"]["addressing"] = {"layout": "per-rail", "supernet": "192.168.0.0/16"}
+    (tmp_path / "Pulumi.try.yaml").write_text(yaml.safe_dump({"config": config}))
+    return load_stack("try", tmp_path)
+
+
+def _names(api: FakeApi) -> set[str]:
+    return {path.rpartition("/")[2] for path in api.objects if path.startswith("/api/v1/nodes/")}
+
+
+@pytest.fixture
+def api() -> FakeApi:
+    return FakeApi()
+
+
+def test_each_pool_gives_its_nodes_and_the_stack_one_for_system_pods(tmp_path: Path) -> None:
+    names = [node["metadata"]["name"] for node in desired_nodes(_spec(tmp_path, POOL))]
+
+    assert names == ["system-0", "gpu-0", "gpu-1"]
+
+
+def test_a_node_says_which_machine_it_plays(tmp_path: Path) -> None:
+    node = desired_nodes(_spec(tmp_path, POOL))[1]
+
+    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == "BM.GPU.H100.8"
+    assert node["metadata"]["labels"]["gpu-fabric/pool"] == "gpu"
+    assert node["metadata"]["labels"]["team"] == "a"
+    assert node["spec"]["taints"] == [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]
+    assert node["status"]["allocatable"]["nvidia.com/gpu"] == str(catalog().shapes["BM.GPU.H100.8"].gpus.count)
+    assert "sandbox.gpu-fabric/nics" in node["metadata"]["annotations"]
+
+
+def test_a_node_with_amd_gpus_has_their_resource_and_their_taint(tmp_path: Path) -> None:
+    node = desired_nodes(_spec(tmp_path, {**POOL, "shape": "BM.GPU.MI300X.8"}))[1]
+
+    assert node["spec"]["taints"] == [{"key": "amd.com/gpu", "value": "present", "effect": "NoSchedule"}]
+    assert node["status"]["capacity"]["amd.com/gpu"] == "8"
+
+
+@pytest.mark.parametrize("shape", ["server.hgx-h100.8", "gpu-b300x8-2304gb-fabric-contracted", "gpu-l40sx2-96gb"])
+def test_a_shape_without_published_addresses_is_simulated_too(tmp_path: Path, shape: str) -> None:
+    node = desired_nodes(_spec(tmp_path, {**POOL, "shape": shape}))[1]
+
+    assert node["metadata"]["labels"]["node.kubernetes.io/instance-type"] == shape
+    assert devices_of(node["metadata"]["annotations"])[0].default_route
+
+
+@pytest.mark.parametrize(
+    ("shape", "link", "names"),
+    [
+        ("server.dgx-h100.8", "infiniband", ["ibp24s0", "ibp64s0"]),
+        ("server.dgx-h100.8", "ether", ["enp24s0np0", "enp64s0np0"]),
+        ("server.dgx-a100.8", "infiniband", ["ibp12s0", "ibp18s0"]),
+        ("server.dgx-a100.8", "ether", ["sim0", "sim1"]),
+    ],
+)
+def test_a_nodes_ports_are_of_the_stacks_link_type_and_named_by_it(
+    tmp_path: Path, shape: str, link: str, names: list[str]
+) -> None:
+    node = desired_nodes(_spec(tmp_path, {**POOL, "shape": shape}, fabric={"model": "host-device", "linkType": link}))
+    devices = devices_of(node[1]["metadata"]["annotations"])
+    rails = [nic for nic in devices if nic.pci in {entry.pci for entry in catalog().shapes[shape].nics}]
+
+    assert [nic.interface for nic in rails[:2]] == names
+    assert {nic.link_type for nic in rails} == {link}
+
+
+def test_a_shape_of_ones_own_is_simulated_as_it_is_written(tmp_path: Path) -> None:
+    nic = {"pci": "0000:81:00.0", "interface": "ib0", "rdmaDevice": "mlx5_0"}
+    own = {"gpus": {"vendor": "nvidia", "count": 2}, "nicModel": {"linkType": "infiniband"}, "nics": [nic]}
+
+    node = desired_nodes(_spec(tmp_path, {**POOL, "shape": "mine"}, shapes={"mine": own}))[1]
+
+    assert node["status"]["capacity"]["nvidia.com/gpu"] == "2"
+    assert [device.pci for device in devices_of(node["metadata"]["annotations"])] == ["ffff:00:00.0", "0000:81:00.0"]
+
+
+def test_a_node_offers_no_fabric_resource_by_itself(tmp_path: Path) -> None:
+    capacity = desired_nodes(_spec(tmp_path, POOL))[1]["status"]["capacity"]
+
+    assert {name for name in capacity if "/" in name} == {"nvidia.com/gpu"}
+
+
+def test_a_gpu_node_has_huge_pages_of_both_sizes_for_dpdk_pods(tmp_path: Path) -> None:
+    capacity = desired_nodes(_spec(tmp_path, POOL))[1]["status"]["capacity"]
+
+    assert {"hugepages-1Gi", "hugepages-2Mi"} <= set(capacity)
+
+
+@pytest.mark.parametrize(
+    ("made_by", "at_start"),
+    [
+        ("node-image", (16, "exclusive")),
+        ("externally-managed", (16, "exclusive")),
+        ("sriov-operator", (0, "shared")),
+        ("daemon-set", (0, "shared")),
+    ],
+)
+def test_a_node_joins_with_what_its_image_makes_and_nothing_that_the_stack_makes(
+    tmp_path: Path, made_by: str, at_start: tuple[int, str]
+) -> None:
+    fabric = {"virtualFunctions": made_by, "rdmaMode": "exclusive"}
+
+    annotations = desired_nodes(_spec(tmp_path, POOL, fabric=fabric))[1]["metadata"]["annotations"]
+
+    virtual = [device for device in devices_of(annotations) if device.is_vf]
+    assert (len(virtual), annotations[RDMA_MODE_ANNOTATION]) == at_start
+
+
+@pytest.mark.parametrize(
+    ("fabric", "at_start"),
+    [
+        ({}, (0, "exclusive")),
+        ({"hostPreparation": {"rdmaMode": True}}, (0, "shared")),
+        ({"virtualFunctions": "externally-managed"}, (16, "exclusive")),
+        ({"virtualFunctions": "externally-managed", "hostPreparation": {"rdmaMode": True}}, (16, "shared")),
+    ],
+)
+def test_with_spiderpool_a_node_joins_in_the_stacks_mode_unless_the_stack_prepares_it(
+    tmp_path: Path, fabric: dict[str, Any], at_start: tuple[int, str]
+) -> None:
+    asked = {"manager": "spiderpool", "rdmaMode": "exclusive", **fabric}
+
+    annotations = desired_nodes(_spec(tmp_path, POOL, fabric=asked))[1]["metadata"]["annotations"]
+
+    virtual = [device for device in devices_of(annotations) if device.is_vf]
+    assert (len(virtual), annotations[RDMA_MODE_ANNOTATION]) == at_start
+
+
+def test_a_node_that_another_stack_has_configured_starts_anew(tmp_path: Path) -> None:
+    first, second = (
+        desired_nodes(_spec(tmp_path, POOL, fabric={"virtualFunctions": made_by}))[1]["metadata"]["annotations"]
+        for made_by in ("daemon-set", "sriov-operator")
+    )
+
+    assert first["sandbox.gpu-fabric/definition"] != second["sandbox.gpu-fabric/definition"]
+
+
+def test_node_addresses_differ(tmp_path: Path) -> None:
+    nodes = desired_nodes(_spec(tmp_path, {**POOL, "nodes": 300}))
+
+    assert len({node["status"]["addresses"][0]["address"] for node in nodes}) == 301
+
+
+def test_a_pool_called_system_keeps_its_node_names(tmp_path: Path) -> None:
+    names = [node["metadata"]["name"] for node in desired_nodes(_spec(tmp_path, {**POOL, "name": "system"}))]
+
+    assert names == ["system-cpu", "system-0", "system-1"]
+
+
+def test_a_second_reconciliation_writes_nothing(api: FakeApi, tmp_path: Path) -> None:
+    nodes = desired_nodes(_spec(tmp_path, POOL))
+    assert str(reconcile_nodes(api, nodes)) == "3 added"
+    api.writes.clear()
+
+    assert not reconcile_nodes(api, nodes)
+    assert api.writes == []
+
+
+def test_nodes_come_change_and_go_with_the_pools(api: FakeApi, tmp_path: Path) -> None:
+    reconcile_nodes(api, desired_nodes(_spec(tmp_path, POOL)))
+
+    changes = reconcile_nodes(api, desired_nodes(_spec(tmp_path, {**POOL, "nodes": 1, "labels": {"team": "b"}})))
+
+    assert (changes.added, changes.updated, changes.removed) == ((), ("gpu-0",), ("gpu-1",))
+    assert _names(api) == {"system-0", "gpu-0"}
+
+
+def test_the_pods_of_a_removed_node_go_with_it(api: FakeApi, tmp_path: Path) -> None:
+    reconcile_nodes(api, desired_nodes(_spec(tmp_path, POOL)))
+    pod = {"metadata": {"namespace": "a", "name": "b"}, "node": "gpu-1"}
+    api.objects["/api/v1/namespaces/a/pods/b"] = pod
+
+    reconcile_nodes(api, desired_nodes(_spec(tmp_path, {**POOL, "nodes": 1})))
+
+    assert not any("/pods/" in path for path in api.objects)
+
+
+def test_a_condition_taint_set_by_kubernetes_survives_an_update(api: FakeApi, tmp_path: Path) -> None:
+    reconcile_nodes(api, desired_nodes(_spec(tmp_path, POOL)))
+    unreachable = {"key": "node.kubernetes.io/unreachable", "effect": "NoSchedule"}
+    api.objects["/api/v1/nodes/gpu-0"]["spec"]["taints"].append(unreachable)
+
+    reconcile_nodes(api, desired_nodes(_spec(tmp_path, {**POOL, "labels": {}})))
+
+    taints = api.objects["/api/v1/nodes/gpu-0"]["spec"]["taints"]
+    assert [taint["key"] for taint in taints] == ["nvidia.com/gpu", "node.kubernetes.io/unreachable"]

@@ -1,0 +1,263 @@
+"""Any stack for a cluster of one's own can be tried on the sandbox, and its own cluster is left alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.load import read_document, validate
+from gpu_fabric.spec.stack_text import StackDocument
+from sandbox.cloud import doctl
+from sandbox.cloud.account import account_token
+from sandbox.cloud.digitalocean.cluster_records import new_cluster
+from sandbox.cloud.digitalocean.provider import open_api
+from sandbox.engine.commands import Stack, on_the_sandbox, run_elsewhere
+from sandbox.engine.workspace import Workspace, place_clouds
+from sandbox.failure import SandboxError
+from sandbox.home import SandboxHome, project_root
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> SandboxHome:
+    return SandboxHome(tmp_path / "home")
+
+
+def test_the_users_cluster_and_charts_give_way_to_the_sandboxs(home: SandboxHome) -> None:
+    written = read_document("roce-macvlan", project_root())
+    tried = on_the_sandbox(written, home)
+    assert tried.sections["cluster"] == {**written.sections["cluster"], "kubeconfig": str(home.kubeconfig)}
+    assert tried.sections["software"] == {"charts": "bundled"}
+    assert tried.sections["fabric"] == written.sections["fabric"]
+
+
+def test_nothing_that_leads_to_the_users_cluster_is_kept(home: SandboxHome) -> None:
+    written = read_document("oke-guide", project_root())
+    own = {"kubeconfigSecret": "kubeconfig", "context": "production", "id": "ocid1.cluster"}
+    cluster = {**written.sections["cluster"], **own}
+    cluster.pop("kubeconfig")
+    document = written.model_copy(update={"sections": {**written.sections, "cluster": cluster}})
+    tried = on_the_sandbox(document, home)
+    assert not own.keys() & tried.sections["cluster"].keys()
+    assert tried.sections["software"] == {"releaseLine": "23.10", "charts": "bundled"}
+
+
+def test_a_stack_of_a_simulated_cloud_keeps_its_cluster_and_gets_the_sandboxs_charts(home: SandboxHome) -> None:
+    written = read_document("doks-h200", project_root())
+    tried = on_the_sandbox(written, home)
+    assert tried.sections["cluster"] == written.sections["cluster"]
+    assert tried.sections["software"] == {**written.sections.get("software", {}), "charts": "bundled"}
+
+
+def test_a_provider_that_nobody_knows_is_left_to_be_refused_with_the_other_mistakes(home: SandboxHome) -> None:
+    document = StackDocument(
+        name="cloud", file="Pulumi.cloud.yaml", root=project_root(), sections={"cluster": {"provider": "oks"}}
+    )
+    _, problems = validate(on_the_sandbox(document, home))
+
+    assert any(problem.path.endswith("cluster.provider") for problem in problems)
+
+
+def test_a_tried_stack_brings_none_of_its_users_secrets_and_cloud_settings(home: SandboxHome, tmp_path: Path) -> None:
+    committed = tmp_path / "Pulumi.mine.yaml"
+    settings = {"digitalocean:token": {"secure": "v1:x"}, "digitalocean:spacesAccessId": "A", "oci:tenancyOcid": "o"}
+    own = {"gpu-fabric:password": {"secure": "v1:y"}, "pulumi:tags": {"team": "a"}}
+    file = {"secretsprovider": "awskms://k", "encryptionsalt": "v1:z", "config": {**settings, **own}}
+    committed.write_text(yaml.safe_dump(file))
+    workspace = Workspace(home)
+    workspace.stacks.mkdir(parents=True)
+    copy = yaml.safe_load(workspace.stack_config("mine", committed, {"software": {}}).read_text())
+    assert copy == {"config": {"pulumi:tags": {"team": "a"}, "gpu-fabric:software": {}}}
+
+
+USERS = {
+    "DIGITALOCEAN_TOKEN": "dop_v1_users",
+    "DIGITALOCEAN_ACCESS_TOKEN": "dop_v1_users",
+    "DIGITALOCEAN_API_URL": "https://api.digitalocean.com",
+    "SPACES_ACCESS_KEY_ID": "users",
+    "OCI_CLI_KEY_CONTENT": "users",
+    "TF_VAR_private_key": "users",
+    "KUBECONFIG": "/users",
+    "PULUMI_ACCESS_TOKEN": "pul-users",
+}
+
+
+def test_no_credential_of_the_user_reaches_a_run_on_the_sandbox(
+    home: SandboxHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in USERS.items():
+        monkeypatch.setenv(name, value)
+
+    environment = Workspace(home).environment()
+
+    assert not [value for value in environment.values() if "users" in value]
+    assert "DIGITALOCEAN_API_URL" not in environment
+    assert environment["DIGITALOCEAN_TOKEN"] == environment["DIGITALOCEAN_ACCESS_TOKEN"] == account_token(home)
+    assert environment["GPU_FABRIC_SANDBOX"] == str(home.root)
+
+
+def test_the_clouds_programs_are_found_by_runs_on_the_sandbox_alone(home: SandboxHome, tmp_path: Path) -> None:
+    engine_home, programs = tmp_path / "engine", tmp_path / "programs"
+    place_clouds(engine_home, programs)
+
+    version = metadata.version("pulumi-digitalocean")
+    plugin = engine_home / "plugins" / f"resource-digitalocean-v{version}" / "pulumi-resource-digitalocean"
+    assert os.access(plugin, os.X_OK)
+    assert os.access(programs / "doctl", os.X_OK)
+    assert str(Workspace(home).cloud_programs) in Workspace(home).environment()["PATH"].split(os.pathsep)
+
+
+@pytest.mark.parametrize("verb", ["up", "preview", "refresh"])
+def test_a_run_of_ones_own_never_writes_into_a_committed_example(home: SandboxHome, verb: str) -> None:
+    document = read_document("ipoib", project_root())
+    stack = Stack("ipoib", project_root() / document.file, validate(document)[0], prepare(document, for_up=False))
+    before = stack.file.read_bytes()
+
+    with pytest.raises(SandboxError, match="stack ipoib is an example") as refused:
+        run_elsewhere(verb, stack, Path("/usr/bin"), [], print)
+    assert "cp examples/Pulumi.ipoib.yaml Pulumi.ipoib.yaml" in refused.value.remedy
+    assert stack.file.read_bytes() == before
+
+
+def test_a_run_with_the_users_account_sees_nothing_of_the_sandbox(
+    home: SandboxHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs, seen = tmp_path / "users", tmp_path / "seen"
+    programs.mkdir()
+    (programs / "pulumi").write_text(f"#!/bin/sh\n{{ env; echo doctl=`command -v doctl`; }} > {seen}\n")
+    (programs / "pulumi").chmod(0o700)
+    workspace = Workspace(home)
+    place_clouds(workspace.engine_home, workspace.cloud_programs)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    monkeypatch.setenv("DIGITALOCEAN_TOKEN", "dop_v1_users")
+    monkeypatch.delenv("PULUMI_HOME", raising=False)
+    document = read_document("doks-h200", project_root())
+    stack = Stack("doks-h200", project_root() / document.file, validate(document)[0], prepare(document, for_up=False))
+
+    assert run_elsewhere("preview", stack, home.bin, [], print) == 0
+
+    environment = dict(line.split("=", 1) for line in seen.read_text().splitlines() if "=" in line)
+    assert environment["DIGITALOCEAN_TOKEN"] == "dop_v1_users"
+    assert "PULUMI_HOME" not in environment
+    assert environment["doctl"] == ""
+
+
+@pytest.fixture
+def users_pulumi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A `pulumi` of the user's that writes its arguments into the file given, and ends as the file beside it says."""
+    programs, asked = tmp_path / "users", tmp_path / "asked"
+    programs.mkdir()
+    (programs / "pulumi").write_text(f'#!/bin/sh\necho "$@" >> {asked}\nexit `cat {asked}.status`\n')
+    (programs / "pulumi").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}/usr/bin{os.pathsep}/bin")
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("verb", "wishes", "ended", "summed_up"),
+    [
+        ("up", ["--yes"], 0, True),
+        ("up", ["--yes", "--json"], 0, False),
+        ("up", ["--yes"], 255, False),
+        ("preview", [], 0, False),
+        ("refresh", ["--yes"], 0, False),
+        ("destroy", ["--yes"], 0, False),
+    ],
+)
+def test_a_run_of_ones_own_prints_no_outputs_and_up_ends_with_how_to_see_them(
+    home: SandboxHome,
+    users_pulumi: Path,
+    capsys: pytest.CaptureFixture[str],
+    verb: str,
+    wishes: list[str],
+    ended: int,
+    summed_up: bool,
+) -> None:
+    document = read_document("doks-h200", project_root())
+    stack = Stack("doks-h200", project_root() / document.file, validate(document)[0], prepare(document, for_up=False))
+    users_pulumi.with_suffix(".status").write_text(str(ended))
+
+    assert run_elsewhere(verb, stack, home.bin, wishes, print) == min(ended, 1)
+
+    (asked,) = users_pulumi.read_text().splitlines()
+    assert "--suppress-outputs" in asked.split()
+    said = capsys.readouterr().out
+    assert ("Stack doks-h200 is up" in said) == summed_up
+    assert ("make outputs STACK=doks-h200\n" in said) == summed_up
+
+
+@pytest.mark.parametrize("verb", ["outputs", "kubeconfig"])
+def test_what_prints_outputs_still_does(home: SandboxHome, users_pulumi: Path, verb: str) -> None:
+    document = read_document("doks-h200", project_root())
+    stack = Stack("doks-h200", project_root() / document.file, validate(document)[0], prepare(document, for_up=False))
+    users_pulumi.with_suffix(".status").write_text("0")
+
+    assert run_elsewhere(verb, stack, home.bin, [], print) == 0
+    assert "--suppress-outputs" not in users_pulumi.read_text()
+
+
+def test_the_stand_in_for_doctl_refuses_any_other_account_and_command(home: SandboxHome) -> None:
+    command = ["kubernetes", "cluster", "kubeconfig", "exec-credential", "--version=v1beta1", "id"]
+    with pytest.raises(SandboxError, match="simulated account"):
+        doctl.answer(command, {"DIGITALOCEAN_ACCESS_TOKEN": "dop_v1_users"}, home)
+    with pytest.raises(SandboxError, match="no other command"):
+        doctl.answer(["compute", "droplet", "list"], {"DIGITALOCEAN_ACCESS_TOKEN": account_token(home)}, home)
+
+
+def test_the_stand_in_for_doctl_lists_and_deletes_what_messages_send_the_user_to(home: SandboxHome) -> None:
+    def doctl_says(command: str) -> str:
+        return doctl.answer(command.split(), {"DIGITALOCEAN_ACCESS_TOKEN": account_token(home)}, home)
+
+    api = open_api(home)
+    with api.store.lock():
+        pool = {"name": "system", "size": "s-4vcpu-8gb", "nodeCount": 1}
+        inputs = {"name": "one", "region": "nyc2", "version": "1.36.1-do.0", "nodePool": pool}
+        cluster, made = new_cluster(api, inputs)
+    assert [line.split()[:3] for line in doctl_says("kubernetes cluster list").splitlines()][1] == [
+        cluster["id"],
+        "one",
+        "nyc2",
+    ]
+    assert made["id"] in doctl_says("kubernetes cluster node-pool list one")
+    assert "1.36.1-do.0" in doctl_says("kubernetes options versions")
+    assert "gpu-h200x8-1128gb-fabric-contracted" in doctl_says("compute size list")
+    doctl_says("kubernetes cluster update one --surge-upgrade=false")
+    doctl_says(f"kubernetes cluster node-pool delete one {made['id']}")
+    assert api.pools(cluster["id"]) == []
+    with pytest.raises(SandboxError, match="no cluster two"):
+        doctl_says("kubernetes cluster delete two --force")
+    doctl_says("kubernetes cluster delete one --force")
+    assert api.store.list("clusters") == []
+
+
+def test_every_command_of_doctl_that_a_message_names_is_known(home: SandboxHome) -> None:
+    root = project_root()
+    texts = [
+        file.read_text()
+        for folder in ("components", "fabric", "docs")
+        for file in (root / folder).rglob("*.*")
+        if file.suffix in (".py", ".yaml", ".md")
+    ]
+    named = {found for text in texts for found in re.findall(r"doctl ((?:kubernetes|compute) [a-z][^`\"\n]*)", text)}
+    assert len(named) >= 6
+    for command in named:
+        words = re.sub(r"\{[^}]*\}", "NAME", command).split()
+        with pytest.raises(SandboxError, match="simulated account"):
+            doctl.answer(words, {"DIGITALOCEAN_ACCESS_TOKEN": "another"}, home)
+
+
+def test_the_engine_gets_the_tried_sections_and_the_committed_file_stays(home: SandboxHome) -> None:
+    committed = project_root() / "examples" / "Pulumi.ipoib.yaml"
+    before = committed.read_text()
+    workspace = Workspace(home)
+    workspace.stacks.mkdir(parents=True)
+    sections = on_the_sandbox(read_document("ipoib", project_root()), home).sections
+    copy = yaml.safe_load(workspace.stack_config("ipoib", committed, sections).read_text())
+    assert copy["config"]["gpu-fabric:cluster"]["kubeconfig"] == str(home.kubeconfig)
+    assert copy["config"]["gpu-fabric:software"] == {"charts": "bundled"}
+    assert committed.read_text() == before

@@ -1,0 +1,86 @@
+"""Whatever stands in a stack file: a plan comes out, or a refusal, and never any other failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from committed_stacks import folder_of, stack_names
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpu_fabric.findings import ConfigurationError, Finding
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.load import read_document
+from gpu_fabric.spec.places import Location
+from gpu_fabric.spec.stack_text import StackDocument
+
+# Right in some places and wrong in most.
+VALUES: list[Any] = [
+    *(None, "", "x", [], {}, [None], ["x"], {"x": 1}, [{"x": 1}], True, -1, 0, 1, 3, 64, 128, 10**9, 1.5, "1.30"),
+    *("0.0.0.0/0", "10.0.0.0/8", "10.0.0.0/31", "10.0.0.0/32", "192.168.0.1/16", "fd00::/64"),
+    *("none", "flat", "per-rail", "per-node", "first", "host", "whereabouts", "spiderpool", "ether", "infiniband"),
+    *("sriov", "macvlan", "ipoib", "host-network", "doks", "oke", "existing"),
+]
+# Keys that few stack files have.
+OPTIONAL: list[Location] = [
+    *(("cluster", key) for key in ("installed", "kubernetes", "shapes", "ranges", "vpc", "vcn", "plugins")),
+    *(("fabric", key) for key in ("model", "manager", "linkType", "rdmaMode", "mtu", "vfsPerNic", "pkey", "rails")),
+    *(("fabric", "addressing", key) for key in ("layout", "ipam", "prefixLength", "nodePrefixLength", "gateway")),
+    *(("fabric", "addressing", key) for key in ("railSlots", "addressesPerNode", "reservedFirst", "spareNodes")),
+    *(("software", key) for key in ("releaseLine", "gpuOperator", "networkOperator", "spiderpool")),
+]
+
+
+@pytest.fixture(scope="session")
+def documents() -> list[StackDocument]:
+    """The stacks for tests, but for the large one."""
+    return [read_document(name, folder_of(name)) for name in stack_names() if not name.startswith("large")]
+
+
+def places(value: Any, here: Location = ()) -> Iterator[Location]:
+    """Every place of a document, the outer ones first."""
+    if here:
+        yield here
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, below in inner:
+        yield from places(below, (*here, key))
+
+
+def put(sections: dict[str, Any], place: Location, value: Any) -> None:
+    """Put a value at a place; where the way there leads through something else, there is nothing to put it in."""
+    *parents, last = place
+    holder: Any = sections
+    with suppress(KeyError, IndexError, TypeError, AttributeError):
+        for part in parents:
+            holder = holder.setdefault(part, {}) if isinstance(holder, dict) else holder[part]
+        holder[last] = value
+
+
+def refusals(document: StackDocument) -> tuple[Finding, ...]:
+    """Why a stack is refused; nothing where it is planned."""
+    try:
+        prepare(document, for_up=False)
+    except ConfigurationError as refused:
+        return refused.findings
+    return ()
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_stack_file_with_values_in_wrong_places_is_planned_or_refused_at_places_of_the_file(
+    documents: list[StackDocument], data: st.DataObject
+) -> None:
+    document = data.draw(st.sampled_from(documents))
+    sections = deepcopy(document.sections)
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.sampled_from([*places(sections), *OPTIONAL]))
+        put(sections, place, deepcopy(data.draw(st.sampled_from(VALUES))))
+    for entry in refusals(document.model_copy(update={"sections": sections})):
+        assert entry.path.startswith("gpu-fabric:")
+        assert not entry.path.startswith(("gpu-fabric:cluster.doks", "gpu-fabric:cluster.oke"))
+        assert "[key]" not in entry.path
+        assert entry.remedy
