@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pulumi
 
 from components.cluster.existing import existing_kubeconfig
 from components.cluster.referenced import cluster_id_of
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
-from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.footprint import Footprint, footprint, footprint_diff, footprint_of_outputs
-from gpu_fabric.changes.guard import acknowledgeable_names, explanation, group_answers, judge
-from gpu_fabric.changes.model import Judgement
 from gpu_fabric.cli import clock
 from gpu_fabric.plan import Plan
 from gpu_fabric.resources import resources
 from gpu_fabric.spec.kubeconfig import Reached, cluster_identity, contexts_of, open_choice, reached
 from stacks.configuration import stack_file_name
+
+if TYPE_CHECKING:
+    from gpu_fabric.changes.model import Judgement
 
 # The outputs that the guard reads; it keeps none of the others, which include a kubeconfig.
 _READ = ("applied", "addressPlan", "fabric", "clusterId")
@@ -69,6 +69,10 @@ def refusal(plan: Plan, root: Path, today: date | None = None) -> str:
     last = _applied(outputs)
     if last is None:
         return ""
+    # Here, since a first run has nothing to judge.
+    from gpu_fabric.changes.dangers import dangers
+    from gpu_fabric.changes.guard import explanation, judge
+
     new = footprint(plan, _cluster_id(plan), None if here is None else here.address)
     judgement = judge(
         dangers(footprint_diff(plan.stack, last, new)),
@@ -140,10 +144,14 @@ def _cluster_id(plan: Plan) -> str | None:
 
 def _known(plan: Plan, last: Footprint) -> set[str]:
     """The names that an acknowledgement can use, of the plan and of the last run."""
+    from gpu_fabric.changes.guard import acknowledgeable_names
+
     return acknowledgeable_names((*(resources(plan) if plan.acknowledgements else ()), *last.applied.resources))
 
 
 def _tell(judgement: Judgement) -> None:
+    from gpu_fabric.changes.guard import group_answers
+
     for group in group_answers(judgement.answers):
         for entry in dict.fromkeys(answer.acknowledgement for answer in group.answers):
             if entry is not None:

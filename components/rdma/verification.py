@@ -9,12 +9,11 @@ import json
 import logging
 import sys
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
-from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.resources.dynamic import verification_resource
 
@@ -22,7 +21,11 @@ from ..cluster.handle import ClusterHandle, Resources
 from ..cluster_api import ClusterApi, RequestError, counts_as_deleted
 from ..kept_objects import HideTraceback, KeptObjectsError
 from ..registration import DynamicResource, child_options
-from .verification_run import VerificationRun
+
+if TYPE_CHECKING:
+    from gpu_fabric.nccl.verdict.report import Verdict
+
+    from .verification_run import VerificationRun
 
 T = TypeVar("T")
 _PRINTED = 60
@@ -164,6 +167,9 @@ def _judge(outcome: dict[str, Any]) -> None:
 
 
 def _run(props: dict[str, Any], planned: PlannedVerification) -> VerificationRun:
+    # Here, since only the plug-in runs it, and the program of most stacks has none.
+    from .verification_run import VerificationRun
+
     return _run_requests(
         lambda: VerificationRun(ClusterApi(props["kubeconfig"], props.get("context"), 1), planned, _say)
     )
@@ -191,6 +197,8 @@ def _outcome(run: VerificationRun, planned: PlannedVerification) -> str:
 
 
 def _described(planned: PlannedVerification, verdict: Verdict | None) -> str:
+    from gpu_fabric.nccl.verdict.report import verdict_lines
+
     rails = () if verdict is None else verdict.rails
     namespace, report = planned.namespace, planned.report
     look = f"kubectl -n {namespace} get pods -l gpu-fabric/verification={planned.name}"

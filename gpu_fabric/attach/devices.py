@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.attach.networks import is_former_name
 from gpu_fabric.attach.place import Malformed, Place, display
-from gpu_fabric.base.yaml_files import read_rows
+from gpu_fabric.base.tables import read_rows
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.model import FrozenModel
 

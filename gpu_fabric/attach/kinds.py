@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from gpu_fabric.attach import argo
 from gpu_fabric.attach.devices import amount
 from gpu_fabric.attach.place import Malformed, Place, Problem
-from gpu_fabric.base.yaml_files import read_rows
+from gpu_fabric.base.tables import read_rows
 from gpu_fabric.k8s.kueue import QUEUE_LABEL
 from gpu_fabric.model import FrozenModel
 

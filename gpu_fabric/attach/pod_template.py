@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from gpu_fabric.attach.devices import attach_resources, check_other_devices
 from gpu_fabric.attach.networks import attach_annotations
 from gpu_fabric.attach.place import Place, display
-from gpu_fabric.base.yaml_files import read_rows
+from gpu_fabric.base.tables import read_rows
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
 from gpu_fabric.model import FrozenModel

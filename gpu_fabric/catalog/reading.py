@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog.chart import ChartKeys, ChartVersionTable
 from gpu_fabric.catalog.doks import DoksClusterFacts, DoksTable, size_shape
 from gpu_fabric.catalog.nccl import NcclTable

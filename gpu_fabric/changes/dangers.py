@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.base.tables import read_table
 from gpu_fabric.changes.markup import first_names, first_words
 from gpu_fabric.changes.model import (
     HOSTS,

@@ -8,14 +8,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
 from gpu_fabric.changes.addresses import Holders, geometry
 from gpu_fabric.changes.dangers import Row, is_guarded, is_harmless, rows
-from gpu_fabric.changes.model import PlanDiff
-from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.changes.properties import Keys, digest_long_texts, keys_of, recorded_part, rules_of
 from gpu_fabric.changes.resources import OUTPUT
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
@@ -32,6 +30,9 @@ from gpu_fabric.render.rendering import address_document, rendered_resources
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
 from gpu_fabric.resources.order import CLUSTER
 from gpu_fabric.resources.resource import Timeouts
+
+if TYPE_CHECKING:
+    from gpu_fabric.changes.model import PlanDiff
 
 SCHEMA: Literal["v1"] = "v1"
 REFERENCES = "refersTo"
@@ -191,6 +192,9 @@ def _replacing_paths(entry: RenderedResource) -> tuple[Keys, ...]:
 
 def footprint_diff(stack: str, old: Footprint, new: Footprint) -> PlanDiff:
     """Compare two footprints of a stack."""
+    # Here, since a first run has nothing to compare.
+    from gpu_fabric.changes.plan_diff import plan_diff
+
     records = {(entry.type, entry.name): entry for entry in old.applied.resources}
     known = tuple(
         reduce_to_record(entry, record, old.applied.fixed.get(entry.type, ()))

@@ -11,7 +11,6 @@ import typer
 
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
-from gpu_fabric.report.console import plain_console
 
 AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 
@@ -41,6 +40,9 @@ def text_of(file: str) -> str:
 
 def say(message: str) -> None:
     """Print a message that is not a result, to standard error."""
+    # Here, since most runs of a command have only a result.
+    from gpu_fabric.report.console import plain_console
+
     plain_console(stderr=True).print(message, soft_wrap=True)
 
 

@@ -6,15 +6,15 @@ from typing import Annotated
 
 import typer
 
-from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.conversation import AsJson, print_json, refuse
 from gpu_fabric.cli.stack_choice import StackFile, named_stack, planning, stack_option
 from gpu_fabric.findings import examples, rules
-from gpu_fabric.report.pages.explanation import rule_explanation, unknown_name, values_on_stack, variable_explanation
 
 
 def known_names(incomplete: str) -> list[str]:
     """The rules and variables whose names begin with a text, for the shell's completion."""
+    from gpu_fabric.catalog import catalog
+
     return [name for name in (*rules(), *catalog().nccl_variables) if name.startswith(incomplete)]
 
 
@@ -37,8 +37,14 @@ def explain(
             example = {} if known not in examples() else examples()[known].model_dump(mode="json", by_alias=True)
             print_json({**rules()[known].model_dump(mode="json", by_alias=True), **example})
         else:
+            from gpu_fabric.report.pages.rule_explanation import rule_explanation
+
             print("\n".join(rule_explanation(known)))
         return
+    # Here, since a rule needs no catalog.
+    from gpu_fabric.catalog import catalog
+    from gpu_fabric.report.pages.explanation import unknown_name, values_on_stack, variable_explanation
+
     variable = catalog().nccl_variables.get(known)
     if variable is None:
         refuse(unknown_name(name))

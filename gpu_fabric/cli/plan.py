@@ -14,20 +14,14 @@ from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare, prepare_stack
-from gpu_fabric.render.folder import FolderError, write_files
-from gpu_fabric.render.layout import files, refused_files, stacks_index
-from gpu_fabric.render.rendering import rendered
-from gpu_fabric.report.html import html_report
-from gpu_fabric.report.markdown import markdown_report
-from gpu_fabric.report.text import plan_report, print_report, summary
 from gpu_fabric.spec.load import stack_names
 from gpu_fabric.spec.places import printable
 
 Format = Literal["text", "json", "html", "markdown"]
 """How a result is printed."""
 
-# The file ending of each report, and the function that writes it.
-_REPORTS = {"html": ("html", html_report), "markdown": ("md", markdown_report)}
+# The file ending of each report.
+_REPORTS = {"html": "html", "markdown": "md"}
 
 
 def plan(
@@ -67,14 +61,31 @@ def plan(
     elif output in _REPORTS:
         with show_progress() as progress:
             progress.step("drawing the report")
-            report = _REPORTS[output][1](planned)
+            report = report_of(planned, output)
         print_document(report)
     else:
+        from gpu_fabric.report.text import plan_report, print_report, summary
+
         print_report(summary(planned, document.file) if only_summary else plan_report(planned))
+
+
+def report_of(plan: Plan, output: Format) -> str:
+    """The report as a page of HTML or Markdown."""
+    if output == "html":
+        from gpu_fabric.report.html import html_report
+
+        return html_report(plan)
+    from gpu_fabric.report.markdown import markdown_report
+
+    return markdown_report(plan)
 
 
 def write_plan(plan: Plan, folder: Path) -> None:
     """Write the rendered plan; refuses a folder that cannot be written, with the reason."""
+    from gpu_fabric.render.folder import FolderError, write_files
+    from gpu_fabric.render.layout import files
+    from gpu_fabric.render.rendering import rendered
+
     try:
         with show_progress() as progress:
             found = rendered(plan, progress)
@@ -91,10 +102,14 @@ def write_all(root: Path, folder: Path, output: Format, *, for_up: bool) -> None
     A stack that cannot be planned gets a folder with the reasons, or no report. The other stacks are still written, and
     the command ends with the status for bad input.
     """
+    from gpu_fabric.render.folder import FolderError, write_files
+    from gpu_fabric.render.layout import files, refused_files, stacks_index
+    from gpu_fabric.render.rendering import rendered
+
     found: dict[str, str] = {}
     names = stack_names(root)
     refused = []
-    ending, report = _REPORTS.get(output, ("", None))
+    ending = _REPORTS.get(output)
     try:
         with show_progress() as progress:
             for name in names:
@@ -103,16 +118,17 @@ def write_all(root: Path, folder: Path, output: Format, *, for_up: bool) -> None
                     planned = prepare_stack(name, root, for_up=for_up)
                 except ConfigurationError as error:
                     refused.append(error)
-                    written = refused_files(error) if report is None else {}
+                    written = refused_files(error) if ending is None else {}
                 else:
-                    written = files(rendered(planned)) if report is None else {f"{name}.{ending}": report(planned)}
+                    report = {} if ending is None else {f"{name}.{ending}": report_of(planned, output)}
+                    written = report or files(rendered(planned))
                 found |= {
-                    f"{printable(name)}/{path}" if report is None else path: text for path, text in written.items()
+                    f"{printable(name)}/{path}" if ending is None else path: text for path, text in written.items()
                 }
             write_files(folder, found | stacks_index(found), progress)
     except FolderError as error:
         refuse(str(error))
-    what = "plans" if report is None else "reports"
+    what = "plans" if ending is None else "reports"
     say(f"{folder}: {what} of {len(names) - len(refused)} of {len(names)} stacks, {len(found)} files")
     for reasons in refused:
         say(str(reasons))

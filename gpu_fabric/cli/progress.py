@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
-
-from rich.console import Console
-from rich.progress import Progress as Live
-from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+from typing import TYPE_CHECKING
 
 from gpu_fabric.progress import UNHEARD, Progress
-from gpu_fabric.report.console import plain_console
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress as Live
 
 PATIENCE_S = 0.5
 """Shorter work shows no progress."""
@@ -36,8 +37,14 @@ def show_progress() -> Iterator[Progress]:
     The line is erased at the end, also after an error; print results and refusals only after this context. Nothing is
     shown in a pipe, in a file, on a terminal that cannot move its cursor, and if `CI` is set.
     """
+    if not sys.stderr.isatty() or os.environ.get("CI"):
+        yield UNHEARD
+        return
+    # Here, since nothing else of most commands needs it.
+    from gpu_fabric.report.console import plain_console
+
     console = plain_console(stderr=True)
-    if not (console.is_interactive and console.file.isatty()) or os.environ.get("CI"):
+    if not console.is_interactive:
         yield UNHEARD
         return
     latest, ended = _Latest(), Event()
@@ -53,6 +60,9 @@ def show_progress() -> Iterator[Progress]:
 
 def live_line(console: Console, *, auto_refresh: bool = True) -> Live:
     """A line with a spinner, the step and the elapsed time, erased at the end; standard output is not redirected."""
+    from rich.progress import Progress as Live
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
     return Live(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.base.tables import read_table
 from gpu_fabric.findings.finding import Finding, Severity
 from gpu_fabric.model import FrozenModel
 

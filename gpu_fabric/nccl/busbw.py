@@ -12,7 +12,7 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
-from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog import Shape
 from gpu_fabric.model import FrozenModel
 

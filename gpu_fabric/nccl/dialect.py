@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache
 from pathlib import Path
 
-from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog import Shape
 from gpu_fabric.catalog.shape import Vendor
 from gpu_fabric.catalog.version import Version, VersionText

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from gpu_fabric.catalog import HostTree, Shape, Topology
 from gpu_fabric.catalog.shape import Branch, Bridge, GpuLeaf, NicLeaf, adapter_of, branches, parse_tree
 from gpu_fabric.nccl.dialect import dialect_table, library_for
-from gpu_fabric.nccl.lint import Linter
 from gpu_fabric.nccl.topology import Form, cpu_bits, topology_xml
 
 Location = tuple[int | str, ...]
@@ -157,6 +156,9 @@ def _rail_map(shape: Shape, nearest: dict[str, frozenset[int]]) -> Iterator[Tree
 
 
 def _lint(shape: Shape, tree: HostTree) -> Iterator[TreeProblem]:
+    # Here, since a plan with a published tree needs no linter.
+    from gpu_fabric.nccl.lint import Linter
+
     topology = tree if isinstance(tree, Topology) else Topology(shape=shape.name, **dict(tree))
     library = library_for(shape)
     text = topology_xml(shape, topology, Form.LEAN, library)

@@ -133,7 +133,7 @@ def choose_topology(wish: TopologyWish, shape: Shape, known: Catalog, devices: D
         return _none("the stack file says so")
     if tree is None:
         return _none(f"no PCI tree of {shape.name} is published or in the stack file, and none is guessed")
-    if tree_problems(shape, tree):
+    if not _is_published(shape, known) and tree_problems(shape, tree):
         return _none(f"the PCI tree of {shape.name} is not that of the NICs in the stack file")
     if tree.full is None:
         if wish == "full":
@@ -149,6 +149,11 @@ def choose_topology(wish: TopologyWish, shape: Shape, known: Catalog, devices: D
         reason = "NCCL since 2.18.1 looks for a virtual function at function 0 of its adapter, which the tree has"
         return TopologyChoice(form=Form.LEAN, reason=reason)
     return _none("pods see the NICs where they are in the host's PCI tree")
+
+
+def _is_published(shape: Shape, known: Catalog) -> bool:
+    """Whether a shape is the catalog's row as it stands there: the tests show that its published tree fits it."""
+    return shape.name not in known.own_shapes and shape == known.find(shape.name)
 
 
 def _none(reason: str) -> TopologyChoice:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, JsonValue, SerializeAsAny, field_serializer
 
@@ -12,8 +12,10 @@ from gpu_fabric.k8s.base import KubernetesObject, ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.nccl.busbw import Bar
-from gpu_fabric.nccl.verdict.result import Expectation
 from gpu_fabric.spec.verification import Launcher
+
+if TYPE_CHECKING:
+    from gpu_fabric.nccl.verdict.result import Expectation
 
 
 class ChartReference(FrozenModel):
@@ -271,6 +273,8 @@ class PlannedVerification(FrozenModel):
     @property
     def expectation(self) -> Expectation:
         """What is asked of the run."""
+        from gpu_fabric.nccl.verdict.result import Expectation
+
         return Expectation(
             shapes=self.shapes,
             rails=self.rails,

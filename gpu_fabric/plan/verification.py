@@ -15,7 +15,6 @@ from gpu_fabric.plan.nccl_settings import measurement_environment
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import OWN_BAR, REPORT, HelmRelease, PlannedGroup, PlannedObject, PlannedVerification
 from gpu_fabric.plan.steps import Step
-from gpu_fabric.workloads.verification import KEYS_SECRET, RailLine, Verification, verification_manifests
 
 # The steps whose objects a run depends on, in the order in which its name has hashed them since it has one.
 _MEASURED = (
@@ -64,6 +63,9 @@ def plan_verification(
     wanted = case.spec.verification
     if not wanted.enabled:
         return None
+    # What most plans do not need: the job, and what attaches the fabric to it.
+    from gpu_fabric.workloads.verification import KEYS_SECRET, RailLine, Verification, verification_manifests
+
     assert wanted.image is not None, "a verification without an image was refused"
     each = rail_bar(case)
     shared = case.choices.access in ("shared", "host")

@@ -21,7 +21,6 @@ from gpu_fabric.render.model import (
     RenderedWait,
 )
 from gpu_fabric.render.places import file_of, identity_of, nccl_path
-from gpu_fabric.report.text import plan_report, report_text
 from gpu_fabric.resources.cloud import wire_name
 from gpu_fabric.resources.losses import Loss, losses
 from gpu_fabric.resources.objects import KUBERNETES
@@ -50,6 +49,9 @@ _WIDTH = 160
 
 def rendered(plan: Plan, progress: Progress = UNHEARD) -> RenderedPlan:
     """The rendered plan; it depends on the plan only, not on the machine."""
+    # Here, since the record of a run needs the resources alone.
+    from gpu_fabric.report.text import plan_report, report_text
+
     plan = plan.model_copy(update={"findings": tuple(f for f in plan.findings if f.id not in _OF_THIS_MACHINE)})
     return RenderedPlan(
         stack=plan.stack,

@@ -7,7 +7,7 @@ import hashlib
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.report import address_map, content, drawing
-from gpu_fabric.report.pages.explanation import rule_explanation
+from gpu_fabric.report.pages.rule_explanation import rule_explanation
 from gpu_fabric.report.template import TEMPLATES, fill_template
 
 

@@ -19,15 +19,3 @@ def plan_findings(case: Case, plan: Plan) -> tuple[Finding, ...]:
     """What the checks find on a finished plan, in the order of the book."""
     found = ((name, PLAN_CHECKS[name](case, plan)) for name in rules() if name in PLAN_CHECKS)
     return tuple(finding(name, *problem) for name, problems in found for problem in problems)
-
-
-def promise(rule: str) -> str | None:
-    """What holds where the rule finds nothing, from its check's docstring; None for rules checked while reading.
-
-    Raises:
-        KeyError: no rule has that id.
-    """
-    if rules()[rule].stage == "reading":
-        return None
-    check = SPEC_CHECKS.get(rule) or PLAN_CHECKS[rule]
-    return (check.__doc__ or "").partition("\n")[0] or None

@@ -227,13 +227,14 @@ def nearest_gpus(element: Element) -> frozenset[str]:
 def published_for(shape: Shape | None, reading: Reading) -> Published | None:
     """The published file of a shape; without a shape, that of the shape with exactly the file's addresses."""
     if shape is not None:
-        return _published().get(shape.name)
+        return _published(shape.name)
     gpus = frozenset(element.get("busid") for element in reading.of("pci") if is_gpu(element))
     nics = frozenset(bus_of(element.get("busid")) for element in reading.of("pci") if is_nic(element))
-    for candidate in _published().values():
-        rails = {bus_of(nic.pci) for nic in candidate.shape.nics if nic.pci is not None}
-        if gpus == set(candidate.shape.gpus.pci) and nics == rails:
-            return candidate
+    known = catalog()
+    for candidate in map(known.shapes.__getitem__, known.topologies):
+        rails = {bus_of(nic.pci) for nic in candidate.nics if nic.pci is not None}
+        if gpus == set(candidate.gpus.pci) and nics == rails:
+            return _published(candidate.name)
     return None
 
 
@@ -244,10 +245,9 @@ def several(elements: Iterable[Element]) -> str:
 
 
 @cache
-def _published() -> dict[str, Published]:
+def _published(name: str) -> Published | None:
     known = catalog()
-    found: dict[str, Published] = {}
-    for name, tree in known.topologies.items():
-        text = topology_xml(known.shapes[name], tree)
-        found[name] = Published(known.shapes[name], read_topology(text.encode(), dialect()))
-    return found
+    if name not in known.topologies:
+        return None
+    text = topology_xml(known.shapes[name], known.topologies[name])
+    return Published(known.shapes[name], read_topology(text.encode(), dialect()))

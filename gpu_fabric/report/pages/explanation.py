@@ -1,8 +1,7 @@
-"""The output of `gpu-fabric explain`: one rule, or one variable of NCCL, as lines of text."""
+"""The output of `gpu-fabric explain` for a variable of NCCL, as lines of text."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from difflib import get_close_matches
 from textwrap import wrap
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING
 from gpu_fabric.catalog import NcclSetting, NcclVariable, catalog
 from gpu_fabric.catalog.nccl import Since, UnfitValues
 from gpu_fabric.catalog.version import Version
-from gpu_fabric.findings import examples, rules
-from gpu_fabric.spec.places import NAMESPACE
+from gpu_fabric.findings import rules
 
 if TYPE_CHECKING:
     from gpu_fabric.plan import Plan
@@ -33,33 +31,6 @@ _PODS = {
     "host": "pods on the nodes' own network",
 }
 _LINKS = {"ether": "RoCE", "infiniband": "InfiniBand"}
-
-
-def rule_explanation(rule: str) -> list[str]:
-    """A rule: the problem, why it matters, what the rule guarantees, an example, and the source.
-
-    Raises:
-        KeyError: no rule has that id.
-    """
-    found = rules()[rule]
-    # Imports every check, which a variable's explanation does not need.
-    from gpu_fabric.rules.checking import promise
-
-    held = promise(rule)
-    lines = [f"{found.id} ({found.severity})", found.title, found.why]
-    return [*lines, *([f"Holds: {held}"] if held else []), *_example_lines(rule), f"Source: {found.source}."]
-
-
-def _example_lines(rule: str) -> Iterator[str]:
-    """The keys of a stack file that a rule checks, and an example that it refuses."""
-    example = examples().get(rule)
-    if example is None:
-        return
-    if example.keys:
-        yield f"Keys of the stack file: {', '.join(f'{NAMESPACE}:{key}' for key in example.keys)}"
-    if example.refused:
-        values = ", ".join(f"{key}: {json.dumps(value)}" for key, value in example.refused.items())
-        yield f"An example of what it finds, on stack {example.stack}: {values}"
 
 
 def variable_explanation(variable: NcclVariable, plan: Plan | None = None) -> list[str]:

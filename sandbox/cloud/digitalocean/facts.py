@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.base.tables import read_table
 
 _CPU_SIZE = re.compile(r"[a-z0-9_]+-(?P<cpus>\d+)(?:vcpu-(?P<memory>\d+)(?P<unit>gb|mb))?")
 _NUMBERS = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?(?:-do\.(\d+))?")

@@ -15,7 +15,7 @@ from committed_stacks import folder_of
 from diff_edits import EDITS, POOL, TODAY, Edit, acknowledged, diff_of, judgement_of, plan_of
 from syrupy.assertion import SnapshotAssertion
 
-from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.base.tables import read_table
 from gpu_fabric.changes.dangers import dangers, rows
 from gpu_fabric.changes.diff_markdown import LIMIT, markdown
 from gpu_fabric.changes.guard import explanation, judge_plans, section

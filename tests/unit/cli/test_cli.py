@@ -19,7 +19,7 @@ from gpu_fabric.catalog import catalog
 from gpu_fabric.findings import rules
 from gpu_fabric.nccl.topology import topology_xml
 from gpu_fabric.prepare import prepare_stack
-from gpu_fabric.rules.checking import promise
+from gpu_fabric.rules.promises import promise
 
 
 @pytest.fixture
@@ -195,11 +195,17 @@ def test_the_published_stack_schema_accepts_the_development_stack(project: Path)
 
 
 # What a command needs none of; each takes longer to import than the rest of the command.
+_PLANNING = {"gpu_fabric.plan.build", "gpu_fabric.rules.registry", "gpu_fabric.spec.load"}
 NOT_NEEDED = {
     "--help": {"pydantic", "gpu_fabric.catalog"},
-    "lint topology.xml": {"gpu_fabric.plan.build", "gpu_fabric.rules.registry", "gpu_fabric.spec.load"},
-    "attach job.yaml --contract fabric.json": {"gpu_fabric.plan.build", "gpu_fabric.rules.registry"},
-    "explain NCCL_IB_HCA": {"gpu_fabric.plan.build", "gpu_fabric.rules.registry"},
+    "lint topology.xml": {*_PLANNING, "rich.console"},
+    "attach job.yaml --contract fabric.json": _PLANNING,
+    "explain NCCL_IB_HCA": {*_PLANNING, "rich.console"},
+    "explain ADR001": {*_PLANNING, "rich.console", "gpu_fabric.catalog"},
+    "plan dev": {
+        *("gpu_fabric.attach", "gpu_fabric.changes", "gpu_fabric.nccl.lint", "gpu_fabric.nccl.verdict"),
+        *("gpu_fabric.render", "gpu_fabric.report.drawing", "jinja2", "rich.progress"),
+    },
 }
 
 

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gpu_fabric.base.yaml_files import read_table
+from gpu_fabric.base.tables import read_table
 from sandbox.cloud.schema import Field, Fields
 
 _FILES = {
