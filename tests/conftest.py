@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +18,10 @@ from gpu_fabric.spec.load import read_document
 from gpu_fabric.spec.stack_text import StackDocument
 
 T = TypeVar("T")
+
+# How long a drawn case takes depends on what else the machine does.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session")
@@ -49,11 +53,10 @@ SLOW = frozenset(
         "test_a_large_plan_says_its_steps_and_leaves_one_line_about_its_files",
         "test_a_plan_grows_to_its_most_nodes_and_no_further",
         "test_a_refusal_after_long_work_is_all_that_is_left",
-        "test_a_stack_imports_its_own_clouds_sdk_alone",
+        "test_a_stack_imports_no_clouds_sdk",
         "test_a_text_of_others_names_and_values_without_end_fits_and_says_how_long_they_are",
         "test_any_two_plans_can_be_compared",
         "test_any_two_plans_can_be_judged_and_told_within_a_comment",
-        "test_every_mistake_is_refused_by_its_rule_at_its_place",
         "test_every_property_of_every_cloud_resource_is_judged_as_the_simulated_clouds_judge_it",
         "test_every_remedy_of_a_refusal_fits",
         "test_every_stack_that_can_be_planned_can_be_reported",
@@ -61,7 +64,6 @@ SLOW = frozenset(
         "test_no_plan_is_a_danger_to_itself",
         "test_nothing_is_shown_in_a_pipe_that_is_told_to_have_colours",
         "test_on_one_terminal_the_report_is_all_that_is_left",
-        "test_the_command_line_refuses_one_of_each_kind_on_stderr_without_a_traceback",
         "test_the_plan_of_every_kind_of_stack_survives_the_folder",
         "test_thousands_of_nodes_fit_in_a_comment_and_the_text_says_what_is_only_counted",
         "test_what_a_deletion_takes_along_is_said_of_clusters_pools_and_addresses",
@@ -81,12 +83,21 @@ def spread(cases: Sequence[T]) -> list[T]:
     return [case for place, case in enumerate(cases) if place in {len(cases) * kept // CASES for kept in range(CASES)}]
 
 
+def together(test: Callable[..., None]) -> Iterator[list[tuple[str, object]]]:
+    """The cases that a test runs itself (`each_case`)."""
+    while (cases := getattr(test, "cases", None)) is not None:
+        yield cases
+        test = test.__wrapped__  # type: ignore[attr-defined]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Leave out at once what `make test-fast` would leave out later, and let hypothesis draw fewer cases there."""
     yield
     if metafunc.config.option.markexpr == "not slow":
         metafunc._calls = spread(metafunc._calls)
+        for cases in together(metafunc.function):
+            cases[:] = spread(cases)
         if drawn := getattr(metafunc.function, "_hypothesis_internal_use_settings", None):
             fewer = settings(drawn, max_examples=min(CASES, drawn.max_examples))
             metafunc.function._hypothesis_internal_use_settings = fewer

@@ -45,7 +45,8 @@ class NodeGroup:
         return {vendor_label(vendor): "true"} if vendor else {}
 
 
-@dataclass(frozen=True)
+# Compared by identity: what follows from a case is kept by it.
+@dataclass(frozen=True, eq=False)
 class Case:
     """A stack before its plan.
 

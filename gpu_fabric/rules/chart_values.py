@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -62,10 +63,11 @@ def written_switches(case: Case, name: ChartName) -> tuple[str, ...]:
     )
 
 
+@lru_cache(maxsize=8)
 def charts_in_use(case: Case) -> Charts:
     """The charts that the stack installs, by name.
 
-    They lack the device plug-ins' configurations, which come from the plan.
+    They lack the device plug-ins' configurations, which come from the plan. Some fifty checks of a stack ask for them.
     """
     brought = ((chart, chart.release(case)) for chart in CHARTS if chart.brought(case))
     return {

@@ -10,6 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from analysed import POLICIES, broken_policies
+from each_case import each
 from made_resources import made
 from policy_case import Case
 from policy_cases import CASES
@@ -54,7 +55,7 @@ def test_what_is_none_of_its_business_passes(name: str) -> None:
     assert said(name, CASES[name], "irrelevant") == []
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@each("name", POLICIES)
 def test_a_policy_says_why_what_to_do_and_where_that_is_from(name: str) -> None:
     policy = POLICIES[name]
 
@@ -65,7 +66,7 @@ def test_a_policy_says_why_what_to_do_and_where_that_is_from(name: str) -> None:
     assert policy.enforcement_level in (EnforcementLevel.MANDATORY, EnforcementLevel.ADVISORY)
 
 
-@pytest.mark.parametrize("name", [name for name, policy in POLICIES.items() if policy.config_schema])
+@each("name", [name for name, policy in POLICIES.items() if policy.config_schema])
 def test_settings_have_a_json_schema_with_a_description_and_a_default_each(name: str) -> None:
     schema = POLICIES[name].config_schema
     assert schema is not None

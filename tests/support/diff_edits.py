@@ -184,16 +184,23 @@ def plan_of(stack: str, changes: Changes) -> RenderedPlan:
     return _rendered(stack, json.dumps(changes, sort_keys=True))
 
 
+@cache
+def _diff(stack: str, before: str, after: str) -> PlanDiff:
+    return plan_diff(_rendered(stack, before), _rendered(stack, after))
+
+
 def diff_of(edit: Edit) -> PlanDiff:
     """What an edit makes of its stack."""
-    return plan_diff(plan_of(edit.stack, edit.before), plan_of(edit.stack, {**edit.before, **edit.after}))
+    before, after = edit.before, {**edit.before, **edit.after}
+    return _diff(edit.stack, *(json.dumps(changes, sort_keys=True) for changes in (before, after)))
 
 
 def judgement_of(edit: Edit, acknowledgements: tuple[AcknowledgementSpec, ...] = (), today: date = TODAY) -> Judgement:
     """The guard's judgement on an edit by some acknowledgements."""
     before = plan_of(edit.stack, edit.before)
     after = plan_of(edit.stack, {**edit.before, **edit.after}).model_copy(update={"acknowledgements": acknowledgements})
-    return judge_plans(plan_diff(before, after), before, after, today)
+    # The guard reads the later plan's acknowledgements; the difference only lists them.
+    return judge_plans(diff_of(edit), before, after, today)
 
 
 def named(name: str) -> PlanDiff:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from attach_cases import CASES, AttachCase
 from attached_pods import contract_of
+from each_case import each
 
 from gpu_fabric.attach.attachment import attach_text
 from gpu_fabric.attach.place import AttachError, describe_place
@@ -31,7 +32,7 @@ def test_a_rule_finds_what_is_wrong_and_nothing_else(case: AttachCase) -> None:
     assert [place for rule, place in found_in(case) if rule == case.rule] == list(case.places)
 
 
-@pytest.mark.parametrize("rule", sorted(BOOK - {CONTRACT}))
+@each("rule", sorted(BOOK - {CONTRACT}))
 def test_every_rule_has_a_good_a_bad_and_an_irrelevant_case(rule: str) -> None:
     assert {case.sort for case in CASES if case.rule == rule} == {"good", "bad", "irrelevant"}
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from each_case import each
 
 from gpu_fabric.catalog import FrontEndNic, Hardware, Nic, Shape, catalog
 from gpu_fabric.nccl.topology import topology_xml
@@ -102,7 +103,7 @@ def test_every_shape_of_oracles_overview_is_there_and_no_other() -> None:
     assert set(of_provider("oci")) == set(OVERVIEW)
 
 
-@pytest.mark.parametrize("name", OVERVIEW)
+@each("name", OVERVIEW)
 def test_a_shapes_row_agrees_with_the_overview(name: str) -> None:
     shape = SHAPES[name]
     nic = shape.nic_model
@@ -115,12 +116,12 @@ def test_a_shapes_row_agrees_with_the_overview(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", OVERVIEW)
+@each("name", OVERVIEW)
 def test_one_virtual_function_a_nic_where_oracle_has_a_policy_for_them(name: str) -> None:
     assert SHAPES[name].vfs_per_nic == (0 if OVERVIEW[name][6] == "none" else 1)
 
 
-@pytest.mark.parametrize("name", HCA_NUMBERS)
+@each("name", HCA_NUMBERS)
 def test_the_derived_hca_list_names_the_devices_of_oracles_list(name: str) -> None:
     prefix = "ionic_" if name == "BM.GPU.MI355X.8" else "mlx5_"
     derived = SHAPES[name].hca_list
@@ -204,7 +205,7 @@ def test_a_tray_of_a_dgx_gb200_has_the_devices_of_nvidias_port_table_and_oracles
     assert (tray.gpus.count, tray.nic_speed_gbps, {nic.interface for nic in tray.nics}) == (4, 400, {None})
 
 
-@pytest.mark.parametrize("name", of_provider("server"))
+@each("name", of_provider("server"))
 def test_a_servers_name_follows_its_grammar_and_ends_in_the_number_of_gpus(name: str) -> None:
     word, system, gpus = name.split(".")
 
@@ -212,20 +213,20 @@ def test_a_servers_name_follows_its_grammar_and_ends_in_the_number_of_gpus(name:
     assert (SHAPES[name].gpus.model or "").lower() in system
 
 
-@pytest.mark.parametrize("name", of_provider("server"))
+@each("name", of_provider("server"))
 def test_a_server_has_a_rail_for_each_gpu_and_leaves_virtual_functions_to_its_owner(name: str) -> None:
     shape = SHAPES[name]
 
     assert (shape.rails, shape.vf_support, shape.vfs_per_nic) == (shape.gpus.count, "host", 0)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@each("name", SHAPES)
 def test_every_shape_says_where_its_facts_come_from(name: str) -> None:
     assert SHAPES[name].source
     assert SHAPES[name].known
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@each("name", SHAPES)
 def test_no_two_functions_of_a_machine_share_an_address_a_device_or_an_interface(name: str) -> None:
     shape = SHAPES[name]
     nics: list[Nic | FrontEndNic] = [*shape.nics, *(shape.front_end_nics or ())]
@@ -239,7 +240,7 @@ def test_no_two_functions_of_a_machine_share_an_address_a_device_or_an_interface
         assert len(given) == len(set(given))
 
 
-@pytest.mark.parametrize("name", [name for name, shape in SHAPES.items() if has_all_neighbours(shape)])
+@each("name", [name for name, shape in SHAPES.items() if has_all_neighbours(shape)])
 def test_every_gpu_has_its_share_of_rails_nearby(name: str) -> None:
     shape = SHAPES[name]
     nearest = [nic.nearest_gpu for nic in shape.nics]

@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from each_case import each
 
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
@@ -49,7 +50,7 @@ def generated() -> dict[Path, str]:
     return dict(crd_files())
 
 
-@pytest.mark.parametrize(
+@each(
     "path",
     sorted(path for folder in ("crds", "templates/crd") for path in CHARTS.rglob(f"{folder}/*.yaml")),
     ids=lambda path: path.name,

@@ -10,6 +10,7 @@ from typing import Any, get_args
 import pytest
 import yaml
 from changes import Changes, changed
+from each_case import each
 from typer.testing import CliRunner
 
 from gpu_fabric.catalog import CatalogError, catalog, nccl_environment, read_model
@@ -106,7 +107,7 @@ def test_a_variable_of_nccls_source_is_explained(name: str) -> None:
     assert name in explained(name)
 
 
-@pytest.mark.parametrize("name", NAMED)
+@each("name", NAMED)
 def test_a_variable_that_somebodys_documents_set_is_set_or_has_a_reason_why_not(name: str) -> None:
     variable = catalog().nccl_variables[name]
 

@@ -7,6 +7,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from each_case import each
 from rich.console import Console, RenderableType
 from typer.testing import CliRunner, Result
 
@@ -136,7 +137,7 @@ def test_an_unlisted_size_is_shown_and_called_unlisted() -> None:
     assert line_of(text, "15") == ["15", "-", "-", "fabric15", "7", "-"]
 
 
-@pytest.mark.parametrize("name", KNOWN.shapes)
+@each("name", KNOWN.shapes)
 def test_every_shape_can_be_shown(name: str) -> None:
     text = at_120_columns(shape_page(KNOWN.shapes[name], KNOWN.topologies))
 

@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
+from each_case import each
 
 from gpu_fabric.report.pages.schemas import stack_file_schema
 
@@ -33,12 +34,12 @@ def test_the_published_schema_is_fresh() -> None:
     assert published == stack_file_schema(), "run `make docs`"
 
 
-@pytest.mark.parametrize("path", STACK_FILES, ids=lambda path: path.name)
+@each("path", STACK_FILES, ids=lambda path: path.name)
 def test_an_editor_accepts_every_committed_stack_file(editor: jsonschema.Draft202012Validator, path: Path) -> None:
     assert underlined(editor, yaml.safe_load(path.read_text())) == []
 
 
-@pytest.mark.parametrize("path", STACK_FILES, ids=lambda path: path.name)
+@each("path", STACK_FILES, ids=lambda path: path.name)
 def test_every_committed_stack_file_leads_an_editor_to_the_schema(path: Path) -> None:
     first = path.read_text().splitlines()[0]
     assert first.startswith(HINT)

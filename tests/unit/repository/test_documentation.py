@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from each_case import each
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from readme_picture import picture
@@ -57,7 +58,7 @@ def linked(page: Path) -> set[Path]:
     return {(page.parent / path).resolve() for path in paths if path}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", PAGES)
 def test_every_link_on_a_page_leads_somewhere(page: str) -> None:
     file = ROOT / page
     for target in targets(file):
@@ -69,7 +70,7 @@ def test_every_link_on_a_page_leads_somewhere(page: str) -> None:
         assert not anchor or anchor in anchors(found), target
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", PAGES)
 def test_programs_on_a_page_import_what_is_there(page: str) -> None:
     blocks = [token.content for token in parsed(ROOT / page) if token.type == "fence" and token.info == "python"]
     lines = [line for block in blocks for line in block.splitlines() if line.startswith(("from ", "import "))]
@@ -96,7 +97,7 @@ def test_the_readme_says_to_how_many_kinds_of_manifests_the_fabric_is_attached()
     assert f" of {len(kinds)} kinds " in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", DECISIONS)
+@each("name", DECISIONS)
 def test_the_index_of_decisions_has_each_by_its_number_and_title(name: str) -> None:
     number, _, title = (DOCS / "decisions" / name).read_text("utf-8").splitlines()[0].removeprefix("# ").partition(": ")
 

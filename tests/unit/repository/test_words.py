@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from each_case import each
 
 ROOT = Path(__file__).parents[3]
 # What is not written, and what is written in its place.
@@ -84,7 +85,7 @@ def test_no_data_file_has_such_a_word() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", PAGES)
 def test_no_page_has_such_a_word(page: str) -> None:
     lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
     assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if FORBIDDEN.search(line)] == []

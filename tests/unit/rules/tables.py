@@ -23,7 +23,7 @@ Alteration = Callable[[Plan], Plan]
 """A plan with one thing wrong that no stack file can bring about; see `rules.alterations`."""
 
 
-_FOUND: dict[tuple[str, str, str], tuple[Finding, ...]] = {}
+_FOUND: dict[tuple[str, str, str, Alteration | None], tuple[Finding, ...]] = {}
 """What the rules of one stage find in a stack with some changes: many cases share one."""
 
 
@@ -80,15 +80,17 @@ def spec_of(case: RuleCase) -> StackSpec:
 def found_in(case: RuleCase) -> tuple[Finding, ...]:
     """What the case's rule finds; the case of a rule about plans must be one that can be planned."""
     stage = rules()[case.rule].stage
-    if case.alteration is not None:
-        spec = spec_of(case)
-        found = plan_findings(case_of(spec), case.alteration(checked_plan(spec)))
-    else:
-        key = (case.stack, json.dumps(case.changes, default=str), stage)
-        if key not in _FOUND:
-            _FOUND[key] = _of_the_spec(case) if stage == "spec" else _of_the_plan(case)
-        found = _FOUND[key]
-    return tuple(entry for entry in found if entry.id == case.rule)
+    key = (case.stack, json.dumps(case.changes, default=str), stage, case.alteration)
+    if key not in _FOUND:
+        of_a_file = _of_the_spec if stage == "spec" else _of_the_plan
+        _FOUND[key] = of_a_file(case) if case.alteration is None else _of_the_altered(case)
+    return tuple(entry for entry in _FOUND[key] if entry.id == case.rule)
+
+
+def _of_the_altered(case: RuleCase) -> tuple[Finding, ...]:
+    assert case.alteration is not None
+    spec = spec_of(case)
+    return plan_findings(case_of(spec), case.alteration(checked_plan(spec)))
 
 
 def _of_the_spec(case: RuleCase) -> tuple[Finding, ...]:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from each_case import each
 
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, errors, finding, groups, rules
 from gpu_fabric.rules.promises import promise
@@ -77,7 +78,7 @@ def test_every_rule_that_is_checked_while_reading_is_found_somewhere(root: Path)
     assert set(TESTED_WHERE_READ) == reading
 
 
-@pytest.mark.parametrize(("rule", "file"), TESTED_WHERE_READ.items())
+@each(("rule", "file"), TESTED_WHERE_READ.items())
 def test_every_rule_that_is_checked_while_reading_is_tested(root: Path, rule: str, file: str) -> None:
     (found,) = (root / "tests").rglob(file)
 
@@ -110,7 +111,7 @@ def test_every_file_of_the_book_says_what_it_is_about() -> None:
         assert not subject.startswith("#"), group
 
 
-@pytest.mark.parametrize("rule", sorted({*SPEC_CHECKS, *PLAN_CHECKS}))
+@each("rule", sorted({*SPEC_CHECKS, *PLAN_CHECKS}))
 def test_every_check_says_what_holds_in_one_sentence(rule: str) -> None:
     docstring = (SPEC_CHECKS.get(rule) or PLAN_CHECKS[rule]).__doc__ or ""
 
@@ -125,7 +126,7 @@ def test_a_rule_takes_one_check_and_that_of_its_own_stage(register: Callable[[st
         register(rule)
 
 
-@pytest.mark.parametrize("name", sorted(rules()))
+@each("name", sorted(rules()))
 def test_a_findings_severity_is_its_rules(name: str) -> None:
     assert finding(name, "", "wrong", "right").severity is rules()[name].severity
 

@@ -337,8 +337,8 @@ def test_an_address_with_a_zone_is_refused() -> None:
         parse_span("fe80::1%eth0")
 
 
-@pytest.mark.parametrize("count", [1000, 8000])
-def test_the_first_hundred_problems_are_shown_and_the_rest_counted(tmp_path: Path, count: int) -> None:
+def test_the_first_hundred_problems_are_shown_and_the_rest_counted(tmp_path: Path) -> None:
+    count = 500
     pools = "".join(f"      - {{nam: p{number}, shape: BM.GPU4.8, nodes: 1}}\n" for number in range(count))
     text = FILE.format(nodes=1).replace(
         "    pools: [{name: gpu, shape: BM.GPU4.8, nodes: 1}]\n", f"    pools:\n{pools}"

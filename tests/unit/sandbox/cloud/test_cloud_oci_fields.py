@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from each_case import each
 from planned_oke import EVERYTHING, resources_of
 from sdk_arguments import Argument, arguments_of, nested_arguments, python_name
 
@@ -30,7 +31,7 @@ def assert_same(kind: str, fields: Fields, arguments: dict[str, Argument]) -> No
             assert_same(kind, field.fields, nested_arguments(kind, nested))
 
 
-@pytest.mark.parametrize("kind", kinds())
+@each("kind", kinds())
 def test_the_arguments_are_those_of_the_package(kind: str) -> None:
     assert_same(class_of(kind), fields_of(kind), arguments_of(class_of(kind)))
 

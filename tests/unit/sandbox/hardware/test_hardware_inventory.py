@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from each_case import each
 from pydantic import ValidationError
 
 from gpu_fabric.catalog import FrontEndNic, Nic, Shape, catalog
@@ -26,14 +27,14 @@ def rails_of(shape: Shape) -> list[str]:
     return [device.pci for device in inventory(shape) if not device.is_vf][front_end:]
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@each("name", SHAPES)
 def test_every_device_of_a_shape_has_an_address_of_its_own(name: str) -> None:
     shape = catalog().shapes[name]
     addresses = [device.pci for device in inventory(shape)]
     assert len(set(addresses) | set(shape.gpus.pci)) == len(addresses) + len(shape.gpus.pci)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@each("name", SHAPES)
 def test_a_node_has_the_shapes_virtual_functions_under_the_right_parents(name: str) -> None:
     shape = catalog().shapes[name]
     parents = [device.root_device for device in inventory(shape) if device.is_vf]
@@ -63,7 +64,7 @@ def test_only_the_first_front_end_nic_carries_the_default_route() -> None:
     assert [device.interface for device in inventory(h100) if device.default_route] == ["eth0"]
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@each("name", SHAPES)
 def test_published_addresses_and_interfaces_are_simulated_as_they_are(name: str) -> None:
     shape = catalog().shapes[name]
     simulated = {device.pci: device.interface for device in inventory(shape) if not device.is_vf}
@@ -75,7 +76,7 @@ def test_published_addresses_and_interfaces_are_simulated_as_they_are(name: str)
     assert all(pci[:4] in (RAIL_DOMAIN, FRONT_END_DOMAIN) for pci in set(simulated) - set(published))
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@each("name", SHAPES)
 def test_every_simulated_node_has_distinct_interfaces_and_one_default_route(name: str) -> None:
     devices = inventory(catalog().shapes[name])
     interfaces = [device.interface for device in devices]
@@ -111,7 +112,7 @@ def test_addresses_have_the_form_of_pci_addresses() -> None:
     assert all(re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{2}:[01][0-9a-f]\.[0-7]", device.pci) for device in everything)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@each("name", SHAPES)
 def test_an_annotation_is_read_back_as_the_devices_it_was_written_from(name: str) -> None:
     shape = catalog().shapes[name]
     assert devices_of(inventory_annotation(shape)) == inventory(shape)
