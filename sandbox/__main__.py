@@ -207,12 +207,20 @@ def rail(
 @app.command()
 def build(
     binaries: Annotated[list[str] | None, typer.Argument(help="binaries or groups; by default what `up` needs")] = None,
+    timings: Annotated[
+        bool, typer.Option("--timings", help="print which packages took the processor time of the last builds")
+    ] = False,
 ) -> None:
     """Build the missing binaries of the toolchain, and print the path of each."""
+    from sandbox.toolchain.build import graph
     from sandbox.toolchain.recipes import choose
+    from sandbox.toolchain.timings import table
 
     toolchain = ensure(binaries, _progress())
     for recipe in choose(binaries):
+        if timings:
+            print(table(recipe.name, graph(recipe)))
+            continue
         try:
             print(f"{recipe.name}\t{toolchain.folder(recipe.name)}")
         except SandboxError:

@@ -98,6 +98,11 @@ def _place(recipe: Recipe, go: Go) -> Path:
     return user_cache() / "toolchain" / recipe.name / recipe.cache_key(go.minor)
 
 
+def graph(recipe: Recipe) -> Path:
+    """Where `go build` leaves what each step of the binary's last build took."""
+    return user_cache() / "toolchain" / recipe.name / "actions.json"
+
+
 def _complete(recipe: Recipe, place: Path) -> bool:
     return all((place / output).is_file() for output in recipe.outputs)
 
@@ -130,8 +135,9 @@ def _build(recipe: Recipe, go: Go, place: Path, progress: Progress, number: int,
     try:
         with progress.binary(recipe.name, number, total, recipe.minutes) as counter:
             started = time.monotonic()
+            command = [str(go.command), *recipe.arguments(scratch, graph(recipe))]
             with log.open("w") as output:
-                code = _run_go([str(go.command), *recipe.arguments(scratch)], recipe, go, output.fileno(), log, counter)
+                code = _run_go(command, recipe, go, output.fileno(), log, counter)
                 if code != 0:
                     raise _failure(recipe, log, time.monotonic() - started)
             for copy in recipe.copies:

@@ -72,9 +72,9 @@ class Recipe(_Record):
     def folder(self) -> Path:
         return FOLDER / self.module
 
-    def arguments(self, destination: Path) -> list[str]:
-        """The arguments of `go` that put the outputs into the destination folder."""
-        flags = ["-trimpath", "-mod=readonly", "-buildvcs=false", "-v"]
+    def arguments(self, destination: Path, graph: Path) -> list[str]:
+        """The arguments of `go` that put the outputs into the destination folder, and the times into ``graph``."""
+        flags = ["-trimpath", "-mod=readonly", "-buildvcs=false", "-v", f"-debug-actiongraph={graph}"]
         if self.tags:
             flags += ["-tags", ",".join(self.tags)]
         flags += ["-ldflags", " ".join(["-s", "-w", *self.link])]

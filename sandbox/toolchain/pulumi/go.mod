@@ -280,3 +280,5 @@ require (
 )
 
 tool github.com/pulumi/pulumi/pkg/v3/cmd/pulumi
+
+replace github.com/pb33f/libopenapi => ./libopenapi

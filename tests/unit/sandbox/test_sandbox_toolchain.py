@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import stat
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from sandbox.failure import SandboxError
 from sandbox.toolchain import build, recipes
 from sandbox.toolchain.progress import Counter, Progress, duration
 from sandbox.toolchain.recipes import Recipe, choose, version_tuple
+from sandbox.toolchain.timings import spent, table
 
 
 def _program(path: Path, output: str) -> Path:
@@ -88,8 +90,28 @@ def test_a_new_guess_of_the_build_time_rebuilds_nothing(module: Recipe) -> None:
 
 
 def test_several_packages_go_into_a_folder_and_one_into_a_file(tmp_path: Path) -> None:
-    assert f"{tmp_path}/" in recipes.recipes()["cni"].arguments(tmp_path)
-    assert str(tmp_path / "kwok") in recipes.recipes()["kwok"].arguments(tmp_path)
+    graph = tmp_path / "actions.json"
+    assert f"{tmp_path}/" in recipes.recipes()["cni"].arguments(tmp_path, graph)
+    assert str(tmp_path / "kwok") in recipes.recipes()["kwok"].arguments(tmp_path, graph)
+
+
+def test_timings_add_up_the_commands_of_a_package_and_leave_out_what_was_cached(tmp_path: Path) -> None:
+    graph = tmp_path / "actions.json"
+    graph.write_text(
+        json.dumps(
+            [
+                {"Mode": "build", "Package": "k8s.io/api/core/v1", "CmdUser": 2_000_000_000, "CmdSys": 500_000_000},
+                {"Mode": "build", "Package": "k8s.io/api/core/v1beta1", "CmdUser": 1_000_000_000},
+                {"Mode": "build", "Package": "runtime", "CmdUser": 4_000_000_000},
+                {"Mode": "built-in package", "Package": "golang.org/x/net/http2"},
+                {"Mode": "link", "Package": "sigs.k8s.io/kwok/cmd/kwok", "CmdUser": 500_000_000},
+            ]
+        )
+    )
+
+    assert spent(graph) == {"std": 4.0, "k8s.io/api/core": 3.5, "link": 0.5}
+    assert table("kwok", graph).splitlines()[0] == "kwok: 8 s"
+    assert "not built" in table("kwok", tmp_path / "absent.json")
 
 
 def test_a_pulumi_on_path_is_used_when_it_is_recent_and_has_its_language_host(
