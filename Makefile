@@ -80,6 +80,6 @@ docs: setup ## write the generated pages again
 	@$(PY) -m gpu_fabric reference support > docs/support.md
 	@$(PY) -m gpu_fabric reference nccl > docs/nccl-settings.md
 
-bench: setup ## measure the budgets, as ratios within one run
+bench: setup ## measure the budgets, as ratios within one run; LONG=1 for more rounds, JSON=FILE to keep the figures
 	@$(PY) -m sandbox build core helm
-	@$(PY) -m tests.bench
+	@$(PY) -m tests.bench $(if $(LONG),--long) $(if $(JSON),--json $(JSON))

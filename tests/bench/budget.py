@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True)
 class Budget:
-    """One line of the result; `reference` is None for a figure that has a limit of its own."""
+    """One line of the result; `reference` is None for a figure that has a limit of its own.
+
+    `floor` is the part of the figure that no code of this project can take away, such as the engine's own time; None
+    where the reference is that floor, or where there is none.
+    """
 
     name: str
     measured: float
     reference: float | None
     unit: str
     limit: float
+    floor: float | None = None
 
     @property
     def value(self) -> float:
@@ -27,6 +32,14 @@ class Budget:
 
     def row(self) -> tuple[str, ...]:
         """The line as cells."""
-        against = ("-", "-") if self.reference is None else (f"{self.reference:.1f} {self.unit}", f"{self.value:.2f}")
+        against = ("-", "-") if self.reference is None else (self._figure(self.reference), f"{self.value:.2f}")
         limit = f"{self.limit:g} {self.unit}" if self.reference is None else f"{self.limit:g}"
-        return self.name, f"{self.measured:.1f} {self.unit}", *against, limit, "kept" if self.kept else "BROKEN"
+        floor = "-" if self.floor is None else self._figure(self.floor)
+        return self.name, self._figure(self.measured), *against, floor, limit, "kept" if self.kept else "BROKEN"
+
+    def document(self) -> dict[str, object]:
+        """The line as JSON has it, in the unit that it names."""
+        return {**asdict(self), "value": self.value, "kept": self.kept}
+
+    def _figure(self, value: float) -> str:
+        return f"{value:.2f} {self.unit}" if value < 10 else f"{value:.1f} {self.unit}"

@@ -72,4 +72,4 @@ def exclusive_pools(bench: Bench) -> Budget:
         part = f"of which the stack {time.monotonic() - engine:.1f} s"
         print(f"  {nodes} nodes: {seconds[-1]:.1f} s, {part}", file=sys.stderr, flush=True)
     few, many = seconds
-    return Budget(f"make up of {_MANY} nodes with 2,048 pools : of {_FEW} with 256", many, few, "s", 3.0)
+    return Budget(f"make up of {_MANY} nodes with 2,048 pools : of {_FEW} with 256", many, few, "s", 2.2)

@@ -15,7 +15,8 @@ from gpu_fabric.k8s.apps import DaemonSet
 from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness
 from gpu_fabric.prepare import prepare_stack
 from gpu_fabric.report.console import plain_console
-from gpu_fabric.spec.load import stack_file
+from gpu_fabric.spec.load import read_document, stack_file
+from sandbox.engine.commands import on_the_sandbox
 from sandbox.engine.workspace import Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
 from sandbox.toolchain.build import ensure
@@ -46,6 +47,16 @@ class Bench:
         file = self.workspace.stack_config(stack, stack_file(stack, project_root()), sections)
         options = ["--non-interactive", "--stack", stack, "--config-file", str(file)]
         self._run([self.workspace.command, *arguments, *options], self.workspace.environment())
+
+    def with_sections(self, changed: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """The sections of the bench's stack, with what some say otherwise."""
+        sections = on_the_sandbox(read_document(STACK, project_root()), self.home).sections
+        return {**sections, **{name: {**sections.get(name, {}), **section} for name, section in changed.items()}}
+
+    def make_preview(self) -> None:
+        """What `make preview` runs."""
+        self.sandbox("up", "-s", STACK, "--before", "preview")
+        self.sandbox("pulumi", "preview", "-s", STACK)
 
     def make_stack(self, stack: str = STACK) -> None:
         """An empty stack to bring up."""
