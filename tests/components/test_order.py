@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from each_case import each
 from programs import STACKS, run_program, stack_config
 from recording import Recording
 
@@ -43,7 +44,7 @@ CHAIN: list[tuple[str | tuple[str, ...], str | tuple[str, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("earlier", "later"), CHAIN)
+@each(("earlier", "later"), CHAIN)
 def test_every_resource_of_a_step_waits_for_every_resource_of_the_step_before(
     stack: Recording, earlier: str, later: str
 ) -> None:
@@ -54,7 +55,7 @@ def test_every_resource_of_a_step_waits_for_every_resource_of_the_step_before(
     assert missing == []
 
 
-@pytest.mark.parametrize(("earlier", "later"), CHAIN)
+@each(("earlier", "later"), CHAIN)
 def test_every_step_is_in_some_committed_stack(recorded: Callable[[str], Recording], earlier: str, later: str) -> None:
     assert any(recorded(name).of_type(earlier) and recorded(name).of_type(later) for name in STACKS)
 

@@ -37,12 +37,12 @@ def test_every_policy_has_its_cases_and_there_are_more_than_twenty() -> None:
     assert len(POLICIES) > 20
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_a_good_resource_passes(name: str) -> None:
     assert said(name, CASES[name], "good") == []
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_a_bad_resource_is_found_and_named(name: str) -> None:
     [message] = said(name, CASES[name], "bad")
 
@@ -50,7 +50,7 @@ def test_a_bad_resource_is_found_and_named(name: str) -> None:
     assert any(message.startswith(f"{resource.name}: ") for resource in CASES[name].bad)
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_what_is_none_of_its_business_passes(name: str) -> None:
     assert said(name, CASES[name], "irrelevant") == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -44,6 +45,7 @@ class Mutation(NamedTuple):
     well_formed: bool = True
 
 
+@cache
 def full(shape: str) -> str:
     """The topology file of a shape of the guide, as the program writes it."""
     known = catalog()

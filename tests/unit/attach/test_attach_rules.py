@@ -27,7 +27,7 @@ def found_in(case: AttachCase) -> list[tuple[str, str]]:
     return [(entry.rule, describe_place(entry.document, entry.path)) for entry in said]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[f"{case.rule}-{case.sort}" for case in CASES])
+@each("case", CASES, ids=[f"{case.rule}-{case.sort}" for case in CASES])
 def test_a_rule_finds_what_is_wrong_and_nothing_else(case: AttachCase) -> None:
     assert [place for rule, place in found_in(case) if rule == case.rule] == list(case.places)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from attached_pods import EXPECTED, MANIFESTS, NETWORKS, Pod, contract_of, documents_of, pods_in, text_of
+from each_case import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_attach_properties import pods
@@ -53,8 +54,8 @@ def _resources_of(patch: Any) -> list[Any]:
     return [resources["limits"], resources["requests"]]
 
 
-@pytest.mark.parametrize("stack", STACKS)
-@pytest.mark.parametrize("name", NAMES)
+@each("stack", STACKS)
+@each("name", NAMES)
 def test_what_was_attached_is_taken_out_again(name: str, stack: str) -> None:
     result = detach_text(attached(name, stack))
 
@@ -69,15 +70,15 @@ def test_brackets_that_were_not_opened_are_as_they_were(name: str) -> None:
     assert detach_text(attached(name, "dev")) == text_of(name)
 
 
-@pytest.mark.parametrize("stack", STACKS)
-@pytest.mark.parametrize("name", NAMES)
+@each("stack", STACKS)
+@each("name", NAMES)
 def test_a_second_time_changes_nothing_of_the_stamp_either(name: str, stack: str) -> None:
     once = attached(name, stack)
     if once != text_of(name):
         assert attach_text(once, contract_of(stack), STAMPED).text == once
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_after_the_stack_shrank_a_manifest_is_as_if_attached_to_what_there_is(name: str) -> None:
     again = attach_text(attached(name, "dev"), shrunk())
     fresh = attach_text(text_of(name), shrunk(), STAMPED).text

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from attached_pods import assert_kept, contract_of, documents_of, meant
+from each_case import each
 
 from gpu_fabric.attach.attachment import Wishes, attach_text
 from gpu_fabric.attach.place import AttachError
@@ -142,7 +143,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "pieces"), ACCEPTED.values(), ids=list(ACCEPTED))
+@each(("text", "pieces"), ACCEPTED.values(), ids=list(ACCEPTED))
 def test_a_strange_text_is_attached_once_and_loses_nothing(text: str, pieces: tuple[str, ...]) -> None:
     result = attach_text(text, contract_of("dev"), meant(text)).text
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from attached_pods import NETWORKS, assert_kept, contract_of
+from each_case import each
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from odd_yaml import OddWriter, Raw
@@ -78,15 +79,15 @@ def read(text: str) -> Any:
     return document.content
 
 
-@pytest.mark.parametrize("text", READ_BY_KUBECTL)
+@each("text", READ_BY_KUBECTL)
 def test_a_scalar_says_what_it_says_to_kubectl(text: str) -> None:
     found = read(f"a: {text}\n")["a"] if text != "-" else read("a: [-, -]\n")["a"][0]
 
     assert (found, isinstance(found, bool)) == (READ_BY_KUBECTL[text], isinstance(READ_BY_KUBECTL[text], bool))
 
 
-@pytest.mark.parametrize("text", [text for text in READ_BY_KUBECTL if text != "-"])
-@pytest.mark.parametrize("form", ["\n            - name: A\n              value: {}", "[{{name: A, value: {}}}]"])
+@each("text", [text for text in READ_BY_KUBECTL if text != "-"])
+@each("form", ["\n            - name: A\n              value: {}", "[{{name: A, value: {}}}]"])
 def test_a_scalar_says_the_same_where_an_alias_is_written_out(text: str, form: str) -> None:
     written = SHARED.format(env=form.format(text))
     result = attach_text(written, contract_of("dev")).text

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from diff_edits import EDITS, H200, Edit, diff_of, judgement_of, named, plan_of
+from each_case import each
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
@@ -50,7 +51,7 @@ def test_a_plan_does_not_differ_from_itself(stack: str) -> None:
     assert "no resource differs" in markdown(found)
 
 
-@pytest.mark.parametrize("edit", EDITS, ids=[edit.name.replace(" ", "-") for edit in EDITS])
+@each("edit", EDITS, ids=[edit.name.replace(" ", "-") for edit in EDITS])
 def test_an_edit_and_its_way_back_have_created_and_deleted_in_turn(edit: Edit) -> None:
     before, after = plan_of(edit.stack, edit.before), plan_of(edit.stack, {**edit.before, **edit.after})
     there, back = plan_diff(before, after), plan_diff(after, before)
@@ -107,7 +108,7 @@ def test_a_stack_that_becomes_one_of_two_parts_has_no_contract_to_attach_jobs_to
     assert [plan_diff(*pair).jobs for pair in ((plan, alone), (alone, plan))] == [None, None]
 
 
-@pytest.mark.parametrize("edit", EDITS, ids=[edit.name.replace(" ", "-") for edit in EDITS])
+@each("edit", EDITS, ids=[edit.name.replace(" ", "-") for edit in EDITS])
 def test_jobs_are_spoken_of_just_where_what_they_must_have_to_start_differs(edit: Edit) -> None:
     plans = (plan_of(edit.stack, changes) for changes in (edit.before, {**edit.before, **edit.after}))
     before, after = (

@@ -13,6 +13,7 @@ import yaml
 from changes import changed
 from committed_stacks import folder_of
 from diff_edits import EDITS, POOL, TODAY, Edit, acknowledged, diff_of, judgement_of, plan_of
+from each_case import each
 from syrupy.assertion import SnapshotAssertion
 
 from gpu_fabric.base.tables import read_table
@@ -75,7 +76,7 @@ def test_what_the_refusal_gives_to_paste_lets_the_edit_pass_for_a_week(edit: Edi
     assert not judgement_of(edit, written, TODAY + timedelta(days=8)).passes
 
 
-@pytest.mark.parametrize("edit", DANGEROUS, ids=ids(DANGEROUS))
+@each("edit", DANGEROUS, ids=ids(DANGEROUS))
 def test_every_danger_has_something_to_do_instead(edit: Edit) -> None:
     for danger in dangers(diff_of(edit)):
         assert danger.alternative.endswith(".")

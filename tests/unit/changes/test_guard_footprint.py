@@ -10,6 +10,7 @@ from applied_outputs import on_the_wire, outputs_of
 from changes import Changes
 from committed_stacks import folder_of, stack_names
 from diff_edits import EDITS, Edit, plan_of, prepared
+from each_case import each
 
 from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.footprint import Footprint, applied_document, footprint, footprint_diff, footprint_of_outputs
@@ -65,8 +66,8 @@ def document_of(stack: str, changes: Changes) -> dict[str, Any]:
     return applied_document(footprint(prepared(stack, changes)))
 
 
-@pytest.mark.parametrize("edit", ALL, ids=[edit.name.replace(" ", "-") for edit in ALL])
 @pytest.mark.parametrize("way", ["there", "back"])
+@each("edit", ALL, ids=[edit.name.replace(" ", "-") for edit in ALL])
 def test_outputs_of_the_last_run_tell_the_dangers_that_whole_plans_tell(edit: Edit, way: str) -> None:
     there = (edit.before, {**edit.before, **edit.after})
     before, after = there if way == "there" else there[::-1]

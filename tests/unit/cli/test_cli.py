@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import yaml
 from command_line import refusal_of, result_of, run
+from each_case import each
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.findings import rules
@@ -144,7 +145,7 @@ def test_shapes_are_listed_as_json_by_name() -> None:
     assert document["BM.GPU4.8"]["nicModel"]["vfDeviceId"] == "101a"
 
 
-@pytest.mark.parametrize("rule", sorted(rules()))
+@each("rule", sorted(rules()))
 def test_every_rule_is_explained(rule: str) -> None:
     lines = result_of("explain", rule).splitlines()
     examples = ("Keys of the stack file: ", "An example of what it finds")

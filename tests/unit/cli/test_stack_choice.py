@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from command_line import refusal_of, result_of, run
 from documented_summaries import imported
+from each_case import each
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -149,7 +150,10 @@ def test_help_is_asked_for_in_short_everywhere() -> None:
         assert CliRunner().invoke(sandbox_app, [name, "-h"]).exit_code == 0
 
 
-@pytest.mark.parametrize(
+COMPLETE = "_GPU_FABRIC_COMPLETE"
+
+
+@each(
     ("line", "offered"),
     [
         ("gpu-fabric pl", "plan"),
@@ -162,14 +166,20 @@ def test_help_is_asked_for_in_short_everywhere() -> None:
         ("gpu-fabric plan --format mark", "markdown"),
     ],
 )
-def test_a_shell_completes_commands_stacks_and_names(line: str, offered: str, root: Path) -> None:
-    asked = {
-        "_GPU_FABRIC_COMPLETE": "complete_bash",
-        "COMP_WORDS": line,
-        "COMP_CWORD": str(len(line.split()) - 1),
-    }
+def test_a_shell_completes_commands_stacks_and_names(
+    line: str, offered: str, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    asked = {COMPLETE: "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+    done = CliRunner().invoke(app, [], env=asked, prog_name="gpu-fabric")
+
+    assert offered in done.stdout.split()
+
+
+def test_a_shell_asks_the_program_itself(root: Path) -> None:
+    asked = {COMPLETE: "complete_bash", "COMP_WORDS": "gpu-fabric pl", "COMP_CWORD": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "gpu_fabric"], cwd=root, env={**os.environ, **asked}, capture_output=True, text=True
     )
 
-    assert offered in done.stdout.split()
+    assert "plan" in done.stdout.split()

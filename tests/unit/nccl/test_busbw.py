@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from each_case import each
 
 from gpu_fabric.catalog import Gpus, Nic, NicModel, Shape, catalog
 from gpu_fabric.nccl.busbw import Bar, BarUnknownError, Operation, bar_table, bus_factor, line_rate, shape_bar
@@ -122,8 +123,8 @@ def test_where_only_rings_are_published_other_algorithms_have_no_bar() -> None:
         bar_of("BM.GPU.RTXPRO.8", ring=False)
 
 
-@pytest.mark.parametrize("shape", bar_table().shapes)
-@pytest.mark.parametrize("nodes", [2, 4])
+@each("shape", bar_table().shapes)
+@each("nodes", [2, 4])
 def test_every_bar_names_its_source_and_what_it_assumes(shape: str, nodes: int) -> None:
     nvlink = False if bar_table().shapes[shape].nics else None
     bar = bar_of(shape, nodes=nodes, nvlink=nvlink)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import pytest
+from each_case import each
 from published_topologies import SHAPES
 from topology_edits_content import CONTENT
 from topology_edits_form import FORM
@@ -57,8 +57,8 @@ ROWS = (
 CASES = [(row, name) for row in ROWS for name in row.names]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("row", "name"), CASES, ids=[f"{row.text}: {name}" for row, name in CASES])
+@each("shape", SHAPES)
+@each(("row", "name"), CASES, ids=[f"{row.text}: {name}" for row, name in CASES])
 def test_a_row_of_the_dialect_has_its_verdict(shape: str, row: Row, name: str) -> None:
     data = MUTATIONS[name].edit(full(shape)).encode("utf-8", "surrogateescape")
 
@@ -68,8 +68,8 @@ def test_a_row_of_the_dialect_has_its_verdict(shape: str, row: Row, name: str) -
         assert is_accepted(data, version) is taken
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("row", "name"), CASES, ids=[f"{row.text}: {name}" for row, name in CASES])
+@each("shape", SHAPES)
+@each(("row", "name"), CASES, ids=[f"{row.text}: {name}" for row, name in CASES])
 def test_the_linter_says_what_people_should_write_instead(shape: str, row: Row, name: str) -> None:
     data = MUTATIONS[name].edit(full(shape)).encode("utf-8", "surrogateescape")
     found = Linter.of().lint("topo.xml", data).findings

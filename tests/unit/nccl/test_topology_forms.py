@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
+from each_case import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from own_machines import machines
@@ -48,11 +49,11 @@ def places(text: str) -> dict[str, tuple[str, ...]]:
     return found
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("library", Library)
-@pytest.mark.parametrize("form", Form)
-@pytest.mark.parametrize("name", SHAPES)
+@each("version", VERSIONS)
+@each("named", [True, False])
+@each("library", Library)
+@each("form", Form)
+@each("name", SHAPES)
 def test_every_file_of_a_published_tree_has_no_findings(
     name: str, form: Form, library: Library, named: bool, version: str | None
 ) -> None:

@@ -6,6 +6,7 @@ import re
 from functools import cache
 
 import pytest
+from each_case import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from published_topologies import SHAPES
@@ -48,7 +49,7 @@ def test_every_rule_about_topology_files_has_a_case() -> None:
     assert [case.rule for case in CASES] == [name for name, rule in rules().items() if rule.group == "topology"]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+@each("case", CASES, ids=lambda case: case.rule)
 def test_a_rule_finds_what_breaks_it(case: Case) -> None:
     found = ids_in(case.bad(case.text), linter_for(case))
 
@@ -56,7 +57,7 @@ def test_a_rule_finds_what_breaks_it(case: Case) -> None:
     assert found == {case.rule} or not case.alone
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+@each("case", CASES, ids=lambda case: case.rule)
 def test_a_rule_is_silent_where_it_is_kept(case: Case) -> None:
     found = ids_in(case.good(case.text), linter_for(case))
 
@@ -64,8 +65,8 @@ def test_a_rule_is_silent_where_it_is_kept(case: Case) -> None:
     assert not found or not case.alone
 
 
-@pytest.mark.parametrize("version", [None, "2.18.3", "2.21.5", "2.25.1", "2.27.3", "2.29.7", "2.30.7"])
-@pytest.mark.parametrize("name", SHAPES)
+@each("version", [None, "2.18.3", "2.21.5", "2.25.1", "2.27.3", "2.29.7", "2.30.7"])
+@each("name", SHAPES)
 def test_the_programs_own_files_have_no_findings(name: str, version: str | None) -> None:
     shape = catalog().shapes[name]
 

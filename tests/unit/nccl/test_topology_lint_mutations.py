@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from each_case import each
 from published_topologies import SHAPES
 from topology_edits_content import CONTENT
 from topology_edits_form import FORM
@@ -19,7 +20,7 @@ def changed(shape: str, mutation: Mutation) -> bytes:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", MUTATIONS)
+@each("name", MUTATIONS)
 def test_a_changed_file_breaks_exactly_the_rules_of_the_table(shape: str, name: str) -> None:
     report = Linter.of(shape=catalog().shapes[shape]).lint("topo.xml", changed(shape, MUTATIONS[name]))
 
@@ -28,7 +29,7 @@ def test_a_changed_file_breaks_exactly_the_rules_of_the_table(shape: str, name: 
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", MUTATIONS)
+@each("name", MUTATIONS)
 def test_nccl_and_an_xml_parser_take_a_changed_file_or_not_each_in_its_way(shape: str, name: str) -> None:
     data = changed(shape, MUTATIONS[name])
 

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from each_case import each
 from verdict_faults import FAULTS, LOG_FAULTS, Fault, LogFault
 from verdict_results import expectation, file_of, healthy, log_lines, log_of, measurement
 
@@ -26,7 +27,7 @@ def warnings(verdict: Verdict) -> list[str]:
     return [reason.id for reason in verdict.reasons if reason.severity is Severity.WARNING]
 
 
-@pytest.mark.parametrize(
+@each(
     ("shape", "run", "bar"),
     [
         ("BM.GPU4.8", {"busbw": 192.0}, 185),
@@ -95,7 +96,7 @@ def test_lines_of_the_launcher_before_those_of_nccl_do_no_harm() -> None:
     assert judge(file_of(healthy()), expectation(), log_of(tagged)).reasons == ()
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
+@each("fault", FAULTS, ids=[fault.name for fault in FAULTS])
 def test_a_fault_of_the_result_fails_with_its_reason(fault: Fault) -> None:
     document = healthy()
     fault.spoil(document)

@@ -24,6 +24,7 @@ import yaml
 from documented_commands import Command, commands, pages, stack_files
 from documented_runs import FABRIC, ROOT, SHELL, STAND_INS, fits, made, prepare, run, stages
 from documented_summaries import command_names, is_summary, options_of, untrue
+from each_case import each
 
 from gpu_fabric.plan import Plan
 
@@ -101,14 +102,14 @@ def filled(text: str) -> str:
     return text
 
 
-@pytest.mark.parametrize("page", pages(ROOT))
+@each("page", pages(ROOT))
 def test_every_command_of_a_page_is_run_by_a_test_or_says_what_it_needs(page: str) -> None:
     loose = [command for command in COMMANDS if command.page == page and way(command) is Way.NONE]
 
     assert [f"{command.place}: {command.text}" for command in loose] == []
 
 
-@pytest.mark.parametrize("command", [c for inline in (True, False) for c in every(Way.SUMMARY, inline=inline)], ids=str)
+@each("command", [c for inline in (True, False) for c in every(Way.SUMMARY, inline=inline)], ids=str)
 def test_a_summary_of_a_commands_arguments_names_what_the_program_knows(command: Command) -> None:
     assert untrue(command.text) == []
 
@@ -177,7 +178,7 @@ def test_a_command_in_a_sentence_runs_or_is_the_name_of_one(command: Command, fo
         do(command, folder)
 
 
-@pytest.mark.parametrize("name", command_names())
+@each("name", command_names())
 def test_the_page_of_commands_has_each_with_all_its_options(name: str) -> None:
     lines = [command.text for command in COMMANDS if command.page == "docs/command-line.md" and not command.inline]
     (line,) = (line for line in lines if re.match(rf"(?:python -m )?{name}(?= |$)", line))
@@ -201,7 +202,7 @@ def words_of(file: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-@pytest.mark.parametrize("row", TABLE["run_by"], ids=lambda row: row["command"])
+@each("row", TABLE["run_by"], ids=lambda row: row["command"])
 def test_a_command_of_the_table_is_on_a_page_and_run_by_the_test_that_is_named(row: dict[str, Any]) -> None:
     file, _, test = row["test"].partition("::")
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from changes import changed
 from committed_stacks import folder_of
+from each_case import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -127,8 +128,8 @@ IMAGES = {
 }
 
 
-@pytest.mark.parametrize(("stack", "place"), [(stack, place) for stack, places in IMAGES.items() for place in places])
-@pytest.mark.parametrize(
+@each(("stack", "place"), [(stack, place) for stack, places in IMAGES.items() for place in places])
+@each(
     "wrong",
     [
         "not an image",
@@ -223,7 +224,7 @@ _CLOUD_IDS = (
 _A_UUID = "5a4981aa-9653-4bd1-bef5-d6bff52042e4"
 
 
-@pytest.mark.parametrize(
+@each(
     "wrong",
     [
         "my-vpc",
@@ -238,7 +239,7 @@ _A_UUID = "5a4981aa-9653-4bd1-bef5-d6bff52042e4"
         "ocid1.vcn.oc1.iad.aaaaaaaaexample",
     ],
 )
-@pytest.mark.parametrize("place", _CLOUD_IDS)
+@each("place", _CLOUD_IDS)
 def test_an_id_of_digitalocean_is_a_uuid_and_no_name(place: str, wrong: str) -> None:
     said = refused("doks-h200", _with_id(place, wrong), place)
 
