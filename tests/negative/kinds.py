@@ -68,7 +68,7 @@ _SUBJECTS = (
 KINDS: tuple[Kind, ...] = tuple(kind for subject in _SUBJECTS for kind in subject.KINDS)
 
 # So many wrong stacks are made of one kind at most.
-_MOST = 18
+_MOST = 10
 
 
 def wrong_stacks(kind: Kind, bases: Sequence[Base]) -> list[tuple[Base, Mistake]]:

@@ -213,7 +213,7 @@ FAULTS = (
         )
     ),
     Fault("one iteration", _options("-n", "1", "-w", "0"), "VER030", ("average of 1 iterations",)),
-    Fault("two iterations", _options("--iters=2"), "VER030", ("average of 2 iterations",)),
+    Fault("four iterations", _options("--iters=4"), "VER030", ("average of 4 iterations",)),
     Fault("a row of one iteration", _put("results", 3, "actual_iterations", value=1), "VER030", ("of 1 iterations",)),
     Fault("negative bandwidth", _put("results", 3, "out_of_place", "bus_bw", value=-388.0), "VER016", ("-388.00",)),
 )

@@ -181,6 +181,8 @@ CASES = (
     irrelevant("ADR017", "doks-h200", {"cluster.ranges.services": "10.156.0.0/19"}),
     good("ADR018", "sriov-per-node", {"cluster.pools": _pinned(0, 16)}),
     bad("ADR018", "sriov-per-node", {"cluster.pools": _pinned(0, 1)}, "cluster.pools[1].firstShare"),
+    # The last number of the second pool is the first of the first one.
+    bad("ADR018", "sriov-per-node", {"cluster.pools": _pinned(1, 0)}, "cluster.pools[1].firstShare"),
     bad("ADR018", "host-device", {"cluster.pools[0].firstShare": 4}, "cluster.pools[0].firstShare"),
     bad("ADR018", "sriov-per-node", {"cluster.pools[0].firstShare": 4}, "cluster.pools[0].firstShare"),
     good("ADR018", "spiderpool-macvlan", _with_hosts(0, 16)),
