@@ -9,12 +9,13 @@ from typing import Any
 
 import pulumi
 
+from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.plan.clouds.doks import VERSIONS, DoksResources, PlannedDoksCluster, PlannedDoksPool
 from gpu_fabric.plan.clouds.record import Record
 from gpu_fabric.resources.cloud import wire_function
 
 from .handle import ClusterHandle, exec_credential, kubeconfig_text, kubernetes_provider
-from .records import RecordedResource, RecordedResources, plugin_version
+from .records import RecordedResource, RecordedResources
 
 # A refused request to create; a time limit (408) and too many requests (429) are not refusals.
 _REFUSED = re.compile(r"\bPOST \S+: 4(?!08|29)\d\d\b")
@@ -80,7 +81,7 @@ def _provider(name: str, token: pulumi.Output[str], parent: pulumi.Resource) -> 
         "token": token,
     }
     options = pulumi.ResourceOptions(
-        parent=parent, version=plugin_version("digitalocean"), additional_secret_outputs=["token"]
+        parent=parent, version=PLUGIN_VERSIONS["digitalocean"], additional_secret_outputs=["token"]
     )
     return pulumi.ProviderResource("digitalocean", name, settings, options)
 
@@ -151,7 +152,7 @@ def _version(planned: DoksResources, provider: pulumi.ProviderResource, exists: 
     if exact and exists():
         return wanted
     function = wire_function("digitalocean.get_kubernetes_versions")
-    options = pulumi.InvokeOptions(provider=provider, version=plugin_version("digitalocean"))
+    options = pulumi.InvokeOptions(provider=provider, version=PLUGIN_VERSIONS["digitalocean"])
     offered: Mapping[str, Any] = pulumi.runtime.invoke(function, {"versionPrefix": wanted}, options).value
     if not exact and (newest := offered.get("latestVersion")):
         return str(newest)

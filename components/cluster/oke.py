@@ -9,12 +9,13 @@ from typing import Any
 
 import pulumi
 
+from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.plan.clouds.oke.resources import OkeResources, advice_on
 
 from .handle import ClusterHandle, exec_credential, kubeconfig_text, kubernetes_provider
 from .oke_lookups import Lookups, tenancy_id
 from .oke_nodes import real_seconds, when_joined
-from .records import RecordedResources, plugin_version, resolve_references
+from .records import RecordedResources, resolve_references
 
 _PAUSE_S = 30
 # All settings of the provider but the region, which is in the stack file.
@@ -106,7 +107,7 @@ def _providers(name: str, planned: OkeResources, parent: pulumi.Resource) -> dic
     configuration = pulumi.Config("oci")
     # Any of them may be a secret, and none is needed in plain text.
     given = {key: value for key in _SETTINGS if (value := configuration.get_secret(key)) is not None}
-    options = pulumi.ResourceOptions(parent=parent, version=plugin_version("oci"))
+    options = pulumi.ResourceOptions(parent=parent, version=PLUGIN_VERSIONS["oci"])
     regions = {f"{name}-oci": planned.region}
     regions |= {
         f"{name}-{planned.provider(record)}": planned.home_region for record in planned.records if record.in_home_region

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import pulumi
 import yaml
 
+from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.plan.clouds.record import Lookup, Record, Ref
 from gpu_fabric.resources.cloud import wire_function, wire_properties
 
-from .records import References, plugin_version, resolve_references, value_at
+from .records import References, resolve_references, value_at
 
 _TENANCY = "oci:tenancyOcid"
 _TENANCY_VARIABLE = "TF_VAR_tenancy_ocid"
@@ -81,7 +82,7 @@ class Lookups:
             self._answers[lookup.logical_name] = pulumi.runtime.invoke_output(
                 wire_function(lookup.function),
                 resolve_references(wire_properties(lookup.arguments), references),
-                pulumi.InvokeOutputOptions(provider=self._provider, version=plugin_version("oci")),
+                pulumi.InvokeOutputOptions(provider=self._provider, version=PLUGIN_VERSIONS["oci"]),
             )
         return self._answers[lookup.logical_name]
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from typing import Any
 
 import pulumi
 
+from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.plan.clouds.record import CloudResources, Record, Ref, Text
 from gpu_fabric.resources.cloud import cloud_resources, wire_name, wire_type
 from gpu_fabric.resources.resource import Leaf, Resource, replace_leaves
@@ -33,11 +33,6 @@ References = Callable[[Ref], pulumi.Input[Any]]
 
 Answers = Callable[[Ref, Record | None, References], pulumi.Input[Any] | None]
 """The answer to the look-up that a reference in a record is to; None if it is not to a look-up."""
-
-
-def plugin_version(provider: str) -> str:
-    """The provider's version: that of its Python package, which is also the plug-in's."""
-    return version(f"pulumi-{provider}")
 
 
 class RecordedResource(pulumi.CustomResource):
@@ -82,7 +77,7 @@ class RecordedResources:
                 parent=parent,
                 provider=providers[resource.provider],
                 depends_on=[self._registered[entry] for entry in planned.before(record)],
-                version=plugin_version(plugin),
+                version=PLUGIN_VERSIONS[plugin],
                 hooks=hooks(record),
                 additional_secret_outputs=_SECRET_OUTPUTS.get(resource.type),
             )

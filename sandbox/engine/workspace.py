@@ -14,12 +14,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
 from sandbox.cloud.account import account_token
 from sandbox.cloud.clock import MINUTE_S
@@ -216,16 +216,14 @@ def _place(source: Path, target: Path) -> None:
         shutil.copy2(source, target)
 
 
-# Provider -> the Python package of its SDK. The engine asks for a plug-in of the package's version.
-_PROVIDERS = {"digitalocean": "pulumi-digitalocean", "oci": "pulumi-oci"}
 # A cloud's command line -> the module that simulates it.
 _COMMANDS = {"doctl": "sandbox.cloud.doctl", "oci": "sandbox.cloud.oci.command"}
 
 
 def place_clouds(engine_home: Path, programs: Path) -> None:
     """Put the simulated clouds into an engine's home, and their command lines into a folder for its PATH."""
-    for provider, package in _PROVIDERS.items():
-        folder = engine_home / "plugins" / f"resource-{provider}-v{metadata.version(package)}"
+    for provider, version in PLUGIN_VERSIONS.items():
+        folder = engine_home / "plugins" / f"resource-{provider}-v{version}"
         _place_launcher(folder / f"pulumi-resource-{provider}", "sandbox.cloud", provider)
     for command, module in _COMMANDS.items():
         _place_launcher(programs / command, module)

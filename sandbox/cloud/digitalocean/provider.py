@@ -6,9 +6,9 @@ import hmac
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from sandbox.cloud.account import account_token
 from sandbox.cloud.clock import Clock
 from sandbox.cloud.faults import Faults
@@ -36,8 +36,8 @@ class DigitalOcean:
 
     @property
     def version(self) -> str:
-        """That of the Python package: the engine warns of an older plug-in."""
-        return version("pulumi-digitalocean")
+        """The version that stacks ask for: the engine warns of an older plug-in."""
+        return PLUGIN_VERSIONS["digitalocean"]
 
     @cached_property
     def resources(self) -> Mapping[str, ResourceType]:

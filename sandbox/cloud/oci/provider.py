@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from sandbox.cloud.clock import Clock
 from sandbox.cloud.faults import Faults
 from sandbox.cloud.oci.credentials import credentials
@@ -47,8 +47,8 @@ class Oracle:
 
     @property
     def version(self) -> str:
-        """That of the Python package: the engine warns of an older plug-in."""
-        return version("pulumi-oci")
+        """The version that stacks ask for: the engine warns of an older plug-in."""
+        return PLUGIN_VERSIONS["oci"]
 
     @cached_property
     def resources(self) -> Mapping[str, ResourceType]:
