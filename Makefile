@@ -7,26 +7,35 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 TRIED  := $(if $(SANDBOX),--sandbox)
 AGREED := $(if $(YES),--yes)
+# Written when what `up` and the command need is installed, and when what tests and checks need is, too.
 READY  := $(VENV)/.ready
+READY_DEV := $(VENV)/.ready-dev
 # One more than a small machine has processors: tests of the sandbox wait for others' processes half of the time.
 WORKERS ?= 3
 # Every command imports the whole program, which would be compiled each time where this is set.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up preview refresh destroy outputs kubeconfig plan status test test-fast lint docs bench
+.PHONY: help setup setup-dev up preview refresh destroy outputs kubeconfig plan status test test-fast lint docs bench
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## create the virtual environment
 
-$(READY): requirements.txt requirements-dev.txt policy/requirements.txt pyproject.toml
+$(READY): requirements.txt policy/requirements.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make PYTHON=python3.12")'
-	@echo "installing Python packages into $(VENV) (800 MB; minutes, by the network and the disk)"
+	@echo "installing Python packages into $(VENV) (230 MB; half a minute and more, by the network and the disk)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PY) sandbox/install_packages.py requirements-dev.txt
-	@$(PY) -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(PY) sandbox/install_packages.py -r requirements.txt -r policy/requirements.txt --editable .
+	@$(PY) -c 'import sandbox.__main__, stacks.program' # compiles what commands import, once
+	@touch $@
+
+setup-dev: $(READY_DEV) ## install what the tests and checks need, too
+
+$(READY_DEV): $(READY) requirements-dev.txt
+	@echo "installing what the tests and checks need (270 MB more)"
+	@$(PY) sandbox/install_packages.py -r requirements-dev.txt
 	@touch $@
 
 up: setup ## start the sandbox if the stack needs it, and bring the stack up
@@ -57,20 +66,20 @@ plan: setup ## print everything the stack would create; needs no cluster
 status: setup ## show the sandbox's processes
 	@$(PY) -m sandbox status
 
-test: setup lint ## run every tier, and say what was skipped and why
+test: setup-dev lint ## run every tier, and say what was skipped and why
 	@$(PY) -m sandbox build core helm cni lint
 	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests
 
-test-fast: setup ## run the tiers that need only Python
+test-fast: setup-dev ## run the tiers that need only Python
 	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" tests/unit tests/components tests/policy
 
-lint: setup ## check style and types
+lint: setup-dev ## check style and types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/mypy .ci/*.py
 
-docs: setup ## write the generated pages again
+docs: setup-dev ## write the generated pages again
 	@$(PY) tests/unit/rules/examples.py > .examples.yaml && mv .examples.yaml gpu_fabric/rules/examples.yaml
 	@$(PY) -m gpu_fabric schema stack > docs/schema/stack.json
 	@$(PY) -m gpu_fabric schema contract > docs/schema/contract.json
@@ -80,6 +89,6 @@ docs: setup ## write the generated pages again
 	@$(PY) -m gpu_fabric reference support > docs/support.md
 	@$(PY) -m gpu_fabric reference nccl > docs/nccl-settings.md
 
-bench: setup ## measure the budgets, as ratios within one run; LONG=1 for more rounds, JSON=FILE to keep the figures
+bench: setup-dev ## measure the budgets, as ratios within one run; LONG=1 for more rounds, JSON=FILE to keep the figures
 	@$(PY) -m sandbox build core helm
 	@$(PY) -m tests.bench $(if $(LONG),--long) $(if $(JSON),--json $(JSON))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+import sys
+from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib import metadata
 from importlib.util import resolve_name
 from pathlib import Path
 
@@ -165,6 +168,34 @@ def test_nothing_imports_a_clouds_sdk(root: Path) -> None:
     sdks = {"pulumi_digitalocean", "pulumi_oci"}
 
     assert [entry for package in ALLOWED for entry in offences(root, package, sdks)] == []
+
+
+def test_what_the_program_imports_is_installed_without_the_requirements_of_the_tests(root: Path) -> None:
+    files = [root / "requirements.txt", root / "policy/requirements.txt"]
+    installed = with_dependencies(re.findall(r"^([\w-]+)==", "".join(file.read_text() for file in files), re.MULTILINE))
+    providers = metadata.packages_distributions()
+    imported = {top(name) for package in ALLOWED for path in modules(root, package) for name in imports(path)}
+    others = imported - HOUSE - sys.stdlib_module_names
+
+    assert "psutil" in others
+    assert [name for name in others if installed.isdisjoint(map(plain, providers[name]))] == []
+
+
+def with_dependencies(distributions: Iterable[str]) -> set[str]:
+    """Plain names of distributions and of all that they need, extras apart."""
+    found, waiting = set[str](), [plain(name) for name in distributions]
+    while waiting:
+        name = waiting.pop()
+        # Those for other systems and other versions of Python are not installed.
+        if name not in found and any(metadata.distributions(name=name)):
+            found.add(name)
+            waiting += [plain(entry) for entry in metadata.requires(name) or () if "extra ==" not in entry]
+    return found
+
+
+def plain(requirement: str) -> str:
+    """The name that a requirement begins with, as pip compares names."""
+    return re.split(r"[^\w.-]", requirement, maxsplit=1)[0].replace("_", "-").lower()
 
 
 @pytest.mark.parametrize(

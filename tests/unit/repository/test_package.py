@@ -11,8 +11,9 @@ import pytest
 import yaml
 
 import gpu_fabric
+from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 
-EXTRAS = {"pulumi", "doks", "oke", "sandbox", "policy"}
+EXTRAS = {"pulumi", "sandbox", "policy"}
 
 
 @pytest.fixture
@@ -58,6 +59,12 @@ def test_every_package_that_the_program_is_pinned_to_is_in_an_extra_or_the_base(
     root: Path, project: dict[str, Any]
 ) -> None:
     assert set(pins(root / "requirements.txt")) <= {name_of(entry) for entry in named(project)}
+
+
+def test_stacks_ask_for_the_plug_ins_whose_packages_the_tests_read(root: Path) -> None:
+    asked = {f"pulumi-{name}": version for name, version in PLUGIN_VERSIONS.items()}
+
+    assert asked.items() <= pins(root / "requirements-dev.txt").items()
 
 
 def test_the_version_stands_in_one_file_and_what_repeats_it_agrees(root: Path, project: dict[str, Any]) -> None:

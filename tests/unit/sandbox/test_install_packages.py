@@ -15,6 +15,7 @@ SAID = [
     "Collecting pulumi==3.259.0 (from -r requirements.txt (line 1))\n",
     "  Downloading pulumi-3.259.0-py3-none-any.whl (400 kB)\n",
     "Collecting pydantic (from -r requirements.txt (line 2))\n",
+    "Successfully built gpu-fabric\n",
     "Installing collected packages: pydantic, pulumi\n",
     "",
     "",
@@ -34,9 +35,9 @@ def test_where_there_is_no_terminal_a_line_now_and_then_says_how_far_it_is() -> 
 
     assert out.getvalue().splitlines() == [
         "  package 1: pulumi==3.259.0, 20 s",
-        "  writing 2 packages, 40 s",
+        "  package 2: pydantic, 40 s",
         "  writing 2 packages, 60 s",
-        "  2 packages installed, 70 s",
+        "  2 packages installed, 80 s",
     ]
     assert said == [line for line in SAID if line]
 
@@ -46,7 +47,7 @@ def test_on_a_terminal_one_line_is_written_again() -> None:
     install_packages.show(SAID, out, is_terminal=True)
 
     assert out.getvalue().count("\n") == 1
-    assert [part.strip() for part in out.getvalue().split("\r")][-1] == "2 packages installed, 70 s"
+    assert [part.strip() for part in out.getvalue().split("\r")][-1] == "2 packages installed, 80 s"
     assert max(map(len, out.getvalue().rstrip("\n").split("\r"))) < 80
 
 
@@ -69,5 +70,5 @@ def test_what_pip_said_is_printed_where_it_failed(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("./no-such-folder-of-a-package\n")
     out = io.StringIO()
 
-    assert install_packages.main(str(tmp_path / "requirements.txt"), out) != 0
+    assert install_packages.main(["-r", str(tmp_path / "requirements.txt")], out) != 0
     assert "no-such-folder-of-a-package" in out.getvalue()
