@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,10 @@ class Engine:
         self.kubeconfig = folder / "kubeconfig"
         self.kubeconfig.write_text(KUBECONFIG)
         self.folder = folder
+        self.committed = cache(self.preview)
 
     def preview(self, file: Path, change: Callable[[dict[str, Any]], None] | None = None) -> Preview:
-        """A preview of a stack file; `change` edits the sections before."""
+        """A preview of a stack file; `change` edits the sections before. `committed` makes each only once."""
         stack = file.name.removeprefix("Pulumi.").removesuffix(".yaml")
         document = yaml.safe_load(file.read_text())
         cluster = document["config"].get("gpu-fabric:cluster", {})

@@ -9,10 +9,13 @@ from ipaddress import IPv4Address
 import pytest
 from driver import PODS, Sandbox, until
 from rendered_charts import Helm, of_kind
+from whole_lives import HOST_NETWORK, MODELS, assert_just_what_is_planned
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION, RESOURCE_NAME_ANNOTATION
+from gpu_fabric.prepare import prepare_stack
 from sandbox.hardware.inventory import inventory_annotation
+from sandbox.home import project_root
 from sandbox.kubernetes_api import Object
 from sandbox.nodes import GPU_NODE, node_object, reconcile_nodes
 
@@ -20,20 +23,6 @@ pytestmark = pytest.mark.sandbox
 
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions"
 STAGES = "/apis/kwok.x-k8s.io/v1alpha1/stages"
-# Each with the resource of its first rail, and how many of it every node offers.
-MODELS = {
-    "roce-macvlan": ("rdma/rail_00", 4),
-    "sriov-operator": ("nvidia.com/rail_00", 8),
-    "sriov-dpdk": ("nvidia.com/rail_00", 8),
-    "host-device": ("nvidia.com/rail_00", 1),
-    "ib-sriov": ("nvidia.com/rail_00", 1),
-    "ib-sriov-pkey": ("nvidia.com/rail_00", 1),
-    "ipoib": ("rdma/rail_00", 4),
-    "externally-managed": ("nvidia.com/rail_00", 1),
-    "node-kinds": ("nvidia.com/rail_00", 1),
-    "whereabouts": ("rdma/rail_00", 4),
-    "mi300x-host-device": ("nvidia.com/rail_00", 1),
-}
 
 
 def job_of(sandbox: Sandbox) -> Object:
@@ -89,6 +78,7 @@ def assert_whole_life(sandbox: Sandbox, resource: str, devices: int) -> None:
 
 
 def assert_it_stays_and_goes(sandbox: Sandbox) -> None:
+    assert_just_what_is_planned(sandbox.state().resources, prepare_stack(sandbox.stack, project_root()))
     assert f"{sandbox.counted} unchanged" in sandbox.up()
     sandbox.run("pulumi", "destroy", *sandbox.options)
     left = {entry["metadata"]["name"] for entry in sandbox.items("/api/v1/namespaces")}
@@ -102,7 +92,7 @@ def test_a_model_comes_up_runs_a_job_stays_as_it_is_and_goes(trying: Callable[[s
 
 
 def test_a_stack_on_the_hosts_network_brings_no_networks_and_runs_a_job(trying: Callable[[str], Sandbox]) -> None:
-    sandbox = trying("host-network")
+    sandbox = trying(HOST_NETWORK)
     sandbox.up()
     job = job_of(sandbox)
     assert job["spec"]["hostNetwork"] is True
