@@ -66,6 +66,8 @@ def install_wheel(wheel: str, programs: Path, work: Path, *constraints: str) -> 
 
     An extra stands in brackets behind the wheel's path.
     """
-    done = run_in([programs / "python", "-m", "pip", "install", "--quiet", wheel, *constraints], work)
+    # Compiled when it is imported: of Pulumi's packages that is a small part.
+    options = ["install", "--quiet", "--no-compile"]
+    done = run_in([programs / "python", "-m", "pip", *options, wheel, *constraints], work)
     assert done.returncode == 0, done.stderr
     return Installed(programs, work)

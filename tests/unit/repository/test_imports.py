@@ -29,17 +29,26 @@ def modules(root: Path, package: str) -> list[Path]:
     return sorted((root / package).rglob("*.py"))
 
 
+def statements(source: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """What a module imports, anywhere in it."""
+    return tuple(node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import | ast.ImportFrom))
+
+
 @cache
+def statements_of(path: Path) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    return statements(path.read_text(encoding="utf-8"))
+
+
 def imports(path: Path) -> tuple[str, ...]:
-    return tuple(imported(path.read_text(encoding="utf-8"), package_of(path)))
+    return tuple(imported(statements_of(path), package_of(path)))
 
 
-def imported(source: str, package: str) -> Iterator[str]:
-    """Full names of what a module of a package imports, anywhere in it."""
-    for node in ast.walk(ast.parse(source)):
+def imported(nodes: Iterable[ast.Import | ast.ImportFrom], package: str) -> Iterator[str]:
+    """Full names of what a module of a package imports."""
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             yield origin(node, package)
 
 
@@ -53,8 +62,7 @@ def package_of(path: Path) -> str:
 
 
 def writes_relative_imports(path: Path) -> bool:
-    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    return any(isinstance(node, ast.ImportFrom) and node.level > 0 for node in nodes)
+    return any(isinstance(node, ast.ImportFrom) and node.level > 0 for node in statements_of(path))
 
 
 def top(name: str) -> str:
@@ -83,13 +91,11 @@ def module_name(root: Path, path: Path) -> str:
 
 
 def imported_files(name: str, path: Path, files: set[str]) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in statements_of(path):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            targets = [f"{origin(node, package_of(path))}.{alias.name}" for alias in node.names]
         else:
-            continue
+            targets = [f"{origin(node, package_of(path))}.{alias.name}" for alias in node.names]
         for target in targets:
             # Of `a.b.c` the file is `a.b` where c is a name in it.
             found = target if target in files else target.rpartition(".")[0]
@@ -294,7 +300,7 @@ def test_the_components_import_each_other_relatively_since_the_wheel_has_them_un
     named = [
         path
         for path in modules(root, "components")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in statements_of(path)
         if (isinstance(node, ast.ImportFrom) and node.level == 0 and top(node.module or "") == "components")
         or (isinstance(node, ast.Import) and any(top(alias.name) == "components" for alias in node.names))
     ]
@@ -306,7 +312,7 @@ def test_the_components_import_each_other_relatively_since_the_wheel_has_them_un
 def test_the_check_sees_an_import_inside_a_function() -> None:
     source = "def f():\n    import pulumi.runtime\n    from stacks.outputs import x\nfrom .b import y\nfrom .. import z"
 
-    assert sorted(imported(source, "components.a")) == [
+    assert sorted(imported(statements(source), "components.a")) == [
         "components",
         "components.a.b",
         "pulumi.runtime",
