@@ -3,15 +3,21 @@
 The wheel has this package as `gpu_fabric.components`, so its modules import each other relatively. A checkout has it as
 `components`: the states of existing stacks name the classes of dynamic providers by that name
 (docs/decisions/0026-components-in-the-wheel.md).
+
+Each name is imported at its first use: a program needs few of them, and a cloud's only for a cluster there.
 """
 
-from .cluster.doks import DoksCluster
-from .cluster.existing import ExistingCluster
-from .cluster.handle import ClusterHandle, kubernetes_provider
-from .cluster.oke import OkeCluster
-from .cluster.referenced import ReferencedCluster
-from .engine.steps import register_steps
-from .rdma.attach import fabric_transform
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .cluster.doks import DoksCluster
+    from .cluster.existing import ExistingCluster
+    from .cluster.handle import ClusterHandle, kubernetes_provider
+    from .cluster.oke import OkeCluster
+    from .cluster.referenced import ReferencedCluster
+    from .engine.steps import register_steps
+    from .rdma.attach import fabric_transform
 
 __all__ = [
     "ClusterHandle",
@@ -23,3 +29,20 @@ __all__ = [
     "kubernetes_provider",
     "register_steps",
 ]
+
+_MODULES = {
+    "ClusterHandle": ".cluster.handle",
+    "DoksCluster": ".cluster.doks",
+    "ExistingCluster": ".cluster.existing",
+    "OkeCluster": ".cluster.oke",
+    "ReferencedCluster": ".cluster.referenced",
+    "fabric_transform": ".rdma.attach",
+    "kubernetes_provider": ".cluster.handle",
+    "register_steps": ".engine.steps",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name], __name__), name)

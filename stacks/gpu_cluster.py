@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pulumi
 
-from components import ClusterHandle, DoksCluster, ExistingCluster, OkeCluster, ReferencedCluster, register_steps
+from components import ClusterHandle, register_steps
 from components.stack_outputs import StackOutputsError, full_name, last_outputs
 from gpu_fabric.plan import Plan
 from stacks.outputs import StackOutputs, cluster_outputs, platform_outputs, stack_outputs
@@ -20,6 +20,8 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
             is registered.
     """
     if plan.part == "platform":
+        from components import ReferencedCluster
+
         assert plan.split is not None, "a plan of a platform states its cluster stack"
         referenced = ReferencedCluster("cluster", plan.split)
         return platform_outputs(plan, register_steps(plan, referenced.handle), referenced.cluster_id)
@@ -30,11 +32,17 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
 
 
 def _cluster(plan: Plan, root: Path) -> ClusterHandle:
-    """The cluster by its provider."""
+    """The cluster by its provider, whose component alone is imported."""
     if plan.cluster.doks is not None:
+        from components import DoksCluster
+
         return DoksCluster("cluster", plan.cluster.doks, exists=_has_cluster).handle
     if plan.cluster.oke is not None:
+        from components import OkeCluster
+
         return OkeCluster("cluster", plan.cluster.oke).handle
+    from components import ExistingCluster
+
     return ExistingCluster("cluster", plan.cluster, root).handle
 
 

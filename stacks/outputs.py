@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from components.cluster.handle import ClusterHandle
 from gpu_fabric.changes.footprint import applied_document, footprint, pack
-from gpu_fabric.contract import cluster_contract
+from gpu_fabric.contract.cluster import cluster_contract
 from gpu_fabric.plan import Plan
 
 

@@ -1,20 +1,16 @@
-"""A transform that attaches the fabric to the workloads of a Pulumi program.
-
-What attaches is imported where it is used, since most programs have no workloads.
-"""
+"""A transform that attaches the fabric to the workloads of a Pulumi program."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pulumi
 from pulumi.runtime import rpc
 
+from gpu_fabric.attach.attachment import Wishes, attach, is_for_gpus
+from gpu_fabric.attach.place import AttachError
 from gpu_fabric.contract import FabricContract
-
-if TYPE_CHECKING:
-    from gpu_fabric.attach import Wishes
 
 Properties = dict[str, Any]
 
@@ -29,7 +25,6 @@ def fabric_transform(contract: FabricContract, wishes: Wishes | None = None) -> 
     Raises, from the transform or once values are known:
         pulumi.RunError: the fabric cannot be attached to a workload, with every reason.
     """
-    from gpu_fabric.attach.attachment import Wishes, is_for_gpus
 
     stamping = replace(wishes or Wishes(), stamped=True)
 
@@ -55,7 +50,6 @@ def fabric_transform(contract: FabricContract, wishes: Wishes | None = None) -> 
 
 def _attach_later(name: str, document: Properties, contract: FabricContract, wishes: Wishes) -> Properties:
     """The properties that attaching changes, as outputs; they are unknown if a preview does not know all values."""
-    from gpu_fabric.attach.attachment import is_for_gpus
 
     def attached(found: Properties) -> Properties:
         return _attach_now(name, found, contract, wishes) if is_for_gpus(found, contract, wishes) else found
@@ -71,9 +65,6 @@ def _attach_later(name: str, document: Properties, contract: FabricContract, wis
 
 
 def _attach_now(name: str, document: Properties, contract: FabricContract, wishes: Wishes) -> Properties:
-    from gpu_fabric.attach.attachment import attach
-    from gpu_fabric.attach.place import AttachError
-
     try:
         result = attach([document], contract, wishes)
     except AttachError as error:

@@ -29,8 +29,7 @@ from gpu_fabric.attach.yaml_documents import read_yaml
 from gpu_fabric.attach.yaml_text import rewrite
 from gpu_fabric.contract import FabricContract, SchedulerHints
 from gpu_fabric.findings import InputError
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
-from gpu_fabric.k8s.kueue import QUEUE_LABEL
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL
 
 _ONE_AFTER_THE_OTHER = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
 _A_LITTLE = "100m"

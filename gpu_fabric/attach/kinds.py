@@ -12,7 +12,7 @@ from gpu_fabric.attach import argo
 from gpu_fabric.attach.devices import amount
 from gpu_fabric.attach.place import Malformed, Place, Problem
 from gpu_fabric.base.tables import read_rows
-from gpu_fabric.k8s.kueue import QUEUE_LABEL
+from gpu_fabric.k8s.names import QUEUE_LABEL
 from gpu_fabric.model import FrozenModel
 
 _TABLES = Path(__file__).parent

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpu_fabric.attach.place import Place
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
-from gpu_fabric.k8s.kueue import TOPOLOGY_ANNOTATIONS
-from gpu_fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, RDMA_RESOURCE_INJECT_ANNOTATION, TOPOLOGY_ANNOTATIONS
 
 # Spiderpool's webhook replaces the networks of a pod, and keeps no others.
 _INJECTING = (RDMA_RESOURCE_INJECT_ANNOTATION, "cni.spidernet.io/network-resource-inject")

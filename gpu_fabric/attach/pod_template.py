@@ -14,7 +14,7 @@ from gpu_fabric.attach.networks import attach_annotations
 from gpu_fabric.attach.place import Place, display
 from gpu_fabric.base.tables import read_rows
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.model import FrozenModel
 
 # These fields of the contract's patch are merged one by one; the others are set unless the user sets them.

@@ -15,7 +15,7 @@ from gpu_fabric.attach.kinds import Workload, containers, templates, workloads
 from gpu_fabric.attach.networks import network_names, remove_networks
 from gpu_fabric.attach.place import Place, Said, Tree, deep_copy
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.model import FrozenModel
 
 STAMP = "gpu-fabric.dev/attached"

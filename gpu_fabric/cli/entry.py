@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,6 +16,8 @@ def run_command_line() -> None:
 
 
 def _program() -> Callable[[], Any]:
+    # To find plug-ins, pydantic would read the metadata of every installed package.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     from gpu_fabric.cli.app import app
 
     return partial(app, prog_name="gpu-fabric")

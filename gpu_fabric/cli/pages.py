@@ -8,7 +8,8 @@ import typer
 
 from gpu_fabric.cli.conversation import print_json
 from gpu_fabric.cli.standard_streams import print_document
-from gpu_fabric.contract import ClusterContract, FabricContract
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.report.pages.references import (
     configuration_reference,
     nccl_reference,

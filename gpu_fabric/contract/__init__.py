@@ -1,14 +1,8 @@
-"""Outputs of a stack for other programs: the contract for its jobs, and the cluster's facts for a platform stack."""
+"""Outputs of a stack for other programs: the contract for its jobs, and the cluster's facts for a platform stack.
 
-from gpu_fabric.contract.cluster import ClusterContract, ClusterFacts, cluster_contract
+What concerns the cluster is imported from its own module, since what reads a job's contract needs no spec.
+"""
+
 from gpu_fabric.contract.fabric import AttachedNetwork, FabricContract, SchedulerHints, read_contract
 
-__all__ = [
-    "AttachedNetwork",
-    "ClusterContract",
-    "ClusterFacts",
-    "FabricContract",
-    "SchedulerHints",
-    "cluster_contract",
-    "read_contract",
-]
+__all__ = ["AttachedNetwork", "FabricContract", "SchedulerHints", "read_contract"]

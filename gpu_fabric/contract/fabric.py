@@ -8,10 +8,9 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue, ValidationError
 
 from gpu_fabric.findings import InputError
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
-from gpu_fabric.k8s.scheduling import Toleration
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.scheduling import JobController, Toleration
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.software import JobController
 
 
 class AttachedNetwork(FrozenModel):

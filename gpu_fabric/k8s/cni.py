@@ -16,15 +16,6 @@ from gpu_fabric.k8s.device_plugin import PciAddress
 from gpu_fabric.k8s.field_types import InterfaceName, SortedTexts
 from gpu_fabric.k8s.whereabouts import Whereabouts
 
-RESOURCE_NAME_ANNOTATION = "k8s.v1.cni.cncf.io/resourceName"
-"""On a NetworkAttachmentDefinition: the extended resource whose device id the CNI plug-in receives."""
-
-DEFAULT_NETWORK_ANNOTATION = "v1.multus-cni.io/default-network"
-"""On a pod: the network of its own first interface, as namespace/name."""
-
-NETWORKS_ANNOTATION = "k8s.v1.cni.cncf.io/networks"
-"""On a pod: the networks to attach."""
-
 
 class NetworkAttachmentDefinitionSpec(KubernetesModel):
     """`config` is a CNI configuration as JSON text."""

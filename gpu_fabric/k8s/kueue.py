@@ -6,23 +6,10 @@ from pydantic import Field, model_validator
 
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.field_types import Quantity
+from gpu_fabric.k8s.names import HOSTNAME_LABEL
 from gpu_fabric.k8s.scheduling import LabelSelector, Toleration
 
 API_VERSION = "kueue.x-k8s.io/v1beta2"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-"""The label of a workload that names its queue."""
-
-PREFERRED_TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology"
-"""The annotation of a pod template that names the topology level within which its pods should be placed."""
-
-TOPOLOGY_ANNOTATIONS = (
-    PREFERRED_TOPOLOGY,
-    "kueue.x-k8s.io/podset-required-topology",
-    "kueue.x-k8s.io/podset-unconstrained-topology",
-)
-"""All annotations of that kind; Kueue refuses a template with more than one of them."""
-
-HOSTNAME_LABEL = "kubernetes.io/hostname"
 
 MOST_LEVELS = 16
 MOST_LABELS = MOST_TOLERATIONS = 8

@@ -6,6 +6,9 @@ from pydantic import Field, model_validator
 
 from gpu_fabric.k8s.base import KubernetesModel
 
+JobController = Literal["volcano", "mpi-operator", "job-set", "leader-worker-set"]
+"""Controllers that create the pods of jobs of other kinds than Kubernetes' own."""
+
 
 class Toleration(KubernetesModel):
     """A taint that pods tolerate; without a key and with operator Exists: every taint."""

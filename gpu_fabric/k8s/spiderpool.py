@@ -18,6 +18,7 @@ from gpu_fabric.base.grammar import is_label_value
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.cni import LinkState, PartitionKey
 from gpu_fabric.k8s.field_types import Address, Cidr, ExtendedResource, InterfaceName, IpAddress, Network
+from gpu_fabric.k8s.names import NETWORK_RESOURCE_INJECT_ANNOTATION, RDMA_RESOURCE_INJECT_ANNOTATION
 from gpu_fabric.k8s.scheduling import LabelSelector
 
 _API_VERSION = "spiderpool.spidernet.io/v2beta1"
@@ -174,12 +175,6 @@ class SpiderCoordinator(KubernetesObject, api_version=_API_VERSION, scope="Clust
 
     spec: SpiderCoordinatorSpec
 
-
-RDMA_RESOURCE_INJECT_ANNOTATION = "cni.spidernet.io/rdma-resource-inject"
-"""On a SpiderMultusConfig: its group. On a pod or namespace: the group to attach, with every network's resource."""
-
-NETWORK_RESOURCE_INJECT_ANNOTATION = "cni.spidernet.io/network-resource-inject"
-"""The same, for groups in which some networks have no resource."""
 
 Span = tuple[IpAddress, IpAddress]
 """First and last address of a range, both included."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gpu_fabric.plan import concerns
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.clouds.doks import doks_resources
-from gpu_fabric.plan.clouds.oke.resources import oke_resources
 from gpu_fabric.plan.cost import plan_cost
 from gpu_fabric.plan.devices import planned_nodes
 from gpu_fabric.plan.nccl_files import plan_nccl_files
@@ -20,6 +20,10 @@ from gpu_fabric.plan.workload import plan_workload
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.oke import OkeClusterSpec
+
+if TYPE_CHECKING:
+    from gpu_fabric.plan.clouds.doks import DoksResources
+    from gpu_fabric.plan.clouds.oke.resources import OkeResources
 
 
 def build(case: Case) -> Plan:
@@ -101,6 +105,21 @@ def _cluster(case: Case) -> PlannedCluster:
             )
             for pool, shape in zip(cluster.pools, case.shapes, strict=True)
         ),
-        doks=doks_resources(case, cluster) if isinstance(cluster, DoksClusterSpec) else None,
-        oke=oke_resources(case, cluster) if isinstance(cluster, OkeClusterSpec) else None,
+        doks=_doks(case, cluster) if isinstance(cluster, DoksClusterSpec) else None,
+        oke=_oke(case, cluster) if isinstance(cluster, OkeClusterSpec) else None,
     )
+
+
+# A cloud's module is imported only for stacks of that cloud.
+
+
+def _doks(case: Case, cluster: DoksClusterSpec) -> DoksResources:
+    from gpu_fabric.plan.clouds.doks import doks_resources
+
+    return doks_resources(case, cluster)
+
+
+def _oke(case: Case, cluster: OkeClusterSpec) -> OkeResources:
+    from gpu_fabric.plan.clouds.oke.resources import oke_resources
+
+    return oke_resources(case, cluster)

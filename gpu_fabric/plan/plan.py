@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from gpu_fabric.contract import ClusterFacts, FabricContract
+from pydantic import SerializeAsAny
+
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.contract.cluster import ClusterFacts
 from gpu_fabric.findings import Finding
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.choices import Choices
-from gpu_fabric.plan.clouds.doks import DoksResources
-from gpu_fabric.plan.clouds.oke.resources import OkeResources
-from gpu_fabric.plan.clouds.record import CloudResources
 from gpu_fabric.plan.cost import PlannedCost
 from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.nccl_files import NcclFiles
@@ -21,6 +21,14 @@ from gpu_fabric.plan.records import HelmRelease, PlannedGroup, PlannedObject, Pl
 from gpu_fabric.plan.steps import Item, Step
 from gpu_fabric.spec.guard import AcknowledgementSpec
 from gpu_fabric.spec.split import Part
+
+if TYPE_CHECKING:
+    from gpu_fabric.plan.clouds.doks import DoksResources
+    from gpu_fabric.plan.clouds.oke.resources import OkeResources
+    from gpu_fabric.plan.clouds.record import CloudResources
+else:
+    # A cloud's records are imported only for stacks of that cloud.
+    DoksResources = OkeResources = SerializeAsAny[FrozenModel]
 
 Record = TypeVar("Record", bound=FrozenModel)
 

@@ -15,16 +15,19 @@ from gpu_fabric.contract.fabric import (
     SchedulerHints,
     SharedMemory,
 )
-from gpu_fabric.k8s.cni import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
-from gpu_fabric.k8s.kueue import QUEUE_LABEL
-from gpu_fabric.k8s.scheduling import Toleration
-from gpu_fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION
+from gpu_fabric.k8s.names import (
+    DEFAULT_NETWORK_ANNOTATION,
+    NETWORKS_ANNOTATION,
+    QUEUE_LABEL,
+    RDMA_RESOURCE_INJECT_ANNOTATION,
+)
+from gpu_fabric.k8s.scheduling import JobController, Toleration
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.operators.kueue import topology_annotations
 from gpu_fabric.plan.rail import Rail
-from gpu_fabric.spec.software import DEFAULT_QUEUE, JobController
+from gpu_fabric.spec.software import DEFAULT_QUEUE
 
 
 def plan_workload(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sized
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.findings import Finding, Severity
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.clouds.doks import DoksResources, PlannedDoksCluster, PlannedDoksPool, PlannedVpc
-from gpu_fabric.plan.clouds.oke.identity import PlannedPolicy
-from gpu_fabric.plan.clouds.oke.resources import OkeResources
 from gpu_fabric.plan.cost import HourlyRange, PlannedCost, PoolCost
+
+if TYPE_CHECKING:
+    from gpu_fabric.plan.clouds.doks import DoksResources, PlannedDoksCluster, PlannedDoksPool, PlannedVpc
+    from gpu_fabric.plan.clouds.oke.identity import PlannedPolicy
+    from gpu_fabric.plan.clouds.oke.resources import OkeResources
 
 _LINKS = {"ether": "RoCE on Ethernet", "infiniband": "InfiniBand"}
 _CREATORS = {

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.clouds.oke.resources import PlannedConstruct
-from gpu_fabric.plan.clouds.record import Record
 from gpu_fabric.plan.plan import PlannedCluster, PlannedPool
 from gpu_fabric.plan.records import PlannedGroup
 from gpu_fabric.resources.cloud import wire_type
 from gpu_fabric.resources.objects import object_name
 from gpu_fabric.resources.order import CLUSTER
 from gpu_fabric.resources.resource import Resource
+
+if TYPE_CHECKING:
+    from gpu_fabric.plan.clouds.oke.resources import PlannedConstruct
+    from gpu_fabric.plan.clouds.record import Record
 
 _OF_ORACLE = frozenset(
     wire_type(f"core.{kind}") for kind in ("ClusterNetwork", "ComputeGpuMemoryCluster", "Instance", "InstancePool")

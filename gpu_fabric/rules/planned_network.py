@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-from gpu_fabric.k8s.cni import RESOURCE_NAME_ANNOTATION, NetworkAttachmentDefinition
+from gpu_fabric.k8s.cni import NetworkAttachmentDefinition
+from gpu_fabric.k8s.names import RESOURCE_NAME_ANNOTATION
 from gpu_fabric.k8s.spiderpool import SpiderIbSriov, SpiderIpoib, SpiderMultusConfig, SpiderSriov
 from gpu_fabric.k8s.sriov_operator import RESOURCE_PREFIX, SriovIBNetwork, SriovNetwork
 from gpu_fabric.plan.records import PlannedObject

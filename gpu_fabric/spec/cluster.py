@@ -13,9 +13,9 @@ from gpu_fabric.base.repeats import require_unique
 from gpu_fabric.catalog import Catalog
 from gpu_fabric.catalog.price import Currency
 from gpu_fabric.catalog.shape import Hardware, Vendor
+from gpu_fabric.k8s.scheduling import JobController
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.network_types import IPNetwork, Network
-from gpu_fabric.spec.software import JobController
 from gpu_fabric.spec.suggestion import nearest_shapes
 
 

@@ -22,7 +22,8 @@ from gpu_fabric.base.grammar import (
 from gpu_fabric.base.repeats import repeated
 from gpu_fabric.catalog import Catalog
 from gpu_fabric.k8s.field_types import Quantity
-from gpu_fabric.k8s.kueue import HOSTNAME_LABEL, MOST_LEVELS
+from gpu_fabric.k8s.kueue import MOST_LEVELS
+from gpu_fabric.k8s.names import HOSTNAME_LABEL
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.network_types import Network
 from gpu_fabric.spec.suggestion import nearest
@@ -92,10 +93,6 @@ class LeaderWorkerSetSpec(FrozenModel):
     """LeaderWorkerSet, which creates groups of a leader and its workers, as for inference on several nodes."""
 
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
-
-
-JobController = Literal["volcano", "mpi-operator", "job-set", "leader-worker-set"]
-"""Controllers that create the pods of jobs of other kinds than Kubernetes' own."""
 
 
 class SchedulersSpec(FrozenModel):

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpu_fabric.k8s.base import compact_json
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from sandbox.hardware.device_plugins import annotations_of, labels_of
 from sandbox.hardware.inventory import SimulatedDevice
 from sandbox.hardware.node_records import World, devices_on

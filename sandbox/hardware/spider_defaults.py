@@ -8,11 +8,8 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from gpu_fabric.k8s.spiderpool import (
-    NETWORK_RESOURCE_INJECT_ANNOTATION,
-    RDMA_RESOURCE_INJECT_ANNOTATION,
-    AddressRanges,
-)
+from gpu_fabric.k8s.names import NETWORK_RESOURCE_INJECT_ANNOTATION, RDMA_RESOURCE_INJECT_ANNOTATION
+from gpu_fabric.k8s.spiderpool import AddressRanges
 from sandbox.hardware.device_plugins import annotations_of, labels_of
 from sandbox.hardware.spiderpool import FINALIZER, SECTIONS
 

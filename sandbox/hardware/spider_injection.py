@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from sandbox.hardware.device_plugins import annotations_of, labels_of
 from sandbox.hardware.spider_checks import RefusedError
 from sandbox.hardware.spider_defaults import INJECT_ANNOTATIONS

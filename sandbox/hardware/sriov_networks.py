@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpu_fabric.k8s.base import compact_json
-from gpu_fabric.k8s.cni import RESOURCE_NAME_ANNOTATION
+from gpu_fabric.k8s.names import RESOURCE_NAME_ANNOTATION
 from sandbox.hardware.operands import PLAYED_LABEL, with_revision
 from sandbox.hardware.sriov_operator import SRIOV_OPERATOR
 

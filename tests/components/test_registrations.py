@@ -11,7 +11,7 @@ from programs import API_TOKEN, ROOT, STACKS, run_program, stack_config
 from recording import MINTED, Recording
 from stub_cluster import KUBECONFIG, TOKEN
 
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedRollout
 from gpu_fabric.prepare import prepare_stack

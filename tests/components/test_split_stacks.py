@@ -13,7 +13,7 @@ import pytest
 from programs import ANSWERS, STACKS, Config, cluster_stacks_outputs, run_program, stack_config
 from recording import MINTED, Recording, World
 
-from gpu_fabric.contract import ClusterContract
+from gpu_fabric.contract.cluster import ClusterContract
 
 pytestmark = pytest.mark.components
 

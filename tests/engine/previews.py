@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 from stub_cluster import KUBECONFIG
 
-from gpu_fabric.contract import cluster_contract
+from gpu_fabric.contract.cluster import cluster_contract
 from gpu_fabric.prepare import prepare_stack
 from sandbox.engine.workspace import Workspace
 from sandbox.home import SandboxHome, project_root

@@ -10,7 +10,7 @@ import pytest
 from cloud_driver import NODES, CloudSandbox
 from driver import PODS, until
 
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from sandbox.kubernetes_api import Object
 
 pytestmark = pytest.mark.sandbox

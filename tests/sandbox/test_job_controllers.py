@@ -10,7 +10,8 @@ import pytest
 import yaml
 from driver import PODS, Sandbox, until
 
-from gpu_fabric.k8s.kueue import API_VERSION, QUEUE_LABEL
+from gpu_fabric.k8s.kueue import API_VERSION
+from gpu_fabric.k8s.names import QUEUE_LABEL
 from sandbox.home import project_root
 from sandbox.kubernetes_api import ApiError, Object, apply_object
 

@@ -12,7 +12,7 @@ from rendered_charts import Helm, of_kind
 from whole_lives import HOST_NETWORK, MODELS, assert_just_what_is_planned
 
 from gpu_fabric.catalog import catalog
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION, RESOURCE_NAME_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, RESOURCE_NAME_ANNOTATION
 from gpu_fabric.prepare import prepare_stack
 from sandbox.hardware.inventory import inventory_annotation
 from sandbox.home import project_root

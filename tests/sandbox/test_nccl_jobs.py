@@ -14,7 +14,7 @@ import yaml
 from cloud_driver import CloudSandbox
 from driver import PODS, until
 
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from sandbox.home import project_root
 from sandbox.kubernetes_api import Object
 

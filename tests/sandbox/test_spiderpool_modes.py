@@ -10,7 +10,7 @@ import pytest
 from driver import PODS, Sandbox, until
 from test_models import assert_it_is_scheduled, assert_it_stays_and_goes, gpu_nodes, job_of, networks
 
-from gpu_fabric.k8s.cni import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
+from gpu_fabric.k8s.names import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
 from sandbox.kubernetes_api import ApiError, Object
 from sandbox.nodes import NIC_ADDRESSES_ANNOTATION, RDMA_MODE_ANNOTATION, desired_nodes, reconcile_nodes
 from tests.bench.pools import stack_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.cni import (
-    RESOURCE_NAME_ANNOTATION,
     ChainedPlugin,
     CniChain,
     HostDevicePlugin,
@@ -22,6 +21,7 @@ from gpu_fabric.k8s.cni import (
     ipam_text,
     meta_plugins_text,
 )
+from gpu_fabric.k8s.names import RESOURCE_NAME_ANNOTATION
 from gpu_fabric.k8s.sriov_operator import NetworkSpec, SriovIBNetwork, SriovNetwork, SriovNetworkSpec
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.ipam import cni_ipam

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.names import RDMA_RESOURCE_INJECT_ANNOTATION
 from gpu_fabric.k8s.spiderpool import (
-    RDMA_RESOURCE_INJECT_ANNOTATION,
     SpiderIbSriov,
     SpiderIpoib,
     SpiderMacvlan,

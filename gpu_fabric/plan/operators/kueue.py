@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gpu_fabric.k8s.base import ObjectMeta, compact_json
 from gpu_fabric.k8s.kueue import (
-    HOSTNAME_LABEL,
-    PREFERRED_TOPOLOGY,
     ClusterQueue,
     ClusterQueueSpec,
     FlavorQuotas,
@@ -23,6 +21,7 @@ from gpu_fabric.k8s.kueue import (
     TopologyLevel,
     TopologySpec,
 )
+from gpu_fabric.k8s.names import HOSTNAME_LABEL, PREFERRED_TOPOLOGY
 from gpu_fabric.k8s.scheduling import LabelRequirement, LabelSelector
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart, chart_step

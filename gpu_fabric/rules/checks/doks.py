@@ -8,7 +8,6 @@ from functools import partial
 from gpu_fabric.catalog import Shape
 from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.clouds.doks import SYSTEM_POOL
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.rules.chart_values import charts_in_use, gpu_operator_parts
 from gpu_fabric.rules.planned_nodes import AnyPool, PlacedPool, place_pools, placed_pools
@@ -412,6 +411,8 @@ def taints_have_values(case: Case, pool: _Pool) -> Iterator[Problem]:
 @check_each("DOK038", _pools)
 def pools_leave_the_system_pool_its_name(case: Case, pool: _Pool) -> Iterator[Problem]:
     """No GPU pool has the name of the system pool."""
+    from gpu_fabric.plan.clouds.doks import SYSTEM_POOL
+
     if pool.spec.name == SYSTEM_POOL:
         yield Problem(pool.at("name"), f"the CPU pool that comes with the cluster is called {SYSTEM_POOL}")
 

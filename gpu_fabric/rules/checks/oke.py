@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
-from gpu_fabric.plan.clouds.oke.machines import metadata, metadata_bytes
 from gpu_fabric.plan.clouds.oke.site import Site
 from gpu_fabric.rules.chart_values import charts_in_use
 from gpu_fabric.rules.planned_nodes import PlacedPool, place_pools
@@ -201,6 +200,9 @@ def boot_volumes_are_large_enough(case: Case, pool: _Pool) -> Iterator[Problem]:
 @check_of("OKE022", oke_site)
 def metadata_fit(case: Case, site: Site) -> Iterator[Problem]:
     """The metadata of a machine, its boot script among them, are as long as Oracle takes."""
+    # Here, since stacks elsewhere need nothing of Oracle's records.
+    from gpu_fabric.plan.clouds.oke.machines import metadata, metadata_bytes
+
     limit = site.facts.instances.metadata_limit
     for pool in _pools(case):
         keys = metadata(site, pool.spec)

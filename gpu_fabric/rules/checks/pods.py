@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpu_fabric.contract import FabricContract
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
-from gpu_fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, RDMA_RESOURCE_INJECT_ANNOTATION
 from gpu_fabric.nccl.name_list import NameList
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from gpu_fabric.k8s.kueue import HOSTNAME_LABEL, MOST_LABELS, MOST_RESOURCES, MOST_TOLERATIONS
+from gpu_fabric.k8s.kueue import MOST_LABELS, MOST_RESOURCES, MOST_TOLERATIONS
+from gpu_fabric.k8s.names import HOSTNAME_LABEL
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, Case
 from gpu_fabric.plan.operators.kueue import queue_quotas, topology_levels

@@ -8,7 +8,8 @@ from fnmatch import translate
 from ipaddress import ip_address, ip_network
 from itertools import pairwise
 
-from gpu_fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION, SpiderIPPool
+from gpu_fabric.k8s.names import RDMA_RESOURCE_INJECT_ANNOTATION
+from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.addresses.capacity import hosts_in
 from gpu_fabric.plan.case import Case

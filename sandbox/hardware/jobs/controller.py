@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from gpu_fabric.k8s.kueue import QUEUE_LABEL
+from gpu_fabric.k8s.names import QUEUE_LABEL
 from sandbox.hardware.device_plugins import labels_of
 from sandbox.hardware.jobs import jobset, kueue, kueue_jobs, mpi, volcano, volcano_pods
 from sandbox.hardware.jobs.room import Room

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gpu_fabric.k8s.kueue import QUEUE_LABEL
+from gpu_fabric.k8s.names import QUEUE_LABEL
 from sandbox.hardware.device_plugins import labels_of
 from sandbox.hardware.jobs.kueue_jobs import (
     PodSet,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpu_fabric.k8s.kueue import PREFERRED_TOPOLOGY
+from gpu_fabric.k8s.names import PREFERRED_TOPOLOGY
 from sandbox.hardware.device_plugins import annotations_of
 from sandbox.hardware.jobs.kueue_jobs import PodSet
 from sandbox.hardware.jobs.room import Amounts, Room, requests_of, thousandths, times, tolerates, written

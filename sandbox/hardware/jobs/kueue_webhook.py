@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from gpu_fabric.k8s.kueue import QUEUE_LABEL
+from gpu_fabric.k8s.names import QUEUE_LABEL
 from sandbox.hardware.device_plugins import labels_of
 from sandbox.hardware.jobs.kueue_jobs import suspended
 from sandbox.hardware.jobs.turns import owner_of

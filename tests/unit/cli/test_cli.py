@@ -200,11 +200,12 @@ _PLANNING = {"gpu_fabric.plan.build", "gpu_fabric.rules.registry", "gpu_fabric.s
 NOT_NEEDED = {
     "--help": {"pydantic", "gpu_fabric.catalog"},
     "lint topology.xml": {*_PLANNING, "rich.console"},
-    "attach job.yaml --contract fabric.json": _PLANNING,
+    "attach job.yaml --contract fabric.json": {*_PLANNING, "gpu_fabric.catalog", "gpu_fabric.spec.cluster"},
     "explain NCCL_IB_HCA": {*_PLANNING, "rich.console"},
     "explain ADR001": {*_PLANNING, "rich.console", "gpu_fabric.catalog"},
     "plan dev": {
         *("gpu_fabric.attach", "gpu_fabric.changes", "gpu_fabric.nccl.lint", "gpu_fabric.nccl.verdict"),
+        *("gpu_fabric.plan.clouds.doks", "gpu_fabric.plan.clouds.oke.resources"),
         *("gpu_fabric.render", "gpu_fabric.report.drawing", "jinja2", "rich.progress"),
     },
 }
@@ -216,14 +217,30 @@ def test_a_command_does_not_import_what_only_other_commands_need(command: str, r
     shutil.copy(root / "examples" / "workloads" / "mpijob.yaml", project / "job.yaml")
     contract = prepare_stack("dev", root).workload.model_dump_json(by_alias=True)
     (project / "fabric.json").write_text(contract, encoding="utf-8")
-    program = (
-        "import sys\nfrom gpu_fabric.cli.app import app\napp(sys.argv[1:], standalone_mode=False)\n"
-        "print(*sys.modules, file=sys.stderr)"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(root)}
-    ended = subprocess.run(
-        [sys.executable, "-c", program, *command.split()], env=environment, capture_output=True, text=True, check=True
+    program = "import sys\nfrom gpu_fabric.cli.app import app\napp(sys.argv[1:], standalone_mode=False)"
+    imported = imported_by(root, program, *command.split())
+
+    assert "gpu_fabric.cli.app" in imported
+    assert NOT_NEEDED[command] & imported == set()
+
+
+def test_the_program_does_not_import_what_judges_attaches_and_prints_before_it_is_needed(root: Path) -> None:
+    imported = imported_by(root, "import stacks.program")
+
+    assert "stacks.guard" in imported
+    assert (
+        imported
+        & {
+            *("gpu_fabric.attach", "gpu_fabric.changes.guard", "gpu_fabric.changes.plan_diff", "gpu_fabric.nccl.lint"),
+            *("gpu_fabric.nccl.verdict", "gpu_fabric.plan.clouds.oke.resources", "gpu_fabric.workloads"),
+            *("components.cluster.doks", "components.cluster.oke", "rich.console"),
+        }
+        == set()
     )
 
-    assert "gpu_fabric.cli.app" in ended.stderr.split()
-    assert NOT_NEEDED[command] & set(ended.stderr.split()) == set()
+
+def imported_by(root: Path, program: str, *arguments: str) -> set[str]:
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    program += "\nimport sys\nprint(*sys.modules, file=sys.stderr)"
+    command = [sys.executable, "-c", program, *arguments]
+    return set(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stderr.split())

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.names import RDMA_RESOURCE_INJECT_ANNOTATION
 from gpu_fabric.k8s.spiderpool import (
-    RDMA_RESOURCE_INJECT_ANNOTATION,
     SpiderIPPool,
     SpiderIPPoolSpec,
     SpiderMacvlan,

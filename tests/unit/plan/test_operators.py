@@ -11,11 +11,12 @@ from planned_fabrics import plan_of
 from pydantic.alias_generators import to_camel
 from rules.tables import bad, found_in
 
+from gpu_fabric.k8s.scheduling import JobController
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.operators.releases import merged
 from gpu_fabric.plan.records import PlannedCapacity, PlannedObject, PlannedReadiness
 from gpu_fabric.spec.cluster import Component
-from gpu_fabric.spec.software import JobController, SchedulersSpec
+from gpu_fabric.spec.software import SchedulersSpec
 
 PlanWith = Callable[[Any], Plan]
 StackPlans = tuple[Any, ...]

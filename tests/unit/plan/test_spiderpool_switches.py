@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from planned_fabrics import example
 
-from gpu_fabric.k8s.cni import NETWORKS_ANNOTATION
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedPatch
 

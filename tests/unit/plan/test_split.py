@@ -13,7 +13,7 @@ from committed_stacks import folder_of
 from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
-from gpu_fabric.contract import ClusterContract, cluster_contract
+from gpu_fabric.contract.cluster import ClusterContract, cluster_contract
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.plan.records import PlannedCapacity
 from gpu_fabric.prepare import prepare, prepare_stack

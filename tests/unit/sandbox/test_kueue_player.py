@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from job_objects import GPU, NOW, Object, after, gpu_node, job, made, mpi_job, names, owned_pod, template, with_uid
 
-from gpu_fabric.k8s.kueue import PREFERRED_TOPOLOGY, QUEUE_LABEL
+from gpu_fabric.k8s.names import PREFERRED_TOPOLOGY, QUEUE_LABEL
 from sandbox.hardware.admission import Admission
 from sandbox.hardware.jobs.kueue import Admissions, Queues, play
 from sandbox.hardware.jobs.kueue_jobs import is_suspended, suspended, workload_of

@@ -12,7 +12,8 @@ import jsonschema
 import pytest
 
 from gpu_fabric.catalog import Catalog, catalog
-from gpu_fabric.contract import ClusterContract, FabricContract
+from gpu_fabric.contract import FabricContract
+from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.nccl.topology import Form, topology_xml
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.nccl_files import plan_nccl_files

@@ -9,7 +9,8 @@ from typing import Any
 from planned_steps import with_items
 
 from gpu_fabric.k8s.core import ConfigMap
-from gpu_fabric.k8s.spiderpool import RDMA_RESOURCE_INJECT_ANNOTATION, SpiderIPPool, SpiderMultusConfig, SpiderPools
+from gpu_fabric.k8s.names import RDMA_RESOURCE_INJECT_ANNOTATION
+from gpu_fabric.k8s.spiderpool import SpiderIPPool, SpiderMultusConfig, SpiderPools
 from gpu_fabric.k8s.sriov_operator import SriovNetwork
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedGroup
