@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pulumi
 
-from stacks.program import program
-
-# The language host takes this status for a program that has said why it ends, and adds no error of its own.
-_REPORTED = 32
+from gpu_fabric.base.startup import speed_up_imports
 
 try:
+    speed_up_imports()
+    from stacks.program import program
+
     program(Path(__file__).parent)
 except pulumi.RunError as error:
     pulumi.log.error(str(error))
-    sys.exit(_REPORTED)
+    # The language host takes this status for a program that has said why it ends, and adds no error of its own.
+    sys.exit(32)

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from gpu_fabric.base.tables import read_table
 from gpu_fabric.changes.markup import first_names, first_words
 from gpu_fabric.changes.model import (
     HOSTS,
@@ -25,21 +21,11 @@ from gpu_fabric.changes.model import (
 )
 from gpu_fabric.changes.properties import digest_long_texts, number
 from gpu_fabric.changes.resources import CLUSTERS
+from gpu_fabric.changes.watched import NAMESPACES, NETWORKS, POOLS, alternative, is_guarded, is_harmless, moves
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
-from gpu_fabric.model import FrozenModel
-from gpu_fabric.render.model import RenderedResource
 from gpu_fabric.report.content import quantity
 from gpu_fabric.resources import Loss, together
 from gpu_fabric.resources.order import CLUSTER
-
-_CLOUDS = ("digitalocean:", "oci:")
-_POOLS = ("ip-pools", "node-pools")
-_NETWORKS, _NAMESPACES, _RAILS = "networks", "namespaces", "rails"
-
-
-def is_guarded(resource: RenderedResource | ResourceDiff) -> bool:
-    """Whether the guard watches a resource, or needs it because it leads to a watched one."""
-    return resource.type.startswith(_CLOUDS) or resource.component in (*_POOLS, _NETWORKS, _NAMESPACES)
 
 
 def dangers(diff: PlanDiff) -> tuple[Danger, ...]:
@@ -79,9 +65,9 @@ def _effect(entry: ResourceDiff) -> Effect | None:
 
 
 def _is_watched(entry: ResourceDiff) -> bool:
-    if entry.component in _POOLS:
+    if entry.component in POOLS:
         return bool(entry.lost.addresses)
-    if entry.component in (_NETWORKS, _NAMESPACES):
+    if entry.component in (NETWORKS, NAMESPACES):
         # Operators' own namespaces hold no jobs.
         return bool(entry.networks)
     # A bastion host is a machine, but not a node.
@@ -105,12 +91,12 @@ def _has_reported_cause(name: str, removed: Mapping[str, ResourceDiff], effects:
 
 def _is_covered(danger: Danger, causes: Iterable[Danger]) -> bool:
     """Whether a network of jobs is deleted with the pool of its addresses, or with its namespace."""
-    if danger.component != _NETWORKS:
+    if danger.component != NETWORKS:
         return False
     place = danger.identity.split(" ")[-1].partition("/")[0]
     return any(
-        (cause.component in _POOLS and set(danger.networks) <= set(cause.networks))
-        or (cause.component == _NAMESPACES and cause.identity.split(" ")[-1] == place)
+        (cause.component in POOLS and set(danger.networks) <= set(cause.networks))
+        or (cause.component == NAMESPACES and cause.identity.split(" ")[-1] == place)
         for cause in causes
     )
 
@@ -121,7 +107,7 @@ def _reallocations(diff: PlanDiff, removed: Mapping[str, ResourceDiff]) -> Itera
     for rail in diff.rails:
         if rail.moved or rail.reasons:
             # A rail without a pool or network of its own is reported by its number.
-            for keeper in rail.keepers or (_keeper(f"rail-{rail.rail:02d}", f"rail {rail.rail}", _RAILS),):
+            for keeper in rail.keepers or (_keeper(f"rail-{rail.rail:02d}", f"rail {rail.rail}", "rails"),):
                 rails.setdefault(keeper, []).append(rail)
         elif rail.hosts:
             rails.setdefault(_keeper(HOSTS, "the hosts' own addresses", HOSTS), []).append(rail)
@@ -296,62 +282,3 @@ def _value(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"
-
-
-class Row(FrozenModel):
-    """A row of the table, for resource types or for the objects of a component."""
-
-    when: dict[str, str] = {}
-    moves: tuple[str, ...] = ()
-    replaced: str = ""
-    deleted: str = ""
-    renewed: str = ""
-    smaller: str = ""
-    moved: str = ""
-    kept: str = ""
-    harmless: str = ""
-
-    def sentence(self, effect: Effect, paths: Iterable[str]) -> str:
-        """The sentence for the changed property; without one, the sentence for the effect."""
-        for path in paths:
-            for property_of, sentence in self.when.items():
-                if _is_of(path, property_of):
-                    return sentence
-        by_effect: str = getattr(self, effect)
-        return by_effect or self.replaced
-
-
-def alternative(resource_type: str, component: str, effect: Effect, paths: Iterable[str]) -> str:
-    """What to do instead, by a resource's type, the effect and the changed properties.
-
-    Raises KeyError where neither the type nor the component is in the table.
-    """
-    table = rows()
-    return (table.get(resource_type) or table[component]).sentence(effect, paths)
-
-
-def is_harmless(resource_type: str) -> bool:
-    """Whether deleting resources of a type loses nothing."""
-    return bool(rows().get(resource_type, Row()).harmless)
-
-
-def moves(resource_type: str, path: str) -> bool:
-    """Whether the change keeps running workloads but invalidates their addresses."""
-    return any(_is_of(path, one) for one in rows().get(resource_type, Row()).moves)
-
-
-@cache
-def rows() -> dict[str, Row]:
-    """Read the table, by type and by component."""
-    document: list[dict[str, Any]] = read_table(Path(__file__).with_name("alternatives.yaml"))
-    return {
-        name: Row.model_validate({key: value for key, value in part.items() if key not in ("types", "components")})
-        for part in document
-        for name in (*part.get("types", ()), *part.get("components", ()))
-    }
-
-
-def _is_of(path: str, property_of: str) -> bool:
-    """Whether a path leads to a property or into it; places in lists are ignored."""
-    keys, wanted = re.sub(r"\[[^]]*]", "", path).split("."), property_of.split(".")
-    return keys[: len(wanted)] == wanted

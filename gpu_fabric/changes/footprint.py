@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from gpu_fabric.changes.addresses import Holders, geometry
-from gpu_fabric.changes.dangers import Row, is_guarded, is_harmless, rows
-from gpu_fabric.changes.properties import Keys, digest_long_texts, keys_of, recorded_part, rules_of
-from gpu_fabric.changes.resources import OUTPUT
+from gpu_fabric.changes.holders import Holders, geometry
+from gpu_fabric.changes.properties import OUTPUT, Keys, digest_long_texts, keys_of, recorded_part, rules_of
+from gpu_fabric.changes.watched import Row, is_guarded, is_harmless, rows
 from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan

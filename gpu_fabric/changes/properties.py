@@ -8,16 +8,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, JsonValue
 
 from gpu_fabric.base.tables import read_table
-from gpu_fabric.changes.model import Change
 from gpu_fabric.model import FrozenModel
+
+if TYPE_CHECKING:
+    from gpu_fabric.changes.model import Change
 
 NAMING = ("name", "key", "resourceName")
 """The keys that identify the entries of a list."""
+
+OUTPUT = re.compile(r"<output ([^>]+)\.[^.>]+>")
+"""The text that stands in a property for another resource's output; it captures that resource's name."""
 
 
 Keys = tuple[str, ...]
@@ -35,6 +40,9 @@ class Difference(NamedTuple):
 
     def change(self, *, forces: bool = False, renews: bool = False) -> Change:
         """The change as it is reported."""
+        # Here, since the record of a run reports none.
+        from gpu_fabric.changes.model import Change
+
         return Change(path=self.path, kind=self.kind, old=self.old, new=self.new, forces=forces, renews=renews)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpu_fabric.changes.model import Change, GroupChange, ResourceDiff, Verdict
-from gpu_fabric.changes.properties import Difference, differences, rules_of, touches
+from gpu_fabric.changes.properties import OUTPUT, Difference, differences, rules_of, touches
 from gpu_fabric.progress import UNHEARD, Progress
 from gpu_fabric.render.model import RenderedPlan, RenderedResource
 from gpu_fabric.resources import Handling
@@ -18,9 +18,6 @@ from gpu_fabric.resources.order import CLUSTER
 
 Key = tuple[str, str]
 """Type and name of a resource."""
-
-OUTPUT = re.compile(r"<output ([^>]+)\.[^.>]+>")
-"""The text that stands in a property for another resource's output; it captures that resource's name."""
 
 CLUSTERS = ("digitalocean:index/kubernetesCluster:KubernetesCluster", "oci:ContainerEngine/cluster:Cluster")
 _CONFIG_MAP = "kubernetes:core/v1:ConfigMap"

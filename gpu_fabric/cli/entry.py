@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from gpu_fabric.base.startup import speed_up_imports
 from gpu_fabric.cli.standard_streams import run
 
 
@@ -16,8 +16,7 @@ def run_command_line() -> None:
 
 
 def _program() -> Callable[[], Any]:
-    # To find plug-ins, pydantic would read the metadata of every installed package.
-    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    speed_up_imports()
     from gpu_fabric.cli.app import app
 
     return partial(app, prog_name="gpu-fabric")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -135,6 +136,7 @@ def _identity(entry: dict[str, Any]) -> str:
     return hashlib.sha256(f"{entry['server']}\n{authority}".encode()).hexdigest()[:32]
 
 
+@lru_cache(maxsize=4)
 def _document(text: str) -> dict[str, Any]:
     try:
         document = yaml.safe_load(text)

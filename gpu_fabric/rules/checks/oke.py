@@ -39,8 +39,8 @@ def _pools(case: Case) -> list[_Pool]:
 
 
 def _self_managed_pools(case: Case) -> list[OkePoolSpec]:
-    placements = case.known.oke_clusters.placements
-    return [pool.spec for pool in _pools(case) if placements[pool.spec.placement].self_managed]
+    known = case.known
+    return [pool.spec for pool in _pools(case) if known.oke_clusters.placements[pool.spec.placement].self_managed]
 
 
 @check_of("OKE001", oke_cluster)

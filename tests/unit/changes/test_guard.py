@@ -17,10 +17,11 @@ from each_case import each
 from syrupy.assertion import SnapshotAssertion
 
 from gpu_fabric.base.tables import read_table
-from gpu_fabric.changes.dangers import dangers, rows
+from gpu_fabric.changes.dangers import dangers
 from gpu_fabric.changes.diff_markdown import LIMIT, markdown
 from gpu_fabric.changes.guard import explanation, judge_plans, section
 from gpu_fabric.changes.plan_diff import plan_diff
+from gpu_fabric.changes.watched import rows
 from gpu_fabric.prepare import prepare
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.report.pages.references import configuration_reference

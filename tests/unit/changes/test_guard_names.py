@@ -7,8 +7,8 @@ import re
 import pytest
 from diff_edits import EDITS, Edit, acknowledged, judgement_of
 
-from gpu_fabric.changes.dangers import is_guarded
 from gpu_fabric.changes.guard import explanation
+from gpu_fabric.changes.watched import is_guarded
 from gpu_fabric.render.model import RenderedPlan
 
 

@@ -231,7 +231,7 @@ def test_the_program_does_not_import_what_judges_attaches_and_prints_before_it_i
     assert (
         imported
         & {
-            *("gpu_fabric.attach", "gpu_fabric.changes.guard", "gpu_fabric.changes.plan_diff", "gpu_fabric.nccl.lint"),
+            *("gpu_fabric.attach", "gpu_fabric.changes.model", "gpu_fabric.nccl.lint"),
             *("gpu_fabric.nccl.verdict", "gpu_fabric.plan.clouds.oke.resources", "gpu_fabric.workloads"),
             *("components.cluster.doks", "components.cluster.oke", "rich.console"),
         }

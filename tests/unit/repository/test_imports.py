@@ -274,9 +274,9 @@ def test_a_folder_of_the_core_stands_on_those_below_it_alone_also_by_way_of_loos
 # Files of the folder of changes, the difference first, then the guard and the review; each stands on those before.
 CHANGES = (
     {"model"},
-    {"properties", "resources", "addresses", "plan_diff"},
+    {"properties", "resources", "addresses", "holders", "plan_diff"},
     {"markup", "diff_markdown"},
-    {"dangers", "footprint", "guard"},
+    {"watched", "dangers", "footprint", "guard"},
     {"review"},
 )
 
