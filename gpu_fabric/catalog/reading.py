@@ -6,21 +6,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from gpu_fabric.base.tables import read_table
-from gpu_fabric.catalog.chart import ChartKeys, ChartVersionTable
 from gpu_fabric.catalog.doks import DoksClusterFacts, DoksTable, size_shape
 from gpu_fabric.catalog.nccl import NcclTable
 from gpu_fabric.catalog.nodes import AddressLimits, NodeLabels, PodSettings, SpecialRange
-from gpu_fabric.catalog.oke import OkeClusterFacts
 from gpu_fabric.catalog.price import PriceTable
 from gpu_fabric.catalog.release import ReleaseLine
 from gpu_fabric.catalog.shape import Shape, Topology
 from gpu_fabric.catalog.support import Support
 from gpu_fabric.model import FrozenModel
+
+if TYPE_CHECKING:
+    from gpu_fabric.catalog.chart import ChartKeys, ChartVersionTable
+    from gpu_fabric.catalog.oke import OkeClusterFacts
 
 _FOLDER = Path(__file__).parent
 
@@ -80,6 +82,28 @@ _LISTED_SHAPES = _Table(lambda: {**_OCI_SHAPES.read(), **_SIZES.read().shapes(),
 _OKE_TABLES = ("regions", "security_rules", "policies", "instances", "advice")
 
 
+# The largest models are imported with their tables, which the linter and explanations do not need.
+
+
+def _oke_clusters() -> OkeClusterFacts:
+    from gpu_fabric.catalog.oke import OkeClusterFacts
+
+    parts = {key: _table(f"oke_{key}") for key in _OKE_TABLES}
+    return OkeClusterFacts.model_validate({**_table("oke_clusters"), **parts})
+
+
+def _chart_keys() -> ChartKeys:
+    from gpu_fabric.catalog.chart import ChartKeys
+
+    return ChartKeys.model_validate(_table("chart_keys"))
+
+
+def _chart_versions() -> ChartVersionTable:
+    from gpu_fabric.catalog.chart import ChartVersionTable
+
+    return TypeAdapter(ChartVersionTable).validate_python(_table("chart_versions"))
+
+
 @dataclass(frozen=True)
 class Catalog:
     """All facts, keyed by the name a user writes; `own_shapes` are those of a stack file.
@@ -97,11 +121,7 @@ class Catalog:
     """DigitalOcean's sizes, and the grammar of their names."""
     doks_clusters = _Table(lambda: DoksClusterFacts.model_validate(_table("doks_clusters")))
     """Dates, versions and limits of DigitalOcean's clusters."""
-    oke_clusters = _Table(
-        lambda: OkeClusterFacts.model_validate(
-            {**_table("oke_clusters"), **{key: _table(f"oke_{key}") for key in _OKE_TABLES}}
-        )
-    )
+    oke_clusters = _Table(_oke_clusters)
     """Constructs, versions, regions, rules, policies and advice of Oracle's clusters."""
     releases = _Table(
         lambda: {
@@ -109,9 +129,9 @@ class Catalog:
         }
     )
     """Release lines by name."""
-    chart_keys = _Table(lambda: ChartKeys.model_validate(_table("chart_keys")))
+    chart_keys = _Table(_chart_keys)
     """Keys of values that the charts know, removed or ignore."""
-    chart_versions = _Table(lambda: TypeAdapter(ChartVersionTable).validate_python(_table("chart_versions")))
+    chart_versions = _Table(_chart_versions)
     """Images that the charts run, and types of their values, by chart and version."""
     prices = _Table(lambda: PriceTable.model_validate(_table("prices")))
     """Published prices of machines."""

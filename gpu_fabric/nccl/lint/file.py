@@ -231,7 +231,7 @@ def published_for(shape: Shape | None, reading: Reading) -> Published | None:
     gpus = frozenset(element.get("busid") for element in reading.of("pci") if is_gpu(element))
     nics = frozenset(bus_of(element.get("busid")) for element in reading.of("pci") if is_nic(element))
     known = catalog()
-    for candidate in map(known.shapes.__getitem__, known.topologies):
+    for candidate in filter(None, map(known.find, known.topologies)):
         rails = {bus_of(nic.pci) for nic in candidate.nics if nic.pci is not None}
         if gpus == set(candidate.gpus.pci) and nics == rails:
             return _published(candidate.name)
@@ -247,7 +247,7 @@ def several(elements: Iterable[Element]) -> str:
 @cache
 def _published(name: str) -> Published | None:
     known = catalog()
-    if name not in known.topologies:
+    shape, tree = known.find(name), known.topologies.get(name)
+    if shape is None or tree is None:
         return None
-    text = topology_xml(known.shapes[name], known.topologies[name])
-    return Published(known.shapes[name], read_topology(text.encode(), dialect()))
+    return Published(shape, read_topology(topology_xml(shape, tree).encode(), dialect()))
