@@ -68,7 +68,7 @@ status: setup ## show the sandbox's processes
 
 test: setup-dev lint ## run every tier, and say what was skipped and why
 	@$(PY) -m sandbox build core helm cni lint
-	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests
+	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=15 tests
 
 test-fast: setup-dev ## run the tiers that need only Python
 	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" tests/unit tests/components tests/policy
