@@ -188,7 +188,7 @@ def test_the_page_of_commands_has_each_with_all_its_options(name: str) -> None:
 
 @cache
 def words_of(file: Path) -> frozenset[str]:
-    """What a file names: of a test and the modules beside it that it imports, variables, attributes and strings."""
+    """What a file names: of a test and the modules of tests that it imports, variables, attributes and strings."""
     text = file.read_text(encoding="utf-8")
     if file.suffix != ".py":
         return frozenset(text.split())
@@ -196,8 +196,9 @@ def words_of(file: Path) -> frozenset[str]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found |= {node.value, *node.value.split()}
-        elif isinstance(node, ast.ImportFrom) and (module := file.with_name(f"{node.module}.py")).exists():
-            found |= words_of(module)
+        elif isinstance(node, ast.ImportFrom):
+            modules = (folder / f"{node.module}.py" for folder in (file.parent, ROOT / "tests/support"))
+            found = found.union(*(words_of(module) for module in modules if module.exists()))
         found |= {str(getattr(node, field)) for field in ("id", "attr", "name", "arg") if getattr(node, field, None)}
     return frozenset(found)
 
@@ -225,7 +226,7 @@ def test_a_command_that_another_test_runs_ends_as_a_page_shows(row: dict[str, An
 @pytest.mark.parametrize(
     "command",
     [
-        *("make lint", "make test", "make test-fast", "make bench"),
+        *("make lint", "make test", "make test-fast", "make bench", "make bench LONG=1"),
         *(command.text for command in COMMANDS if " -m pytest " in command.text),
     ],
 )
