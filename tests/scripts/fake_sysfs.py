@@ -49,6 +49,7 @@ class FakeNode:
     function_mtu: int = 1500
     _counts: dict[Path, str] = field(init=False, default_factory=dict)
     _ended: threading.Event = field(init=False, default_factory=threading.Event)
+    _changing: threading.Lock = field(init=False, default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.events = self.folder / "events"
@@ -91,8 +92,10 @@ class FakeNode:
     def has_functions(self, address: str, count: int) -> None:
         """Has a NIC start with virtual functions, their MAC addresses assigned."""
         nic = self.devices / address
-        (nic / "sriov_numvfs").write_text(f"{count}\n")
-        self._make(nic, count)
+        with self._changing:
+            (nic / "sriov_numvfs").write_text(f"{count}\n")
+            self._counts[nic] = str(count)
+            self._make(nic, count)
         interface = next((nic / "net").iterdir()).name
         for number, function in enumerate(self.functions(address)):
             mac = next((self.devices / function / "net").iterdir()) / "address"
@@ -153,10 +156,16 @@ class FakeNode:
             self._look()
 
     def _look(self) -> None:
+        with self._changing:
+            self._look_once()
+
+    def _look_once(self) -> None:
         for file in self.devices.glob("*/sriov_numvfs"):
             count = file.read_text().strip()
+            if not count:  # seen between the opening of the file, which empties it, and the write
+                continue
             before = self._counts.setdefault(file.parent, count)
-            if count and count != before:
+            if count != before:
                 self._note(f"write {file.parent.name} {count}")
                 self._counts[file.parent] = count
                 self._change(file.parent, int(before), int(count))
