@@ -135,7 +135,7 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
         Service(
             "kwok",
             (
-                str(toolchain.folder("kwok") / "kwok"),
+                *toolchain.role("kwok"),
                 f"--kubeconfig={home.kubeconfig}",
                 "--manage-all-nodes=true",
                 f"--node-lease-duration-seconds={_LEASE}",

@@ -54,10 +54,12 @@ class Toolchain:
         return self._folders[name]
 
     def role(self, role: str) -> list[str]:
-        """The command that plays a part of the control plane (etcd, kube-apiserver, …, kubectl)."""
+        """The command that plays a part of the cluster (etcd, kube-apiserver, …, kubectl, kwok)."""
         if role in self._borrowed:
             return [str(self._borrowed[role])]
-        return [str(self.folder("control-plane") / "control-plane"), role]
+        recipe = next(recipe for recipe in recipes().values() if role in recipe.roles)
+        program = str(self.folder(recipe.name) / recipe.outputs[0])
+        return [program] if role in recipe.outputs else [program, role]
 
     def engine_programs(self) -> list[Path]:
         """The Pulumi CLI first, then the programs that must be in the same folder."""
@@ -77,6 +79,8 @@ def ensure(names: list[str] | None, progress: Progress) -> Toolchain:
     pulumi = pulumi_of_the_machine()
     borrowed = role_of_the_machine()
     needed = [recipe for recipe in wanted if not _is_replaced(recipe, pulumi, borrowed)]
+    if not needed:
+        return Toolchain({}, borrowed, pulumi)
     go = find_go(progress.say)
     places = {recipe.name: _place(recipe, go) for recipe in needed}
     missing = [recipe for recipe in needed if not _complete(recipe, places[recipe.name])]
@@ -210,13 +214,30 @@ def pulumi_of_the_machine() -> Path | None:
 
 
 def role_of_the_machine() -> dict[str, Path]:
-    """The parts of the control plane that ``KUBEBUILDER_ASSETS`` holds in a good version, by name."""
+    """The parts of a cluster that ``KUBEBUILDER_ASSETS`` or PATH holds in a good version, by name."""
+    roles = {role: probe for recipe in recipes().values() for role, probe in recipe.roles.items()}
+    found = {}
+    for role, probe in roles.items():
+        programs = (program for program in _programs(role, probe) if is_recent(program, probe))
+        if program := next(programs, None):
+            found[role] = program
+    return found
+
+
+def _programs(role: str, probe: Probe) -> Iterator[Path]:
     folder = os.environ.get(ASSETS_VARIABLE)
-    if not folder:
-        return {}
-    roles = recipes()["control-plane"].roles
-    programs = {role: (Path(folder).expanduser() / role).absolute() for role in roles}
-    return {role: program for role, program in programs.items() if is_recent(program, roles[role])}
+    if folder:
+        yield (Path(folder).expanduser() / role).absolute()
+    on_path = shutil.which(role) if probe.on_path else None
+    if on_path and not _names_a_cluster(Path(on_path)):
+        yield Path(on_path).absolute()
+
+
+def _names_a_cluster(program: Path) -> bool:
+    """Whether it is a script as the sandbox writes one itself: for one cluster, and it would come to call itself."""
+    with program.open("rb") as file:
+        start = file.read(4096)
+    return start.startswith(b"#!") and b"--kubeconfig" in start
 
 
 def is_recent(program: Path, probe: Probe) -> bool:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 import stat
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from sandbox.control_plane import ControlPlane
 from sandbox.failure import SandboxError
+from sandbox.home import SandboxHome
 from sandbox.toolchain import build, recipes
 from sandbox.toolchain.progress import Counter, Progress, duration
 from sandbox.toolchain.recipes import Recipe, choose, version_tuple
@@ -85,8 +88,25 @@ def test_the_cache_key_follows_the_module_the_recipe_and_go(module: Recipe) -> N
     assert module.cache_key("1.26") != before
 
 
-def test_a_new_guess_of_the_build_time_rebuilds_nothing(module: Recipe) -> None:
-    assert module.model_copy(update={"minutes": 30}).cache_key("1.26") == module.cache_key("1.26")
+def test_what_the_outputs_do_not_depend_on_rebuilds_nothing(module: Recipe) -> None:
+    others = {"minutes": 30, "group": "helm", "roles": {"kwok": recipes.Probe(arguments=("-v",), at_least="1.0")}}
+
+    assert module.model_copy(update=others).cache_key("1.26") == module.cache_key("1.26")
+
+
+def test_a_library_has_one_version_in_all_modules_so_that_it_is_compiled_once() -> None:
+    # these come with the release of each program: Kubernetes' libraries and the one that reads OpenAPI for them, the
+    # engine's, and a release candidate whose next one has other names
+    bound = ("k8s.io/", "sigs.k8s.io/", "github.com/google/gnostic-models", "github.com/pulumi/", "go.yaml.in/yaml/v4")
+    versions: dict[str, set[str]] = {}
+    for module in recipes.FOLDER.glob("*/go.mod"):
+        for line in module.read_text().splitlines():
+            library, version, *_ = [*line.removeprefix("require").split(), "", ""]
+            if version.startswith("v") and not library.startswith(bound):
+                versions.setdefault(library, set()).add(version)
+
+    assert len(versions) > 300
+    assert {library: found for library, found in versions.items() if len(found) > 1} == {}
 
 
 def test_several_packages_go_into_a_folder_and_one_into_a_file(tmp_path: Path) -> None:
@@ -133,10 +153,58 @@ def test_kubebuilder_assets_stand_in_role_by_role(tmp_path: Path, monkeypatch: p
     etcd = _program(tmp_path / "etcd", "etcd Version: 3.6.1")
     _program(tmp_path / "kube-apiserver", "Kubernetes v1.30.0")
 
+    monkeypatch.setenv("PATH", "")
+
     assert build.role_of_the_machine() == {"etcd": etcd}
     toolchain = build.Toolchain({"control-plane": Path("/built")}, build.role_of_the_machine(), None)
     assert toolchain.role("etcd") == [str(etcd)]
     assert toolchain.role("kube-apiserver") == ["/built/control-plane", "kube-apiserver"]
+
+
+def test_a_kwok_and_a_kubectl_on_path_stand_in_but_no_etcd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    kwok = _program(tmp_path / "kwok", "kwok version v0.8.1 go1.26.3 (linux/amd64)")
+    kubectl = _program(tmp_path / "kubectl", "Client Version: v1.36.1\nKustomize Version: v5.8.1")
+    _program(tmp_path / "etcd", "etcd Version: 3.6.8")
+
+    assert build.role_of_the_machine() == {"kwok": kwok, "kubectl": kubectl}
+    toolchain = build.Toolchain({}, build.role_of_the_machine(), None)
+    assert toolchain.role("kwok") == [str(kwok)]
+
+    _program(kwok, "kwok version v0.7.0")
+    assert "kwok" not in build.role_of_the_machine()
+    assert build.Toolchain({"kwok": tmp_path}, {}, None).role("kwok") == [str(kwok)]
+
+
+def test_a_machine_with_every_part_of_a_control_plane_builds_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path))
+    recipe = recipes.recipes()["control-plane"]
+    for role in recipe.roles:
+        _program(tmp_path / role, "v3.6.8")
+    assert set(build.role_of_the_machine()) == set(recipe.roles)
+
+    toolchain = build.ensure(["control-plane"], Progress(Console(file=io.StringIO())))
+
+    assert {role: toolchain.role(role) for role in recipe.roles} == {
+        role: [str(tmp_path / role)] for role in recipe.roles
+    }
+
+
+def test_the_kubectl_that_the_sandbox_writes_never_stands_in_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toolchain = build.Toolchain({"control-plane": tmp_path}, {}, None)
+    _program(tmp_path / "control-plane", "Client Version: v1.36.3")
+    plane = ControlPlane(SandboxHome(tmp_path / "sandbox"), lambda line: None)
+    plane._write_kubectl(toolchain)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'sandbox' / 'bin'}:/bin:/usr/bin")
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+
+    assert shutil.which("kubectl") == str(tmp_path / "sandbox" / "bin" / "kubectl")
+    assert "kubectl" not in build.role_of_the_machine()
 
 
 def test_a_binary_that_was_not_built_is_named_with_the_command_that_builds_it() -> None:
