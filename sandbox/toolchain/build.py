@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sandbox.failure import SandboxError
+from sandbox.toolchain import prebuilt
 from sandbox.toolchain.golang import Go, build_environment, find_go
 from sandbox.toolchain.progress import Counter, Progress
 from sandbox.toolchain.recipes import FOLDER, Probe, Recipe, choose, recipes, user_cache, version_tuple
@@ -58,8 +59,10 @@ class Toolchain:
         if role in self._borrowed:
             return [str(self._borrowed[role])]
         recipe = next(recipe for recipe in recipes().values() if role in recipe.roles)
-        program = str(self.folder(recipe.name) / recipe.outputs[0])
-        return [program] if role in recipe.outputs else [program, role]
+        folder = self.folder(recipe.name)
+        own = folder / role
+        # a build can have all parts in one program, whose first argument is the part; a release archive has one each
+        return [str(own)] if own.is_file() else [str(folder / recipe.outputs[0]), role]
 
     def engine_programs(self) -> list[Path]:
         """The Pulumi CLI first, then the programs that must be in the same folder."""
@@ -71,20 +74,26 @@ class Toolchain:
 
 
 def ensure(names: list[str] | None, progress: Progress) -> Toolchain:
-    """Build the named binaries or groups (the core group when none is named) as far as they are missing.
+    """Build the named binaries or groups (the core group when none is named) as far as they are missing, or fetch the
+    vendors' releases with PREBUILT=1.
 
-    Raises SandboxError when Go cannot be had, a name is unknown or a build fails.
+    Raises SandboxError when Go cannot be had, a name is unknown, or a build or download fails.
     """
-    wanted = choose(names)
+    chosen = choose(names)
     pulumi = pulumi_of_the_machine()
     borrowed = role_of_the_machine()
-    needed = [recipe for recipe in wanted if not _is_replaced(recipe, pulumi, borrowed)]
+    needed = [recipe for recipe in chosen if not _is_replaced(recipe, pulumi, borrowed)]
+    places = {recipe.name: place for recipe in needed if (place := prebuilt.folder(recipe.name, progress))}
+    needed = [recipe for recipe in needed if recipe.name not in places]
     if not needed:
-        return Toolchain({}, borrowed, pulumi)
+        return Toolchain(places, borrowed, pulumi)
     go = find_go(progress.say)
-    places = {recipe.name: _place(recipe, go) for recipe in needed}
+    places |= {recipe.name: _place(recipe, go) for recipe in needed}
     missing = [recipe for recipe in needed if not _complete(recipe, places[recipe.name])]
     if missing:
+        if prebuilt.wanted():
+            listed = ", ".join(recipe.name for recipe in missing)
+            progress.say(f"built from source, since no digest of a release for this machine is known: {listed}")
         with _build_lock(progress):
             for number, recipe in enumerate(missing, start=1):
                 if not _complete(recipe, places[recipe.name]):  # another run may have built it while we waited

@@ -38,14 +38,25 @@ class Progress:
     @contextmanager
     def binary(self, name: str, number: int, total: int, minutes: int) -> Iterator[Counter]:
         """Show one build while it runs; ``minutes`` is what a cold one takes on two cores."""
-        title = f"building {name} ({number} of {total})"
+        with self._work("building", f"{name} ({number} of {total})", f"about {minutes} min when cold", "built") as show:
+            yield Counter(show)
+
+    @contextmanager
+    def download(self, name: str) -> Iterator[Callable[[str], None]]:
+        """Show one download while it runs; what is yielded takes the words for how far it is."""
+        with self._work("downloading", name, "starting", "downloaded") as show:
+            yield show
+
+    @contextmanager
+    def _work(self, doing: str, what: str, first: str, done: str) -> Iterator[Callable[[str], None]]:
+        title = f"{doing} {what}"
         started = time.monotonic()
         if self.console.is_terminal:
             with live_line(self.console) as live:
-                task = live.add_task(f"{title}: starting, about {minutes} min when cold", total=None)
-                yield Counter(lambda text: live.update(task, description=f"{title}: {text}"))
+                task = live.add_task(f"{title}: {first}", total=None)
+                yield lambda text: live.update(task, description=f"{title}: {text}")
         else:
-            self.say(f"{title}, about {minutes} min when cold …")
+            self.say(f"{title}, {first} …")
             last = started
 
             def every_half_minute(text: str) -> None:
@@ -54,8 +65,8 @@ class Progress:
                     last = time.monotonic()
                     self.say(f"  {title}: {text}, {duration(last - started)} so far")
 
-            yield Counter(every_half_minute)
-        self.say(f"built {name} ({number} of {total}) in {duration(time.monotonic() - started)}")
+            yield every_half_minute
+        self.say(f"{done} {what} in {duration(time.monotonic() - started)}")
 
 
 def duration(seconds: float) -> str:

@@ -32,7 +32,7 @@ class Bench:
         self.home = SandboxHome(home)
         self.toolchain = ensure(["core", "helm"], Progress(plain_console(stderr=True)))
         self.helm = str(self.toolchain.folder("helm") / "helm")
-        self.control_plane = str(self.toolchain.folder("control-plane") / "control-plane")
+        self.kubectl_command = self.toolchain.role("kubectl")
         self.environment = {**os.environ, HOME_VARIABLE: str(home)}
         self.plan = prepare_stack(STACK, project_root())
         self.workspace = Workspace(self.home)
@@ -76,7 +76,7 @@ class Bench:
 
     def kubectl(self, *arguments: str, document: str | None = None) -> None:
         """A kubectl command on the bench's cluster."""
-        command = [self.control_plane, "kubectl", "--kubeconfig", str(self.home.kubeconfig), *arguments]
+        command = [*self.kubectl_command, "--kubeconfig", str(self.home.kubeconfig), *arguments]
         self._run(command, self.environment, document)
 
     def release(self, planned: HelmRelease) -> None:
