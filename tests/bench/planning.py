@@ -20,32 +20,6 @@ PREFIXES = ("large-per-node", "tests/stacks")
 SIZES = (128, 512, 2048)
 FEW, MANY, MOST = 16, 2048, 8192
 
-# All sizes in turn in one process, so that whatever else the machine does slows all of them.
-_PLANNING = """import json, resource, statistics, sys, time
-from pathlib import Path
-from gpu_fabric.prepare import checked_plan
-from gpu_fabric.spec.load import load_stack
-
-stack, listed, *sizes = sys.argv[1:]
-spec = load_stack(stack, Path.cwd())
-
-def with_nodes(nodes):
-    pool = spec.cluster.pools[0].model_copy(update={"nodes": nodes})
-    return spec.model_copy(update={"cluster": spec.cluster.model_copy(update={"pools": (pool,)})})
-
-seconds = {int(nodes): [] for nodes in sizes}
-for _ in range(14):
-    for nodes, times in seconds.items():
-        sized = with_nodes(nodes)
-        began = time.perf_counter()
-        plan = checked_plan(sized)
-        (plan.with_shares() if listed == "listed" else plan).model_dump_json(by_alias=True)
-        times.append(time.perf_counter() - began)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-medians = [statistics.median(times[2:]) for times in seconds.values()]
-print(json.dumps({"seconds": medians, "peak_mib": peak}))
-"""
-
 
 def planning() -> tuple[Budget, ...]:
     """Planning as nodes grow, with 16 rails: what a plan costs, what listing every node's shares adds, and memory.
@@ -113,9 +87,11 @@ def _as_a_command(stack: str, folder: str, *arguments: str, runs: int = 3) -> tu
 def _planned(where: tuple[str, str], listed: str, sizes: tuple[int, ...]) -> tuple[list[float], float]:
     """Median seconds to plan each number of nodes, and the peak memory of all in MiB."""
     stack, folder = where
-    command = [sys.executable, "-c", _PLANNING, stack, listed, *map(str, sizes)]
+    command = [sys.executable, "-m", "tests.bench.sizes", stack, listed, *map(str, sizes)]
     root = project_root() / folder
-    result = subprocess.run(command, cwd=root, env=_with_project(), capture_output=True, text=True, check=True)
+    result = subprocess.run(command, cwd=root, env=_with_project(), capture_output=True, text=True)
+    if result.returncode != 0:
+        raise SystemExit(result.stderr)
     figures = json.loads(result.stdout)
     return figures["seconds"], figures["peak_mib"]
 
