@@ -8,6 +8,8 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
@@ -70,8 +72,10 @@ class ClusterApi:
     """The API server of a kubeconfig, with at most `connections` persistent connections.
 
     Safe for use from several threads. Raises RequestError if the kubeconfig cannot be used; the message never has any
-    of its content.
+    of its content. `date` is the cluster's time at its last answer, in whole seconds; None before, or if it gives none.
     """
+
+    date: datetime | None = None
 
     def __init__(self, kubeconfig: str, context: str | None, connections: int) -> None:
         with _loading:
@@ -129,6 +133,7 @@ class ClusterApi:
             )
         except urllib3.exceptions.HTTPError as error:
             raise RequestError(0, f"the API server was not reached: {_cause(error)}") from None
+        self.date = _date(answer.headers.get("Date"))
         document = _document(answer.data)
         if answer.status >= 400:
             raise RequestError(answer.status, document.get("message") or f"HTTP status {answer.status}")
@@ -216,6 +221,14 @@ def _cause(error: urllib3.exceptions.HTTPError) -> str:
     """Why a request got no answer, without the addresses of Python objects."""
     reason = getattr(error, "reason", None) or error
     return str(reason).rpartition(": ")[2]
+
+
+def _date(text: str | None) -> datetime | None:
+    """The time of an answer's header, which is always GMT."""
+    try:
+        return None if text is None else parsedate_to_datetime(text).replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def _document(data: bytes) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import pulumi
@@ -15,8 +16,10 @@ from .cluster.handle import ClusterHandle, Resources
 from .cluster_api import RequestError, api_path, find
 from .waiting import NodeStatus, api_of, delay_resources, wait_for_nodes
 
-# Seconds: the operator writes the ConfigMap, and directly afterwards the DaemonSet.
+# Seconds: the operator writes the ConfigMap, and directly afterwards the DaemonSet. A ConfigMap counts as old when the
+# second write is long over; Kubernetes gives both times in whole seconds.
 _TURN = 0.5
+_OLD = timedelta(seconds=3)
 
 
 class Plugin(NamedTuple):
@@ -62,7 +65,7 @@ async def wait_until_restarted(planned: Sequence[PlannedConfiguration], look: Lo
 def looking(kubeconfig: str, context: str | None) -> Look:
     """A function that reads a plug-in from the cluster of a kubeconfig.
 
-    A DaemonSet that seems ready is read a second time, since the operator may be about to write it.
+    A DaemonSet that seems ready is read a second time if its ConfigMap is new: the operator may be about to write it.
     """
     api = api_of(kubeconfig, context)
 
@@ -70,10 +73,10 @@ def looking(kubeconfig: str, context: str | None) -> Look:
         daemon_set = api_path("apps/v1", "daemonsets", planned.namespace, planned.daemon_set)
         config_map = api_path("v1", "configmaps", planned.namespace, planned.config_map)
         try:
-            found = find(api, config_map)
-            text = (found or {}).get("data", {}).get("config.json")
+            found = find(api, config_map) or {}
+            text = found.get("data", {}).get("config.json")
             seen = Plugin(text, find(api, daemon_set))
-            if _lack(planned, seen):
+            if _lack(planned, seen) or _is_old(found, api.date):
                 return seen
             time.sleep(_TURN)
             return Plugin(text, find(api, daemon_set))
@@ -98,6 +101,12 @@ def _lack(planned: PlannedConfiguration, seen: Plugin) -> str:
     # Only pods of an earlier template count, so that an unreachable node does not block an `up` without changes.
     updated, wanted = (status.get(field, 0) for field in ("updatedNumberScheduled", "desiredNumberScheduled"))
     return "" if updated >= wanted else f"{updated} of {wanted} pods were restarted"
+
+
+def _is_old(config_map: Mapping[str, Any], now: datetime | None) -> bool:
+    """Whether nobody has written a ConfigMap lately, by the cluster's own clock; not if either time is unknown."""
+    writes = [entry["time"] for entry in config_map["metadata"].get("managedFields", ()) if "time" in entry]
+    return now is not None and bool(writes) and now - datetime.fromisoformat(max(writes)) > _OLD
 
 
 def _means(text: str, planned: str) -> bool:

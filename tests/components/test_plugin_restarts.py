@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -85,10 +86,30 @@ def test_what_is_behind_is_waited_out_and_named_when_the_time_is_over(behind: Pl
     assert why in str(raised.value)
 
 
-def test_a_daemon_set_that_seems_done_is_looked_at_again_a_moment_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def config_map(*written: timedelta) -> dict[str, Any]:
+    """The operator's, with the writes of so long ago."""
+    times = [(datetime.now(UTC) - ago).isoformat(timespec="seconds") for ago in written]
+    return {"data": {"config.json": PLANNED.text}, "metadata": {"managedFields": [{"time": time} for time in times]}}
+
+
+@pytest.mark.parametrize(
+    ("written", "seen_again"),
+    [
+        ([timedelta(seconds=1)], True),
+        # Somebody wrote it lately; others did so long ago.
+        ([timedelta(days=2), timedelta(0), timedelta(hours=3)], True),
+        # It says nothing of when it was written.
+        ([], True),
+        ([timedelta(seconds=10)], False),
+        ([timedelta(days=2), timedelta(hours=3)], False),
+    ],
+)
+def test_a_daemon_set_that_seems_done_is_looked_at_again_a_moment_after_its_config_map_was_written(
+    written: list[timedelta], seen_again: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place = "/namespaces/nvidia-network-operator"
     with serving() as server:
-        server.objects[f"/api/v1{place}/configmaps/{PLANNED.config_map}"] = {"data": {"config.json": PLANNED.text}}
+        server.objects[f"/api/v1{place}/configmaps/{PLANNED.config_map}"] = config_map(*written)
         path = f"/apis/apps/v1{place}/daemonsets/{NAME}"
         server.objects[path] = daemon_set()
 
@@ -96,7 +117,7 @@ def test_a_daemon_set_that_seems_done_is_looked_at_again_a_moment_later(monkeypa
         monkeypatch.setattr(plugin_restarts.time, "sleep", lambda _: server.objects.update({path: daemon_set(3)}))
         seen = looking(server.kubeconfig("a-token"), None)(PLANNED)
 
-    assert seen == Plugin(PLANNED.text, daemon_set(3))
+    assert seen == Plugin(PLANNED.text, daemon_set(3) if seen_again else daemon_set())
 
 
 def test_what_does_not_exist_yet_is_no_error() -> None:
