@@ -29,7 +29,7 @@ $(READY): requirements.txt policy/requirements.txt pyproject.toml
 	@echo "installing Python packages into $(VENV) (230 MB; half a minute and more, by the network and the disk)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PY) sandbox/install_packages.py -r requirements.txt -r policy/requirements.txt --editable .
-	@$(PY) -c 'import sandbox.__main__, stacks.program' # compiles what commands import, once
+	@$(PY) -c 'import sandbox.cli, stacks.program' # compiles what commands import, once
 	@touch $@
 
 setup-dev: $(READY_DEV) ## install what the tests and checks need, too
@@ -40,16 +40,13 @@ $(READY_DEV): $(READY) requirements-dev.txt
 	@touch $@
 
 up: setup ## start the sandbox if the stack needs it, and bring the stack up
-	@$(PY) -m sandbox up -s $(STACK) $(TRIED)
-	@$(PY) -m sandbox pulumi up -s $(STACK) $(TRIED) $(AGREED)
+	@$(PY) -m sandbox pulumi up -s $(STACK) $(TRIED) $(AGREED) --start
 
 preview: setup ## show what `up` would change
-	@$(PY) -m sandbox up -s $(STACK) $(TRIED) --before preview
-	@$(PY) -m sandbox pulumi preview -s $(STACK) $(TRIED)
+	@$(PY) -m sandbox pulumi preview -s $(STACK) $(TRIED) --start
 
 refresh: setup ## update the state from what exists; renews a kubeconfig that has expired
-	@$(PY) -m sandbox up -s $(STACK) $(TRIED)
-	@$(PY) -m sandbox pulumi refresh -s $(STACK) $(TRIED) $(AGREED)
+	@$(PY) -m sandbox pulumi refresh -s $(STACK) $(TRIED) $(AGREED) --start
 
 destroy: setup ## take the stack down; for a sandbox stack, the sandbox's processes too
 	@$(PY) -m sandbox pulumi destroy -s $(STACK) $(TRIED) $(AGREED)

@@ -23,6 +23,8 @@ def choose_ports(names: list[str], avoid: Collection[int] = ()) -> dict[str, int
     Raises SandboxError when there are not enough.
     """
     chosen: dict[str, int] = {}
+    if not names:
+        return chosen
     candidates = [port for port in _CANDIDATES if port not in avoid]
     with contextlib.ExitStack() as held:
         for port in random.SystemRandom().sample(candidates, len(candidates)):

@@ -16,9 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 
+from gpu_fabric.base.tables import read_table
 from sandbox.failure import SandboxError
 from sandbox.toolchain.progress import Progress
 from sandbox.toolchain.recipes import FOLDER, user_cache
@@ -44,7 +44,7 @@ class Archive(BaseModel):
 @cache
 def archives() -> dict[str, tuple[Archive, ...]]:
     """The archives that take the place of each binary, by its name."""
-    data = yaml.safe_load((FOLDER / "prebuilt.yaml").read_text())
+    data = read_table(FOLDER / "prebuilt.yaml")
     return {name: tuple(Archive(**archive) for archive in listed) for name, listed in data.items()}
 
 

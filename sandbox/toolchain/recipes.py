@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from gpu_fabric.base.tables import read_table
 from sandbox.failure import SandboxError
 
 FOLDER = Path(__file__).resolve().parent
@@ -102,7 +102,7 @@ class Recipe(_Record):
 @cache
 def recipes() -> dict[str, Recipe]:
     """Every recipe by name, in the order in which they are built."""
-    data: dict[str, dict[str, Any]] = yaml.safe_load((FOLDER / "binaries.yaml").read_text())
+    data: dict[str, dict[str, Any]] = read_table(FOLDER / "binaries.yaml")
     return {name: Recipe(**{"name": name, "module": name, **fields}) for name, fields in data.items()}
 
 

@@ -81,7 +81,7 @@ class Sandbox:
 
     def up(self) -> str:
         """What `make up` runs."""
-        return self.run("up", *self.options) + self.run("pulumi", "up", *self.options)
+        return self.run("pulumi", "up", *self.options, "--start")
 
     @property
     def engine(self) -> SandboxEngine:

@@ -11,7 +11,7 @@ import typer
 from typer.main import get_command
 
 from gpu_fabric.cli.app import app as fabric_app
-from sandbox.__main__ import app as sandbox_app
+from sandbox.cli import app as sandbox_app
 
 
 def imported(app: typer.Typer) -> Any:

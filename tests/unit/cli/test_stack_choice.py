@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import gpu_fabric
 from gpu_fabric.cli.app import app
-from sandbox.__main__ import app as sandbox_app
+from sandbox.cli import app as sandbox_app
 
 JOB = """apiVersion: v1
 kind: Pod

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.__main__ import app, main
+from sandbox.cli import app, main
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
 from sandbox.nodes import NodeChanges
 
@@ -58,7 +58,7 @@ def test_a_fault_command_that_says_too_little_or_too_much_is_refused(
 def test_the_cluster_of_a_clouds_stack_is_not_started_before_the_stack(
     home: SandboxHome, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sandbox.__main__.ensure", lambda names, progress: None)
+    monkeypatch.setattr("sandbox.cli.ensure", lambda names, progress: None)
 
     assert _run("up", "-s", "doks-h200", "--sandbox") == 0
 
@@ -105,7 +105,7 @@ def test_the_rules_speak_before_anything_is_asked(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.setattr("sandbox.__main__.project_root", lambda: tmp_path)
+    monkeypatch.setattr("sandbox.cli.project_root", lambda: tmp_path)
     text = (project_root() / "Pulumi.dev.yaml").read_text().replace(".sandbox/kubeconfig", "nowhere/kubeconfig")
     (tmp_path / "Pulumi.mine.yaml").write_text(text)
     assert _run(*command, "-s", "mine") == 2

@@ -16,8 +16,8 @@ from stub_cluster import KUBECONFIG
 
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document, validate
-from sandbox.__main__ import app
-from sandbox.__main__ import main as sandbox_command
+from sandbox.cli import app
+from sandbox.cli import main as sandbox_command
 from sandbox.cloud.clusters import ControlPlanes
 from sandbox.engine import recovery
 from sandbox.engine.commands import SandboxEngine, Stack, announcement, is_sandbox_stack
@@ -378,7 +378,7 @@ def test_a_stack_that_this_version_can_only_plan_is_refused_before_anything_star
     document = yaml.safe_load((project_root() / "Pulumi.oke-h100.yaml").read_text())
     document["config"]["gpu-fabric:fabric"]["model"] = "macvlan"
     (tmp_path / "Pulumi.oke-h100.yaml").write_text(yaml.safe_dump(document))
-    monkeypatch.setattr("sandbox.__main__.project_root", lambda: tmp_path)
+    monkeypatch.setattr("sandbox.cli.project_root", lambda: tmp_path)
     with pytest.raises(SystemExit) as ended:
         sandbox_command(lambda: app([*command, "-s", "oke-h100"], standalone_mode=False))
 
