@@ -69,6 +69,39 @@ def write_kubeconfig(home: SandboxHome, pki: Pki, port: int) -> None:
     _write_config(home.kubeconfig, f"https://127.0.0.1:{port}", authority, {"token": token})
 
 
+def write_token_kubeconfig(home: SandboxHome, file: Path, token: str) -> None:
+    """Write a kubeconfig for the same API server with another token (mode 600)."""
+    port = home.load_state()["ports"]["kube-apiserver"]
+    authority = {"certificate-authority-data": base64.b64encode(Pki(home.pki).ca.read_bytes()).decode()}
+    _write_config(file, f"https://127.0.0.1:{port}", authority, {"token": token})
+
+
+def self_signed(name: str) -> tuple[bytes, bytes]:
+    """A certificate for a server of this DNS name, its own authority, and its key, both PEM."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    own = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(own)
+        .issuer_name(own)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + _LIFETIME)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return certificate.public_bytes(serialization.Encoding.PEM), key.private_bytes(*form)
+
+
 def write_authentication(home: SandboxHome, pki: Pki, port: int) -> None:
     """Write where the API server asks about tokens that are not its own, in the form of a kubeconfig."""
     authority = {"certificate-authority": str(pki.ca)}

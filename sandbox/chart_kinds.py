@@ -242,30 +242,6 @@ class PodGroup(KubernetesObject, api_version="scheduling.volcano.sh/v1beta1"):
     status: OpenObject | None = None
 
 
-class WorkloadPodSet(KubernetesModel):
-    """Pods of a job that are alike, and how many."""
-
-    name: str
-    count: int = Field(ge=0)
-    template: OpenObject
-
-
-class WorkloadSpec(KubernetesModel):
-    """What a job asks for, and of which queue."""
-
-    queue_name: str
-    pod_sets: tuple[WorkloadPodSet, ...]
-    active: bool | None = None
-    priority: int | None = None
-
-
-class Workload(KubernetesObject, api_version="kueue.x-k8s.io/v1beta2"):
-    """A job in a queue of Kueue, which makes it for the job and admits it; the status is Kueue's own."""
-
-    spec: WorkloadSpec
-    status: OpenObject | None = None
-
-
 Share = Annotated[int | str, WithJsonSchema({"x-kubernetes-int-or-string": True})]
 """A number, 0 included, or a percentage as text."""
 

@@ -224,6 +224,8 @@ def pulumi(
         raise typer.Exit(run_elsewhere(verb.value, place, home.bin if home.bin.exists() else None, chosen, say))
     toolchain = _start(place, home, say, verb) if start else ensure(None, _progress())
     engine = SandboxEngine(home, toolchain, say)
+    if verb is Verb.UP and (binaries := _controllers(place)):
+        ensure(binaries, _progress())
     if verb is Verb.KUBECONFIG:
         print(engine.kubeconfig(place), end="")
     elif verb is Verb.OUTPUTS:
@@ -303,6 +305,16 @@ def _start(stack: Stack, home: SandboxHome, tell: Callable[[str], None], before:
             "machines that exist, and are no resources of the stack, so the preview shows no difference for them"
         )
     return toolchain
+
+
+def _controllers(stack: Stack) -> list[str]:
+    """The controllers that the stack installs and that really run."""
+    from gpu_fabric.k8s.apps import Deployment
+    from sandbox.controllers.table import binaries_for
+
+    plan = stack.plan
+    deployments = (entry.object.metadata.name for entry in plan.objects if isinstance(entry.object, Deployment))
+    return binaries_for([*(release.name for release in plan.releases), *deployments])
 
 
 def _announce(stack: Stack, home: SandboxHome) -> None:

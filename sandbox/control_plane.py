@@ -15,12 +15,22 @@ from typing import Any
 
 from sandbox import stages
 from sandbox.certificates import Pki, ensure_pki, write_authentication, write_kubeconfig
+from sandbox.controllers.pid_files import end_all
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
 from sandbox.kubernetes_api import Api, ApiError
 from sandbox.ports import completed_ports, is_listening, require_free
 from sandbox.processes import PidFile, last_lines, start, stop
-from sandbox.services import NAMES, PORTS, Service, services, to_restart, working_directory, write_scheduler_file
+from sandbox.services import (
+    NAMES,
+    PORTS,
+    Service,
+    services,
+    to_restart,
+    working_directory,
+    write_egress_file,
+    write_scheduler_file,
+)
 from sandbox.toolchain.build import Toolchain
 
 READY_WITHIN_S = 60.0
@@ -82,6 +92,7 @@ class ControlPlane:
         write_kubeconfig(self.home, pki, ports["kube-apiserver"])
         write_authentication(self.home, pki, ports["admission"])
         write_scheduler_file(self.home)
+        write_egress_file(self.home)
         self._write_kubectl(toolchain)
         known = services(self.home, toolchain, pki, ports)
 
@@ -120,7 +131,9 @@ class ControlPlane:
 
         `grace_s` is what a process gets to end by itself; by default what it needs to lose nothing.
         """
-        return [name for name in reversed(NAMES) if self._stop(name, grace_s)]
+        stopped = [name for name in reversed(NAMES) if self._stop(name, grace_s)]
+        # what is left where the process that starts and ends them was killed
+        return [*stopped, *end_all(self.home)]
 
     def status(self) -> list[ServiceStatus]:
         """The state of every process; empty when there is no sandbox."""

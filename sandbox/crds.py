@@ -33,7 +33,6 @@ from sandbox.chart_kinds import (
     SriovOperatorConfig,
     VolcanoJob,
     WhereaboutsIPPool,
-    Workload,
 )
 from sandbox.definitions import custom_resource_definition
 from sandbox.operator_kinds import ClusterPolicy, SriovNetworkNodeState
@@ -69,7 +68,7 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
     ),
     "26.4/whereabouts": (WhereaboutsIPPool, OverlappingRangeIPReservation, NodeSlicePool),
     "26.4/volcano": _VOLCANO,
-    "26.4/kueue": (Topology, ResourceFlavor, ClusterQueue, LocalQueue, Workload),
+    "26.4/kueue": (Topology, ResourceFlavor, ClusterQueue, LocalQueue),
     "26.4/jobset": (JobSet,),
     "26.4/lws": (LeaderWorkerSet,),
     "23.10/gpu-operator": (ClusterPolicy, NodeFeatureRule),
@@ -81,6 +80,41 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
         OverlappingRangeIPReservation,
     ),
     "23.10/volcano": _VOLCANO,
+}
+
+# Kinds that the program never writes: their controller's own definition replaces the content (sandbox/controllers).
+_OPEN: dict[str, dict[str, str]] = {
+    "26.4/kueue": {
+        "Workload": "Namespaced",
+        **dict.fromkeys(
+            (
+                "AdmissionCheck",
+                "Cohort",
+                "MultiKueueCluster",
+                "MultiKueueConfig",
+                "ProvisioningRequestConfig",
+                "WorkloadPriorityClass",
+            ),
+            "Cluster",
+        ),
+    }
+}
+_OPEN_VERSIONS = {"26.4/kueue": ClusterQueue.api_version}
+
+# Kinds with several versions, between which the controller's webhook converts.
+_CONVERTED = ("ClusterQueue", "Cohort", "LocalQueue", "MultiKueueCluster", "Workload")
+_CONVERSION = {
+    "strategy": "Webhook",
+    "webhook": {
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {
+            "service": {
+                "name": '{{ include "name" . }}-webhook-service',
+                "namespace": "{{ .Release.Namespace }}",
+                "path": "/convert",
+            }
+        },
+    },
 }
 
 # A controller writes the status of such an object together with the rest of it.
@@ -117,10 +151,37 @@ def crd_files() -> Iterator[tuple[Path, str]]:
                     sources.append(str(path.relative_to(CHARTS)))
             what = "those, not this file" if len(sources) > 1 else "the model, not this file"
             header = _HEADER.format(sources=" and ".join(sources), what=what)
+            if chart in _OPEN and model.kind in _CONVERTED:
+                definition["spec"]["conversion"] = _CONVERSION
             text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
             section = _SECTIONS.get(chart, {}).get(model)
             folder = section_folder(chart, section) if section else CHARTS / chart / _FOLDERS.get(chart, "crds")
             yield folder / f"{model.group()}_{model.plural}.yaml", header + text
+        for kind, scope in _OPEN.get(chart, {}).items():
+            definition = _open_definition(_OPEN_VERSIONS[chart], kind, scope)
+            text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
+            header = _HEADER.format(sources="sandbox.crds", what="that, not this file")
+            yield CHARTS / chart / _FOLDERS[chart] / f"{definition['metadata']['name']}.yaml", header + text
+
+
+def _open_definition(api_version: str, kind: str, scope: str) -> dict[str, Any]:
+    """A definition that takes any content."""
+    group, _, version = api_version.partition("/")
+    plural = f"{kind.lower()}{'es' if kind.endswith('s') else 's'}"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "scope": scope,
+            "names": {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()},
+            **({"conversion": _CONVERSION} if kind in _CONVERTED else {}),
+            "versions": [served],
+        },
+    }
 
 
 def section_folder(chart: str, section: str) -> Path:

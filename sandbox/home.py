@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -16,6 +17,8 @@ from typing import Any
 from sandbox.failure import SandboxError
 
 HOME_VARIABLE = "GPU_FABRIC_SANDBOX"
+# The longest path of a socket on every system.
+_SOCKET_LIMIT = 100
 
 
 def project_root() -> Path:
@@ -76,6 +79,26 @@ class SandboxHome:
     def authentication(self) -> Path:
         """Where the API server asks about bearer tokens that are not the sandbox's own."""
         return self.root / "authentication.yaml"
+
+    @property
+    def egress(self) -> Path:
+        """The way that the API server takes to Services."""
+        return self.root / "egress.yaml"
+
+    @property
+    def egress_socket(self) -> Path:
+        """Where the process behind that way listens; elsewhere if the folder's path is too long for a socket."""
+        place = self.root / "egress.sock"
+        if len(str(place)) <= _SOCKET_LIMIT:
+            return place
+        name = hashlib.sha256(str(self.root).encode()).hexdigest()[:16]
+        # Not what TMPDIR says: a run of the engine has a folder of its own there.
+        return Path("/tmp", f"gpu-fabric-{os.getuid()}", f"{name}.sock")
+
+    @property
+    def controllers(self) -> Path:
+        """The files of the processes that run in the place of controllers' containers."""
+        return self.root / "controllers"
 
     @property
     def tokens(self) -> Path:
@@ -150,10 +173,20 @@ class SandboxHome:
 
     def delete_cluster(self) -> None:
         """Remove everything the sandbox wrote, by name: a folder named by mistake loses nothing else."""
-        folders = (self.pki, self.pids, self.logs, self.etcd, self.bin, self.pulumi, self.cloud, self.clusters)
+        folders = (
+            self.pki,
+            self.pids,
+            self.logs,
+            self.etcd,
+            self.bin,
+            self.pulumi,
+            self.cloud,
+            self.clusters,
+            self.controllers,
+        )
         for folder in folders:
             shutil.rmtree(folder, ignore_errors=True)
-        for file in (self.kubeconfig, self.state_file, self.authentication, self.tokens):
+        for file in (self.kubeconfig, self.state_file, self.authentication, self.egress, self.tokens):
             file.unlink(missing_ok=True)
 
 

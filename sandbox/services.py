@@ -11,7 +11,8 @@ from pathlib import Path
 import yaml
 
 from sandbox.certificates import Pki
-from sandbox.home import SandboxHome, project_root
+from sandbox.controllers.egress import configuration as egress_configuration
+from sandbox.home import SandboxHome, project_root, write_private
 from sandbox.toolchain.build import Toolchain
 
 # A pod is bound by the scheduler that it names. Volcano's own does not run here: `sandbox.hardware.jobs` decides
@@ -37,6 +38,11 @@ def write_scheduler_file(home: SandboxHome) -> None:
         "profiles": [{"schedulerName": name} for name in SCHEDULERS],
     }
     scheduler_file(home).write_text(yaml.safe_dump(document, sort_keys=False))
+
+
+def write_egress_file(home: SandboxHome) -> None:
+    """Write where the API server finds its way to Services."""
+    write_private(home.egress, yaml.safe_dump(egress_configuration(home.egress_socket), sort_keys=False))
 
 
 # KWOK, with a single client for all nodes and pods, and the controllers are held back by the default rates
@@ -83,7 +89,16 @@ PORTS: dict[str, tuple[str, ...]] = {
     "admission": ("admission",),
 }
 # the names for `status` and `down`, which need no toolchain, in the order of starting
-NAMES = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "admission", "hardware")
+NAMES = (
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "kwok",
+    "admission",
+    "hardware",
+    "controllers",
+)
 
 
 def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str, int]) -> list[Service]:
@@ -95,6 +110,7 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
         Service(
             "kube-apiserver",
             (*toolchain.role("kube-apiserver"), *_api_server(home, pki, ports), *serving),
+            sources=(home.egress,),
             needs=("etcd",),
             ports=PORTS["kube-apiserver"],
             health="/readyz",
@@ -164,7 +180,14 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
         sources=own,
     )
     command = (sys.executable, "-m", "sandbox.hardware", "--kubeconfig", str(home.kubeconfig))
-    return [*found, admission, Service("hardware", command, needs=("kube-apiserver",), sources=own)]
+    hardware = Service("hardware", command, needs=("kube-apiserver",), sources=own)
+    controllers = Service(
+        "controllers",
+        (sys.executable, "-m", "sandbox.controllers", f"--home={home.root}"),
+        needs=("kube-apiserver",),
+        sources=tuple(sorted((Path(__file__).parent / "controllers").glob("*.*"))),
+    )
+    return [*found, admission, hardware, controllers]
 
 
 def to_restart(all_services: list[Service], is_current: Callable[[Service], bool]) -> list[Service]:
@@ -218,6 +241,8 @@ def _api_server(home: SandboxHome, pki: Pki, ports: dict[str, int]) -> list[str]
         f"--token-auth-file={pki.tokens}",
         # tokens that come and end while it runs, as those that a cloud hands out
         f"--authentication-token-webhook-config-file={home.authentication}",
+        # what goes to Services goes to the processes of controllers
+        f"--egress-selector-config-file={home.egress}",
         "--authentication-token-webhook-version=v1",
         "--authentication-token-webhook-cache-ttl=1s",
         "--anonymous-auth=false",

@@ -1,4 +1,4 @@
-"""Simulated webhooks of Spiderpool and Kueue: `python -m sandbox.hardware.admission`, a server on 127.0.0.1.
+"""Simulated webhooks of Spiderpool: `python -m sandbox.hardware.admission`, a server on 127.0.0.1.
 
 It is a process of its own, so that responses do not wait for the controller. Its address and the CA of its certificate
 are in the ConfigMap kube-system/sandbox-admission, which the stand-in chart's webhooks read. It also authenticates
@@ -25,7 +25,6 @@ from typing import Any
 from sandbox.certificates import AUTHENTICATE
 from sandbox.hardware.authentication import read_tokens, reviewed
 from sandbox.hardware.device_plugins import annotations_of
-from sandbox.hardware.jobs.kueue_webhook import queued
 from sandbox.hardware.spider_checks import Checks, RefusedError
 from sandbox.hardware.spider_defaults import with_defaults
 from sandbox.hardware.spider_injection import injected
@@ -90,7 +89,6 @@ class Admission:
             "/spiderpool/mutate": self._mutated,
             "/spiderpool/validate": self._validated,
             "/spiderpool/pods": self._pod,
-            "/kueue/mutate": self._queued,
         }
 
     def answer(self, path: str, review: Object) -> Object:
@@ -125,10 +123,6 @@ class Admission:
         return allowed(
             review, injected(request["object"], annotations_of(namespace), self._views.networks.objects().values())
         )
-
-    def _queued(self, review: Object) -> Object:
-        request = review["request"]
-        return allowed(review, queued(request["object"], request["namespace"], self._views.local_queues.objects()))
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -128,15 +128,18 @@ def offered(pods: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return together
 
 
-def readiness_patch(pod: Mapping[str, Any], now: str) -> Object:
-    """The strategic merge patch of a pod's status that makes it ready; empty when it is. `now` is an RFC 3339 time."""
-    status = pod.get("status") or {}
+def readiness_patch(pod: Mapping[str, Any], now: str, *, ready: bool = True) -> Object:
+    """The strategic merge patch of a pod's status that makes it ready or unready; empty when it is.
+
+    `now` is an RFC 3339 time.
+    """
+    status, wanted = pod.get("status") or {}, str(ready)
     conditions = [
-        {"type": condition["type"], "status": "True", "lastTransitionTime": now}
+        {"type": condition["type"], "status": wanted, "lastTransitionTime": now}
         for condition in status.get("conditions", ())
-        if condition["status"] != "True"
+        if condition["status"] != wanted and (ready or condition["type"] in ("Ready", "ContainersReady"))
     ]
     if not conditions:
         return {}
-    containers = [{**item, "ready": True} for item in status.get("containerStatuses", ())]
+    containers = [{**item, "ready": ready} for item in status.get("containerStatuses", ())]
     return {"status": {"conditions": conditions, "containerStatuses": containers}}

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from gpu_fabric.k8s.kueue import API_VERSION as KUEUE_VERSION
 from sandbox.hardware.gpu_policy import GPU_OPERATOR, OPERANDS
 from sandbox.hardware.host_preparation import PREPARATIONS
 from sandbox.hardware.operands import NETWORK_OPERATOR, OPERAND_LABEL, PLAYED_LABEL
@@ -62,7 +61,6 @@ class AdmissionViews(Collections):
         self.namespaces = self._plain("/api/v1/namespaces")
         self.pools = self._custom(_SPIDER_GROUP, "spiderippools")
         self.networks = self._custom(_SPIDER_GROUP, "spidermultusconfigs")
-        self.local_queues = self._custom(KUEUE_VERSION, "localqueues")
 
 
 class Views(Collections):

@@ -20,7 +20,7 @@ from sandbox.failure import SandboxError
 from sandbox.toolchain import prebuilt
 from sandbox.toolchain.golang import Go, build_environment, find_go
 from sandbox.toolchain.progress import Counter, Progress
-from sandbox.toolchain.recipes import FOLDER, Probe, Recipe, choose, recipes, user_cache, version_tuple
+from sandbox.toolchain.recipes import FOLDER, Copy, Probe, Recipe, choose, recipes, user_cache, version_tuple
 
 # patterns in a failed build's log, with their remedies
 _REMEDIES: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -154,7 +154,7 @@ def _build(recipe: Recipe, go: Go, place: Path, progress: Progress, number: int,
                 if code != 0:
                     raise _failure(recipe, log, time.monotonic() - started)
             for copy in recipe.copies:
-                _copy_from_module(copy.folder, copy.module, copy.path, scratch, go, log)
+                _copy_from_module(copy, scratch, go, log)
         scratch.chmod(0o755)
         if place.exists():
             shutil.rmtree(place)
@@ -180,16 +180,21 @@ def _run_go(command: list[str], recipe: Recipe, go: Go, output: int, log: Path, 
         raise
 
 
-def _copy_from_module(folder: str, module: str, path: str, destination: Path, go: Go, log: Path) -> None:
+def _copy_from_module(copy: Copy, destination: Path, go: Go, log: Path) -> None:
     environment = build_environment(go)
-    for arguments in (["mod", "download", module], []):
-        command = [str(go.command), *(arguments or ["list", "-m", "-f", "{{.Dir}}", module])]
-        result = subprocess.run(command, cwd=FOLDER / folder, env=environment, capture_output=True, text=True)
+    for arguments in (["mod", "download", copy.module], []):
+        command = [str(go.command), *(arguments or ["list", "-m", "-f", "{{.Dir}}", copy.module])]
+        result = subprocess.run(command, cwd=FOLDER / copy.folder, env=environment, capture_output=True, text=True)
         if result.returncode != 0:
             log.write_text(result.stderr)
-            raise SandboxError(f"{module} could not be downloaded: {result.stderr.strip()}", f"The log: {log}")
-    target = destination / Path(path).name
-    shutil.copyfile(Path(result.stdout.strip()) / path, target)
+            raise SandboxError(f"{copy.module} could not be downloaded: {result.stderr.strip()}", f"The log: {log}")
+    source, target = Path(result.stdout.strip()) / copy.path, destination / (copy.name or Path(copy.path).name)
+    if source.is_dir():
+        target.mkdir()
+        for file in source.iterdir():
+            shutil.copyfile(file, target / file.name)
+        return
+    shutil.copyfile(source, target)
     target.chmod(0o755)  # files of Go's module cache are read-only and not executable
 
 

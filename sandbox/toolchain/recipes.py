@@ -28,11 +28,12 @@ class _Record(BaseModel):
 
 
 class Copy(_Record):
-    """A file out of a Go module that the go.mod in ``folder`` requires."""
+    """A file out of a Go module that the go.mod in ``folder`` requires, or a folder of files, which gets a name."""
 
     folder: str
     module: str
     path: str
+    name: str | None = None
 
 
 class Probe(_Record):

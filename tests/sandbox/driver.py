@@ -83,6 +83,14 @@ class Sandbox:
         """What `make up` runs."""
         return self.run("pulumi", "up", *self.options, "--start")
 
+    def install(self, chart: str) -> None:
+        """Install a stand-in chart of the newest release line by Helm, and wait until its pods are ready."""
+        helm = ensure(["helm"], Progress(None)).folder("helm") / "helm"
+        place = ["--namespace", f"{chart}-system", "--create-namespace", "--kubeconfig", str(self.home.kubeconfig)]
+        command = [helm, "install", chart, project_root() / "sandbox/charts/26.4" / chart, *place, "--wait"]
+        result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
+
     @property
     def engine(self) -> SandboxEngine:
         """The engine on this sandbox, for stacks that are in no file."""

@@ -1,7 +1,7 @@
-"""The loop of the controllers of jobs: it reads the cluster, calls each controller, and writes their turns.
+"""The loop of Volcano's player: it reads the cluster, and writes what Volcano would do.
 
-Nothing is watched before the definition of a kind of job exists. In a turn, objects that others need are created first;
-a turn that fails is repeated.
+Nothing is watched before the definition of its jobs exists. In a turn, objects that others need are created first; one
+that fails is repeated.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
-from gpu_fabric.k8s.names import QUEUE_LABEL
-from sandbox.hardware.device_plugins import labels_of
-from sandbox.hardware.jobs import jobset, kueue, kueue_jobs, mpi, volcano, volcano_pods
+from sandbox.hardware.jobs import volcano, volcano_pods
 from sandbox.hardware.jobs.room import Room
-from sandbox.hardware.jobs.turns import Turn, condition_of, holds, is_deleted, owner_of
+from sandbox.hardware.jobs.turns import Turn, is_deleted, owner_of
 from sandbox.hardware.jobs.volcano_pods import DEFAULT_QUEUE, SCHEDULING
 from sandbox.hardware.views import Collections
 from sandbox.hardware.watching import Watched, key_of
@@ -27,42 +25,22 @@ from sandbox.hardware.writing import Complaints, path_of
 from sandbox.kubernetes_api import Api, ApiError, Object
 
 APP_LABEL = "app.kubernetes.io/name"
-VOLCANO, MPI_OPERATOR, JOBSET, KUEUE = "volcano", "mpi-operator", "jobset", "kueue"
-CONTROLLERS = (VOLCANO, MPI_OPERATOR, JOBSET, KUEUE)
+VOLCANO = "volcano"
 
 _VOLCANO_JOBS = "jobs.batch.volcano.sh"
-_MPI_JOBS = "mpijobs.kubeflow.org"
-_JOB_SETS = "jobsets.jobset.x-k8s.io"
-_WORKLOADS = "workloads.kueue.x-k8s.io"
 
 
 class JobViews(Collections):
-    """Jobs of every kind, and what was made for them."""
+    """Jobs, and what was made for them."""
 
     def __init__(self, kubeconfig: Path, changed: threading.Event) -> None:
         super().__init__(kubeconfig, changed)
-        self.controllers = self._plain("/apis/apps/v1/deployments", f"{APP_LABEL} in ({','.join(CONTROLLERS)})")
+        self.controllers = self._plain("/apis/apps/v1/deployments", f"{APP_LABEL}={VOLCANO}")
 
         self.volcano_jobs = self._custom(volcano_pods.GROUP, "jobs")
         self.pod_groups = self._custom(volcano_pods.SCHEDULING, "podgroups")
         self.queues = self._custom(volcano_pods.SCHEDULING, "queues")
         self.volcano_pods = self._with(_VOLCANO_JOBS, "/api/v1/pods", volcano_pods.JOB_LABEL)
-
-        self.mpi_jobs = self._custom(mpi.GROUP, "mpijobs")
-        self.mpi_pods = self._with(_MPI_JOBS, "/api/v1/pods", mpi.JOB_LABEL)
-        self.launchers = self._with(_MPI_JOBS, "/apis/batch/v1/jobs", "app")
-
-        self.job_sets = self._custom(jobset.GROUP, "jobsets")
-        self.child_jobs = self._with(_JOB_SETS, "/apis/batch/v1/jobs", jobset.SET_LABEL)
-
-        self.workloads = self._custom(kueue_jobs.GROUP, "workloads")
-        self.local_queues = self._custom(kueue_jobs.GROUP, "localqueues")
-        self.cluster_queues = self._custom(kueue_jobs.GROUP, "clusterqueues")
-        self.flavors = self._custom(kueue_jobs.GROUP, "resourceflavors")
-        self.topologies = self._custom(kueue_jobs.GROUP, "topologies")
-        self.namespaces = self._with(_WORKLOADS, "/api/v1/namespaces")
-        self.queued_jobs = self._with(_WORKLOADS, "/apis/batch/v1/jobs", QUEUE_LABEL)
-        self.queued_pods = self._with(_WORKLOADS, "/api/v1/pods", QUEUE_LABEL)
 
     def _with(self, definition: str, path: str, label: str | None = None) -> Watched:
         """Objects of Kubernetes' own that have a label, watched while a custom resource's definition is there."""
@@ -79,7 +57,7 @@ log = logging.getLogger(__name__)
 
 
 class JobController:
-    """Simulates the installed controllers until it is stopped."""
+    """Simulates Volcano, while it is installed, until it is stopped."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._changed = threading.Event()
@@ -107,21 +85,9 @@ class JobController:
 
     def _turns(self) -> Iterator[Turn]:
         views = self._views
-        names = {labels_of(item)[APP_LABEL] for item in views.controllers.objects().values()}
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        if KUEUE in names:
-            yield self._understood("the queues", lambda: self._kueue(now))
-        if VOLCANO in names:
-            yield from self._volcano(now)
-        if MPI_OPERATOR in names:
-            yield from self._mpi(now)
-        if JOBSET in names:
-            own = _by_owner(views.child_jobs.objects().values())
-            for key, item in views.job_sets.objects().items():
-                yield self._understood(key, partial(jobset.play, item, own[item["metadata"]["uid"]], now))
-
-    def _volcano(self, now: str) -> Iterator[Turn]:
-        views = self._views
+        if not views.controllers.objects():
+            return
         queues = {name for name, queue in views.queues.objects().items() if not is_deleted(queue)}
         if DEFAULT_QUEUE not in queues:
             queue = {"apiVersion": SCHEDULING, "kind": "Queue", "metadata": {"name": DEFAULT_QUEUE}}
@@ -134,32 +100,6 @@ class JobController:
             uid = job["metadata"]["uid"]
             own = volcano.Belongings(pods[uid], next(iter(groups[uid]), None))
             yield self._understood(key, partial(volcano.play, job, own, room, queues, now))
-
-    def _mpi(self, now: str) -> Iterator[Turn]:
-        views = self._views
-        pods, launchers = list(views.mpi_pods.objects().values()), list(views.launchers.objects().values())
-        for key, job in views.mpi_jobs.objects().items():
-            own = mpi.belongings(job, pods, launchers)
-            yield self._understood(key, partial(mpi.play, job, own, now))
-
-    def _kueue(self, now: str) -> Turn:
-        views = self._views
-        kinds = (views.mpi_jobs, views.job_sets, views.queued_jobs, views.queued_pods)
-        jobs = [item for kind in kinds for item in kind.objects().values() if QUEUE_LABEL in labels_of(item)]
-        # what belongs to another job waits with that one
-        jobs = [item for item in jobs if owner_of(item) is None]
-        workloads = list(views.workloads.objects().values())
-        waiting = [item for item in workloads if condition_of(item, "Finished") is None]
-        waiting = [item for item in waiting if not holds(item, "QuotaReserved")]
-        queues = kueue.Queues(
-            local=views.local_queues.objects(),
-            cluster=views.cluster_queues.objects(),
-            flavors=views.flavors.objects(),
-            topologies=views.topologies.objects(),
-            namespaces=views.namespaces.objects(),
-        )
-        room = self._room() if waiting else Room((), ())
-        return kueue.play(kueue.Admissions(jobs, workloads), queues, room, now)
 
     def _understood(self, about: str, turn: Callable[[], Turn]) -> Turn:
         """A turn; none where the job's template is not what its controller expects, which is reported once."""

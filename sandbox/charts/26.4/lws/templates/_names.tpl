@@ -1,0 +1,1 @@
+{{- define "labels" }}{app.kubernetes.io/name: lws, app.kubernetes.io/instance: {{ .Release.Name }}}{{ end }}

@@ -1,0 +1,34 @@
+"""Runs the controllers of a cluster, and leads the API server to them, until it is stopped."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import threading
+from pathlib import Path
+
+from sandbox.controllers.egress import Egress
+from sandbox.controllers.kubelet import Kubelet
+from sandbox.home import SandboxHome
+
+
+def main() -> None:
+    """Runs until SIGTERM or SIGINT."""
+    parser = argparse.ArgumentParser(prog="python -m sandbox.controllers", description=__doc__)
+    parser.add_argument("--home", type=Path, required=True, help="the sandbox's folder")
+    arguments = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    home = SandboxHome(arguments.home)
+    kubelet = Kubelet(home)
+    egress = Egress(home.egress_socket, kubelet.port_of)
+    egress.begin()
+    kubelet.run(stopped)
+    egress.shutdown()
+
+
+if __name__ == "__main__":
+    main()

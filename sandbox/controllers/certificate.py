@@ -1,0 +1,36 @@
+"""A certificate for a controller's webhooks, in the place of those that it makes itself."""
+
+from __future__ import annotations
+
+import base64
+
+from sandbox.certificates import self_signed
+from sandbox.controllers.table import IssuedCertificate
+from sandbox.kubernetes_api import Api, Object
+
+_PATH = "/apis/admissionregistration.k8s.io/v1"
+
+
+def issue(api: Api, wanted: IssuedCertificate, namespace: str) -> None:
+    """Fill the Secret unless it has a certificate, and have the API server trust it in the webhook configurations.
+
+    Raises ApiError.
+    """
+    secret = f"/api/v1/namespaces/{namespace}/secrets/{wanted.secret}"
+    data = api.get(secret).get("data") or {}
+    if "tls.crt" not in data:
+        certificate, key = self_signed(f"{wanted.service}.{namespace}.svc")
+        made = {"ca.crt": certificate, "tls.crt": certificate, "tls.key": key}
+        data = {name: base64.b64encode(content).decode() for name, content in made.items()}
+        api.patch(secret, {"data": data})
+    for name in wanted.webhooks:
+        kind = "mutatingwebhookconfigurations" if "mutating" in name else "validatingwebhookconfigurations"
+        path = f"{_PATH}/{kind}/{name}"
+        found = api.get(path)
+        webhooks = [_trusting(webhook, data["ca.crt"]) for webhook in found.get("webhooks") or ()]
+        if webhooks != found.get("webhooks"):
+            api.patch(path, {"webhooks": webhooks})
+
+
+def _trusting(webhook: Object, authority: str) -> Object:
+    return {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": authority}}

@@ -1,0 +1,22 @@
+"""The real definitions of a controller's kinds, out of its own Go module, in the place of the stand-in chart's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from sandbox.kubernetes_api import Api
+
+_PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def take_over(api: Api, folder: Path) -> None:
+    """Give every kind that the chart has defined the versions of the real definition; the rest stays the chart's.
+
+    Raises ApiError.
+    """
+    for file in sorted(folder.glob("*.yaml")):
+        wanted = yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        path = f"{_PATH}/{wanted['metadata']['name']}"
+        api.patch(path, {"spec": {"versions": wanted["spec"]["versions"]}})

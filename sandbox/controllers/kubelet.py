@@ -1,0 +1,270 @@
+"""Starts, watches and ends the processes of controllers' pods, as a kubelet does with containers."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpu_fabric.report.console import plain_console
+from sandbox.certificates import write_token_kubeconfig
+from sandbox.controllers.certificate import issue
+from sandbox.controllers.container import Container, NotYetError, container_ports
+from sandbox.controllers.definitions import take_over
+from sandbox.controllers.pid_files import end_all, pid_file
+from sandbox.controllers.table import ControllerRow, controllers
+from sandbox.failure import SandboxError
+from sandbox.hardware.device_plugins import labels_of, readiness_patch
+from sandbox.hardware.views import Collections
+from sandbox.hardware.watching import key_of
+from sandbox.home import SandboxHome
+from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
+from sandbox.ports import choose_ports
+from sandbox.processes import PidFile, start, stop
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
+
+_TICK_S = 0.3
+_PROBE_S = 1.0
+_GRACE_S = 10.0
+# A kubelet's pauses between restarts begin at ten seconds; here nobody has so long.
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 20.0
+# Longer than any sandbox lives; a kubelet renews the token instead.
+_TOKEN_S = 10 * 365 * 86400
+
+log = logging.getLogger(__name__)
+
+
+class ControllerViews(Collections):
+    """The pods whose containers run here, and the Services that lead to them."""
+
+    def __init__(self, kubeconfig: Path, changed: threading.Event) -> None:
+        super().__init__(kubeconfig, changed)
+        self.pods = {row.name: self._plain("/api/v1/pods", row.pods) for row in controllers()}
+        self.services = self._plain("/api/v1/services")
+
+
+@dataclass
+class _Process:
+    """A pod's process."""
+
+    container: Container
+    pid_file: PidFile
+    log: Path
+    binary: Path
+    starts: int = 0
+    next_start: float = 0.0
+    next_probe: float = 0.0
+    ready: bool = False
+    problem: str = ""
+
+
+@dataclass
+class _Build:
+    """A binary that is being built, or the reason why it could not be."""
+
+    folder: Path | None = None
+    problem: str = ""
+    thread: threading.Thread | None = field(default=None, repr=False)
+
+
+class Kubelet:
+    """Runs the processes of one cluster's controllers until it is stopped."""
+
+    def __init__(self, home: SandboxHome) -> None:
+        self._home = home
+        self._changed = threading.Event()
+        self._views = ControllerViews(home.kubeconfig, self._changed)
+        self._api = Api(home.kubeconfig)
+        self._processes: dict[str, _Process] = {}
+        self._builds: dict[str, _Build] = {}
+
+    def run(self, stopped: threading.Event) -> None:
+        """Work until `stopped` is set, then end every process."""
+        end_all(self._home)
+        self._views.start()
+        while not stopped.is_set():
+            self._changed.wait(_TICK_S)
+            self._changed.clear()
+            if self._views.known():
+                self._turn()
+        end_all(self._home)
+
+    def port_of(self, address: str, port: int) -> int | None:
+        """The port of this machine behind a Service's address and port; None where no process of a pod is."""
+        for service in self._views.services.objects().values():
+            if service["spec"].get("clusterIP") == address:
+                return self._behind(service, port)
+        return None
+
+    def _behind(self, service: Object, port: int) -> int | None:
+        selector = service["spec"].get("selector") or {}
+        target = next((entry.get("targetPort", port) for entry in service["spec"]["ports"] if entry["port"] == port), 0)
+        for process in list(self._processes.values()):
+            pod = process.container.pod
+            if (
+                pod["metadata"]["namespace"] == service["metadata"]["namespace"]
+                and selector.items() <= labels_of(pod).items()
+            ):
+                return process.container.ports.get(_numbered(pod, target))
+        return None
+
+    def _turn(self) -> None:
+        wanted = {}
+        for row in controllers():
+            for pod in self._views.pods[row.name].objects().values():
+                if _runs(pod):
+                    wanted[pod["metadata"]["uid"]] = (row, pod)
+        for uid in [uid for uid in self._processes if uid not in wanted]:
+            self._end(self._processes.pop(uid))
+        for uid, (row, pod) in wanted.items():
+            with contextlib.suppress(ApiError):
+                self._keep(uid, row, pod)
+
+    def _keep(self, uid: str, row: ControllerRow, pod: Object) -> None:
+        """Start a pod's process, give it changed files, start it again if it has ended, and say whether it is ready."""
+        process = self._processes.get(uid)
+        if process is None:
+            folder = self._built(row)
+            if folder is None:
+                return
+            process = self._processes[uid] = self._prepared(row, pod, folder / row.binary)
+        process.container = Container(**{**vars(process.container), "pod": pod})
+        try:
+            if row.certificate is not None:
+                issue(self._api, row.certificate, process.container.namespace)
+            process.container.write_files(self._read(process.container.namespace))
+        except NotYetError as problem:
+            self._note(process, str(problem))
+            return
+        if process.pid_file.pid() is None:
+            self._start(process)
+        self._probe(process)
+
+    def _built(self, row: ControllerRow) -> Path | None:
+        build = self._builds.setdefault(row.binary, _Build())
+        if build.folder is None and (build.thread is None or not build.thread.is_alive()) and not build.problem:
+            build.thread = threading.Thread(target=self._build, args=(row.binary, build), daemon=True)
+            build.thread.start()
+        return build.folder
+
+    def _build(self, binary: str, build: _Build) -> None:
+        try:
+            build.folder = ensure([binary], Progress(plain_console(stderr=True))).folder(binary)
+        except SandboxError as error:
+            build.problem = f"{error.message}\n{error.remedy}"
+            log.error("%s cannot be built: %s", binary, build.problem)
+        self._changed.set()
+
+    def _prepared(self, row: ControllerRow, pod: Object, binary: Path) -> _Process:
+        name = pod["metadata"]["name"]
+        folder = self._home.controllers / f"{pod['metadata']['namespace']}.{name}"
+        inside = container_ports(row)
+        chosen = choose_ports([str(port) for port in inside], self._home.remembered_ports() | self._taken())
+        ports = {port: chosen[str(port)] for port in inside}
+        container = Container(row, pod, folder, ports, folder / "kubeconfig")
+        return _Process(
+            container=container,
+            pid_file=pid_file(self._home, name),
+            log=self._home.logs / f"{row.name}.log",
+            binary=binary,
+        )
+
+    def _taken(self) -> set[int]:
+        return {port for process in self._processes.values() for port in process.container.ports.values()}
+
+    def _start(self, process: _Process) -> None:
+        now = time.monotonic()
+        if process.starts and process.ready:
+            self._say_ready(process, ready=False)
+        if now < process.next_start:
+            return
+        if process.starts:
+            self._note(process, "its process has ended, and is started again")
+        container = process.container
+        take_over(self._api, process.binary.parent / "definitions")
+        token = self._token(container)
+        write_token_kubeconfig(self._home, container.kubeconfig, token)
+        environment = {"PATH": os.environ.get("PATH", ""), **container.environment()}
+        start(container.command(process.binary), process.pid_file, process.log, environment, container.folder)
+        log.info("%s is started", key_of(container.pod))
+        process.next_start = now + min(_FIRST_PAUSE_S * 2**process.starts, _LONGEST_PAUSE_S)
+        process.starts += 1
+
+    def _token(self, container: Container) -> str:
+        account = container.pod["spec"].get("serviceAccountName") or "default"
+        path = f"/api/v1/namespaces/{container.namespace}/serviceaccounts/{account}/token"
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"expirationSeconds": _TOKEN_S},
+        }
+        token: str = self._api.post(path, request)["status"]["token"]
+        return token
+
+    def _probe(self, process: _Process) -> None:
+        now = time.monotonic()
+        if process.pid_file.pid() is None or (process.ready and now < process.next_probe):
+            return
+        process.next_probe = now + _PROBE_S
+        ready = _answers(process.container.ready_url())
+        if ready != process.ready:
+            self._say_ready(process, ready=ready)
+
+    def _say_ready(self, process: _Process, *, ready: bool) -> None:
+        pod = process.container.pod
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        patch = readiness_patch(pod, now, ready=ready)
+        if patch:
+            path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}/status"
+            self._api.patch(path, patch, STRATEGIC_PATCH)
+        process.ready = ready
+        log.info("%s is %s", key_of(pod), "ready" if ready else "not ready")
+
+    def _read(self, namespace: str) -> Any:
+        def read(plural: str, name: str) -> Object | None:
+            try:
+                return self._api.get(f"/api/v1/namespaces/{namespace}/{plural}/{name}")
+            except ApiError as error:
+                if error.status == 404:
+                    return None
+                raise
+
+        return read
+
+    def _note(self, process: _Process, problem: str) -> None:
+        if problem != process.problem:
+            log.warning("%s: %s", key_of(process.container.pod), problem)
+        process.problem = problem
+
+    def _end(self, process: _Process) -> None:
+        log.info("%s is ended", key_of(process.container.pod))
+        threading.Thread(target=stop, args=(process.pid_file, _GRACE_S)).start()
+
+
+def _runs(pod: Mapping[str, Any]) -> bool:
+    return pod["metadata"].get("deletionTimestamp") is None and (pod.get("status") or {}).get("phase") == "Running"
+
+
+def _numbered(pod: Mapping[str, Any], target: int | str) -> int:
+    """A Service's target port as a number; a name is that of a container's port."""
+    if isinstance(target, int):
+        return target
+    ports = (port for entry in pod["spec"]["containers"] for port in entry.get("ports") or ())
+    return next((port["containerPort"] for port in ports if port.get("name") == target), 0)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310
+            return bool(answer.status == 200)
+    except (OSError, urllib.error.URLError):
+        return False

@@ -1,0 +1,57 @@
+"""The controllers that really run, read from controllers.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from gpu_fabric.base.tables import read_table
+
+_FILE = Path(__file__).with_name("controllers.yaml")
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class IssuedCertificate(_Record):
+    """Names of the Service, Secret and webhook configurations for which a certificate is made here."""
+
+    service: str
+    secret: str
+    webhooks: tuple[str, ...]
+
+
+class ControllerRow(_Record):
+    """A controller; the fields are explained in controllers.yaml."""
+
+    name: str
+    pods: str
+    container: str
+    binary: str
+    ready: str
+    file: str | None = None
+    settings: dict[str, Any] = {}
+    environment: dict[str, str] = {}
+    certificate: IssuedCertificate | None = None
+
+    def has(self, labels: dict[str, str]) -> bool:
+        """Whether a pod with these labels is one of the controller's."""
+        key, _, value = self.pods.partition("=")
+        return labels.get(key) == value
+
+
+def binaries_for(installed: Iterable[str]) -> list[str]:
+    """The binaries that are needed where releases and Deployments of these names are installed."""
+    names = set(installed)
+    return [row.binary for row in controllers() if row.name in names]
+
+
+@cache
+def controllers() -> tuple[ControllerRow, ...]:
+    """Every controller that really runs."""
+    return tuple(ControllerRow(name=name, **row) for name, row in read_table(_FILE).items())

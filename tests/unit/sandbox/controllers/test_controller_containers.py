@@ -1,0 +1,172 @@
+"""What a controller's process gets of its container: arguments, variables, files, settings."""
+
+from __future__ import annotations
+
+import base64
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sandbox.controllers.container import Container, NotYetError, container_ports
+from sandbox.controllers.table import ControllerRow, binaries_for, controllers
+from sandbox.kubernetes_api import Object
+from sandbox.stages import FOLDER
+from sandbox.toolchain.recipes import recipes
+
+ROW = ControllerRow(
+    name="queue",
+    pods="app=queue",
+    container="manager",
+    binary="queue",
+    ready="http://127.0.0.1:{8081}/readyz",
+    file="/config.yaml",
+    settings={
+        "health.address": "127.0.0.1:{8081}",
+        "webhook.port": "{9443}",
+        "webhook.certDir": "{/certs}",
+        "leader.namespace": "{namespace}",
+        "own.enable": False,
+    },
+    environment={"HEALTH": "{8081}"},
+)
+CONFIG = "health: {address: ':8081', other: 1}\nown: {enable: true, service: s}\nlist: [1, 2]\n"
+
+
+def pod(**container: Any) -> Object:
+    mounts = [
+        {"name": "config", "mountPath": "/config.yaml", "subPath": "config.yaml"},
+        {"name": "cert", "mountPath": "/certs"},
+        {"name": "scratch", "mountPath": "/certs-of-others"},
+    ]
+    volumes = [
+        {"name": "config", "configMap": {"name": "settings"}},
+        {"name": "cert", "secret": {"secretName": "cert"}},
+        {"name": "scratch", "emptyDir": {}},
+    ]
+    manager = {"name": "manager", "volumeMounts": mounts, **container}
+    return {
+        "metadata": {"name": "queue-1", "namespace": "queues"},
+        "spec": {"nodeName": "cpu-0", "containers": [{"name": "other"}, manager], "volumes": volumes},
+    }
+
+
+class Cluster:
+    """The ConfigMaps and Secrets that a kubelet would read."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], Object] = {
+            ("configmaps", "settings"): {"data": {"config.yaml": CONFIG}},
+            ("secrets", "cert"): {},
+        }
+
+    def read(self, plural: str, name: str) -> Object | None:
+        return self.objects.get((plural, name))
+
+    def certificate(self, **files: str) -> None:
+        data = {name.replace("_", "."): base64.b64encode(text.encode()).decode() for name, text in files.items()}
+        self.objects["secrets", "cert"] = {"data": data}
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+def container(folder: Path, **fields: Any) -> Container:
+    return Container(ROW, pod(**fields), folder, {8081: 20001, 9443: 20002}, folder / "kubeconfig")
+
+
+def test_the_configuration_file_is_the_maps_with_the_machines_ports_and_folders(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    container(tmp_path).write_files(cluster.read)
+    assert yaml.safe_load((tmp_path / "root/config.yaml").read_text()) == {
+        "health": {"address": "127.0.0.1:20001", "other": 1},
+        "own": {"enable": False, "service": "s"},
+        "list": [1, 2],
+        "webhook": {"port": 20002, "certDir": str(tmp_path / "root/certs")},
+        "leader": {"namespace": "queues"},
+    }
+
+
+def test_a_secrets_files_come_change_and_go_with_it_and_nobody_else_reads_them(
+    tmp_path: Path, cluster: Cluster
+) -> None:
+    made = container(tmp_path)
+    made.write_files(cluster.read)
+    assert list((tmp_path / "root/certs").iterdir()) == []
+    cluster.certificate(tls_crt="one", tls_key="secret")
+    made.write_files(cluster.read)
+    assert stat.S_IMODE((tmp_path / "root/certs/tls.key").stat().st_mode) == 0o600
+    cluster.certificate(tls_crt="two")
+    made.write_files(cluster.read)
+    assert {file.name: file.read_text() for file in (tmp_path / "root/certs").iterdir()} == {"tls.crt": "two"}
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [(("configmaps", "settings"), "ConfigMap settings does not exist"), (("secrets", "cert"), "Secret cert does not")],
+)
+def test_a_container_waits_for_the_objects_of_its_volumes(
+    tmp_path: Path, cluster: Cluster, missing: tuple[str, str], said: str
+) -> None:
+    del cluster.objects[missing]
+    with pytest.raises(NotYetError, match=said):
+        container(tmp_path).write_files(cluster.read)
+
+
+def test_a_file_that_the_map_lacks_is_waited_for(tmp_path: Path, cluster: Cluster) -> None:
+    cluster.objects["configmaps", "settings"] = {"data": {"else.yaml": ""}}
+    with pytest.raises(NotYetError, match=r"volume config has no config\.yaml"):
+        container(tmp_path).write_files(cluster.read)
+
+
+def test_arguments_name_what_is_mounted_where_it_is_on_this_machine(tmp_path: Path) -> None:
+    said = ["--config=/config.yaml", "--certs=/certs/tls.crt", "--certs-of-others", "/certs-of-others", "/x/certs"]
+    made = container(tmp_path, command=["/manager", "run"], args=said)
+    root = tmp_path / "root"
+    assert made.command(Path("/built/queue")) == [
+        "/built/queue",
+        "run",
+        f"--config={root}/config.yaml",
+        f"--certs={root}/certs/tls.crt",
+        "--certs-of-others",
+        f"{root}/certs-of-others",
+        "/x/certs",
+    ]
+
+
+def test_variables_have_the_pods_fields_and_no_more_of_this_machine_than_is_needed(tmp_path: Path) -> None:
+    fields = {"NS": "metadata.namespace", "POD": "metadata.name", "NODE": "spec.nodeName"}
+    env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
+    made = container(tmp_path, env=[*env, {"name": "FILE", "value": "/certs/a"}])
+    assert made.environment() == {
+        "NS": "queues",
+        "POD": "queue-1",
+        "NODE": "cpu-0",
+        "FILE": str(tmp_path / "root/certs/a"),
+        "HEALTH": "20001",
+        "HOME": str(tmp_path),
+        "KUBECONFIG": str(tmp_path / "kubeconfig"),
+    }
+    assert made.ready_url() == "http://127.0.0.1:20001/readyz"
+
+
+def test_each_port_that_the_table_names_gets_one_of_this_machine() -> None:
+    assert container_ports(ROW) == [8081, 9443]
+
+
+def test_every_controller_is_built_and_its_pods_are_ready_by_its_own_word_alone() -> None:
+    rows = controllers()
+    assert {row.binary for row in rows} == {name for name, recipe in recipes().items() if recipe.group == "controllers"}
+    stage = (FOLDER / "pods.yaml").read_text()
+    held = next(line for line in stage.splitlines() if "$controllers := list" in line)
+    assert {row.pods for row in rows} == {f"app.kubernetes.io/name={name}" for name in held.split('"')[1::2]}
+
+
+def test_only_what_is_installed_is_built() -> None:
+    assert binaries_for(["gpu-operator", "kueue", "mpi-operator"]) == ["kueue", "mpi-operator"]
+    assert binaries_for(["gpu-operator", "network-operator"]) == []
