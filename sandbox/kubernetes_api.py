@@ -99,7 +99,7 @@ def apply_object(api: Api, document: dict[str, Any]) -> None:
 
     Raises ApiError, with status 404 for a kind that the cluster does not serve.
     """
-    path = _object_path(api, document, "default")
+    path = object_path(api, document, "default")
     if path is None:
         raise ApiError(404, f"the cluster serves no {document['kind']} of {document['apiVersion']}")
     api.apply(path, document)
@@ -110,7 +110,7 @@ def delete_object(api: Api, document: dict[str, Any], namespace: str = "default"
 
     An object whose kind the cluster does not serve counts as gone. Raises ApiError.
     """
-    path = _object_path(api, document, namespace)
+    path = object_path(api, document, namespace)
     return path is not None and delete_path(api, path)
 
 
@@ -125,7 +125,8 @@ def delete_path(api: Api, path: str) -> bool:
     return True
 
 
-def _object_path(api: Api, document: dict[str, Any], namespace: str) -> str | None:
+def object_path(api: Api, document: dict[str, Any], namespace: str) -> str | None:
+    """The path of the object that a manifest describes; None for a kind that is not served. Raises ApiError."""
     version = document["apiVersion"]
     group = f"/apis/{version}" if "/" in version else f"/api/{version}"
     try:

@@ -63,7 +63,8 @@ class _Process:
     starts: int = 0
     next_start: float = 0.0
     next_probe: float = 0.0
-    ready: bool = False
+    # Not known yet: the pod may still be called ready for a process that has ended.
+    ready: bool | None = None
     problem: str = ""
 
 
