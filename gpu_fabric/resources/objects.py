@@ -6,6 +6,7 @@ import hashlib
 import json
 from typing import Any
 
+from gpu_fabric.k8s.spiderpool import SpiderReservedIP
 from gpu_fabric.plan.records import PlannedObject, PlannedPatch, PlannedReadiness, PlannedRollout
 from gpu_fabric.resources.resource import Handling, Resource
 
@@ -16,6 +17,9 @@ _AWAITED = "gpu-fabric/awaited"
 # Patches write only annotations and fields of this program; a failed run may have left older ones.
 _FORCED = {"pulumi.com/patchForce": "true"}
 _NOT_AWAITED = {"pulumi.com/skipAwait": "true"}
+# Deleted in the foreground, as the provider does otherwise, an object waits until Kubernetes has taken a finalizer from
+# it; Spiderpool's webhook (1.2.2, pkg/reservedipmanager) refuses every change of a SpiderReservedIP that is on its way.
+_IN_THE_BACKGROUND = {"pulumi.com/deletionPropagationPolicy": "background"}
 
 
 def object_resource(component: str, planned: PlannedObject) -> Resource:
@@ -25,6 +29,8 @@ def object_resource(component: str, planned: PlannedObject) -> Resource:
     wait conditions of its own.
     """
     manifest = planned.object.manifest()
+    if isinstance(planned.object, SpiderReservedIP):
+        manifest["metadata"] |= {"annotations": _IN_THE_BACKGROUND}
     metadata = manifest["metadata"]
     if planned.wait_for is not None:
         wait = _wait(manifest, planned.timeout, planned.wait_for)

@@ -10,6 +10,7 @@ from planned_fabrics import example
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedGroup, PlannedWait
+from gpu_fabric.resources import resources
 
 Json = dict[str, Any]
 
@@ -290,3 +291,15 @@ def test_every_rail_says_how_its_prefixes_are_cut_since_no_pool_may_change_its_s
         "172.17.0.0/24 /27",
         "172.17.1.0/24 /27",
     ]
+
+
+def test_a_reservation_is_deleted_in_the_background_and_nothing_else_is(macvlan: Plan) -> None:
+    """Spiderpool's webhook lets no finalizer be taken from it, as foreground deletion would have to."""
+    policy = "pulumi.com/deletionPropagationPolicy"
+    said = {
+        resource.properties["kind"]: resource.properties["metadata"].get("annotations", {}).get(policy)
+        for resource in resources(macvlan)
+        if resource.type.startswith("kubernetes:") and "kind" in resource.properties
+    }
+    assert {kind for kind, value in said.items() if value is not None} == {"SpiderReservedIP"}
+    assert said["SpiderReservedIP"] == "background"
