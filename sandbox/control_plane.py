@@ -90,7 +90,7 @@ class ControlPlane:
         fingerprints: dict[str, str] = state.get("fingerprints", {})
         pki = ensure_pki(self.home)
         write_kubeconfig(self.home, pki, ports["kube-apiserver"])
-        write_authentication(self.home, pki, ports["admission"])
+        write_authentication(self.home, pki, ports["authentication"])
         write_scheduler_file(self.home)
         write_egress_file(self.home)
         self._write_kubectl(toolchain)

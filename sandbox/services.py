@@ -86,7 +86,7 @@ PORTS: dict[str, tuple[str, ...]] = {
     "kube-apiserver": ("kube-apiserver",),
     "kube-controller-manager": ("kube-controller-manager",),
     "kube-scheduler": ("kube-scheduler",),
-    "admission": ("admission",),
+    "authentication": ("authentication",),
 }
 # the names for `status` and `down`, which need no toolchain, in the order of starting
 NAMES = (
@@ -95,7 +95,7 @@ NAMES = (
     "kube-controller-manager",
     "kube-scheduler",
     "kwok",
-    "admission",
+    "authentication",
     "hardware",
     "controllers",
 )
@@ -164,20 +164,18 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
         ),
     ]
     own = tuple(sorted((Path(__file__).parent / "hardware").rglob("*.py")))
-    admission = Service(
-        "admission",
+    authentication = Service(
+        "authentication",
         (
-            *(sys.executable, "-m", "sandbox.hardware.admission", "--kubeconfig", str(home.kubeconfig)),
-            f"--port={ports['admission']}",
+            *(sys.executable, "-m", "sandbox.authentication_server", f"--port={ports['authentication']}"),
             f"--certificate={pki.certificate}",
             f"--key={pki.key}",
-            f"--authority={pki.ca}",
             f"--tokens={home.tokens}",
         ),
         needs=("kube-apiserver",),
-        ports=PORTS["admission"],
+        ports=PORTS["authentication"],
         health="/healthz",
-        sources=own,
+        sources=tuple(sorted(Path(__file__).parent.glob("authentication*.py"))),
     )
     command = (sys.executable, "-m", "sandbox.hardware", "--kubeconfig", str(home.kubeconfig))
     hardware = Service("hardware", command, needs=("kube-apiserver",), sources=own)
@@ -187,7 +185,7 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
         needs=("kube-apiserver",),
         sources=tuple(sorted((Path(__file__).parent / "controllers").glob("*.*"))),
     )
-    return [*found, admission, hardware, controllers]
+    return [*found, authentication, hardware, controllers]
 
 
 def to_restart(all_services: list[Service], is_current: Callable[[Service], bool]) -> list[Service]:

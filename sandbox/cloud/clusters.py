@@ -90,7 +90,7 @@ class ControlPlanes:
         All are administrators'. Tokens that were issued one by one stay valid. Returns when the API server rejects the
         tokens that are no longer valid. The API server accepts an expired token for up to ten seconds more.
         """
-        from sandbox.hardware.authentication import is_good, read_tokens, write_tokens
+        from sandbox.authentication import is_good, read_tokens, write_tokens
 
         home = self._existing(cluster)
         with self._lock(cluster):
@@ -104,7 +104,7 @@ class ControlPlanes:
 
     def issue_token(self, cluster: str, lifetime: datetime.timedelta) -> tuple[str, datetime.datetime]:
         """A fresh administrator's token besides those that are set, and when it ends."""
-        from sandbox.hardware.authentication import read_tokens, write_tokens
+        from sandbox.authentication import read_tokens, write_tokens
 
         home = self._existing(cluster)
         token, end = f"{_ISSUED}{secrets.token_hex(32)}", datetime.datetime.now(datetime.UTC) + lifetime

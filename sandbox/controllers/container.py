@@ -72,7 +72,7 @@ class Container:
             volume = volumes.get(mount["name"]) or {}
             data = _content(volume, read)
             if data is None:
-                raise NotYetError(f"volume {mount['name']}: its {_kind(volume)} does not exist")
+                raise NotYetError(f"volume {mount['name']}: its {_names(volume)} does not exist")
             self._write(mount, data)
 
     def filled(self, value: Any) -> Any:
@@ -161,18 +161,35 @@ def _numbers(texts: Iterator[str]) -> Iterator[int]:
 
 
 def _content(volume: Mapping[str, Any], read: Read) -> dict[str, bytes] | None:
-    """The files of a volume; none for what is no ConfigMap or Secret. None if its object does not exist."""
-    if (source := volume.get("configMap")) is not None:
-        found = read("configmaps", source["name"])
-        data = {name: text.encode() for name, text in ((found or {}).get("data") or {}).items()}
-    elif (source := volume.get("secret")) is not None:
-        found = read("secrets", source["secretName"])
-        data = {name: base64.b64decode(text) for name, text in ((found or {}).get("data") or {}).items()}
-    else:
-        return {}
-    return data if found is not None or source.get("optional") else None
+    """The files of a volume; none for what is no ConfigMap or Secret. None if an object of it does not exist."""
+    found: dict[str, bytes] = {}
+    for plural, source in _sources(volume):
+        name = source.get("secretName") or source["name"]
+        item = read(plural, name)
+        if item is None and not source.get("optional"):
+            return None
+        data = {key: _decoded(plural, text) for key, text in ((item or {}).get("data") or {}).items()}
+        wanted = {entry["key"]: entry["path"] for entry in source.get("items") or ()} or {key: key for key in data}
+        found |= {wanted[key]: content for key, content in data.items() if key in wanted}
+    return found
 
 
-def _kind(volume: Mapping[str, Any]) -> str:
-    source = volume.get("configMap") or {}
-    return f"ConfigMap {source['name']}" if source else f"Secret {(volume.get('secret') or {}).get('secretName')}"
+def _decoded(plural: str, text: str) -> bytes:
+    return base64.b64decode(text) if plural == "secrets" else text.encode()
+
+
+def _sources(volume: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """What a volume is made of: the plural of each source's kind, and the source."""
+    parts = (volume.get("projected") or {}).get("sources") or (volume,)
+    for part in parts:
+        for kind, plural in (("configMap", "configmaps"), ("secret", "secrets")):
+            if part.get(kind) is not None:
+                yield plural, part[kind]
+
+
+def _names(volume: Mapping[str, Any]) -> str:
+    """The objects that a volume is made of, for a message."""
+    kinds = {"configmaps": "ConfigMap", "secrets": "Secret"}
+    return ", ".join(
+        f"{kinds[plural]} {source.get('secretName') or source['name']}" for plural, source in _sources(volume)
+    )

@@ -11,12 +11,14 @@ from sandbox.kubernetes_api import Api
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def take_over(api: Api, folder: Path) -> None:
-    """Give every kind that the chart has defined the versions of the real definition; the rest stays the chart's.
+def take_over(api: Api, folder: Path, names: str) -> None:
+    """Give kinds that the chart has defined the versions of the real definitions; the rest stays the chart's.
+
+    `names` is a pattern of the files.
 
     Raises ApiError.
     """
-    for file in sorted(folder.glob("*.yaml")):
+    for file in sorted(folder.glob(names)):
         wanted = yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         path = f"{_PATH}/{wanted['metadata']['name']}"
         api.patch(path, {"spec": {"versions": wanted["spec"]["versions"]}})

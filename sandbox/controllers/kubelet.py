@@ -115,7 +115,7 @@ class Kubelet:
                 pod["metadata"]["namespace"] == service["metadata"]["namespace"]
                 and selector.items() <= labels_of(pod).items()
             ):
-                return process.container.ports.get(_numbered(pod, target))
+                return process.container.ports.get(_numbered(process.container, target))
         return None
 
     def _turn(self) -> None:
@@ -191,7 +191,7 @@ class Kubelet:
         if process.starts:
             self._note(process, "its process has ended, and is started again")
         container = process.container
-        take_over(self._api, process.binary.parent / "definitions")
+        take_over(self._api, process.binary.parent / "definitions", container.row.definitions)
         token = self._token(container)
         write_token_kubeconfig(self._home, container.kubeconfig, token)
         environment = {"PATH": os.environ.get("PATH", ""), **container.environment()}
@@ -255,11 +255,13 @@ def _runs(pod: Mapping[str, Any]) -> bool:
     return pod["metadata"].get("deletionTimestamp") is None and (pod.get("status") or {}).get("phase") == "Running"
 
 
-def _numbered(pod: Mapping[str, Any], target: int | str) -> int:
+def _numbered(container: Container, target: int | str) -> int:
     """A Service's target port as a number; a name is that of a container's port."""
     if isinstance(target, int):
         return target
-    ports = (port for entry in pod["spec"]["containers"] for port in entry.get("ports") or ())
+    if target in container.row.named:
+        return container.row.named[target]
+    ports = (port for entry in container.pod["spec"]["containers"] for port in entry.get("ports") or ())
     return next((port["containerPort"] for port in ports if port.get("name") == target), 0)
 
 

@@ -34,9 +34,11 @@ class ControllerRow(_Record):
     container: str
     binary: str
     ready: str
+    definitions: str = "*.yaml"
     file: str | None = None
     settings: dict[str, Any] = {}
     environment: dict[str, str] = {}
+    named: dict[str, int] = {}
     certificate: IssuedCertificate | None = None
 
     def has(self, labels: dict[str, str]) -> bool:

@@ -17,7 +17,7 @@ from sandbox.hardware.node_agent import play
 from sandbox.hardware.node_records import Outcome, World, node_patch, status_body
 from sandbox.hardware.operands import DRIVER_WAIT_LABEL
 from sandbox.hardware.operators import Operators
-from sandbox.hardware.spiderpool_controller import SpiderpoolController
+from sandbox.hardware.spiderpool_jobs import SpiderpoolJobs
 from sandbox.hardware.views import Views
 from sandbox.hardware.watching import RETRY_S
 from sandbox.hardware.writing import Complaints, Writer
@@ -44,7 +44,7 @@ class Controller:
         self._views = Views(kubeconfig, self._changed)
         self._writer = Writer(kubeconfig, self._try_again)
         self._operators = Operators(self._views, self._writer)
-        self._spiderpool = SpiderpoolController(self._views, self._writer, Api(kubeconfig))
+        self._spiderpool = SpiderpoolJobs(self._views, self._writer, Api(kubeconfig))
         self._due = math.inf
         self._seen: dict[str, Any] = {}
         self._sync_began: dict[str, float] = {}

@@ -1,9 +1,8 @@
-"""Spiderpool's controller and its two hook Jobs at work: what they make of their objects gets written."""
+"""Spiderpool's two hook Jobs at work: what they make and remove gets written."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 
 from sandbox.hardware.device_plugins import annotations_of, labels_of, runs
 from sandbox.hardware.operands import OPERAND_LABEL
@@ -13,17 +12,15 @@ from sandbox.hardware.spiderpool import (
     CONTROLLER,
     GROUP,
     INIT_JOB,
-    SPIDERPOOL,
     SRIOV_WEBHOOKS,
     cleaned_definitions,
     coordinator,
-    definition_of,
     is_available,
     is_controller,
 )
 from sandbox.hardware.views import Views
 from sandbox.hardware.watching import key_of
-from sandbox.hardware.writing import Complaints, Writer, identity
+from sandbox.hardware.writing import Complaints, Writer
 from sandbox.kubernetes_api import Api, ApiError, Object
 
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -32,8 +29,8 @@ _WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/{
 log = logging.getLogger(__name__)
 
 
-class SpiderpoolController:
-    """Reconciles Spiderpool's objects while its controller is installed; its Jobs' pods work by themselves."""
+class SpiderpoolJobs:
+    """Does the work of the Jobs' pods; Spiderpool's controller itself really runs."""
 
     def __init__(self, views: Views, writer: Writer, api: Api) -> None:
         self._views = views
@@ -44,9 +41,6 @@ class SpiderpoolController:
     def reconcile(self) -> None:
         """Write what is missing."""
         controller = next(filter(is_controller, self._views.operators.objects().values()), None)
-        if controller is not None:
-            self._networks()
-            self._let_go()
         for pod in self._views.operand_pods.objects().values():
             job = labels_of(pod)[OPERAND_LABEL]
             if job not in (INIT_JOB, CLEAN_JOB) or not runs(pod) or COMPLETES_ANNOTATION in annotations_of(pod):
@@ -60,32 +54,6 @@ class SpiderpoolController:
             if is_done:
                 body = {"metadata": {"annotations": {COMPLETES_ANNOTATION: "0s"}}}
                 self._writer.patch(self._views.operand_pods, pod, body)
-
-    def _networks(self) -> None:
-        views = self._views
-        self._writer.keep(
-            {identity(item): item for item in self._definitions()},
-            SPIDERPOOL,
-            {"NetworkAttachmentDefinition": views.definitions_of_networks},
-        )
-
-    def _definitions(self) -> Iterable[Object]:
-        for key, network in self._views.spider_networks.objects().items():
-            if "deletionTimestamp" in network["metadata"]:
-                continue
-            problem = ""
-            try:
-                yield definition_of(network)
-            except (ValueError, LookupError) as error:
-                problem = f"no network can be made of it: {error!r}"
-            self._complaints.note(key, problem)
-
-    def _let_go(self) -> None:
-        """Take the finalizers from what is deleted: no pod has an address here."""
-        for collection in (self._views.spider_pools, self._views.spider_reservations):
-            for item in collection.objects().values():
-                if "deletionTimestamp" in item["metadata"] and item["metadata"].get("finalizers"):
-                    self._writer.patch(collection, item, {"metadata": {"finalizers": None}})
 
     def _initialised(self, pod: Object, controller: Object | None) -> bool:
         if controller is None or not is_available(controller):

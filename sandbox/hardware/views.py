@@ -14,10 +14,9 @@ from sandbox.hardware.operands import NETWORK_OPERATOR, OPERAND_LABEL, PLAYED_LA
 from sandbox.hardware.spiderpool import SPIDERPOOL
 from sandbox.hardware.sriov_operator import SRIOV_OPERATOR
 from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL
-from sandbox.hardware.watching import Definitions, Watched, WatchedDefinitions, WatchedDeletions
+from sandbox.hardware.watching import Definitions, Watched, WatchedDefinitions
 
 _SRIOV_GROUP = "sriovnetwork.openshift.io/v1"
-_SPIDER_GROUP = "spiderpool.spidernet.io/v2beta1"
 _OPERATOR_NAMES = f"app.kubernetes.io/name in ({GPU_OPERATOR},{NETWORK_OPERATOR},{SRIOV_OPERATOR},{SPIDERPOOL})"
 _PREPARATION_PODS = f"{COMPONENT_LABEL} in ({','.join((COMPONENT, *PREPARATIONS))})"
 
@@ -44,23 +43,13 @@ class Collections:
     def _plain(self, path: str, selector: str | None = None) -> Watched:
         return self._add(Watched(self._kubeconfig, _selecting(path, selector), self._changed))
 
-    def _custom(self, group: str, plural: str, kind: type[Watched] = Watched) -> Watched:
+    def _custom(self, group: str, plural: str) -> Watched:
         path, definition = f"/apis/{group}/{plural}", f"{plural}.{group.partition('/')[0]}"
-        return self._add(kind(self._kubeconfig, path, self._changed, self._definitions, definition))
+        return self._add(Watched(self._kubeconfig, path, self._changed, self._definitions, definition))
 
     def _add(self, collection: Watched) -> Watched:
         self._all.append(collection)
         return collection
-
-
-class AdmissionViews(Collections):
-    """What the webhooks' decisions depend on."""
-
-    def __init__(self, kubeconfig: Path) -> None:
-        super().__init__(kubeconfig, threading.Event())
-        self.namespaces = self._plain("/api/v1/namespaces")
-        self.pools = self._custom(_SPIDER_GROUP, "spiderippools")
-        self.networks = self._custom(_SPIDER_GROUP, "spidermultusconfigs")
 
 
 class Views(Collections):
@@ -91,10 +80,6 @@ class Views(Collections):
         self.sriov_networks = self._custom(_SRIOV_GROUP, "sriovnetworks")
         self.sriov_ib_networks = self._custom(_SRIOV_GROUP, "sriovibnetworks")
         self.definitions_of_networks = self._custom("k8s.cni.cncf.io/v1", "network-attachment-definitions")
-
-        self.spider_pools = self._custom(_SPIDER_GROUP, "spiderippools", WatchedDeletions)
-        self.spider_reservations = self._custom(_SPIDER_GROUP, "spiderreservedips", WatchedDeletions)
-        self.spider_networks = self._custom(_SPIDER_GROUP, "spidermultusconfigs")
 
     def of_pod(self, pod: Mapping[str, Any]) -> Watched:
         """The collection that a pod is in."""

@@ -161,13 +161,6 @@ class Watched(threading.Thread):
         self._changed.set()
 
 
-class WatchedDeletions(Watched):
-    """Objects of which only the deletion calls for something; of pools there may be one for each node and rail."""
-
-    def _matters(self, item: Object) -> bool:
-        return "deletionTimestamp" in item["metadata"]
-
-
 class WatchedDefinitions(Watched):
     """The metadata of all custom resource definitions; their contents, which are large, are not requested."""
 

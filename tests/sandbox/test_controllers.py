@@ -75,7 +75,7 @@ def submitted(jobs: Sandbox) -> Iterator[list[Object]]:
         path = object_path(jobs.api, item, "default")
         assert path is not None
         jobs.api.delete(f"{path}?propagationPolicy=Background")
-    until(lambda: jobs.items(PODS) == [] and jobs.items(WORKLOADS) == [], "its pods and Workloads are gone")
+    until(lambda: jobs.items(PODS) == [] and jobs.items(WORKLOADS) == [], "its pods and Workloads are gone", 180)
 
 
 def definitions(sandbox: Sandbox) -> list[str]:
@@ -238,5 +238,6 @@ def test_a_restarted_api_server_finds_all_webhooks_again(jobs: Sandbox, submitte
     psutil.Process(int(record["pid"])).kill()
     assert "starting kube-apiserver" in jobs.run("up", *jobs.options)
     # Its pod is called ready until somebody has looked.
-    until(lambda: taken(jobs, batch_job("again", **{QUEUE_LABEL: "fabric"}), submitted), "the webhooks answer")
-    until(lambda: admitted(jobs), "Kueue admits jobs")
+    until(lambda: taken(jobs, batch_job("again", **{QUEUE_LABEL: "fabric"}), submitted), "the webhooks answer", 180)
+    # It waits for the lease of the one that was ended with the old server.
+    until(lambda: admitted(jobs), "Kueue admits jobs", 180)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.hardware.authentication import read_tokens, reviewed, write_tokens
+from sandbox.authentication import read_tokens, reviewed, write_tokens
 from sandbox.home import SandboxHome, file_lock
 from sandbox.ports import choose_ports, completed_ports
 

@@ -124,6 +124,19 @@ def test_a_file_that_the_map_lacks_is_waited_for(tmp_path: Path, cluster: Cluste
         container(tmp_path).write_files(cluster.read)
 
 
+def test_a_projected_volume_has_the_keys_that_it_names_of_all_its_sources(tmp_path: Path, cluster: Cluster) -> None:
+    cluster.certificate(tls_crt="one", tls_key="secret", ca_crt="authority")
+    made = container(tmp_path)
+    sources = [
+        {"secret": {"name": "cert", "items": [{"key": "tls.crt", "path": "server.crt"}]}},
+        {"configMap": {"name": "settings"}},
+        {"secret": {"name": "none", "optional": True}},
+    ]
+    made.pod["spec"]["volumes"][1] = {"name": "cert", "projected": {"sources": sources}}
+    made.write_files(cluster.read)
+    assert sorted(file.name for file in (tmp_path / "root/certs").iterdir()) == ["config.yaml", "server.crt"]
+
+
 def test_arguments_name_what_is_mounted_where_it_is_on_this_machine(tmp_path: Path) -> None:
     said = ["--config=/config.yaml", "--certs=/certs/tls.crt", "--certs-of-others", "/certs-of-others", "/x/certs"]
     made = container(tmp_path, command=["/manager", "run"], args=said)
@@ -162,11 +175,14 @@ def test_each_port_that_the_table_names_gets_one_of_this_machine() -> None:
 def test_every_controller_is_built_and_its_pods_are_ready_by_its_own_word_alone() -> None:
     rows = controllers()
     assert {row.binary for row in rows} == {name for name, recipe in recipes().items() if recipe.group == "controllers"}
-    stage = (FOLDER / "pods.yaml").read_text()
-    held = next(line for line in stage.splitlines() if "$controllers := list" in line)
-    assert {row.pods for row in rows} == {f"app.kubernetes.io/name={name}" for name in held.split('"')[1::2]}
+    lines = (FOLDER / "pods.yaml").read_text().splitlines()
+    held = set()
+    for label, variable in (("name", "$controllers"), ("component", "$components")):
+        names = next(line for line in lines if f"{variable} := list" in line).split('"')[1::2]
+        held |= {f"app.kubernetes.io/{label}={name}" for name in names}
+    assert {row.pods for row in rows} == held
 
 
 def test_only_what_is_installed_is_built() -> None:
-    assert binaries_for(["gpu-operator", "kueue", "mpi-operator"]) == ["kueue", "mpi-operator"]
+    assert binaries_for(["gpu-operator", "kueue", "spiderpool"]) == ["kueue", "spiderpool-controller"]
     assert binaries_for(["gpu-operator", "network-operator"]) == []

@@ -1,4 +1,4 @@
-"""Spiderpool's controller and its hook Jobs on a cluster that only remembers what it was asked."""
+"""Spiderpool's hook Jobs on a cluster that only remembers what it was asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from played_objects import Object, operand_pod
 
 from sandbox.hardware.spiderpool import CLEAN_JOB, CONTROLLER, INIT_JOB
-from sandbox.hardware.spiderpool_controller import SpiderpoolController
+from sandbox.hardware.spiderpool_jobs import SpiderpoolJobs
 from sandbox.hardware.watching import key_of
 from sandbox.kubernetes_api import Api, ApiError
 
@@ -34,14 +34,12 @@ class Recorder(Api):
 
 
 class Cluster:
-    """The collections that the controller looks at, and a writer that notes what it patches."""
+    """The collections that the Jobs look at, and a writer that notes what is patched."""
 
     def __init__(self, **objects: list[Object]) -> None:
-        names = ("operators", "operand_pods", "spider_networks", "spider_pools", "spider_reservations")
-        every = {name: objects.get(name, []) for name in (*names, "definitions", "definitions_of_networks")}
+        every = {name: objects.get(name, []) for name in ("operators", "operand_pods", "definitions")}
         self.views: Any = SimpleNamespace(**{name: self._collection(items) for name, items in every.items()})
         self.patched: list[tuple[str, Object]] = []
-        self.kept: list[Object] = []
         self.tried_again = 0
 
     @staticmethod
@@ -52,16 +50,12 @@ class Cluster:
         self.patched.append((key_of(item), body["metadata"]))
         return True
 
-    def keep(self, wanted: dict[str, Object], *rest: object) -> list[Object]:
-        self.kept = list(wanted.values())
-        return []
-
     def again(self) -> None:
         self.tried_again += 1
 
     def reconcile(self, api: Api | None = None) -> Cluster:
         writer: Any = self
-        SpiderpoolController(self.views, writer, api or Recorder()).reconcile()
+        SpiderpoolJobs(self.views, writer, api or Recorder()).reconcile()
         return self
 
     @property
@@ -85,7 +79,6 @@ def definition(name: str) -> Object:
 
 
 INIT = job(INIT_JOB, COORDINATOR_NAME="default", COORDINATOR='{"podCIDRType":"auto"}')
-LEAVING = {"metadata": {"name": "rail-00", "deletionTimestamp": "now", "finalizers": ["spiderpool.spidernet.io"]}}
 
 
 def test_the_first_job_makes_the_coordinator_and_ends() -> None:
@@ -146,23 +139,3 @@ def test_no_object_is_held_back_by_its_finalizer_but_a_subnet() -> None:
         f"PATCH {GROUP}/spiderippools/rail-00",
         f"PATCH {GROUP}/namespaces/b/spiderendpoints/p",
     }
-
-
-def test_deleted_pools_are_let_go_while_the_controller_is_there() -> None:
-    there = Cluster(operators=[controller()], spider_pools=[LEAVING]).reconcile()
-    assert there.patched == [("rail-00", {"finalizers": None})]
-    assert Cluster(spider_pools=[LEAVING]).reconcile().patched == []
-
-
-def test_networks_become_definitions_and_one_that_cannot_keeps_none_of_the_others_back() -> None:
-    metadata = {"name": "rail-00", "namespace": "b", "uid": "u"}
-    good = {
-        "apiVersion": "spiderpool.spidernet.io/v2beta1",
-        "kind": "SpiderMultusConfig",
-        "metadata": metadata,
-        "spec": {"cniType": "ipoib", "ipoib": {"master": "ib0"}},
-    }
-    bad = {**good, "metadata": {**metadata, "name": "bad"}, "spec": {"cniType": "custom", "customCNI": "{"}}
-    leaving = {**good, "metadata": {**metadata, "name": "leaving", "deletionTimestamp": "now"}}
-    cluster = Cluster(operators=[controller()], spider_networks=[bad, good, leaving]).reconcile()
-    assert [item["metadata"]["name"] for item in cluster.kept] == ["rail-00"]

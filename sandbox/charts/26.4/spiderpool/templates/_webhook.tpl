@@ -48,15 +48,8 @@ data:
 {{- end }}
 {{- end }}
 
-{{/*
-Where the API server asks, as JSON: dict "path", "played" (the sandbox's own server; empty without one), "controller"
-(its section of the values), "namespace" and "bundle".
-*/}}
+{{/* Where the API server asks, as JSON: dict "path", "controller" (its section of the values), "namespace", "bundle". */}}
 {{- define "admission-client" -}}
-{{- if .played }}
-{{- dict "url" (printf "%s/spiderpool/%s" .played.url .path) "caBundle" .played.caBundle | toJson }}
-{{- else }}
 {{- $service := dict "name" .controller.name "namespace" .namespace "port" (int .controller.webhookPort) "path" (printf "/%s" .path) }}
 {{- dict "service" $service "caBundle" .bundle | toJson }}
-{{- end }}
 {{- end }}
