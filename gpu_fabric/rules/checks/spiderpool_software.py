@@ -15,7 +15,7 @@ from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
 from gpu_fabric.rules.chart_values import ChartValues, chart_in_use, charts_in_use, replace_sections, value_at
 from gpu_fabric.rules.planned_nodes import labels_of_pools
 from gpu_fabric.rules.ranges import has_overlap
-from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_cluster, in_software
+from gpu_fabric.rules.registry import Problem, check, check_of, check_plan, in_cluster, in_fabric, in_software
 from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.network_types import IPNetwork
 
@@ -212,6 +212,13 @@ def policies_reach_the_operators_webhook(case: Case, chart: ChartValues) -> Iter
         return
     if chart.value(*keys) is not False:
         yield Problem(chart.place(*keys))
+
+
+@check("SPI028")
+def coordinator_finds_the_clusters_ranges(case: Case) -> Iterator[Problem]:
+    """Spiderpool's coordinator finds the ranges of pods and services."""
+    if "spiderpool" in charts_in_use(case) and case.choices.control_plane_apart:
+        yield Problem(in_fabric("manager"))
 
 
 @check_of("SPI024", chart_in_use("spiderpool"))
