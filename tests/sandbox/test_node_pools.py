@@ -46,7 +46,7 @@ def test_a_refused_pool_ends_the_run_with_its_reason_and_destroy_leaves_nothing(
     assert up.engine.up(nodes(up, 3), as_json=False) != 0
     said = capfd.readouterr().out
     assert "SpiderIPPool rail-03-node-0002: admission webhook" in said
-    assert "172.17.96.64/28 (pool foreign)" in said
+    assert "overlap with IPPool foreign which 'spec.subnet' is 172.17.96.64/28" in said
     assert "Traceback" not in said
 
     # the seven others were made, and the state knows them
