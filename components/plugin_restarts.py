@@ -104,7 +104,7 @@ def _lack(planned: PlannedConfiguration, seen: Plugin) -> str:
 
 
 def _is_old(config_map: Mapping[str, Any], now: datetime | None) -> bool:
-    """Whether nobody has written a ConfigMap lately, by the cluster's own clock; not if either time is unknown."""
+    """Whether a ConfigMap's last write is long ago, by the cluster's own clock; not if either time is unknown."""
     writes = [entry["time"] for entry in config_map["metadata"].get("managedFields", ()) if "time" in entry]
     return now is not None and bool(writes) and now - datetime.fromisoformat(max(writes)) > _OLD
 

@@ -136,7 +136,7 @@ class Container:
             write_private(file, content)
 
     def _configured(self, content: bytes) -> bytes:
-        """A configuration file with the settings that a process of this machine needs; what is no mapping stays."""
+        """A configuration file with the settings that a process of this machine needs; without a mapping it stays."""
         document = yaml.safe_load(content)
         if not isinstance(document, dict):
             return content
@@ -161,7 +161,7 @@ def _numbers(texts: Iterator[str]) -> Iterator[int]:
 
 
 def _content(volume: Mapping[str, Any], read: Read) -> dict[str, bytes] | None:
-    """The files of a volume; none for what is no ConfigMap or Secret. None if an object of it does not exist."""
+    """The files of a volume that is made of ConfigMaps and Secrets, else none. None if such an object is missing."""
     found: dict[str, bytes] = {}
     for plural, source in _sources(volume):
         name = source.get("secretName") or source["name"]
