@@ -71,11 +71,17 @@ def test_what_is_said_to_a_service_reaches_its_process_and_the_answer_comes_back
         assert client.recv(100) == b""
 
 
-@pytest.mark.parametrize("target", [f"{ADDRESS}:80", f"{ADDRESS}:8443", "10.96.0.8:443", "nonsense", ""])
-def test_where_nothing_answers_the_api_server_is_told_so_at_once(place: Path, target: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "why"),
+    [
+        (f"{ADDRESS}:80", "No Answer"),
+        *((target, "Nothing Serves There") for target in (f"{ADDRESS}:8443", "10.96.0.8:443", "nonsense", "")),
+    ],
+)
+def test_where_nothing_answers_the_api_server_is_told_so_at_once(place: Path, target: str, why: str) -> None:
     client, said = connected(place, target)
     client.close()
-    assert said.startswith("HTTP/1.1 502 ")
+    assert said == f"HTTP/1.1 502 {why}"
 
 
 def test_only_the_owner_opens_the_socket_and_one_that_was_left_behind_is_replaced(place: Path) -> None:
