@@ -35,6 +35,20 @@ class SriovOperatorConfigSpec(KubernetesModel):
     feature_gates: dict[str, bool] | None = None
 
 
+class OVSNetworkSpec(KubernetesModel):
+    """A network of virtual functions behind an Open vSwitch bridge, as far as the operator must find the kind."""
+
+    resource_name: str
+    network_namespace: str | None = None
+    bridge: str | None = None
+
+
+class OVSNetwork(KubernetesObject, api_version="sriovnetwork.openshift.io/v1"):
+    """A kind without which the SR-IOV operator does not start."""
+
+    spec: OVSNetworkSpec
+
+
 class SriovOperatorConfigStatus(KubernetesModel):
     """Which webhooks run."""
 

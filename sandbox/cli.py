@@ -310,11 +310,15 @@ def _start(stack: Stack, home: SandboxHome, tell: Callable[[str], None], before:
 def _controllers(stack: Stack) -> list[str]:
     """The controllers that the stack installs and that really run."""
     from gpu_fabric.k8s.apps import Deployment
+    from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
     from sandbox.controllers.table import binaries_for
 
     plan = stack.plan
-    deployments = (entry.object.metadata.name for entry in plan.objects if isinstance(entry.object, Deployment))
-    return binaries_for([*(release.name for release in plan.releases), *deployments])
+    names = [release.name for release in plan.releases]
+    names += [entry.object.metadata.name for entry in plan.objects if isinstance(entry.object, Deployment)]
+    if any(isinstance(entry.object, SriovNetworkNodePolicy) for entry in plan.objects):
+        names.append("spiderpool-sriov-operator" if "spiderpool" in names else "sriov-network-operator")
+    return binaries_for(names)
 
 
 def _announce(stack: Stack, home: SandboxHome) -> None:

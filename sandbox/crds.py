@@ -27,6 +27,7 @@ from sandbox.chart_kinds import (
     NodeFeatureRule,
     NodeSlicePool,
     OverlappingRangeIPReservation,
+    OVSNetwork,
     PodGroup,
     SpiderEndpoint,
     SpiderSubnet,
@@ -44,6 +45,7 @@ _SRIOV_OPERATOR: tuple[type[KubernetesObject], ...] = (
     SriovNetworkPoolConfig,
     SriovNetwork,
     SriovIBNetwork,
+    OVSNetwork,
     SriovNetworkNodeState,
     SriovOperatorConfig,
 )

@@ -93,6 +93,16 @@ def start(command: Sequence[str], pid_file: PidFile, log: Path, env: Mapping[str
     return process.pid
 
 
+def exit_status(pid_file: PidFile) -> int | None:
+    """The exit status of a process that this one has started and that has ended; None if it cannot be known."""
+    pid, _ = pid_file.recorded() or (0, None)
+    try:
+        ended, status = os.waitpid(pid, os.WNOHANG) if pid else (0, 0)
+    except ChildProcessError:
+        return None
+    return os.waitstatus_to_exitcode(status) if ended else None
+
+
 def stop(pid_file: PidFile, grace_s: float = 10.0) -> bool:
     """Terminate the recorded process, and kill it after the grace period; True when there was one.
 

@@ -18,6 +18,7 @@ from sandbox.kubernetes_api import Object
 Read = Callable[[str, str], Object | None]
 """Gives a `configmaps` or `secrets` object of the pod's namespace by its name; None if there is none."""
 
+_KEY_SOURCES = {"configMapKeyRef": "configmaps", "secretKeyRef": "secrets"}
 _PLACE = re.compile(r"\{([^{}]+)\}")
 
 
@@ -43,30 +44,46 @@ class Container:
     @property
     def _spec(self) -> Mapping[str, Any]:
         containers = self.pod["spec"]["containers"]
-        return next(entry for entry in containers if entry["name"] == self.row.container)
+        return next(entry for entry in containers if self.row.container in (None, entry["name"]))
 
-    def command(self, binary: Path) -> list[str]:
-        """The binary with the container's arguments."""
+    @property
+    def build(self) -> str:
+        """The name of what is built for it."""
+        return self.row.build_for(self._spec.get("image", ""))
+
+    def command(self, folder: Path) -> list[str]:
+        """The program out of a build's folder, with the container's arguments."""
         spec = self._spec
         said = [*(spec.get("command") or ())[1:], *(spec.get("args") or ())]
-        return [str(binary), *(self._relocated(text) for text in said)]
+        own = [str(self.filled(text)) for text in self.row.arguments]
+        return [str(folder / (self.row.program or self.row.binary)), *(self._relocated(text) for text in said), *own]
 
-    def environment(self) -> dict[str, str]:
-        """The container's variables, as far as they have values, and what the controller needs here."""
-        found = {entry["name"]: self._value(entry) for entry in self._spec.get("env") or ()}
+    def environment(self, read: Read) -> dict[str, str]:
+        """The container's variables, as far as they have values, and what the controller needs here.
+
+        Raises:
+            NotYetError: an object that a variable is taken from does not exist, or has no such key.
+        """
+        found = {entry["name"]: self._value(entry, read) for entry in self._spec.get("env") or ()}
         own = {name: str(self.filled(text)) for name, text in self.row.environment.items()}
         return {**found, "KUBECONFIG": str(self.kubeconfig), "HOME": str(self.folder), **own}
 
-    def ready_url(self) -> str:
-        """Where the process says that it is ready."""
-        return str(self.filled(self.row.ready))
+    def ready_url(self) -> str | None:
+        """Where the process says that it is ready; None for one that ends."""
+        return None if self.row.ready is None else str(self.filled(self.row.ready))
 
-    def write_files(self, read: Read) -> None:
+    def write_files(self, read: Read, built: Path) -> None:
         """Write the content of its volumes, and change the settings of its configuration file.
+
+        What the image has besides comes out of the folder `built`.
 
         Raises:
             NotYetError: an object that a volume is made of does not exist.
         """
+        for name in self.row.beside:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if not (self.folder / name).exists():
+                (self.folder / name).symlink_to(built / name)
         volumes = {volume["name"]: volume for volume in self.pod["spec"].get("volumes") or ()}
         for mount in self._mounts():
             volume = volumes.get(mount["name"]) or {}
@@ -103,8 +120,12 @@ class Container:
             text = re.sub(rf"(?<![\w/.-]){re.escape(inside)}(?![\w.-])", str(self._path(inside)), text)
         return text
 
-    def _value(self, entry: Mapping[str, Any]) -> str:
-        field = ((entry.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath", "")
+    def _value(self, entry: Mapping[str, Any], read: Read) -> str:
+        source = entry.get("valueFrom") or {}
+        for kind, plural in _KEY_SOURCES.items():
+            if kind in source:
+                return _of_key(entry["name"], source[kind], plural, read)
+        field = (source.get("fieldRef") or {}).get("fieldPath", "")
         metadata = self.pod["metadata"]
         fields: dict[str, str] = {
             "metadata.name": metadata["name"],
@@ -151,7 +172,7 @@ class Container:
 
 def container_ports(row: ControllerRow) -> list[int]:
     """The ports in the container that need one of this machine: all that controllers.yaml names."""
-    texts = (row.ready, *row.settings.values(), *row.environment.values())
+    texts = (row.ready or "", *row.arguments, *row.settings.values(), *row.environment.values())
     return sorted(set(_numbers(str(text) for text in texts)))
 
 
@@ -172,6 +193,14 @@ def _content(volume: Mapping[str, Any], read: Read) -> dict[str, bytes] | None:
         wanted = {entry["key"]: entry["path"] for entry in source.get("items") or ()} or {key: key for key in data}
         found |= {wanted[key]: content for key, content in data.items() if key in wanted}
     return found
+
+
+def _of_key(variable: str, source: Mapping[str, Any], plural: str, read: Read) -> str:
+    """The value that a variable takes from a key of a ConfigMap or Secret."""
+    text = ((read(plural, source["name"]) or {}).get("data") or {}).get(source["key"])
+    if text is None and not source.get("optional"):
+        raise NotYetError(f"variable {variable}: {plural} {source['name']} with {source['key']} does not exist")
+    return "" if text is None else _decoded(plural, text).decode()
 
 
 def _decoded(plural: str, text: str) -> bytes:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from sandbox.kubernetes_api import Api
+from sandbox.controllers.container import NotYetError
+from sandbox.kubernetes_api import Api, ApiError
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -16,9 +17,16 @@ def take_over(api: Api, folder: Path, names: str) -> None:
 
     `names` is a pattern of the files.
 
-    Raises ApiError.
+    Raises:
+        ApiError: the API server refuses a definition or is not reached.
+        NotYetError: the chart has not defined a kind.
     """
     for file in sorted(folder.glob(names)):
         wanted = yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        path = f"{_PATH}/{wanted['metadata']['name']}"
-        api.patch(path, {"spec": {"versions": wanted["spec"]["versions"]}})
+        name = wanted["metadata"]["name"]
+        try:
+            api.patch(f"{_PATH}/{name}", {"spec": {"versions": wanted["spec"]["versions"]}})
+        except ApiError as error:
+            if error.status != 404:
+                raise
+            raise NotYetError(f"there is no definition {name}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import ssl
 import threading
 import time
 import urllib.error
@@ -22,13 +23,13 @@ from sandbox.controllers.definitions import take_over
 from sandbox.controllers.pid_files import end_all, pid_file
 from sandbox.controllers.table import ControllerRow, controllers
 from sandbox.failure import SandboxError
-from sandbox.hardware.device_plugins import labels_of, readiness_patch
+from sandbox.hardware.device_plugins import annotations_of, labels_of, readiness_patch
 from sandbox.hardware.views import Collections
 from sandbox.hardware.watching import key_of
 from sandbox.home import SandboxHome
 from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
 from sandbox.ports import choose_ports
-from sandbox.processes import PidFile, start, stop
+from sandbox.processes import PidFile, exit_status, start, stop
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
@@ -39,6 +40,9 @@ _GRACE_S = 10.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 20.0
 # Longer than any sandbox lives; a kubelet renews the token instead.
 _TOKEN_S = 10 * 365 * 86400
+
+COMPLETES_ANNOTATION = "sandbox.gpu-fabric/completes-after"
+"""On a pod: how long after its start it ends well, such as `0s`; without it a pod runs on (sandbox/stages)."""
 
 log = logging.getLogger(__name__)
 
@@ -59,13 +63,15 @@ class _Process:
     container: Container
     pid_file: PidFile
     log: Path
-    binary: Path
+    built: Path
     starts: int = 0
     next_start: float = 0.0
     next_probe: float = 0.0
     # Not known yet: the pod may still be called ready for a process that has ended.
     ready: bool | None = None
     problem: str = ""
+    done: int | None = None
+    """The exit status of a Job's program that has ended."""
 
 
 @dataclass
@@ -134,26 +140,28 @@ class Kubelet:
         """Start a pod's process, give it changed files, start it again if it has ended, and say whether it is ready."""
         process = self._processes.get(uid)
         if process is None:
-            folder = self._built(row)
+            container = self._container(row, pod)
+            folder = self._built(container.build)
             if folder is None:
                 return
-            process = self._processes[uid] = self._prepared(row, pod, folder / row.binary)
+            process = self._processes[uid] = self._prepared(container, folder)
         process.container = Container(**{**vars(process.container), "pod": pod})
+        namespace = process.container.namespace
         try:
             if row.certificate is not None:
-                issue(self._api, row.certificate, process.container.namespace)
-            process.container.write_files(self._read(process.container.namespace))
+                issue(self._api, row.certificate, namespace)
+            process.container.write_files(self._read(namespace), process.built)
+            if process.pid_file.pid() is None and not self._is_done(process):
+                self._start(process, process.container.environment(self._read(namespace)))
         except NotYetError as problem:
             self._note(process, str(problem))
             return
-        if process.pid_file.pid() is None:
-            self._start(process)
         self._probe(process)
 
-    def _built(self, row: ControllerRow) -> Path | None:
-        build = self._builds.setdefault(row.binary, _Build())
+    def _built(self, binary: str) -> Path | None:
+        build = self._builds.setdefault(binary, _Build())
         if build.folder is None and (build.thread is None or not build.thread.is_alive()) and not build.problem:
-            build.thread = threading.Thread(target=self._build, args=(row.binary, build), daemon=True)
+            build.thread = threading.Thread(target=self._build, args=(binary, build), daemon=True)
             build.thread.start()
         return build.folder
 
@@ -165,24 +173,39 @@ class Kubelet:
             log.error("%s cannot be built: %s", binary, build.problem)
         self._changed.set()
 
-    def _prepared(self, row: ControllerRow, pod: Object, binary: Path) -> _Process:
-        name = pod["metadata"]["name"]
-        folder = self._home.controllers / f"{pod['metadata']['namespace']}.{name}"
+    def _container(self, row: ControllerRow, pod: Object) -> Container:
+        folder = self._home.controllers / f"{pod['metadata']['namespace']}.{pod['metadata']['name']}"
+        return Container(row, pod, folder, {}, folder / "kubeconfig")
+
+    def _prepared(self, container: Container, built: Path) -> _Process:
+        row, name = container.row, container.pod["metadata"]["name"]
         inside = container_ports(row)
         chosen = choose_ports([str(port) for port in inside], self._home.remembered_ports() | self._taken())
         ports = {port: chosen[str(port)] for port in inside}
-        container = Container(row, pod, folder, ports, folder / "kubeconfig")
         return _Process(
-            container=container,
+            container=Container(**{**vars(container), "ports": ports}),
             pid_file=pid_file(self._home, name),
             log=self._home.logs / f"{row.name}.log",
-            binary=binary,
+            built=built,
         )
 
     def _taken(self) -> set[int]:
         return {port for process in self._processes.values() for port in process.container.ports.values()}
 
-    def _start(self, process: _Process) -> None:
+    def _is_done(self, process: _Process) -> bool:
+        """Whether a Job's program has ended well; its pod then ends as well."""
+        if process.container.row.ready is not None or not process.starts:
+            return False
+        if process.done is None:
+            process.done = exit_status(process.pid_file)
+        pod = process.container.pod
+        if process.done == 0 and COMPLETES_ANNOTATION not in annotations_of(pod):
+            path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
+            self._api.patch(path, {"metadata": {"annotations": {COMPLETES_ANNOTATION: "0s"}}})
+            log.info("%s has done its work", key_of(pod))
+        return process.done == 0
+
+    def _start(self, process: _Process, environment: Mapping[str, str]) -> None:
         now = time.monotonic()
         if process.starts and process.ready:
             self._say_ready(process, ready=False)
@@ -191,11 +214,12 @@ class Kubelet:
         if process.starts:
             self._note(process, "its process has ended, and is started again")
         container = process.container
-        take_over(self._api, process.binary.parent / "definitions", container.row.definitions)
+        process.done = None
+        take_over(self._api, process.built / "definitions", container.row.definitions)
         token = self._token(container)
         write_token_kubeconfig(self._home, container.kubeconfig, token)
-        environment = {"PATH": os.environ.get("PATH", ""), **container.environment()}
-        start(container.command(process.binary), process.pid_file, process.log, environment, container.folder)
+        environment = {"PATH": os.environ.get("PATH", ""), **environment}
+        start(container.command(process.built), process.pid_file, process.log, environment, container.folder)
         log.info("%s is started", key_of(container.pod))
         process.next_start = now + min(_FIRST_PAUSE_S * 2**process.starts, _LONGEST_PAUSE_S)
         process.starts += 1
@@ -212,11 +236,11 @@ class Kubelet:
         return token
 
     def _probe(self, process: _Process) -> None:
-        now = time.monotonic()
-        if process.pid_file.pid() is None or (process.ready and now < process.next_probe):
+        now, url = time.monotonic(), process.container.ready_url()
+        if url is None or process.pid_file.pid() is None or (process.ready and now < process.next_probe):
             return
         process.next_probe = now + _PROBE_S
-        ready = _answers(process.container.ready_url())
+        ready = _answers(url)
         if ready != process.ready:
             self._say_ready(process, ready=ready)
 
@@ -267,7 +291,9 @@ def _numbered(container: Container, target: int | str) -> int:
 
 def _answers(url: str) -> bool:
     try:
-        with urllib.request.urlopen(url, timeout=2) as answer:  # noqa: S310
+        # a kubelet does not check the certificate of what it asks either
+        unchecked = ssl._create_unverified_context()  # noqa: S323
+        with urllib.request.urlopen(url, timeout=2, context=unchecked) as answer:  # noqa: S310
             return bool(answer.status == 200)
     except (OSError, urllib.error.URLError):
         return False

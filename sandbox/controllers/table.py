@@ -31,9 +31,13 @@ class ControllerRow(_Record):
 
     name: str
     pods: str
-    container: str
+    container: str | None = None
     binary: str
-    ready: str
+    releases: dict[str, str] = {}
+    program: str | None = None
+    beside: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+    ready: str | None = None
     definitions: str = "*.yaml"
     file: str | None = None
     settings: dict[str, Any] = {}
@@ -46,11 +50,15 @@ class ControllerRow(_Record):
         key, _, value = self.pods.partition("=")
         return labels.get(key) == value
 
+    def build_for(self, image: str) -> str:
+        """What is built for a container with this image."""
+        return self.releases.get(image.rpartition(":")[2], self.binary)
+
 
 def binaries_for(installed: Iterable[str]) -> list[str]:
     """The binaries that are needed where releases and Deployments of these names are installed."""
     names = set(installed)
-    return [row.binary for row in controllers() if row.name in names]
+    return sorted({row.binary for row in controllers() if row.name in names})
 
 
 @cache

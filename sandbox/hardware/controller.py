@@ -11,17 +11,16 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from sandbox.hardware.device_plugins import is_plugin, readiness_patch, runs, started
+from sandbox.hardware.device_plugins import app_of, is_plugin, readiness_patch, runs, started
 from sandbox.hardware.inventory import INVENTORY_ANNOTATION
 from sandbox.hardware.node_agent import play
 from sandbox.hardware.node_records import Outcome, World, node_patch, status_body
-from sandbox.hardware.operands import DRIVER_WAIT_LABEL
+from sandbox.hardware.operands import CONFIG_DAEMON, DRIVER_WAIT_LABEL
 from sandbox.hardware.operators import Operators
-from sandbox.hardware.spiderpool_jobs import SpiderpoolJobs
 from sandbox.hardware.views import Views
 from sandbox.hardware.watching import RETRY_S
 from sandbox.hardware.writing import Complaints, Writer
-from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, Object
+from sandbox.kubernetes_api import STRATEGIC_PATCH, Object
 
 # What a sync of the SR-IOV operator takes here; a real one takes seconds to minutes, with a reboot more.
 SYNC_S = 1.0
@@ -44,7 +43,6 @@ class Controller:
         self._views = Views(kubeconfig, self._changed)
         self._writer = Writer(kubeconfig, self._try_again)
         self._operators = Operators(self._views, self._writer)
-        self._spiderpool = SpiderpoolJobs(self._views, self._writer, Api(kubeconfig))
         self._due = math.inf
         self._seen: dict[str, Any] = {}
         self._sync_began: dict[str, float] = {}
@@ -71,13 +69,12 @@ class Controller:
 
     def _look(self) -> None:
         self._due = min(self._due, self._operators.reconcile(time.monotonic()))
-        self._spiderpool.reconcile()
         self._nodes(self._operators.world())
 
     def _nodes(self, world: World) -> None:
         views, began = self._views, time.monotonic()
         pods: dict[str, dict[str, Object]] = defaultdict(dict)
-        for collection in (views.operand_pods, views.setup_pods):
+        for collection in (views.operand_pods, views.sriov_pods, views.setup_pods):
             for key, pod in collection.objects().items():
                 pods[pod["spec"].get("nodeName", "")][key] = pod
         states: dict[str, dict[str, Object]] = defaultdict(dict)
@@ -87,8 +84,8 @@ class Controller:
         for name, node in views.nodes.objects().items():
             own = {key: pod for key, pod in pods[name].items() if runs(pod)}
             if INVENTORY_ANNOTATION not in (node["metadata"].get("annotations") or {}):
-                # a machine without such NICs, on which a device plug-in only finds nothing
-                own = {key: pod for key, pod in own.items() if is_plugin(pod)}
+                # a machine without such NICs, on which a device plug-in or the SR-IOV daemon only finds nothing
+                own = {key: pod for key, pod in own.items() if is_plugin(pod) or app_of(pod) == CONFIG_DAEMON}
                 if not own:
                     continue
             asked = states[name]
@@ -112,8 +109,7 @@ class Controller:
         for key in pods:
             self._complaints.note(key, outcome.failures.get(key, ""))
         if outcome.waits:
-            begins = any(change.status is not None for change in outcome.states.values())
-            began = now if begins else self._sync_began.get(name, now)
+            began = now if outcome.states else self._sync_began.get(name, now)
             self._sync_began[name] = began
             self._due = min(self._due, began + SYNC_S)
             self._seen.pop(name, None)
@@ -128,12 +124,8 @@ class Controller:
             log.info("%s offers %s", node["metadata"]["name"], json.dumps(outcome.resources, sort_keys=True))
         if DRIVER_WAIT_LABEL in outcome.labels:
             self._operators.nodes_changed(time.monotonic())
-        for namespace, change in outcome.states.items():
-            state = states.get(namespace)
-            if change.spec is not None:
-                state = self._operators.ask_node(node, namespace, state, change.spec)
-            if change.status is not None and state is not None:
-                writer.patch(views.node_states, state, status_body(change.status), status=True)
+        for namespace, status in outcome.states.items():
+            writer.patch(views.node_states, states[namespace], status_body(status), status=True)
         # last: when the pod is ready, the node already has its labels and resources
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         for key in {**outcome.loads, **dict.fromkeys(outcome.ready)}:

@@ -17,7 +17,7 @@ from gpu_fabric.k8s.base import KubernetesModel, compact_json
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from sandbox.hardware.advertise import advertised, shared
 from sandbox.hardware.inventory import INVENTORY_ANNOTATION, devices_of
-from sandbox.hardware.operands import GPU_PLUGIN, OPERAND_LABEL, RDMA_PLUGIN, SRIOV_PLUGIN
+from sandbox.hardware.operands import GPU_PLUGIN, OPERAND_LABEL, OPERATOR_PLUGIN, RDMA_PLUGIN, SRIOV_PLUGIN
 from sandbox.nodes import GPUS_ANNOTATION, RDMA_MODE_ANNOTATION
 
 Object = dict[str, Any]
@@ -32,8 +32,14 @@ class PluginFailureError(ValueError):
 
 
 def is_plugin(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod is a device plug-in for GPUs or of the Network Operator, or the one of Spiderpool."""
-    return labels_of(pod).get(OPERAND_LABEL) in (GPU_PLUGIN, SRIOV_PLUGIN, RDMA_PLUGIN)
+    """Whether a pod is a device plug-in: for GPUs, of the Network Operator, of Spiderpool, or of a SR-IOV operator."""
+    operand = labels_of(pod).get(OPERAND_LABEL)
+    return operand in (GPU_PLUGIN, SRIOV_PLUGIN, RDMA_PLUGIN) or app_of(pod) == OPERATOR_PLUGIN
+
+
+def app_of(pod: Mapping[str, Any]) -> str | None:
+    """What a pod of a SR-IOV operator is (CONFIG_DAEMON, OPERATOR_PLUGIN); of another its label `app`, if any."""
+    return labels_of(pod).get("app")
 
 
 def runs(pod: Mapping[str, Any]) -> bool:
@@ -63,15 +69,16 @@ def started(resources: Mapping[str, int]) -> Object:
 
 
 def configuration(pod: Mapping[str, Any], config_maps: Mapping[str, Object]) -> str:
-    """The configuration text that a plug-in's pod finds in the volume it mounts.
+    """The configuration text that a plug-in's pod finds in the volume it mounts; a SR-IOV operator writes one per node.
 
     Raises PluginFailureError where there is none.
     """
     for volume in pod["spec"].get("volumes") or ():
         name = (volume.get("configMap") or {}).get("name")
         data = config_maps.get(f"{pod['metadata']['namespace']}/{name}", {}).get("data") if name else None
-        if data and "config.json" in data:
-            return str(data["config.json"])
+        for key in ("config.json", pod["spec"].get("nodeName")):
+            if data and key in data:
+                return str(data[key])
     raise PluginFailureError("there is no configuration")
 
 
@@ -82,12 +89,27 @@ def resources_of(
 
     Raises what `configuration` and `matched` raise.
     """
-    plugin = labels_of(pod)[OPERAND_LABEL]
+    plugin = labels_of(pod).get(OPERAND_LABEL, SRIOV_PLUGIN)
     if plugin != GPU_PLUGIN:
-        return matched(plugin, configuration(pod, config_maps), node)
+        return matched(plugin, _with_prefix(configuration(pod, config_maps), pod), node)
     # without the annotation the node shows its GPUs by itself
     gpus: dict[str, int] = json.loads(annotations_of(node).get(GPUS_ANNOTATION, "{}"))
     return gpus
+
+
+def _with_prefix(text: str, pod: Mapping[str, Any]) -> str:
+    """A configuration with the prefix that the plug-in's command gives to resources that name none."""
+    said = [text for item in pod["spec"]["containers"] for text in item.get("args") or ()]
+    prefix = next((text.partition("=")[2] for text in said if text.startswith("--resource-prefix=")), None)
+    if prefix is None:
+        return text
+    document = json.loads(text)
+    for resource in document.get("resourceList") or ():
+        resource.setdefault("resourcePrefix", prefix)
+        # A field that the plug-in fills itself; and as in Go, a field's name counts in any case.
+        resource.pop("SelectorObj", None)
+        resource["selectors"] = {name[0].lower() + name[1:]: value for name, value in resource["selectors"].items()}
+    return compact_json(document)
 
 
 def matched(plugin: str, config: str, node: Mapping[str, Any]) -> Mapping[str, int]:

@@ -2,7 +2,7 @@
 
 It simulates the drivers' label, this stack's DaemonSets, the SR-IOV operators' config daemons, and the device plug-ins
 as the kubelet sees them. All of its state is in the cluster: the configuration that a plug-in has loaded on its pod,
-the virtual functions of an SR-IOV operator on the node. So it can be called at any time and any number of times.
+what an SR-IOV operator's daemon has applied on the node. So it can be called at any time and any number of times.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from sandbox.hardware.device_plugins import annotations_of, is_plugin, labels_of
 from sandbox.hardware.host_preparation import prepared
 from sandbox.hardware.node_records import Object, Outcome, World, change_devices, devices_on, node_after
 from sandbox.hardware.operands import DRIVER, DRIVER_WAIT_LABEL, OPERAND_LABEL
-from sandbox.hardware.sriov_agent import config_daemons, operator_plugin
-from sandbox.hardware.sriov_operator import OPERATOR_PLUGIN
+from sandbox.hardware.sriov_agent import config_daemons
 from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL, setup_of
 from sandbox.nodes import RDMA_MODE_ANNOTATION
 
@@ -38,8 +37,8 @@ def play(
     running = {key: pod for key, pod in pods.items() if runs(pod)}
     _driver(node, running, world, outcome)
     _own_daemon_sets(node, running, world, outcome)
-    config_daemons(node, running, states, world, outcome, sync_is_over=sync_is_over)
-    _plugins(node_after(node, outcome), running, states, world, outcome)
+    config_daemons(node, running, states, outcome, sync_is_over=sync_is_over)
+    _plugins(node_after(node, outcome), running, world, outcome)
     return outcome
 
 
@@ -85,27 +84,17 @@ def _virtual_functions(
         outcome.annotations[RDMA_MODE_ANNOTATION] = setup.rdma_mode
 
 
-def _plugins(
-    node: Mapping[str, Any],
-    pods: Mapping[str, Object],
-    states: Mapping[str, Object],
-    world: World,
-    outcome: Outcome,
-) -> None:
+def _plugins(node: Mapping[str, Any], pods: Mapping[str, Object], world: World, outcome: Outcome) -> None:
     for key, pod in pods.items():
-        plugin = labels_of(pod).get(OPERAND_LABEL)
+        if not is_plugin(pod):
+            continue
         resources = None if key in outcome.restarted else loaded(pod)
         try:
-            if plugin == OPERATOR_PLUGIN:
-                resources = operator_plugin(key, pod, node, resources, states, world, outcome)
-            elif not is_plugin(pod):
-                continue
-            elif resources is None:
+            if resources is None:
                 resources = dict(resources_of(pod, node, world.config_maps))
                 outcome.loads[key] = resources
         except ValueError as problem:
             outcome.failures[key] = str(problem)
             continue
-        if resources is not None:
-            outcome.resources |= resources
-            outcome.ready.append(key)
+        outcome.resources |= resources
+        outcome.ready.append(key)

@@ -11,7 +11,6 @@ from typing import Any
 from gpu_fabric.k8s.base import compact_json
 from sandbox.hardware.device_plugins import annotations_of
 from sandbox.hardware.inventory import INVENTORY_ANNOTATION, SimulatedDevice, annotation_of, devices_of
-from sandbox.hardware.operands import owner_reference
 
 Object = dict[str, Any]
 
@@ -20,40 +19,21 @@ ADVERTISED_ANNOTATION = "sandbox.gpu-fabric/advertised"
 
 
 @dataclass(frozen=True)
-class SriovWorld:
-    """The objects in an SR-IOV operator's own namespace, which hold for all nodes."""
-
-    prefix: str = ""
-    policies: tuple[Object, ...] = ()
-    pools: tuple[Object, ...] = ()
-
-
-@dataclass(frozen=True)
 class World:
     """The inputs that are equal for all nodes.
 
     `drivers` holds the node selectors of policies that install a NIC driver; None while no NicClusterPolicy is active.
-    `sriov` is by namespace, for every SR-IOV operator and wherever its objects are; `networks` are the
-    NetworkAttachmentDefinitions as namespace/name.
+    `networks` are the NetworkAttachmentDefinitions as namespace/name.
     """
 
     drivers: tuple[Mapping[str, str], ...] | None = None
     config_maps: Mapping[str, Object] = field(default_factory=dict)
-    sriov: Mapping[str, SriovWorld] = field(default_factory=dict)
     networks: frozenset[str] = frozenset()
 
 
 @dataclass
-class StateChange:
-    """What is to change in a SriovNetworkNodeState; None where it stays."""
-
-    spec: Object | None = None
-    status: Object | None = None
-
-
-@dataclass
 class Outcome:
-    """Changes to the node's labels, annotations and resources, to pods by key, and to SriovNetworkNodeStates.
+    """Changes to the node's labels, annotations and resources, to pods by key, and statuses of SriovNetworkNodeStates.
 
     `loads` are the configurations of plug-ins that start now, `ready` the pods to be marked ready, `restarts` the pods
     to be deleted, and `restarted` the pods whose container has restarted; `states` is by the operator's namespace;
@@ -67,7 +47,7 @@ class Outcome:
     ready: list[str] = field(default_factory=list)
     restarts: list[str] = field(default_factory=list)
     restarted: set[str] = field(default_factory=set)
-    states: dict[str, StateChange] = field(default_factory=dict)
+    states: dict[str, Object] = field(default_factory=dict)
     waits: bool = False
     failures: dict[str, str] = field(default_factory=dict)
 
@@ -128,39 +108,14 @@ def _quantity(count: int) -> str:
     return f"{count}G"
 
 
-ASKED_ANNOTATION = "sandbox.gpu-fabric/asked"
-"""On a node's state: its spec as JSON, whatever part of it the installed definition keeps."""
-
 _STATUS_FIELDS = ("syncStatus", "lastSyncError", "interfaces", "system")
 _SEEN = ("interfaces", "system")
-
-
-def asked_of(state: Mapping[str, Any] | None) -> Object:
-    """The `spec` of a node's state; empty while the node has no state."""
-    text = annotations_of(state).get(ASKED_ANNOTATION) if state is not None else None
-    asked: Object = json.loads(text) if text is not None else {}
-    return asked
 
 
 def status_of_sync(state: Mapping[str, Any] | None) -> Object:
     """Where the sync of a node is, without what is empty."""
     status = (state or {}).get("status") or {}
     return {field: status[field] for field in _STATUS_FIELDS if status.get(field)}
-
-
-def state_of_node(name: str, config: Mapping[str, Any], spec: Object) -> Object:
-    """The object with a node's `spec`; the operator's configuration owns it, so it is deleted with that."""
-    return {
-        "apiVersion": "sriovnetwork.openshift.io/v1",
-        "kind": "SriovNetworkNodeState",
-        "metadata": {
-            "name": name,
-            "namespace": config["metadata"]["namespace"],
-            "annotations": {ASKED_ANNOTATION: compact_json(spec)},
-            "ownerReferences": [owner_reference(config)],
-        },
-        "spec": spec,
-    }
 
 
 def status_body(status: Mapping[str, Any]) -> Object:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
 from sandbox.hardware.device_plugins import labels_of
 from sandbox.hardware.gpu_policy import GPU_OPERATOR, gpu_policy_status, is_news
-from sandbox.hardware.node_records import SriovWorld, World, state_of_node
+from sandbox.hardware.node_records import World
 from sandbox.hardware.operands import (
     DRIVER_WAIT_LABEL,
     NETWORK_OPERATOR,
@@ -22,24 +22,15 @@ from sandbox.hardware.operands import (
 from sandbox.hardware.policy_definitions import definitions_of
 from sandbox.hardware.policy_status import refusal, status_of, status_patch
 from sandbox.hardware.putting_back import Changed
-from sandbox.hardware.sriov_networks import UnusableNetworkError, definition_of
-from sandbox.hardware.sriov_operator import (
-    CONFIG_NAME,
-    SRIOV_OPERATOR,
-    daemon_sets,
-    refusing_webhook,
-    resource_prefix,
-)
 from sandbox.hardware.views import Views
-from sandbox.hardware.watching import Watched, key_of
-from sandbox.hardware.writing import Complaints, Writer, identity
+from sandbox.hardware.watching import key_of
+from sandbox.hardware.writing import Writer, identity
 from sandbox.kubernetes_api import Object
 
 # After a change of an operand or of a node's label its DaemonSet looks ready until Kubernetes has seen the change.
 SETTLE_S = 0.5
 # For so long the operator works on as if a policy had not changed: the status of v26.4.1 stayed for 1.3 to 4.7 s.
 LATE_S = 1.5
-_STATES = "sriovnetworknodestates.sriovnetwork.openshift.io"
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +46,6 @@ class Operators:
         self._labelled = -math.inf
         self._believed: dict[str, Object] = {}
         self._late: dict[str, float] = {}
-        self._unusable = Complaints()
 
     def version(self) -> tuple[int, ...]:
         """Changes whenever `world` may give something else."""
@@ -67,8 +57,6 @@ class Operators:
                 views.cluster_policies,
                 views.node_policies,
                 views.config_maps,
-                views.sriov_policies,
-                views.sriov_pools,
                 views.definitions_of_networks,
             )
         )
@@ -79,26 +67,15 @@ class Operators:
         obeyed = [policy for policy, refused in self._policies() if refused is None]
         in_cluster = any(policy["metadata"]["name"] == NIC_CLUSTER_POLICY_NAME for policy in obeyed)
         drivers = (policy["spec"].get("nodeSelector", {}) for policy in obeyed if "ofedDriver" in policy["spec"])
-        operators = self._sriov_operators()
-        objects = (*views.sriov_policies.objects().values(), *views.sriov_pools.objects().values())
         return World(
             drivers=tuple(drivers) if in_cluster else None,
             config_maps=views.config_maps.objects(),
-            sriov={
-                namespace: SriovWorld(
-                    prefix=resource_prefix(operators[namespace]) if namespace in operators else "",
-                    policies=_inside(namespace, views.sriov_policies),
-                    pools=_inside(namespace, views.sriov_pools),
-                )
-                for namespace in {*operators, *(item["metadata"]["namespace"] for item in objects)}
-            },
             networks=frozenset(views.definitions_of_networks.objects()),
         )
 
     def reconcile(self, now: float) -> float:
         """Write what is missing; gives the time (monotonic clock) at which to look again, infinite for none."""
         self._gpu_policies()
-        self._sriov()
         self._operands(now)
         statuses = self._statuses(now)
         # Counted after the statuses, which read policies and so end some of these waits.
@@ -109,35 +86,9 @@ class Operators:
         """Take note that a node has become one on which operands may run, or no longer."""
         self._labelled = now
 
-    def ask_node(self, node: Object, namespace: str, state: Object | None, spec: Object) -> Object | None:
-        """Write what the operator of a namespace asks of a node; gives its state, None where that did not work."""
-        states, config = self._views.node_states, self._config(namespace)
-        if config is None or namespace not in self._sriov_operators():
-            return None
-        if _STATES not in self._views.definitions.objects():
-            return None  # taken by the Job that uninstalls the other operator
-        wanted = state_of_node(node["metadata"]["name"], config, spec)
-        if state is None:
-            self._writer.ensure(states, wanted, None)
-        else:
-            self._writer.patch(states, state, wanted)
-        return states.objects().get(key_of(wanted))
-
     def _operator(self, name: str) -> Object | None:
         found = self._views.operators.objects().values()
         return next((item for item in found if labels_of(item)["app.kubernetes.io/name"] == name), None)
-
-    def _sriov_operators(self) -> dict[str, Object]:
-        """The Deployments of SR-IOV operators by namespace: NVIDIA's and Spiderpool's, each in its own."""
-        found = self._views.operators.objects().values()
-        return {
-            item["metadata"]["namespace"]: item
-            for item in found
-            if labels_of(item)["app.kubernetes.io/name"] == SRIOV_OPERATOR
-        }
-
-    def _config(self, namespace: str) -> Object | None:
-        return self._views.sriov_configs.objects().get(f"{namespace}/{CONFIG_NAME}")
 
     def _policies(self) -> list[tuple[Object, Object | None]]:
         """Every policy, with the status of one that is refused; none without the operator."""
@@ -234,50 +185,3 @@ class Operators:
                 self._writer.patch(collection, policy, patch, status=True)
                 log.info("%s %s is %s", policy["kind"], policy["metadata"]["name"], status["state"])
         return again
-
-    def _sriov(self) -> None:
-        views, operators = self._views, self._sriov_operators()
-        daemons = [
-            item
-            for namespace, operator in operators.items()
-            if (config := self._config(namespace))
-            for item in daemon_sets(operator, config)
-        ]
-        servers = list(views.daemon_sets.objects().values())
-        configs = filter(None, map(self._config, operators))
-        webhooks = [found for config in configs if (found := refusing_webhook(config, servers))]
-        self._writer.keep(
-            {identity(item): item for item in (*daemons, *webhooks)},
-            SRIOV_OPERATOR,
-            {"DaemonSet": views.daemon_sets, "ValidatingWebhookConfiguration": views.webhooks},
-        )
-        nodes = views.nodes.objects()
-        for state in views.node_states.objects().values():
-            namespace = state["metadata"]["namespace"]
-            has_owner = namespace in operators and self._config(namespace) is not None
-            if not has_owner or state["metadata"]["name"] not in nodes:
-                self._writer.delete(state)
-        every = (*views.sriov_networks.objects().values(), *views.sriov_ib_networks.objects().values())
-        if not operators and every:
-            return
-        definitions = {identity(item): item for item in self._definitions(operators, every)}
-        collections = {"NetworkAttachmentDefinition": views.definitions_of_networks}
-        self._writer.keep(definitions, SRIOV_OPERATOR, collections)
-
-    def _definitions(self, operators: Mapping[str, Object], networks: Iterable[Object]) -> Iterable[Object]:
-        for network in networks:
-            # an operator looks at its own namespace only
-            operator = operators.get(network["metadata"]["namespace"])
-            if operator is None:
-                continue
-            problem, name = "", identity(network)
-            try:
-                yield definition_of(network, resource_prefix(operator))
-            except UnusableNetworkError as error:
-                problem = str(error)
-            self._unusable.note(name, problem)
-
-
-def _inside(namespace: str, collection: Watched) -> tuple[Object, ...]:
-    """A collection's objects of one namespace."""
-    return tuple(item for item in collection.objects().values() if item["metadata"]["namespace"] == namespace)

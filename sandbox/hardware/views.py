@@ -10,14 +10,12 @@ from urllib.parse import quote
 
 from sandbox.hardware.gpu_policy import GPU_OPERATOR, OPERANDS
 from sandbox.hardware.host_preparation import PREPARATIONS
-from sandbox.hardware.operands import NETWORK_OPERATOR, OPERAND_LABEL, PLAYED_LABEL
-from sandbox.hardware.spiderpool import SPIDERPOOL
-from sandbox.hardware.sriov_operator import SRIOV_OPERATOR
+from sandbox.hardware.operands import CONFIG_DAEMON, NETWORK_OPERATOR, OPERAND_LABEL, OPERATOR_PLUGIN, PLAYED_LABEL
 from sandbox.hardware.virtual_functions import COMPONENT, COMPONENT_LABEL
 from sandbox.hardware.watching import Definitions, Watched, WatchedDefinitions
 
-_SRIOV_GROUP = "sriovnetwork.openshift.io/v1"
-_OPERATOR_NAMES = f"app.kubernetes.io/name in ({GPU_OPERATOR},{NETWORK_OPERATOR},{SRIOV_OPERATOR},{SPIDERPOOL})"
+_OPERATOR_NAMES = f"app.kubernetes.io/name in ({GPU_OPERATOR},{NETWORK_OPERATOR})"
+_SRIOV_PODS = f"app in ({CONFIG_DAEMON},{OPERATOR_PLUGIN})"
 _PREPARATION_PODS = f"{COMPONENT_LABEL} in ({','.join((COMPONENT, *PREPARATIONS))})"
 
 
@@ -59,31 +57,27 @@ class Views(Collections):
         super().__init__(kubeconfig, changed)
         self.nodes = self._plain("/api/v1/nodes")
         self.operand_pods = self._plain("/api/v1/pods", OPERAND_LABEL)
+        self.sriov_pods = self._plain("/api/v1/pods", _SRIOV_PODS)
         self.setup_pods = self._plain("/api/v1/pods", _PREPARATION_PODS)
         self.operators = self._plain("/apis/apps/v1/deployments", _OPERATOR_NAMES)
         self.daemon_sets = self._plain("/apis/apps/v1/daemonsets", PLAYED_LABEL)
         self.gpu_operands = self._plain("/apis/apps/v1/daemonsets", OPERANDS)
         self.deployments = self._plain("/apis/apps/v1/deployments", PLAYED_LABEL)
-        self.webhooks = self._plain(
-            "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", PLAYED_LABEL
-        )
         # those of device plug-ins, and tables of addresses, which have no label in common
         self.config_maps = self._plain("/api/v1/configmaps")
 
         self.gpu_policies = self._custom("nvidia.com/v1", "clusterpolicies")
         self.cluster_policies = self._custom("mellanox.com/v1alpha1", "nicclusterpolicies")
         self.node_policies = self._custom("mellanox.com/v1alpha1", "nicnodepolicies")
-        self.sriov_configs = self._custom(_SRIOV_GROUP, "sriovoperatorconfigs")
-        self.sriov_policies = self._custom(_SRIOV_GROUP, "sriovnetworknodepolicies")
-        self.sriov_pools = self._custom(_SRIOV_GROUP, "sriovnetworkpoolconfigs")
-        self.node_states = self._custom(_SRIOV_GROUP, "sriovnetworknodestates")
-        self.sriov_networks = self._custom(_SRIOV_GROUP, "sriovnetworks")
-        self.sriov_ib_networks = self._custom(_SRIOV_GROUP, "sriovibnetworks")
+        self.node_states = self._custom("sriovnetwork.openshift.io/v1", "sriovnetworknodestates")
         self.definitions_of_networks = self._custom("k8s.cni.cncf.io/v1", "network-attachment-definitions")
 
     def of_pod(self, pod: Mapping[str, Any]) -> Watched:
         """The collection that a pod is in."""
-        return self.operand_pods if OPERAND_LABEL in pod["metadata"]["labels"] else self.setup_pods
+        labels = pod["metadata"]["labels"]
+        if OPERAND_LABEL in labels:
+            return self.operand_pods
+        return self.setup_pods if COMPONENT_LABEL in labels else self.sriov_pods
 
 
 def _selecting(path: str, selector: str | None) -> str:

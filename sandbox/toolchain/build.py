@@ -190,9 +190,10 @@ def _copy_from_module(copy: Copy, destination: Path, go: Go, log: Path) -> None:
             raise SandboxError(f"{copy.module} could not be downloaded: {result.stderr.strip()}", f"The log: {log}")
     source, target = Path(result.stdout.strip()) / copy.path, destination / (copy.name or Path(copy.path).name)
     if source.is_dir():
-        target.mkdir()
-        for file in source.iterdir():
-            shutil.copyfile(file, target / file.name)
+        for file in filter(Path.is_file, source.rglob("*")):
+            copied = target / file.relative_to(source)
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, copied)
         return
     shutil.copyfile(source, target)
     target.chmod(0o755)  # files of Go's module cache are read-only and not executable

@@ -149,4 +149,7 @@ require (
 	sigs.k8s.io/yaml v1.3.0 // indirect
 )
 
-tool github.com/spidernet-io/spiderpool/cmd/spiderpool-controller
+tool (
+	github.com/spidernet-io/spiderpool/cmd/spiderpool-controller
+	github.com/spidernet-io/spiderpool/cmd/spiderpool-init
+)

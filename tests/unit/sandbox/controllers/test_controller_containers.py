@@ -31,6 +31,8 @@ ROW = ControllerRow(
         "own.enable": False,
     },
     environment={"HEALTH": "{8081}"},
+    arguments=("--port={9443}",),
+    releases={"v1": "queue-1"},
 )
 CONFIG = "health: {address: ':8081', other: 1}\nown: {enable: true, service: s}\nlist: [1, 2]\n"
 
@@ -82,7 +84,7 @@ def container(folder: Path, **fields: Any) -> Container:
 def test_the_configuration_file_is_the_maps_with_the_machines_ports_and_folders(
     tmp_path: Path, cluster: Cluster
 ) -> None:
-    container(tmp_path).write_files(cluster.read)
+    container(tmp_path).write_files(cluster.read, tmp_path)
     assert yaml.safe_load((tmp_path / "root/config.yaml").read_text()) == {
         "health": {"address": "127.0.0.1:20001", "other": 1},
         "own": {"enable": False, "service": "s"},
@@ -96,13 +98,13 @@ def test_a_secrets_files_come_change_and_go_with_it_and_nobody_else_reads_them(
     tmp_path: Path, cluster: Cluster
 ) -> None:
     made = container(tmp_path)
-    made.write_files(cluster.read)
+    made.write_files(cluster.read, tmp_path)
     assert list((tmp_path / "root/certs").iterdir()) == []
     cluster.certificate(tls_crt="one", tls_key="secret")
-    made.write_files(cluster.read)
+    made.write_files(cluster.read, tmp_path)
     assert stat.S_IMODE((tmp_path / "root/certs/tls.key").stat().st_mode) == 0o600
     cluster.certificate(tls_crt="two")
-    made.write_files(cluster.read)
+    made.write_files(cluster.read, tmp_path)
     assert {file.name: file.read_text() for file in (tmp_path / "root/certs").iterdir()} == {"tls.crt": "two"}
 
 
@@ -115,13 +117,13 @@ def test_a_container_waits_for_the_objects_of_its_volumes(
 ) -> None:
     del cluster.objects[missing]
     with pytest.raises(NotYetError, match=said):
-        container(tmp_path).write_files(cluster.read)
+        container(tmp_path).write_files(cluster.read, tmp_path)
 
 
 def test_a_file_that_the_map_lacks_is_waited_for(tmp_path: Path, cluster: Cluster) -> None:
     cluster.objects["configmaps", "settings"] = {"data": {"else.yaml": ""}}
     with pytest.raises(NotYetError, match=r"volume config has no config\.yaml"):
-        container(tmp_path).write_files(cluster.read)
+        container(tmp_path).write_files(cluster.read, tmp_path)
 
 
 def test_a_projected_volume_has_the_keys_that_it_names_of_all_its_sources(tmp_path: Path, cluster: Cluster) -> None:
@@ -133,7 +135,7 @@ def test_a_projected_volume_has_the_keys_that_it_names_of_all_its_sources(tmp_pa
         {"secret": {"name": "none", "optional": True}},
     ]
     made.pod["spec"]["volumes"][1] = {"name": "cert", "projected": {"sources": sources}}
-    made.write_files(cluster.read)
+    made.write_files(cluster.read, tmp_path)
     assert sorted(file.name for file in (tmp_path / "root/certs").iterdir()) == ["config.yaml", "server.crt"]
 
 
@@ -141,7 +143,7 @@ def test_arguments_name_what_is_mounted_where_it_is_on_this_machine(tmp_path: Pa
     said = ["--config=/config.yaml", "--certs=/certs/tls.crt", "--certs-of-others", "/certs-of-others", "/x/certs"]
     made = container(tmp_path, command=["/manager", "run"], args=said)
     root = tmp_path / "root"
-    assert made.command(Path("/built/queue")) == [
+    assert made.command(Path("/built")) == [
         "/built/queue",
         "run",
         f"--config={root}/config.yaml",
@@ -149,6 +151,7 @@ def test_arguments_name_what_is_mounted_where_it_is_on_this_machine(tmp_path: Pa
         "--certs-of-others",
         f"{root}/certs-of-others",
         "/x/certs",
+        "--port=20002",
     ]
 
 
@@ -156,7 +159,7 @@ def test_variables_have_the_pods_fields_and_no_more_of_this_machine_than_is_need
     fields = {"NS": "metadata.namespace", "POD": "metadata.name", "NODE": "spec.nodeName"}
     env = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields.items()]
     made = container(tmp_path, env=[*env, {"name": "FILE", "value": "/certs/a"}])
-    assert made.environment() == {
+    assert made.environment(Cluster().read) == {
         "NS": "queues",
         "POD": "queue-1",
         "NODE": "cpu-0",
@@ -174,15 +177,44 @@ def test_each_port_that_the_table_names_gets_one_of_this_machine() -> None:
 
 def test_every_controller_is_built_and_its_pods_are_ready_by_its_own_word_alone() -> None:
     rows = controllers()
-    assert {row.binary for row in rows} == {name for name, recipe in recipes().items() if recipe.group == "controllers"}
+    built = {name for row in rows for name in (row.binary, *row.releases.values())}
+    assert built == {name for name, recipe in recipes().items() if recipe.group == "controllers"}
     lines = (FOLDER / "pods.yaml").read_text().splitlines()
     held = set()
+    for line in (line for line in lines if "$held = or $held" in line):
+        label, *names = line.split('"')[1::2][:1] + line.split('"')[5:6]
+        held |= {f"{label}={name}" for name in names}
     for label, variable in (("name", "$controllers"), ("component", "$components")):
         names = next(line for line in lines if f"{variable} := list" in line).split('"')[1::2]
         held |= {f"app.kubernetes.io/{label}={name}" for name in names}
-    assert {row.pods for row in rows} == held
+    assert {row.pods for row in rows if row.ready is not None} == held
 
 
 def test_only_what_is_installed_is_built() -> None:
-    assert binaries_for(["gpu-operator", "kueue", "spiderpool"]) == ["kueue", "spiderpool-controller"]
+    assert binaries_for(["gpu-operator", "kueue", "spiderpool"]) == ["kueue", "spiderpool"]
     assert binaries_for(["gpu-operator", "network-operator"]) == []
+
+
+def test_a_release_of_its_own_is_built_where_the_image_has_that_tag(tmp_path: Path) -> None:
+    assert container(tmp_path, image="registry:5000/queue:v1").build == "queue-1"
+    assert container(tmp_path, image="registry:5000/queue").build == "queue"
+
+
+def test_a_variable_waits_for_the_key_that_it_is_taken_from(tmp_path: Path, cluster: Cluster) -> None:
+    source = {"secretKeyRef": {"name": "cert", "key": "ca.crt"}}
+    made = container(tmp_path, env=[{"name": "CA", "valueFrom": source}])
+    with pytest.raises(NotYetError, match=r"variable CA: secrets cert with ca\.crt does not exist"):
+        made.environment(cluster.read)
+    cluster.certificate(ca_crt="authority")
+    assert made.environment(cluster.read)["CA"] == "authority"
+
+
+def test_a_jobs_program_has_what_its_image_has_beside_it(tmp_path: Path, cluster: Cluster) -> None:
+    built, folder = tmp_path / "built", tmp_path / "pod"
+    (built / "bindata").mkdir(parents=True)
+    row = ROW.model_copy(update={"ready": None, "program": "cleanup", "beside": ("bindata",), "container": None})
+    made = Container(row, {**pod(), "spec": {"containers": [{"name": "any"}]}}, folder, {9443: 1, 8081: 2}, folder)
+    for _ in range(2):
+        made.write_files(cluster.read, built)
+    assert (folder / "bindata").resolve() == built / "bindata"
+    assert (made.command(built)[0], made.ready_url()) == (str(built / "cleanup"), None)

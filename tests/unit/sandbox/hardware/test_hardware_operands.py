@@ -213,7 +213,7 @@ def test_the_wait_for_a_changed_policy_may_end_while_statuses_are_written(monkey
         operators._late.pop("policy")
         return math.inf
 
-    for step in ("_gpu_policies", "_sriov", "_operands"):
+    for step in ("_gpu_policies", "_operands"):
         monkeypatch.setattr(operators, step, lambda *arguments: None)
     monkeypatch.setattr(operators, "_statuses", write_statuses)
 
