@@ -101,10 +101,10 @@ def test_every_image_comes_from_the_one_registry_that_is_named(helm: Helm) -> No
         variable["value"]
         for item in containers(objects)
         for variable in item.get("env", ())
-        if variable["name"].endswith("_IMAGE")
+        if variable["name"].endswith("_IMAGE") and not variable["name"].endswith("CNI_IMAGE")
     ]
     assert [image for image in images if not image.startswith("mirror.example.com:5000/")] == []
-    assert len(images) == 10
+    assert len(images) == 12
 
 
 def test_images_of_the_project_have_the_charts_version_unless_tag_or_digest_is_given(helm: Helm) -> None:
@@ -152,11 +152,15 @@ def test_a_shared_device_plugin_without_devices_is_not_the_charts_to_refuse(helm
     assert "plugin" in names(objects, "DaemonSet")
 
 
-def test_the_sriov_operator_is_found_by_the_name_of_its_kind_and_told_its_prefix(helm: Helm) -> None:
+def test_the_sriov_operator_gets_its_prefix_and_the_authority_that_signed_its_webhooks_certificate(helm: Helm) -> None:
     objects = helm.objects(CHART, {"sriov": {"install": True, "resourcePrefix": "example.com"}})
-    operator = named(objects, "Deployment", "spiderpool-sriov-operator")
-    assert operator["metadata"]["labels"]["app.kubernetes.io/name"] == "sriov-network-operator"
-    assert {"name": "RESOURCE_PREFIX", "value": "example.com"} in pod(operator)["containers"][0]["env"]
+    operator = pod(named(objects, "Deployment", "spiderpool-sriov-operator"))["containers"][0]
+    variables = {entry["name"]: entry.get("value") for entry in operator["env"]}
+    prefix = "ADMISSION_CONTROLLERS_CERTIFICATES_OPERATOR"
+    assert variables["RESOURCE_PREFIX"] == "example.com"
+    secret = named(objects, "Secret", variables[f"{prefix}_SECRET_NAME"])
+    assert secret["data"]["ca.crt"] == variables[f"{prefix}_CA_CRT"]
+    assert "ADMISSION_CONTROLLERS_CERTIFICATES_INJECTOR_SECRET_NAME" not in variables
 
 
 def test_the_sriov_operators_settings_follow_their_values(helm: Helm) -> None:
@@ -171,6 +175,7 @@ def test_the_sriov_operators_settings_follow_their_values(helm: Helm) -> None:
         "logLevel": 2,
         "disableDrain": False,
         "configurationMode": "daemon",
+        "featureGates": {"metricsExporter": False, "resourceInjectorMatchCondition": True, "parallelNicConfig": True},
     }
     assert of_kind(helm.objects(CHART), "SriovOperatorConfig") == []
 
@@ -213,17 +218,19 @@ def test_the_coordinators_values_go_to_the_job_of_the_first_install(helm: Helm) 
         job = named(helm.objects(CHART, {"coordinator": values}), "Job", "spiderpool-init")
         return {entry["name"]: entry["value"] for entry in pod(job)["containers"][0]["env"]}
 
+    prefix = "SPIDERPOOL_INIT_DEFAULT_COORDINATOR"
     made = variables({"podCIDRType": "none", "vethMTU": 1400})
-    assert made["COORDINATOR_NAME"] == "default"
-    assert json.loads(made["COORDINATOR"]) == {
-        "mode": "auto",
-        "podCIDRType": "none",
-        "tunePodRoutes": True,
-        "hijackCIDR": ["169.254.0.0/16"],
-        "policyRoutes": [],
-        "vethMTU": 1400,
+    assert {name.removeprefix(f"{prefix}_"): value for name, value in made.items() if name.startswith(prefix)} == {
+        "NAME": "default",
+        "MODE": "auto",
+        "POD_CIDR_TYPE": "none",
+        "TUNE_POD_ROUTES": "true",
+        "HIJACK_CIDR": '["169.254.0.0/16"]',
+        "POLICY_ROUTES": "[]",
+        "VETH_LINK_ADDRESS": "",
+        "VETH_MTU": "1400",
     }
-    assert variables({"enabled": False}) == {}
+    assert [name for name in variables({"enabled": False}) if name.startswith(prefix)] == []
 
 
 # --- monitoring
