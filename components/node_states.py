@@ -83,7 +83,9 @@ def _status(wait: PlannedWait, seen: Seen) -> NodeStatus:
         missing = (
             f"DaemonSet {wait.namespace}/{wait.served_by} has no pod that works, without which the operator's webhook "
             "refuses every policy: it runs on nodes of the control plane only; where the cluster shows none, write "
-            "software.spiderpool.values.sriov.operatorConfig.enableOperatorWebhook: false"
+            "software.spiderpool.values.sriov.operatorConfig.enableOperatorWebhook: false; the webhook refuses that "
+            "change as well, so delete it right before `up`: "
+            "kubectl delete validatingwebhookconfiguration sriov-operator-webhook-config"
         )
     return NodeStatus(len(seen.nodes), lacks, failed, missing)
 

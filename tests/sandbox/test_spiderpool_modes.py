@@ -33,11 +33,11 @@ def assert_nothing_of_spiderpool_is_left(sandbox: Sandbox) -> None:
 
 
 def refusal_of_a_policy(sandbox: Sandbox) -> str:
-    """What the API server answers to one more node policy of the SR-IOV operator's, which it does not keep."""
+    """What the API server answers to a change of a node policy of the SR-IOV operator's, which it does not keep."""
     policy = sandbox.items(NODE_POLICIES)[0]
-    metadata = {"name": "one-more", "namespace": policy["metadata"]["namespace"]}
     try:
-        sandbox.api.post(f"{NODE_POLICIES}?dryRun=All", {**policy, "metadata": metadata})
+        path = f"{NODE_POLICIES}/{policy['metadata']['name']}?dryRun=All"
+        sandbox.api.patch(path, {"spec": {"numVfs": policy["spec"]["numVfs"] + 1}})
     except ApiError as error:
         return str(error)
     return ""
@@ -45,22 +45,31 @@ def refusal_of_a_policy(sandbox: Sandbox) -> str:
 
 def assert_policies_need_the_webhooks_pod_or_its_switch(sandbox: Sandbox) -> None:
     """Without a node of the control plane, as in a cloud, the webhook refuses policies until it is switched off."""
+    more = {**sandbox.items(NODE_POLICIES)[0], "metadata": {"name": "one-more", "namespace": "spiderpool"}}
+    with pytest.raises(ApiError, match=r"is overlapped with existing policy rail-0"):
+        sandbox.api.post(NODE_POLICIES, more)
 
-    def now(has_role: bool, is_on: bool) -> None:
-        role = {"node-role.kubernetes.io/control-plane": "" if has_role else None}
-        sandbox.api.patch("/api/v1/nodes/system-0", {"metadata": {"labels": role}})
+    def role(value: str | None) -> None:
+        labels = {"node-role.kubernetes.io/control-plane": value}
+        sandbox.api.patch("/api/v1/nodes/system-0", {"metadata": {"labels": labels}})
+
+    def switch(*, is_on: bool) -> None:
         sandbox.api.patch(OPERATOR_CONFIG, {"spec": {"enableOperatorWebhook": is_on}})
 
+    said = "failed calling webhook"
     assert refusal_of_a_policy(sandbox) == ""
+    role(None)
     try:
-        now(has_role=False, is_on=True)
-        said = "failed calling webhook"
         until(lambda: said in refusal_of_a_policy(sandbox), "policies are refused")
-        now(has_role=False, is_on=False)
+        with pytest.raises(ApiError, match=said):
+            switch(is_on=False)
+        sandbox.api.delete(f"{WEBHOOKS.format('validating')}/sriov-operator-webhook-config")
+        switch(is_on=False)
         until(lambda: refusal_of_a_policy(sandbox) == "", "without the webhook they are taken")
     finally:
         # Refused as well is what the garbage collector writes to a policy that is being deleted.
-        now(has_role=True, is_on=True)
+        role("")
+    switch(is_on=True)
     until(lambda: refusal_of_a_policy(sandbox) == "", "with a pod of the webhook they are taken again")
 
 
