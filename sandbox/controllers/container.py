@@ -49,7 +49,8 @@ class Container:
         """The binary with the container's arguments."""
         spec = self._spec
         said = [*(spec.get("command") or ())[1:], *(spec.get("args") or ())]
-        return [str(binary), *(self._relocated(text) for text in said)]
+        own = (str(self.filled(text)) for text in self.row.arguments)
+        return [str(binary), *(self._relocated(text) for text in said), *own]
 
     def environment(self) -> dict[str, str]:
         """The container's variables, as far as they have values, and what the controller needs here."""
@@ -57,9 +58,9 @@ class Container:
         own = {name: str(self.filled(text)) for name, text in self.row.environment.items()}
         return {**found, "KUBECONFIG": str(self.kubeconfig), "HOME": str(self.folder), **own}
 
-    def ready_url(self) -> str:
-        """Where the process says that it is ready."""
-        return str(self.filled(self.row.ready))
+    def ready_url(self) -> str | None:
+        """Where the process says that it is ready; None where it runs without a probe."""
+        return None if self.row.ready is None else str(self.filled(self.row.ready))
 
     def write_files(self, read: Read) -> None:
         """Write the content of its volumes, and change the settings of its configuration file.
@@ -151,7 +152,7 @@ class Container:
 
 def container_ports(row: ControllerRow) -> list[int]:
     """The ports in the container that need one of this machine: all that controllers.yaml names."""
-    texts = (row.ready, *row.settings.values(), *row.environment.values())
+    texts = (row.ready, *row.arguments, *row.settings.values(), *row.environment.values())
     return sorted(set(_numbers(str(text) for text in texts)))
 
 

@@ -12,7 +12,7 @@ _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def take_over(api: Api, folder: Path, names: str) -> None:
-    """Give kinds that the chart has defined the versions of the real definitions; the rest stays the chart's.
+    """Give kinds that the chart has defined the versions and names of the real definitions; the rest stays the chart's.
 
     `names` is a pattern of the files.
 
@@ -21,4 +21,4 @@ def take_over(api: Api, folder: Path, names: str) -> None:
     for file in sorted(folder.glob(names)):
         wanted = yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
         path = f"{_PATH}/{wanted['metadata']['name']}"
-        api.patch(path, {"spec": {"versions": wanted["spec"]["versions"]}})
+        api.patch(path, {"spec": {key: wanted["spec"][key] for key in ("versions", "names")}})

@@ -216,7 +216,8 @@ class Kubelet:
         if process.pid_file.pid() is None or (process.ready and now < process.next_probe):
             return
         process.next_probe = now + _PROBE_S
-        ready = _answers(process.container.ready_url())
+        url = process.container.ready_url()
+        ready = url is None or _answers(url)
         if ready != process.ready:
             self._say_ready(process, ready=ready)
 

@@ -30,6 +30,7 @@ ROW = ControllerRow(
         "leader.namespace": "{namespace}",
         "own.enable": False,
     },
+    arguments=("--kubeconfig={kubeconfig}", "--port={9443}"),
     environment={"HEALTH": "{8081}"},
 )
 CONFIG = "health: {address: ':8081', other: 1}\nown: {enable: true, service: s}\nlist: [1, 2]\n"
@@ -149,6 +150,8 @@ def test_arguments_name_what_is_mounted_where_it_is_on_this_machine(tmp_path: Pa
         "--certs-of-others",
         f"{root}/certs-of-others",
         "/x/certs",
+        f"--kubeconfig={tmp_path}/kubeconfig",
+        "--port=20002",
     ]
 
 
@@ -177,12 +180,14 @@ def test_every_controller_is_built_and_its_pods_are_ready_by_its_own_word_alone(
     assert {row.binary for row in rows} == {name for name, recipe in recipes().items() if recipe.group == "controllers"}
     lines = (FOLDER / "pods.yaml").read_text().splitlines()
     held = set()
-    for label, variable in (("name", "$controllers"), ("component", "$components")):
+    known = "app.kubernetes.io"
+    for label, variable in ((f"{known}/name", "$controllers"), (f"{known}/component", "$components"), ("app", "$apps")):
         names = next(line for line in lines if f"{variable} := list" in line).split('"')[1::2]
-        held |= {f"app.kubernetes.io/{label}={name}" for name in names}
+        held |= {f"{label}={name}" for name in names}
     assert {row.pods for row in rows} == held
 
 
 def test_only_what_is_installed_is_built() -> None:
     assert binaries_for(["gpu-operator", "kueue", "spiderpool"]) == ["kueue", "spiderpool-controller"]
+    assert binaries_for(["volcano"]) == ["volcano-admission", "volcano-controllers", "volcano-scheduler"]
     assert binaries_for(["gpu-operator", "network-operator"]) == []
