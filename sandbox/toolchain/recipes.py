@@ -37,7 +37,7 @@ class Copy(_Record):
 
 
 class Completed(_Record):
-    """A folder of the Go module that replaces another module, and gets the files of ``version`` that it does not have."""
+    """A folder of the Go module that replaces another module, and is built together with the files of ``version``."""
 
     folder: str
     module: str
