@@ -24,7 +24,7 @@ PLANNED = PlannedState(
     creator="Volcano's scheduler",
     field="status.state",
     value="Open",
-    timeout=30,
+    timeout=3,
 )
 MISSING = "there is no Queue default yet: Volcano's scheduler creates it"
 
@@ -57,6 +57,6 @@ def test_an_object_is_waited_for_until_it_exists_and_has_the_value() -> None:
     ],
 )
 def test_after_the_time_limit_the_error_says_what_was_found(found: Mapping[str, Any] | None, message: str) -> None:
-    with pytest.raises(NodesError, match="after 30 s") as raised:
+    with pytest.raises(NodesError, match="after 3 s") as raised:
         waited(found)
     assert message in str(raised.value)

@@ -27,6 +27,7 @@ RAILS = 16
 KUEUE, DEPLOYMENTS = "kueue-system", "/apis/apps/v1/namespaces/{}/deployments"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 MPI_JOBS = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs"
+POD_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 # Of the kinds whose controllers run here, and of Kubernetes' own that Kueue queues.
 MANIFESTS = (
     *("job.yaml", "job.json", "jobset.yaml", "mpijob.yaml", "mpijob-launcher-works.yaml", "leaderworkerset.yaml"),
@@ -45,7 +46,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
             apply_object(sandbox.api, item)
         yield sandbox
         sandbox.run("pulumi", "destroy", *sandbox.options)
-        assert [name for name in definitions(sandbox) if name.endswith("kueue.x-k8s.io")] == []
+        assert [name for name in definitions(sandbox) if name.endswith(("kueue.x-k8s.io", "volcano.sh"))] == []
         assert list(sandbox.home.pids.glob("controller-*")) == []
     finally:
         sandbox.run("down")
@@ -189,6 +190,43 @@ def test_a_job_larger_than_the_queue_waits_with_the_reason(jobs: Sandbox, plan: 
     )
     assert "nvidia.com/gpu" in said[0]
     assert jobs.items(PODS) == []
+
+
+def test_volcano_starts_all_pods_of_an_attached_job_and_each_worker_has_all_rails(
+    jobs: Sandbox, plan: Plan, submitted: list[Object]
+) -> None:
+    create(jobs, attached("volcano-job.yaml", plan), submitted)
+    pods = until(lambda: running(jobs), "all of its pods run")
+    assert {pod["spec"]["schedulerName"] for pod in pods} == {"volcano"}
+    workers = [pod for pod in pods if networks(pod)]
+    assert [len(networks(pod)) for pod in workers] == [RAILS] * 2
+    assert len({pod["spec"]["nodeName"] for pod in workers}) == 2
+    (group,) = until(lambda: [item for item in jobs.items(POD_GROUPS) if item["status"]["phase"] == "Running"], "runs")
+    assert (group["spec"]["minMember"], group["spec"]["queue"]) == (3, "default")
+
+
+def test_a_gang_of_volcanos_that_does_not_fit_gets_no_pod(jobs: Sandbox, plan: Plan, submitted: list[Object]) -> None:
+    (job,) = attached("volcano-job.yaml", plan)
+    job["spec"]["tasks"][1]["replicas"] = 5
+    job["spec"]["minAvailable"] = 6
+    create(jobs, [job], submitted)
+    said = until(
+        lambda: [
+            event["message"]
+            for event in jobs.items("/api/v1/namespaces/default/events")
+            if (event["involvedObject"]["kind"], event["reason"]) == ("PodGroup", "Unschedulable")
+        ],
+        "its PodGroup's events say why",
+    )
+    assert "nvidia.com/gpu" in said[0]
+    assert jobs.items(PODS) == []
+
+
+def test_volcanos_admission_refuses_a_job_whose_queue_does_not_exist(jobs: Sandbox, plan: Plan) -> None:
+    (job,) = attached("volcano-job.yaml", plan)
+    job["spec"]["queue"] = "missing"
+    with pytest.raises(ApiError, match="unable to find job queue"):
+        create(jobs, [job], [])
 
 
 def test_a_controller_that_was_killed_is_missed_and_comes_back(jobs: Sandbox, submitted: list[Object]) -> None:
