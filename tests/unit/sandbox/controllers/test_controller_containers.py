@@ -171,6 +171,12 @@ def test_variables_have_the_pods_fields_and_no_more_of_this_machine_than_is_need
     assert made.ready_url() == "http://127.0.0.1:20001/readyz"
 
 
+def test_a_container_without_a_probe_has_no_place_where_it_says_that_it_is_ready(tmp_path: Path) -> None:
+    row = ROW.model_copy(update={"ready": None})
+    assert Container(row, pod(), tmp_path, {}, tmp_path / "kubeconfig").ready_url() is None
+    assert container_ports(row) == [8081, 9443]
+
+
 def test_each_port_that_the_table_names_gets_one_of_this_machine() -> None:
     assert container_ports(ROW) == [8081, 9443]
 
