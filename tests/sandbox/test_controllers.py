@@ -113,6 +113,21 @@ def networks(pod: Object) -> list[Any]:
     return [] if said is None else list(json.loads(said))
 
 
+def events(sandbox: Sandbox, item: Object) -> list[str]:
+    """What was reported about an object."""
+    found = sandbox.items("/api/v1/namespaces/default/events")
+    return [event["message"] for event in found if event["involvedObject"].get("uid") == item["metadata"]["uid"]]
+
+
+def is_served(sandbox: Sandbox, path: str) -> bool:
+    """Whether the API server lists a kind; one that has just started may still be reading its objects."""
+    try:
+        sandbox.items(path)
+    except ApiError:
+        return False
+    return True
+
+
 def condition(item: Object, kind: str) -> Object:
     conditions = (item.get("status") or {}).get("conditions") or ()
     return next((entry for entry in conditions if entry["type"] == kind), {})
@@ -210,14 +225,8 @@ def test_a_gang_of_volcanos_that_does_not_fit_gets_no_pod(jobs: Sandbox, plan: P
     job["spec"]["tasks"][1]["replicas"] = 5
     job["spec"]["minAvailable"] = 6
     create(jobs, [job], submitted)
-    said = until(
-        lambda: [
-            event["message"]
-            for event in jobs.items("/api/v1/namespaces/default/events")
-            if (event["involvedObject"]["kind"], event["reason"]) == ("PodGroup", "Unschedulable")
-        ],
-        "its PodGroup's events say why",
-    )
+    (group,) = until(lambda: jobs.items(POD_GROUPS), "it has a PodGroup")
+    said = until(lambda: events(jobs, group), "its PodGroup's events say why")
     assert "nvidia.com/gpu" in said[0]
     assert jobs.items(PODS) == []
 
@@ -277,5 +286,6 @@ def test_a_restarted_api_server_finds_all_webhooks_again(jobs: Sandbox, submitte
     assert "starting kube-apiserver" in jobs.run("up", *jobs.options)
     # Its pod is called ready until somebody has looked.
     until(lambda: taken(jobs, batch_job("again", **{QUEUE_LABEL: "fabric"}), submitted), "the webhooks answer", 180)
+    until(lambda: is_served(jobs, WORKLOADS), "the API server has read them")
     # It waits for the lease of the one that was ended with the old server.
     until(lambda: admitted(jobs), "Kueue admits jobs", 180)
