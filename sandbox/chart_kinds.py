@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
@@ -196,64 +196,6 @@ class SpiderEndpoint(KubernetesObject, api_version="spiderpool.spidernet.io/v2be
     """The addresses of the pod of the same name, kept by Spiderpool's agent."""
 
     status: SpiderEndpointStatus | None = None
-
-
-class VolcanoPolicy(KubernetesModel):
-    """What Volcano does at an event of a job or a task."""
-
-    event: str | None = None
-    events: tuple[str, ...] | None = None
-    action: str
-
-
-class VolcanoTask(KubernetesModel):
-    """Pods of a job that are alike; the definition leaves the template open."""
-
-    name: str
-    replicas: int = Field(ge=0)
-    min_available: int | None = Field(default=None, ge=0)
-    policies: tuple[VolcanoPolicy, ...] | None = None
-    max_retry: int | None = Field(default=None, ge=0)
-    template: dict[str, Any]
-
-
-class VolcanoJobSpec(KubernetesModel):
-    """Tasks that start together: `min_available` pods, or none."""
-
-    min_available: int | None = Field(default=None, ge=0)
-    min_success: int | None = Field(default=None, ge=1)
-    priority_class_name: str | None = None
-    scheduler_name: str | None = None
-    queue: str | None = None
-    plugins: dict[str, tuple[str, ...]] | None = None
-    policies: tuple[VolcanoPolicy, ...] | None = None
-    max_retry: int | None = Field(default=None, ge=0)
-    ttl_seconds_after_finished: int | None = Field(default=None, ge=0)
-    tasks: tuple[VolcanoTask, ...]
-
-
-class VolcanoJob(KubernetesObject, api_version="batch.volcano.sh/v1alpha1", kind="Job"):
-    """A job of Volcano's; in the sandbox `sandbox.hardware.jobs` makes its pods."""
-
-    spec: VolcanoJobSpec
-    status: OpenObject | None = None
-
-
-class PodGroupSpec(KubernetesModel):
-    """How many pods start together, and in which queue."""
-
-    min_member: int | None = Field(default=None, ge=0)
-    min_task_member: dict[str, int] | None = None
-    min_resources: dict[str, str] | None = None
-    queue: str | None = None
-    priority_class_name: str | None = None
-
-
-class PodGroup(KubernetesObject, api_version="scheduling.volcano.sh/v1beta1"):
-    """The pods of one job, which Volcano makes for it."""
-
-    spec: PodGroupSpec
-    status: OpenObject | None = None
 
 
 Share = Annotated[int | str, WithJsonSchema({"x-kubernetes-int-or-string": True})]

@@ -29,7 +29,6 @@ from sandbox.services import (
     to_restart,
     working_directory,
     write_egress_file,
-    write_scheduler_file,
 )
 from sandbox.toolchain.build import Toolchain
 
@@ -91,7 +90,6 @@ class ControlPlane:
         pki = ensure_pki(self.home)
         write_kubeconfig(self.home, pki, ports["kube-apiserver"])
         write_authentication(self.home, pki, ports["authentication"])
-        write_scheduler_file(self.home)
         write_egress_file(self.home)
         self._write_kubectl(toolchain)
         known = services(self.home, toolchain, pki, ports)

@@ -20,7 +20,6 @@ from gpu_fabric.k8s.sriov_operator import (
     SriovNetworkNodePolicy,
     SriovNetworkPoolConfig,
 )
-from gpu_fabric.k8s.volcano import Queue
 from sandbox.chart_kinds import (
     JobSet,
     LeaderWorkerSet,
@@ -28,11 +27,9 @@ from sandbox.chart_kinds import (
     NodeSlicePool,
     OverlappingRangeIPReservation,
     OVSNetwork,
-    PodGroup,
     SpiderEndpoint,
     SpiderSubnet,
     SriovOperatorConfig,
-    VolcanoJob,
     WhereaboutsIPPool,
 )
 from sandbox.definitions import custom_resource_definition
@@ -49,8 +46,6 @@ _SRIOV_OPERATOR: tuple[type[KubernetesObject], ...] = (
     SriovNetworkNodeState,
     SriovOperatorConfig,
 )
-
-_VOLCANO: tuple[type[KubernetesObject], ...] = (VolcanoJob, PodGroup, Queue)
 
 # The kinds of each chart, and those that its operator writes with a section of its policy (`_SECTIONS`).
 _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
@@ -69,7 +64,7 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
         *_SRIOV_OPERATOR,
     ),
     "26.4/whereabouts": (WhereaboutsIPPool, OverlappingRangeIPReservation, NodeSlicePool),
-    "26.4/volcano": _VOLCANO,
+    "26.4/volcano": (),
     "26.4/kueue": (Topology, ResourceFlavor, ClusterQueue, LocalQueue),
     "26.4/jobset": (JobSet,),
     "26.4/lws": (LeaderWorkerSet,),
@@ -81,15 +76,14 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
         WhereaboutsIPPool,
         OverlappingRangeIPReservation,
     ),
-    "23.10/volcano": _VOLCANO,
 }
 
-# Kinds that the program never writes: their controller's own definition replaces the content (sandbox/controllers).
-_OPEN: dict[str, dict[str, str]] = {
+# Kinds whose content is left open, by API version: their controller's own definition replaces it (sandbox/controllers).
+_OPEN: dict[str, dict[str, dict[str, tuple[str, ...]]]] = {
     "26.4/kueue": {
-        "Workload": "Namespaced",
-        **dict.fromkeys(
-            (
+        ClusterQueue.api_version: {
+            "Namespaced": ("Workload",),
+            "Cluster": (
                 "AdmissionCheck",
                 "Cohort",
                 "MultiKueueCluster",
@@ -97,11 +91,19 @@ _OPEN: dict[str, dict[str, str]] = {
                 "ProvisioningRequestConfig",
                 "WorkloadPriorityClass",
             ),
-            "Cluster",
-        ),
-    }
+        },
+    },
+    "26.4/volcano": {
+        "batch.volcano.sh/v1alpha1": {"Namespaced": ("CronJob", "Job")},
+        "bus.volcano.sh/v1alpha1": {"Namespaced": ("Command",)},
+        "config.volcano.sh/v1alpha1": {"Namespaced": ("ColocationConfiguration",)},
+        "flow.volcano.sh/v1alpha1": {"Namespaced": ("JobFlow", "JobTemplate")},
+        "nodeinfo.volcano.sh/v1alpha1": {"Cluster": ("Numatopology",)},
+        "scheduling.volcano.sh/v1beta1": {"Namespaced": ("PodGroup",), "Cluster": ("Queue",)},
+        "shard.volcano.sh/v1alpha1": {"Cluster": ("NodeShard",)},
+        "topology.volcano.sh/v1alpha1": {"Cluster": ("HyperNode",)},
+    },
 }
-_OPEN_VERSIONS = {"26.4/kueue": ClusterQueue.api_version}
 
 # Kinds with several versions, between which the controller's webhook converts.
 _CONVERTED = ("ClusterQueue", "Cohort", "LocalQueue", "MultiKueueCluster", "Workload")
@@ -120,10 +122,12 @@ _CONVERSION = {
 }
 
 # A controller writes the status of such an object together with the rest of it.
-_WITHOUT_STATUS_SUBRESOURCE = (SpiderEndpoint, PodGroup)
+_WITHOUT_STATUS_SUBRESOURCE = (SpiderEndpoint,)
+
+_PLURALS = (("s", "ses"), ("y", "ies"), ("", "s"))
 
 # Where a chart has its definitions; those among the templates go with the release.
-_FOLDERS = {"26.4/kueue": "templates/crd"}
+_FOLDERS = dict.fromkeys(("26.4/kueue", "26.4/volcano"), "templates/crd")
 
 # Kinds that come and go with a section of the Network Operator's policy; of Whereabouts' it has one in line 23.10 only.
 _SECTIONS: dict[str, dict[type[KubernetesObject], str]] = {
@@ -159,17 +163,22 @@ def crd_files() -> Iterator[tuple[Path, str]]:
             section = _SECTIONS.get(chart, {}).get(model)
             folder = section_folder(chart, section) if section else CHARTS / chart / _FOLDERS.get(chart, "crds")
             yield folder / f"{model.group()}_{model.plural}.yaml", header + text
-        for kind, scope in _OPEN.get(chart, {}).items():
-            definition = _open_definition(_OPEN_VERSIONS[chart], kind, scope)
+        for definition in _open_definitions(chart):
             text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
             header = _HEADER.format(sources="sandbox.crds", what="that, not this file")
             yield CHARTS / chart / _FOLDERS[chart] / f"{definition['metadata']['name']}.yaml", header + text
 
 
+def _open_definitions(chart: str) -> Iterator[dict[str, Any]]:
+    for api_version, scopes in _OPEN.get(chart, {}).items():
+        for scope, names in scopes.items():
+            yield from (_open_definition(api_version, kind, scope) for kind in names)
+
+
 def _open_definition(api_version: str, kind: str, scope: str) -> dict[str, Any]:
     """A definition that takes any content."""
     group, _, version = api_version.partition("/")
-    plural = f"{kind.lower()}{'es' if kind.endswith('s') else 's'}"
+    plural = next(kind.lower().removesuffix(end) + ends for end, ends in _PLURALS if kind.endswith(end))
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
     return {

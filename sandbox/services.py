@@ -1,4 +1,4 @@
-"""The processes of the control plane: arguments, dependencies, readiness checks, and the scheduler's configuration."""
+"""The processes of the control plane: arguments, dependencies and readiness checks."""
 
 from __future__ import annotations
 
@@ -14,30 +14,6 @@ from sandbox.certificates import Pki
 from sandbox.controllers.egress import configuration as egress_configuration
 from sandbox.home import SandboxHome, project_root, write_private
 from sandbox.toolchain.build import Toolchain
-
-# A pod is bound by the scheduler that it names. Volcano's own does not run here: `sandbox.hardware.jobs` decides
-# whether all pods of a job fit before they are created, and this scheduler binds each under Volcano's name.
-SCHEDULERS = ("default-scheduler", "volcano")
-
-# The scheduler ignores the flags of `_CLIENT_RATES` when it has a configuration file, so the file has the same rates.
-_QPS, _BURST = 300, 600
-
-
-def scheduler_file(home: SandboxHome) -> Path:
-    """The path of the scheduler's configuration."""
-    return home.root / "scheduler.yaml"
-
-
-def write_scheduler_file(home: SandboxHome) -> None:
-    """Write the configuration: the cluster's kubeconfig, and a profile for each scheduler's name."""
-    document = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": str(home.kubeconfig), "qps": _QPS, "burst": _BURST},
-        "leaderElection": {"leaderElect": False},
-        "profiles": [{"schedulerName": name} for name in SCHEDULERS],
-    }
-    scheduler_file(home).write_text(yaml.safe_dump(document, sort_keys=False))
 
 
 def write_egress_file(home: SandboxHome) -> None:
@@ -138,15 +114,13 @@ def services(home: SandboxHome, toolchain: Toolchain, pki: Pki, ports: dict[str,
             "kube-scheduler",
             (
                 *toolchain.role("kube-scheduler"),
-                f"--config={scheduler_file(home)}",
-                "--bind-address=127.0.0.1",
-                *serving,
+                *controller,
+                *_CLIENT_RATES,
                 f"--secure-port={ports['kube-scheduler']}",
             ),
             needs=("kube-apiserver",),
             ports=PORTS["kube-scheduler"],
             health="/healthz",
-            sources=(scheduler_file(home),),
         ),
         Service(
             "kwok",

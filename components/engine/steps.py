@@ -18,6 +18,7 @@ from gpu_fabric.plan.records import (
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
+    PlannedState,
     PlannedVerification,
     PlannedWait,
 )
@@ -28,6 +29,7 @@ from gpu_fabric.resources.resource import Resource
 from ..cluster.handle import ClusterHandle, Resources
 from ..kept_objects import KeptObjects, when_written
 from ..node_states import when_synced
+from ..object_states import when_in_state
 from ..operators.queue_teardown import QueueDrain, QueueRelease
 from ..plugin_restarts import when_restarted
 from ..rdma.capacity import when_offered
@@ -130,5 +132,6 @@ REGISTRARS: dict[type, Registrar] = {
     # The provider exists in any case, also where the nodes are not resources of the stack.
     PlannedCapacity: lambda _, item, cluster, after: when_offered(item, cluster, after or (cluster.provider,)),
     PlannedConfiguration: lambda _, item, cluster, after: when_restarted((item,), cluster, after),
+    PlannedState: lambda _, item, cluster, after: when_in_state(item, cluster, after),
 }
 """How each type of item is registered; a verification is a component of its own."""

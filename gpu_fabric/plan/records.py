@@ -186,6 +186,22 @@ class PlannedConfiguration(FrozenModel):
     timeout: int = Field(ge=1)
 
 
+class PlannedState(FrozenModel):
+    """An object of the whole cluster that software of the stack creates, and the value that a field of it must have.
+
+    `field` is a dotted path, `creator` the software in words; `timeout` is in seconds.
+    """
+
+    api_version: str
+    kind: str
+    plural: str
+    name: str
+    creator: str
+    field: str
+    value: str
+    timeout: int = Field(ge=1)
+
+
 class WantedFunctions(FrozenModel):
     """What a node policy asks of each node with the labels `nodes`: the interfaces that its object's spec must have.
 

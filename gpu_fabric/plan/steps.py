@@ -24,6 +24,7 @@ from gpu_fabric.plan.records import (
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
+    PlannedState,
     PlannedVerification,
     PlannedWait,
 )
@@ -43,6 +44,7 @@ Item = (
     | PlannedWait
     | PlannedCapacity
     | PlannedConfiguration
+    | PlannedState
 )
 """What a step applies, or waits for."""
 

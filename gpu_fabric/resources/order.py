@@ -16,6 +16,7 @@ from gpu_fabric.plan.records import (
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
+    PlannedState,
     PlannedVerification,
     PlannedWait,
 )
@@ -37,7 +38,7 @@ CLUSTER = "cluster"
 """The component of the cloud's resources and of the Kubernetes provider."""
 
 
-WAITS = (PlannedWait, PlannedCapacity, PlannedConfiguration)
+WAITS = (PlannedWait, PlannedCapacity, PlannedConfiguration, PlannedState)
 """Types of items without a resource."""
 
 
@@ -45,7 +46,7 @@ class Wait(NamedTuple):
     """A wait without a resource, before the resources that follow."""
 
     step: Step
-    record: PlannedWait | PlannedCapacity | PlannedConfiguration
+    record: PlannedWait | PlannedCapacity | PlannedConfiguration | PlannedState
 
 
 def resources(plan: Plan) -> tuple[Resource, ...]:
@@ -76,6 +77,7 @@ MADE_OF: dict[type, Callable[[str, Any, Plan], Iterable[Resource]]] = {
     PlannedWait: lambda *_: (),
     PlannedCapacity: lambda *_: (),
     PlannedConfiguration: lambda *_: (),
+    PlannedState: lambda *_: (),
 }
 """The resources of each type of item."""
 

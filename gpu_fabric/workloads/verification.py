@@ -157,7 +157,6 @@ def _operators_job(contract: FabricContract, run: Verification, scheduler: JobSc
     job["metadata"] = _metadata(run)
     spec = job["spec"]
     if scheduler is JobScheduler.VOLCANO:
-        spec["maxRetry"] = 0
         launcher_template, worker_template = (task["template"] for task in spec["tasks"])
         # A failed pod ends the job; the launcher stops the workers when it ends.
         spec["policies"] = [{"event": "PodFailed", "action": "AbortJob"}]

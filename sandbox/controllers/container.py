@@ -69,7 +69,7 @@ class Container:
         return {**found, "KUBECONFIG": str(self.kubeconfig), "HOME": str(self.folder), **own}
 
     def ready_url(self) -> str | None:
-        """Where the process says that it is ready; None for one that ends."""
+        """Where the process says that it is ready; None where it runs without a probe."""
         return None if self.row.ready is None else str(self.filled(self.row.ready))
 
     def write_files(self, read: Read, built: Path) -> None:

@@ -13,7 +13,7 @@ _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def take_over(api: Api, folder: Path, names: str) -> None:
-    """Give kinds that the chart has defined the versions of the real definitions; the rest stays the chart's.
+    """Give kinds that the chart has defined the versions and names of the real definitions; the rest stays the chart's.
 
     `names` is a pattern of the files.
 
@@ -23,9 +23,9 @@ def take_over(api: Api, folder: Path, names: str) -> None:
     """
     for file in sorted(folder.glob(names)):
         wanted = yaml.load(file.read_text(encoding="utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        name = wanted["metadata"]["name"]
+        name, spec = wanted["metadata"]["name"], wanted["spec"]
         try:
-            api.patch(f"{_PATH}/{name}", {"spec": {"versions": wanted["spec"]["versions"]}})
+            api.patch(f"{_PATH}/{name}", {"spec": {key: spec[key] for key in ("versions", "names")}})
         except ApiError as error:
             if error.status != 404:
                 raise

@@ -194,7 +194,7 @@ class Kubelet:
 
     def _is_done(self, process: _Process) -> bool:
         """Whether a Job's program has ended well; its pod then ends as well."""
-        if process.container.row.ready is not None or not process.starts:
+        if not process.container.row.completes or not process.starts:
             return False
         if process.done is None:
             process.done = exit_status(process.pid_file)
@@ -237,10 +237,14 @@ class Kubelet:
 
     def _probe(self, process: _Process) -> None:
         now, url = time.monotonic(), process.container.ready_url()
-        if url is None or process.pid_file.pid() is None or (process.ready and now < process.next_probe):
+        if (
+            process.container.row.completes
+            or process.pid_file.pid() is None
+            or (process.ready and now < process.next_probe)
+        ):
             return
         process.next_probe = now + _PROBE_S
-        ready = _answers(url)
+        ready = url is None or _answers(url)
         if ready != process.ready:
             self._say_ready(process, ready=ready)
 

@@ -19,11 +19,14 @@ class _Record(BaseModel):
 
 
 class IssuedCertificate(_Record):
-    """Names of the Service, Secret and webhook configurations for which a certificate is made here."""
+    """Names of the Service, Secret and webhook configurations for which a certificate is made here.
+
+    A controller that has the API server trust its certificate itself has no webhook configurations here.
+    """
 
     service: str
     secret: str
-    webhooks: tuple[str, ...]
+    webhooks: tuple[str, ...] = ()
 
 
 class ControllerRow(_Record):
@@ -37,7 +40,9 @@ class ControllerRow(_Record):
     program: str | None = None
     beside: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
+    release: str | None = None
     ready: str | None = None
+    completes: bool = False
     definitions: str = "*.yaml"
     file: str | None = None
     settings: dict[str, Any] = {}
@@ -58,7 +63,7 @@ class ControllerRow(_Record):
 def binaries_for(installed: Iterable[str]) -> list[str]:
     """The binaries that are needed where releases and Deployments of these names are installed."""
     names = set(installed)
-    return sorted({row.binary for row in controllers() if row.name in names})
+    return sorted({row.binary for row in controllers() if (row.release or row.name) in names})
 
 
 @cache

@@ -9,7 +9,6 @@ import threading
 from pathlib import Path
 
 from sandbox.hardware.controller import Controller
-from sandbox.hardware.jobs.controller import JobController
 from sandbox.hardware.measuring.controller import MeasuringController
 
 
@@ -24,16 +23,11 @@ def main() -> None:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    others = {
-        "jobs": JobController(arguments.kubeconfig).run,
-        "measuring": MeasuringController(arguments.kubeconfig).run,
-    }
-    threads = [threading.Thread(target=run, args=(stopped,), name=name) for name, run in others.items()]
-    for thread in threads:
-        thread.start()
+    measuring = MeasuringController(arguments.kubeconfig)
+    thread = threading.Thread(target=measuring.run, args=(stopped,), name="measuring")
+    thread.start()
     Controller(arguments.kubeconfig).run(stopped)
-    for thread in threads:
-        thread.join()
+    thread.join()
 
 
 if __name__ == "__main__":

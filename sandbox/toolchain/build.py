@@ -7,6 +7,7 @@ rebuilds that one alone.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
@@ -148,7 +149,8 @@ def _build(recipe: Recipe, go: Go, place: Path, progress: Progress, number: int,
     try:
         with progress.binary(recipe.name, number, total, recipe.minutes) as counter:
             started = time.monotonic()
-            command = [str(go.command), *recipe.arguments(scratch, graph(recipe))]
+            build, *arguments = recipe.arguments(scratch, graph(recipe))
+            command = [str(go.command), build, *_overlay(recipe, go, log), *arguments]
             with log.open("w") as output:
                 code = _run_go(command, recipe, go, output.fileno(), log, counter)
                 if code != 0:
@@ -180,15 +182,31 @@ def _run_go(command: list[str], recipe: Recipe, go: Go, output: int, log: Path, 
         raise
 
 
+def _overlay(recipe: Recipe, go: Go, log: Path) -> list[str]:
+    """What has `go build` find the files of a published module in the folder that replaces it."""
+    if (completed := recipe.completed) is None:
+        return []
+    source = _module_folder(recipe.folder, f"{completed.module}@{completed.version}", go, log)
+    target = recipe.folder / completed.folder
+    files = {str(target / file.relative_to(source)): str(file) for file in source.rglob("*.go")}
+    place = log.with_name("overlay.json")
+    place.write_text(json.dumps({"Replace": files}))
+    return [f"-overlay={place}"]
+
+
+def _module_folder(folder: Path, module: str, go: Go, log: Path) -> Path:
+    """Where Go keeps a module in the version that is named, or else that the folder's go.mod has."""
+    command = [str(go.command), "mod", "download", "-json", module]
+    result = subprocess.run(command, cwd=folder, env=build_environment(go), capture_output=True, text=True)
+    if result.returncode != 0:
+        log.write_text(result.stdout + result.stderr)
+        raise SandboxError(f"{module} could not be downloaded: {result.stderr.strip()}", f"The log: {log}")
+    return Path(json.loads(result.stdout)["Dir"])
+
+
 def _copy_from_module(copy: Copy, destination: Path, go: Go, log: Path) -> None:
-    environment = build_environment(go)
-    for arguments in (["mod", "download", copy.module], []):
-        command = [str(go.command), *(arguments or ["list", "-m", "-f", "{{.Dir}}", copy.module])]
-        result = subprocess.run(command, cwd=FOLDER / copy.folder, env=environment, capture_output=True, text=True)
-        if result.returncode != 0:
-            log.write_text(result.stderr)
-            raise SandboxError(f"{copy.module} could not be downloaded: {result.stderr.strip()}", f"The log: {log}")
-    source, target = Path(result.stdout.strip()) / copy.path, destination / (copy.name or Path(copy.path).name)
+    module = _module_folder(FOLDER / copy.folder, copy.module, go, log)
+    source, target = module / copy.path, destination / (copy.name or Path(copy.path).name)
     if source.is_dir():
         for file in filter(Path.is_file, source.rglob("*")):
             copied = target / file.relative_to(source)

@@ -36,6 +36,14 @@ class Copy(_Record):
     name: str | None = None
 
 
+class Completed(_Record):
+    """A folder of the Go module that replaces another module, and is built together with the files of ``version``."""
+
+    folder: str
+    module: str
+    version: str
+
+
 class Probe(_Record):
     """How to ask a program for its version, the lowest that will do, and whether one on PATH will do."""
 
@@ -68,6 +76,7 @@ class Recipe(_Record):
     link: tuple[str, ...] = ()
     outputs: tuple[str, ...]
     copies: tuple[Copy, ...] = ()
+    completed: Completed | None = None
     instead: Instead | None = None
     replaced_with: str | None = Field(default=None, alias="with")
     roles: dict[str, Probe] = {}
@@ -91,6 +100,7 @@ class Recipe(_Record):
     def cache_key(self, go_minor: str) -> str:
         """SHA-256 over the module's files, how they are built and Go's major.minor: what the outputs depend on."""
         how = [*self.arguments(Path("out"), Path("graph")), *self.outputs, *map(str, self.copies)]
+        how += [str(self.completed)] if self.completed else []
         digest = hashlib.sha256("\n".join([go_minor, *how]).encode())
         folders = sorted({self.folder, *(FOLDER / copy.folder for copy in self.copies)})
         for folder in folders:

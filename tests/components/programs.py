@@ -15,7 +15,7 @@ import yaml
 from recording import AUTHORITY, Recording, World, record
 
 from gpu_fabric.plan.clouds.oke.resources import PlannedConstruct
-from gpu_fabric.plan.records import PlannedCapacity, PlannedWait
+from gpu_fabric.plan.records import PlannedCapacity, PlannedState, PlannedWait
 
 ROOT = Path(__file__).parents[2]
 _FOUND = [
@@ -100,6 +100,7 @@ def run_program(
         patch.dict(os.environ, {**others, **account, **as_secrets}, clear=True),
         patch("components.cluster.oke_nodes.looking", _all_joined),
         patch("components.node_states.looking", _all_in_sync),
+        patch("components.object_states.looking", _in_state),
         patch("components.plugin_restarts.looking", _all_restarted),
         patch("components.rdma.capacity.looking", _all_offered),
     ):
@@ -151,3 +152,9 @@ def _all_offered(planned: PlannedCapacity, _kubeconfig: str, _context: str | Non
 
     offered = dict.fromkeys(planned.resources, "63")
     return lambda: Capacity({f"gpu-{node}": offered for node in range(planned.count)})
+
+
+def _in_state(planned: PlannedState, _kubeconfig: str, _context: str | None) -> Any:
+    """A cluster whose object has the value that is waited for."""
+    outer, inner = planned.field.split(".")
+    return lambda: {outer: {inner: planned.value}}

@@ -41,6 +41,7 @@ def test_no_part_of_the_fabric_waits_for_it(recording: Recording) -> None:
 def test_its_queue_is_made_once_the_chart_has_brought_the_kind(recording: Recording) -> None:
     assert recording.comes_after(QUEUE, CHART)
     assert recording[QUEUE].type == "kubernetes:scheduling.volcano.sh/v1beta1:Queue"
+    assert "jsonpath={.status.state}=Open" in recording[QUEUE].inputs["metadata"]["annotations"]["pulumi.com/waitFor"]
 
 
 def test_every_account_has_its_binding(recording: Recording) -> None:

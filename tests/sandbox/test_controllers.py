@@ -27,6 +27,7 @@ RAILS = 16
 KUEUE, DEPLOYMENTS = "kueue-system", "/apis/apps/v1/namespaces/{}/deployments"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 MPI_JOBS = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs"
+POD_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 # Of the kinds whose controllers run here, and of Kubernetes' own that Kueue queues.
 MANIFESTS = (
     *("job.yaml", "job.json", "jobset.yaml", "mpijob.yaml", "mpijob-launcher-works.yaml", "leaderworkerset.yaml"),
@@ -45,7 +46,7 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
             apply_object(sandbox.api, item)
         yield sandbox
         sandbox.run("pulumi", "destroy", *sandbox.options)
-        assert [name for name in definitions(sandbox) if name.endswith("kueue.x-k8s.io")] == []
+        assert [name for name in definitions(sandbox) if name.endswith(("kueue.x-k8s.io", "volcano.sh"))] == []
         assert list(sandbox.home.pids.glob("controller-*")) == []
     finally:
         sandbox.run("down")
@@ -110,6 +111,21 @@ def taken(sandbox: Sandbox, item: Object, submitted: list[Object]) -> bool:
 def networks(pod: Object) -> list[Any]:
     said = (pod["metadata"].get("annotations") or {}).get(NETWORKS_ANNOTATION)
     return [] if said is None else list(json.loads(said))
+
+
+def events(sandbox: Sandbox, item: Object) -> list[str]:
+    """What was reported about an object."""
+    found = sandbox.items("/api/v1/namespaces/default/events")
+    return [event["message"] for event in found if event["involvedObject"].get("uid") == item["metadata"]["uid"]]
+
+
+def is_served(sandbox: Sandbox, path: str) -> bool:
+    """Whether the API server lists a kind; one that has just started may still be reading its objects."""
+    try:
+        sandbox.items(path)
+    except ApiError:
+        return False
+    return True
 
 
 def condition(item: Object, kind: str) -> Object:
@@ -191,6 +207,37 @@ def test_a_job_larger_than_the_queue_waits_with_the_reason(jobs: Sandbox, plan: 
     assert jobs.items(PODS) == []
 
 
+def test_volcano_starts_all_pods_of_an_attached_job_and_each_worker_has_all_rails(
+    jobs: Sandbox, plan: Plan, submitted: list[Object]
+) -> None:
+    create(jobs, attached("volcano-job.yaml", plan), submitted)
+    pods = until(lambda: running(jobs), "all of its pods run")
+    assert {pod["spec"]["schedulerName"] for pod in pods} == {"volcano"}
+    workers = [pod for pod in pods if networks(pod)]
+    assert [len(networks(pod)) for pod in workers] == [RAILS] * 2
+    assert len({pod["spec"]["nodeName"] for pod in workers}) == 2
+    (group,) = until(lambda: [item for item in jobs.items(POD_GROUPS) if item["status"]["phase"] == "Running"], "runs")
+    assert (group["spec"]["minMember"], group["spec"]["queue"]) == (3, "default")
+
+
+def test_a_gang_of_volcanos_that_does_not_fit_gets_no_pod(jobs: Sandbox, plan: Plan, submitted: list[Object]) -> None:
+    (job,) = attached("volcano-job.yaml", plan)
+    job["spec"]["tasks"][1]["replicas"] = 5
+    job["spec"]["minAvailable"] = 6
+    create(jobs, [job], submitted)
+    (group,) = until(lambda: jobs.items(POD_GROUPS), "it has a PodGroup")
+    said = until(lambda: events(jobs, group), "its PodGroup's events say why")
+    assert "nvidia.com/gpu" in said[0]
+    assert jobs.items(PODS) == []
+
+
+def test_volcanos_admission_refuses_a_job_whose_queue_does_not_exist(jobs: Sandbox, plan: Plan) -> None:
+    (job,) = attached("volcano-job.yaml", plan)
+    job["spec"]["queue"] = "missing"
+    with pytest.raises(ApiError, match="unable to find job queue"):
+        create(jobs, [job], [])
+
+
 def test_a_controller_that_was_killed_is_missed_and_comes_back(jobs: Sandbox, submitted: list[Object]) -> None:
     name = controller_pod(jobs, KUEUE)["metadata"]["name"]
     pid = pid_file(jobs.home, name).pid()
@@ -239,5 +286,6 @@ def test_a_restarted_api_server_finds_all_webhooks_again(jobs: Sandbox, submitte
     assert "starting kube-apiserver" in jobs.run("up", *jobs.options)
     # Its pod is called ready until somebody has looked.
     until(lambda: taken(jobs, batch_job("again", **{QUEUE_LABEL: "fabric"}), submitted), "the webhooks answer", 180)
+    until(lambda: is_served(jobs, WORKLOADS), "the API server has read them")
     # It waits for the lease of the one that was ended with the old server.
     until(lambda: admitted(jobs), "Kueue admits jobs", 180)

@@ -1,4 +1,4 @@
-"""JobSet, Kueue and Volcano on a cluster without a stack, each by its stand-in chart; the first two really run."""
+"""JobSet, Kueue and Volcano on a cluster without a stack, each by its stand-in chart."""
 
 from __future__ import annotations
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import threading
+import time
 from collections.abc import Callable
 from functools import partial
 
+import psutil
 import pytest
 from attached_pods import documents_of, text_of
 from driver import Sandbox, until
@@ -19,6 +23,8 @@ pytestmark = pytest.mark.sandbox
 
 SETS = "/apis/leaderworkerset.x-k8s.io/v1/namespaces/default/leaderworkersets"
 STRICT = "dryRun=All&fieldValidation=Strict"
+# Seconds; the API server gives a webhook ten.
+_LATE = 6
 
 
 def has_available_deployments(sandbox: Sandbox, namespace: str) -> bool:
@@ -43,3 +49,22 @@ def test_kueue_volcano_jobset_and_leader_worker_set_come_up_together_and_go(tryi
 
     assert_a_job_runs(sandbox, "nvidia.com/rail_00", 1)
     assert_it_stays_and_goes(sandbox)
+
+
+def test_an_admission_of_volcanos_that_starts_late_is_waited_for(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("dev")
+
+    def hold() -> None:
+        files = until(lambda: list(sandbox.home.pids.glob("controller-volcano-admission-*")), "it is started", 120)
+        process = psutil.Process(int(json.loads(files[0].read_text())["pid"]))
+        process.suspend()
+        time.sleep(_LATE)
+        process.resume()
+
+    holding = threading.Thread(target=hold)
+    holding.start()
+    sandbox.up_with(software={"schedulers": {"volcano": {"queue": "training"}}})
+    holding.join()
+
+    queue = sandbox.api.get("/apis/scheduling.volcano.sh/v1beta1/queues/training")
+    assert (queue["spec"]["parent"], queue["status"]["state"]) == ("root", "Open")

@@ -1,6 +1,11 @@
 """Volcano: its chart, and the queue and the accounts of its jobs.
 
 Nothing of the fabric needs it, so it comes up beside the operators. Its queue is deleted while its controller runs.
+
+None of its pods has a readiness probe (chart 1.15.1, templates), so the release is ready before the admission answers,
+and until then the API server refuses every queue and job. The scheduler creates the queue `default` through the
+admission, and the controllers open it: when it is open, all three work. The admission refuses a job whose queue is not
+open (pkg/webhooks/admission/jobs/validate/admit_job.go).
 """
 
 from __future__ import annotations
@@ -13,12 +18,24 @@ from gpu_fabric.k8s.rbac import RoleBinding, RoleReference, Subject
 from gpu_fabric.k8s.volcano import Queue, QueueSpec
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.operator import BESIDE, Operator, OwnChart, chart_step
-from gpu_fabric.plan.records import PlannedObject
+from gpu_fabric.plan.records import PlannedObject, PlannedState
 from gpu_fabric.plan.steps import Context, Step, Words, kinds
 from gpu_fabric.spec.software import DEFAULT_QUEUE, VolcanoSpec
 
 JOB_ACCOUNT = "mpi-worker-view"
 """The account by which a job of the OKE guide sees whether its workers are ready."""
+
+_SECONDS = 300
+_DEFAULT_OPEN = PlannedState(
+    api_version=Queue.api_version,
+    kind=Queue.kind,
+    plural=Queue.plural,
+    name=DEFAULT_QUEUE,
+    creator="Volcano's scheduler",
+    field="status.state",
+    value="Open",
+    timeout=_SECONDS,
+)
 
 CHART = OwnChart("volcano", "schedulers.volcano")
 
@@ -28,9 +45,10 @@ def _steps(context: Context) -> Iterator[Step]:
     wanted = case.spec.software.schedulers.volcano
     assert wanted is not None, "the stack installs its chart"
     yield chart_step(CHART.release(case), kind, "Volcano", note=BESIDE)
+    yield Step(name="volcano-open", component=CHART.name, kind=kind, items=(_DEFAULT_OPEN,), after=(CHART.name,))
     objects = volcano_objects(case, wanted)
-    words = (Words(title="job scheduling", what=kinds(objects)),)
-    after = ("namespaces", CHART.name)
+    words = (Words(title="job scheduling", what=kinds(objects), waits=f"Queue {wanted.queue} open"),)
+    after = ("namespaces", CHART.name, "volcano-open")
     yield Step(name="volcano-objects", component=CHART.name, kind=kind, items=objects, after=after, words=words)
 
 
@@ -44,7 +62,8 @@ def volcano_objects(case: Case, wanted: VolcanoSpec) -> tuple[PlannedObject, ...
     )
     name = wanted.queue
     queue = Queue(metadata=ObjectMeta(name=name), spec=QueueSpec(weight=1))
-    return (*(() if name == DEFAULT_QUEUE else (PlannedObject(object=queue),)), *accounts)
+    planned = PlannedObject(object=queue, wait_for="jsonpath={.status.state}=Open", timeout=_SECONDS)
+    return (*(() if name == DEFAULT_QUEUE else (planned,)), *accounts)
 
 
 def _account(namespace: str) -> tuple[ServiceAccount, RoleBinding]:

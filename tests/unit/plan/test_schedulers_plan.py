@@ -13,6 +13,7 @@ from rich.console import Console
 
 from gpu_fabric.attach.attachment import Wishes, attach
 from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import PlannedState
 from gpu_fabric.prepare import checked_plan
 from gpu_fabric.report.text import plan_report, print_report
 from gpu_fabric.spec.load import read_document, validate
@@ -105,6 +106,29 @@ def test_a_queue_is_made_where_it_is_not_volcanos_own(plan_with: PlanWith) -> No
     ]
 
     assert queues == [[], [], ["training"]]
+
+
+@pytest.mark.parametrize("queue", ["default", "training"])
+def test_nothing_asks_volcanos_admission_before_its_own_queue_is_open(plan_with: PlanWith, queue: str) -> None:
+    run = {"enabled": True, "image": "tests", "launcher": "volcano", "bar": 300}
+    plan = plan_with({VOLCANO: {"queue": queue}, "verification": run})
+    waited = plan.record(PlannedState, "volcano-open")
+
+    assert waited is not None
+    assert (waited.kind, waited.name, waited.field, waited.value) == ("Queue", "default", "status.state", "Open")
+    after = {step.name: step.after for step in plan.steps}
+    assert after["volcano-open"] == ("volcano",)
+    assert "volcano-open" in after["volcano-objects"]
+    assert "volcano-objects" in after["verification"]
+
+
+def test_a_queue_counts_as_created_when_its_jobs_are_let_in(plan_with: PlanWith) -> None:
+    (queue,) = (
+        entry
+        for entry in plan_with({VOLCANO: {"queue": "training"}}).applied("volcano-objects")
+        if entry.object.kind == "Queue"
+    )
+    assert queue.wait_for == "jsonpath={.status.state}=Open"
 
 
 def test_the_contract_names_the_scheduler_and_its_queue(plan_with: PlanWith) -> None:

@@ -15,8 +15,9 @@ from sandbox.control_plane import ControlPlane
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
 from sandbox.toolchain import build, recipes
+from sandbox.toolchain.golang import Go
 from sandbox.toolchain.progress import Counter, Progress, duration
-from sandbox.toolchain.recipes import Recipe, choose, version_tuple
+from sandbox.toolchain.recipes import Completed, Recipe, choose, version_tuple
 from sandbox.toolchain.timings import spent, table
 
 
@@ -39,6 +40,29 @@ def test_every_recipe_has_its_go_module_with_committed_checksums() -> None:
     for recipe in recipes.recipes().values():
         assert (recipe.folder / "go.mod").is_file(), recipe.name
         assert (recipe.folder / "go.sum").is_file(), recipe.name
+
+
+def test_a_module_that_is_completed_here_is_replaced_by_the_folder_and_checked_by_the_committed_sums() -> None:
+    completed = [(recipe, recipe.completed) for recipe in recipes.recipes().values() if recipe.completed]
+    assert completed
+    for recipe, part in completed:
+        assert f"\nreplace {part.module} => ./{part.folder}\n" in (recipe.folder / "go.mod").read_text()
+        assert f"\n{part.module} {part.version} h1:" in (recipe.folder / "go.sum").read_text()
+
+
+def test_go_finds_the_files_of_the_published_module_in_the_folder_that_replaces_it(
+    module: Recipe, tmp_path: Path
+) -> None:
+    published = tmp_path / "apis@v1.14.0"
+    (published / "pkg").mkdir(parents=True)
+    (published / "pkg" / "types.go").touch()
+    go = Go(_program(tmp_path / "go", json.dumps({"Dir": str(published)})), (1, 26, 8))
+    part = Completed(folder="apis", module="volcano.sh/apis", version="v1.14.0")
+    recipe = module.model_copy(update={"completed": part})
+    (flag,) = build._overlay(recipe, go, tmp_path / "build.log")
+
+    found = json.loads(Path(flag.removeprefix("-overlay=")).read_text())
+    assert found == {"Replace": {str(tmp_path / "kwok/apis/pkg/types.go"): str(published / "pkg/types.go")}}
 
 
 def test_every_go_module_has_a_recipe() -> None:

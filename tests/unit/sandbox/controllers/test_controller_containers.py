@@ -30,8 +30,8 @@ ROW = ControllerRow(
         "leader.namespace": "{namespace}",
         "own.enable": False,
     },
+    arguments=("--kubeconfig={kubeconfig}", "--port={9443}"),
     environment={"HEALTH": "{8081}"},
-    arguments=("--port={9443}",),
     releases={"v1": "queue-1"},
 )
 CONFIG = "health: {address: ':8081', other: 1}\nown: {enable: true, service: s}\nlist: [1, 2]\n"
@@ -151,6 +151,7 @@ def test_arguments_name_what_is_mounted_where_it_is_on_this_machine(tmp_path: Pa
         "--certs-of-others",
         f"{root}/certs-of-others",
         "/x/certs",
+        f"--kubeconfig={tmp_path}/kubeconfig",
         "--port=20002",
     ]
 
@@ -171,6 +172,12 @@ def test_variables_have_the_pods_fields_and_no_more_of_this_machine_than_is_need
     assert made.ready_url() == "http://127.0.0.1:20001/readyz"
 
 
+def test_a_container_without_a_probe_has_no_place_where_it_says_that_it_is_ready(tmp_path: Path) -> None:
+    row = ROW.model_copy(update={"ready": None})
+    assert Container(row, pod(), tmp_path, {}, tmp_path / "kubeconfig").ready_url() is None
+    assert container_ports(row) == [8081, 9443]
+
+
 def test_each_port_that_the_table_names_gets_one_of_this_machine() -> None:
     assert container_ports(ROW) == [8081, 9443]
 
@@ -181,17 +188,18 @@ def test_every_controller_is_built_and_its_pods_are_ready_by_its_own_word_alone(
     assert built == {name for name, recipe in recipes().items() if recipe.group == "controllers"}
     lines = (FOLDER / "pods.yaml").read_text().splitlines()
     held = set()
-    for line in (line for line in lines if "$held = or $held" in line):
-        label, *names = line.split('"')[1::2][:1] + line.split('"')[5:6]
-        held |= {f"{label}={name}" for name in names}
-    for label, variable in (("name", "$controllers"), ("component", "$components")):
+    known = "app.kubernetes.io"
+    for label, variable in ((f"{known}/name", "$controllers"), (f"{known}/component", "$components"), ("app", "$apps")):
         names = next(line for line in lines if f"{variable} := list" in line).split('"')[1::2]
-        held |= {f"app.kubernetes.io/{label}={name}" for name in names}
-    assert {row.pods for row in rows if row.ready is not None} == held
+        held |= {f"{label}={name}" for name in names}
+    alone = next(line for line in lines if "$held (eq (index" in line).split('"')
+    held.add(f"{alone[1]}={alone[5]}")
+    assert {row.pods for row in rows if not row.completes} == held
 
 
 def test_only_what_is_installed_is_built() -> None:
     assert binaries_for(["gpu-operator", "kueue", "spiderpool"]) == ["kueue", "spiderpool"]
+    assert binaries_for(["volcano"]) == ["volcano-admission", "volcano-controllers", "volcano-scheduler"]
     assert binaries_for(["gpu-operator", "network-operator"]) == []
 
 
@@ -212,8 +220,11 @@ def test_a_variable_waits_for_the_key_that_it_is_taken_from(tmp_path: Path, clus
 def test_a_jobs_program_has_what_its_image_has_beside_it(tmp_path: Path, cluster: Cluster) -> None:
     built, folder = tmp_path / "built", tmp_path / "pod"
     (built / "bindata").mkdir(parents=True)
-    row = ROW.model_copy(update={"ready": None, "program": "cleanup", "beside": ("bindata",), "container": None})
-    made = Container(row, {**pod(), "spec": {"containers": [{"name": "any"}]}}, folder, {9443: 1, 8081: 2}, folder)
+    row = ROW.model_copy(
+        update={"ready": None, "completes": True, "program": "cleanup", "beside": ("bindata",), "container": None}
+    )
+    only = {**pod(), "spec": {"containers": [{"name": "any"}]}}
+    made = Container(row, only, folder, {9443: 1, 8081: 2}, folder / "kubeconfig")
     for _ in range(2):
         made.write_files(cluster.read, built)
     assert (folder / "bindata").resolve() == built / "bindata"

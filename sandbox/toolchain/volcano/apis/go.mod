@@ -1,0 +1,3 @@
+module volcano.sh/apis
+
+go 1.24.0
