@@ -56,28 +56,23 @@ def assert_policies_need_the_webhooks_pod_or_its_switch(sandbox: Sandbox) -> Non
     def switch(*, is_on: bool) -> None:
         sandbox.api.patch(OPERATOR_CONFIG, {"spec": {"enableOperatorWebhook": is_on}})
 
-    def is_switched_off() -> bool:
-        try:
-            switch(is_on=False)
-        except ApiError:
-            return False
-        return True
-
     said = "failed calling webhook"
     assert refusal_of_a_policy(sandbox) == ""
-    role(None)
     try:
+        role(None)
         until(lambda: said in refusal_of_a_policy(sandbox), "policies are refused")
         with pytest.raises(ApiError, match=said):
             switch(is_on=False)
-        sandbox.api.delete(f"{WEBHOOKS.format('validating')}/sriov-operator-webhook-config")
-        until(is_switched_off, "the API server knows that the webhook is gone")
+        role("")
+        until(lambda: refusal_of_a_policy(sandbox) == "", "with a pod of the webhook they are taken again")
+        switch(is_on=False)
+        role(None)
         until(lambda: refusal_of_a_policy(sandbox) == "", "without the webhook they are taken")
     finally:
         # Refused as well is what the garbage collector writes to a policy that is being deleted.
         role("")
     switch(is_on=True)
-    until(lambda: refusal_of_a_policy(sandbox) == "", "with a pod of the webhook they are taken again")
+    until(lambda: refusal_of_a_policy(sandbox) == "", "with the webhook on they are taken")
 
 
 def offered(sandbox: Sandbox, rails: list[str], each: int) -> None:
