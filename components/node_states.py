@@ -82,8 +82,8 @@ def _status(wait: PlannedWait, seen: Seen) -> NodeStatus:
     if not missing and not seen.is_served:
         missing = (
             f"DaemonSet {wait.namespace}/{wait.served_by} has no pod that works, without which the operator's webhook "
-            "refuses every policy: it runs on nodes of the control plane only; where the cluster shows none, label one: "
-            "kubectl label node NAME node-role.kubernetes.io/control-plane= "
+            "refuses every policy: it runs on nodes of the control plane only; where the cluster shows none, "
+            "label one: kubectl label node NAME node-role.kubernetes.io/control-plane= "
             "(software.spiderpool.values.sriov.operatorConfig.enableOperatorWebhook: false only helps if it is written "
             "before the first `up`: later the webhook refuses that change as well)"
         )
