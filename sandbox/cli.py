@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from gpu_fabric.report.console import plain_console
 from sandbox.control_plane import ControlPlane
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, project_root
@@ -343,7 +342,7 @@ def _stop(home: SandboxHome) -> list[str]:
 
 
 def _progress() -> Progress:
-    return Progress(plain_console(stderr=True))
+    return Progress()
 
 
 def _fail(message: str, remedy: str, code: int) -> NoReturn:

@@ -55,13 +55,12 @@ class ControlPlanes:
 
     def create(self, cluster: str) -> Endpoint:
         """Start a cluster's control plane as far as it does not run, and wait until it is ready (about 5 s)."""
-        from gpu_fabric.report.console import plain_console
         from sandbox.control_plane import ControlPlane
         from sandbox.toolchain.build import ensure
         from sandbox.toolchain.progress import Progress
 
         home = self._home.cluster(cluster)
-        toolchain = ensure(["control-plane", "kwok"], Progress(plain_console(stderr=True)))
+        toolchain = ensure(["control-plane", "kwok"], Progress())
         with self._lock(cluster):
             # two that start side by side must not choose the same ports, nor those of one that stands still
             with file_lock(self._home.clusters / ".ports", wait=True):

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpu_fabric.report.console import plain_console
 from sandbox.certificates import write_token_kubeconfig
 from sandbox.controllers.certificate import issue
 from sandbox.controllers.container import Container, NotYetError, container_ports
@@ -167,7 +166,7 @@ class Kubelet:
 
     def _build(self, binary: str, build: _Build) -> None:
         try:
-            build.folder = ensure([binary], Progress(plain_console(stderr=True))).folder(binary)
+            build.folder = ensure([binary], Progress()).folder(binary)
         except SandboxError as error:
             build.problem = f"{error.message}\n{error.remedy}"
             log.error("%s cannot be built: %s", binary, build.problem)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from gpu_fabric.cli.progress import live_line
+from gpu_fabric.report.console import plain_console
 
 PLAIN_INTERVAL_S = 30.0
 
@@ -27,10 +28,10 @@ class Counter:
 
 
 class Progress:
-    """Prints on the given console (standard error) what is being built, its progress, and its duration."""
+    """Prints what is being built, its progress, and its duration; without a console of its own, to standard error."""
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or plain_console(stderr=True)
 
     def say(self, line: str) -> None:
         self.console.print(Text(line), soft_wrap=True)

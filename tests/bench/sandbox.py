@@ -14,7 +14,6 @@ from typing import Any
 from gpu_fabric.k8s.apps import DaemonSet
 from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness
 from gpu_fabric.prepare import prepare_stack
-from gpu_fabric.report.console import plain_console
 from gpu_fabric.spec.load import read_document, stack_file
 from sandbox.engine.commands import on_the_sandbox
 from sandbox.engine.workspace import Workspace
@@ -30,7 +29,7 @@ class Bench:
 
     def __init__(self, home: Path) -> None:
         self.home = SandboxHome(home)
-        self.toolchain = ensure(["core", "helm"], Progress(plain_console(stderr=True)))
+        self.toolchain = ensure(["core", "helm"], Progress())
         self.helm = str(self.toolchain.folder("helm") / "helm")
         self.kubectl_command = self.toolchain.role("kubectl")
         self.environment = {**os.environ, HOME_VARIABLE: str(home)}

@@ -22,7 +22,7 @@ from sandbox.toolchain.progress import Progress
 def plugins() -> Path:
     """The folder with the plug-ins and cnitool."""
     try:
-        return ensure(["cni"], Progress(None)).folder("cni")
+        return ensure(["cni"], Progress()).folder("cni")
     except SandboxError as error:
         pytest.fail(f"the plug-ins cannot be had: {error.message} {error.remedy}", pytrace=False)
 

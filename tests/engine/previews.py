@@ -47,7 +47,7 @@ class Engine:
 
     def __init__(self, folder: Path) -> None:
         self.workspace = Workspace(SandboxHome(folder / "home"))
-        self.workspace.prepare(ensure(["core"], Progress(None)))
+        self.workspace.prepare(ensure(["core"], Progress()))
         self.kubeconfig = folder / "kubeconfig"
         self.kubeconfig.write_text(KUBECONFIG)
         self.folder = folder

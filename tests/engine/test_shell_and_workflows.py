@@ -29,7 +29,7 @@ SHELLCHECK = Path(sys.executable).parent / "shellcheck"
 
 @pytest.fixture(scope="module")
 def actionlint() -> Path:
-    return ensure(["lint"], Progress(None)).folder("actionlint") / "actionlint"
+    return ensure(["lint"], Progress()).folder("actionlint") / "actionlint"
 
 
 def _actionlint(command: Path, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -52,7 +52,7 @@ class CloudSandbox(Sandbox):
 
     @cached_property
     def engine(self) -> SandboxEngine:
-        return SandboxEngine(self.home, ensure(None, Progress(None)), lambda line: print(line, file=sys.stderr))
+        return SandboxEngine(self.home, ensure(None, Progress()), lambda line: print(line, file=sys.stderr))
 
     def stack_with(
         self, cluster: dict[str, Any], acknowledge: Iterable[str] = (), days: int = 1, **sections: dict[str, Any]

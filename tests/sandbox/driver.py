@@ -85,7 +85,7 @@ class Sandbox:
 
     def install(self, chart: str) -> None:
         """Install a stand-in chart of the newest release line by Helm, and wait until its pods are ready."""
-        helm = ensure(["helm"], Progress(None)).folder("helm") / "helm"
+        helm = ensure(["helm"], Progress()).folder("helm") / "helm"
         place = ["--namespace", f"{chart}-system", "--create-namespace", "--kubeconfig", str(self.home.kubeconfig)]
         command = [helm, "install", chart, project_root() / "sandbox/charts/26.4" / chart, *place, "--wait"]
         result = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
@@ -94,7 +94,7 @@ class Sandbox:
     @property
     def engine(self) -> SandboxEngine:
         """The engine on this sandbox, for stacks that are in no file."""
-        return SandboxEngine(self.home, ensure(["core"], Progress(None)), lambda line: None)
+        return SandboxEngine(self.home, ensure(["core"], Progress()), lambda line: None)
 
     def up_with(self, acknowledge: Iterable[str] = (), *, fails: bool = False, **more: dict[str, Any]) -> None:
         """Bring the stack up as if sections of its file said something more, and these resources might go."""

@@ -42,7 +42,7 @@ class TwoClusters:
         self.file = folder / f"Pulumi.{NAME}.yaml"
 
     def start(self) -> None:
-        self.workspace.prepare(ensure(["core"], Progress(None)))
+        self.workspace.prepare(ensure(["core"], Progress()))
         document = read_document(STACK, project_root())
         spec = validate(document)[0]
         assert spec is not None

@@ -1,11 +1,11 @@
 """What the IPAMs hand to a node, recomputed from the emitted objects by the IPAMs' published behaviour.
 
-nv-ipam: an IPPool is cut into blocks from the first host address on, and newer versions pass over blocks that are
-wholly excluded; a CIDRPool is cut into prefixes, those of static allocations going to their nodes; indexes count from
-a prefix' first address, and an exclusion with both ends outside a node's prefix is not applied to it. Where two
-exclusions of a node overlap, it hands out nothing. Whereabouts hands
-out the lowest free address from `range_start` to `range_end` outside `exclude`. Spiderpool hands out `ips` of the pools
-that a network names and that are not bound to other nodes.
+nv-ipam: an IPPool is cut into blocks from the first host address on; a CIDRPool is cut into prefixes, those of static
+allocations going to their nodes. Newer versions pass over blocks and prefixes that are wholly excluded. Indexes count
+from a prefix' first address, and an exclusion with both ends outside a node's prefix is not applied to it. Where two
+exclusions of a node overlap, it hands out nothing. `tests/ipam/test_nv_ipam.py` holds this against what was seen of it.
+Whereabouts hands out the lowest free address from `range_start` to `range_end` outside `exclude`; `tests/ipam` asks its
+own code. Spiderpool hands out `ips` of the pools that a network names and that are not bound to other nodes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 from address_checker import Pool
@@ -43,8 +43,8 @@ def blocks_of(spec: Json, nodes: int, *, passes_over: bool) -> list[Runs]:
     return given
 
 
-def prefix_of(spec: Json, node: int, name: str | None) -> tuple[Net | None, Runs]:
-    """Prefix and addresses that nv-ipam gives the n-th node of a CIDRPool."""
+def prefix_of(spec: Json, node: int, name: str | None, *, passes_over: bool) -> tuple[Net | None, Runs]:
+    """Prefix and addresses that nv-ipam gives the n-th node of a CIDRPool; `passes_over` is how newer versions work."""
     cidr = ipaddress.ip_network(spec["cidr"])
     length = spec["perNodeNetworkPrefix"]
     fixed = {row["nodeName"]: ipaddress.ip_network(row["prefix"]) for row in spec.get("staticAllocations", ())}
@@ -52,7 +52,13 @@ def prefix_of(spec: Json, node: int, name: str | None) -> tuple[Net | None, Runs
     if fixed:
         own = fixed.get(name or "")
     else:
-        start = int(cidr[0]) + (node << bits)
+        base = int(cidr[0])
+        excluded = [(_int(row["startIP"]) - base, _int(row["endIP"]) - base) for row in spec.get("exclusions", ())]
+        for first, last in merged(excluded) if passes_over else ():
+            # the prefixes that lie wholly in the run
+            begin, end = -(-first >> bits), (last + 1) >> bits
+            node += max(0, end - begin) if node >= begin else 0
+        start = base + (node << bits)
         own = ipaddress.ip_network((start, length)) if start <= int(cidr[-1]) else None
     if own is None:
         return None, []
@@ -110,8 +116,8 @@ def nv_ipam_faults(pools: Sequence[Pool], manifests: Sequence[Json], names: Sequ
                 if blocks_of(spec, len(nodes), passes_over=passes_over) != planned:
                     yield f"nv-ipam gives the nodes of {pool.name} other blocks"
             continue
-        for node in nodes:
-            prefix, runs = prefix_of(spec, node, names[node] if names else None)
+        for node, passes_over in product(nodes, (False, True)):
+            prefix, runs = prefix_of(spec, node, names[node] if names else None, passes_over=passes_over)
             if str(prefix) != pool.shares[node] or runs != pool.share(node):
                 yield f"nv-ipam gives node {node} of {pool.name} {prefix} with {size(runs)} addresses"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any, NamedTuple
 
@@ -73,9 +74,11 @@ def _text(version: int, value: int) -> str:
 
 
 @st.composite
-def wishes(draw: st.DrawFn, *, small: bool = False, most: int = 300) -> Wish:
+def wishes(
+    draw: st.DrawFn, *, small: bool = False, most: int = 300, layouts: Sequence[tuple[str, str]] = LAYOUTS
+) -> Wish:
     """What stack files ask for; about half of it can be planned. Small ones fill up within some hundred nodes."""
-    layout, ipam = draw(st.sampled_from(LAYOUTS))
+    layout, ipam = draw(st.sampled_from(layouts))
     version = draw(st.sampled_from([4, 4, 6]))
     longest = 32 if version == 4 else 128
     base = 10 << 24 if version == 4 else 0xFD00_0010 << 96

@@ -276,6 +276,13 @@ def test_progress_away_from_a_terminal_is_plain_lines_with_n_of_m() -> None:
     ]
 
 
+def test_progress_without_a_console_is_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    with Progress().binary("kwok", 1, 1, minutes=2):
+        pass
+
+    assert "built kwok (1 of 1)" in capsys.readouterr().err
+
+
 def test_downloads_and_packages_are_counted_apart() -> None:
     shown: list[str] = []
 

@@ -1,0 +1,29 @@
+"""The code of Whereabouts, Multus and two operators, built once; the tests of the tier ask it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ipam_programs import Programs
+
+from sandbox.failure import SandboxError
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.ipam)
+
+
+@pytest.fixture(scope="session")
+def programs() -> Programs:
+    try:
+        built = ensure(["ipam"], Progress())
+    except SandboxError as error:
+        pytest.fail(f"the programs cannot be had: {error.message} {error.remedy}", pytrace=False)
+    of_operators = (built.folder(name) / name for name in ("spiderpool-networks", "sriov-networks"))
+    return Programs(built.folder("ipam"), *of_operators)
