@@ -94,6 +94,10 @@ class Machine:
         node.run("ip", "link", "add", name, "mtu", str(mtu), *wire)
         far_end.run("ip", "link", "set", name, "up")
 
+    def write_network(self, file: str, config: str) -> None:
+        """Puts a network's configuration where cnitool looks for it."""
+        (self.networks / file).write_text(config)
+
     def cnitool(self, action: str, network: str, node: Namespace, pod: Namespace, interface: str) -> str:
         """CNI's own command-line runtime, in the node's network namespace and among the machine's mounts."""
         environment = ("CNI_PATH=/run/plugins", "NETCONFPATH=/run/networks", f"CNI_IFNAME={interface}")

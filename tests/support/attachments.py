@@ -13,13 +13,27 @@ NetworkAttachmentDefinitions. Three things are not as on a node:
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
-
-from namespaces import Machine, Namespace
+from typing import Any, NamedTuple, Protocol
 
 from gpu_fabric.plan import Plan
 
 Chain = list[dict[str, Any]]
+
+
+class Namespace(Protocol):
+    """A network namespace in which programs run; a program that fails raises CommandFailed with what it printed."""
+
+    def run(self, *command: str) -> str: ...
+
+
+class Machine(Protocol):
+    """Where the plug-ins run: this machine (tests/cni) or one of the tests' own (tests/node)."""
+
+    def namespace(self) -> Namespace: ...
+
+    def write_network(self, file: str, config: str) -> None: ...
+
+    def cnitool(self, action: str, network: str, node: Namespace, pod: Namespace, interface: str) -> str: ...
 
 
 class Attachment(NamedTuple):
@@ -101,7 +115,7 @@ class Pod:
     def _write(self, attachment: Attachment) -> None:
         # All networks lie in one folder, where CNI finds them by name; a flat fabric's changes from rail to rail.
         ending = "conflist" if "plugins" in attachment.config else "conf"
-        (self._machine.networks / f"{attachment.network}.{ending}").write_text(json.dumps(attachment.config))
+        self._machine.write_network(f"{attachment.network}.{ending}", json.dumps(attachment.config))
 
     def _cnitool(self, action: str, attachment: Attachment) -> str:
         return self._machine.cnitool(action, attachment.network, self._node, self.namespace, attachment.interface)
