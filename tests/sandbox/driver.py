@@ -44,6 +44,16 @@ class Sandbox:
         """A client of its API server."""
         return Api(self.home.kubeconfig)
 
+    def drop_left_webhook(self) -> None:
+        """Do what docs/spiderpool.md says of the webhook that Spiderpool's SR-IOV operator can leave behind."""
+        for sort in ("mutating", "validating"):
+            path = f"/apis/admissionregistration.k8s.io/v1/{sort}webhookconfigurations/sriov-operator-webhook-config"
+            try:
+                self.api.delete(path)
+            except ApiError as error:
+                if error.status != 404:
+                    raise
+
     def command(self, *arguments: str) -> list[str]:
         """`python -m sandbox …` as an argument list."""
         return [sys.executable, "-m", "sandbox", *arguments]
