@@ -7,13 +7,14 @@ import sys
 from gpu_fabric.report.console import FittingTable
 from gpu_fabric.report.text import print_report
 from sandbox.control_plane import ControlPlane, ServiceStatus
+from sandbox.controllers.pid_files import pids
 from sandbox.home import SandboxHome
 
 
 def show(home: SandboxHome) -> bool:
     """Print a table for each cluster, and what is to be done where something does not run; True where all does."""
     homes = [home, *(home.cluster(cluster) for cluster in home.cluster_ids())]
-    found = [(place, rows) for place in homes if (rows := ControlPlane(place, print).status())]
+    found = [(place, rows) for place in homes if (rows := _rows(place))]
     if not found:
         print("there is no sandbox; start one with: python -m sandbox up")
         return False
@@ -26,6 +27,14 @@ def show(home: SandboxHome) -> bool:
         print(f"not everything runs; start what is missing with: {advice}", file=sys.stderr)
         return False
     return True
+
+
+def _rows(home: SandboxHome) -> list[ServiceStatus]:
+    """The services of a cluster, then the processes of its controllers' pods."""
+    rows, log = ControlPlane(home, print).status(), home.logs / "controllers.log"
+    processes = pids(home) if rows else {}
+    rows += [ServiceStatus(pod, pid, None, "running" if pid else "crashed", log) for pod, pid in processes.items()]
+    return rows
 
 
 def _print_table(rows: list[ServiceStatus]) -> None:

@@ -13,6 +13,12 @@ def pid_file(home: SandboxHome, pod: str) -> PidFile:
     return PidFile(home.pids / f"{_PREFIX}{pod}.json")
 
 
+def pids(home: SandboxHome) -> dict[str, int | None]:
+    """Pod of a controller -> the pid of its process, None where that has ended."""
+    files = sorted(home.pids.glob(f"{_PREFIX}*.json"))
+    return {file.stem.removeprefix(_PREFIX): PidFile(file).pid() for file in files}
+
+
 def end_all(home: SandboxHome, grace_s: float = 2.0) -> list[str]:
     """End every controller's process; gives their pods' names."""
     files = sorted(home.pids.glob(f"{_PREFIX}*.json"))
