@@ -77,7 +77,7 @@ def nodes(sandbox: CloudSandbox) -> set[str]:
 
 def nodes_of(sandbox: CloudSandbox, pool: str) -> int:
     found = sandbox.items(NODES)
-    # Seen once, and not explained yet: whoever wrote it is among its managed fields.
+    # A node that went is made again, bare, by what plays Node Feature Discovery unless that only patches.
     strange = [node for node in found if "labels" not in node["metadata"]]
     assert not strange, json.dumps(strange)
     return sum(node["metadata"]["labels"].get("gpu-fabric/pool") == pool for node in found)

@@ -130,3 +130,12 @@ def test_addresses_of_a_pod_are_written_with_the_rest_of_their_object() -> None:
 def test_whereabouts_keeps_its_own_kind_of_pool_beside_that_of_nv_ipam() -> None:
     names = {path.name for path in CHARTS.rglob("crds/*_ippools.yaml")}
     assert names == {"nv-ipam.nvidia.com_ippools.yaml", "whereabouts.cni.cncf.io_ippools.yaml"}
+
+
+def test_no_stage_makes_what_has_gone() -> None:
+    """KWOK's `apply` creates an object that is not there, unless it is told of a subresource, which is only patched."""
+    made = [
+        step["apply"] for name in NAMES for stage in stages(name) for step in stage["spec"]["steps"] if "apply" in step
+    ]
+    assert made
+    assert [step for step in made if not step.get("subresource")] == []
