@@ -115,7 +115,7 @@ def test_a_wholly_excluded_block_is_passed_over(spec: Json, new: list[Runs], old
 
 
 def test_a_gateway_that_is_a_block_of_its_own_is_passed_over() -> None:
-    # Since v0.3.5; in a larger block it only is no pod's.
+    # Since v0.3.5; a larger block stays, and only this address of it is left out.
     gateway = {"subnet": "192.168.0.0/24", "gateway": "192.168.0.2"}
 
     assert blocks_of({**gateway, "perNodeBlockSize": 1}, 2, passes_over=True) == listed("192.168.0.1", "192.168.0.3")
