@@ -21,6 +21,7 @@ from gpu_fabric.plan.records import (
     PlannedState,
     PlannedVerification,
     PlannedWait,
+    PlannedWebhookCleanup,
 )
 from gpu_fabric.plan.steps import NODES, Step
 from gpu_fabric.resources.objects import object_resource, patch_resource, readiness_resource, rollout_resource
@@ -31,6 +32,7 @@ from ..kept_objects import KeptObjects, when_written
 from ..node_states import when_synced
 from ..object_states import when_in_state
 from ..operators.queue_teardown import QueueDrain, QueueRelease
+from ..operators.webhook_cleanup import WebhookCleanup
 from ..plugin_restarts import when_restarted
 from ..rdma.capacity import when_offered
 from ..rdma.verification import Verification
@@ -107,6 +109,12 @@ def _register_queue(parent: StepComponent, item: PlannedQueues, cluster: Cluster
     return (*created, QueueDrain(parent.name, item, cluster, options))
 
 
+def _register_cleanup(
+    parent: StepComponent, item: PlannedWebhookCleanup, cluster: ClusterHandle, after: Resources
+) -> Resources:
+    return (WebhookCleanup(parent.name, item, cluster, child_options(parent, cluster, after, in_python=True)),)
+
+
 def _child_registrar(register: Callable[[str, Any, pulumi.ResourceOptions], pulumi.Resource]) -> Registrar:
     """Registers an item as one resource of the cluster's Kubernetes provider."""
 
@@ -128,6 +136,7 @@ REGISTRARS: dict[type, Registrar] = {
     PlannedRollout: _planned_registrar(rollout_resource),
     PlannedGroup: _register_group,
     PlannedQueues: _register_queue,
+    PlannedWebhookCleanup: _register_cleanup,
     PlannedWait: lambda _, item, cluster, after: when_synced(item, cluster, after),
     # The provider exists in any case, also where the nodes are not resources of the stack.
     PlannedCapacity: lambda _, item, cluster, after: when_offered(item, cluster, after or (cluster.provider,)),

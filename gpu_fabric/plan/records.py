@@ -133,6 +133,17 @@ class PlannedQueues(FrozenModel):
         return (*self.flavors, self.queue, *self.local_queues)
 
 
+class PlannedWebhookCleanup(FrozenModel):
+    """Webhook configurations, by their one name, that an operator of the namespace registers while it runs.
+
+    They are no objects of its chart. Those that outlive their Service refuse everything that they look at, so they are
+    deleted before the namespace is created, and after it is deleted.
+    """
+
+    name: str
+    namespace: str
+
+
 class PlannedPatch(FrozenModel):
     """Settings in an object that other software owns: it is never created and never deleted."""
 

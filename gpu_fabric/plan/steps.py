@@ -27,6 +27,7 @@ from gpu_fabric.plan.records import (
     PlannedState,
     PlannedVerification,
     PlannedWait,
+    PlannedWebhookCleanup,
 )
 
 NODES = "nodes"
@@ -45,6 +46,7 @@ Item = (
     | PlannedCapacity
     | PlannedConfiguration
     | PlannedState
+    | PlannedWebhookCleanup
 )
 """What a step applies, or waits for."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpu_fabric.plan.clouds.record import Ref
-from gpu_fabric.plan.records import PlannedGroup, PlannedQueues, PlannedVerification
+from gpu_fabric.plan.records import PlannedGroup, PlannedQueues, PlannedVerification, PlannedWebhookCleanup
 from gpu_fabric.resources.objects import KUBERNETES, object_resource
 from gpu_fabric.resources.resource import Handling, Resource, Secret
 
@@ -56,6 +56,12 @@ def queue_drain(component: str, planned: PlannedQueues, context: str | None) -> 
     """The resource that drains a queue before the queue is deleted."""
     properties = {**_controller(planned), "queue": planned.name}
     return _dynamic(component, f"drain-{planned.name}", f"{DYNAMIC}QueueDrain", properties, context)
+
+
+def webhook_cleanup(component: str, planned: PlannedWebhookCleanup, context: str | None) -> Resource:
+    """The resource that deletes webhook configurations without a Service, before and after their operator exists."""
+    properties = {"webhooks": planned.name, "namespace": planned.namespace}
+    return _dynamic(component, "webhooks", f"{DYNAMIC}WebhookCleanup", properties, context)
 
 
 def verification_resource(component: str, planned: PlannedVerification, context: str | None) -> Resource:

@@ -19,11 +19,18 @@ from gpu_fabric.plan.records import (
     PlannedState,
     PlannedVerification,
     PlannedWait,
+    PlannedWebhookCleanup,
 )
 from gpu_fabric.plan.steps import Step
 from gpu_fabric.resources.charts import release_resource
 from gpu_fabric.resources.cloud import cloud_resources
-from gpu_fabric.resources.dynamic import DYNAMIC, group_resource, queue_resources, verification_resource
+from gpu_fabric.resources.dynamic import (
+    DYNAMIC,
+    group_resource,
+    queue_resources,
+    verification_resource,
+    webhook_cleanup,
+)
 from gpu_fabric.resources.objects import (
     KUBERNETES,
     object_resource,
@@ -73,6 +80,7 @@ MADE_OF: dict[type, Callable[[str, Any, Plan], Iterable[Resource]]] = {
     ),
     PlannedQueues: lambda component, item, plan: queue_resources(component, item, plan.cluster.context),
     PlannedVerification: lambda component, item, plan: (verification_resource(component, item, plan.cluster.context),),
+    PlannedWebhookCleanup: lambda component, item, plan: (webhook_cleanup(component, item, plan.cluster.context),),
     # Waits have no resource.
     PlannedWait: lambda *_: (),
     PlannedCapacity: lambda *_: (),

@@ -12,6 +12,7 @@ from recording import Recording
 
 from components.kept_objects import KeptObjectsProvider
 from components.operators.queue_teardown import QueueDrainProvider, QueueReleaseProvider
+from components.operators.webhook_cleanup import WebhookCleanupProvider
 from components.rdma.verification import VerificationProvider
 
 pytestmark = pytest.mark.components
@@ -61,6 +62,7 @@ def test_no_resource_of_an_existing_stack_gets_another_name_type_or_parent(
         (KeptObjectsProvider, "components.kept_objects.KeptObjectsProvider"),
         (QueueDrainProvider, "components.operators.queue_teardown.QueueDrainProvider"),
         (QueueReleaseProvider, "components.operators.queue_teardown.QueueReleaseProvider"),
+        (WebhookCleanupProvider, "components.operators.webhook_cleanup.WebhookCleanupProvider"),
         (VerificationProvider, "components.rdma.verification.VerificationProvider"),
     ],
 )

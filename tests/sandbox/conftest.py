@@ -40,7 +40,6 @@ def trying(cluster: Sandbox) -> Iterator[Callable[[str], Sandbox]]:
     for sandbox in tried:
         if sandbox.workspace.state(sandbox.stack) is not None:
             sandbox.run("pulumi", "destroy", *sandbox.options)
-        sandbox.drop_left_webhook()
 
 
 @pytest.fixture

@@ -12,17 +12,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document, stack_file, validate
 from sandbox.engine.commands import SandboxEngine, Stack, on_the_sandbox
 from sandbox.engine.workspace import StackState, Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
 from sandbox.kubernetes_api import Api, ApiError
+from sandbox.processes import last_lines
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
 
 STACK = "dev"
 PODS = "/api/v1/namespaces/default/pods"
+# Seconds of a command, and lines of each log, in the message of one that did not end.
+_LIMIT, _LINES = 240, 15
 POLICY = "/apis/mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy"
 
 
@@ -44,16 +49,6 @@ class Sandbox:
         """A client of its API server."""
         return Api(self.home.kubeconfig)
 
-    def drop_left_webhook(self) -> None:
-        """Do what docs/spiderpool.md says of the webhook that Spiderpool's SR-IOV operator can leave behind."""
-        for sort in ("mutating", "validating"):
-            path = f"/apis/admissionregistration.k8s.io/v1/{sort}webhookconfigurations/sriov-operator-webhook-config"
-            try:
-                self.api.delete(path)
-            except ApiError as error:
-                if error.status != 404:
-                    raise
-
     def command(self, *arguments: str) -> list[str]:
         """`python -m sandbox …` as an argument list."""
         return [sys.executable, "-m", "sandbox", *arguments]
@@ -65,18 +60,28 @@ class Sandbox:
 
     def run(self, *arguments: str, status: int = 0) -> str:
         """Run a command, which must end with that status; gives everything it printed."""
-        result = subprocess.run(
-            self.command(*arguments),
-            cwd=project_root(),
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=240,
-        )
-        assert result.returncode == status, f"{' '.join(arguments)} ended with {result.returncode}:\n{result.stdout}"
+        command = " ".join(arguments)
+        try:
+            result = subprocess.run(
+                self.command(*arguments),
+                cwd=project_root(),
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=_LIMIT,
+            )
+        except subprocess.TimeoutExpired as late:
+            printed = late.stdout.decode() if isinstance(late.stdout, bytes) else late.stdout
+            pytest.fail(f"{command} did not end within {_LIMIT} s:\n{printed}\n{self.last_of_logs()}", pytrace=False)
+        assert result.returncode == status, f"{command} ended with {result.returncode}:\n{result.stdout}"
         return result.stdout
+
+    def last_of_logs(self) -> str:
+        """The ends of the sandbox's logs, for a message."""
+        logs = sorted(self.home.logs.glob("*.log"))
+        return "\n".join("\n".join([f"--- {log.name}", *last_lines(log, _LINES)]) for log in logs)
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a command without waiting for it."""

@@ -25,11 +25,7 @@ WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
 
 
 def assert_nothing_of_spiderpool_is_left(sandbox: Sandbox) -> None:
-    """No definition, so no object; no webhook that would refuse pods; the namespace went with the rest.
-
-    The webhook that the SR-IOV operator can leave behind is named in docs/spiderpool.md, with what removes it.
-    """
-    sandbox.drop_left_webhook()
+    """No definition, so no object; no webhook that would refuse pods; the namespace went with the rest."""
     kinds = [entry["spec"]["group"] for entry in sandbox.items(DEFINITIONS)]
     assert "spiderpool.spidernet.io" not in kinds
     for sort in ("mutating", "validating"):
@@ -77,6 +73,22 @@ def assert_policies_need_the_webhooks_pod_or_its_switch(sandbox: Sandbox) -> Non
         role("")
     switch(is_on=True)
     until(lambda: refusal_of_a_policy(sandbox) == "", "with the webhook on they are taken")
+
+
+def leave_webhook(sandbox: Sandbox) -> None:
+    """Register what an SR-IOV operator leaves that registers its webhook once more while it is uninstalled."""
+    service = {"name": "operator-webhook-service", "namespace": "spiderpool", "path": "/validating-custom-resource"}
+    rule = {"apiGroups": ["sriovnetwork.openshift.io"], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"]}
+    webhook = {
+        "name": "operator-webhook.sriovnetwork.openshift.io",
+        "admissionReviewVersions": ["v1"],
+        "sideEffects": "None",
+        "clientConfig": {"service": service},
+        "rules": [{**rule, "resources": ["sriovnetworknodepolicies", "sriovoperatorconfigs"]}],
+    }
+    kind, metadata = "ValidatingWebhookConfiguration", {"name": "sriov-operator-webhook-config"}
+    left = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": metadata, "webhooks": [webhook]}
+    sandbox.api.post(WEBHOOKS.format("validating"), left)
 
 
 def offered(sandbox: Sandbox, rails: list[str], each: int) -> None:
@@ -168,6 +180,8 @@ def test_exclusive_subnets_come_up_with_a_pool_for_every_node_and_rail(trying: C
 
 def test_infiniband_pods_get_all_networks_by_one_annotation(trying: Callable[[str], Sandbox]) -> None:
     sandbox = trying("spiderpool-ib")
+    sandbox.run("up", *sandbox.options)
+    leave_webhook(sandbox)
     sandbox.up()
     rails = [f"spidernet.io/rail_{rail:02d}" for rail in range(8)]
     offered(sandbox, rails, 8)

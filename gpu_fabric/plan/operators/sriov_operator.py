@@ -20,12 +20,14 @@ from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, manager_steps
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails, plan_rails
-from gpu_fabric.plan.records import PlannedObject, PlannedWait, WantedFunctions
+from gpu_fabric.plan.records import PlannedObject, PlannedWait, PlannedWebhookCleanup, WantedFunctions
 from gpu_fabric.plan.steps import Context, Item, Step, Words, kinds
 
 _NAME = "gpu-fabric"
 # The operator's DaemonSet (controllers/sriovoperatorconfig_controller.go of v1.3.0).
 _WEBHOOK = "operator-webhook"
+# Its webhook configurations (pkg/consts/constants.go of v1.3.0 and of v1.6.0).
+_WEBHOOK_CONFIGURATIONS = "sriov-operator-webhook-config"
 _WEBHOOK_SWITCH = "sriov.operatorConfig.enableOperatorWebhook"
 # The vendor's own examples; lower numbers win, and room on both sides is left for policies of others.
 _PRIORITY = 90
@@ -45,6 +47,9 @@ def _steps(context: Context) -> Iterator[Step]:
     pool, policies = PlannedObject(object=_pool(case)), tuple(PlannedObject(object=each) for each in _policies(case))
     synced, discovered = sriov_synced(case), sriov_discovered(case)
     before = (*LABELLED, *manager_steps(case))
+    # It may register its webhooks once more after its chart's last Job has deleted them.
+    cleanup = PlannedWebhookCleanup(name=_WEBHOOK_CONFIGURATIONS, namespace=manager_of(case).namespace)
+    yield _step("sriov-webhooks", (cleanup,), ())
     yield _step("sriov-discovered", () if discovered is None else (discovered,), before)
     before = (*before, "sriov-discovered")
     yield _step("sriov-pool", (pool,), before)

@@ -1,0 +1,84 @@
+"""Deletes the webhook configurations of an operator that no longer exists.
+
+An operator that registers its webhooks itself can do so once more while it is being uninstalled. What is left then has
+no Service, fails closed, and refuses the objects of the next installation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider, UpdateResult
+
+from gpu_fabric.plan.records import PlannedWebhookCleanup
+from gpu_fabric.resources.dynamic import webhook_cleanup
+
+from ..cluster.handle import ClusterHandle
+from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, counts_as_deleted, find, retry_request
+from ..registration import DynamicResource
+
+_PATIENCE = 60.0
+_KINDS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+_IDENTITY = ("cluster", "webhooks", "namespace")
+
+
+class WebhookCleanupError(pulumi.RunError):
+    """The cluster refused a request; Pulumi prints the message without a traceback."""
+
+
+class WebhookCleanupProvider(ResourceProvider):
+    """Deletes webhook configurations whose Services do not exist, when it is created and when it is deleted."""
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        """Raises WebhookCleanupError."""
+        _clean_up(props)
+        return CreateResult(props["webhooks"], props)
+
+    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
+        """Another cluster or operator replaces the resource; credentials are renewed in place."""
+        moved = [name for name in _IDENTITY if isinstance(new.get(name), str) and old.get(name) != new[name]]
+        return DiffResult(changes=True, replaces=moved) if moved else DiffResult(changes=None)
+
+    def update(self, _id: str, _old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
+        return UpdateResult(new)
+
+    def delete(self, _id: str, props: dict[str, Any]) -> None:
+        """Raises WebhookCleanupError."""
+        _clean_up(props)
+
+
+class WebhookCleanup(DynamicResource, module="gpu-fabric", name="WebhookCleanup"):
+    """Registered before the operator's namespace, and so deleted after it; see WebhookCleanupProvider."""
+
+    def __init__(
+        self, name: str, planned: PlannedWebhookCleanup, cluster: ClusterHandle, opts: pulumi.ResourceOptions
+    ) -> None:
+        """`name` is the component's name."""
+        super().__init__(WebhookCleanupProvider(), webhook_cleanup(name, planned, cluster.context), cluster, opts)
+
+
+def _clean_up(props: Mapping[str, Any]) -> None:
+    try:
+        api, retries = ClusterApi(props["kubeconfig"], props.get("context"), 1), RetryBudget(_PATIENCE)
+        for kind in _KINDS:
+            path = api_path("admissionregistration.k8s.io/v1", kind, name=props["webhooks"])
+            found = retry_request(retries, partial(find, api, path))
+            services = set[str]() if found is None else _services(found, props["namespace"])
+            there = [service for service in services if retry_request(retries, partial(find, api, service)) is not None]
+            if services and not there:
+                retry_request(retries, partial(api.delete, path))
+    except RequestError as error:
+        if not counts_as_deleted(error):
+            reason = f"the webhook configurations {props['webhooks']} could not be looked at or deleted: {error}"
+            raise WebhookCleanupError(reason) from None
+
+
+def _services(configuration: Json, namespace: str) -> set[str]:
+    """The paths of the Services that are asked; none if one is in another namespace, or no Service is asked."""
+    asked = [webhook["clientConfig"].get("service") for webhook in configuration.get("webhooks") or ()]
+    if any(service is None or service["namespace"] != namespace for service in asked):
+        return set()
+    return {api_path("v1", "services", namespace, service["name"]) for service in asked}
