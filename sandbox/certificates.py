@@ -76,8 +76,11 @@ def write_token_kubeconfig(home: SandboxHome, file: Path, token: str) -> None:
     _write_config(file, f"https://127.0.0.1:{port}", authority, {"token": token})
 
 
-def self_signed(name: str) -> tuple[bytes, bytes]:
-    """A certificate for a server of this DNS name, its own authority, and its key, both PEM."""
+def self_signed(name: str, lifetime: datetime.timedelta = _LIFETIME) -> tuple[bytes, bytes]:
+    """A certificate for a server of this DNS name, its own authority, and its key, both PEM.
+
+    With a negative lifetime of less than an hour it has expired.
+    """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -93,7 +96,7 @@ def self_signed(name: str) -> tuple[bytes, bytes]:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + _LIFETIME)
+        .not_valid_after(now + lifetime)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
         .sign(key, hashes.SHA256())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document, stack_file, validate
+from sandbox.certificates import self_signed
 from sandbox.engine.commands import SandboxEngine, Stack, on_the_sandbox
 from sandbox.engine.workspace import StackState, Workspace
 from sandbox.home import HOME_VARIABLE, SandboxHome, project_root
@@ -165,6 +167,14 @@ class Sandbox:
             for node in nodes
             if resource in node["status"]["allocatable"]
         }
+
+
+def certificate_data(service: str, namespace: str, *, expired: bool = False) -> dict[str, str]:
+    """The content of a Secret with a certificate for a Service, which is its own authority."""
+    lifetime = timedelta(minutes=-5) if expired else timedelta(days=1)
+    certificate, key = self_signed(f"{service}.{namespace}.svc", lifetime)
+    files = {"ca.crt": certificate, "tls.crt": certificate, "tls.key": key}
+    return {name: base64.b64encode(content).decode() for name, content in files.items()}
 
 
 def guard(acknowledge: Iterable[str], days: int = 1) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import psutil
 import pytest
 import yaml
 from attached_pods import EXPECTED, documents_of, text_of
-from driver import PODS, Sandbox, until
+from driver import PODS, Sandbox, certificate_data, until
 
 from gpu_fabric.attach.attachment import Wishes, attach_text
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL
@@ -272,11 +272,15 @@ def test_while_kueue_has_no_pod_other_installations_are_refused_and_the_cluster_
     jobs.api.post(where, another)
 
 
-def test_a_certificate_that_is_lost_is_made_again_and_trusted(jobs: Sandbox, submitted: list[Object]) -> None:
+@pytest.mark.parametrize("state", ["lost", "expired"])
+def test_a_certificate_that_is_lost_or_expired_is_made_again_and_trusted(
+    jobs: Sandbox, submitted: list[Object], state: str
+) -> None:
     path = f"/api/v1/namespaces/{KUEUE}/secrets/kueue-webhook-server-cert"
-    before = jobs.api.get(path)["data"]["ca.crt"]
-    jobs.api.patch(path, {"data": None})
-    until(lambda: (jobs.api.get(path).get("data") or {}).get("ca.crt") not in (None, before), "there is another one")
+    data = None if state == "lost" else certificate_data("kueue-webhook-service", KUEUE, expired=True)
+    known = {jobs.api.get(path)["data"]["ca.crt"], None if data is None else data["ca.crt"], None}
+    jobs.api.patch(path, {"data": data})
+    until(lambda: (jobs.api.get(path).get("data") or {}).get("ca.crt") not in known, "there is another one")
     until(lambda: taken(jobs, batch_job("after", **{QUEUE_LABEL: "fabric"}), submitted), "the API server trusts it")
 
 

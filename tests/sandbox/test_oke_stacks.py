@@ -9,14 +9,24 @@ from functools import partial
 import pytest
 from cloud_driver import NODES, CloudSandbox
 from driver import PODS, until
+from test_controllers import WORKLOADS, admitted, attached, create, networks, running
 
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
+from gpu_fabric.prepare import prepare_stack
+from sandbox.home import project_root
+from sandbox.kubernetes_api import Object, object_path
 
 pytestmark = pytest.mark.sandbox
 
 GPU = "nvidia.com/gpu"
 # Stack: virtual functions a node, nodes.
 OTHERS = {"oke-a100": (16, 3), "oke-h200": (8, 4)}
+# Stack: an example for its scheduler, and the pods of it that have the fabric.
+JOBS = {
+    "oke-h100": ("volcano-job.yaml", 2),
+    "oke-a100": ("volcano-job.yaml", 2),
+    "oke-h200": ("mpijob.yaml", 2),
+}
 
 
 def sandbox_of(tmp_path_factory: pytest.TempPathFactory, stack: str) -> CloudSandbox:
@@ -56,6 +66,24 @@ def assert_pods_take_a_node_each(sandbox: CloudSandbox, functions: int) -> None:
         sandbox.api.delete(f"{PODS}/{pod['metadata']['name']}?gracePeriodSeconds=0")
 
 
+def assert_its_scheduler_starts_a_job(sandbox: CloudSandbox, functions: int) -> None:
+    """An example that has the fabric attached runs on a node a worker, let in by Kueue or placed by Volcano."""
+    name, workers = JOBS[sandbox.stack]
+    submitted: list[Object] = []
+    create(sandbox, attached(name, prepare_stack(sandbox.stack, project_root())), submitted)
+    pods = until(lambda: running(sandbox), "all pods of the job run", 120)
+    with_fabric = [pod for pod in pods if networks(pod)]
+    assert [len(networks(pod)) for pod in with_fabric] == [functions] * workers
+    assert len({pod["spec"]["nodeName"] for pod in with_fabric}) == workers
+    if name == "volcano-job.yaml":
+        assert {pod["spec"]["schedulerName"] for pod in pods} == {"volcano"}
+    else:
+        assert admitted(sandbox)
+    for item in submitted:
+        sandbox.api.delete(f"{object_path(sandbox.api, item, 'default')}?propagationPolicy=Background")
+    until(lambda: sandbox.items(PODS) == [] and sandbox.items(WORKLOADS) == [], "its pods and Workloads are gone", 120)
+
+
 def _runs(sandbox: CloudSandbox, pod: str) -> bool:
     return bool(sandbox.api.get(f"{PODS}/{pod}")["status"].get("phase") == "Running")
 
@@ -66,6 +94,10 @@ def test_every_h100_node_joins_with_its_gpus_and_sixteen_virtual_functions(h100:
 
 def test_pods_of_the_contract_take_an_h100_node_each(h100: CloudSandbox) -> None:
     assert_pods_take_a_node_each(h100, functions=16)
+
+
+def test_volcano_starts_a_job_on_h100_nodes(h100: CloudSandbox) -> None:
+    assert_its_scheduler_starts_a_job(h100, functions=16)
 
 
 def test_nothing_is_left_to_change_after_an_up(h100: CloudSandbox) -> None:
@@ -85,13 +117,17 @@ def test_destroy_leaves_nothing_at_oracle(h100: CloudSandbox) -> None:
 
 
 @pytest.mark.parametrize("stack", OTHERS)
-def test_the_other_shapes_come_up_take_pods_and_go(tmp_path_factory: pytest.TempPathFactory, stack: str) -> None:
+def test_the_other_shapes_come_up_run_jobs_stay_as_they_are_and_go(
+    tmp_path_factory: pytest.TempPathFactory, stack: str
+) -> None:
     functions, nodes = OTHERS[stack]
     sandbox = sandbox_of(tmp_path_factory, stack)
     try:
         sandbox.up(protect=False)
         assert_nodes_offer(sandbox, nodes, functions)
         assert_pods_take_a_node_each(sandbox, functions)
+        assert_its_scheduler_starts_a_job(sandbox, functions)
+        assert sandbox.preview(protect=False).steps == {}
         sandbox.destroy(protect=False)
         sandbox.assert_nothing_is_left()
     finally:

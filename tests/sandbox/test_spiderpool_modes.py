@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from driver import PODS, Sandbox, until
+from driver import PODS, Sandbox, certificate_data, until
 from test_models import assert_it_is_scheduled, assert_it_stays_and_goes, gpu_nodes, job_of, networks
 
 from gpu_fabric.k8s.names import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
@@ -21,6 +21,8 @@ POOLS = "/apis/spiderpool.spidernet.io/v2beta1/spiderippools"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NODE_POLICIES = "/apis/sriovnetwork.openshift.io/v1/namespaces/spiderpool/sriovnetworknodepolicies"
 OPERATOR_CONFIG = "/apis/sriovnetwork.openshift.io/v1/namespaces/spiderpool/sriovoperatorconfigs/default"
+# The Deployment, its Service and its webhook configurations; the Secret with their certificate.
+CONTROLLER, SECRET = "spiderpool-controller", "spiderpool-controller-server-certs"
 WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/{}webhookconfigurations"
 
 
@@ -73,6 +75,34 @@ def assert_policies_need_the_webhooks_pod_or_its_switch(sandbox: Sandbox) -> Non
         role("")
     switch(is_on=True)
     until(lambda: refusal_of_a_policy(sandbox) == "", "with the webhook on they are taken")
+
+
+def assert_an_expired_certificate_refuses_pools_until_it_is_renewed(sandbox: Sandbox) -> None:
+    """As with a certificate of one's own (`tls.method: provided`): nothing but its Secret and authority is renewed."""
+
+    def serve(data: dict[str, str]) -> None:
+        sandbox.api.patch(f"/api/v1/namespaces/spiderpool/secrets/{SECRET}", {"data": data})
+        for sort in ("mutating", "validating"):
+            path = f"{WEBHOOKS.format(sort)}/{CONTROLLER}"
+            webhooks = sandbox.api.get(path)["webhooks"]
+            for webhook in webhooks:
+                webhook["clientConfig"]["caBundle"] = data["ca.crt"]
+            sandbox.api.patch(path, {"webhooks": webhooks})
+
+    def refusal() -> str:
+        pool = {**sandbox.items(POOLS)[0], "metadata": {"name": "one-more"}}
+        pool["spec"] = {"subnet": "10.99.0.0/24", "ips": ["10.99.0.1-10.99.0.9"]}
+        try:
+            sandbox.api.post(f"{POOLS}?dryRun=All", pool)
+        except ApiError as error:
+            return str(error)
+        return ""
+
+    assert refusal() == ""
+    serve(certificate_data(CONTROLLER, "spiderpool", expired=True))
+    until(lambda: "certificate has expired" in refusal(), "pools are refused, and the reason is told")
+    serve(certificate_data(CONTROLLER, "spiderpool"))
+    until(lambda: refusal() == "", "pools are taken again")
 
 
 def leave_webhook(sandbox: Sandbox) -> None:
@@ -133,6 +163,7 @@ def test_the_guides_shared_fabric_comes_up_with_its_names_and_addresses(trying: 
     first = json.loads(nodes["worker1"][NIC_ADDRESSES_ANNOTATION])[0]
     assert first == {"interface": "enp11s0f0np0", "address": "172.16.11.201/24", "gateway": "172.16.11.254"}
     assert_it_is_scheduled(sandbox, job)
+    assert_an_expired_certificate_refuses_pools_until_it_is_renewed(sandbox)
     assert_it_stays_and_goes(sandbox)
     assert_nothing_of_spiderpool_is_left(sandbox)
 
