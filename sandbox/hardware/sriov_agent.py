@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpu_fabric.k8s.base import compact_json
-from sandbox.hardware.device_plugins import annotations_of, app_of, loaded
+from sandbox.hardware.device_plugins import annotations_of, app_of
 from sandbox.hardware.node_records import Object, Outcome, change_devices, devices_on, node_after, status_of_sync
 from sandbox.hardware.operands import CONFIG_DAEMON, OPERATOR_PLUGIN
 from sandbox.hardware.sriov import SyncError, observed_interfaces, synced
@@ -39,10 +39,11 @@ def config_daemons(
         state = states.get(namespace)
         if state is None:
             continue
+        # One that has just started, too: the operator writes the node's state before the plug-in's configuration.
         plugins = [
             key
             for key, pod in pods.items()
-            if app_of(pod) == OPERATOR_PLUGIN and pod["metadata"]["namespace"] == namespace and loaded(pod) is not None
+            if app_of(pod) == OPERATOR_PLUGIN and pod["metadata"]["namespace"] == namespace
         ]
         status = _status(node_after(node, outcome), state, plugins, outcome, is_over=sync_is_over)
         if "system" not in (state.get("spec") or {}):
