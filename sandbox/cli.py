@@ -206,6 +206,7 @@ def pulumi(
 ) -> None:
     """Run the real engine: for a sandbox stack in the sandbox's own workspace, else with your own Pulumi settings."""
     from sandbox.engine.commands import SandboxEngine, is_sandbox_stack, run_elsewhere
+    from sandbox.missing_keys import values_without_effect
 
     home = SandboxHome.current()
     place = _load(stack, simulated, coming_up=start or verb in (Verb.UP, Verb.PREVIEW))
@@ -221,6 +222,9 @@ def pulumi(
         wishes["--yes"] = yes and verb in _CHANGING
         chosen = [option for option, wanted in wishes.items() if wanted]
         raise typer.Exit(run_elsewhere(verb.value, place, home.bin if home.bin.exists() else None, chosen, say))
+    if verb in (Verb.UP, Verb.PREVIEW):
+        for line in values_without_effect(place.spec, place.plan):
+            say(line)
     toolchain = _start(place, home, say, verb) if start else ensure(None, _progress())
     engine = SandboxEngine(home, toolchain, say)
     if verb is Verb.UP and (binaries := _controllers(place)):

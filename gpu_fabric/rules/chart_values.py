@@ -52,7 +52,7 @@ Charts = Mapping[ChartName, ChartValues]
 
 def written_switches(case: Case, name: ChartName) -> tuple[str, ...]:
     """The keys that the stack file has in a chart's section of `software`, without empty mappings."""
-    section = next(chart for chart in CHARTS if chart.name == name).section_of(case)
+    section = next(chart for chart in CHARTS if chart.name == name).section_of(case.spec)
     if section is None:
         return ()
     fields = type(section).model_fields
@@ -71,7 +71,7 @@ def charts_in_use(case: Case) -> Charts:
     """
     brought = ((chart, chart.release(case)) for chart in CHARTS if chart.brought(case))
     return {
-        chart.name: ChartValues(chart.name, release.chart.version, release.values, chart.written(case))
+        chart.name: ChartValues(chart.name, release.chart.version, release.values, chart.written(case.spec))
         for chart, release in brought
     }
 

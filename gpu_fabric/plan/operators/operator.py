@@ -19,6 +19,7 @@ from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.releases import merged, release
 from gpu_fabric.plan.records import HelmRelease, PlannedObject
 from gpu_fabric.plan.steps import NODES, Context, Step, Words
+from gpu_fabric.spec.stack import StackSpec
 
 LABELLED = ("namespaces", NODES, "gpu-operator", "gpu-operator-ready", "gpu-capacity")
 """What comes before anything that selects nodes by labels of the GPU Operator's Node Feature Discovery."""
@@ -45,21 +46,21 @@ class OwnChart:
     values: Callable[[Case], dict[str, JsonValue]] = lambda _: {}
     wanted_by: Callable[[Case], bool] | None = None
 
-    def section_of(self, case: Case) -> FrozenModel | None:
+    def section_of(self, spec: StackSpec) -> FrozenModel | None:
         """The section; None where the stack file has none."""
-        found: Any = case.spec.software
+        found: Any = spec.software
         for key in self.section.split("."):
             found = None if found is None else getattr(found, to_snake(key))
         section: FrozenModel | None = found
         return section
 
-    def written(self, case: Case) -> dict[str, JsonValue]:
+    def written(self, spec: StackSpec) -> dict[str, JsonValue]:
         """The values that the user wrote."""
-        return dict(getattr(self.section_of(case), "values", {}))
+        return dict(getattr(self.section_of(spec), "values", {}))
 
     def wanted(self, case: Case) -> bool:
         """Whether the stack needs the chart, whether or not its release line has it."""
-        return self.section_of(case) is not None if self.wanted_by is None else self.wanted_by(case)
+        return self.section_of(case.spec) is not None if self.wanted_by is None else self.wanted_by(case)
 
     def brought(self, case: Case) -> bool:
         """Whether the stack installs it; one that its line lacks is refused, and the rest is checked nevertheless."""
@@ -67,7 +68,7 @@ class OwnChart:
 
     def release(self, case: Case, *more: Mapping[str, JsonValue]) -> HelmRelease:
         """The release, with more values of the plan's."""
-        return release(case, self.name, merged(self.values(case), *more), self.written(case))
+        return release(case, self.name, merged(self.values(case), *more), self.written(case.spec))
 
 
 @dataclass(frozen=True)
