@@ -65,7 +65,7 @@ status: setup ## show the sandbox's processes
 	@$(PY) -m sandbox status
 
 test: setup-dev lint ## run every tier, and say what was skipped and why
-	@$(PY) -m sandbox build core helm cni lint controllers ipam
+	@$(PY) -m sandbox build core helm cni lint controllers ipam discovery
 	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=15 tests
 
 test-fast: setup-dev ## run the tiers that need only Python

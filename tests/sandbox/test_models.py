@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from ipaddress import IPv4Address
 
 import pytest
 from driver import PODS, Sandbox, until
-from rendered_charts import Helm, of_kind
 from whole_lives import HOST_NETWORK, MODELS, assert_just_what_is_planned
 
-from gpu_fabric.catalog import catalog
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, RESOURCE_NAME_ANNOTATION
 from gpu_fabric.prepare import prepare_stack
-from sandbox.hardware.inventory import inventory_annotation
 from sandbox.home import project_root
 from sandbox.kubernetes_api import Object
-from sandbox.nodes import GPU_NODE, node_object, reconcile_nodes
 
 pytestmark = pytest.mark.sandbox
 
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions"
-STAGES = "/apis/kwok.x-k8s.io/v1alpha1/stages"
 
 
 def job_of(sandbox: Sandbox) -> Object:
@@ -99,48 +93,3 @@ def test_a_stack_on_the_hosts_network_brings_no_networks_and_runs_a_job(trying: 
     assert sandbox.items(NETWORKS) == []
     assert_it_is_scheduled(sandbox, job)
     assert_it_stays_and_goes(sandbox)
-
-
-@pytest.mark.parametrize(
-    ("chart", "values", "marked"),
-    [
-        # its worker labels network cards of any vendor; the unknown vendor of a board's NICs is none
-        ("26.4/gpu-operator", {}, {"15b3", "14e4", "1dd8", "8086"}),
-        # the worker labels none, and the chart's own rule those of NVIDIA
-        ("26.4/network-operator", {"nfd": {"enabled": True}}, {"15b3"}),
-    ],
-)
-def test_nodes_are_marked_for_the_vendors_of_their_own_nics(
-    cluster: Sandbox, chart: str, values: dict[str, object], marked: set[str]
-) -> None:
-    cluster.run("up", "-s", "mi300x-host-device", "--sandbox")
-    stages = {entry["metadata"]["name"]: entry for entry in of_kind(Helm().objects(chart, values), "Stage")}
-    nodes = {f"nics-{vendor or 'unknown'}": vendor for vendor in ("15b3", "14e4", "1dd8", "8086", None)}
-    reconcile_nodes(cluster.api, [_discovered(name, vendor) for name, vendor in nodes.items()])
-    wanted = {name: {vendor} & marked for name, vendor in nodes.items()}
-    cluster.api.post(STAGES, stages["node-features"])
-    try:
-        until(lambda: _marks(cluster) == wanted, "every node has the mark of its own NICs, and no other")
-    finally:
-        cluster.api.delete(f"{STAGES}/node-features")
-
-
-def _discovered(name: str, vendor: str | None) -> Object:
-    """A node with AMD GPUs and NICs of a vendor on which a worker of Node Feature Discovery runs."""
-    shape = catalog().shapes["server.mi300x.8"]
-    assert shape.nic_model is not None
-    nics = shape.model_copy(update={"nic_model": shape.nic_model.model_copy(update={"vendor_id": vendor})})
-    annotations = {"sandbox.gpu-fabric/features": "discovered", **inventory_annotation(nics)}
-    return node_object(name, IPv4Address("10.0.10.1"), {}, [], annotations, GPU_NODE)
-
-
-def _marks(sandbox: Sandbox) -> dict[str, set[str]]:
-    """The vendors for which each node is marked."""
-    return {
-        node["metadata"]["name"]: {
-            label.removeprefix("feature.node.kubernetes.io/pci-").removesuffix(".present")
-            for label in node["metadata"]["labels"]
-            if label.startswith("feature.node.kubernetes.io/pci-")
-        }
-        for node in sandbox.items("/api/v1/nodes")
-    }

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
+from feature_discovery import MASTER, WORKER
 
 from gpu_fabric.catalog import ChartName, catalog
 from gpu_fabric.prepare import checked_plan
@@ -87,6 +88,22 @@ def test_the_stacks_bring_every_chart() -> None:
 def test_a_misspelt_key_would_be_seen(upstream_values: UpstreamValues) -> None:
     misspelt = {"driver": {"enable": False}, "toolkit": {"enabled": True}}
     assert list(unknown_keys(misspelt, upstream_values("gpu-operator", "v26.3.3"))) == ["driver.enable"]
+
+
+@pytest.mark.parametrize(
+    ("chart", "version"),
+    [
+        ("gpu-operator", "v26.3.3"),
+        ("gpu-operator", "v23.9.1"),
+        ("network-operator", "26.4.1"),
+        ("network-operator", "23.10.0-rc.5"),
+    ],
+)
+def test_the_real_charts_configure_node_feature_discovery_as_its_tests_do(
+    chart: str, version: str, upstream_values: UpstreamValues
+) -> None:
+    theirs = upstream_values(chart, version)["node-feature-discovery"]
+    assert (theirs["worker"]["config"], theirs["master"]["config"]) == (WORKER[chart], MASTER)
 
 
 # Keys that a chart's templates read, and that its values hold in a comment only, or not at all.
