@@ -20,7 +20,7 @@ from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome
 from sandbox.kubernetes_api import Api, ApiError
 from sandbox.ports import completed_ports, is_listening, require_free
-from sandbox.processes import PidFile, last_lines, start, stop
+from sandbox.processes import STARTED, PidFile, last_lines, start, stop
 from sandbox.services import (
     NAMES,
     PORTS,
@@ -122,6 +122,8 @@ class ControlPlane:
         for service in started:
             self._wait_ready(service, pki, ports)
         self._prepare_stages(state)
+        if any(service.name == "kwok" for service in started):
+            stages.wake_kwok(Api(self.home.kubeconfig), self._kwok_plays)
         return True
 
     def down(self, grace_s: float | None = None) -> list[str]:
@@ -217,6 +219,11 @@ class ControlPlane:
                 return bool(answer.status == 200)
         except (OSError, urllib.error.URLError):
             return False
+
+    def _kwok_plays(self) -> bool:
+        lines = last_lines(self._log("kwok"), 1000)
+        starts = [place for place, line in enumerate(lines) if line.startswith(STARTED)]
+        return any(stages.PLAYS in line for line in lines[starts[-1] if starts else 0 :])
 
     def _failure(self, service: Service, what: str) -> SandboxError:
         lines = "\n".join(f"    {line[:200]}" for line in last_lines(self._log(service.name), 8))

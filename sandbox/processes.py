@@ -20,6 +20,9 @@ import psutil
 
 from sandbox.home import write_private
 
+STARTED = "--- started"
+"""What a line in a log begins with that is written before a process."""
+
 
 def start_mark(pid: int) -> str | None:
     """A text that distinguishes this process from any other that ever had its pid; None when it is not running.
@@ -76,7 +79,7 @@ def start(command: Sequence[str], pid_file: PidFile, log: Path, env: Mapping[str
     """
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with log.open("ab") as output:
-        output.write(f"--- started {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode())
+        output.write(f"{STARTED} {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode())
         output.flush()
         process = subprocess.Popen(
             command,

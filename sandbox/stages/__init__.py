@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import yaml
@@ -12,7 +13,13 @@ from sandbox.kubernetes_api import Api, ApiError
 
 FOLDER = Path(__file__).resolve().parent
 PUBLISHED_WITHIN_S = 30.0
+WOKEN_WITHIN_S = 10.0
 TRIED_AGAIN = "sandbox.gpu-fabric/tried-again"
+PLAYS = "Start stage controller"
+"""What KWOK writes into its log for each kind that it begins to play."""
+
+_WOKEN, _WOKEN_STAGE = "sandbox.gpu-fabric/woken", "stage-again-soon"
+_PAUSE_S, _TURNS = 0.05, 20
 
 _CRD = FOLDER / "stage-crd.yaml"
 _GROUP = "/apis/kwok.x-k8s.io/v1alpha1"
@@ -49,6 +56,20 @@ def before_kwok_starts(api: Api) -> None:
     for stage in api.get(_STAGES)["items"]:
         if TRIED_AGAIN in stage["metadata"].get("annotations", {}):
             api.patch(f"{_STAGES}/{stage['metadata']['name']}", {"metadata": {"annotations": {TRIED_AGAIN: None}}})
+
+
+def wake_kwok(api: Api, plays: Callable[[], bool]) -> None:
+    """Change a Stage until KWOK plays, or for some seconds.
+
+    At its start it may ask to be told of changes only after it has read all Stages, and then waits for the next one
+    (run in pkg/kwok/controllers/stages_manager.go of 0.8.0).
+    """
+    for turn in range(round(WOKEN_WITHIN_S / _PAUSE_S)):
+        if plays():
+            return
+        time.sleep(_PAUSE_S)
+        if turn % _TURNS == _TURNS - 1:
+            api.patch(f"{_STAGES}/{_WOKEN_STAGE}", {"metadata": {"annotations": {_WOKEN: str(turn)}}})
 
 
 def _wait_published(api: Api) -> None:
