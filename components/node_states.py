@@ -120,9 +120,14 @@ def _unwritten(state: Mapping[str, Any], wanted: WantedFunctions) -> str:
 
 
 def _is_written(interface: Mapping[str, Any], wanted: WantedFunctions) -> bool:
-    """Whether an interface has a group of functions of this policy; other policies may ask for more functions."""
+    """Whether an interface has this policy's group of functions; other policies may ask for more functions.
+
+    A group has the functions from the first on where its policy names no range (generatePfNameVfGroup in
+    api/v1/helper.go).
+    """
+    group_of_policy = (wanted.policy, wanted.resource, f"0-{wanted.count - 1}")
     return interface.get("numVfs", 0) >= wanted.count and any(
-        (group.get("policyName"), group.get("resourceName")) == (wanted.policy, wanted.resource)
+        (group.get("policyName"), group.get("resourceName"), group.get("vfRange")) == group_of_policy
         and (wanted.mtu is None or group.get("mtu", wanted.mtu) == wanted.mtu)
         for group in interface.get("vfGroups") or ()
     )

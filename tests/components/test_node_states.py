@@ -253,7 +253,7 @@ ADDRESS = "0000:18:00.0"
 WANTED = WantedFunctions(
     policy="rail-00", resource="rail_00", nodes={"pool": "gpu"}, addresses=(ADDRESS,), count=8, mtu=9000
 )
-GROUP = {"policyName": "rail-00", "resourceName": "rail_00", "mtu": 9000}
+GROUP = {"policyName": "rail-00", "resourceName": "rail_00", "vfRange": "0-7", "mtu": 9000}
 
 
 def written(**fields: Any) -> list[dict[str, Any]]:
@@ -266,6 +266,7 @@ def written(**fields: Any) -> list[dict[str, Any]]:
         pytest.param([], id="no interface yet"),
         pytest.param(written(pciAddress="0000:2a:00.0"), id="another NIC"),
         pytest.param(written(numVfs=4), id="fewer functions"),
+        pytest.param(written(numVfs=16, vfGroups=[{**GROUP, "vfRange": "0-15"}]), id="more functions"),
         pytest.param(written(vfGroups=[{**GROUP, "resourceName": "rail_01"}]), id="another resource"),
         pytest.param(written(vfGroups=[{**GROUP, "policyName": "of-others"}]), id="of another policy"),
         pytest.param(written(vfGroups=[{**GROUP, "mtu": 4200}]), id="another MTU"),

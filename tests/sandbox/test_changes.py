@@ -15,6 +15,7 @@ pytestmark = pytest.mark.sandbox
 GPU = "nvidia.com/gpu"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1"
+STATES = "/apis/sriovnetwork.openshift.io/v1/namespaces/nvidia-network-operator/sriovnetworknodestates"
 CONFIG_MAPS = "/api/v1/namespaces/nvidia-network-operator/configmaps"
 
 
@@ -22,6 +23,12 @@ def everywhere(sandbox: Sandbox, resource: str, devices: int) -> bool:
     """Whether every GPU node, of which there are some, offers so many of a resource."""
     nodes = sandbox.allocatable(GPU).keys()
     return bool(nodes) and sandbox.allocatable(resource) == dict.fromkeys(nodes, str(devices))
+
+
+def virtual_functions(sandbox: Sandbox) -> set[int]:
+    """How many virtual functions NICs have that the SR-IOV operator manages."""
+    nics = (nic for state in sandbox.items(STATES) for nic in state["status"]["interfaces"])
+    return {nic["numVfs"] for nic in nics if "numVfs" in nic}
 
 
 @pytest.mark.parametrize(
@@ -62,6 +69,8 @@ def test_a_changed_stack_file_changes_what_the_nodes_offer(
     # The operator notices a changed policy late, and its `ready` says so even later: `up` has waited for neither.
     told = [entry.get("data", {}).get("config.json") for entry in sandbox.items(CONFIG_MAPS)]
     assert not any(told) or any(after[0].partition("/")[2] in text for text in told if text)
+    # The SR-IOV operator changes a node's state at once; its daemon's `Succeeded` of before stands for a while.
+    assert virtual_functions(sandbox) == ({after[1]} if stack == "sriov-operator" else set())
     until(lambda: everywhere(sandbox, *after), f"every node offers {after}")
     assert before[0] == after[0] or sandbox.allocatable(before[0]) == {}
 
