@@ -52,7 +52,6 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
     "26.4/gpu-operator": (ClusterPolicy, NodeFeatureRule),
     "26.4/network-operator": (NicClusterPolicy, NicNodePolicy, NetworkAttachmentDefinition, IPPool, CIDRPool),
     "26.4/network-operator/charts/sriov-network-operator": _SRIOV_OPERATOR,
-    "26.4/network-operator/charts/node-feature-discovery": (NodeFeatureRule,),
     "26.4/spiderpool": (
         SpiderIPPool,
         SpiderSubnet,
@@ -60,7 +59,6 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
         SpiderCoordinator,
         SpiderEndpoint,
         SpiderMultusConfig,
-        NetworkAttachmentDefinition,
         *_SRIOV_OPERATOR,
     ),
     "26.4/whereabouts": (WhereaboutsIPPool, OverlappingRangeIPReservation, NodeSlicePool),
@@ -68,14 +66,8 @@ _KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
     "26.4/kueue": (Topology, ResourceFlavor, ClusterQueue, LocalQueue),
     "26.4/jobset": (JobSet,),
     "26.4/lws": (LeaderWorkerSet,),
-    "23.10/gpu-operator": (ClusterPolicy, NodeFeatureRule),
-    "23.10/network-operator": (
-        NicClusterPolicy,
-        NetworkAttachmentDefinition,
-        IPPool,
-        WhereaboutsIPPool,
-        OverlappingRangeIPReservation,
-    ),
+    "23.10/gpu-operator": (ClusterPolicy,),
+    "23.10/network-operator": (NicClusterPolicy, IPPool),
 }
 
 # Kinds whose content is left open, by API version: their controller's own definition replaces it (sandbox/controllers).
@@ -129,20 +121,14 @@ _PLURALS = (("s", "ses"), ("y", "ies"), ("", "s"))
 # Where a chart has its definitions; those among the templates go with the release.
 _FOLDERS = dict.fromkeys(("26.4/kueue", "26.4/volcano"), "templates/crd")
 
-# Kinds that come and go with a section of the Network Operator's policy; of Whereabouts' it has one in line 23.10 only.
-_SECTIONS: dict[str, dict[type[KubernetesObject], str]] = {
-    "26.4/network-operator": dict.fromkeys((IPPool, CIDRPool), "nvIpam"),
-    "23.10/network-operator": {
-        IPPool: "nvIpam",
-        **dict.fromkeys((WhereaboutsIPPool, OverlappingRangeIPReservation), "ipamPlugin"),
-    },
-}
+# Kinds that come and go with a section of the Network Operator's policy.
+_SECTIONS: dict[type[KubernetesObject], str] = {IPPool: "nvIpam", CIDRPool: "nvIpam"}
 
 _HEADER = "# Generated from {sources} by `python -m sandbox.crds`; change {what}.\n"
 
 
 def crd_files() -> Iterator[tuple[Path, str]]:
-    """Every CRD file of the stand-in charts with the text that belongs in it."""
+    """Every CRD file of the stand-in charts with the text that belongs in it; some are linked elsewhere."""
     for chart, models in _KINDS.items():
         changes = _changes(chart)
         for model in models:
@@ -160,7 +146,7 @@ def crd_files() -> Iterator[tuple[Path, str]]:
             if chart in _OPEN and model.kind in _CONVERTED:
                 definition["spec"]["conversion"] = _CONVERSION
             text = yaml.dump(definition, Dumper=_Plain, sort_keys=False, width=120)
-            section = _SECTIONS.get(chart, {}).get(model)
+            section = _SECTIONS.get(model)
             folder = section_folder(chart, section) if section else CHARTS / chart / _FOLDERS.get(chart, "crds")
             yield folder / f"{model.group()}_{model.plural}.yaml", header + text
         for definition in _open_definitions(chart):
