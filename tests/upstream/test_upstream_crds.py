@@ -108,8 +108,6 @@ def declared_fields(schema: Schema, path: str = "") -> Iterator[str]:
 
 def used_fields(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
     """The paths of all fields that a value sets, written as `declared_fields` writes them."""
-    if schema.get("x-kubernetes-preserve-unknown-fields"):
-        return
     if isinstance(value, list):
         for entry in value:
             yield from used_fields(entry, schema["items"], f"{path}[]")
