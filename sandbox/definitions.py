@@ -31,8 +31,6 @@ _KEPT = (
     "minItems",
     "maxItems",
     "required",
-    # Values below it are not validated.
-    "x-kubernetes-preserve-unknown-fields",
 )
 
 

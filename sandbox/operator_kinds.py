@@ -1,4 +1,4 @@
-"""Kinds and statuses that the operators write, and on which the program only waits."""
+"""Kinds and statuses that charts and played operators write, and on which the program only waits."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ from typing import Literal
 from pydantic import Field
 
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
-from gpu_fabric.k8s.kueue import ClusterQueue, LocalQueue
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
 from gpu_fabric.k8s.scheduling import EnvVar, Toleration
-from gpu_fabric.k8s.spiderpool import SpiderCoordinator, SpiderIPPool
-from gpu_fabric.k8s.sriov_operator import RdmaMode
-from sandbox.chart_kinds import Condition
+
+
+class Condition(KubernetesModel):
+    """A condition in the form that all Kubernetes controllers use."""
+
+    type: str = Field(min_length=1, max_length=316)
+    status: Literal["True", "False", "Unknown"]
+    reason: str = Field(min_length=1, max_length=1024)
+    message: str = Field(max_length=32768)
+    last_transition_time: str
+    observed_generation: int | None = Field(default=None, ge=0)
 
 
 class GpuOperandImage(KubernetesModel):
@@ -152,94 +159,102 @@ class ClusterPolicy(KubernetesObject, api_version="nvidia.com/v1", scope="Cluste
     status: ClusterPolicyStatus | None = None
 
 
-SyncStatus = Literal["InProgress", "Succeeded", "Failed"]
-LinkType = Literal["ETH", "IB"]
+class IPAllocation(KubernetesModel):
+    """Who has an address: a container, and its pod as namespace/name."""
+
+    id: str
+    podref: str
+    ifname: str | None = None
 
 
-class VirtualFunction(KubernetesModel):
-    """One virtual function; `vf_id` counts from 0 on its physical function."""
+class WhereaboutsIPPoolSpec(KubernetesModel):
+    """A range in CIDR notation, and its addresses in use by their position in it."""
 
-    vf_id: int = Field(ge=0)
-    pci_address: str
-    name: str | None = None
-    vendor: str | None = None
-    device_id: str | None = None
-    driver: str | None = None
-    mac: str | None = None
-    mtu: int | None = None
-    guid: str | None = None
-    # The operator spells this name and two of PhysicalFunction's against the habit.
-    vlan: int | None = Field(default=None, validation_alias="Vlan", serialization_alias="Vlan")
+    range: str
+    allocations: dict[str, IPAllocation]
 
 
-class PhysicalFunction(KubernetesModel):
-    """One NIC port; `total_vfs` is what its firmware allows, `num_vfs` what is there."""
+class WhereaboutsIPPool(KubernetesObject, api_version="whereabouts.cni.cncf.io/v1alpha1", kind="IPPool"):
+    """The addresses of one range, kept by Whereabouts."""
 
-    pci_address: str
-    name: str | None = None
-    vendor: str | None = None
-    device_id: str | None = None
-    driver: str | None = None
-    link_type: LinkType | None = None
-    mac: str | None = None
-    mtu: int | None = None
-    e_switch_mode: str | None = None
-    externally_managed: bool | None = None
-    num_vfs: int | None = None
-    total_vfs: int | None = Field(default=None, validation_alias="totalvfs", serialization_alias="totalvfs")
-    vfs: tuple[VirtualFunction, ...] | None = Field(default=None, validation_alias="Vfs", serialization_alias="Vfs")
+    spec: WhereaboutsIPPoolSpec
 
 
-class FunctionGroup(KubernetesModel):
-    """Virtual functions of one resource on a NIC port, and the node policy that asks for them."""
+class ReservationSpec(KubernetesModel):
+    """Who has the address that the object is named after."""
 
-    policy_name: str | None = None
-    resource_name: str | None = None
-    vf_range: str | None = None
-    device_type: str | None = None
-    mtu: int | None = None
-    is_rdma: bool | None = None
+    podref: str
+    containerid: str | None = None
+    ifname: str | None = None
 
 
-class WantedInterface(KubernetesModel):
-    """What the node policies together ask of one NIC port."""
+class OverlappingRangeIPReservation(KubernetesObject, api_version="whereabouts.cni.cncf.io/v1alpha1"):
+    """One address in use, so that ranges that overlap do not hand it out twice."""
 
-    pci_address: str
-    name: str | None = None
-    num_vfs: int | None = None
-    mtu: int | None = None
-    link_type: str | None = None
-    externally_managed: bool | None = None
-    vf_groups: tuple[FunctionGroup, ...] | None = None
+    spec: ReservationSpec
 
 
-class NodeSystem(KubernetesModel):
-    """Settings of the whole node."""
+class NodeSlicePoolSpec(KubernetesModel):
+    """A range that is cut into slices of one size, one for each node."""
 
-    rdma_mode: RdmaMode | None = None
-
-
-class SriovNetworkNodeStateSpec(KubernetesModel):
-    """What the operator asks of the node's daemon."""
-
-    interfaces: tuple[WantedInterface, ...] | None = None
-    system: NodeSystem | None = None
+    range: str
+    slice_size: str
 
 
-class SriovNetworkNodeStateStatus(KubernetesModel):
-    """What is there; wait for `sync_status` Succeeded, and on Failed read `last_sync_error`."""
+class NodeSlice(KubernetesModel):
+    """The slice of a node; one without a node's name is free."""
 
-    sync_status: SyncStatus | None = None
-    last_sync_error: str | None = None
-    interfaces: tuple[PhysicalFunction, ...] | None = None
-    system: NodeSystem | None = None
+    node_name: str
+    slice_range: str
 
 
-class SriovNetworkNodeState(KubernetesObject, api_version="sriovnetwork.openshift.io/v1"):
-    """A node by its name, in the operator's namespace; written by the operator, never by the program."""
+class NodeSlicePoolStatus(KubernetesModel):
+    """All slices of the range."""
 
-    spec: SriovNetworkNodeStateSpec | None = None
-    status: SriovNetworkNodeStateStatus | None = None
+    allocations: tuple[NodeSlice, ...]
+
+
+class NodeSlicePool(KubernetesObject, api_version="whereabouts.cni.cncf.io/v1alpha1"):
+    """A range shared out among the nodes, kept by Whereabouts."""
+
+    spec: NodeSlicePoolSpec
+    status: NodeSlicePoolStatus | None = None
+
+
+class FeatureExpression(KubernetesModel):
+    """A condition on one attribute of a feature."""
+
+    op: Literal[
+        "In", "NotIn", "InRegexp", "Exists", "DoesNotExist", "Gt", "Ge", "Lt", "Le", "GtLt", "GeLe", "IsTrue", "IsFalse"
+    ]
+    value: tuple[str, ...] | None = None
+
+
+class FeatureMatch(KubernetesModel):
+    """A feature, for example `pci.device`, and what its attributes must be."""
+
+    feature: str
+    match_expressions: dict[str, FeatureExpression] | None = None
+
+
+class FeatureRule(KubernetesModel):
+    """Labels for nodes on which every feature matches."""
+
+    name: str
+    labels: dict[str, str] | None = None
+    match_features: tuple[FeatureMatch, ...] | None = None
+
+
+class NodeFeatureRuleSpec(KubernetesModel):
+    """Rules in the order of evaluation."""
+
+    rules: tuple[FeatureRule, ...] = Field(min_length=1)
+
+
+class NodeFeatureRule(KubernetesObject, api_version="nfd.k8s-sigs.io/v1alpha1", scope="Cluster"):
+    """A set of labelling rules, for example the Network Operator's for NVIDIA NICs."""
+
+    spec: NodeFeatureRuleSpec
 
 
 State = Literal["ready", "notReady", "ignore", "error"]
@@ -289,40 +304,10 @@ class CIDRPoolStatus(KubernetesModel):
     allocations: tuple[CIDRPoolAllocation, ...]
 
 
-class SpiderCoordinatorStatus(KubernetesModel):
-    """What the controller found out about the cluster's own ranges; `reason` says why it could not."""
-
-    phase: str
-    reason: str | None = None
-    overlay_pod_cidr: tuple[str, ...] | None = None
-    service_cidr: tuple[str, ...] | None = None
-
-
-class SpiderIPPoolStatus(KubernetesModel):
-    """What the controller counted; `allocated_ips` is JSON text."""
-
-    allocated_ips: str | None = None
-    total_ip_count: int | None = Field(default=None, ge=0)
-    allocated_ip_count: int | None = Field(default=None, ge=0)
-
-
-class QueueStatus(KubernetesModel):
-    """The controller's counts."""
-
-    conditions: tuple[Condition, ...] | None = None
-    pending_workloads: int | None = None
-    reserving_workloads: int | None = None
-    admitted_workloads: int | None = None
-
-
 STATUSES: dict[type[KubernetesObject], type[KubernetesModel]] = {
     NicClusterPolicy: PolicyStatus,
     NicNodePolicy: PolicyStatus,
     IPPool: IPPoolStatus,
     CIDRPool: CIDRPoolStatus,
-    SpiderCoordinator: SpiderCoordinatorStatus,
-    SpiderIPPool: SpiderIPPoolStatus,
-    ClusterQueue: QueueStatus,
-    LocalQueue: QueueStatus,
 }
 """The statuses of kinds whose other fields the program writes."""

@@ -1,8 +1,8 @@
-"""Types of fields that several kinds share: addresses, amounts, names, and mappings with any content."""
+"""Types of fields that several kinds share: addresses, amounts and names."""
 
 import ipaddress
 import re
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, PlainSerializer, WithJsonSchema
 
@@ -97,6 +97,3 @@ def _sort(value: dict[str, str]) -> dict[str, str]:
 
 SortedTexts = Annotated[dict[str, str], PlainSerializer(_sort)]
 """Texts by name, which are dumped in sorted order."""
-
-OpenObject = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})]
-"""A mapping with any content."""

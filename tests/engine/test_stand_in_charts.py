@@ -27,8 +27,8 @@ def schemas(chart: str) -> dict[tuple[str, str], dict[str, Any]]:
     found = {}
     line, own = CHARTS / chart.partition("/")[0], CHARTS / chart
     for path in sorted(line.rglob("crds/*.yaml"), key=lambda path: own in path.parents):
-        spec = yaml.safe_load(path.read_text())["spec"]
-        found[spec["group"], spec["names"]["kind"]] = spec["versions"][0]["schema"]["openAPIV3Schema"]
+        for spec in (document["spec"] for document in yaml.safe_load_all(path.read_text())):
+            found[spec["group"], spec["names"]["kind"]] = spec["versions"][0]["schema"]["openAPIV3Schema"]
     return found
 
 

@@ -28,6 +28,7 @@ from sandbox.toolchain.progress import Progress
 
 STACK = "dev"
 PODS = "/api/v1/namespaces/default/pods"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 # Seconds of a command, and lines of each log, in the message of one that did not end.
 _LIMIT, _LINES = 240, 15
 POLICY = "/apis/mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy"
@@ -158,6 +159,15 @@ class Sandbox:
                 return []
             raise
         return found
+
+    def open_definitions(self) -> list[str]:
+        """Kinds that take any content, as a stand-in chart defines those of a controller until it runs."""
+        return [
+            item["metadata"]["name"]
+            for item in self.items(DEFINITIONS)
+            for version in item["spec"]["versions"]
+            if version["schema"]["openAPIV3Schema"].get("x-kubernetes-preserve-unknown-fields")
+        ]
 
     def allocatable(self, resource: str) -> dict[str, str]:
         """What every GPU node offers of a resource; nodes without it are left out."""

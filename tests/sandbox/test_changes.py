@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from driver import POLICY, Sandbox, until
+from driver import DEFINITIONS, POLICY, Sandbox, until
 
 from sandbox.kubernetes_api import ApiError
 
 pytestmark = pytest.mark.sandbox
 
 GPU = "nvidia.com/gpu"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1"
 STATES = "/apis/sriovnetwork.openshift.io/v1/namespaces/nvidia-network-operator/sriovnetworknodestates"
 CONFIG_MAPS = "/api/v1/namespaces/nvidia-network-operator/configmaps"

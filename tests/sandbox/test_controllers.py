@@ -10,7 +10,7 @@ import psutil
 import pytest
 import yaml
 from attached_pods import EXPECTED, documents_of, text_of
-from driver import PODS, Sandbox, certificate_data, until
+from driver import DEFINITIONS, PODS, Sandbox, certificate_data, until
 
 from gpu_fabric.attach.attachment import Wishes, attach_text
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL
@@ -80,8 +80,7 @@ def submitted(jobs: Sandbox) -> Iterator[list[Object]]:
 
 
 def definitions(sandbox: Sandbox) -> list[str]:
-    items = sandbox.items("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
-    return [item["metadata"]["name"] for item in items]
+    return [item["metadata"]["name"] for item in sandbox.items(DEFINITIONS)]
 
 
 def attached(name: str, plan: Plan) -> list[Object]:

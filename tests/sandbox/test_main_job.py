@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from driver import POLICY, STACK, Sandbox, until
+from driver import DEFINITIONS, POLICY, STACK, Sandbox, until
 
 from sandbox.kubernetes_api import ApiError
 
@@ -137,7 +137,7 @@ def test_destroy_leaves_no_namespace_release_custom_resource_or_state(stack_up: 
         crd["spec"]["names"]["kind"]: stack_up.items(
             f"/apis/{crd['spec']['group']}/{crd['spec']['versions'][0]['name']}/{crd['spec']['names']['plural']}"
         )
-        for crd in stack_up.items("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+        for crd in stack_up.items(DEFINITIONS)
         if crd["spec"]["group"] != "kwok.x-k8s.io"
     }
     assert {kind: objects for kind, objects in left.items() if objects} == {}

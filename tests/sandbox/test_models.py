@@ -72,6 +72,8 @@ def assert_whole_life(sandbox: Sandbox, resource: str, devices: int) -> None:
 
 
 def assert_it_stays_and_goes(sandbox: Sandbox) -> None:
+    """Nothing but the plan, kinds that are checked, a second `up` that changes nothing, and nothing after `destroy`."""
+    assert sandbox.open_definitions() == []
     assert_just_what_is_planned(sandbox.state().resources, prepare_stack(sandbox.stack, project_root()))
     assert f"{sandbox.counted} unchanged" in sandbox.up()
     sandbox.run("pulumi", "destroy", *sandbox.options)

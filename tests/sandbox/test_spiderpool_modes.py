@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
-from driver import PODS, Sandbox, certificate_data, until
+from driver import DEFINITIONS, PODS, Sandbox, certificate_data, until
 from test_models import assert_it_is_scheduled, assert_it_stays_and_goes, gpu_nodes, job_of, networks
 
 from gpu_fabric.k8s.names import DEFAULT_NETWORK_ANNOTATION, NETWORKS_ANNOTATION
@@ -18,7 +18,6 @@ from tests.bench.pools import stack_of
 pytestmark = pytest.mark.sandbox
 
 POOLS = "/apis/spiderpool.spidernet.io/v2beta1/spiderippools"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NODE_POLICIES = "/apis/sriovnetwork.openshift.io/v1/namespaces/spiderpool/sriovnetworknodepolicies"
 OPERATOR_CONFIG = "/apis/sriovnetwork.openshift.io/v1/namespaces/spiderpool/sriovoperatorconfigs/default"
 # The Deployment, its Service and its webhook configurations; the Secret with their certificate.

@@ -1,4 +1,4 @@
-"""The custom resources that the program can write, four that only the sandbox has, and a maximal manifest of each."""
+"""The custom resources that the program can write, two that only the sandbox has, and a maximal manifest of each."""
 
 import importlib
 import pkgutil
@@ -10,8 +10,7 @@ import yaml
 
 import gpu_fabric.k8s
 from gpu_fabric.k8s.base import KubernetesObject
-from sandbox.chart_kinds import JobSet, NodeFeatureRule
-from sandbox.operator_kinds import ClusterPolicy, SriovNetworkNodeState
+from sandbox.operator_kinds import ClusterPolicy, NodeFeatureRule
 
 Manifest = dict[str, Any]
 
@@ -19,11 +18,11 @@ _MAXIMAL = Path(__file__).with_name("maximal.yaml")
 
 
 def every_emittable_kind() -> tuple[type[KubernetesObject], ...]:
-    """Every model of `gpu_fabric.k8s` that is a custom resource, and four of the sandbox's, by group and kind."""
+    """Every model of `gpu_fabric.k8s` that is a custom resource, and two of the sandbox's, by group and kind."""
     for module in pkgutil.iter_modules(gpu_fabric.k8s.__path__, "gpu_fabric.k8s."):
         importlib.import_module(module.name)
     found = [kind for kind in _subclasses(KubernetesObject) if kind.__module__.startswith("gpu_fabric.k8s.")]
-    found += [ClusterPolicy, JobSet, NodeFeatureRule, SriovNetworkNodeState]
+    found += [ClusterPolicy, NodeFeatureRule]
     return tuple(sorted((kind for kind in found if is_custom(kind)), key=lambda kind: (kind.group(), kind.kind)))
 
 

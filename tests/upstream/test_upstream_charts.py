@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,6 @@ import pytest
 import yaml
 from rendered_charts import TYPICAL, Helm, Values
 from structural_schema import refusals
-from test_upstream_crds import declared_fields, differences
 from test_upstream_values import other_defaults, unknown_keys
 
 from sandbox.crds import CHARTS
@@ -43,7 +42,6 @@ UPSTREAM_CRDS = {
     "23.10/gpu-operator": ("gpu-operator-23.9.1", "network-operator-23.10.0-rc.5"),
     "23.10/network-operator": ("gpu-operator-23.9.1", "network-operator-23.10.0-rc.5"),
 }
-SPIDERPOOL_CRDS = sorted((CHARTS / "26.4" / "spiderpool" / "crds").glob("*.yaml"))
 # The sources of a candidate or a release name staging registries and branches, where the published charts do not.
 UNPUBLISHED = ("nvcr.io/nvstaging/mellanox", "k8s-staging-images", "upstream 'main'", "upstream 'release-0.19'")
 
@@ -79,33 +77,6 @@ def test_the_vendors_definitions_accept_what_a_stand_in_renders(
         if (group := entry["apiVersion"].rpartition("/")[0], entry["kind"]) in known
     ]
     assert [refusals(entry, schema) for entry, schema in custom] == [[] for _ in custom]
-
-
-@pytest.mark.parametrize("path", SPIDERPOOL_CRDS, ids=lambda path: path.stem)
-def test_a_definition_of_spiderpools_stand_in_keeps_nothing_that_the_real_one_drops(upstream: Path, path: Path) -> None:
-    spec = yaml.safe_load(path.read_text())["spec"]
-    theirs = schemas(upstream, ("spiderpool-1.2.2",))[spec["group"], spec["names"]["kind"]]
-    assert list(differences(spec["versions"][0]["schema"]["openAPIV3Schema"], theirs)) == []
-
-
-def filled_in(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """The fields that a schema gives a value by itself, with that value."""
-    for name, field in schema.get("properties", {}).items():
-        if "default" in field:
-            yield f"{path}.{name}", field["default"]
-        yield from filled_in(field, f"{path}.{name}")
-
-
-# What the SR-IOV operator's definitions fill in is played by none of them.
-@pytest.mark.parametrize(
-    "path", [path for path in SPIDERPOOL_CRDS if "spidernet" in path.stem], ids=lambda path: path.stem
-)
-def test_a_definition_of_spiderpools_stand_in_fills_in_what_the_real_one_does(upstream: Path, path: Path) -> None:
-    spec = yaml.safe_load(path.read_text())["spec"]
-    theirs = dict(filled_in(schemas(upstream, ("spiderpool-1.2.2",))[spec["group"], spec["names"]["kind"]]))
-    ours = spec["versions"][0]["schema"]["openAPIV3Schema"]
-    declared = set(declared_fields(ours))
-    assert dict(filled_in(ours)) == {field: value for field, value in theirs.items() if field in declared}
 
 
 def schemas(upstream: Path, folders: Iterable[str]) -> dict[tuple[str, str], Mapping[str, Any]]:

@@ -7,7 +7,6 @@ from pydantic import ValidationError
 
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.spiderpool import COORDINATOR_NAME, SpiderCoordinator, SpiderCoordinatorSpec
-from sandbox.definitions import custom_resource_definition
 
 
 def coordinator(**spec: Any) -> SpiderCoordinator:
@@ -80,10 +79,3 @@ def test_what_spiderpool_would_refuse_is_refused_before(spec: dict[str, Any], re
 @pytest.mark.parametrize("prefix", ["00:00", "fe:FF", "A2:0c"])
 def test_a_prefix_of_own_addresses_is_taken_in_either_case(prefix: str) -> None:
     assert coordinator(podMACPrefix=prefix).spec.pod_mac_prefix == prefix
-
-
-def test_the_definition_knows_what_the_controller_found_out() -> None:
-    (version,) = custom_resource_definition(SpiderCoordinator)["spec"]["versions"]
-    assert version["subresources"] == {"status": {}}
-    status = version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
-    assert status.keys() == {"phase", "reason", "overlayPodCIDR", "serviceCIDR"}

@@ -17,7 +17,6 @@ from gpu_fabric.k8s.sriov_operator import (
     SriovNetworkSpec,
 )
 from gpu_fabric.k8s.whereabouts import Whereabouts
-from sandbox.operator_kinds import SriovNetworkNodeState
 
 POLICY: dict[str, Any] = {
     "resourceName": "rail_00",
@@ -227,50 +226,3 @@ def test_spaces_between_the_parts_of_an_ipam_text_are_taken() -> None:
 def test_an_infiniband_network_knows_no_vlan() -> None:
     with pytest.raises(ValidationError, match="unknown field 'vlan' in NetworkSpec"):
         NetworkSpec.model_validate({"resourceName": "rail_00", "vlan": 7})
-
-
-def test_a_nodes_state_has_the_names_that_the_operator_writes() -> None:
-    status = {
-        "syncStatus": "Succeeded",
-        "lastSyncError": "",
-        "interfaces": [
-            {
-                "pciAddress": "0000:0c:00.0",
-                "name": "rdma0",
-                "vendor": "15b3",
-                "deviceID": "1021",
-                "driver": "mlx5_core",
-                "linkType": "ETH",
-                "mtu": 4220,
-                "eSwitchMode": "legacy",
-                "numVfs": 1,
-                "totalvfs": 16,
-                "Vfs": [
-                    {
-                        "vfID": 0,
-                        "pciAddress": "0000:0c:00.1",
-                        "name": "rdma0v0",
-                        "vendor": "15b3",
-                        "deviceID": "101e",
-                        "driver": "mlx5_core",
-                        "mtu": 4220,
-                        "Vlan": 0,
-                    }
-                ],
-            }
-        ],
-        "system": {"rdmaMode": "exclusive"},
-    }
-    state = SriovNetworkNodeState.model_validate(
-        {"metadata": {"name": "gpu-0", "namespace": "nvidia-network-operator"}, "status": status}
-    )
-    assert state.to_dict()["status"] == status
-    assert state.status is not None
-    assert [len(port.vfs or ()) for port in state.status.interfaces or ()] == [1]
-
-
-def test_a_node_is_in_one_of_three_states() -> None:
-    with pytest.raises(ValidationError, match="'InProgress', 'Succeeded' or 'Failed'"):
-        SriovNetworkNodeState.model_validate(
-            {"metadata": {"name": "gpu-0", "namespace": "n"}, "status": {"syncStatus": "Ready"}}
-        )
