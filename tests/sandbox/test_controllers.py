@@ -74,7 +74,7 @@ def submitted(jobs: Sandbox) -> Iterator[list[Object]]:
         path = object_path(jobs.api, item, "default")
         assert path is not None
         jobs.api.delete(f"{path}?propagationPolicy=Background")
-    until(lambda: jobs.items(PODS) == [] and jobs.items(WORKLOADS) == [], "its pods and Workloads are gone", 180)
+    until(lambda: is_empty(jobs), "its pods and Workloads are gone", 180)
 
 
 def definitions(sandbox: Sandbox) -> list[str]:
@@ -123,6 +123,14 @@ def is_served(sandbox: Sandbox, path: str) -> bool:
     except ApiError:
         return False
     return True
+
+
+def is_empty(sandbox: Sandbox) -> bool:
+    """Whether there are neither pods nor Workloads.
+
+    The API server reads Workloads anew when Kueue's webhook, which converts them, was away.
+    """
+    return is_served(sandbox, WORKLOADS) and sandbox.items(PODS) == [] and sandbox.items(WORKLOADS) == []
 
 
 def condition(item: Object, kind: str) -> Object:
