@@ -301,9 +301,8 @@ def test_a_restarted_api_server_finds_all_webhooks_again(jobs: Sandbox, submitte
     # Its pod is called ready until somebody has looked.
     until(lambda: taken(jobs, batch_job("again", **{QUEUE_LABEL: "fabric"}), submitted), "the webhooks answer", 180)
     until(lambda: is_served(jobs, WORKLOADS), "the API server has read them")
-    # It waits for the lease of the one that was ended with the old server. The whole took 33 s alone, and 163 s with
-    # other tests before and beside it, for a reason that is not known yet.
-    until(lambda: admitted(jobs), "Kueue admits jobs", 420)
+    # It waits for the lease of the one that was ended with the old server.
+    until(lambda: admitted(jobs), "Kueue admits jobs, and their pods run", 150)
 
 
 def test_a_job_that_is_submitted_while_kueue_is_killed_is_admitted_once_it_is_back(
