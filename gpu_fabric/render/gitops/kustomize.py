@@ -72,6 +72,8 @@ def _chart_files(release: HelmRelease) -> dict[str, str]:
         "kind": "NamespaceTransformer",
         "metadata": {"name": "namespace-of-the-release", "namespace": release.namespace},
         "unsetOnly": True,
+        # By default it also changes who a binding is for.
+        "setRoleBindingSubjects": "none",
     }
     return {
         KUSTOMIZATION: kustomization_text([], helmCharts=[chart], transformers=[_NAMESPACE]),
