@@ -7,12 +7,16 @@ from typing import Any, NamedTuple
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import (
+    HelmRelease,
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
     PlannedObject,
+    PlannedPatch,
     PlannedQueues,
+    PlannedReadiness,
     PlannedRollout,
+    PlannedState,
     PlannedVerification,
     PlannedWait,
     PlannedWebhookCleanup,
@@ -202,7 +206,11 @@ def _left_out(item: Item, plan: Plan) -> tuple[str, str] | None:
                 f"runs the verification on {item.nodes} nodes and judges its result",
                 f"`gpu-fabric job nccl-test --image IMAGE -s {plan.stack}`, and `gpu-fabric verdict` on its result",
             )
-        case _:
+        case HelmRelease() | PlannedObject() | PlannedPatch() | PlannedGroup():
+            # Written whole; `_replaced` has what cannot change in them.
+            return None
+        case PlannedReadiness() | PlannedState():
+            # A condition of an object by its name.
             return None
 
 
