@@ -153,8 +153,9 @@ def _replaced(step: Step) -> Iterator[tuple[str, str]]:
         )
     fixed: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for item in step.items:
-        if isinstance(item, PlannedObject) and item.replaced_on:
-            fixed.setdefault((item.object.kind, item.replaced_on), []).append(item.name)
+        for entry in item.objects if isinstance(item, PlannedQueues) else (item,):
+            if isinstance(entry, PlannedObject) and entry.replaced_on:
+                fixed.setdefault((entry.object.kind, entry.replaced_on), []).append(entry.name)
     for (kind, paths), names in fixed.items():
         yield (
             f"replaces {kind} {_listed(names)} where {_listed(paths)} changes",

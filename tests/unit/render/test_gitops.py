@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from changes import Changes
-from committed_stacks import folder_of
+from committed_stacks import folder_of, stack_names
 from each_case import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,10 +115,12 @@ def _sorted(values: Any) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def on_clusters(stack_plans: tuple[Plan, ...]) -> tuple[Plan, ...]:
-    """The plan of every stack for tests that applies something on a cluster."""
-    found = tuple(plan for plan in stack_plans if plan.steps)
-    assert len(found) > 20
+def on_clusters(stack_plans: tuple[Plan, ...], root: Path) -> tuple[Plan, ...]:
+    """The plan of every stack for tests, and of every example, that applies something on a cluster."""
+    names = {path.name.split(".")[1] for path in (root / "examples").glob("Pulumi.*.yaml")} - set(stack_names())
+    examples = (prepare_stack(name, root / "examples") for name in sorted(names))
+    found = tuple(plan for plan in (*stack_plans, *examples) if plan.steps)
+    assert len(found) > 30
     return found
 
 
