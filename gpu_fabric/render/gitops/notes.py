@@ -76,8 +76,12 @@ def notes(plan: Plan, tool: Tool, place: Place, found: Sequence[Unit], checks: M
 def _commands(unit: Unit) -> Iterator[str]:
     """What applies a unit, and then waits for it."""
     if unit.is_applied:
-        build = f"kustomize build{'' if unit.release is None else ' --enable-helm'} steps/{unit.name}"
-        yield f"{build} | kubectl apply --server-side --force-conflicts -f -"
+        options = "" if unit.release is None else ' --enable-helm --helm-kube-version "$KUBE_VERSION"'
+        build = f"kustomize build{options} steps/{unit.name}"
+        apply = f"{build} | kubectl apply --server-side --force-conflicts -f -"
+        # kubectl refuses objects of a kind that the same chart defines, until its definition is established.
+        established = "kubectl wait --for=condition=Established crd --all"
+        yield apply if unit.release is None else f"{apply} || {{ {established} && {apply}; }}"
     if unit.release is not None:
         names = f"kubectl get {_WITH_PODS} -n {unit.release.namespace} -o name"
         wait = f"kubectl rollout status -n {unit.release.namespace} --timeout={unit.timeout}s"

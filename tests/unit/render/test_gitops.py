@@ -425,7 +425,7 @@ def test_kustomizes_page_has_a_command_for_every_unit_and_every_condition_in_ord
     notes = Written(prepare_stack("oke-h200", root), "kustomize").files["NOTES.md"]
     places = [
         notes.index("kustomize build steps/namespaces | kubectl apply --server-side --force-conflicts -f -"),
-        notes.index("kustomize build --enable-helm steps/gpu-operator |"),
+        notes.index('kustomize build --enable-helm --helm-kube-version "$KUBE_VERSION" steps/gpu-operator |'),
         notes.index("kubectl wait clusterpolicy.v1.nvidia.com/cluster-policy --for=jsonpath='{.status.state}'=ready"),
         notes.index("kustomize build steps/nic-policies |"),
         notes.index("kustomize build steps/networks |"),
