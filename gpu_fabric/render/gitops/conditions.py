@@ -70,8 +70,8 @@ def condition_of(wait_for: str) -> Condition:
 class Check(FrozenModel):
     """An object, and all that must hold before it counts as ready; `timeout` is in seconds.
 
-    `is_applied` tells an object of the plan from one that a chart or its software creates; `by_chart` holds for one
-    that a chart's own manifests have.
+    `is_applied`: the plan applies the object itself. `by_chart`: it is among the manifests of a chart. Where neither is
+    true, software of the stack creates it.
     """
 
     api_version: str

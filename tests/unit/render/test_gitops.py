@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
@@ -455,6 +458,34 @@ def test_the_same_plan_is_the_same_bytes_and_a_node_more_changes_few_files(
         assert Written(plan_with(upstream), tool).files == few
         many = Written(plan_with(upstream | {"cluster.pools[0].nodes": 4}), tool).files
         assert {path for path in few if few[path] != many[path]} <= {"NOTES.md"}
+
+
+# Prints a digest of every file for every tool.
+_DIGESTS = """
+import hashlib, json, sys
+from pathlib import Path
+from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.render.gitops.files import TOOLS, gitops_files
+from gpu_fabric.render.gitops.place import Place
+plan = prepare_stack("oke-h200", Path(sys.argv[1]))
+place = Place(stack=plan.stack, repository="https://git.example.com/team/clusters.git", path="clusters/gpu")
+found = {tool: gitops_files(plan, tool, place) for tool in TOOLS}
+print(hashlib.sha256(json.dumps(found).encode()).hexdigest())
+"""
+
+
+def test_another_process_writes_the_same_bytes(root: Path) -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", _DIGESTS, str(root)],
+            env={**os.environ, "PYTHONPATH": str(root), "PYTHONHASHSEED": seed, "TZ": zone},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed, zone in (("1", "UTC"), ("2", "Asia/Tokyo"))
+    }
+    assert len(digests) == 1
 
 
 def test_the_folder_is_replaced_as_a_whole_and_is_no_rendered_plan(root: Path, tmp_path: Path) -> None:
