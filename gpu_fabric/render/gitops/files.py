@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, get_args
 
 from gpu_fabric.plan import Plan
@@ -20,6 +21,9 @@ NOTES = "NOTES.md"
 
 TOOLS: tuple[Tool, ...] = get_args(Tool)
 """Every tool."""
+
+# The name of a user of SSH is no secret; over HTTPS it may be a token.
+_CREDENTIALS = re.compile(r"https?://[^/]*@|\w+://[^/@]*:[^/@]*@")
 
 
 class GitOpsError(Exception):
@@ -73,6 +77,11 @@ def _refuse(plan: Plan, tool: Tool, place: Place) -> None:
         )
     if tool == "argo" and place.repository is None:
         raise GitOpsError("--as argo writes Applications that name their Git repository: give its URL with --git")
+    if _CREDENTIALS.match(place.repository or ""):
+        raise GitOpsError(
+            "--git: the URL has a user or a password, and would be written with it: leave that out, and give it to "
+            "Argo CD in a Secret of the repository"
+        )
     secret = [(release.name, value.key) for release in plan.releases for value in release.secret_values]
     if secret and tool != "flux":
         name, key = secret[0]

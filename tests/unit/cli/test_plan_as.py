@@ -79,6 +79,8 @@ def test_paths_in_the_repository_are_the_folders_or_as_written(
         (("--as", "flux", "--out", "out", "--all"), "--as writes the files of one stack: leave --all out"),
         (("--as", "flux", "--out", "out", "--format", "json"), "leave one out"),
         (("--as", "argo", "--out", "out", "-s", "ours"), "give its URL with --git"),
+        (("--as", "argo", "--out", "out", "--git", "https://bot:s3cret@git.example.com/a"), "leave that out"),
+        (("--as", "argo", "--out", "out", "--git", "https://s3cret@git.example.com/a"), "leave that out"),
         (("--out", "out", *GIT), "--git and --git-path say where the files of --as will be: give --as"),
         (("--as", "helm", "--out", "out"), "'helm' is not one of 'kustomize'"),
         (("--as", "flux", "--out", "."), "holds what no rendered plan has put there"),
@@ -90,8 +92,16 @@ def test_what_cannot_be_written_is_refused_with_what_to_do_and_nothing_is_writte
     project: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     options = arguments if "-s" in arguments or "--all" in arguments else (*arguments, "-s", "ours")
-    assert said in refusal_of("plan", *options)
+    refusal = refusal_of("plan", *options)
+    assert said in refusal
+    assert "s3cret" not in refusal
     assert not (project / "out").exists()
+
+
+def test_a_repository_is_named_by_ssh_as_well(project: Path) -> None:
+    address = "ssh://git@git.example.com/team/clusters.git"
+    assert run("plan", "-s", "ours", "--as", "argo", "--out", "out", "--git", address).exit_code == 0
+    assert yaml.safe_load((project / "out" / "root.yaml").read_text())["spec"]["source"]["repoURL"] == address
 
 
 def test_the_tools_are_completed_by_the_shell(root: Path) -> None:
