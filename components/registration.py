@@ -18,7 +18,6 @@ from gpu_fabric.resources.resource import Handling, Leaf, Resource, replace_leav
 
 from .cluster.handle import ClusterHandle, Resources
 
-
 SecretText = Callable[[SecretValue], str | pulumi.Output[str]]
 """The text that a value of a chart has from a secret."""
 
