@@ -1,4 +1,4 @@
-"""`GpuFabric`: an RDMA fabric on any cluster, as a component of anybody's program."""
+"""`GpuFabric`: an RDMA fabric on any cluster, as a component of any Pulumi program."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -253,8 +253,11 @@ def _secret_findings(document: StackDocument, secrets: Mapping[str, Any]) -> Ite
             yield finding("SPC003", path, f"the secret {key!r} is not among `secrets`", f"add secrets={{{key!r}: ...}}")
 
 
-def _secret_text(secrets: Mapping[str, pulumi.Input[str]], wanted: SecretValue) -> pulumi.Output[str]:
-    known: pulumi.Output[str] = pulumi.Output.secret(secrets[wanted.key])
+def _secret_text(secrets: Mapping[str, pulumi.Input[str]], wanted: SecretValue) -> str | pulumi.Output[str]:
+    given = secrets[wanted.key]
+    if isinstance(given, str):
+        return secret_entry(given, wanted)
+    known: pulumi.Output[str] = pulumi.Output.secret(given)
     return known.apply(lambda text: secret_entry(text, wanted))
 
 
