@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .cluster.oke import OkeCluster
     from .cluster.referenced import ReferencedCluster
     from .engine.steps import register_steps
-    from .fabric import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs, TaintArgs
+    from .fabric import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs, TaintArgs, VerificationArgs
     from .rdma.attach import fabric_transform
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "RangesArgs",
     "ReferencedCluster",
     "TaintArgs",
+    "VerificationArgs",
     "fabric_transform",
     "kubernetes_provider",
     "register_steps",
@@ -47,6 +48,7 @@ _MODULES = {
     "RangesArgs": ".fabric",
     "ReferencedCluster": ".cluster.referenced",
     "TaintArgs": ".fabric",
+    "VerificationArgs": ".fabric",
     "fabric_transform": ".rdma.attach",
     "kubernetes_provider": ".cluster.handle",
     "register_steps": ".engine.steps",

@@ -17,7 +17,7 @@ from gpu_fabric.spec.places import NAMESPACE, Location, dotted
 # Keys of the section `cluster` that a component has under another name, or that no argument corresponds to.
 _RENAMED = {"id": "cluster_id"}
 # Arguments whose content has the stack file's own keys.
-_WRITTEN_AS_IN_FILES = ("shapes",)
+_WRITTEN_AS_IN_FILES = ("fabric", "shapes", "software")
 _PATH = re.compile(rf"{NAMESPACE}:[a-zA-Z]+(?:\.\w+|\[\d+\])*")
 
 
@@ -101,9 +101,7 @@ def _of_arguments(component: str, findings: Iterable[Finding]) -> Iterator[Findi
 
 def argument(path: str) -> str:
     """The argument at a dotted path of a stack file: `pools[0].node_names` for `cluster.pools[0].nodeNames`."""
-    section, _, rest = path.removeprefix(f"{NAMESPACE}:").partition(".")
-    if section != "cluster":
-        return path.removeprefix(f"{NAMESPACE}:")
-    if rest.startswith(_WRITTEN_AS_IN_FILES):
-        return rest
-    return _RENAMED.get(rest, re.sub(r"\w+", lambda found: to_snake(found[0]), rest))
+    place = path.removeprefix(f"{NAMESPACE}:").removeprefix("cluster.")
+    if place.partition(".")[0] in _WRITTEN_AS_IN_FILES:
+        return place
+    return _RENAMED.get(place, re.sub(r"\w+", lambda found: to_snake(found[0]), place))

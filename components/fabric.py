@@ -77,6 +77,35 @@ class RangesArgs:
 
 
 @dataclass
+class VerificationArgs:
+    """A job that measures each rail alone and then the whole fabric, and the bars that it must reach."""
+
+    enabled: bool | None = None
+    """Whether the fabric is measured after its creation or a change. Default: no."""
+    launcher: str | None = None
+    """Who runs the job: job (a Job of Kubernetes), volcano or mpi-operator. Default: job."""
+    nodes: int | None = None
+    """Number of GPU nodes that take part, from 2. Default: all of the fabric's."""
+    image: str | None = None
+    """Image with bash, Open MPI, ssh's server and client, and nccl-tests 2.17.3 or later (rccl-tests on AMD's GPUs).
+    Default: none, and one is required."""
+    program: str | None = None
+    """The test in the image: a name on its PATH, or a path. Default: all_reduce_perf."""
+    bar: float | None = None
+    """Bus bandwidth in GB/s (1e9 bytes) that the whole fabric must reach. Default: what follows from the line rate."""
+    rail_bar: float | None = None
+    """Bus bandwidth in GB/s that each rail alone must reach. Default: the fabric's bar, shared by the rails."""
+    per_rail: bool | None = None
+    """Whether each rail is measured alone first, so that a slow one is named. Default: yes."""
+    minutes: int | None = None
+    """Time limit of the job in minutes, with the start of its pods, 5 to 1440. Default: 60."""
+    wait: bool | None = None
+    """Whether `up` waits for the verdict and fails with it; else a later `up` reports it. Default: yes."""
+    trigger: str | None = None
+    """Any text; another one has an unchanged fabric measured again. Default: none."""
+
+
+@dataclass
 class GpuFabricArgs:
     """Arguments of a GpuFabric.
 
@@ -112,9 +141,8 @@ class GpuFabricArgs:
     software: dict[str, Any] | None = None
     """Release line, charts and operators: the keys of the section `software` in a stack file (docs/configuration.md).
     Default: the newest release line, from the vendors' repositories."""
-    verification: dict[str, Any] | None = None
-    """A measurement of the fabric: the keys of the section `verification` in a stack file (docs/verification.md).
-    Default: no measurement."""
+    verification: VerificationArgs | None = None
+    """A measurement of the fabric (docs/verification.md). Default: no measurement."""
     secrets: dict[str, pulumi.Input[str]] | None = None
     """Secrets that `software` names, such as in spiderpool.tls.secret, by that name: each the text of a JSON object.
     Default: none."""

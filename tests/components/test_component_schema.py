@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import MISSING, fields
 
 import pulumi
 import pytest
 from pulumi.provider.experimental.analyzer import Analyzer, AnalyzeResult, PropertyDefinition
+from pydantic import BaseModel
 
 import components
+from gpu_fabric.spec.cluster import AddressRangesSpec, PoolSpec, TaintSpec
+from gpu_fabric.spec.verification import VerificationSpec
 
 pytestmark = pytest.mark.components
 
@@ -43,11 +47,7 @@ def test_every_input_and_output_has_a_description_in_sentences(analyzed: Analyze
 
 
 def test_an_input_that_may_be_left_out_says_what_is_then_used(analyzed: AnalyzeResult) -> None:
-    inputs = [
-        (f"{name}({key})", entry)
-        for name, component in analyzed["component_definitions"].items()
-        for key, entry in component.inputs.items()
-    ]
+    inputs = [entry for entry in properties(analyzed) if entry[0].partition(".")[0] not in PUBLIC]
     silent = [name for name, entry in inputs if entry.optional != ("Default:" in (entry.description or ""))]
 
     assert silent == []
@@ -63,6 +63,21 @@ def test_only_these_arguments_may_be_outputs(analyzed: AnalyzeResult, component:
     }
 
     assert given == INPUTS[component]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "spec"),
+    [
+        (components.GpuPoolArgs, PoolSpec),
+        (components.RangesArgs, AddressRangesSpec),
+        (components.TaintArgs, TaintSpec),
+        (components.VerificationArgs, VerificationSpec),
+    ],
+)
+def test_a_type_of_arguments_has_every_key_of_its_part_of_a_stack_file(arguments: type, spec: type[BaseModel]) -> None:
+    found = {field.name: field.default is MISSING for field in fields(arguments)}
+
+    assert found == {name: field.is_required() for name, field in spec.model_fields.items()}
 
 
 def test_every_exported_name_is_of_the_package() -> None:

@@ -11,10 +11,11 @@ import pulumi
 import pytest
 import yaml
 from programs import STACKS, answered_waits
+from pulumi.output import UNKNOWN
 from recording import Recording, Registration, World, record
 from stub_cluster import KUBECONFIG, TOKEN
 
-from components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs
+from components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs, VerificationArgs
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.spec.kubeconfig import cluster_identity
 
@@ -202,6 +203,16 @@ def test_the_kubeconfig_may_be_an_output_of_another_resource_and_stays_secret() 
     assert TOKEN not in json.dumps([pair for pair in shown if pair[0] != "kubeconfig"], default=str)
 
 
+def test_a_preview_shows_every_resource_of_a_fabric_whose_cluster_does_not_exist_yet(train: Recording) -> None:
+    def program() -> None:
+        unknown: pulumi.Output[str] = pulumi.Output.from_input(UNKNOWN)  # type: ignore[arg-type]
+        pulumi.export("ready", GpuFabric("train", arguments(kubeconfig=unknown)).ready)
+
+    recording = run(program, preview=True)
+
+    assert {entry.name for entry in recording.resources} == {entry.name for entry in train.resources}
+
+
 def test_a_cluster_may_have_an_identity_of_its_own() -> None:
     recording = run(lambda: GpuFabric("train", arguments(cluster_id=pulumi.Output.from_input("rack-7"))))
 
@@ -284,6 +295,13 @@ def test_pools_may_be_written_with_the_keys_of_a_stack_file() -> None:
     assert len(children(recording)) > 40
 
 
+def test_a_mistake_in_the_verification_names_its_argument() -> None:
+    refused, _ = refusal(lambda: {"verification": VerificationArgs(enabled=True, rail_bar=0)})
+
+    assert "GpuFabric train: verification.rail_bar: must be greater than or equal to 0.01 [SPC002]" in refused
+    assert "GpuFabric train: verification.image: the verification has no image [VFY001]" in refused
+
+
 def test_a_secret_that_software_names_must_be_given() -> None:
     refused, _ = refusal(spiderpool)
 
@@ -325,6 +343,26 @@ def test_the_outputs_have_the_contract_the_addresses_and_the_names_of_the_networ
 def test_a_fabric_is_ready_when_everything_is_applied(train: Recording) -> None:
     assert train.outputs["ready"] is True
     assert train.outputs.get("verification") is None
+
+
+def test_the_outcome_of_a_verification_is_an_output() -> None:
+    def program() -> None:
+        verification = VerificationArgs(enabled=True, image="registry.example/nccl-tests:1")
+        found = GpuFabric("train", arguments(verification=verification))
+        pulumi.export("verification", found.verification)
+        pulumi.export("ready", found.ready)
+
+    class Measured(World):
+        """A cluster on which the verification has passed."""
+
+        def computed(self, kind: str, name: str) -> dict[str, Any]:
+            outcome = {"outcome": json.dumps({"state": "passed", "job": "a"})}
+            return outcome if kind == "Verification" else super().computed(kind, name)
+
+    recording = run(program, world=Measured({}))
+
+    assert recording.outputs == {"verification": {"state": "passed", "job": "a"}, "ready": True}
+    assert recording["train-verification-run"].parent == "train-verification"
 
 
 def test_a_fabric_is_not_ready_while_a_resource_is_missing() -> None:

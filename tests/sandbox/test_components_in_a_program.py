@@ -1,9 +1,8 @@
-"""A program outside of the repository, with the built wheel: two fabrics on two clusters, beside resources of its own."""
+"""A program outside of the repository, with the built wheel: a fabric on each of two clusters."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -93,7 +92,9 @@ def installed_wheel(folder: Path) -> Path:
     subprocess.run(build, cwd=project_root(), check=True, capture_output=True)
     (wheel,) = (folder / "wheel").glob("*.whl")
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
-    subprocess.run([*install, str(folder / "packages"), str(wheel)], check=True, env={**os.environ}, capture_output=True)
+    subprocess.run(
+        [*install, str(folder / "packages"), str(wheel)], check=True, env={**os.environ}, capture_output=True
+    )
     return folder / "packages"
 
 
