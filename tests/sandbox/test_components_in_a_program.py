@@ -21,16 +21,23 @@ import pulumi
 import pulumi_kubernetes as k8s
 from gpu_fabric.components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs
 
+def owned(args):
+    if args.type_ == "kubernetes:core/v1:Namespace":
+        metadata = args.props["metadata"]
+        labels = {**metadata.get("labels", {}), "owner": "mine"}
+        return pulumi.ResourceTransformResult({**args.props, "metadata": {**metadata, "labels": labels}}, args.opts)
+
 config = pulumi.Config()
 for name, supernet in {"train": "192.168.0.0/16", "research": "172.20.0.0/16"}.items():
     kubeconfig = config.require_secret(f"{name}-kubeconfig")
-    fabric = GpuFabric(name, GpuFabricArgs(
+    options = pulumi.ResourceOptions(transforms=[owned], aliases=[pulumi.Alias(name=name)])
+    fabric = GpuFabric(config.get(f"{name}-name") or name, GpuFabricArgs(
         kubeconfig=kubeconfig,
         pools=[GpuPoolArgs(name="gpu", shape="BM.GPU.H100.8", nodes=3)],
         ranges=RangesArgs(pods="10.244.0.0/16", services="10.96.0.0/16", nodes="10.0.0.0/16"),
         fabric={"model": "sriov", "mtu": config.get_int(f"{name}-mtu") or 4220, "addressing": {"supernet": supernet}},
         software={"charts": "bundled"},
-    ))
+    ), options)
     provider = k8s.Provider(f"{name}-mine", kubeconfig=kubeconfig)
     data = {"networks": pulumi.Output.json_dumps(fabric.networks), "ready": fabric.ready.apply(str)}
     k8s.core.v1.ConfigMap(f"{name}-facts", metadata={"name": "facts", "namespace": "default"}, data=data,
@@ -79,11 +86,11 @@ class Program:
         found: dict[str, Any] = json.loads(self.pulumi("stack", "output", "--json"))
         return found
 
-    def state(self) -> dict[str, str]:
-        """When each recorded resource was last changed, by its URN."""
+    def state(self, time: str = "modified") -> dict[str, str]:
+        """When each recorded resource was last changed, or `created`, by its URN."""
         document = json.loads((self.workspace.backend / ".pulumi" / "stacks" / "mine" / "mine.json").read_text())
         resources = document["checkpoint"]["latest"].get("resources") or []
-        return {entry["urn"]: entry["modified"] for entry in resources}
+        return {entry["urn"]: entry[time] for entry in resources}
 
 
 def installed_wheel(folder: Path) -> Path:
@@ -92,9 +99,7 @@ def installed_wheel(folder: Path) -> Path:
     subprocess.run(build, cwd=project_root(), check=True, capture_output=True)
     (wheel,) = (folder / "wheel").glob("*.whl")
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
-    subprocess.run(
-        [*install, str(folder / "packages"), str(wheel)], check=True, env={**os.environ}, capture_output=True
-    )
+    subprocess.run([*install, str(folder / "packages"), str(wheel)], check=True, capture_output=True)
     return folder / "packages"
 
 
@@ -129,6 +134,8 @@ def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both
         (rail, *_) = [key for key in contract["resources"] if key != contract["gpuResource"]]
         assert len(sandbox.allocatable(rail)) == 3
 
+        assert sandbox.api.get("/api/v1/namespaces/gpu-operator")["metadata"]["labels"]["owner"] == "mine"
+
     program.up("--expect-no-changes")
 
     before = program.state()
@@ -137,6 +144,13 @@ def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both
     changed = {urn.rpartition("::")[2] for urn, modified in program.state().items() if modified != before[urn]}
     assert any(name.startswith("train-networks-") for name in changed)
     assert [name for name in changed if name.startswith("research")] == []
+
+    before = program.state("created")
+    program.pulumi("config", "set", "research-name", "science")
+    program.up()
+    after = program.state("created")
+    assert not any(urn.rpartition("::")[2].startswith("research-networks") for urn in after)
+    assert sorted(after.values()) == sorted(before.values())
 
     program.pulumi("destroy", "--yes", "--skip-preview")
 
