@@ -30,7 +30,7 @@ class AttachedFiles(NamedTuple):
 
 
 class FilesError(Exception):
-    """The fabric cannot be attached to any of the files. `reasons` has every reason, by file; None is several of them."""
+    """Nothing was attached to any of the files. `reasons` has every reason, by file; None is several of them."""
 
     def __init__(self, reasons: Mapping[str | None, AttachError | InputError]) -> None:
         self.reasons = dict(reasons)

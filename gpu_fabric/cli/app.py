@@ -23,6 +23,7 @@ _MODULES = {
     "lint": "lint",
     "attach": "attach",
     "detach": "attach",
+    "krm": "krm",
     "verdict": "verdict",
     "images": "images",
     "diff": "diff",
