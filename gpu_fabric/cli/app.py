@@ -24,6 +24,7 @@ _MODULES = {
     "attach": "attach",
     "detach": "attach",
     "krm": "krm",
+    "admission": "admission",
     "verdict": "verdict",
     "images": "images",
     "diff": "diff",
