@@ -16,14 +16,15 @@ from gpu_fabric.attach.admission import OPT_IN, admission_policies
 from gpu_fabric.attach.attachment import Wishes, attach, is_for_gpus
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.k8s.names import QUEUE_LABEL, TOPOLOGY_ANNOTATIONS
 from sandbox.kubernetes_api import Object, apply_object, delete_object
 
 pytestmark = pytest.mark.sandbox
 
-STACKS = ("dev", "doks-h200", "spiderpool-macvlan", "examples/spiderpool-ib", "host-network", "sriov-dpdk", "kueue")
+STACKS = ("dev", "doks-h200", "examples/spiderpool-ib", "host-network", "sriov-dpdk", "kueue")
 GPU = "nvidia.com/gpu"
-# What a policy cannot read or write; the page lists it.
-NOT_AT_ADMISSION = ("kueue.x-k8s.io/podset-preferred-topology",)
+# What a policy leaves out, since it belongs to the workload; the page lists it.
+NOT_AT_ADMISSION = (QUEUE_LABEL, *TOPOLOGY_ANNOTATIONS, OPT_IN)
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +83,9 @@ def compared(stored: Object) -> Any:
     """What of a stored pod the fabric may change; the API server's own tolerations may come before or after."""
     spec = {**stored["spec"], "tolerations": sorted(stored["spec"].get("tolerations", []), key=json.dumps)}
     metadata = stored["metadata"]
-    labels = {key: value for key, value in metadata.get("labels", {}).items() if key != OPT_IN}
-    annotations = metadata.get("annotations", {})
-    return labels, {key: value for key, value in annotations.items() if key not in NOT_AT_ADMISSION}, spec
+    names = ("labels", "annotations")
+    kept = [{k: v for k, v in metadata.get(name, {}).items() if k not in NOT_AT_ADMISSION} for name in names]
+    return kept, spec
 
 
 def pods_of_manifests() -> dict[str, Object]:
@@ -93,7 +94,9 @@ def pods_of_manifests() -> dict[str, Object]:
     for name, expected in EXPECTED.items():
         document = documents_of(text_of(name))[expected.document]
         for path in (*expected.attached, *expected.others):
-            template = copy.deepcopy(as_template(at(document, path)))
+            if "dag" in (found_there := at(document, path)):
+                continue  # of a workflow, without a pod
+            template = copy.deepcopy(as_template(found_there))
             own = template.get("metadata") or {}
             metadata = {"name": "one", "labels": own.get("labels") or {}, "annotations": own.get("annotations") or {}}
             spec = template["spec"] | {"automountServiceAccountToken": False}
@@ -123,7 +126,7 @@ def test_pods_of_every_kind_get_at_admission_what_attach_gives_them(
                 wanted = attach([given], contract, Wishes()).documents[0]
         except AttachError:
             pass
-        if NETWORKS in given["metadata"]["annotations"]:
+        if NETWORKS in contract.annotations and NETWORKS in given["metadata"]["annotations"]:
             wanted = given  # merged by `attach` alone
         attached_ones += wanted is not given
         if compared(admitted(server, labelled(given))) != compared(admitted(server, wanted)):
@@ -141,8 +144,22 @@ def test_without_the_label_nothing_is_added_and_a_warning_says_so(server: Sandbo
 
     assert not has_variables(stored)
     (warning,) = warnings
-    assert "'gpu-fabric-warn-dev': one takes a node of stack dev (8 nvidia.com/gpu) and has no networks of it" in warning
+    assert (
+        "'gpu-fabric-warn-dev': one takes a node of stack dev (8 nvidia.com/gpu) and has no networks of it" in warning
+    )
     assert "label the pod or its namespace gpu-fabric.dev/attach=enabled, or run gpu-fabric attach" in warning
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_the_api_server_finds_no_wrong_type_in_the_policy_that_warns(
+    server: Sandbox, policies: Policies, stack: str
+) -> None:
+    policies(stack)
+    path = f"/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/gpu-fabric-warn-{stack.split('/')[-1]}"
+    status = until(lambda: server.api.get(path).get("status"), "its types are checked")
+
+    assert status["observedGeneration"] == 1
+    assert status["typeChecking"] == {}
 
 
 @pytest.mark.parametrize(
