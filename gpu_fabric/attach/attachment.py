@@ -10,7 +10,7 @@ from gpu_fabric.attach import argo
 from gpu_fabric.attach.choice import Chosen, choose, is_any_meant, write_back
 from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.attach.kinds import Workload, containers, templates, volumes_of_all, workloads
-from gpu_fabric.attach.manifest_text import read_manifests
+from gpu_fabric.attach.manifest_text import read_manifests, refusing_depth
 from gpu_fabric.attach.place import AttachError, Malformed, Note, Place, Said, deep_copy, display
 from gpu_fabric.attach.pod_template import Fabric, attach_template, note_harmful_variables
 from gpu_fabric.attach.stamp import (
@@ -339,7 +339,8 @@ def attach_text(text: str, contract: FabricContract, wishes: Wishes | None = Non
         AttachError: with every problem in all documents.
     """
     manifests = read_manifests(text)
-    result = attach(manifests.documents, contract, wishes)
+    with refusing_depth():
+        result = attach(manifests.documents, contract, wishes)
     return AttachedText(manifests.write(result.documents), result.notes)
 
 
@@ -351,4 +352,6 @@ def detach_text(text: str) -> str:
         AttachError: with every stamp that cannot be read.
     """
     manifests = read_manifests(text)
-    return manifests.write(detach(manifests.documents))
+    with refusing_depth():
+        detached = detach(manifests.documents)
+    return manifests.write(detached)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from gpu_fabric.attach.attachment import Wishes, attach
-from gpu_fabric.attach.manifest_text import ManifestText, read_manifests
+from gpu_fabric.attach.manifest_text import ManifestText, read_manifests, refusing_depth
 from gpu_fabric.attach.place import AttachError, Note, Problem
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import InputError
@@ -65,7 +65,10 @@ def attach_files(
             manifests[file] = read
     places = [(file, number) for file, one in manifests.items() for number, _ in enumerate(one.documents, start=1)]
     try:
-        attached = attach([document for one in manifests.values() for document in one.documents], contract, wishes)
+        with refusing_depth():
+            attached = attach([document for one in manifests.values() for document in one.documents], contract, wishes)
+    except InputError as error:
+        raise FilesError({**reasons, next(iter(manifests)) if len(manifests) == 1 else None: error}) from None
     except AttachError as error:
         problems = [one for one in error.problems if not (reasons and one.rule in _OF_ALL_FILES)]
         reasons |= {file: AttachError(own) for file, own in _by_file(problems, places).items()}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,15 @@ from gpu_fabric.findings import InputError
 
 _MARK = "\ufeff"
 _INDENT = re.compile(r"[{\[]\r?\n([ \t]+)")
-_TOO_DEEP = "mappings and lists are nested too deeply for manifests"
+
+
+@contextmanager
+def refusing_depth() -> Iterator[None]:
+    """Raise an InputError in the place of a RecursionError."""
+    try:
+        yield
+    except RecursionError:
+        raise InputError("ATT001", "mappings and lists are nested too deeply for manifests") from None
 
 
 @dataclass(frozen=True)
@@ -34,12 +43,10 @@ class ManifestText:
         """
         mark = self.text[: self.text.startswith(_MARK)]
         text = self.text[len(mark) :]
-        try:
+        with refusing_depth():
             if self.objects is not None:
                 return mark + _json_text(text, self.objects, contents)
             return mark + rewrite(text, self.yaml, list(contents))
-        except RecursionError:
-            raise InputError("ATT001", _TOO_DEEP) from None
 
 
 def read_manifests(text: str) -> ManifestText:
@@ -49,13 +56,11 @@ def read_manifests(text: str) -> ManifestText:
         InputError: the text contains no manifests.
     """
     plain = text.removeprefix(_MARK)
-    try:
+    with refusing_depth():
         if (found := _json_documents(plain)) is not None:
             return ManifestText(text, [content for content, _, _ in found], found, [])
         read = read_yaml(plain)
         return ManifestText(text, [document.content for document in read], None, read)
-    except RecursionError:
-        raise InputError("ATT001", _TOO_DEEP) from None
 
 
 def _json_documents(text: str) -> list[tuple[Any, int, int]] | None:

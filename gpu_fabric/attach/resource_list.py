@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from gpu_fabric.attach.attachment import Wishes, attach
-from gpu_fabric.attach.manifest_text import ManifestText, read_manifests
+from gpu_fabric.attach.manifest_text import ManifestText, read_manifests, refusing_depth
 from gpu_fabric.attach.place import AttachError, Note, Problem
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.findings import InputError, rules
@@ -78,11 +78,12 @@ class ResourceList(NamedTuple):
         If one of them is refused, the items stay as they are.
 
         Raises:
-            InputError: the form of the text does not allow the edit.
+            InputError: the form of the text does not allow the edit, or it is nested too deeply.
         """
         items: Sequence[Any] = self.content["items"]
         try:
-            attached = attach(items, contract, wishes)
+            with refusing_depth():
+                attached = attach(items, contract, wishes)
         except AttachError as error:
             return Answer(self._with(items, error.problems), error)
         return Answer(self._with(attached.documents, attached.notes), None)

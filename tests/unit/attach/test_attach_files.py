@@ -142,6 +142,16 @@ def test_files_that_are_attached_already_stay_and_a_check_names_those_that_are_n
     assert (again.exit_code, run("k8s", "--check").exit_code) == (0, 0)
 
 
+@pytest.mark.parametrize("names", [["deep.json"], ["deep.json", "k8s/pod.yaml"]])
+def test_manifests_that_are_nested_too_deeply_are_refused(project: Path, names: list[str]) -> None:
+    text = '{"apiVersion": "v1", "kind": "Pod", "spec": ' + '{"a": ' * 480 + "1" + "}" * 480 + "}"
+    (project / "deep.json").write_text(text)
+    result = run(*names, "--check")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "nested too deeply" in result.stderr
+
+
 def test_hidden_folders_and_links_to_folders_are_not_gone_through(project: Path) -> None:
     shutil.copytree(project / "k8s/train", project / "k8s/.git")
     (project / "k8s/link").symlink_to(project / "k8s/train")
