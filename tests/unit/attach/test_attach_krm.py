@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,16 @@ def test_the_items_are_those_that_attach_gives_with_their_files_kept(dev_plan: P
         "apiVersion": "config.kubernetes.io/v1",
         "kind": "ResourceList",
     }
+
+
+def test_the_configuration_on_the_page_is_taken(root: Path) -> None:
+    page = (root / "docs/attach.md").read_text(encoding="utf-8")
+    blocks = [yaml.safe_load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S)]
+    (config,) = (block for block in blocks if block.get("kind") == "ConfigMap")
+    result = run(resource_list(POD) | {"functionConfig": config})
+
+    assert result.exit_code == 0
+    assert NETWORKS in result.stdout
 
 
 def test_a_result_says_of_which_object_field_and_file_it_is_and_by_which_rule() -> None:
