@@ -64,6 +64,19 @@ def test_everything_that_the_contract_asks_of_a_container_is_in_the_expression(s
     assert all(file.config_map in text and file.mount_path in text for file in contract.files)
 
 
+def test_no_contract_asks_for_a_field_of_a_pod_that_the_policies_do_not_know(root: Path) -> None:
+    stacks = {path.name.split(".")[1] for folder in (".", "examples") for path in (root / folder).glob("Pulumi.*.yaml")}
+    of_spec, of_container = set[str](), set[str]()
+    for stack in sorted(stacks - {name for name in stacks if "split" in name}):
+        patch: Any = contract_of(stack).pod_template_patch
+        assert set(patch["metadata"]) <= {"annotations"}
+        of_spec |= set(patch["spec"])
+        of_container |= set(patch["spec"]["containers"][0])
+
+    assert of_spec == {"containers", "dnsPolicy", "hostNetwork", "nodeSelector", "tolerations", "volumes"}
+    assert of_container == {"env", "name", "resources", "securityContext", "volumeMounts"}
+
+
 def test_every_variable_that_an_expression_uses_is_defined_before_it() -> None:
     for stack in STACKS:
         for policy in policies(stack).values():
