@@ -11,5 +11,13 @@ def main() -> None:
     run_command_line()
 
 
+def kubectl_attach() -> None:
+    """Run `gpu-fabric attach`; what `kubectl fabric-attach` calls, by the name `kubectl-fabric_attach`."""
+    import sys
+
+    sys.argv.insert(1, "attach")
+    main()
+
+
 if __name__ == "__main__":
     main()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,6 +10,7 @@ from gpu_fabric.attach import argo
 from gpu_fabric.attach.choice import Chosen, choose, is_any_meant, write_back
 from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.attach.kinds import Workload, containers, templates, volumes_of_all, workloads
+from gpu_fabric.attach.manifest_text import read_manifests, refusing_depth
 from gpu_fabric.attach.place import AttachError, Malformed, Note, Place, Said, deep_copy, display
 from gpu_fabric.attach.pod_template import Fabric, attach_template, note_harmful_variables
 from gpu_fabric.attach.stamp import (
@@ -25,10 +24,7 @@ from gpu_fabric.attach.stamp import (
     update_additions,
     write_stamps,
 )
-from gpu_fabric.attach.yaml_documents import read_yaml
-from gpu_fabric.attach.yaml_text import rewrite
 from gpu_fabric.contract import FabricContract, SchedulerHints
-from gpu_fabric.findings import InputError
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL
 
 _ONE_AFTER_THE_OTHER = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
@@ -328,9 +324,6 @@ def _roots(content: Any) -> Iterator[dict[str, Any]]:
         yield content
 
 
-_INDENT = re.compile(r"[{\[]\r?\n([ \t]+)")
-
-
 class AttachedText(NamedTuple):
     """The attached manifests in their original form, and notes for the user."""
 
@@ -345,14 +338,10 @@ def attach_text(text: str, contract: FabricContract, wishes: Wishes | None = Non
         InputError: the text contains no manifests.
         AttachError: with every problem in all documents.
     """
-    notes: list[Note] = []
-
-    def attached(documents: list[Any]) -> Sequence[Any]:
-        result = attach(documents, contract, wishes)
-        notes.extend(result.notes)
-        return result.documents
-
-    return AttachedText(_apply(text, attached), tuple(notes))
+    manifests = read_manifests(text)
+    with refusing_depth():
+        result = attach(manifests.documents, contract, wishes)
+    return AttachedText(manifests.write(result.documents), result.notes)
 
 
 def detach_text(text: str) -> str:
@@ -362,64 +351,7 @@ def detach_text(text: str) -> str:
         InputError: the text contains no manifests.
         AttachError: with every stamp that cannot be read.
     """
-    return _apply(text, detach)
-
-
-def _apply(text: str, change: Callable[[list[Any]], Sequence[Any]]) -> str:
-    mark = text[: text.startswith("\ufeff")]
-    text = text[len(mark) :]
-    try:
-        if (documents := _json_documents(text)) is not None:
-            return mark + _json_text(text, documents, change([content for content, _, _ in documents]))
-        read = read_yaml(text)
-        return mark + rewrite(text, read, list(change([document.content for document in read])))
-    except RecursionError:
-        raise InputError("ATT001", "mappings and lists are nested too deeply for manifests") from None
-
-
-def _json_documents(text: str) -> list[tuple[Any, int, int]] | None:
-    """The consecutive objects of a JSON text, each with its start and end offset; None if the text is not JSON.
-
-    Raises:
-        InputError: an object contains a key twice.
-    """
-    decoder = json.JSONDecoder(object_pairs_hook=_object)
-    found, position = [], 0
-    while (rest := text[position:].lstrip("\ufeff \t\r\n")) != "":
-        start = len(text) - len(rest)
-        if not rest.startswith("{"):
-            return None
-        try:
-            content, end = decoder.raw_decode(text, start)
-        except json.JSONDecodeError:
-            return None
-        found.append((content, start, end))
-        position = end
-    return found or None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise InputError("ATT002", f"the key {next(name for name in names if names.count(name) > 1)} is there twice")
-    return content
-
-
-def _json_text(text: str, documents: list[tuple[Any, int, int]], contents: Sequence[Any]) -> str:
-    result, position = "", 0
-    for (before, start, end), after in zip(documents, contents, strict=True):
-        result += text[position:start] + (text[start:end] if before == after else _dump(after, text[start:end]))
-        position = end
-    return result + text[position:]
-
-
-def _dump(content: Any, written: str) -> str:
-    """JSON in the indentation and line ends of the original."""
-    indent = _INDENT.match(written)
-    compact = (",", ":") if indent is None and '": ' not in written else None
-    escaped = written.isascii() or "\\u" in written
-    text = json.dumps(
-        content, indent=None if indent is None else indent.group(1), separators=compact, ensure_ascii=escaped
-    )
-    return text.replace("\n", "\r\n") if "\r\n" in written else text
+    manifests = read_manifests(text)
+    with refusing_depth():
+        detached = detach(manifests.documents)
+    return manifests.write(detached)

@@ -23,6 +23,8 @@ _MODULES = {
     "lint": "lint",
     "attach": "attach",
     "detach": "attach",
+    "krm": "krm",
+    "admission": "admission",
     "verdict": "verdict",
     "images": "images",
     "diff": "diff",

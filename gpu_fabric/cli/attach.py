@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gpu_fabric.attach.attachment import Wishes, attach_text, detach_text
+from gpu_fabric.attach.attachment import Wishes, detach_text
+from gpu_fabric.attach.manifest_files import FilesError, attach_files
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.attach.stamp import STAMP
 from gpu_fabric.cli.conversation import refuse, say, text_of
+from gpu_fabric.cli.manifest_files import ManifestFiles, write_manifests
 from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import ContractFile, StackFile, StackName, chosen_contract
 from gpu_fabric.cli.standard_streams import print_document
@@ -17,7 +20,12 @@ from gpu_fabric.findings import InputError
 
 
 def attach(
-    file: Annotated[str, typer.Argument(help="workload manifests, YAML or JSON; - for standard input")],
+    manifests: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE|FOLDER|-", help="workload manifests, YAML or JSON; folders of them; - for standard input"
+        ),
+    ],
     stack: StackName = None,
     stack_file: StackFile = None,
     contract: ContractFile = None,
@@ -36,29 +44,54 @@ def attach(
     check: Annotated[
         bool, typer.Option("--check", help="print nothing; status 1 where a workload is not, or no longer, attached")
     ] = False,
+    in_place: Annotated[bool, typer.Option("--in-place", help="write the files over instead of printing")] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="write the manifests into this folder instead")
+    ] = None,
 ) -> None:
-    """Print workload manifests with the fabric attached: networks, devices, files, settings; the rest as it was."""
-    if file == contract:
+    """Print or write workload manifests with the fabric attached: networks, devices, files; the rest as it was."""
+    if contract in manifests:
         refuse("manifests and contract cannot be the same file")
+    if check + in_place + (out is not None) > 1:
+        refuse("--check, --in-place and --out exclude each other: write one")
+    if "-" in manifests and (len(manifests) > 1 or in_place or out is not None):
+        refuse("standard input is read alone, and its result is printed: leave out other files, --in-place and --out")
+    files = ManifestFiles(manifests)
+    if not (files.is_one or check or in_place or out is not None):
+        refuse("folders and several files are not printed: write --in-place, --out DIR or --check")
     known = chosen_contract(stack, stack_file, contract)
+    texts = {name: text_of(name) for name in files.names}
     try:
-        text = text_of(file)
         with show_progress() as progress:
             progress.step("attaching the fabric to the manifests")
             wishes = Wishes(tuple(container or ()), namespace, queue, tuple(skip or ()), stamped=True)
-            attached = attach_text(text, known, wishes)
-    except InputError as error:
-        refuse(f"{file}: {error}; nothing was attached")
-    except AttachError as error:
-        say(error.explanation(file))
-        raise typer.Exit(1) from None
-    for note in attached.notes:
-        say(f"{file}: {note}")
-    if not check:
-        print_document(attached.text)
-    elif attached.text != text:
-        say(f"{file}: the fabric is not attached, or not as the stack has it; nothing was attached")
-        raise typer.Exit(1)
+            attached = attach_files(texts, known, wishes, files.found)
+    except FilesError as error:
+        raise typer.Exit(_say_reasons(error, files)) from None
+    for file in attached.skipped:
+        say(f"{file}: contains no Kubernetes object, and is left out")
+    for whose, note in attached.notes:
+        say(f"{whose or files.together}: {note}")
+    changed = [name for name, text in attached.texts.items() if text != texts[name]]
+    if check:
+        for name in changed:
+            say(f"{name}: the fabric is not attached, or not as the stack has it; nothing was attached")
+        raise typer.Exit(1 if changed else 0)
+    if in_place:
+        write_manifests({Path(name): attached.texts[name] for name in changed})
+    elif out is not None:
+        targets = files.targets(list(attached.texts), out)
+        write_manifests({targets[name]: text for name, text in attached.texts.items()})
+    else:
+        print_document(*attached.texts.values())
+
+
+def _say_reasons(error: FilesError, files: ManifestFiles) -> int:
+    """Print why nothing was attached, and give the exit status: 2 if a file contains no manifests, else 1."""
+    for file, reason in error.reasons.items():
+        name = file or files.together
+        say(reason.explanation(name) if isinstance(reason, AttachError) else f"{name}: {reason}; nothing was attached")
+    return 2 if any(isinstance(reason, InputError) for reason in error.reasons.values()) else 1
 
 
 def detach(

@@ -8,7 +8,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from installed_wheel import Installed
+from installed_wheel import Installed, run_in
 from typer.testing import CliRunner
 
 import gpu_fabric
@@ -125,6 +125,12 @@ def test_the_fabric_is_attached_from_outputs_alone(root: Path, installed: Instal
     assert all(name in attached for name in contract["resources"])
     (installed.work / "attached.yaml").write_text(attached)
     assert installed.output("detach", "attached.yaml") == JOB
+
+
+def test_the_plug_in_of_kubectl_is_installed_and_takes_the_arguments_of_attach(installed: Installed) -> None:
+    usage = run_in([installed.programs / "kubectl-fabric_attach", "--help"], installed.work).stdout
+
+    assert usage == installed.output("attach", "--help") != ""
 
 
 def test_topology_files_are_printed_and_judged(installed: Installed) -> None:

@@ -171,7 +171,7 @@ def test_detach_says_where_nothing_is_known_and_refuses_what_it_cannot_read(proj
     ("arguments", "said"),
     [
         (["nowhere.yaml"], "nowhere.yaml: No such file or directory"),
-        (["."], ".: Is a directory"),
+        (["."], "folders and several files are not printed: write --in-place, --out DIR or --check"),
         (["pod.yaml", "-s", "dve"], "did you mean 'dev'?"),
         (["pod.yaml", "-s", "dev", "--contract", "outputs.json"], "not from both"),
         (["-", "--contract", "-"], "cannot be the same file"),
