@@ -67,6 +67,11 @@ class Checkout:
         names = {str(path.relative_to(self.root)) for path in new if not any(map(path.is_relative_to, kept))}
         return names - self.files
 
+    def rename(self, name: str) -> None:
+        """Give the project another name."""
+        file = self.root / "Pulumi.yaml"
+        file.write_text(file.read_text().replace("name: gpu-fabric\n", f"name: {name}\n", 1))
+
 
 @pytest.fixture(scope="module")
 def checkout(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
@@ -117,3 +122,29 @@ def test_a_stack_of_keys_set_one_by_one_previews_without_a_word_in_an_editor(che
     assert preview.status == 0, preview.printed
     assert preview.steps["cluster"] == "create"
     assert checkout.written() == {"Pulumi.typed.yaml"}
+
+
+def test_a_renamed_project_keeps_the_keys_of_its_stack_files(checkout: Checkout) -> None:
+    checkout.rename("fabric-of-acme")
+    created = checkout.pulumi("stack", "init", "dev")
+    assert created.returncode == 0, created.stderr
+    preview = Preview(checkout.pulumi("preview", "--json", "--stack", "dev"))
+
+    assert preview.status == 0, preview.printed
+    urns = [step["urn"] for step in preview.digest["steps"]]
+    assert len(urns) > 50
+    assert all("::fabric-of-acme::" in urn for urn in urns)
+
+
+def test_keys_with_the_name_of_a_renamed_project_are_refused_with_the_reason(checkout: Checkout) -> None:
+    checkout.rename("fabric-of-acme")
+    assert checkout.pulumi("stack", "init", "short").returncode == 0
+    # Without a namespace, the CLI takes the project's name.
+    done = checkout.pulumi("config", "set", "--path", "cluster.provider", "existing", "--stack", "short")
+    assert done.returncode == 0, done.stderr
+    refused = checkout.pulumi("preview", "--stack", "short")
+
+    assert refused.returncode != 0
+    assert "fabric-of-acme:cluster: the keys of this program begin with gpu-fabric:" in refused.stdout
+    assert "write gpu-fabric:cluster" in refused.stdout
+    assert "[SPC001]" in refused.stdout
