@@ -17,6 +17,7 @@ from gpu_fabric.resources.charts import release_resource
 from gpu_fabric.resources.resource import Handling, Leaf, Resource, replace_leaves
 
 from .cluster.handle import ClusterHandle, Resources
+from .secret_keys import secret_configuration
 
 
 def add_handling(
@@ -88,7 +89,7 @@ def _secret(wanted: SecretValue) -> str:
         pulumi.RunError: the secret is not set, or does not have this entry.
     """
     # Read as text: inside an Output the error would be one of every resource that comes later, with a traceback each.
-    text = engine.get_config(pulumi.Config().full_key(wanted.key))
+    text = engine.get_config(secret_configuration(wanted.key).full_key(wanted.key))
     try:
         found = json.loads(text or "")[wanted.entry]
     except (ValueError, TypeError, KeyError):
