@@ -17,6 +17,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,10 +90,11 @@ class Preview(NamedTuple):
     text: str
 
 
-class Outputs(NamedTuple):
-    """A stack's outputs by name. Secret ones are in plain text in `values`, and named in `secret`."""
+@dataclass(frozen=True)
+class Outputs:
+    """A stack's outputs by name; `secret` names the secret ones. Values are in plain text, and not in the repr."""
 
-    values: Mapping[str, Any]
+    values: Mapping[str, Any] = field(repr=False)
     secret: frozenset[str]
 
     def fabric(self) -> FabricContract:
@@ -205,18 +207,23 @@ class FabricStack:
 
         Raises:
             RefusedError: the stack cannot be planned, or with `for_up` cannot be brought up.
+        FailedRunError: there is no CLI, or it does not take a secret.
         """
         plan = self._prepared(for_up=for_up)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _write(self._folder / "Pulumi.yaml", self._project_file())
         self._write_stack()
         program = self._program
-        workspace = automation.LocalWorkspace(
-            work_dir=str(self._folder),
-            program=None if isinstance(program, Path) else lambda: program(plan),
-            env_vars=self._environment,
-            pulumi_command=self._command,
-        )
+        try:
+            workspace = automation.LocalWorkspace(
+                work_dir=str(self._folder),
+                program=None if isinstance(program, Path) else lambda: program(plan),
+                env_vars=self._environment,
+                pulumi_command=self._command,
+            )
+        except FileNotFoundError:
+            problem = "there is no `pulumi` on PATH: install the Pulumi CLI, or name one by `command`"
+            raise FailedRunError(self.name, "version", (problem,)) from None
         stack = automation.Stack.create_or_select(self.name, workspace)
         # Pulumi has written the file of a new stack again, with numbers as text; its encryption stays.
         self._write_stack()

@@ -94,6 +94,13 @@ def test_a_plan_needs_no_kubeconfig_and_a_preview_without_one_is_refused(tmp_pat
     assert [entry.id for entry in refused.value.findings] == ["CLU001"]
 
 
+def test_a_missing_cli_is_one_sentence(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    with pytest.raises(FailedRunError, match="there is no `pulumi` on PATH: install the Pulumi CLI"):
+        FabricStack(Sections("early", sections(engine.kubeconfig)), ROOT).preview()
+
+
 def test_a_file_with_mistakes_is_refused_with_their_lines(tmp_path: Path) -> None:
     with pytest.raises(RefusedError) as refused:
         FabricStack(ROOT / "examples/wrong/mistakes.yaml", ROOT).plan()

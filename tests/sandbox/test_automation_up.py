@@ -44,6 +44,8 @@ def test_a_program_brings_a_stack_up_reads_its_contract_is_stopped_by_the_guard_
     assert outputs.secret == {"kubeconfig"}
     assert outputs.fabric().host_network
     assert stack.outputs() == outputs
+    assert "token" in outputs.values["kubeconfig"]
+    assert "token" not in repr(outputs)
     assert set(stack.preview().changes) == {"same"}
 
     with pytest.raises(FailedRunError) as stopped:
