@@ -17,14 +17,21 @@ if TYPE_CHECKING:
     from .cluster.oke import OkeCluster
     from .cluster.referenced import ReferencedCluster
     from .engine.steps import register_steps
+    from .fabric import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs, TaintArgs, VerificationArgs
     from .rdma.attach import fabric_transform
 
 __all__ = [
     "ClusterHandle",
     "DoksCluster",
     "ExistingCluster",
+    "GpuFabric",
+    "GpuFabricArgs",
+    "GpuPoolArgs",
     "OkeCluster",
+    "RangesArgs",
     "ReferencedCluster",
+    "TaintArgs",
+    "VerificationArgs",
     "fabric_transform",
     "kubernetes_provider",
     "register_steps",
@@ -34,8 +41,14 @@ _MODULES = {
     "ClusterHandle": ".cluster.handle",
     "DoksCluster": ".cluster.doks",
     "ExistingCluster": ".cluster.existing",
+    "GpuFabric": ".fabric",
+    "GpuFabricArgs": ".fabric",
+    "GpuPoolArgs": ".fabric",
     "OkeCluster": ".cluster.oke",
+    "RangesArgs": ".fabric",
     "ReferencedCluster": ".cluster.referenced",
+    "TaintArgs": ".fabric",
+    "VerificationArgs": ".fabric",
     "fabric_transform": ".rdma.attach",
     "kubernetes_provider": ".cluster.handle",
     "register_steps": ".engine.steps",

@@ -120,10 +120,16 @@ class KeptObjects(DynamicResource, module="gpu-fabric", name="KeptObjects"):
     failures: pulumi.Output[list[str]]
 
     def __init__(
-        self, name: str, group: PlannedGroup, cluster: ClusterHandle, opts: pulumi.ResourceOptions | None = None
+        self,
+        name: str,
+        group: PlannedGroup,
+        cluster: ClusterHandle,
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        owner: str = "",
     ) -> None:
-        """`name` is the component's name."""
-        stack = f"{pulumi.get_project()}/{pulumi.get_stack()}"
+        """`name` is the component's name; `owner` distinguishes the fabrics of a program that has several."""
+        stack = "/".join(filter(None, (pulumi.get_project(), pulumi.get_stack(), owner)))
         planned = group_resource(name, group, stack, cluster.context)
         super().__init__(KeptObjectsProvider(), planned, cluster, opts, {"failures": None})
 

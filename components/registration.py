@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pulumi
@@ -18,6 +18,9 @@ from gpu_fabric.resources.resource import Handling, Leaf, Resource, replace_leav
 
 from .cluster.handle import ClusterHandle, Resources
 from .secret_keys import secret_configuration
+
+SecretText = Callable[[SecretValue], str | pulumi.Output[str]]
+"""The text that a value of a chart has from a secret."""
 
 
 def add_handling(
@@ -52,7 +55,7 @@ def child_options(
         parent=parent,
         provider=None if in_python else cluster.provider,
         depends_on=list(after),
-        deleted_with=cluster.provider.deleted_with_cluster,
+        deleted_with=cluster.deleted_with,
     )
 
 
@@ -65,31 +68,46 @@ def kubernetes_resource(
     return pulumi.CustomResource(resource.type, resource.name, properties, add_handling(options, resource.handling))
 
 
-def release(name: str, planned: HelmRelease, options: pulumi.ResourceOptions) -> pulumi.CustomResource:
+def release(
+    name: str, planned: HelmRelease, options: pulumi.ResourceOptions, secret_text: SecretText
+) -> pulumi.CustomResource:
     """A Helm release of the component of this name; ready when every object of the chart is.
 
-    If some values come from secrets of the stack's configuration, all values are secret.
+    If some values come from secrets, all values are secret.
     """
     resource = release_resource(name, planned)
     if not planned.secret_values:
         return kubernetes_resource(resource, options)
-    values = replace_leaves(resource.properties["values"], _in_base64)
+
+    def in_base64(leaf: Leaf) -> str | pulumi.Output[str]:
+        assert isinstance(leaf, SecretValue), "a chart's values hold no other leaf"
+        text = secret_text(leaf)
+        return _base64(text) if isinstance(text, str) else text.apply(_base64)
+
+    values = replace_leaves(resource.properties["values"], in_base64)
     return kubernetes_resource(resource, options, {"values": pulumi.Output.secret(values)})
 
 
-def _in_base64(leaf: Leaf) -> str:
-    assert isinstance(leaf, SecretValue), "a chart's values hold no other leaf"
-    return base64.b64encode(_secret(leaf).encode()).decode()
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
 
 
-def _secret(wanted: SecretValue) -> str:
-    """An entry of a secret that holds JSON; messages never repeat its content.
+def configured_secret(wanted: SecretValue) -> str:
+    """An entry of a secret in the stack's configuration that holds JSON; messages never repeat its content.
 
     Raises:
         pulumi.RunError: the secret is not set, or does not have this entry.
     """
     # Read as text: inside an Output the error would be one of every resource that comes later, with a traceback each.
-    text = engine.get_config(secret_configuration(wanted.key).full_key(wanted.key))
+    return secret_entry(engine.get_config(secret_configuration(wanted.key).full_key(wanted.key)), wanted)
+
+
+def secret_entry(text: str | None, wanted: SecretValue) -> str:
+    """An entry of a secret's text, which must be JSON; messages never repeat its content.
+
+    Raises:
+        pulumi.RunError: there is no text, or it does not have this entry.
+    """
     try:
         found = json.loads(text or "")[wanted.entry]
     except (ValueError, TypeError, KeyError):

@@ -109,14 +109,16 @@ def exit_status(pid_file: PidFile) -> int | None:
 def stop(pid_file: PidFile, grace_s: float = 10.0) -> bool:
     """Terminate the recorded process, and kill it after the grace period; True when there was one.
 
-    The pid file is deleted last, so that an interrupted `down` can be repeated.
+    The pid file is deleted last, so that an interrupted `down` can be repeated; it stays where it records another
+    process, which was started meanwhile.
     """
     pid = pid_file.pid()
     if pid is None:
         pid_file.remove()
         return False
     end(pid, grace_s)
-    pid_file.remove()
+    if pid_file.pid() is None:
+        pid_file.remove()
     return True
 
 

@@ -34,13 +34,18 @@ class ClusterHandle:
     `address` is a digest of the address of an existing cluster.
     """
 
-    provider: ClusterProvider
+    provider: pulumi.ProviderResource
     cluster_id: pulumi.Output[str]
     kubeconfig: pulumi.Output[str]
     context: str | None
     nodes: Resources = ()
     access: pulumi.Output[str] | None = None
     address: str | None = None
+
+    @property
+    def deleted_with(self) -> pulumi.Resource | None:
+        """The cluster, if its deletion also deletes the objects on it."""
+        return self.provider.deleted_with_cluster if isinstance(self.provider, ClusterProvider) else None
 
 
 def kubernetes_provider(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pulumi
 
@@ -36,25 +36,42 @@ from ..operators.webhook_cleanup import WebhookCleanup
 from ..plugin_restarts import when_restarted
 from ..rdma.capacity import when_offered
 from ..rdma.verification import Verification
-from ..registration import child_options, kubernetes_resource, release
+from ..registration import SecretText, child_options, configured_secret, kubernetes_resource, release
 
 Outcome = pulumi.Output[dict[str, Any]]
 """The result of a verification."""
 
 
-class StepComponent(pulumi.ComponentResource):
-    """The component of one or more steps; their items are its children, whose names begin with its name."""
+class Registered(NamedTuple):
+    """The resources on a cluster, some of them known only after a wait, and the outcome of its verification if any."""
 
-    def __init__(self, name: str, kind: str) -> None:
-        super().__init__(f"gpu-fabric:{kind}", name)
-        self.name = name
+    resources: Resources
+    verification: Outcome | None
+
+
+class StepComponent(pulumi.ComponentResource):
+    """The component of one or more steps; their items are its children, whose names begin with its name.
+
+    Inside an `owner` the names begin with the owner's name. `secret_text` gives the secrets that charts need.
+    """
+
+    def __init__(self, name: str, kind: str, owner: pulumi.Resource | None, secret_text: SecretText) -> None:
+        self.name = _name(owner, name)
+        self.owner = "" if owner is None else owner.pulumi_resource_name
+        self.secret_text = secret_text
+        super().__init__(f"gpu-fabric:{kind}", self.name, None, pulumi.ResourceOptions(parent=owner))
 
 
 Registrar = Callable[[StepComponent, Any, ClusterHandle, Resources], Resources]
 
 
-def register_steps(plan: Plan, cluster: ClusterHandle) -> Outcome | None:
-    """Register every resource on a cluster; returns the outcome of its verification, if it has one.
+def register_steps(
+    plan: Plan,
+    cluster: ClusterHandle,
+    owner: pulumi.Resource | None = None,
+    secret_text: SecretText = configured_secret,
+) -> Registered:
+    """Register every resource on a cluster, as children of an `owner` if the program has several fabrics.
 
     Each resource lists what it depends on: a component's own dependencies do not apply to its children.
     """
@@ -64,14 +81,19 @@ def register_steps(plan: Plan, cluster: ClusterHandle) -> Outcome | None:
     for step in plan.steps:
         after = tuple(resource for name in step.after for resource in done.get(name, ()))
         if (run := plan.record(PlannedVerification, step.name)) is not None:
-            outcome = Verification(step.component, run, cluster, after).outcome
+            options = pulumi.ResourceOptions(parent=owner)
+            outcome = Verification(_name(owner, step.component), run, cluster, after, options).outcome
             continue
         if step.component not in components:
-            components[step.component] = StepComponent(step.component, step.kind)
+            components[step.component] = StepComponent(step.component, step.kind, owner, secret_text)
         done[step.name] = _register_step(components[step.component], step, cluster, after)
     for name, component in components.items():
         component.register_outputs(_outputs([step for step in plan.steps if step.component == name]))
-    return outcome
+    return Registered(tuple(resource for step in done.values() for resource in step), outcome)
+
+
+def _name(owner: pulumi.Resource | None, name: str) -> str:
+    return name if owner is None else f"{owner.pulumi_resource_name}-{name}"
 
 
 def _register_step(parent: StepComponent, step: Step, cluster: ClusterHandle, after: Resources) -> Resources:
@@ -92,9 +114,13 @@ def _outputs(steps: Sequence[Step]) -> dict[str, Any]:
     return {"names": sorted({item.name for item in items if isinstance(item, PlannedObject | PlannedGroup)})}
 
 
+def _register_release(parent: StepComponent, item: HelmRelease, cluster: ClusterHandle, after: Resources) -> Resources:
+    return (release(parent.name, item, child_options(parent, cluster, after), parent.secret_text),)
+
+
 def _register_group(parent: StepComponent, item: PlannedGroup, cluster: ClusterHandle, after: Resources) -> Resources:
     options = child_options(parent, cluster, after, in_python=True)
-    return (when_written(KeptObjects(parent.name, item, cluster, options)),)
+    return (when_written(KeptObjects(parent.name, item, cluster, options, owner=parent.owner)),)
 
 
 def _register_queue(parent: StepComponent, item: PlannedQueues, cluster: ClusterHandle, after: Resources) -> Resources:
@@ -115,22 +141,18 @@ def _register_cleanup(
     return (WebhookCleanup(parent.name, item, cluster, child_options(parent, cluster, after, in_python=True)),)
 
 
-def _child_registrar(register: Callable[[str, Any, pulumi.ResourceOptions], pulumi.Resource]) -> Registrar:
+def _planned_registrar(resource_of: Callable[[str, Any], Resource]) -> Registrar:
     """Registers an item as one resource of the cluster's Kubernetes provider."""
 
     def registered(parent: StepComponent, item: Any, cluster: ClusterHandle, after: Resources) -> Resources:
-        return (register(parent.name, item, child_options(parent, cluster, after)),)
+        return (kubernetes_resource(resource_of(parent.name, item), child_options(parent, cluster, after)),)
 
     return registered
 
 
-def _planned_registrar(resource_of: Callable[[str, Any], Resource]) -> Registrar:
-    return _child_registrar(lambda name, item, options: kubernetes_resource(resource_of(name, item), options))
-
-
 REGISTRARS: dict[type, Registrar] = {
     PlannedObject: _planned_registrar(object_resource),
-    HelmRelease: _child_registrar(release),
+    HelmRelease: _register_release,
     PlannedReadiness: _planned_registrar(readiness_resource),
     PlannedPatch: _planned_registrar(patch_resource),
     PlannedRollout: _planned_registrar(rollout_resource),

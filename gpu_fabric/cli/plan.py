@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 import typer
@@ -20,6 +20,9 @@ from gpu_fabric.spec.places import printable
 Format = Literal["text", "json", "html", "markdown"]
 """How a result is printed."""
 
+Target = Literal["kustomize", "argo", "flux"]
+"""The tool that writes the cluster instead of Pulumi."""
+
 # The file ending of each report.
 _REPORTS = {"html": "html", "markdown": "md"}
 
@@ -32,12 +35,29 @@ def plan(
     for_up: Annotated[bool, typer.Option("--for-up", help="also refuse what `up` would refuse")] = False,
     only_summary: Annotated[bool, typer.Option("--summary", help="print only the summary that ends `make up`")] = False,
     out: Annotated[Path | None, typer.Option("--out", help="write it into this folder instead, as files")] = None,
+    target: Annotated[
+        Target | None,
+        typer.Option("--as", help="with --out: write what it applies on the cluster for kustomize, Argo CD or Flux"),
+    ] = None,
+    git: Annotated[
+        str | None, typer.Option("--git", metavar="URL", help="with --as argo: the Git repository with the files")
+    ] = None,
+    git_path: Annotated[
+        str | None,
+        typer.Option("--git-path", metavar="PATH", help="with --as: the folder in that repository; by default --out"),
+    ] = None,
     all_stacks: Annotated[
         bool, typer.Option("--all", help="write, with --out, a folder for every stack file; with a --format, a report")
     ] = False,
 ) -> None:
     """Print everything that a stack would create, with the proof that its addresses fit."""
     choice = named_stack(stack, stack_file, named)
+    if target is None and (git is not None or git_path is not None):
+        refuse("--git and --git-path say where the files of --as will be: give --as")
+    if target is not None and (out is None or all_stacks):
+        refuse(
+            "--as writes the files of one stack: " + ("leave --all out" if all_stacks else "give a folder with --out")
+        )
     if all_stacks:
         if choice is not None:
             refuse("--all is every stack of the project: name none beside it")
@@ -54,7 +74,9 @@ def plan(
         progress.step(f"reading stack {choice.name}")
         document = choice.read()
         planned = prepare(document, for_up=for_up, progress=progress)
-    if out is not None:
+    if out is not None and target is not None:
+        write_for(planned, out, target, git, git_path)
+    elif out is not None:
         write_plan(planned, out)
     elif output == "json":
         print_plan(planned)
@@ -94,6 +116,28 @@ def write_plan(plan: Plan, folder: Path) -> None:
     except FolderError as error:
         refuse(str(error))
     say(f"{folder}: plan of stack {plan.stack}, {len(found.resources)} resources in {len(written)} files")
+
+
+def write_for(plan: Plan, folder: Path, target: Target, repository: str | None, path: str | None) -> None:
+    """Write the files for a tool that writes the cluster; refuses a plan that the tool cannot be given."""
+    from gpu_fabric.render.folder import FolderError, write_files
+    from gpu_fabric.render.gitops.files import NOTES, GitOpsError, gitops_files
+    from gpu_fabric.render.gitops.place import Place
+
+    is_below = not folder.is_absolute() and ".." not in folder.parts
+    place = Place(
+        stack=plan.stack,
+        repository=repository,
+        # A folder elsewhere is known by its name alone: a path of this machine means nothing in a repository.
+        path=str(PurePosixPath(path if path is not None else folder.as_posix() if is_below else folder.resolve().name)),
+    )
+    try:
+        with show_progress() as progress:
+            written = gitops_files(plan, target, place)
+            write_files(folder, written, progress)
+    except (FolderError, GitOpsError) as error:
+        refuse(str(error))
+    say(f"{folder}: stack {plan.stack} for {target} in {len(written)} files; {NOTES} says how to use them")
 
 
 def write_all(root: Path, folder: Path, output: Format, *, for_up: bool) -> None:

@@ -52,7 +52,7 @@ def namespaces(context: Context) -> Iterator[Step]:
         for name, labels in (*operators.items(), *own.items())
     )
     words = Words(title="namespaces", what=", ".join(entry.name for entry in planned))
-    yield _step("namespaces", "cluster:Namespaces", planned, ("sriov-webhooks",), words)
+    yield _step("namespaces", "cluster:Namespaces", planned, ("webhook-cleanup",), words)
 
 
 def on_nodes(context: Context) -> Iterator[Step]:

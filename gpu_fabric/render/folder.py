@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from gpu_fabric.progress import UNHEARD, Progress
-from gpu_fabric.render.layout import REFUSED, WRITTEN_BY, plan_of
+from gpu_fabric.render.layout import REFUSED, TOOL, WRITTEN_BY, plan_of
 from gpu_fabric.render.model import VERSION, RefusedPlan, RenderedPlan
 from gpu_fabric.render.places import INDEX
 
@@ -42,6 +42,8 @@ def read_rendered(folder: Path, progress: Progress = UNHEARD) -> RenderedPlan:
         )
     if REFUSED in index:
         raise RenderedPlanError(f"{folder}: no rendered plan: its stack was refused; {INDEX} says why")
+    if TOOL in index:
+        raise RenderedPlanError(f"{folder}: no rendered plan: written with --as {index[TOOL]}; write it without --as")
     try:
         paths = [INDEX, *index["files"]]
         if outside := [path for path in paths if Path(path).is_absolute() or ".." in Path(path).parts]:

@@ -34,6 +34,9 @@ from gpu_fabric.resources.dynamic import KEPT_OBJECTS
 WRITTEN_BY = "gpu-fabric plan --out"
 """The value in the index that identifies a folder as a rendered plan."""
 
+TOOL = "as"
+"""The key of the index that names the tool which the files of a folder are for; a rendered plan does not have it."""
+
 # The key of the index that marks the folder of a refused stack.
 REFUSED = "refused"
 # The fields of a resource in the index.

@@ -61,7 +61,7 @@ def queue_drain(component: str, planned: PlannedQueues, context: str | None) -> 
 def webhook_cleanup(component: str, planned: PlannedWebhookCleanup, context: str | None) -> Resource:
     """The resource that deletes webhook configurations without a Service, before and after their operator exists."""
     properties = {"webhooks": planned.name, "namespace": planned.namespace}
-    return _dynamic(component, "webhooks", f"{DYNAMIC}WebhookCleanup", properties, context)
+    return _dynamic(component, planned.name, f"{DYNAMIC}WebhookCleanup", properties, context)
 
 
 def verification_resource(component: str, planned: PlannedVerification, context: str | None) -> Resource:

@@ -13,7 +13,9 @@ from gpu_fabric.resources.resource import Handling, Resource
 KUBERNETES = "kubernetes"
 """Suffix of the name of the Kubernetes provider, after the cluster component's name."""
 
-_AWAITED = "gpu-fabric/awaited"
+AWAITED = "gpu-fabric/awaited"
+"""The annotation with the digest of what is waited for."""
+
 # Patches write only annotations and fields of this program; a failed run may have left older ones.
 _FORCED = {"pulumi.com/patchForce": "true"}
 _NOT_AWAITED = {"pulumi.com/skipAwait": "true"}
@@ -106,8 +108,8 @@ def _wait(content: dict[str, Any], seconds: int, *conditions: str) -> dict[str, 
     later run. So it also waits for a digest of the new content.
     """
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
-    own = f"jsonpath={{.metadata.annotations['{_AWAITED}']}}={digest}"
-    return {_AWAITED: digest, **_conditions([own, *conditions], seconds)}
+    own = f"jsonpath={{.metadata.annotations['{AWAITED}']}}={digest}"
+    return {AWAITED: digest, **_conditions([own, *conditions], seconds)}
 
 
 def _conditions(conditions: list[str], seconds: int) -> dict[str, str]:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
 from sandbox.home import SandboxHome
-from sandbox.processes import PidFile, stop
+from sandbox.processes import PidFile, end, stop
 
 _PREFIX = "controller-"
 
@@ -22,4 +28,17 @@ def pids(home: SandboxHome) -> dict[str, int | None]:
 def end_all(home: SandboxHome, grace_s: float = 2.0) -> list[str]:
     """End every controller's process; gives their pods' names."""
     files = sorted(home.pids.glob(f"{_PREFIX}*.json"))
-    return [file.stem.removeprefix(_PREFIX) for file in files if stop(PidFile(file), grace_s)]
+    ended = [file.stem.removeprefix(_PREFIX) for file in files if stop(PidFile(file), grace_s)]
+    for pid, pod in list(_without_record(home)):
+        end(pid, grace_s)
+        ended.append(pod)
+    return ended
+
+
+def _without_record(home: SandboxHome) -> Iterator[tuple[int, str]]:
+    """The pids and pods of processes that were started by one that was killed before it could record them."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            kubeconfig = Path(process.environ().get("KUBECONFIG", ""))
+            if kubeconfig.parent.parent == home.controllers:
+                yield process.pid, kubeconfig.parent.name.partition(".")[2]

@@ -24,6 +24,7 @@ _PAUSE_S, _TURNS = 0.05, 20
 _CRD = FOLDER / "stage-crd.yaml"
 _GROUP = "/apis/kwok.x-k8s.io/v1alpha1"
 _STAGES = f"{_GROUP}/stages"
+_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 
 def digest() -> str:
@@ -51,8 +52,12 @@ def before_kwok_starts(api: Api) -> None:
     A kind whose schema is not published when KWOK starts is not played until some Stage changes. That of the
     Stage kind is waited for here, and stages-again.yaml makes the changes that get all others picked up: for
     that, each Stage must look as if it had just come.
+
+    The nodes' leases go: KWOK plays the pods of a node whose lease it holds, and would wait for minutes until those of
+    one that has ended expire.
     """
     _wait_published(api)
+    api.delete(_LEASES)
     for stage in api.get(_STAGES)["items"]:
         if TRIED_AGAIN in stage["metadata"].get("annotations", {}):
             api.patch(f"{_STAGES}/{stage['metadata']['name']}", {"metadata": {"annotations": {TRIED_AGAIN: None}}})

@@ -57,8 +57,8 @@ ALWAYS = {
     ("name", "others"),
     [
         ("dev", {"rdma:CniPlugins", "rdma:IpPools"}),
-        ("sriov-operator", {"operators:SriovPolicies", "rdma:IpPools"}),
-        ("externally-managed", {"operators:SriovPolicies", "rdma:IpPools"}),
+        ("sriov-operator", {"operators:SriovPolicies", "operators:WebhookCleanup", "rdma:IpPools"}),
+        ("externally-managed", {"operators:SriovPolicies", "operators:WebhookCleanup", "rdma:IpPools"}),
         ("whereabouts", {"operators:Whereabouts"}),
         ("oke-guide", {"rdma:CniPlugins", "rdma:HostVirtualFunctions", "rdma:IpPools"}),
         ("roce-macvlan", {"rdma:IpPools"}),

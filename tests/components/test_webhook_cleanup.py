@@ -15,6 +15,7 @@ pytestmark = pytest.mark.components
 
 Json = dict[str, Any]
 NAME = "sriov-operator-webhook-config"
+CLEANUP = f"webhook-cleanup-{NAME}"
 PATHS = [
     f"/apis/admissionregistration.k8s.io/v1/{kind}webhookconfigurations/{NAME}" for kind in ("validating", "mutating")
 ]
@@ -119,8 +120,8 @@ def test_the_clean_up_is_created_before_the_operators_namespace_and_deleted_afte
     recorded: Any, stack: str, namespace: str
 ) -> None:
     recording: Recording = recorded(stack)
-    assert recording.comes_after(f"namespaces-{namespace}", "sriov-webhooks")
+    assert recording.comes_after(f"namespaces-{namespace}", CLEANUP)
 
 
 def test_a_stack_without_the_sriov_operator_has_no_clean_up(recorded: Any) -> None:
-    assert "sriov-webhooks" not in {entry.name for entry in recorded("dev").resources}
+    assert CLEANUP not in {entry.name for entry in recorded("dev").resources}

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from gpu_fabric.prepare import prepare
@@ -96,6 +97,11 @@ class Sandbox:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+
+    def kill_controller(self, name: str) -> None:
+        """Kill the process of a controller, whose pod's name begins so; it is started again."""
+        (file,) = self.home.pids.glob(f"controller-{name}-*.json")
+        psutil.Process(int(json.loads(file.read_text())["pid"])).kill()
 
     def up(self) -> str:
         """What `make up` runs."""

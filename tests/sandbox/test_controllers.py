@@ -26,6 +26,7 @@ STACK = "kueue"
 RAILS = 16
 KUEUE, DEPLOYMENTS = "kueue-system", "/apis/apps/v1/namespaces/{}/deployments"
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
+CLUSTER_QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 MPI_JOBS = "/apis/kubeflow.org/v2beta1/namespaces/default/mpijobs"
 POD_GROUPS = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups"
 # Of the kinds whose controllers run here, and of Kubernetes' own that Kueue queues.
@@ -37,7 +38,7 @@ MANIFESTS = (
 
 @pytest.fixture(scope="module")
 def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """The stack with every scheduler; afterwards it is destroyed, and nothing of it is left."""
+    """The stack with every scheduler, which the last test destroys."""
     sandbox = Sandbox(tmp_path_factory.mktemp("controllers"), STACK, ("--sandbox",))
     try:
         sandbox.up()
@@ -45,9 +46,6 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
         for item in storage():
             apply_object(sandbox.api, item)
         yield sandbox
-        sandbox.run("pulumi", "destroy", *sandbox.options)
-        assert [name for name in definitions(sandbox) if name.endswith(("kueue.x-k8s.io", "volcano.sh"))] == []
-        assert list(sandbox.home.pids.glob("controller-*")) == []
     finally:
         sandbox.run("down")
 
@@ -76,7 +74,7 @@ def submitted(jobs: Sandbox) -> Iterator[list[Object]]:
         path = object_path(jobs.api, item, "default")
         assert path is not None
         jobs.api.delete(f"{path}?propagationPolicy=Background")
-    until(lambda: jobs.items(PODS) == [] and jobs.items(WORKLOADS) == [], "its pods and Workloads are gone", 180)
+    until(lambda: is_empty(jobs), "its pods and Workloads are gone", 180)
 
 
 def definitions(sandbox: Sandbox) -> list[str]:
@@ -127,6 +125,14 @@ def is_served(sandbox: Sandbox, path: str) -> bool:
     return True
 
 
+def is_empty(sandbox: Sandbox) -> bool:
+    """Whether there are neither pods nor Workloads.
+
+    The API server reads Workloads anew when Kueue's webhook, which converts them, was away.
+    """
+    return is_served(sandbox, WORKLOADS) and sandbox.items(PODS) == [] and sandbox.items(WORKLOADS) == []
+
+
 def condition(item: Object, kind: str) -> Object:
     conditions = (item.get("status") or {}).get("conditions") or ()
     return next((entry for entry in conditions if entry["type"] == kind), {})
@@ -136,6 +142,11 @@ def admitted(sandbox: Sandbox) -> bool:
     """Whether there are Workloads, and Kueue has seen the pods of each become ready."""
     workloads = sandbox.items(WORKLOADS)
     return bool(workloads) and all(condition(item, "PodsReady").get("status") == "True" for item in workloads)
+
+
+def is_stopped(sandbox: Sandbox) -> bool:
+    """Whether every queue is stopped, or deleted already."""
+    return all(item["spec"].get("stopPolicy") == "HoldAndDrain" for item in sandbox.items(CLUSTER_QUEUES))
 
 
 def running(sandbox: Sandbox) -> list[Object]:
@@ -290,6 +301,25 @@ def test_a_restarted_api_server_finds_all_webhooks_again(jobs: Sandbox, submitte
     # Its pod is called ready until somebody has looked.
     until(lambda: taken(jobs, batch_job("again", **{QUEUE_LABEL: "fabric"}), submitted), "the webhooks answer", 180)
     until(lambda: is_served(jobs, WORKLOADS), "the API server has read them")
-    # It waits for the lease of the one that was ended with the old server. The whole took 33 s alone, and 163 s with
-    # other tests before and beside it, for a reason that is not known yet.
-    until(lambda: admitted(jobs), "Kueue admits jobs", 420)
+    # It waits for the lease of the one that was ended with the old server.
+    until(lambda: admitted(jobs), "Kueue admits jobs, and their pods run", 150)
+
+
+def test_a_job_that_is_submitted_while_kueue_is_killed_is_admitted_once_it_is_back(
+    jobs: Sandbox, submitted: list[Object]
+) -> None:
+    until(lambda: ready(jobs, KUEUE), "Kueue is ready")
+    create(jobs, [batch_job("meanwhile", **{QUEUE_LABEL: "fabric"})], submitted)
+    jobs.kill_controller("kueue")
+    until(lambda: admitted(jobs), "it is admitted", 180)
+
+
+def test_a_destroy_during_which_kueue_is_killed_leaves_nothing(jobs: Sandbox) -> None:
+    until(lambda: ready(jobs, KUEUE), "Kueue is ready")
+    running = jobs.start("pulumi", "destroy", *jobs.options)
+    until(lambda: is_stopped(jobs), "the queue lets nothing in any more", 120)
+    jobs.kill_controller("kueue")
+    assert running.wait(timeout=240) == 0
+    assert jobs.workspace.state(STACK) is None
+    assert [name for name in definitions(jobs) if name.endswith(("kueue.x-k8s.io", "volcano.sh"))] == []
+    assert list(jobs.home.pids.glob("controller-*")) == []

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 from cloud_driver import NODES, CloudSandbox
 from driver import PODS, until
-from test_controllers import WORKLOADS, admitted, attached, create, networks, running
+from test_controllers import admitted, attached, create, is_empty, networks, running
 
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.prepare import prepare_stack
@@ -78,10 +78,10 @@ def assert_its_scheduler_starts_a_job(sandbox: CloudSandbox, functions: int) -> 
     if name == "volcano-job.yaml":
         assert {pod["spec"]["schedulerName"] for pod in pods} == {"volcano"}
     else:
-        assert admitted(sandbox)
+        until(lambda: admitted(sandbox), "Kueue has let the job in and seen its pods become ready", 120)
     for item in submitted:
         sandbox.api.delete(f"{object_path(sandbox.api, item, 'default')}?propagationPolicy=Background")
-    until(lambda: sandbox.items(PODS) == [] and sandbox.items(WORKLOADS) == [], "its pods and Workloads are gone", 120)
+    until(lambda: is_empty(sandbox), "its pods and Workloads are gone", 120)
 
 
 def _runs(sandbox: CloudSandbox, pod: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from cloud_driver import CloudSandbox
 from driver import STACK, Sandbox
+from lacking_fields import lacking
 
 from components.object_writing import MANAGER
 from gpu_fabric.plan import Plan
@@ -112,23 +113,11 @@ def applied(request: pytest.FixtureRequest, tmp_path: Path) -> Applied:
     return found
 
 
-def _lacking(wanted: Any, found: Any, path: str = "") -> list[str]:
-    """Where an object differs from what was wanted, however much more it has."""
-    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
-        # An empty value and none are the same to the API server.
-        asked = {key: value for key, value in wanted.items() if value not in ({}, [])}
-        return [line for key, value in asked.items() for line in _lacking(value, found.get(key), f"{path}.{key}")]
-    if isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
-        pairs = enumerate(zip(wanted, found, strict=True))
-        return [line for place, (one, other) in pairs for line in _lacking(one, other, f"{path}[{place}]")]
-    return [] if wanted == found else [f"{path}: {found!r} instead of {wanted!r}"]
-
-
 def test_every_rendered_object_is_on_the_cluster_with_every_rendered_field(applied: Applied) -> None:
     wanted = list(applied.objects())
     assert wanted
     for entry in wanted:
-        assert _lacking(entry, applied.live(entry)) == [], f"{entry['kind']} {entry['metadata']['name']}"
+        assert lacking(entry, applied.live(entry)) == [], f"{entry['kind']} {entry['metadata']['name']}"
 
 
 def test_every_rendered_patch_is_in_the_object_that_it_is_for(applied: Applied) -> None:
@@ -136,7 +125,7 @@ def test_every_rendered_patch_is_in_the_object_that_it_is_for(applied: Applied) 
     put_back = "DaemonSet" if applied.plan.release_line == "23.10" else ""
     for entry in applied.patches():
         if entry["kind"] != put_back:
-            assert _lacking(entry.get("spec", {}), applied.live(entry).get("spec", {})) == [], entry["metadata"]["name"]
+            assert lacking(entry.get("spec", {}), applied.live(entry).get("spec", {})) == [], entry["metadata"]["name"]
 
 
 def test_the_stack_has_made_no_object_of_these_kinds_that_was_not_rendered(applied: Applied) -> None:

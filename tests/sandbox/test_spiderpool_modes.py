@@ -104,6 +104,14 @@ def assert_an_expired_certificate_refuses_pools_until_it_is_renewed(sandbox: San
     until(lambda: refusal() == "", "pools are taken again")
 
 
+def has_pools(sandbox: Sandbox) -> bool:
+    """Whether a pool exists; while the API server begins to serve the kind, it refuses to list it."""
+    try:
+        return bool(sandbox.items(POOLS))
+    except ApiError:
+        return False
+
+
 def leave_webhook(sandbox: Sandbox) -> None:
     """Register what an SR-IOV operator leaves that registers its webhook once more while it is uninstalled."""
     service = {"name": "operator-webhook-service", "namespace": "spiderpool", "path": "/validating-custom-resource"}
@@ -244,6 +252,25 @@ def test_ip_over_infiniband_comes_up_without_an_rdma_resource(trying: Callable[[
     assert len(json.loads(job["metadata"]["annotations"][NETWORKS_ANNOTATION])) == 8
     assert_it_is_scheduled(sandbox, job)
     assert_it_stays_and_goes(sandbox)
+    assert_nothing_of_spiderpool_is_left(sandbox)
+
+
+def test_an_up_and_a_destroy_during_which_the_controller_is_killed_end_well(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("spiderpool-ipoib")
+    sandbox.run("up", *sandbox.options)
+    running = sandbox.start("pulumi", "up", *sandbox.options)
+    until(lambda: has_pools(sandbox), "the first pools exist", 120)
+    sandbox.kill_controller("spiderpool-controller")
+    running.wait(timeout=240)
+    # The webhooks of a controller that is away refuse what comes then; another run continues.
+    sandbox.up()
+    assert f"{sandbox.counted} unchanged" in sandbox.up()
+    before = len(sandbox.items(POOLS))
+    running = sandbox.start("pulumi", "destroy", *sandbox.options)
+    until(lambda: len(sandbox.items(POOLS)) < before, "the first pools are deleted", 120)
+    sandbox.kill_controller("spiderpool-controller")
+    running.wait(timeout=240)
+    sandbox.run("pulumi", "destroy", *sandbox.options)
     assert_nothing_of_spiderpool_is_left(sandbox)
 
 

@@ -49,7 +49,8 @@ def _steps(context: Context) -> Iterator[Step]:
     before = (*LABELLED, *manager_steps(case))
     # It may register its webhooks once more after its chart's last Job has deleted them.
     cleanup = PlannedWebhookCleanup(name=_WEBHOOK_CONFIGURATIONS, namespace=manager_of(case).namespace)
-    yield _step("sriov-webhooks", (cleanup,), ())
+    kind = "operators:WebhookCleanup"
+    yield Step(name="webhook-cleanup", component="webhook-cleanup", kind=kind, items=(cleanup,))
     yield _step("sriov-discovered", () if discovered is None else (discovered,), before)
     before = (*before, "sriov-discovered")
     yield _step("sriov-pool", (pool,), before)

@@ -77,6 +77,23 @@ def test_a_process_that_ignores_the_request_is_made_to_end(pid_file: PidFile) ->
     assert start_mark(pid) is None
 
 
+def test_a_process_that_is_started_while_the_one_before_it_ends_stays_known(pid_file: PidFile) -> None:
+    # The shell says when it is deaf to the request.
+    deaf = ["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 0.1; done"]
+    first = _start(pid_file, deaf)
+    while last_lines(pid_file.path.parent / "log", 1) != ["deaf"]:
+        time.sleep(0.01)
+    ending = threading.Thread(target=stop, args=(pid_file, 0.5))
+    ending.start()
+    time.sleep(0.1)
+    second = _start(pid_file)
+    ending.join()
+
+    assert start_mark(first) is None
+    assert pid_file.pid() == second
+    assert stop(pid_file)
+
+
 def test_a_process_outlives_the_command_and_does_not_hold_its_output(tmp_path: Path) -> None:
     script = (
         "import os, sys; from pathlib import Path; from sandbox.processes import *;"

@@ -1,0 +1,107 @@
+"""Arguments of public components as the sections of a stack document, and their problems as refusals."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NoReturn
+
+import pulumi
+from pydantic.alias_generators import to_camel, to_snake
+
+from gpu_fabric.findings import ConfigurationError, Finding, finding
+from gpu_fabric.spec.places import NAMESPACE, Location, dotted
+
+# Keys of the section `cluster` that a component has under another name, or that no argument corresponds to.
+_RENAMED = {"id": "cluster_id"}
+# Arguments whose content has the stack file's own keys.
+_WRITTEN_AS_IN_FILES = ("fabric", "shapes", "software")
+_PATH = re.compile(rf"{NAMESPACE}:[a-zA-Z]+(?:\.\w+|\[\d+\])*")
+
+
+def as_written(value: Any) -> Any:
+    """An argument's value with the keys and types of a stack file; None in the place of an Output.
+
+    Other languages send every number as a floating-point one.
+    """
+    if is_known_later(value):
+        return None
+    if dataclasses.is_dataclass(value):
+        named = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {to_camel(name): as_written(entry) for name, entry in named.items() if entry is not None}
+    if isinstance(value, Mapping):
+        return {key: as_written(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_written(entry) for entry in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def is_known_later(value: Any) -> bool:
+    """Whether a value is known only during the run."""
+    return isinstance(value, pulumi.Output) or inspect.isawaitable(value)
+
+
+def output_findings(sections: Mapping[str, Any]) -> Iterator[Finding]:
+    """A finding for each Output in the arguments of a document's sections, which must be known before the run."""
+    for place in _outputs(sections, ()):
+        yield finding(
+            "SPC002",
+            dotted(place),
+            "this is an Output, and decides which resources there are: it must be known before the run",
+            "write a plain value, such as one from pulumi.Config(); only the arguments that are documented as inputs "
+            "may be Outputs of other resources",
+        )
+
+
+def _outputs(value: Any, place: Location) -> Iterator[Location]:
+    if is_known_later(value):
+        yield place
+    elif dataclasses.is_dataclass(value):
+        for field in dataclasses.fields(value):
+            yield from _outputs(getattr(value, field.name), (*place, to_camel(field.name)))
+    elif isinstance(value, Mapping):
+        for key, entry in value.items():
+            yield from _outputs(entry, (*place, str(key)))
+    elif isinstance(value, list | tuple):
+        for number, entry in enumerate(value):
+            yield from _outputs(entry, (*place, number))
+
+
+def refuse(component: str, findings: Sequence[Finding]) -> NoReturn:
+    """End the run with all problems of a component's arguments.
+
+    `component` is its type and name, such as GpuFabric train.
+
+    Raises:
+        pulumi.RunError: always.
+    """
+    raise pulumi.RunError(str(ConfigurationError(tuple(_of_arguments(component, findings)), component))) from None
+
+
+def warnings(component: str, findings: Iterable[Finding]) -> Iterator[str]:
+    """Findings about a component's arguments as texts."""
+    for entry in _of_arguments(component, findings):
+        yield f"{entry.id} {entry.path}: {entry.message} -> {entry.remedy}"
+
+
+def _of_arguments(component: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Findings whose paths name arguments in the place of a stack file's keys."""
+    for entry in findings:
+        place = argument(entry.path)
+        yield entry.model_copy(
+            update={
+                "path": f"{component}: {place}" if place else component,
+                "message": _PATH.sub(lambda found: argument(found[0]), entry.message),
+                "remedy": _PATH.sub(lambda found: argument(found[0]), entry.remedy),
+            }
+        )
+
+
+def argument(path: str) -> str:
+    """The argument at a dotted path of a stack file: `pools[0].node_names` for `cluster.pools[0].nodeNames`."""
+    place = path.removeprefix(f"{NAMESPACE}:").removeprefix("cluster.")
+    if place.partition(".")[0] in _WRITTEN_AS_IN_FILES:
+        return place
+    return _RENAMED.get(place, re.sub(r"\w+", lambda found: to_snake(found[0]), place))

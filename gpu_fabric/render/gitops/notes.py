@@ -1,0 +1,224 @@
+"""The page that is written beside the manifests: how to use them, their order, Secrets, and what no manifest does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import (
+    HelmRelease,
+    PlannedCapacity,
+    PlannedConfiguration,
+    PlannedGroup,
+    PlannedObject,
+    PlannedPatch,
+    PlannedQueues,
+    PlannedReadiness,
+    PlannedRollout,
+    PlannedState,
+    PlannedVerification,
+    PlannedWait,
+    PlannedWebhookCleanup,
+)
+from gpu_fabric.plan.steps import Item, Step
+from gpu_fabric.render.gitops.argo import is_judged
+from gpu_fabric.render.gitops.conditions import Check
+from gpu_fabric.render.gitops.flux import NAMESPACE as FLUX_NAMESPACE
+from gpu_fabric.render.gitops.place import Place
+from gpu_fabric.render.gitops.units import Tool, Unit
+from gpu_fabric.report.template import fill_template
+
+_TEMPLATE = "gitops.md.j2"
+# Keys under which a chart or an object names a Secret, or several.
+_NAMES_SECRETS = frozenset({"imagePullSecrets", "secretKeyRef", "secretName", "secretRef", "ufmSecret"})
+_ROLLED_OUT = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
+# Longer lists are given by their ends: they count rails.
+_MOST_LISTED = 3
+_WITH_PODS = "deployments,daemonsets,statefulsets"
+
+
+class LeftOut(NamedTuple):
+    """What `up` does in a step and no manifest can state, and what to do instead."""
+
+    step: str
+    does: str
+    instead: str
+
+
+class WantedSecret(NamedTuple):
+    """A Secret that the user must create."""
+
+    namespace: str
+    name: str
+    content: str
+
+
+def notes(plan: Plan, tool: Tool, place: Place, found: Sequence[Unit], checks: Mapping[str, Sequence[Check]]) -> str:
+    """The page as Markdown; `checks` are those of each step."""
+    waves = [[unit for unit in found if unit.wave == wave] for wave in range(1 + max(unit.wave for unit in found))]
+    return fill_template(
+        _TEMPLATE,
+        stack=plan.stack,
+        tool=tool,
+        root=place.name_of(),
+        path=place.path,
+        waves=waves,
+        commands={unit.name: tuple(_commands(unit)) for unit in found} if tool == "kustomize" else {},
+        secrets=tuple(wanted_secrets(plan)),
+        left_out=tuple(left_out(plan, tool, checks)),
+        cloud=len(plan.cluster.cloud.records) if plan.cluster.cloud else 0,
+        objects=sum(len(unit.objects) for unit in found),
+        releases=[unit.release for unit in found if unit.release is not None],
+    )
+
+
+def _commands(unit: Unit) -> Iterator[str]:
+    """What applies a unit, and then waits for it."""
+    if unit.is_applied:
+        options = "" if unit.release is None else ' --enable-helm --helm-kube-version "$KUBE_VERSION"'
+        build = f"kustomize build{options} steps/{unit.name}"
+        apply = f"{build} | kubectl apply --server-side --force-conflicts -f -"
+        # kubectl refuses objects of a kind that the same chart defines, until its definition is established.
+        established = "kubectl wait --for=condition=Established crd --all"
+        yield apply if unit.release is None else f"{apply} || {{ {established} && {apply}; }}"
+    if unit.release is not None:
+        names = f"kubectl get {_WITH_PODS} -n {unit.release.namespace} -o name"
+        wait = f"kubectl rollout status -n {unit.release.namespace} --timeout={unit.timeout}s"
+        yield f"{names} | xargs -n 1 {wait}"
+    for manifest in unit.objects:
+        name = manifest["metadata"]["name"]
+        if manifest["kind"] == "CustomResourceDefinition":
+            yield f"kubectl wait --for=condition=Established crd/{name}"
+        elif manifest["kind"] in _ROLLED_OUT and unit.awaited:
+            place = f"-n {manifest['metadata'].get('namespace', 'default')}"
+            kind = manifest["kind"].lower()
+            yield f"kubectl rollout status {place} {kind}/{name} --timeout={unit.timeout}s"
+    yield from (check.command for check in unit.checks)
+
+
+def wanted_secrets(plan: Plan) -> Iterator[WantedSecret]:
+    """The Secrets that charts and objects of the plan name, each once."""
+    found: dict[WantedSecret, None] = {}
+    for release in plan.releases:
+        for value in release.secret_values:
+            content = f"entry `{value.entry}`: the value of `{value.path}` of the chart {release.name}, in Base64"
+            found[WantedSecret(FLUX_NAMESPACE, value.key, content)] = None
+        for key, name in _named_secrets(release.values):
+            content = f"as the chart {release.name} wants it under `{key}`"
+            found[WantedSecret(release.namespace, name, content)] = None
+    for entry in plan.objects:
+        for key, name in _named_secrets(entry.object.manifest()):
+            namespace = entry.object.metadata.namespace or "the operator's namespace"
+            content = f"as {entry.object.kind} {entry.name} wants it under `{key}`"
+            found[WantedSecret(namespace, name, content)] = None
+    return iter(found)
+
+
+def _named_secrets(value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            if key in _NAMES_SECRETS:
+                yield from ((key, name) for name in _names(entry))
+            else:
+                yield from _named_secrets(entry)
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from _named_secrets(entry)
+
+
+def _names(value: Any) -> Iterator[str]:
+    for entry in value if isinstance(value, list | tuple) else (value,):
+        name = entry.get("name") if isinstance(entry, Mapping) else entry
+        if isinstance(name, str) and name:
+            yield name
+
+
+def left_out(plan: Plan, tool: Tool, checks: Mapping[str, Sequence[Check]]) -> Iterator[LeftOut]:
+    """What of the plan is in no manifest, in the order of the plan."""
+    for step in plan.steps:
+        for item in step.items:
+            if (row := _left_out(item, plan)) is not None:
+                yield LeftOut(step.name, *row)
+        yield from (LeftOut(step.name, *row) for row in _replaced(step))
+        for check in checks.get(step.name, ()):
+            if tool == "argo" and not is_judged(check):
+                does = f"waits until {check.kind} {check.name} is as planned, for {check.timeout} s at most"
+                yield LeftOut(step.name, does, f"`{check.command}`")
+
+
+def _replaced(step: Step) -> Iterator[tuple[str, str]]:
+    """The objects of a step in which a change is refused, by what cannot change in them."""
+    groups = [item.name for item in step.items if isinstance(item, PlannedGroup)]
+    if groups:
+        yield (
+            f"replaces the objects of {_listed(groups)}, each as one, where a range or a node's share of it changes",
+            "delete them by hand before you apply such a change",
+        )
+    fixed: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for item in step.items:
+        for entry in item.objects if isinstance(item, PlannedQueues) else (item,):
+            if isinstance(entry, PlannedObject) and entry.replaced_on:
+                fixed.setdefault((entry.object.kind, entry.replaced_on), []).append(entry.name)
+    for (kind, paths), names in fixed.items():
+        yield (
+            f"replaces {kind} {_listed(names)} where {_listed(paths)} changes",
+            "delete it by hand before you apply such a change: the API server refuses it",
+        )
+
+
+def _left_out(item: Item, plan: Plan) -> tuple[str, str] | None:
+    match item:
+        case PlannedWait():
+            group = item.api_version.rpartition("/")[0]
+            return (
+                f"waits until `{item.field}` of the {item.plural} of every node is {item.value}",
+                f"`kubectl get {item.plural}.{group} -n {item.namespace} -o jsonpath="
+                f"'{{range .items[*]}}{{.metadata.name}} {{.{item.field}}}{{\"\\n\"}}{{end}}'`",
+            )
+        case PlannedCapacity():
+            selector = ",".join(f"{key}={value}" for key, value in sorted(item.nodes.items()))
+            return (
+                f"waits until every GPU node offers {_listed(item.resources)}",
+                f"`kubectl describe nodes -l {selector}`: they must be under Allocatable",
+            )
+        case PlannedConfiguration():
+            return (
+                f"waits until the operator has restarted DaemonSet {item.daemon_set} with its new configuration",
+                f"`kubectl rollout status -n {item.namespace} daemonset/{item.daemon_set}`",
+            )
+        case PlannedRollout():
+            return (
+                f"restarts DaemonSet {item.daemon_set} when its configuration changes",
+                f"after such a change: `kubectl rollout restart -n {item.namespace} daemonset/{item.daemon_set}`",
+            )
+        case PlannedWebhookCleanup():
+            kinds = "validatingwebhookconfiguration,mutatingwebhookconfiguration"
+            return (
+                f"deletes webhooks that the operator leaves, before namespace {item.namespace} is created and after it "
+                "is deleted",
+                f"at both times: `kubectl delete {kinds} {item.name} --ignore-not-found`",
+            )
+        case PlannedQueues():
+            return (
+                f"empties queue {item.name} before it is deleted, and stops its controller last",
+                "before you delete it: `kubectl patch clusterqueue "
+                f'{item.name} --type merge -p \'{{"spec":{{"stopPolicy":"HoldAndDrain"}}}}\'`, and wait until its jobs '
+                "have ended",
+            )
+        case PlannedVerification():
+            return (
+                f"runs the verification on {item.nodes} nodes and judges its result",
+                f"`gpu-fabric job nccl-test --image IMAGE -s {plan.stack}`, and `gpu-fabric verdict` on its result",
+            )
+        case HelmRelease() | PlannedObject() | PlannedPatch() | PlannedGroup():
+            # Written whole; `_replaced` has what cannot change in them.
+            return None
+        case PlannedReadiness() | PlannedState():
+            # A condition of an object by its name.
+            return None
+
+
+def _listed(names: Iterable[str]) -> str:
+    found = [f"`{name}`" for name in dict.fromkeys(names)]
+    return f"{found[0]} to {found[-1]}" if len(found) > _MOST_LISTED else ", ".join(found)

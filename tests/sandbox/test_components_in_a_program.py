@@ -1,0 +1,159 @@
+"""A program outside of the repository, with the built wheel: a fabric on each of two clusters."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driver import STACK, Sandbox
+
+from sandbox.home import project_root
+
+pytestmark = pytest.mark.sandbox
+
+PROGRAM = """\
+import pulumi
+import pulumi_kubernetes as k8s
+from gpu_fabric.components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs
+
+def owned(args):
+    if args.type_ == "kubernetes:core/v1:Namespace":
+        metadata = args.props["metadata"]
+        labels = {**metadata.get("labels", {}), "owner": "mine"}
+        return pulumi.ResourceTransformResult({**args.props, "metadata": {**metadata, "labels": labels}}, args.opts)
+
+config = pulumi.Config()
+for name, supernet in {"train": "192.168.0.0/16", "research": "172.20.0.0/16"}.items():
+    kubeconfig = config.require_secret(f"{name}-kubeconfig")
+    options = pulumi.ResourceOptions(transforms=[owned], aliases=[pulumi.Alias(name=name)])
+    fabric = GpuFabric(config.get(f"{name}-name") or name, GpuFabricArgs(
+        kubeconfig=kubeconfig,
+        pools=[GpuPoolArgs(name="gpu", shape="BM.GPU.H100.8", nodes=3)],
+        ranges=RangesArgs(pods="10.244.0.0/16", services="10.96.0.0/16", nodes="10.0.0.0/16"),
+        fabric={"model": "sriov", "mtu": config.get_int(f"{name}-mtu") or 4220, "addressing": {"supernet": supernet}},
+        software={"charts": "bundled"},
+    ), options)
+    provider = k8s.Provider(f"{name}-mine", kubeconfig=kubeconfig)
+    data = {"networks": pulumi.Output.json_dumps(fabric.networks), "ready": fabric.ready.apply(str)}
+    k8s.core.v1.ConfigMap(f"{name}-facts", metadata={"name": "facts", "namespace": "default"}, data=data,
+                          opts=pulumi.ResourceOptions(provider=provider))
+    pulumi.export(name, fabric.contract)
+"""
+NETWORKS = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
+FACTS = "/api/v1/namespaces/default/configmaps/facts"
+
+
+class Program:
+    """A project in a folder of its own, run by the engine of one of the sandboxes."""
+
+    def __init__(self, folder: Path, engine: Sandbox) -> None:
+        self.folder = folder / "program"
+        self.folder.mkdir()
+        (self.folder / "Pulumi.yaml").write_text("name: mine\nruntime: python\n")
+        (self.folder / "__main__.py").write_text(PROGRAM)
+        # Bundled charts are found from the program's folder.
+        (self.folder / "sandbox").symlink_to(project_root() / "sandbox")
+        self.workspace = engine.engine.workspace
+        packages = installed_wheel(folder)
+        self.environment = {**self.workspace.environment(), "PYTHONPATH": str(packages)}
+        self.pulumi("stack", "init", "mine")
+
+    def pulumi(self, *arguments: str, given: str | None = None) -> str:
+        """What a command prints, which must end well."""
+        done = subprocess.run(
+            [self.workspace.command, *arguments, "--non-interactive"],
+            cwd=self.folder,
+            env=self.environment,
+            input=given,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def up(self, *options: str) -> str:
+        return self.pulumi("up", "--yes", "--skip-preview", *options)
+
+    def outputs(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.pulumi("stack", "output", "--json"))
+        return found
+
+    def state(self, time: str = "modified") -> dict[str, str]:
+        """When each recorded resource was last changed, or `created`, by its URN."""
+        document = json.loads((self.workspace.backend / ".pulumi" / "stacks" / "mine" / "mine.json").read_text())
+        resources = document["checkpoint"]["latest"].get("resources") or []
+        return {entry["urn"]: entry[time] for entry in resources}
+
+
+def installed_wheel(folder: Path) -> Path:
+    """A folder with the wheel's packages alone; what they need is in the environment of the tests."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "wheel")]
+    subprocess.run(build, cwd=project_root(), check=True, capture_output=True)
+    (wheel,) = (folder / "wheel").glob("*.whl")
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"]
+    subprocess.run([*install, str(folder / "packages"), str(wheel)], check=True, capture_output=True)
+    return folder / "packages"
+
+
+@pytest.fixture(scope="module")
+def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sandbox]]:
+    """Two sandboxes with the nodes of the dev stack, and nothing installed."""
+    found = {name: Sandbox(tmp_path_factory.mktemp(name)) for name in ("train", "research")}
+    try:
+        for sandbox in found.values():
+            sandbox.run("up", "-s", STACK)
+        yield found
+    finally:
+        for sandbox in found.values():
+            sandbox.run("down")
+
+
+def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both(
+    clusters: dict[str, Sandbox], tmp_path: Path
+) -> None:
+    program = Program(tmp_path, clusters["train"])
+    for name, sandbox in clusters.items():
+        program.pulumi("config", "set", "--secret", f"{name}-kubeconfig", given=sandbox.home.kubeconfig.read_text())
+
+    program.up()
+
+    for name, sandbox in clusters.items():
+        contract = program.outputs()[name]
+        facts = sandbox.api.get(FACTS)["data"]
+        networks = {item["metadata"]["name"] for item in sandbox.items(NETWORKS)}
+        assert facts["ready"] == "True"
+        assert set(json.loads(facts["networks"])) == {entry["network"] for entry in contract["networks"]} == networks
+        (rail, *_) = [key for key in contract["resources"] if key != contract["gpuResource"]]
+        assert len(sandbox.allocatable(rail)) == 3
+
+        assert sandbox.api.get("/api/v1/namespaces/gpu-operator")["metadata"]["labels"]["owner"] == "mine"
+
+    program.up("--expect-no-changes")
+
+    before = program.state()
+    program.pulumi("config", "set", "train-mtu", "4200")
+    program.up()
+    changed = {urn.rpartition("::")[2] for urn, modified in program.state().items() if modified != before[urn]}
+    assert any(name.startswith("train-networks-") for name in changed)
+    assert [name for name in changed if name.startswith("research")] == []
+
+    before = program.state("created")
+    program.pulumi("config", "set", "research-name", "science")
+    program.up()
+    after = program.state("created")
+    assert not any(urn.rpartition("::")[2].startswith("research-networks") for urn in after)
+    assert sorted(after.values()) == sorted(before.values())
+
+    program.pulumi("destroy", "--yes", "--skip-preview")
+
+    assert program.state() == {}
+    for sandbox in clusters.values():
+        assert sandbox.items(NETWORKS) == []
