@@ -17,6 +17,7 @@ from gpu_fabric.resources.charts import release_resource
 from gpu_fabric.resources.resource import Handling, Leaf, Resource, replace_leaves
 
 from .cluster.handle import ClusterHandle, Resources
+from .secret_keys import secret_configuration
 
 SecretText = Callable[[SecretValue], str | pulumi.Output[str]]
 """The text that a value of a chart has from a secret."""
@@ -98,7 +99,7 @@ def configured_secret(wanted: SecretValue) -> str:
         pulumi.RunError: the secret is not set, or does not have this entry.
     """
     # Read as text: inside an Output the error would be one of every resource that comes later, with a traceback each.
-    return secret_entry(engine.get_config(pulumi.Config().full_key(wanted.key)), wanted)
+    return secret_entry(engine.get_config(secret_configuration(wanted.key).full_key(wanted.key)), wanted)
 
 
 def secret_entry(text: str | None, wanted: SecretValue) -> str:

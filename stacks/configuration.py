@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pulumi
 from pulumi.runtime import config as engine
 
-from gpu_fabric.findings import ConfigurationError, Severity
+from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
-from gpu_fabric.spec.load import read_document, stack_file, too_deep
+from gpu_fabric.spec.load import SECTIONS, read_document, stack_file, too_deep
 from gpu_fabric.spec.parts import CLUSTER_SECTION
 from gpu_fabric.spec.places import NAMESPACE
 from gpu_fabric.spec.plain_secrets import plain_settings
@@ -52,6 +53,8 @@ def _document(root: Path) -> StackDocument:
         key: None if key in secret else _value(text, file)
         for key, text in {**engine.get_config_env(), **engine.CONFIG.get()}.items()
     }
+    if misnamed := _named_by_the_project(config):
+        raise ConfigurationError(misnamed, file)
     sections = {key.removeprefix(prefix): value for key, value in config.items() if key.startswith(prefix)}
     if not sections.get(CLUSTER_SECTION):
         # The empty default of Pulumi.yaml, for platform stacks: without a value in the stack file, the key is missing.
@@ -61,6 +64,26 @@ def _document(root: Path) -> StackDocument:
     )
     written = _written(root, {key.removeprefix(prefix) for key in secret})
     return written if written is not None and _same(written, document) else document
+
+
+def _named_by_the_project(config: Mapping[str, Any]) -> tuple[Finding, ...]:
+    """Sections under the name of a project that was renamed, where `pulumi config set` writes keys without a namespace.
+
+    A stack file is the same in every project: the command line reads it without one.
+    """
+    project = pulumi.get_project()
+    if project == NAMESPACE:
+        return ()
+    return tuple(
+        finding(
+            "SPC001",
+            f"{project}:{section}",
+            f"the keys of this program begin with {NAMESPACE}:, whatever the project is called",
+            f"write {NAMESPACE}:{section} instead, which `pulumi config set --path {NAMESPACE}:{section}.KEY` does",
+        )
+        for section in SECTIONS
+        if config.get(f"{project}:{section}")
+    )
 
 
 def _written(root: Path, secret: set[str]) -> StackDocument | None:

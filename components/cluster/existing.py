@@ -10,6 +10,7 @@ from pulumi.runtime import config as engine
 from gpu_fabric.plan.plan import PlannedCluster
 from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity
 
+from ..secret_keys import secret_configuration
 from .handle import ClusterHandle, kubernetes_provider
 
 
@@ -49,7 +50,8 @@ def existing_kubeconfig(cluster: PlannedCluster, root: Path) -> str:
         place, text = cluster.kubeconfig, _file(root / Path(cluster.kubeconfig).expanduser(), cluster.kubeconfig)
     else:
         # Read as text: an error inside an Output would be repeated for every resource that comes later.
-        place = pulumi.Config().full_key(cluster.kubeconfig_secret or "")
+        key = cluster.kubeconfig_secret or ""
+        place = secret_configuration(key).full_key(key)
         found = engine.get_config(place)
         if not found:
             raise pulumi.RunError(

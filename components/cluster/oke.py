@@ -12,6 +12,7 @@ import pulumi
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.plan.clouds.oke.resources import OkeResources, advice_on
 
+from ..secret_keys import secret_configuration
 from .handle import ClusterHandle, exec_credential, kubeconfig_text, kubernetes_provider
 from .oke_lookups import Lookups, tenancy_id
 from .oke_nodes import real_seconds, when_joined
@@ -150,7 +151,7 @@ def _token(planned: OkeResources) -> pulumi.Output[str] | None:
     if wanted.mode != "token":
         return None
     assert wanted.token_secret is not None, "a token without its key was refused"
-    found = pulumi.Config().get_secret(wanted.token_secret)
+    found = secret_configuration(wanted.token_secret).get_secret(wanted.token_secret)
     if found is None:
         raise pulumi.RunError(
             f"the token of gpu-fabric:cluster.kubeconfig is not there: `pulumi config set --secret "

@@ -17,6 +17,7 @@ from sandbox.cloud.existing import place_existing
 from sandbox.cloud.oci.nodes import remember_image
 from sandbox.engine.display import is_work
 from sandbox.engine.event_log import RECORDING, advised_afterwards, told_afterwards
+from sandbox.engine.python_programs import AMBIENT_PYTHON
 from sandbox.engine.recovery import recover
 from sandbox.engine.run import Runs
 from sandbox.engine.workspace import Workspace, lies_in
@@ -288,7 +289,12 @@ def run_elsewhere(verb: str, stack: Stack, toolchain_bin: Path | None, extra: li
     arguments = [*(reading or (verb, _UNSEEN_OUTPUTS)), "--stack", stack.name, *extra]
     if stack.file.parent != project_root() and verb == "destroy":
         arguments += ["--config-file", str(stack.file)]
-    environment = {**os.environ, **RECORDING, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}"}
+    environment = {
+        **os.environ,
+        **RECORDING,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{path}",
+        AMBIENT_PYTHON: "1",
+    }
     with (
         told_afterwards(verb, say) as losses,
         advised_afterwards(verb, stack.plan.cluster.oke or stack.plan.cluster.doks, say) as refusals,

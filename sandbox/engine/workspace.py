@@ -25,16 +25,10 @@ from sandbox.cloud.account import account_token
 from sandbox.cloud.clock import MINUTE_S
 from sandbox.cloud.oci.credentials import environment as oracle_account
 from sandbox.engine.event_log import RECORDING
+from sandbox.engine.python_programs import AMBIENT_PYTHON, HOST, place_dynamic, place_host
 from sandbox.home import HOME_VARIABLE, SandboxHome, default_home, project_root, write_private
 from sandbox.toolchain.build import Toolchain
 from sandbox.toolchain.recipes import recipes
-
-# The CLI's distributions include this program, which starts the SDK's plug-in for dynamic resources. It finds their
-# code in the project, whatever folder the command was started in.
-_DYNAMIC_PROVIDERS = f"""#!/bin/sh
-export PYTHONPATH={shlex.quote(str(project_root()))}${{PYTHONPATH:+:$PYTHONPATH}}
-exec python3 -u -m pulumi.dynamic "$@"
-"""
 
 # Environment variables that would give the engine or a cloud's SDK the user's own accounts and settings.
 _FOREIGN = ("PULUMI_CONFIG_PASSPHRASE", "PULUMI_ACCESS_TOKEN", "PULUMI_STACK", "PULUMI_API", "KUBECONFIG")
@@ -76,12 +70,16 @@ class Workspace:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not self.passphrase.exists():
             write_private(self.passphrase, secrets.token_urlsafe(32))
-        for program in toolchain.engine_programs():
-            _place(program, self.home.bin / program.name)
-        launcher = self.home.bin / "pulumi-resource-pulumi-python"
-        if not launcher.exists() or launcher.read_text() != _DYNAMIC_PROVIDERS:
-            launcher.write_text(_DYNAMIC_PROVIDERS)
-            launcher.chmod(0o700)
+        command, *host = toolchain.engine_programs()
+        _place(command, self.home.bin / command.name)
+        # The vendor's host reads the project's options by itself.
+        beside = self.home.bin / "python-host" if toolchain.builds_engine else self.home.bin
+        beside.mkdir(mode=0o700, exist_ok=True)
+        for program in host:
+            _place(program, beside / program.name)
+        if toolchain.builds_engine:
+            place_host(self.home.bin, beside / HOST)
+        place_dynamic(self.home.bin)
         for recipe in recipes().values():
             if recipe.plugin:
                 folder = self.engine_home / "plugins" / f"resource-{recipe.plugin.name}-v{recipe.plugin.version}"
@@ -111,6 +109,7 @@ class Workspace:
         return {
             **kept,
             "PATH": os.pathsep.join(path),
+            AMBIENT_PYTHON: "1",
             # the simulated clouds keep their state here, run at this speed, and accept only these accounts
             HOME_VARIABLE: str(self.home.root),
             MINUTE_VARIABLE: str(MINUTE_S),

@@ -65,6 +65,11 @@ class Toolchain:
         # a build can have all parts in one program, whose first argument is the part; a release archive has one each
         return [str(own)] if own.is_file() else [str(folder / recipe.outputs[0]), role]
 
+    @property
+    def builds_engine(self) -> bool:
+        """Whether the Pulumi CLI and its language host are built, and not the machine's own."""
+        return self._pulumi is None
+
     def engine_programs(self) -> list[Path]:
         """The Pulumi CLI first, then the programs that must be in the same folder."""
         if self._pulumi:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +81,8 @@ def test_a_platform_without_its_cluster_is_refused_before_anything_is_planned(en
 def stray_resource(engine: Engine, folder: Path, program: str) -> str:
     """What is printed of a program with this project's settings that makes a resource and names no provider."""
     project = (project_root() / "Pulumi.yaml").read_text()
-    (folder / "Pulumi.yaml").write_text(project.replace("gpu-fabric", "stray", 1))
+    project = project.replace("gpu-fabric", "stray", 1).replace("virtualenv: .venv", f"virtualenv: {sys.prefix}", 1)
+    (folder / "Pulumi.yaml").write_text(project)
     (folder / "__main__.py").write_text(program)
     engine.run(["stack", "init", folder.name, "--non-interactive"], folder)
     engine.run(["config", "set", "--path", "cluster.x", "1", "--stack", folder.name], folder)

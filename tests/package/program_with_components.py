@@ -13,6 +13,7 @@ import pulumi
 
 import gpu_fabric.components
 from gpu_fabric.components import ClusterHandle, fabric_transform, kubernetes_provider, register_steps
+from gpu_fabric.components.automation import FabricStack
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_file
 
@@ -48,6 +49,7 @@ def program() -> None:
 
 program()
 assert callable(fabric_transform(plan.workload))
+assert FabricStack(Path(sys.argv[1]), lambda plan: None).plan() == plan
 print(
     json.dumps(
         {

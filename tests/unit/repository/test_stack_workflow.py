@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 from workflow_steps import Ended, job_of, run_steps
 
 ROOT = Path(__file__).parents[3]
@@ -79,6 +80,16 @@ def test_a_drift_that_only_the_refresh_finds_fails_the_job(tmp_path: Path, monke
     python.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(python))
     assert _run(tmp_path, monkeypatch, "drift", "refresh")[0].status == 7
+
+
+def test_packages_are_installed_where_pulumi_looks_for_them_before_any_step_has_a_secret() -> None:
+    steps = job_of(ROOT / ".github" / "workflows" / "stack.yaml", "run")["steps"]
+    names = [step.get("name") for step in steps]
+    install = steps[names.index("Install the program")]["run"]
+    named = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["runtime"]["options"]["virtualenv"]
+
+    assert names.index("Install the program") < names.index("Run the engine")
+    assert f"python -m venv {named}\n{named}/bin/python -m pip install" in install
 
 
 @pytest.mark.parametrize("task", ["preview", "up", "drift", "destroy"])

@@ -1,0 +1,150 @@
+"""A clean checkout, the Pulumi CLI and nothing else: neither `make` nor a virtual environment that is active."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from previews import Engine, Preview
+from stub_cluster import KUBECONFIG
+from whole_lives import assert_just_what_is_planned
+
+from gpu_fabric.prepare import prepare_stack
+from sandbox.home import project_root
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+
+class Checkout:
+    """The repository's files as Git knows them, in a folder of their own, with a store for the states of its stacks."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self.engine = engine
+        self.root = folder / "checkout"
+        self.states = folder / "states"
+        self.states.mkdir()
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=project_root(), capture_output=True, text=True)
+        if listed.returncode != 0:
+            pytest.skip(f"this is no checkout of Git's: {listed.stderr.strip()}")
+        self.files = {name for name in listed.stdout.split("\0") if (project_root() / name).is_file()}
+        for name in self.files:
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(project_root() / name, self.root / name)
+
+    def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """A command as a user types it in the checkout."""
+        workspace = self.engine.workspace
+        # The Python of this test's environment, outside of the environment.
+        path = [str(workspace.home.bin), str(Path(sys.base_prefix) / "bin")]
+        path += [place for place in os.environ["PATH"].split(os.pathsep) if not place.startswith(sys.prefix)]
+        return subprocess.run(
+            ["pulumi", *arguments, "--non-interactive"],
+            cwd=self.root,
+            env={
+                **{name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"},
+                "PATH": os.pathsep.join(path),
+                # Where the plug-in for Kubernetes is, which `pulumi install` downloads elsewhere.
+                "PULUMI_HOME": str(workspace.engine_home),
+                "PULUMI_BACKEND_URL": f"file://{self.states}?metadata=skip",
+                "PULUMI_CONFIG_PASSPHRASE": "the passphrase of this test",
+                "PULUMI_SKIP_UPDATE_CHECK": "true",
+                "PIP_NO_COMPILE": "1",
+            },
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=500,
+        )
+
+    def written(self) -> set[str]:
+        """What is new in the checkout's top folder, and new files below it, outside of the virtual environment."""
+        kept = (self.root / ".venv", self.root / ".sandbox")
+        new = (path for path in self.root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+        names = {str(path.relative_to(self.root)) for path in new if not any(map(path.is_relative_to, kept))}
+        return names - self.files
+
+    def rename(self, name: str) -> None:
+        """Give the project another name."""
+        file = self.root / "Pulumi.yaml"
+        file.write_text(file.read_text().replace("name: gpu-fabric\n", f"name: {name}\n", 1))
+
+
+@pytest.fixture(scope="module")
+def checkout(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A checkout after `pulumi install`, with a kubeconfig where the stack dev has its sandbox's."""
+    made = Checkout(engine, tmp_path_factory.mktemp("plain"))
+    installed = made.pulumi("install")
+    if "No matching distribution found" in installed.stderr + installed.stdout:
+        pytest.skip(f"pip reaches no index of packages: {installed.stderr.strip().splitlines()[-1]}")
+    assert installed.returncode == 0, installed.stdout + installed.stderr
+    sandbox = made.root / ".sandbox"
+    sandbox.mkdir()
+    (sandbox / "kubeconfig").write_text(KUBECONFIG)
+    return made
+
+
+def test_an_installation_writes_into_the_virtual_environment_of_make_alone(checkout: Checkout) -> None:
+    assert checkout.written() == set()
+    assert (checkout.root / ".venv/bin/python").exists()
+
+
+def test_a_committed_stack_previews_without_make_just_as_it_is_planned(checkout: Checkout) -> None:
+    created = checkout.pulumi("stack", "init", "dev")
+    assert created.returncode == 0, created.stderr
+    preview = Preview(checkout.pulumi("preview", "--json", "--stack", "dev"))
+
+    assert preview.status == 0, preview.printed
+    assert_just_what_is_planned(
+        (step["newState"] for step in preview.digest["steps"]), prepare_stack("dev", project_root())
+    )
+    assert checkout.written() == set()
+
+
+def test_a_stack_of_keys_set_one_by_one_previews_without_a_word_in_an_editor(checkout: Checkout) -> None:
+    assert checkout.pulumi("stack", "init", "typed").returncode == 0
+    for key, value in (
+        ("cluster.provider", "existing"),
+        ("cluster.kubeconfig", ".sandbox/kubeconfig"),
+        ("cluster.pools[0].name", "gpu"),
+        ("cluster.pools[0].shape", "BM.GPU.H100.8"),
+        ("cluster.pools[0].nodes", "2"),
+        ("fabric.addressing.supernet", "192.168.0.0/16"),
+        ("software.charts", "bundled"),
+    ):
+        done = checkout.pulumi("config", "set", "--path", f"gpu-fabric:{key}", value, "--stack", "typed")
+        assert done.returncode == 0, done.stderr
+    preview = Preview(checkout.pulumi("preview", "--json", "--stack", "typed"))
+
+    assert preview.status == 0, preview.printed
+    assert preview.steps["cluster"] == "create"
+    assert checkout.written() == {"Pulumi.typed.yaml"}
+
+
+def test_a_renamed_project_keeps_the_keys_of_its_stack_files(checkout: Checkout) -> None:
+    checkout.rename("fabric-of-acme")
+    created = checkout.pulumi("stack", "init", "dev")
+    assert created.returncode == 0, created.stderr
+    preview = Preview(checkout.pulumi("preview", "--json", "--stack", "dev"))
+
+    assert preview.status == 0, preview.printed
+    urns = [step["urn"] for step in preview.digest["steps"]]
+    assert len(urns) > 50
+    assert all("::fabric-of-acme::" in urn for urn in urns)
+
+
+def test_keys_with_the_name_of_a_renamed_project_are_refused_with_the_reason(checkout: Checkout) -> None:
+    checkout.rename("fabric-of-acme")
+    assert checkout.pulumi("stack", "init", "short").returncode == 0
+    # Without a namespace, the CLI takes the project's name.
+    done = checkout.pulumi("config", "set", "--path", "cluster.provider", "existing", "--stack", "short")
+    assert done.returncode == 0, done.stderr
+    refused = checkout.pulumi("preview", "--stack", "short")
+
+    assert refused.returncode != 0
+    assert "fabric-of-acme:cluster: the keys of this program begin with gpu-fabric:" in refused.stdout
+    assert "write gpu-fabric:cluster" in refused.stdout
+    assert "[SPC001]" in refused.stdout
