@@ -54,5 +54,11 @@ def test_a_program_brings_a_stack_up_reads_its_contract_is_stopped_by_the_guard_
     assert "another cluster" in problem
     assert "Traceback" not in problem
 
-    stack.destroy()
+    try:
+        stack.destroy()
+    except FailedRunError as failed:
+        # The Kubernetes plug-in that the sandbox can build may crash while it deletes objects (docs/decisions/0001).
+        if not any("exited prematurely" in problem for problem in failed.problems):
+            raise
+        stack.destroy()
     assert cluster.workspace.state(STACK) is None

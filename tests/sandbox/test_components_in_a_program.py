@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from driver import STACK, Sandbox
 
+from sandbox.engine.display import is_crash
 from sandbox.home import project_root
 
 pytestmark = pytest.mark.sandbox
@@ -64,18 +65,24 @@ class Program:
         self.pulumi("stack", "init", "mine")
 
     def pulumi(self, *arguments: str, given: str | None = None) -> str:
-        """What a command prints, which must end well."""
-        done = subprocess.run(
-            [self.workspace.command, *arguments, "--non-interactive"],
-            cwd=self.folder,
-            env=self.environment,
-            input=given,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        """What a command prints, which must end well; run once more, as `make` does, where the plug-in crashed.
+
+        The Kubernetes plug-in that the sandbox can build may crash while it deletes objects (docs/decisions/0001).
+        """
+        for _ in range(2):
+            done = subprocess.run(
+                [self.workspace.command, *arguments, "--non-interactive"],
+                cwd=self.folder,
+                env=self.environment,
+                input=given,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=300,
+                check=False,
+            )
+            if not any(map(is_crash, done.stdout.splitlines())):
+                break
         assert done.returncode == 0, done.stdout
         return done.stdout
 
