@@ -237,9 +237,9 @@ class FabricStack:
         problems: list[str] = []
 
         def hear(event: EngineEvent) -> None:
-            told = event.diagnostic_event
-            if told is not None and told.severity == "error":
-                problems.append(_COLOR.sub("", told.message).strip())
+            reported = event.diagnostic_event
+            if reported is not None and reported.severity == "error":
+                problems.append(_COLOR.sub("", reported.message).strip())
 
         try:
             yield self.pulumi_stack(for_up=for_up), hear
