@@ -1,0 +1,218 @@
+"""The public components as a Pulumi provider, for programs in other languages than Python (docs/languages.md).
+
+Which components there are, and their arguments and outputs, follows from the package: a component is public if its name
+and that of its Args are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from importlib import import_module
+from typing import Any
+
+import grpc  # type: ignore[import-untyped]
+import grpc.aio  # type: ignore[import-untyped]
+import pulumi
+from pulumi.provider.experimental.analyzer import ComponentDefinition, PropertyDefinition, TypeDefinition
+from pulumi.provider.experimental.component import ComponentProvider
+from pulumi.provider.provider import ConstructResult
+from pulumi.provider.server import ProviderServicer
+from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
+from pulumi.runtime.proto import ConstructRequest, ConstructResponse, provider_pb2_grpc
+
+import gpu_fabric
+from gpu_fabric.findings import Finding, finding
+from gpu_fabric.spec.places import NAMESPACE, Location, dotted
+from gpu_fabric.spec.suggestion import nearest
+
+from .arguments import refuse
+from .dynamic_python import refuse_other_python
+
+_SECRET = frozenset({"kubeconfig", "secrets"})
+"""Arguments and outputs of any component that are secret."""
+_INDEX = f"{NAMESPACE}:index:"
+_DESCRIPTION = (
+    "RDMA fabrics on Kubernetes clusters with GPUs: operators, networks, addresses, NCCL files, verification."
+)
+
+
+def public_components() -> list[type[pulumi.ComponentResource]]:
+    """The components of this package that programs in other languages can use."""
+    package = import_module(__package__)
+    names = set(package.__all__)
+    return [getattr(package, name) for name in package.__all__ if f"{name}Args" in names]
+
+
+def schema() -> str:
+    """The schema of the package, as committed in docs/schema/components.json."""
+    return json.dumps(json.loads(FabricProvider().schema or ""), indent=2) + "\n"
+
+
+class FabricProvider(ComponentProvider):
+    """Registers components of this package for programs in other languages."""
+
+    def __init__(self) -> None:
+        super().__init__(public_components(), NAMESPACE, version=gpu_fabric.__version__)
+        self.schema = json.dumps(_completed(json.loads(self.schema or "")))
+
+    def construct(
+        self,
+        name: str,
+        resource_type: str,
+        inputs: pulumi.Inputs,
+        options: pulumi.ResourceOptions | None = None,
+    ) -> ConstructResult:
+        """Register a component.
+
+        Raises:
+            pulumi.RunError: it cannot be registered with these arguments; places are written as in the schema.
+        """
+        self.validate_resource_type(self._name, resource_type)
+        wanted = self._component_defs[resource_type.rpartition(":")[2]]
+        try:
+            refuse_other_python()
+            constructor: Callable[..., pulumi.ComponentResource] = self._components[wanted.name]
+            component = constructor(name, self._arguments(name, wanted, inputs), options)
+        except pulumi.RunError as error:
+            raise pulumi.RunError(self._in_schema_names(str(error))) from None
+        return ConstructResult(component.urn, self.get_state(component, wanted))
+
+    def _arguments(self, name: str, wanted: ComponentDefinition, inputs: pulumi.Inputs) -> Any:
+        """The arguments of a component, as its constructor takes them.
+
+        Pulumi's own method gives mappings, and leaves out what it does not know and what is not yet known.
+        """
+        kind = inspect.get_annotations(self._components[wanted.name].__init__)["args"]
+        problems = tuple(self._problems(wanted.inputs, inputs, ()))
+        if problems:
+            refuse(f"{wanted.name} {name}", problems)
+        return self._object(kind, wanted.inputs, wanted.inputs_mapping, inputs)
+
+    def _object(
+        self,
+        kind: type,
+        properties: Mapping[str, PropertyDefinition],
+        names: Mapping[str, str],
+        given: Mapping[str, Any],
+    ) -> Any:
+        values = {names[key]: self._value(properties[key], value) for key, value in given.items() if value is not None}
+        return kind(**values)
+
+    def _value(self, wanted: PropertyDefinition, value: Any) -> Any:
+        """A value with objects of the types of arguments in it; one that is known later stays as it is."""
+        if isinstance(value, Mapping):
+            if known := self._type(wanted):
+                return self._object(known.python_type, known.properties, known.properties_mapping, value)
+            if entry := wanted.additional_properties:
+                return {key: self._value(entry, each) for key, each in value.items()}
+        if isinstance(value, list) and (entry := wanted.items):
+            return [self._value(entry, each) for each in value]
+        return value
+
+    def _problems(
+        self, properties: Mapping[str, PropertyDefinition], given: Mapping[str, Any], place: Location
+    ) -> Iterator[Finding]:
+        """Arguments that are missing or not known, at any depth."""
+        for key in sorted(given.keys() - properties.keys()):
+            remedy = f"{nearest(key, properties)}remove it, or use one of: {', '.join(properties)}"
+            yield finding("SPC001", dotted((*place, key)), "this argument is not known", remedy)
+        for key, wanted in properties.items():
+            value = given.get(key)
+            if value is None and not wanted.optional:
+                yield finding(
+                    "SPC003", dotted((*place, key)), "this argument is required", f"add {key}: {wanted.description}"
+                )
+            yield from self._problems_within(wanted, value, (*place, key))
+
+    def _problems_within(self, wanted: PropertyDefinition, value: Any, place: Location) -> Iterator[Finding]:
+        if isinstance(value, Mapping):
+            if known := self._type(wanted):
+                yield from self._problems(known.properties, value, place)
+            elif entry := wanted.additional_properties:
+                for key, each in value.items():
+                    yield from self._problems_within(entry, each, (*place, key))
+        elif isinstance(value, list) and (entry := wanted.items):
+            for number, each in enumerate(value):
+                yield from self._problems_within(entry, each, (*place, number))
+
+    def _type(self, wanted: PropertyDefinition) -> TypeDefinition | None:
+        return self.get_type_definition(wanted) if wanted.ref else None
+
+    def _in_schema_names(self, text: str) -> str:
+        """A message with the arguments' names as other languages have them: nodeNames for node_names."""
+        mappings = [
+            *(component.inputs_mapping for component in self._component_defs.values()),
+            *(kind.properties_mapping for kind in self._type_defs.values()),
+        ]
+        by_name = {python: key for mapping in mappings for key, python in mapping.items()}
+        return re.sub(r"\w+", lambda found: by_name.get(found[0], found[0]), text)
+
+
+def _completed(inferred: dict[str, Any]) -> dict[str, Any]:
+    """An inferred schema with what Pulumi does not infer, and with names and texts as other languages have them."""
+    found = _in_lines(inferred) | {"displayName": "GPU Fabric", "description": _DESCRIPTION, "license": "Apache-2.0"}
+    for resource in found["resources"].values():
+        for key, entry in (*resource["inputProperties"].items(), *resource["properties"].items()):
+            if key in _SECRET:
+                entry["secret"] = True
+    # Every SDK adds `Args` to the types of arguments.
+    taken = {token.removeprefix(_INDEX) for token in (*found["resources"], *found["types"])}
+    text = json.dumps(found)
+    for name in sorted(taken):
+        shorter = name.removesuffix("Args")
+        if shorter not in taken:
+            text = text.replace(f'{_INDEX}{name}"', f'{_INDEX}{shorter}"')
+    completed: dict[str, Any] = json.loads(text)
+    return completed
+
+
+def _in_lines(value: Any, key: str = "") -> Any:
+    """A schema whose descriptions have a line for a paragraph; those of entries repeat what they are entries of."""
+    if isinstance(value, dict):
+        repeated = "description" if key in ("items", "additionalProperties") else ""
+        return {name: _in_lines(entry, name) for name, entry in value.items() if name != repeated}
+    if isinstance(value, list):
+        return [_in_lines(entry) for entry in value]
+    if key == "description":
+        return re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(value))
+    return value
+
+
+class _Servicer(ProviderServicer):
+    """Reports what a user can correct as a message alone, without the traceback of a defect."""
+
+    async def Construct(self, request: ConstructRequest, context: Any) -> ConstructResponse:
+        try:
+            return await super().Construct(request, context)
+        except pulumi.RunError as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            raise
+
+
+async def _serve(engine: str, arguments: Sequence[str]) -> None:
+    """Answer the engine, which reads the port from the first line of standard output, until it ends this process."""
+    server = grpc.aio.server(options=_GRPC_CHANNEL_OPTIONS)
+    servicer = _Servicer(FabricProvider(), list(arguments), engine_address=engine)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    print(port, flush=True)
+    await server.wait_for_termination()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve the engine whose address is among the arguments, or print the schema."""
+    words = [word for word in arguments if not word.startswith("-")]
+    if words == ["schema"]:
+        sys.stdout.write(schema())
+        return
+    if len(words) != 1:
+        raise SystemExit("Pulumi starts this program; `python -m components schema` prints its schema")
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_serve(words[0], arguments))
