@@ -74,6 +74,9 @@ class FabricProvider(ComponentProvider):
             pulumi.RunError: it cannot be registered with these arguments; places are written as in the schema.
         """
         self.validate_resource_type(self._name, resource_type)
+        for entry in options.depends_on if options and isinstance(options.depends_on, list) else ():
+            # Of a resource of another process only the URN is known, and reading its id would fail.
+            entry.__dict__.setdefault("id", entry.urn)
         wanted = self._component_defs[resource_type.rpartition(":")[2]]
         try:
             refuse_other_python()
