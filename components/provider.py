@@ -34,8 +34,10 @@ from gpu_fabric.spec.suggestion import nearest
 from .arguments import refuse
 from .dynamic_python import refuse_other_python
 
-_SECRET = frozenset({"kubeconfig", "secrets"})
-"""Arguments and outputs of any component that are secret."""
+_SECRET = frozenset({"kubeconfig"})
+"""Arguments and outputs of any component that are secret. Of a plain mapping only the entries can be: SDKs would make
+one Output of it, and the component could not see its keys."""
+_ENTRIES = ("items", "additionalProperties")
 _INDEX = f"{NAMESPACE}:index:"
 _DESCRIPTION = (
     "RDMA fabrics on Kubernetes clusters with GPUs: operators, networks, addresses, NCCL files, verification."
@@ -159,7 +161,7 @@ class FabricProvider(ComponentProvider):
 
 def _completed(inferred: dict[str, Any]) -> dict[str, Any]:
     """An inferred schema with what Pulumi does not infer, and with names and texts as other languages have them."""
-    found = _in_lines(inferred) | {"displayName": "GPU Fabric", "description": _DESCRIPTION, "license": "Apache-2.0"}
+    found = _rewritten(inferred) | {"displayName": "GPU Fabric", "description": _DESCRIPTION, "license": "Apache-2.0"}
     for resource in found["resources"].values():
         for key, entry in (*resource["inputProperties"].items(), *resource["properties"].items()):
             if key in _SECRET:
@@ -175,13 +177,17 @@ def _completed(inferred: dict[str, Any]) -> dict[str, Any]:
     return completed
 
 
-def _in_lines(value: Any, key: str = "") -> Any:
-    """A schema whose descriptions have a line for a paragraph; those of entries repeat what they are entries of."""
+def _rewritten(value: Any, key: str = "") -> Any:
+    """A part of a schema with a line for each paragraph of a description, and none that is repeated for entries."""
     if isinstance(value, dict):
-        repeated = "description" if key in ("items", "additionalProperties") else ""
-        return {name: _in_lines(entry, name) for name, entry in value.items() if name != repeated}
+        left_out = {"description"} if key in _ENTRIES else set()
+        if key in _ENTRIES and value.get("$ref", "").startswith("#/types/"):
+            # Of a type that only plain lists or mappings have, the generator for Go leaves out the struct GpuPoolArgs,
+            # and uses it (pulumi/pkg/v3.259.0/codegen/go/gen.go): the SDK would not compile.
+            left_out.add("plain")
+        return {name: _rewritten(entry, name) for name, entry in value.items() if name not in left_out}
     if isinstance(value, list):
-        return [_in_lines(entry) for entry in value]
+        return [_rewritten(entry) for entry in value]
     if key == "description":
         return re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(value))
     return value

@@ -12,12 +12,29 @@ import (
 	"github.com/pulumi/pulumi/pkg/v3/codegen/schema"
 	"github.com/pulumi/pulumi/pkg/v3/resource/plugin"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
+	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 // generator is a language host that can generate SDKs, and nothing else.
 type generator struct {
 	pulumirpc.UnimplementedLanguageRuntimeServer
 	language string
+}
+
+func (host *generator) GetPluginInfo(context.Context, *emptypb.Empty) (*pulumirpc.PluginInfo, error) {
+	return &pulumirpc.PluginInfo{}, nil
+}
+
+// Link is left to the program, whose files name the SDK's folder.
+func (host *generator) Link(context.Context, *pulumirpc.LinkRequest) (*pulumirpc.LinkResponse, error) {
+	return &pulumirpc.LinkResponse{}, nil
+}
+
+// InstallDependencies is left to the language's own command.
+func (host *generator) InstallDependencies(
+	*pulumirpc.InstallDependenciesRequest, pulumirpc.LanguageRuntime_InstallDependenciesServer,
+) error {
+	return nil
 }
 
 func (host *generator) GeneratePackage(
