@@ -72,7 +72,8 @@ func (host *older) forward(_ any, server grpc.ServerStream) error {
 	if err := server.RecvMsg(&message); err != nil {
 		return err
 	}
-	if err := client.SendMsg(&message); err != nil {
+	// At its end, of which reading gives the reason, a stream takes no message.
+	if err := client.SendMsg(&message); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	if err := client.CloseSend(); err != nil {
