@@ -65,7 +65,7 @@ status: setup ## show the sandbox's processes
 	@$(PY) -m sandbox status
 
 test: setup-dev lint ## run every tier, and say what was skipped and why
-	@$(PY) -m sandbox build core helm cni lint controllers ipam discovery
+	@$(PY) -m sandbox build core helm cni lint controllers ipam discovery languages
 	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=15 tests
 
 test-fast: setup-dev ## run the tiers that need only Python
@@ -86,6 +86,7 @@ docs: setup-dev ## write the generated pages again
 	@$(PY) -m gpu_fabric schema stack > docs/schema/stack.json
 	@$(PY) -m gpu_fabric schema contract > docs/schema/contract.json
 	@$(PY) -m gpu_fabric schema cluster > docs/schema/cluster.json
+	@$(PY) -m components schema > docs/schema/components.json
 	@$(PY) -m gpu_fabric reference configuration > docs/configuration.md
 	@$(PY) -m gpu_fabric reference rules > docs/rules.md
 	@$(PY) -m gpu_fabric reference support > docs/support.md
