@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from operator import itemgetter
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
@@ -62,6 +63,12 @@ class FabricProvider(ComponentProvider):
     def __init__(self) -> None:
         super().__init__(public_components(), NAMESPACE, version=gpu_fabric.__version__)
         self.schema = json.dumps(_completed(json.loads(self.schema or "")))
+
+    @property
+    def mappings_of_inputs(self) -> set[str]:
+        """Arguments of any component that are mappings with a plain set of keys, whose entries may be outputs."""
+        arguments = (entry for component in self._component_defs.values() for entry in component.inputs.items())
+        return {key for key, wanted in arguments if (entry := wanted.additional_properties) and not entry.plain}
 
     def construct(
         self,
@@ -195,6 +202,18 @@ def _rewritten(value: Any, key: str = "") -> Any:
 
 class _Servicer(ProviderServicer):
     """Reports what a user can correct as a message alone, without the traceback of a defect."""
+
+    provider: FabricProvider
+
+    async def _construct_inputs(self, inputs: Any, input_dependencies: Any) -> dict[str, Any]:  # type: ignore[override]
+        """The arguments, with mappings whose entries may be outputs: a secret entry makes Pulumi's an output whole."""
+        found = await ProviderServicer._construct_inputs(inputs, input_dependencies)
+        for key in self.provider.mappings_of_inputs & found.keys():
+            if isinstance(whole := found[key], pulumi.Output):
+                content = await whole.future(with_unknowns=True)
+                if isinstance(content, Mapping):
+                    found[key] = {name: whole.apply(itemgetter(name)) for name in content}
+        return found
 
     async def Construct(self, request: ConstructRequest, context: Any) -> ConstructResponse:
         try:

@@ -5,6 +5,7 @@ The hosts for these languages are those of tests/support/language_hosts.py.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -205,6 +206,26 @@ def test_an_environment_without_the_components_is_named_before_anything_is_creat
     assert f"{tmp_path / 'empty' / 'bin' / 'python'}', which lacks components" in errors(found)
     assert "gpu-fabric[pulumi]==" in errors(found)
     assert registered(found) == {}
+
+
+def test_an_entry_of_secrets_reaches_the_chart_and_nothing_shows_it(program: Program, document: dict[str, Any]) -> None:
+    stack = yaml.safe_load((project_root() / "examples/Pulumi.spiderpool-sriov.yaml").read_text())["config"]
+    properties = document["resources"]["train"]["properties"]
+    cluster = stack["gpu-fabric:cluster"]
+    properties |= {key: cluster[key] for key in ("pools", "shapes", "kubernetes")} | {
+        "fabric": stack["gpu-fabric:fabric"]
+    }
+    properties["software"] = {"charts": "bundled", "spiderpool": {"tls": {"method": "provided", "secret": "tls"}}}
+    text = json.dumps({"certificate": "a", "key": "the-private-key", "authority": "b"})
+    properties["secrets"] = {"tls": {"fn::secret": text}}
+    found = program.preview(document)
+
+    assert found.status == 0, found.printed
+    releases = [
+        step["newState"] for step in found.digest["steps"] if step["urn"].endswith("::train-spiderpool-spiderpool")
+    ]
+    assert [release["inputs"]["values"] for release in releases] == ["[secret]"]
+    assert "the-private-key" not in found.printed
 
 
 def test_the_sdk_for_typescript_and_a_program_with_it_compile(host: Engine, tmp_path: Path) -> None:
