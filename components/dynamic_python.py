@@ -51,7 +51,7 @@ def refuse_other_python() -> None:
 
 def interpreter(environment: Mapping[str, str]) -> tuple[str, str]:
     """The command of the interpreter and the PATH by which it is found; no command where Poetry chooses it."""
-    search = _before_activation(environment.get("PATH", ""), environment.get("VIRTUAL_ENV"))
+    search = _before_activation(environment.get("PATH", ""))
     chosen = environment.get("PULUMI_RUNTIME_VIRTUALENV")
     toolchain = environment.get("PULUMI_RUNTIME_TOOLCHAIN")
     if not chosen and toolchain == "poetry":
@@ -63,8 +63,7 @@ def interpreter(environment: Mapping[str, str]) -> tuple[str, str]:
     return environment.get("PULUMI_PYTHON_CMD") or "python3", search
 
 
-def _before_activation(search: str, active: str | None) -> str:
+def _before_activation(search: str) -> str:
     """The PATH without the folder of this process's environment, which the language host has put first."""
     first, _, others = search.partition(os.pathsep)
-    own = Path(sys.prefix)
-    return others if active and Path(active) == own and Path(first) == own / "bin" else search
+    return others if first and Path(first).resolve() == Path(sys.prefix).resolve() / "bin" else search

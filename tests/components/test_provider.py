@@ -152,9 +152,9 @@ def test_the_interpreter_is_the_one_that_pulumis_script_starts(environment: dict
     assert dynamic_python.interpreter(environment)[0] == command
 
 
-def test_the_environment_that_the_host_has_activated_for_the_provider_is_not_the_programs() -> None:
-    own = f"{sys.prefix}/bin"
-    activated = {"PATH": f"{own}:/usr/bin", "VIRTUAL_ENV": sys.prefix}
-
-    assert dynamic_python.interpreter(activated)[1] == "/usr/bin"
-    assert dynamic_python.interpreter({"PATH": f"{own}:/usr/bin"})[1] == f"{own}:/usr/bin"
+def test_the_environment_that_the_host_has_put_first_for_the_provider_is_not_the_programs() -> None:
+    # The second is as written in PulumiPlugin.yaml.
+    for own in (f"{sys.prefix}/bin", f"{sys.prefix}/lib/../bin"):
+        assert dynamic_python.interpreter({"PATH": f"{own}:/usr/bin"})[1] == "/usr/bin"
+        assert dynamic_python.interpreter({"PATH": f"{own}:{own}:/usr/bin"})[1] == f"{own}:/usr/bin"
+    assert dynamic_python.interpreter({"PATH": "/usr/bin:/bin"})[1] == "/usr/bin:/bin"

@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	"google.golang.org/grpc"
@@ -30,6 +32,9 @@ func runPlugin(server any, stream grpc.ServerStream) error {
 		return err
 	}
 	request.Program = request.Info.ProgramDirectory //nolint:staticcheck // what the older host reads
+	if python, err := exec.LookPath("python3"); err == nil && os.Getenv(ambient) != "" {
+		request.Env = append(request.Env, "PATH="+filepath.Dir(python)+":"+os.Getenv("PATH")) // as of an environment
+	}
 	return server.(*pluginHost).call(request, request.Info, stream)
 }
 
