@@ -100,7 +100,7 @@ class FabricComponent(pulumi.ComponentResource):
             problem = f"the plan of these arguments has nothing for a component {public.__name__}"
             refuse(place, [finding("SPC002", "", problem, f"leave the component out, or {self._asks}")])
         super().__init__(f"gpu-fabric:index:{public.__name__}", name, None, opts)
-        for text in warnings(place, _reportable(plan)):
+        for text in warnings(place, _reportable(plan), as_in_files=_as_in_files(args)):
             pulumi.log.warn(text, self)
         cluster = self._cluster(place, name, args, opts)
         part = _part(plan, (*self._kinds, *self._beside)) if self._kinds else plan
