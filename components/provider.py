@@ -1,7 +1,7 @@
 """The public components as a Pulumi provider, for programs in other languages than Python (docs/languages.md).
 
-Which components there are, and their arguments and outputs, follows from the package: a component is public if its name
-and that of its Args are.
+Which components there are, and their arguments and outputs, follows from the package: each public class whose
+constructor has an argument `args`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from operator import itemgetter
+from pathlib import Path
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
@@ -34,6 +35,8 @@ from gpu_fabric.spec.suggestion import nearest
 
 from .arguments import refuse
 from .dynamic_python import refuse_other_python
+from .fabric_component import FabricComponent
+from .reference import reference
 
 _SECRET = frozenset({"kubeconfig"})
 """Arguments and outputs of any component that are secret. Of a plain mapping only the entries can be: SDKs would make
@@ -48,8 +51,9 @@ _DESCRIPTION = (
 def public_components() -> list[type[pulumi.ComponentResource]]:
     """The components of this package that programs in other languages can use."""
     package = import_module(__package__)
-    names = set(package.__all__)
-    return [getattr(package, name) for name in package.__all__ if f"{name}Args" in names]
+    named = (getattr(package, name) for name in package.__all__)
+    classes = [found for found in named if isinstance(found, type) and issubclass(found, pulumi.ComponentResource)]
+    return [found for found in classes if "args" in inspect.get_annotations(found.__init__)]
 
 
 def schema() -> str:
@@ -88,12 +92,15 @@ class FabricProvider(ComponentProvider):
             entry.__dict__.setdefault("id", entry.urn)
         wanted = self._component_defs[resource_type.rpartition(":")[2]]
         try:
-            refuse_other_python()
+            if issubclass(self._components[wanted.name], FabricComponent):
+                refuse_other_python()
             constructor: Callable[..., pulumi.ComponentResource] = self._components[wanted.name]
             component = constructor(name, self._arguments(name, wanted, inputs), options)
         except pulumi.RunError as error:
             raise pulumi.RunError(self._in_schema_names(str(error))) from None
-        return ConstructResult(component.urn, self.get_state(component, wanted))
+        # Outputs have the keys of the schema already, and are None where they have no value.
+        named = ((key, getattr(component, name, None)) for key, name in wanted.outputs_mapping.items())
+        return ConstructResult(component.urn, {key: value for key, value in named if value is not None})
 
     def _arguments(self, name: str, wanted: ComponentDefinition, inputs: pulumi.Inputs) -> Any:
         """The arguments of a component, as its constructor takes them.
@@ -235,10 +242,13 @@ async def _serve(engine: str, arguments: Sequence[str]) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Serve the engine whose address is among the arguments, or print the schema."""
+    """Serve the engine whose address is among the arguments, or print the schema or, in a checkout, the page of it."""
     words = [word for word in arguments if not word.startswith("-")]
     if words == ["schema"]:
         sys.stdout.write(schema())
+        return
+    if words == ["reference"]:
+        sys.stdout.write(reference(json.loads(schema()), Path("examples", "components")))
         return
     if len(words) != 1:
         raise SystemExit("Pulumi starts this program; `python -m components schema` prints its schema")

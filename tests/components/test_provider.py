@@ -12,13 +12,13 @@ from typing import Any
 import pulumi
 import pytest
 
-import components
 import gpu_fabric
 from components import dynamic_python, provider
+from components.reference import reference
 
 pytestmark = pytest.mark.components
 
-PUBLIC = [name for name in components.__all__ if f"{name}Args" in components.__all__]
+PUBLIC = {kind.__name__ for kind in provider.public_components()}
 ARGUMENTS: dict[str, Any] = {
     "kubeconfig": "apiVersion: v1",
     "pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 2.0}],
@@ -51,6 +51,12 @@ def test_the_committed_schema_is_that_of_the_package(root: Path) -> None:
     assert (root / "docs/schema/components.json").read_text(encoding="utf-8") == provider.schema()
 
 
+def test_the_page_of_components_is_that_of_the_schema(root: Path) -> None:
+    written = reference(json.loads(provider.schema()), root / "examples/components")
+
+    assert (root / "docs/components.md").read_text(encoding="utf-8") == written
+
+
 def test_a_clones_folder_prints_the_same_schema_as_the_package(root: Path, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, root / "components", "schema"], cwd=tmp_path, capture_output=True, text=True)
 
@@ -58,6 +64,7 @@ def test_a_clones_folder_prints_the_same_schema_as_the_package(root: Path, tmp_p
 
 
 def test_the_schema_has_every_public_component_under_its_token(schema: dict[str, Any]) -> None:
+    assert {"GpuFabric", "IpPools"} < PUBLIC
     assert set(schema["resources"]) == {f"gpu-fabric:index:{name}" for name in PUBLIC}
     assert schema["version"] == gpu_fabric.__version__
 
