@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import subprocess
@@ -121,6 +122,18 @@ def test_problems_name_arguments_as_the_schema_does() -> None:
 
     assert "pools[0].nodeNames: 1 names for 2 nodes" in message
     assert "node_names" not in message
+
+
+@pytest.mark.usefixtures("right_python")
+def test_an_output_in_the_place_of_an_object_is_refused_as_one_in_it() -> None:
+    async def run() -> str:
+        late = pulumi.Output.from_input({"pods": "10.0.0.0/8"})
+        return refusal({**ARGUMENTS, "ranges": late, "pools": [{**ARGUMENTS["pools"][0], "labels": late}]})
+
+    message = asyncio.run(run())
+
+    assert "GpuFabric train: ranges: this is an Output" in message
+    assert "GpuFabric train: pools[0].labels: this is an Output" in message
 
 
 @pytest.mark.usefixtures("right_python")

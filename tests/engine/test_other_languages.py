@@ -174,12 +174,12 @@ def test_an_output_in_the_place_of_a_plain_value_is_refused_wherever_it_is(
 ) -> None:
     properties = document["resources"]["research"]["properties"]
     properties["pools"][0]["shape"] = "${train.contract.shape}"
-    properties["ranges"] = "${train.addressPlan}"
+    properties["ranges"]["pods"] = "${train.addressPlan.supernet}"
     properties["fabric"]["addressing"]["supernet"] = "at ${train.ready}"
     shown = errors(program.preview(document))
 
     assert "GpuFabric research: 3 problems, nothing was created." in shown
-    for place in ("pools[0].shape", "ranges", "fabric.addressing.supernet"):
+    for place in ("pools[0].shape", "ranges.pods", "fabric.addressing.supernet"):
         assert f"GpuFabric research: {place}: this is an Output" in shown
 
 

@@ -20,8 +20,9 @@ func main() {
 					Services: pulumi.StringRef("10.96.0.0/16"),
 					Nodes:    pulumi.StringRef("10.0.0.0/16"),
 				},
-				Fabric: map[string]any{
-					"model": "sriov", "addressing": map[string]any{"supernet": supernet},
+				Fabric: &gpufabric.FabricArgs{
+					Model:      pulumi.StringRef("sriov"),
+					Addressing: &gpufabric.AddressingArgs{Supernet: pulumi.StringRef(supernet)},
 				},
 			})
 			if err != nil {
