@@ -208,6 +208,24 @@ def test_an_environment_without_the_components_is_named_before_anything_is_creat
     assert registered(found) == {}
 
 
+def test_a_wait_that_fails_in_the_provider_is_one_message(host: Engine, tmp_path: Path) -> None:
+    complaint = "after 1200 s not all nodes offer GPUs; those that lack something:\n  node-1: no GPU\n  node-2: no GPU"
+    resource = {"type": "gpu-fabric:Late", "properties": {"complaint": complaint}}
+    package = str(Path(__file__).parent / "late_package")
+    document = {"name": "late", "runtime": "yaml", "packages": {"gpu-fabric": package}, "resources": {"one": resource}}
+    (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump(document))
+    host.run(["stack", "init", "late", "--non-interactive"], tmp_path)
+    done = host.run(["up", "--yes", "--skip-preview", "--non-interactive", "--stack", "late"], tmp_path)
+
+    assert done.returncode != 0
+    _, diagnostics = done.stdout.split("Diagnostics:\n")
+    reported = diagnostics.partition("\nResources:")[0].strip().splitlines()
+    assert reported[0].strip() == "pulumi:pulumi:Stack (late-late):"
+    assert "\n".join(line.removeprefix("    ") for line in reported[1:]).strip() == (
+        f"error: gpu-fabric:index:Late resource 'one' has a problem: {complaint}"
+    )
+
+
 def test_an_entry_of_secrets_reaches_the_chart_and_nothing_shows_it(program: Program, document: dict[str, Any]) -> None:
     stack = yaml.safe_load((project_root() / "examples/Pulumi.spiderpool-sriov.yaml").read_text())["config"]
     properties = document["resources"]["train"]["properties"]
