@@ -11,10 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .cluster.doks import DoksCluster
     from .cluster.existing import ExistingCluster
     from .cluster.handle import ClusterHandle, kubernetes_provider
-    from .cluster.oke import OkeCluster
     from .cluster.referenced import ReferencedCluster
     from .engine.steps import register_steps
     from .fabric import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs, TaintArgs, VerificationArgs
@@ -22,12 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ClusterHandle",
-    "DoksCluster",
     "ExistingCluster",
     "GpuFabric",
     "GpuFabricArgs",
     "GpuPoolArgs",
-    "OkeCluster",
     "RangesArgs",
     "ReferencedCluster",
     "TaintArgs",
@@ -39,12 +35,10 @@ __all__ = [
 
 _MODULES = {
     "ClusterHandle": ".cluster.handle",
-    "DoksCluster": ".cluster.doks",
     "ExistingCluster": ".cluster.existing",
     "GpuFabric": ".fabric",
     "GpuFabricArgs": ".fabric",
     "GpuPoolArgs": ".fabric",
-    "OkeCluster": ".cluster.oke",
     "RangesArgs": ".fabric",
     "ReferencedCluster": ".cluster.referenced",
     "TaintArgs": ".fabric",
