@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .cluster.existing import ExistingCluster
     from .cluster.handle import ClusterHandle, kubernetes_provider
     from .cluster.referenced import ReferencedCluster
+    from .doks_cluster import DoksCluster
     from .engine.steps import register_steps
     from .fabric import GpuFabric
     from .fabric_component import GpuFabricArgs
@@ -43,16 +44,21 @@ if TYPE_CHECKING:
         Spiderpool,
         Verification,
     )
+    from .gpu_cluster import GpuCluster, GpuClusterArgs
+    from .oke_cluster import OkeCluster
     from .rdma.attach import fabric_transform
 
 __all__ = [
     "AddressingArgs",
     "ClusterHandle",
+    "DoksCluster",
     "DoksClusterArgs",
     "DoksPoolArgs",
     "ExistingCluster",
     "FabricArgs",
     "FabricNetworks",
+    "GpuCluster",
+    "GpuClusterArgs",
     "GpuFabric",
     "GpuFabricArgs",
     "GpuOperator",
@@ -62,6 +68,7 @@ __all__ = [
     "Multus",
     "NcclFiles",
     "NetworkOperator",
+    "OkeCluster",
     "OkeClusterArgs",
     "OkePoolArgs",
     "RangesArgs",
@@ -80,11 +87,14 @@ __all__ = [
 _MODULES = {
     "AddressingArgs": ".args",
     "ClusterHandle": ".cluster.handle",
+    "DoksCluster": ".doks_cluster",
     "DoksClusterArgs": ".args",
     "DoksPoolArgs": ".args",
     "ExistingCluster": ".cluster.existing",
     "FabricArgs": ".args",
     "FabricNetworks": ".fabric_parts",
+    "GpuCluster": ".gpu_cluster",
+    "GpuClusterArgs": ".gpu_cluster",
     "GpuFabric": ".fabric",
     "GpuFabricArgs": ".fabric_component",
     "GpuOperator": ".fabric_parts",
@@ -94,6 +104,7 @@ _MODULES = {
     "Multus": ".fabric_parts",
     "NcclFiles": ".fabric_parts",
     "NetworkOperator": ".fabric_parts",
+    "OkeCluster": ".oke_cluster",
     "OkeClusterArgs": ".args",
     "OkePoolArgs": ".args",
     "RangesArgs": ".args",

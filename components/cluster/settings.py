@@ -31,12 +31,16 @@ def arguments_of(component: str, argument: Callable[[str], str], spec: type[Froz
     whole = f"the arguments of {component}"
 
     def words(text: str) -> str:
-        named = _PATH.sub(lambda found: argument(found[0]), text)
-        keys = _keys(spec)
-        named = _WORD.sub(lambda found: to_snake(found[0]) if found[0] in keys else found[0], named)
+        named = in_python(_PATH.sub(lambda found: argument(found[0]), text), spec)
         return named.replace("the stack file", whole).replace("`make refresh`", "`pulumi refresh`")
 
     return SettingsPlace(whole, words)
+
+
+def in_python(text: str, spec: type[FrozenModel]) -> str:
+    """A text in which the keys of a section of stack files have the names of Python."""
+    keys = _keys(spec)
+    return _WORD.sub(lambda found: to_snake(found[0]) if found[0] in keys else found[0], text)
 
 
 @cache
