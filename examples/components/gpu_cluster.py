@@ -1,7 +1,4 @@
-"""A cluster with an RDMA fabric at DigitalOcean, as one component.
-
-The API token is a secret of the program's configuration: `pulumi config set --secret token`.
-"""
+"""A cluster with a fabric at DigitalOcean; the API token is a secret of the program's configuration."""
 
 import pulumi
 

@@ -1,7 +1,4 @@
-"""A cluster at Oracle, and a fabric on it as a component of its own, which can be destroyed without the cluster.
-
-The account's settings are secrets of the program's configuration, such as `pulumi config set --secret privateKey`.
-"""
+"""A cluster at Oracle, and a fabric on it that can be destroyed without the cluster."""
 
 import pulumi
 

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pulumi
 import pytest
 import yaml
-from programs import ANSWERS, ROOT, STACKS, TENANCY, answered_waits
+from programs import ANSWERS, STACKS, TENANCY, answered_waits
 from pulumi.output import UNKNOWN
 from recording import Recording, Registration, World, record
 
@@ -627,28 +627,3 @@ def test_a_cluster_is_not_ready_while_its_pool_is_missing() -> None:
         run(program, recording=recording, world=Refusing(ANSWERS))
 
     assert "ready" not in recording.outputs
-
-
-# Examples
-
-
-EXAMPLES = sorted((ROOT / "examples" / "components").glob("*.py"))
-SETTINGS = {
-    "token": TOKEN,
-    "compartment": "ocid1.compartment.oc1..aaaaaaaaexample",
-    "tenancy": TENANCY,
-    "user": "ocid1.user.oc1..aaaaaaaaexample",
-    "fingerprint": "12:34",
-    "privateKey": KEY,
-}
-
-
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_each_example_runs_and_exports_no_secret_in_plain_sight(example: Any) -> None:
-    text = example.read_text(encoding="utf-8").replace("gpu_fabric.components", "components")
-    config = {f"gpu-fabric:{key}": value for key, value in SETTINGS.items()}
-    recording = run(lambda: exec(text, {}), config=config)  # noqa: S102  # an example of this repository
-
-    assert recording.outputs
-    plain = {key: value for key, value in recording.outputs.items() if key not in recording.secret_outputs}
-    assert [secret for secret in (TOKEN, KEY) if secret in json.dumps(plain)] == []
