@@ -21,6 +21,9 @@ from components import (
     DoksPoolArgs,
     GpuCluster,
     GpuClusterArgs,
+    GpuFabric,
+    GpuFabricArgs,
+    GpuPoolArgs,
     OkeCluster,
     OkeClusterArgs,
     OkePoolArgs,
@@ -360,7 +363,9 @@ def test_a_service_accounts_token_is_an_argument_and_may_be_an_output() -> None:
 @pytest.mark.parametrize(
     "make",
     [
-        lambda unknown: DoksCluster("train", doks(token=unknown, version="1.36")),
+        lambda unknown: DoksCluster(
+            "train", doks(token=unknown, version="1.36", version_applies="always", protect=True)
+        ),
         lambda unknown: OkeCluster("train", oke(settings={"tenancyOcid": TENANCY, "privateKey": unknown})),
         lambda unknown: GpuCluster("train", gpu("doks-h200", doks=doks(token=unknown, version="1.36"))),
     ],
@@ -607,6 +612,29 @@ def test_the_way_to_a_cluster_without_a_public_address_is_an_output() -> None:
         pulumi.export("access", cluster.access)
 
     assert run(program).outputs["access"] == "ssh -J opc@203.0.113.9 opc@10.140.0.9"
+
+
+def test_a_fabric_that_depends_on_a_cluster_waits_until_its_machines_have_joined() -> None:
+    recording = Recording()
+
+    def program() -> None:
+        cluster = OkeCluster("train", oke())
+        pools = [GpuPoolArgs(name="gpu", shape="BM.GPU.H100.8", nodes=4)]
+        fabric = GpuFabricArgs(kubeconfig=cluster.kubeconfig, pools=pools, **platform("oke-h100"))
+        GpuFabric("fabric", fabric, pulumi.ResourceOptions(depends_on=[cluster]))
+
+    with (
+        patch("components.cluster.oke_nodes.wait_until_joined", stay_away),
+        pytest.raises(pulumi.RunError, match="nodes stay away"),
+    ):
+        run(program, recording=recording)
+
+    assert "train-pool-gpu" in {entry.name for entry in recording.resources}
+    assert [entry.name for entry in recording.resources if entry.type.startswith("kubernetes:")] == []
+
+
+async def stay_away(*_: object) -> None:
+    raise pulumi.RunError("nodes stay away")
 
 
 def test_a_cluster_is_not_ready_while_its_pool_is_missing() -> None:
