@@ -81,9 +81,9 @@ def refuse(component: str, findings: Sequence[Finding], *, as_in_files: Collecti
     raise pulumi.RunError(str(ConfigurationError(named, component))) from None
 
 
-def warnings(component: str, findings: Iterable[Finding]) -> Iterator[str]:
+def warnings(component: str, findings: Iterable[Finding], *, as_in_files: Collection[str] = ()) -> Iterator[str]:
     """Findings about a component's arguments as texts."""
-    for entry in _of_arguments(component, findings):
+    for entry in _of_arguments(component, findings, as_in_files):
         yield f"{entry.id} {entry.path}: {entry.message} -> {entry.remedy}"
 
 

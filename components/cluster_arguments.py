@@ -222,7 +222,7 @@ def _is_protected(opts: pulumi.ResourceOptions | None) -> bool:
         return False
     if opts.protect is None and opts.parent is not None:
         # The SDK has no other name for it.
-        return bool(opts.parent._protect)
+        return bool(getattr(opts.parent, "_protect", None))
     return bool(opts.protect)
 
 

@@ -97,7 +97,7 @@ class FabricComponent(PublicComponent):
             problem = f"the plan of these arguments has nothing for a component {public.__name__}"
             refuse(place, [finding("SPC002", "", problem, f"leave the component out, or {self._asks}")])
         super().__init__(f"gpu-fabric:index:{public.__name__}", name, None, opts)
-        self._report(place, plan)
+        self._report(place, plan, _as_in_files(args))
         cluster = self._cluster(place, name, args, opts)
         part = _part(plan, (*self._kinds, *self._beside)) if self._kinds else plan
         registered = register_steps(part, cluster, self, secret_text(args.secrets or {}))

@@ -85,6 +85,7 @@ class GpuCluster(PublicComponent):
         cluster, secrets = _cluster(component, args), args.secrets or {}
         given = {key: value for key in _SECTIONS if (value := getattr(args, key)) is not None}
         sections = {key: as_written(value) for key, value in given.items()}
+        as_in_files = [key for key, value in given.items() if isinstance(value, Mapping)]
         document = StackDocument(name=name, file=component, root=Path(), sections=sections)
         plan = plan_cluster(
             component,
@@ -93,10 +94,10 @@ class GpuCluster(PublicComponent):
             opts,
             sections,
             (*output_findings(given), *secret_findings(document, secrets)),
-            as_in_files=[key for key, value in given.items() if isinstance(value, Mapping)],
+            as_in_files=as_in_files,
         )
         super().__init__("gpu-fabric:index:GpuCluster", name, None, opts)
-        self._report(component, plan)
+        self._report(component, plan, as_in_files)
         handle = create_cluster(component, name, plan, cluster, self, opts)
         registered = register_steps(plan, handle, self, secret_text(secrets))
         of_cluster = {"cluster_id": handle.cluster_id, "kubeconfig": handle.kubeconfig, "access": handle.access}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import pulumi
@@ -25,9 +25,13 @@ from .registration import SecretText, secret_entry
 class PublicComponent(pulumi.ComponentResource):
     """A component for programs of a user's own: `ready` is known when its waits have ended."""
 
-    def _report(self, component: str, plan: Plan) -> None:
-        """Log the plan's warnings about the arguments; `component` is the type and name, for messages."""
-        for text in warnings(component, [entry for entry in plan.findings if entry.severity is Severity.WARNING]):
+    def _report(self, component: str, plan: Plan, as_in_files: Collection[str] = ()) -> None:
+        """Log the plan's warnings about the arguments.
+
+        `component` is the type and name, for messages. Sections that are given `as_in_files` have their keys.
+        """
+        found = [entry for entry in plan.findings if entry.severity is Severity.WARNING]
+        for text in warnings(component, found, as_in_files=as_in_files):
             pulumi.log.warn(text, self)
 
     def _give_outputs(self, public: type, known: Mapping[str, Any]) -> None:
