@@ -33,13 +33,15 @@ class ClusterArguments(NamedTuple):
     """The arguments of a cluster that a component creates.
 
     `given` are the keys of the section `cluster` of a stack file, `account` the rest, both by names of stack files.
-    `within` is the argument of the component that has them; empty if they are the component's own.
+    `within` is the argument of the component that has them; empty if they are the component's own. They are written
+    `as_in_files` where a mapping in the place of the dataclass has the keys of a stack file.
     """
 
     provider: str
     given: Mapping[str, Any]
     account: Mapping[str, Any]
     within: str = ""
+    as_in_files: bool = False
 
     @classmethod
     def of(cls, provider: str, args: Any, within: str = "") -> ClusterArguments:
@@ -51,17 +53,18 @@ class ClusterArguments(NamedTuple):
         )
         known = {str(key): value for key, value in named.items() if value is not None}
         account = {key: known.pop(key) for key in _ACCOUNTS[provider] if key in known}
-        return cls(provider, known, account, within)
+        return cls(provider, known, account, within, isinstance(args, Mapping))
 
     def argument(self, path: str) -> str:
         """The component's argument at a dotted path of a stack file."""
-        return argument(self._inside(path))
+        return argument(self._inside(path), (self.within,) if self.as_in_files else ())
 
     def named(self, found: Finding) -> Finding:
         """A finding whose places are those of the arguments, for `refuse` and `warnings`."""
         texts = {name: self._inside(getattr(found, name)) for name in ("path", "message", "remedy")}
         # Only a mapping can have unknown keys, and it has those of stack files.
-        if within_section(found.path, CLUSTER_SECTION) and found.id != "SPC001":
+        python = not self.as_in_files and found.id != "SPC001"
+        if python and within_section(found.path, CLUSTER_SECTION):
             texts |= {name: in_python(texts[name], PROVIDERS[self.provider]) for name in ("message", "remedy")}
         return found.model_copy(update=texts)
 
@@ -199,7 +202,7 @@ def plan_cluster(
     except ConfigurationError as error:
         refuse(component, [cluster.named(entry) for entry in error.findings], as_in_files=as_in_files)
     if found := tuple(cluster.findings_of_plan(plan)):
-        refuse(component, [cluster.named(entry) for entry in found])
+        refuse(component, [cluster.named(entry) for entry in found], as_in_files=as_in_files)
     # What is said to one of two stacks is not about a component.
     told = (entry for entry in plan.findings if not entry.id.startswith("SPL"))
     return plan.model_copy(update={"findings": tuple(map(cluster.named, told))})

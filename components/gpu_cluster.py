@@ -85,7 +85,7 @@ class GpuCluster(PublicComponent):
         cluster, secrets = _cluster(component, args), args.secrets or {}
         given = {key: value for key in _SECTIONS if (value := getattr(args, key)) is not None}
         sections = {key: as_written(value) for key, value in given.items()}
-        as_in_files = [key for key, value in given.items() if isinstance(value, Mapping)]
+        as_in_files = [key for key in ("doks", "oke", *_SECTIONS) if isinstance(getattr(args, key), Mapping)]
         document = StackDocument(name=name, file=component, root=Path(), sections=sections)
         plan = plan_cluster(
             component,

@@ -467,6 +467,13 @@ def test_all_mistakes_are_reported_at_once_by_rule_and_argument_and_nothing_is_r
             "write a plain value",
         ),
         (
+            lambda: GpuCluster(
+                "train", GpuClusterArgs(doks={"region": "nyc2", "token": TOKEN, "systemPool": {"nodes": -1}})
+            ),  # type: ignore[arg-type]
+            "GpuCluster train: doks.systemPool.nodes: must be greater than or equal to 0 [SPC002]",
+            "number of CPU nodes",
+        ),
+        (
             lambda: DoksCluster("Train_1", doks()),
             "DoksCluster Train_1: name: ",
             "",
