@@ -97,14 +97,24 @@ class ClusterArguments(NamedTuple):
         """A text of the account, secret; None if it is not given."""
         return pulumi.Output.secret(self.account[key]) if key in self.account else None
 
-    def findings_of_plan(self, plan: Plan) -> Iterator[Finding]:
+    def findings_of_plan(self, plan: Plan, opts: pulumi.ResourceOptions | None) -> Iterator[Finding]:
         """What the plan shows to be missing in the account."""
-        if plan.cluster.oke is None or "tenancyOcid" in self.account.get("settings", {}):
+        planned, settings = plan.cluster.oke, self.account.get("settings", {})
+        if planned is None:
             return
+        # Here, since a cloud's modules are imported only for a cluster there.
+        from .cluster.oke import provider_regions
         from .cluster.oke_lookups import needs_tenancy
 
-        if needs_tenancy(plan.cluster.oke.lookups):
+        if needs_tenancy(planned.lookups) and "tenancyOcid" not in settings:
             yield _missing("tenancyId", "machines need the tenancy's id to join", "write it, or settings.tenancyOcid")
+        if len(provider_regions(planned)) > 1 and has_provider(opts, _PACKAGES["oke"]) and not settings:
+            yield _missing(
+                "settings",
+                f"policies are created in region {planned.home_region}, and the provider in the options is of the "
+                "cluster's region",
+                "give it the account's settings as well, for a second provider",
+            )
 
     @property
     def _mode(self) -> Any:
@@ -129,7 +139,7 @@ class ClusterArguments(NamedTuple):
         elif self._mode in (None, "token"):
             yield _missing(
                 "token",
-                "the kubeconfig holds the API token, which a provider in the options does not tell",
+                "the kubeconfig holds the API token, which cannot be read from a provider in the options",
                 "give it the token as well, or choose another gpu-fabric:cluster.kubeconfig.mode: exec or raw",
             )
 
@@ -140,7 +150,6 @@ class ClusterArguments(NamedTuple):
                 "SPC002", dotted(("cluster", "settings")), "must be a mapping of names to texts", "write {name: text}"
             )
             settings = {}
-        # Here, since a cloud's module is imported only for a cluster there.
         from .cluster.oke import SETTINGS
 
         for key, value in settings.items():
@@ -149,13 +158,6 @@ class ClusterArguments(NamedTuple):
             else:
                 remedy = f"{nearest(str(key), SETTINGS)}take it out, or use one of: {', '.join(SETTINGS)}"
                 yield finding("SPC001", dotted(("cluster", "settings")), f"the provider has no setting {key!r}", remedy)
-        home = _entry(self.given.get("identity"), "homeRegion")
-        if has_provider(opts, _PACKAGES["oke"]) and not settings and home not in (None, self.given.get("region")):
-            yield _missing(
-                "settings",
-                f"policies are created in region {home}, and the provider in the options is of the cluster's region",
-                "give it the account's settings as well, for a second provider",
-            )
         token = self.account.get("kubeconfigToken")
         if token is not None and self._token_kubeconfig is None:
             remedy = "take it out, or choose gpu-fabric:cluster.kubeconfig.mode: token"
@@ -201,7 +203,7 @@ def plan_cluster(
         plan = prepare(document, for_up=True)
     except ConfigurationError as error:
         refuse(component, [cluster.named(entry) for entry in error.findings], as_in_files=as_in_files)
-    if found := tuple(cluster.findings_of_plan(plan)):
+    if found := tuple(cluster.findings_of_plan(plan, opts)):
         refuse(component, [cluster.named(entry) for entry in found], as_in_files=as_in_files)
     # What is said to one of two stacks is not about a component.
     told = (entry for entry in plan.findings if not entry.id.startswith("SPL"))

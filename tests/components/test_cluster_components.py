@@ -337,6 +337,14 @@ def test_policies_of_another_home_region_go_by_a_second_provider_with_the_same_s
     assert recording["train-oci-home"].secrets == {"tenancyOcid", "privateKey"}
 
 
+def test_without_policies_of_its_own_a_cluster_needs_no_second_provider() -> None:
+    def program() -> None:
+        identity = IdentityArgs(create=False, home_region="us-phoenix-1")
+        OkeCluster("train", oke(settings=None, identity=identity), with_provider("oci"))
+
+    assert [entry.name for entry in run(program).of_type("providers:oci")] == ["theirs"]
+
+
 def test_the_tenancy_may_be_among_the_settings_and_is_then_no_secret_of_the_machines() -> None:
     def program() -> None:
         OkeCluster("train", oke(tenancy_id=None, settings={"tenancyOcid": pulumi.Output.secret(TENANCY)}))
