@@ -44,7 +44,9 @@ def fabric_transform(
     given = contract if _is_later(contract) else _checked(contract)
 
     async def transform(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
-        if not args.type_.startswith("kubernetes:") or await _is_of_a_fabric(args.opts.parent):
+        parent = await args.opts.parent.urn.future() if args.opts.parent else None
+        if not args.type_.startswith("kubernetes:") or _FABRIC in _types(parent):
+            # What a GpuFabric creates has what it needs, and a contract may depend on it.
             return None
         seen = {key: await _seen(value) for key, value in args.props.items()}
         document = {key: value.content for key, value in seen.items()}
@@ -57,9 +59,9 @@ def fabric_transform(
         try:
             return await _transformed(args, seen, await _seen_whole(given), stamping)
         except AttachError as error:
-            return _refused(args, error.explanation(args.name))
+            return _refused(args, parent, error.explanation(args.name))
         except pulumi.RunError as error:
-            return _refused(args, str(error))
+            return _refused(args, parent, str(error))
 
     return transform
 
@@ -200,23 +202,25 @@ def _has_gpus(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(map(_has_gpus, value))
 
 
-async def _is_of_a_fabric(parent: pulumi.Resource | None) -> bool:
-    """Whether a resource is a part of a GpuFabric, which has what it needs; a contract may depend on it."""
-    urn = None if parent is None else await parent.urn.future()
-    return urn is not None and _FABRIC in urn.split("::")[2].split("$")
+def _types(urn: str | None) -> list[str]:
+    """The type of a resource, behind those of the components that it is in."""
+    return [] if urn is None else urn.split("::")[2].split("$")
 
 
-def _refused(args: pulumi.ResourceTransformArgs, reasons: str) -> pulumi.ResourceTransformResult:
+def _refused(args: pulumi.ResourceTransformArgs, parent: str | None, reasons: str) -> pulumi.ResourceTransformResult:
     """The resource with a hook that ends its creation or update with the reasons.
 
     The error of a transform is shown with tracebacks, and as one of the program; that of a hook is shown as it is, at
-    its resource. Nothing is changed but an annotation, so that hooks are called, and nothing is replaced before.
+    its resource. Nothing is changed but an annotation, so that hooks are called, and nothing is replaced before
+    (docs/decisions/0037).
     """
 
     def refuse(_: pulumi.ResourceHookArgs) -> None:
         raise pulumi.RunError(reasons)
 
-    name = f"fabric for {args.type_} {args.name}"
+    # Each hook of a run has another name.
+    inside = "" if _types(parent)[-1:] in ([], ["pulumi:pulumi:Stack"]) else f" in {str(parent).rpartition('::')[2]}"
+    name = f"fabric for {args.type_} {args.name}{inside}"
     hook = pulumi.ResourceHook(name, refuse, pulumi.ResourceHookOptions(on_dry_run=True))
     hooks = args.opts.hooks or pulumi.ResourceHookBinding()
     hooks.before_create = [hook, *(hooks.before_create or ())]

@@ -14,6 +14,7 @@ import pytest
 from installed_wheel import Installed, run_in
 
 import policy
+from sandbox.failure import SandboxError
 
 # The engine that previews committed stacks is the engine tier's.
 sys.path.append(str(Path(__file__).parents[1] / "engine"))
@@ -35,7 +36,10 @@ def command(installed: Installed, *arguments: str) -> subprocess.CompletedProces
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
-    return Engine(tmp_path_factory.mktemp("engine"))
+    try:
+        return Engine(tmp_path_factory.mktemp("engine"))
+    except SandboxError as error:
+        pytest.fail(f"the toolchain cannot be had: {error.message} {error.remedy}", pytrace=False)
 
 
 def preview(engine: Engine, root: Path, pack: str, settings: dict[str, Any]) -> subprocess.CompletedProcess[str]:
