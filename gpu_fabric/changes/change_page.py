@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from gpu_fabric.changes.diff_markdown import loss_text, markdown
 from gpu_fabric.changes.guard import group_answers, section
 from gpu_fabric.changes.model import Judgement, PlanDiff
+from gpu_fabric.changes.review import Review, Side
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.plan import PlannedPool
 from gpu_fabric.plan.rail import Rail
@@ -63,6 +64,19 @@ def change_page(diff: PlanDiff, base: RenderedPlan, head: RenderedPlan, judgemen
         draw=drawing,
         text=MarkdownIt("commonmark", {"html": True}).enable("table").render(text),
     )
+
+
+def change_pages(base: Side, head: Side, review: Review) -> dict[str, str]:
+    """A page for every stack whose two plans were compared and differ, by the name of its file."""
+    pages = {}
+    for stack in review.stacks:
+        before, after = base.get(stack.name), head.get(stack.name)
+        if stack.diff is None or stack.judgement is None:
+            continue
+        assert isinstance(before, RenderedPlan), "the guard judges two plans"
+        assert isinstance(after, RenderedPlan), "the guard judges two plans"
+        pages[f"{stack.name}.html"] = change_page(stack.diff, before, after, stack.judgement)
+    return pages
 
 
 def figure_changes(base: RenderedPlan, head: RenderedPlan) -> Iterator[FigureChange]:
