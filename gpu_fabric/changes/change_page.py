@@ -104,8 +104,8 @@ def drawn_fabric(plan: RenderedPlan) -> Fabric | None:
 
 def _sides(before: Fabric | None, after: Fabric | None) -> tuple[DrawnSide, ...]:
     """Both drawings, or one where they are the same."""
-    if before is not None and before == after:
-        return (DrawnSide("before and after", "after-", drawing.drawing_of(before)),)
+    if before == after:
+        return (DrawnSide("before and after", "after-", None if before is None else drawing.drawing_of(before)),)
     pairs = (("before", before, after), ("after", after, before))
     return tuple(
         DrawnSide(name, f"{name}-", None if fabric is None else drawing.drawing_of(fabric, other))

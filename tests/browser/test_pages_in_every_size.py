@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -177,6 +179,22 @@ def test_a_button_copies_what_it_says(browser: Chromium, page: Page) -> None:
     assert copied["subnets"].splitlines()[15] == "192.168.240.0/20"
     assert '"stack": "dev"' in copied["contract-json"]
     assert browser.value("document.querySelector('[data-copy=subnets]').innerText") == "Copied"
+    assert browser.complaints == []
+
+
+def test_the_link_to_the_csv_saves_every_nic_in_a_file(browser: Chromium, page: Page, tmp_path: Path) -> None:
+    browser.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path))
+    browser.open(page("dev"))
+    browser.click("a[download]")
+    file = tmp_path / "dev-nics.csv"
+    until = time.monotonic() + 20
+    while not file.is_file() and time.monotonic() < until:
+        browser.value(SOON)
+    with file.open(encoding="utf-8") as text:
+        rows = [*csv.DictReader(text)]
+
+    assert len(rows) == 3 * 16
+    assert (rows[-1]["node"], rows[-1]["rdma_device"], rows[-1]["share"]) == ("gpu 2", "mlx5_17", "192.168.240.3")
     assert browser.complaints == []
 
 

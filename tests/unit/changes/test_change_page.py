@@ -67,6 +67,7 @@ def test_a_new_node_is_marked_in_the_drawing_after() -> None:
     assert marked(found.one("after-fabric-drawing"), "box") == ["gpu 3"]
     assert marked(found.one("before-fabric-drawing"), "box") == []
     assert marked(found.one("after-fabric-drawing"), "nic") == []
+    assert "dashed: not the same before and after" in found.one("fabric").all("ul", "legend")[0].text
 
 
 def test_a_node_that_goes_is_marked_in_the_drawing_before() -> None:
@@ -88,6 +89,13 @@ def test_the_same_fabric_is_drawn_once() -> None:
 
     assert len([part for part in found.all("svg") if part.attributes.get("id", "").endswith("fabric-drawing")]) == 1
     assert "are the same before and after" in found.one("fabric").text
+
+
+def test_a_cluster_alone_has_no_drawing_and_says_so_once() -> None:
+    found = page("doks-split-cluster", {NODES: 4})
+
+    assert found.one("fabric").text.count("There is no drawing") == 1
+    assert "are the same" not in found.one("fabric").text
 
 
 def test_the_guards_judgement_and_the_loss_are_at_the_top_and_in_full_below() -> None:

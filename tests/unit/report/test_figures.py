@@ -9,6 +9,7 @@ from planned_fabrics import example, plan_of
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.render.rendering import rendered
+from gpu_fabric.report.content import overview_rows
 from gpu_fabric.report.figures import Figure, duration_text, plan_figures
 from gpu_fabric.report.time_limit import longest_wait
 
@@ -65,6 +66,13 @@ def test_the_bar_of_the_stack_file_wins_and_up_measures_by_it() -> None:
     found = figures(example("verification", {"verification.bar": 301.5}))
 
     assert found["bus bandwidth to reach"][1:] == ("301.5 GB/s", "measured by up")
+
+
+def test_every_report_has_the_bars_derivation() -> None:
+    assert overview_rows(plan_of("dev"))["bar"] == (
+        "16 NICs x 200 Gb/s / 8 = 400 GB/s; 92 % of it, rounded down, is 368 GB/s (source: OCI's NCCL sample and bars)"
+    )
+    assert overview_rows(plan_of("doks-mi325x"))["bar"].startswith("unknown: the line rate of the RDMA NICs of gpu-mi")
 
 
 def test_prices_of_the_stack_file_are_the_cost() -> None:
