@@ -17,6 +17,7 @@ from gpu_fabric.plan.plan import PlannedPool
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.render.model import RenderedPlan
 from gpu_fabric.report import drawing
+from gpu_fabric.report.content import quantity
 from gpu_fabric.report.fabric import Fabric
 from gpu_fabric.report.figures import Figure
 from gpu_fabric.report.html import html_page, program_figure
@@ -55,6 +56,7 @@ def change_page(diff: PlanDiff, base: RenderedPlan, head: RenderedPlan, judgemen
     return html_page(
         "change.html.j2",
         diff=diff,
+        quantity=quantity,
         figures=tuple(figure_changes(base, head)),
         program=program_figure(),
         lost="" if diff.lost == Loss() else loss_text(diff.lost),
