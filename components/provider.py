@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,9 @@ import pulumi
 from pulumi.provider.experimental.analyzer import ComponentDefinition, PropertyDefinition, TypeDefinition
 from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.provider import ConstructResult
-from pulumi.provider.server import ProviderServicer
+from pulumi.provider.server import ProviderServicer, _contains_outputs
+from pulumi.resource import DependencyResource
+from pulumi.runtime import rpc
 from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
 from pulumi.runtime.proto import ConstructRequest, ConstructResponse, provider_pb2_grpc
 
@@ -34,13 +35,14 @@ from gpu_fabric.spec.places import NAMESPACE, Location, dotted
 from gpu_fabric.spec.suggestion import nearest
 
 from .arguments import refuse
+from .cluster_component import ClusterComponent
 from .dynamic_python import refuse_other_python
-from .fabric_component import FabricComponent
+from .public_component import listed
 from .reference import reference
 
-_SECRET = frozenset({"kubeconfig"})
-"""Arguments and outputs of any component that are secret. Of a plain mapping only the entries can be: SDKs would make
-one Output of it, and the component could not see its keys."""
+_SECRET = frozenset({"kubeconfig", "kubeconfigToken", "token"})
+"""Arguments and outputs of any component that are secret, unless they must be plain. A plain mapping of secrets is not
+marked: SDKs would make one Output of it, which is of another type in Go."""
 _ENTRIES = ("items", "additionalProperties")
 _INDEX = f"{NAMESPACE}:index:"
 _DESCRIPTION = (
@@ -68,12 +70,6 @@ class FabricProvider(ComponentProvider):
         super().__init__(public_components(), NAMESPACE, version=gpu_fabric.__version__)
         self.schema = json.dumps(_completed(json.loads(self.schema or "")))
 
-    @property
-    def mappings_of_inputs(self) -> set[str]:
-        """Arguments of any component that are mappings with a plain set of keys, whose entries may be outputs."""
-        arguments = (entry for component in self._component_defs.values() for entry in component.inputs.items())
-        return {key for key, wanted in arguments if (entry := wanted.additional_properties) and not entry.plain}
-
     def construct(
         self,
         name: str,
@@ -87,12 +83,12 @@ class FabricProvider(ComponentProvider):
             pulumi.RunError: it cannot be registered with these arguments; places are written as in the schema.
         """
         self.validate_resource_type(self._name, resource_type)
-        for entry in options.depends_on if options and isinstance(options.depends_on, list) else ():
+        for entry in listed(options.depends_on) if options and options.depends_on else ():
             # Of a resource of another process only the URN is known, and reading its id would fail.
             entry.__dict__.setdefault("id", entry.urn)
         wanted = self._component_defs[resource_type.rpartition(":")[2]]
         try:
-            if issubclass(self._components[wanted.name], FabricComponent):
+            if not issubclass(self._components[wanted.name], ClusterComponent):
                 refuse_other_python()
             constructor: Callable[..., pulumi.ComponentResource] = self._components[wanted.name]
             component = constructor(name, self._arguments(name, wanted, inputs), options)
@@ -178,17 +174,20 @@ def _completed(inferred: dict[str, Any]) -> dict[str, Any]:
     found = _rewritten(inferred) | {"displayName": "GPU Fabric", "description": _DESCRIPTION, "license": "Apache-2.0"}
     for resource in found["resources"].values():
         for key, entry in (*resource["inputProperties"].items(), *resource["properties"].items()):
-            if key in _SECRET:
+            if key in _SECRET and not entry.get("plain"):
                 entry["secret"] = True
-    # Every SDK adds `Args` to the types of arguments.
-    taken = {token.removeprefix(_INDEX) for token in (*found["resources"], *found["types"])}
-    text = json.dumps(found)
-    for name in sorted(taken):
-        shorter = name.removesuffix("Args")
-        if shorter not in taken:
-            text = text.replace(f'{_INDEX}{name}"', f'{_INDEX}{shorter}"')
+    renamed = _shorter_names(found)
+    text = re.sub(rf"(?<={_INDEX})\w+", lambda name: renamed.get(name[0], name[0]), json.dumps(found))
     completed: dict[str, Any] = json.loads(text)
     return completed
+
+
+def _shorter_names(schema: Mapping[str, Any]) -> dict[str, str]:
+    """Names of the types of arguments without Args, which SDKs add; others' names where these are then taken."""
+    components, types = ({token.removeprefix(_INDEX) for token in schema[part]} for part in ("resources", "types"))
+    shorter = {name: name.removesuffix("Args") for name in types if name.endswith("Args")}
+    names = {name: f"{short}Settings" if short in components else short for name, short in shorter.items()}
+    return names | {name: f"{name}Output" for name in types & set(names.values())}
 
 
 def _rewritten(value: Any, key: str = "") -> Any:
@@ -210,16 +209,17 @@ def _rewritten(value: Any, key: str = "") -> Any:
 class _Servicer(ProviderServicer):
     """Reports what a user can correct as a message alone, without the traceback of a defect."""
 
-    provider: FabricProvider
+    @staticmethod
+    async def _construct_inputs(inputs: Any, input_dependencies: Any) -> dict[str, Any]:
+        """The arguments, with an Output for each value that is secret, known later, or comes after a resource.
 
-    async def _construct_inputs(self, inputs: Any, input_dependencies: Any) -> dict[str, Any]:  # type: ignore[override]
-        """The arguments, with mappings whose entries may be outputs: a secret entry makes Pulumi's an output whole."""
-        found = await ProviderServicer._construct_inputs(inputs, input_dependencies)
-        for key in self.provider.mappings_of_inputs & found.keys():
-            if isinstance(whole := found[key], pulumi.Output):
-                content = await whole.future(with_unknowns=True)
-                if isinstance(content, Mapping):
-                    found[key] = {name: whole.apply(itemgetter(name)) for name in content}
+        Pulumi's own method makes one Output of an argument with a secret in it, whose keys nothing could then read.
+        """
+        found = {key: _given(value) for key, value in inputs.fields.items()}
+        for key, named in input_dependencies.items():
+            # The dependencies of a whole argument repeat those of the values in it, where these have any.
+            if key in found and not _contains_outputs(found[key]):
+                found[key] = _given(inputs.fields[key], after=frozenset(named.urns))
         return found
 
     async def Construct(self, request: ConstructRequest, context: Any) -> ConstructResponse:
@@ -228,6 +228,37 @@ class _Servicer(ProviderServicer):
         except pulumi.RunError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
             raise
+
+
+def _given(value: Any, secret: bool = False, after: frozenset[str] = frozenset()) -> Any:
+    """A value of a request as a component takes it; what holds for a list or a mapping holds for its entries."""
+    kind = value.WhichOneof("kind")
+    if kind == "list_value":
+        return [_given(entry, secret, after) for entry in value.list_value.values]
+    if kind == "struct_value":
+        fields = dict(value.struct_value.fields)
+        signature = fields.pop(rpc._special_sig_key).string_value if rpc._special_sig_key in fields else ""
+        if signature not in (rpc._special_secret_sig, rpc._special_output_value_sig):
+            return {key: _given(entry, secret, after) for key, entry in fields.items()}
+        secret |= signature == rpc._special_secret_sig or ("secret" in fields and fields["secret"].bool_value)
+        listed_urns = fields["dependencies"].list_value.values if "dependencies" in fields else ()
+        after |= {urn.string_value for urn in listed_urns}
+        return _given(fields["value"], secret, after) if "value" in fields else _output(None, False, secret, after)
+    content = None if kind == "null_value" else getattr(value, kind)
+    if content == rpc.UNKNOWN:
+        return _output(None, False, secret, after)
+    return _output(content, True, secret, after) if secret or after else content
+
+
+def _output(content: Any, known: bool, secret: bool, after: frozenset[str]) -> pulumi.Output[Any]:
+    """An Output that comes after the resources of these URNs."""
+    return pulumi.Output({DependencyResource(urn) for urn in after}, *map(_at_once, (content, known, secret)))
+
+
+def _at_once(value: Any) -> asyncio.Future[Any]:
+    known: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    known.set_result(value)
+    return known
 
 
 async def _serve(engine: str, arguments: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pulumi
 import pytest
+from pulumi.runtime import settings
 
 import gpu_fabric
 from components import dynamic_python, provider
@@ -76,7 +77,16 @@ def test_every_type_that_the_schema_names_is_in_it(schema: dict[str, Any]) -> No
     assert named == set(schema["types"])
 
 
-def test_a_kubeconfig_is_secret_and_nothing_that_must_be_plain(schema: dict[str, Any]) -> None:
+def test_types_of_arguments_have_no_args_in_their_names_which_sdks_add(schema: dict[str, Any]) -> None:
+    """Nor does a component have the name of a type: in Go both would be one."""
+    names = [token.rpartition(":")[2] for part in ("types", "resources") for token in schema[part]]
+
+    assert {"Ranges", "RangesOutput", "DoksClusterSettings", "DoksCluster"} < set(names)
+    assert [name for name in names if name.endswith("Args")] == []
+    assert sorted(set(names)) == sorted(names)
+
+
+def test_kubeconfigs_and_tokens_are_secret_and_nothing_that_must_be_plain(schema: dict[str, Any]) -> None:
     entries = [
         (key, entry)
         for resource in schema["resources"].values()
@@ -84,7 +94,11 @@ def test_a_kubeconfig_is_secret_and_nothing_that_must_be_plain(schema: dict[str,
         for key, entry in resource[part].items()
     ]
 
-    assert {key for key, entry in entries if key == "kubeconfig" and not entry.get("secret")} == set()
+    secret = {key for key, entry in entries if entry.get("secret")}
+    assert secret == {"kubeconfig", "kubeconfigToken", "token"}
+    assert {
+        key for key, entry in entries if key in secret and not entry.get("secret") and not entry.get("plain")
+    } == set()
     assert {key for key, entry in entries if entry.get("secret") and entry.get("plain")} == set()
 
 
@@ -130,7 +144,11 @@ def test_an_output_in_the_place_of_an_object_is_refused_as_one_in_it() -> None:
         late = pulumi.Output.from_input({"pods": "10.0.0.0/8"})
         return refusal({**ARGUMENTS, "ranges": late, "pools": [{**ARGUMENTS["pools"][0], "labels": late}]})
 
-    message = asyncio.run(run())
+    try:
+        message = asyncio.run(run())
+    finally:
+        # The next program of this process would wait for these outputs.
+        settings.SETTINGS.outputs.clear()
 
     assert "GpuFabric train: ranges: this is an Output" in message
     assert "GpuFabric train: pools[0].labels: this is an Output" in message

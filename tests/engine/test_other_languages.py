@@ -56,7 +56,9 @@ class Program:
         # Pulumi runs what is written in Python with this environment, and bundled charts are found from here.
         (self.folder / ".venv").symlink_to(sys.prefix)
         (self.folder / "sandbox").symlink_to(project_root() / "sandbox")
-        added = self.pulumi("package", "add", str(project_root() / "components"))
+        # Of a copy: the host for YAML keeps the schema beside the folder.
+        package = shutil.copytree(project_root() / "components", folder / "clone" / "components")
+        added = self.pulumi("package", "add", str(package))
         assert added.returncode == 0, added.stdout + added.stderr
         self.text = (self.folder / "Pulumi.yaml").read_text()
 
@@ -211,7 +213,7 @@ def test_an_environment_without_the_components_is_named_before_anything_is_creat
 def test_a_wait_that_fails_in_the_provider_is_one_message(host: Engine, tmp_path: Path) -> None:
     complaint = "after 1200 s not all nodes offer GPUs; those that lack something:\n  node-1: no GPU\n  node-2: no GPU"
     resource = {"type": "gpu-fabric:Late", "properties": {"complaint": complaint}}
-    package = str(Path(__file__).parent / "late_package")
+    package = str(shutil.copytree(Path(__file__).parent / "late_package", tmp_path / "package"))
     document = {"name": "late", "runtime": "yaml", "packages": {"gpu-fabric": package}, "resources": {"one": resource}}
     (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump(document))
     host.run(["stack", "init", "late", "--non-interactive"], tmp_path)

@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.sandbox
 PROGRAM = """\
 import pulumi
 import pulumi_kubernetes as k8s
-from gpu_fabric.components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs
+from gpu_fabric.components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs, fabric_transform
 
 def owned(args):
     if args.type_ == "kubernetes:core/v1:Namespace":
@@ -46,20 +46,31 @@ for name, supernet in {"train": "192.168.0.0/16", "research": "172.20.0.0/16"}.i
     data = {"networks": pulumi.Output.json_dumps(fabric.networks), "ready": fabric.ready.apply(str)}
     k8s.core.v1.ConfigMap(f"{name}-facts", metadata={"name": "facts", "namespace": "default"}, data=data,
                           opts=pulumi.ResourceOptions(provider=provider))
+    container = {"name": "main", "image": "registry.example/train:7", "resources": {"limits": {"nvidia.com/gpu": "8"}}}
+    k8s.batch.v1.Job(
+        f"{name}-job",
+        metadata={"name": "job", "namespace": "default", "annotations": {"pulumi.com/skipAwait": "true"}},
+        spec={"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+        opts=pulumi.ResourceOptions(
+            provider=provider, transforms=[fabric_transform(fabric.contract)], depends_on=[fabric]
+        ),
+    )
     pulumi.export(name, fabric.contract)
 """
+PROJECT = "name: mine\nruntime: python\n"
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
+JOB = "/apis/batch/v1/namespaces/default/jobs/job"
 FACTS = "/api/v1/namespaces/default/configmaps/facts"
 
 
 class Program:
-    """A project in a folder of its own, run by the engine of one of the sandboxes; files are contents by name."""
+    """A project in a folder of its own, run by the engine of one of the sandboxes."""
 
-    def __init__(self, folder: Path, engine: Sandbox, files: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, engine: Sandbox, text: str = PROGRAM, project: str = PROJECT) -> None:
         self.folder = folder / "program"
         self.folder.mkdir()
-        for name, content in files.items():
-            (self.folder / name).write_text(content)
+        (self.folder / "Pulumi.yaml").write_text(project)
+        (self.folder / "__main__.py").write_text(text)
         # Bundled charts are found from the program's folder.
         (self.folder / "sandbox").symlink_to(project_root() / "sandbox")
         self.workspace = engine.engine.workspace
@@ -129,8 +140,7 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, San
 def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both(
     clusters: dict[str, Sandbox], tmp_path: Path
 ) -> None:
-    files = {"Pulumi.yaml": "name: mine\nruntime: python\n", "__main__.py": PROGRAM}
-    program = Program(tmp_path, clusters["train"], files)
+    program = Program(tmp_path, clusters["train"])
     for name, sandbox in clusters.items():
         program.pulumi("config", "set", "--secret", f"{name}-kubeconfig", given=sandbox.home.kubeconfig.read_text())
 
@@ -144,6 +154,13 @@ def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both
         assert set(json.loads(facts["networks"])) == {entry["network"] for entry in contract["networks"]} == networks
         (rail, *_) = [key for key in contract["resources"] if key != contract["gpuResource"]]
         assert len(sandbox.allocatable(rail)) == 3
+
+        job = sandbox.api.get(JOB)
+        attached = json.loads(job["spec"]["template"]["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"])
+        assert {entry["name"] for entry in attached} == networks
+        # Created last: Pulumi waits for every resource of the fabric.
+        networks_created = [item["metadata"]["creationTimestamp"] for item in sandbox.items(NETWORKS)]
+        assert job["metadata"]["creationTimestamp"] >= max(networks_created)
 
         assert sandbox.api.get("/api/v1/namespaces/gpu-operator")["metadata"]["labels"]["owner"] == "mine"
 
@@ -176,7 +193,7 @@ def program_in_yaml(folder: Path, engine: Sandbox) -> Program:
     document["name"] = "mine"
     for name in ("train", "research"):
         document["resources"][name]["properties"]["software"] = {"charts": "bundled"}
-    program = Program(folder, engine, {"Pulumi.yaml": yaml.safe_dump(document, sort_keys=False)})
+    program = Program(folder, engine, project=yaml.safe_dump(document, sort_keys=False))
     place_language_hosts(program.workspace)
     (program.folder / ".venv").symlink_to(sys.prefix)
     program.pulumi(
@@ -188,7 +205,8 @@ def program_in_yaml(folder: Path, engine: Sandbox) -> Program:
 def test_a_program_in_yaml_has_two_fabrics_changes_one_and_destroys_both(
     clusters: dict[str, Sandbox], tmp_path: Path
 ) -> None:
-    program = program_in_yaml(tmp_path, clusters["train"])
+    # By the other engine: this one has a stack of the same name.
+    program = program_in_yaml(tmp_path, clusters["research"])
     for name, sandbox in clusters.items():
         program.pulumi("config", "set", "--secret", f"{name}-kubeconfig", given=sandbox.home.kubeconfig.read_text())
 
