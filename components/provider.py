@@ -94,6 +94,11 @@ class FabricProvider(ComponentProvider):
             component = constructor(name, self._arguments(name, wanted, inputs), options)
         except pulumi.RunError as error:
             raise pulumi.RunError(self._in_schema_names(str(error))) from None
+        except Exception as error:
+            # A cloud's refusal of a look-up, for which Pulumi has no class of its own.
+            if not str(error).startswith("invoke of "):
+                raise
+            raise pulumi.RunError(str(error)) from None
         # Outputs have the keys of the schema already, and are None where they have no value.
         named = ((key, getattr(component, name, None)) for key, name in wanted.outputs_mapping.items())
         return ConstructResult(component.urn, {key: value for key, value in named if value is not None})

@@ -19,6 +19,7 @@ from language_hosts import place_language_hosts
 from previews import Engine, Preview
 from stub_cluster import KUBECONFIG
 
+from sandbox.cloud.account import account_token
 from sandbox.home import project_root
 from sandbox.toolchain.golang import build_environment, find_go
 from sandbox.toolchain.recipes import recipes
@@ -246,6 +247,43 @@ def test_an_entry_of_secrets_reaches_the_chart_and_nothing_shows_it(program: Pro
     ]
     assert [release["inputs"]["values"] for release in releases] == ["[secret]"]
     assert "the-private-key" not in found.printed
+
+
+def with_cluster(document: dict[str, Any], token: str) -> dict[str, Any]:
+    """A program with a cluster at the simulated DigitalOcean alone."""
+    cluster = {
+        "name": "train",
+        "token": {"fn::secret": token},
+        "region": "nyc2",
+        "version": "1.36",
+        "pools": [{"name": "gpu", "shape": "gpu-h200x8-1128gb-fabric-contracted", "nodes": 2}],
+        "ranges": {"pods": "10.156.0.0/16", "services": "10.157.0.0/19", "nodes": "10.158.0.0/20"},
+    }
+    properties = {"doks": cluster, "software": {"charts": "bundled"}}
+    resources = {"train": {"type": "gpu-fabric:GpuCluster", "properties": properties}}
+    return {**document, "resources": resources, "outputs": {"kubeconfig": "${train.kubeconfig}"}}
+
+
+def test_a_secret_deep_in_an_argument_stays_one_and_the_rest_of_it_plain(
+    program: Program, document: dict[str, Any]
+) -> None:
+    token = account_token(program.engine.workspace.home)
+    found = program.preview(with_cluster(document, token))
+
+    assert found.status == 0, found.printed
+    states = {step["urn"].rpartition("::")[2]: step["newState"] for step in found.digest["steps"]}
+    assert states["train-digitalocean"]["inputs"]["token"] == "[secret]"
+    assert token not in found.printed
+
+
+def test_a_clouds_refusal_of_a_look_up_is_a_message_without_a_traceback(
+    program: Program, document: dict[str, Any]
+) -> None:
+    shown = errors(program.preview(with_cluster(document, "another-token")))
+
+    assert "invoke of digitalocean:index/getKubernetesVersions" in shown
+    assert 'File "' not in shown
+    assert "another-token" not in shown
 
 
 def test_the_sdk_for_typescript_and_a_program_with_it_compile(host: Engine, tmp_path: Path) -> None:
