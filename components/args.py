@@ -27,7 +27,7 @@ class GpuPoolArgs:
     """A group of equal GPU nodes."""
 
     name: str
-    """Name of the pool, unique in the stack."""
+    """Name of the pool, unique among the pools."""
     shape: str
     """Machine type from the catalog or from `shapes`; `gpu-fabric shapes` lists them."""
     nodes: int
@@ -50,11 +50,11 @@ class RangesArgs:
     """Ranges that the cluster already uses, which the fabric must not overlap."""
 
     pods: str | None = None
-    """Pod range. Default: none."""
+    """Range of the pods. Default: not checked, which is a warning."""
     services: str | None = None
-    """Service range. Default: none."""
+    """Range of the services. Default: not checked, which is a warning."""
     nodes: str | None = None
-    """Range of the node network (VPC, VCN). Default: none."""
+    """Range of the node network (VPC, VCN). Default: not checked."""
     reserved: list[str] | None = None
     """Further ranges in use, such as peered networks. Default: none."""
 
@@ -153,8 +153,7 @@ class PciIdentityArgs:
 
 @dataclass
 class NumaNodeArgs:
-    """One NUMA node: its CPU ranges (inclusive) and the PCI tree below it, in the order of the file. `tree` is in the
-    notation of `gpu_fabric.catalog.shape`."""
+    """One NUMA node: its CPU ranges (inclusive) and the PCI tree below it, in the order of the file."""
 
     node: int
     """Number of the NUMA node. From 0 to 1023."""
@@ -166,9 +165,7 @@ class NumaNodeArgs:
 
 @dataclass
 class HostTreeArgs:
-    """NUMA nodes and PCI tree of a host: the content of the lean form of a topology file. `bridge_by_depth` is the
-    identity of bridges by depth; the last one applies to all deeper bridges. `cpu_mask_bits` is the width of the host
-    kernel's CPU mask."""
+    """NUMA nodes and PCI tree of a host: the content of the lean form of a topology file."""
 
     cpu_mask_bits: int
     """CPUs that the kernel's masks have room for. From 1 to 8192."""
@@ -195,9 +192,7 @@ class HostTreeArgs:
 
 @dataclass
 class ShapeArgs:
-    """The hardware of a machine. `mtu` is the MTU of the RDMA interfaces on the host in bytes; `nic_speed_gbps` is the
-    line rate of one RDMA NIC in Gb/s; `vfs_per_nic` is the number of virtual functions per RDMA NIC when a node
-    joins."""
+    """The hardware of a machine."""
 
     gpus: GpusArgs
     """The GPUs of one node."""
@@ -253,8 +248,7 @@ class RailOverrideArgs:
 
 @dataclass
 class AddressingArgs:
-    """The fabric's address space and its division. No key depends on the number of nodes or rails, so growth does not
-    change addresses in use."""
+    """The fabric's address space and its division."""
 
     layout: str | None = None
     """`none`: no addresses; `flat`: one pool for all rails; `per-rail`: a subnet, pool and network each; `per-node`: a
@@ -298,8 +292,7 @@ class AddressingArgs:
 
 @dataclass
 class LosslessArgs:
-    """Lossless RoCE: the traffic class that pauses instead of dropping, and the marking of its packets. The switches
-    must be configured alike. A DSCP belongs to the priority of its block of eight."""
+    """Lossless RoCE: the traffic class that pauses instead of dropping, and the marking of its packets."""
 
     priority: int | None = None
     """Priority of RDMA traffic, the one with flow control. From 0 to 7. Default: 5."""
@@ -313,8 +306,7 @@ class LosslessArgs:
 
 @dataclass
 class HostPreparationSettingsArgs:
-    """Jobs on the GPU nodes, each in a privileged DaemonSet whose pods are ready if their nodes are as specified. Only
-    a module option survives a restart of the node; the DaemonSets apply all other settings again."""
+    """Jobs on the GPU nodes, each in a privileged DaemonSet whose pods are ready if their nodes are as specified."""
 
     dry_run: bool | None = None
     """Only report, in the pods' logs, what would be changed; nothing waits for it. Default: no."""
@@ -615,8 +607,7 @@ class LeaderWorkerSetArgs:
 
 @dataclass
 class SchedulersArgs:
-    """Schedulers in addition to Kubernetes' own, and job controllers; by default none. Each has the name by which
-    `cluster.installed` has it, with underscores."""
+    """Schedulers in addition to Kubernetes' own, and job controllers; by default none."""
 
     volcano: VolcanoArgs | None = None
     """Volcano with its queue, and in every namespace of the fabric the account `mpi-worker-view` of the OKE guide's
@@ -689,7 +680,7 @@ class VerificationSettingsArgs:
     launcher: str | None = None
     """Who runs it: `job`, a Job of Kubernetes with a launcher of our own; `volcano`; `mpi-operator`. Default: job."""
     nodes: int | None = None
-    """GPU nodes that take part. From 2 to 10000. Default: all of the component's."""
+    """GPU nodes that take part. From 2 to 10000. Default: all."""
     image: str | None = None
     """Image with bash, Open MPI, ssh's server and client, and nccl-tests 2.17.3 or later (rccl-tests on AMD's GPUs);
     none is published that is known to be good on all shapes. Default: none."""
@@ -749,8 +740,7 @@ class ProjectArgs:
 
 @dataclass
 class AdoptionArgs:
-    """Ids of existing resources that the stack adopts, and then changes and destroys as its own. An `up` that timed
-    out can leave resources at DigitalOcean that are not in the state; adopt those too."""
+    """Ids of existing resources that the stack adopts, and then changes and destroys as its own."""
 
     vpc: str | None = None
     """Id of the VPC. Default: none."""
@@ -797,7 +787,7 @@ class DoksPoolArgs:
     """A pool of GPU Droplets. DOKS sets the vendor's taint; `taints` lists only further ones."""
 
     name: str
-    """Name of the pool, unique in the stack."""
+    """Name of the pool, unique among the pools."""
     shape: str
     """Machine type from the catalog or from `shapes`; `gpu-fabric shapes` lists them."""
     nodes: int
@@ -1021,7 +1011,7 @@ class OkePoolArgs:
     """A pool of GPU machines."""
 
     name: str
-    """Name of the pool, unique in the stack."""
+    """Name of the pool, unique among the pools."""
     shape: str
     """Machine type from the catalog or from `shapes`; `gpu-fabric shapes` lists them."""
     nodes: int

@@ -50,7 +50,7 @@ def output_findings(sections: Mapping[str, Any]) -> Iterator[Finding]:
             "SPC002",
             dotted(place),
             "this is an Output, and decides which resources there are: it must be known before the run",
-            "write a plain value, such as one from pulumi.Config(); only the arguments that are documented as inputs "
+            "write a plain value, such as one of the configuration; only the arguments that are documented as inputs "
             "may be Outputs of other resources",
         )
 

@@ -357,11 +357,11 @@ class Ranges(TypedDict):
     reserved: list[str]
     """Further ranges in use, such as peered networks."""
     pods: NotRequired[str]
-    """Pod range."""
+    """Range of the pods; by default not checked, which is a warning."""
     services: NotRequired[str]
-    """Service range."""
+    """Range of the services; by default not checked, which is a warning."""
     nodes: NotRequired[str]
-    """Range of the node network (VPC, VCN)."""
+    """Range of the node network (VPC, VCN); by default not checked."""
 
 
 class Gpus(TypedDict):
@@ -451,8 +451,7 @@ class PciIdentity(TypedDict):
 
 
 class NumaNode(TypedDict):
-    """One NUMA node: its CPU ranges (inclusive) and the PCI tree below it, in the order of the file. `tree` is in the
-    notation of `gpu_fabric.catalog.shape`."""
+    """One NUMA node: its CPU ranges (inclusive) and the PCI tree below it, in the order of the file."""
 
     node: int
     """Number of the NUMA node."""
@@ -463,9 +462,7 @@ class NumaNode(TypedDict):
 
 
 class HostTree(TypedDict):
-    """NUMA nodes and PCI tree of a host: the content of the lean form of a topology file. `bridge_by_depth` is the
-    identity of bridges by depth; the last one applies to all deeper bridges. `cpu_mask_bits` is the width of the host
-    kernel's CPU mask."""
+    """NUMA nodes and PCI tree of a host: the content of the lean form of a topology file."""
 
     cpu: Cpu
     """Identity of the host's CPUs; NCCL reads missing fields from the system."""
@@ -491,9 +488,7 @@ class HostTree(TypedDict):
 
 
 class Shape(TypedDict):
-    """The hardware of a machine. `mtu` is the MTU of the RDMA interfaces on the host in bytes; `nic_speed_gbps` is the
-    line rate of one RDMA NIC in Gb/s; `vfs_per_nic` is the number of virtual functions per RDMA NIC when a node
-    joins."""
+    """The hardware of a machine."""
 
     gpus: Gpus
     """The GPUs of one node."""

@@ -73,7 +73,7 @@ def secret_findings(document: StackDocument, secrets: Mapping[str, Any]) -> Iter
     """Secrets that charts need and that are not given."""
     for path, key in unset_secrets(document):
         if key not in secrets and not within_section(path, "cluster"):
-            yield finding("SPC003", path, f"the secret {key!r} is not among `secrets`", f"add secrets={{{key!r}: ...}}")
+            yield finding("SPC003", path, f"the secret {key!r} is not among `secrets`", f"add {key!r} to `secrets`")
 
 
 def secret_text(secrets: Mapping[str, pulumi.Input[str]]) -> SecretText:

@@ -87,7 +87,7 @@ NodeNames = Annotated[tuple[str, ...], BeforeValidator(_names_of_ranges, json_sc
 class PoolSpec(FrozenModel):
     """A group of equal GPU nodes."""
 
-    name: DnsLabel = Field(description="name of the pool, unique in the stack")
+    name: DnsLabel = Field(description="name of the pool, unique among the pools")
     shape: str = Field(description="machine type from the catalog or from `shapes`; `gpu-fabric shapes` lists them")
     nodes: int = Field(ge=1, le=8192, description="number of GPU nodes in the pool")
     labels: dict[str, str] = Field(
@@ -156,9 +156,15 @@ class PoolSpec(FrozenModel):
 class AddressRangesSpec(FrozenModel):
     """Ranges that the cluster already uses, which the fabric must not overlap."""
 
-    pods: Network | None = Field(default=None, description="pod range")
-    services: Network | None = Field(default=None, description="service range")
-    nodes: Network | None = Field(default=None, description="range of the node network (VPC, VCN)")
+    pods: Network | None = Field(
+        default=None, description="range of the pods; by default not checked, which is a warning"
+    )
+    services: Network | None = Field(
+        default=None, description="range of the services; by default not checked, which is a warning"
+    )
+    nodes: Network | None = Field(
+        default=None, description="range of the node network (VPC, VCN); by default not checked"
+    )
     reserved: tuple[Network, ...] = Field(default=(), description="further ranges in use, such as peered networks")
 
     def own(self) -> dict[str, IPNetwork]:

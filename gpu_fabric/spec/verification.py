@@ -20,9 +20,7 @@ class VerificationSpec(FrozenModel):
         default="job",
         description="who runs it: `job`, a Job of Kubernetes with a launcher of our own; `volcano`; `mpi-operator`",
     )
-    nodes: int | None = Field(
-        default=None, ge=2, le=10000, description="GPU nodes that take part; by default all of the stack's"
-    )
+    nodes: int | None = Field(default=None, ge=2, le=10000, description="GPU nodes that take part; by default all")
     image: ImageReference | None = Field(
         default=None,
         description="image with bash, Open MPI, ssh's server and client, and nccl-tests 2.17.3 or later (rccl-tests on "

@@ -106,7 +106,8 @@ class _Module:
             lines = [self._field(field) for field in fields]
             lines[place:place] = [f"    {field}\n{_docstring(text)}" for field, text in credentials.items()]
             head = "@dataclass\nclass {}:" if self._kind == "arguments" else "class {}(TypedDict):"
-            doc = _docstring(" ".join(schema["description"].split()))
+            # The rest is about the model's fields, which have texts of their own.
+            doc = _docstring(" ".join(schema["description"].partition("\n\n")[0].split()))
             self.classes[name] = f"{head.format(name)}\n{doc}\n\n" + "\n".join(lines)
         return name
 
