@@ -81,7 +81,7 @@ lint: setup-dev ## check style and types
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/mypy .ci/*.py
 
-docs: setup-dev ## write the generated pages again
+docs: setup-dev ## write the generated pages, schemas and types again
 	@$(PY) tests/unit/rules/examples.py > .examples.yaml && mv .examples.yaml gpu_fabric/rules/examples.yaml
 	@$(PY) -m gpu_fabric schema stack > docs/schema/stack.json
 	@$(PY) -m gpu_fabric schema contract > docs/schema/contract.json
@@ -90,6 +90,8 @@ docs: setup-dev ## write the generated pages again
 	@$(PY) -m gpu_fabric reference rules > docs/rules.md
 	@$(PY) -m gpu_fabric reference support > docs/support.md
 	@$(PY) -m gpu_fabric reference nccl > docs/nccl-settings.md
+	@for types in args outputs; do \
+	    $(PY) -m gpu_fabric.report.pages.component_types $$types > .types.py && mv .types.py components/$$types.py || exit 1; done
 
 bench: setup-dev ## measure the budgets, as ratios within one run; LONG=1 for more rounds, JSON=FILE to keep the figures
 	@$(PY) -m sandbox build core helm

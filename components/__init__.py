@@ -4,51 +4,112 @@ The wheel has this package as `gpu_fabric.components`, so its modules import eac
 `components`: the states of existing stacks name the classes of dynamic providers by that name
 (docs/decisions/0026-components-in-the-wheel.md).
 
-Each name is imported at its first use: a program needs few of them, and a cloud's only for a cluster there.
+Each name is imported at its first use: a program needs few of them, and a cloud's only for a cluster there. Types of
+arguments that few programs need are in `args` alone.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .args import (
+        AddressingArgs,
+        DoksClusterArgs,
+        DoksPoolArgs,
+        FabricArgs,
+        GpuPoolArgs,
+        OkeClusterArgs,
+        OkePoolArgs,
+        RangesArgs,
+        ShapeArgs,
+        SoftwareArgs,
+        TaintArgs,
+        VerificationSettingsArgs,
+    )
     from .cluster.doks import DoksCluster
     from .cluster.existing import ExistingCluster
     from .cluster.handle import ClusterHandle, kubernetes_provider
     from .cluster.oke import OkeCluster
     from .cluster.referenced import ReferencedCluster
     from .engine.steps import register_steps
-    from .fabric import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs, TaintArgs, VerificationArgs
+    from .fabric import GpuFabric
+    from .fabric_component import GpuFabricArgs
+    from .fabric_parts import (
+        FabricNetworks,
+        GpuOperator,
+        HostPreparation,
+        IpPools,
+        Multus,
+        NcclFiles,
+        NetworkOperator,
+        Spiderpool,
+        Verification,
+    )
     from .rdma.attach import fabric_transform
 
 __all__ = [
+    "AddressingArgs",
     "ClusterHandle",
     "DoksCluster",
+    "DoksClusterArgs",
+    "DoksPoolArgs",
     "ExistingCluster",
+    "FabricArgs",
+    "FabricNetworks",
     "GpuFabric",
     "GpuFabricArgs",
+    "GpuOperator",
     "GpuPoolArgs",
+    "HostPreparation",
+    "IpPools",
+    "Multus",
+    "NcclFiles",
+    "NetworkOperator",
     "OkeCluster",
+    "OkeClusterArgs",
+    "OkePoolArgs",
     "RangesArgs",
     "ReferencedCluster",
+    "ShapeArgs",
+    "SoftwareArgs",
+    "Spiderpool",
     "TaintArgs",
-    "VerificationArgs",
+    "Verification",
+    "VerificationSettingsArgs",
     "fabric_transform",
     "kubernetes_provider",
     "register_steps",
 ]
 
 _MODULES = {
+    "AddressingArgs": ".args",
     "ClusterHandle": ".cluster.handle",
     "DoksCluster": ".cluster.doks",
+    "DoksClusterArgs": ".args",
+    "DoksPoolArgs": ".args",
     "ExistingCluster": ".cluster.existing",
+    "FabricArgs": ".args",
+    "FabricNetworks": ".fabric_parts",
     "GpuFabric": ".fabric",
-    "GpuFabricArgs": ".fabric",
-    "GpuPoolArgs": ".fabric",
+    "GpuFabricArgs": ".fabric_component",
+    "GpuOperator": ".fabric_parts",
+    "GpuPoolArgs": ".args",
+    "HostPreparation": ".fabric_parts",
+    "IpPools": ".fabric_parts",
+    "Multus": ".fabric_parts",
+    "NcclFiles": ".fabric_parts",
+    "NetworkOperator": ".fabric_parts",
     "OkeCluster": ".cluster.oke",
-    "RangesArgs": ".fabric",
+    "OkeClusterArgs": ".args",
+    "OkePoolArgs": ".args",
+    "RangesArgs": ".args",
     "ReferencedCluster": ".cluster.referenced",
-    "TaintArgs": ".fabric",
-    "VerificationArgs": ".fabric",
+    "ShapeArgs": ".args",
+    "SoftwareArgs": ".args",
+    "Spiderpool": ".fabric_parts",
+    "TaintArgs": ".args",
+    "Verification": ".fabric_parts",
+    "VerificationSettingsArgs": ".args",
     "fabric_transform": ".rdma.attach",
     "kubernetes_provider": ".cluster.handle",
     "register_steps": ".engine.steps",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 import pulumi
@@ -16,8 +16,8 @@ from gpu_fabric.spec.places import NAMESPACE, Location, dotted
 
 # Keys of the section `cluster` that a component has under another name, or that no argument corresponds to.
 _RENAMED = {"id": "cluster_id"}
-# Arguments whose content has the stack file's own keys.
-_WRITTEN_AS_IN_FILES = ("fabric", "shapes", "software")
+# Keys of a stack file, in the place of which a program has names of Python; others, such as NCCL's variables, stay.
+_CAMEL = re.compile(r"\b[a-z0-9]+(?:[A-Z][a-z0-9]*)+\b")
 _PATH = re.compile(rf"{NAMESPACE}:[a-zA-Z]+(?:\.\w+|\[\d+\])*")
 
 
@@ -69,39 +69,40 @@ def _outputs(value: Any, place: Location) -> Iterator[Location]:
             yield from _outputs(entry, (*place, number))
 
 
-def refuse(component: str, findings: Sequence[Finding]) -> NoReturn:
+def refuse(component: str, findings: Sequence[Finding], *, as_in_files: Collection[str] = ()) -> NoReturn:
     """End the run with all problems of a component's arguments.
 
-    `component` is its type and name, such as GpuFabric train.
+    `component` is its type and name, such as GpuFabric train. Sections that are given `as_in_files` have their keys.
 
     Raises:
         pulumi.RunError: always.
     """
-    raise pulumi.RunError(str(ConfigurationError(tuple(_of_arguments(component, findings)), component))) from None
+    named = tuple(_of_arguments(component, findings, as_in_files))
+    raise pulumi.RunError(str(ConfigurationError(named, component))) from None
 
 
-def warnings(component: str, findings: Iterable[Finding]) -> Iterator[str]:
+def warnings(component: str, findings: Iterable[Finding], *, as_in_files: Collection[str] = ()) -> Iterator[str]:
     """Findings about a component's arguments as texts."""
-    for entry in _of_arguments(component, findings):
+    for entry in _of_arguments(component, findings, as_in_files):
         yield f"{entry.id} {entry.path}: {entry.message} -> {entry.remedy}"
 
 
-def _of_arguments(component: str, findings: Iterable[Finding]) -> Iterator[Finding]:
+def _of_arguments(component: str, findings: Iterable[Finding], as_in_files: Collection[str] = ()) -> Iterator[Finding]:
     """Findings whose paths name arguments in the place of a stack file's keys."""
     for entry in findings:
-        place = argument(entry.path)
+        place = argument(entry.path, as_in_files)
         yield entry.model_copy(
             update={
                 "path": f"{component}: {place}" if place else component,
-                "message": _PATH.sub(lambda found: argument(found[0]), entry.message),
-                "remedy": _PATH.sub(lambda found: argument(found[0]), entry.remedy),
+                "message": _PATH.sub(lambda found: argument(found[0], as_in_files), entry.message),
+                "remedy": _PATH.sub(lambda found: argument(found[0], as_in_files), entry.remedy),
             }
         )
 
 
-def argument(path: str) -> str:
+def argument(path: str, as_in_files: Collection[str] = ()) -> str:
     """The argument at a dotted path of a stack file: `pools[0].node_names` for `cluster.pools[0].nodeNames`."""
     place = path.removeprefix(f"{NAMESPACE}:").removeprefix("cluster.")
-    if place.partition(".")[0] in _WRITTEN_AS_IN_FILES:
+    if place.partition(".")[0] in as_in_files:
         return place
-    return _RENAMED.get(place, re.sub(r"\w+", lambda found: to_snake(found[0]), place))
+    return _RENAMED.get(place, _CAMEL.sub(lambda found: to_snake(found[0]), place))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pulumi
 from pulumi.dynamic import ConfigureRequest, CreateResult, DiffResult, ResourceProvider, UpdateResult
 
+from gpu_fabric.contract.verification import VerificationOutcome
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.resources.dynamic import verification_resource
 
@@ -204,23 +205,23 @@ def _described(planned: PlannedVerification, verdict: Verdict | None) -> str:
     look = f"kubectl -n {namespace} get pods -l gpu-fabric/verification={planned.name}"
     if verdict is not None:
         look = f"kubectl -n {namespace} get configmap {report} -o jsonpath='{{.data.report\\.txt}}'"
-    outcome: dict[str, Any] = {
-        "state": STARTED if verdict is None else PASSED if verdict.passed else FAILED,
-        "wait": planned.wait,
-        "job": planned.name,
-        "namespace": namespace,
-        "launcher": planned.launcher,
-        "nodes": planned.nodes,
-        "bar": planned.bar.value,
-        "barExplained": planned.bar.explanation,
-        "railBar": None if planned.rail_bar is None else planned.rail_bar.value,
-        "measured": None if verdict is None else verdict.measured,
-        "rails": {str(rail.rail): rail.measured for rail in rails},
-        "report": [] if verdict is None else _first_lines(list(verdict_lines(verdict)), report),
-        "configMap": report,
-        "look": look,
-    }
-    return json.dumps(outcome)
+    outcome = VerificationOutcome(
+        state="started" if verdict is None else "passed" if verdict.passed else "failed",
+        wait=planned.wait,
+        job=planned.name,
+        namespace=namespace,
+        launcher=planned.launcher,
+        nodes=planned.nodes,
+        bar=planned.bar.value,
+        bar_explained=planned.bar.explanation,
+        rail_bar=None if planned.rail_bar is None else planned.rail_bar.value,
+        measured=None if verdict is None else verdict.measured,
+        rails={str(rail.rail): rail.measured for rail in rails},
+        report=() if verdict is None else _first_lines(verdict_lines(verdict), report),
+        config_map=report,
+        look=look,
+    )
+    return outcome.model_dump_json(by_alias=True)
 
 
 def _run_requests(act: Callable[[], T]) -> T:
@@ -231,7 +232,8 @@ def _run_requests(act: Callable[[], T]) -> T:
         raise VerificationError(f"the verification: {error}") from None
 
 
-def _first_lines(lines: list[str], report: str) -> list[str]:
+def _first_lines(lines: Iterable[str], report: str) -> tuple[str, ...]:
     """The printed lines: the first of thousands of reasons show their cause."""
-    left = len(lines) - _PRINTED
-    return lines if left <= 1 else [*lines[:_PRINTED], f"and {left - 1} more lines in ConfigMap {report}", lines[-1]]
+    every = tuple(lines)
+    left = len(every) - _PRINTED
+    return every if left <= 1 else (*every[:_PRINTED], f"and {left - 1} more lines in ConfigMap {report}", every[-1])

@@ -37,23 +37,23 @@ class AttachedNetwork(FrozenModel):
 class FileMount(FrozenModel):
     """A file that NCCL reads, and its path in the container."""
 
-    config_map: str
-    key: str
-    mount_path: str
+    config_map: str = Field(description="name of the ConfigMap that has the file")
+    key: str = Field(description="key of the file in it")
+    mount_path: str = Field(description="path of the file in the container")
     variable: str | None = Field(default=None, description="environment variable that holds the path")
 
 
 class SharedMemory(FrozenModel):
     """A memory-backed volume."""
 
-    mount_path: str = "/dev/shm"
-    size_limit: str
+    mount_path: str = Field(default="/dev/shm", description="where the container has it")
+    size_limit: str = Field(description="size limit of the volume, such as 32Gi")
 
 
 class HugePages(FrozenModel):
     """A volume of huge pages, for programs that drive NICs from user space."""
 
-    mount_path: str = "/dev/hugepages"
+    mount_path: str = Field(default="/dev/hugepages", description="where the container has them")
     medium: str = Field(description="medium of the emptyDir volume, which names the page size")
 
 
@@ -102,16 +102,16 @@ class SchedulerHints(FrozenModel):
 class FabricContract(FrozenModel):
     """The output `fabric` of a stack. `resources` are both requests and limits of the pod's GPU container."""
 
-    schema_version: Literal["v1"] = "v1"
-    stack: str
-    shape: str
-    model: str
+    schema_version: Literal["v1"] = Field(default="v1", description="changes where a reader must")
+    stack: str = Field(description="name of the stack, or of the component in a program")
+    shape: str = Field(description="machine type of the GPU nodes")
+    model: str = Field(description="how a NIC gets into a pod")
     nodes: int = Field(description="GPU nodes of the stack")
-    gpus_per_node: int
+    gpus_per_node: int = Field(description="GPUs of one node")
     gpu_resource: str | None = Field(default=None, description="extended resource of the GPUs, one of `resources`")
     namespaces: tuple[str, ...] = Field(description="namespaces in which the networks and files exist")
     host_network: bool = Field(description="whether the pod runs in the node's own network namespace")
-    networks: tuple[AttachedNetwork, ...]
+    networks: tuple[AttachedNetwork, ...] = Field(description="interfaces of the pod, in the order of the rails")
     annotations: dict[str, str] = Field(description="annotations of the pod, or of a pod template: not of a Deployment")
     networks_from_elsewhere: dict[str, str] = Field(
         default={},
@@ -124,16 +124,16 @@ class FabricContract(FrozenModel):
         default={},
         description="what a measurement of the fabric sets on top of `environment`, and no other job should",
     )
-    files: tuple[FileMount, ...]
-    shared_memory: SharedMemory
+    files: tuple[FileMount, ...] = Field(description="files that NCCL reads")
+    shared_memory: SharedMemory = Field(description="memory that NCCL's processes of one node share")
     huge_pages: HugePages | None = Field(default=None, description="of pods that use DPDK")
     capabilities: tuple[str, ...] = Field(description="Linux capabilities to add to the container")
     privileged: bool = Field(
         description="whether the container must be privileged: on the host's network no device plug-in admits devices"
     )
-    node_selector: dict[str, str]
-    tolerations: tuple[Toleration, ...]
-    scheduler_hints: SchedulerHints
+    node_selector: dict[str, str] = Field(description="labels of the nodes that the pod may run on")
+    tolerations: tuple[Toleration, ...] = Field(description="taints of the nodes that the pod tolerates")
+    scheduler_hints: SchedulerHints = Field(description="what a scheduler must know, and Kubernetes cannot express")
     image_registries: dict[str, str] = Field(
         default={}, description="registries that images come from instead; `*` is every one without a line of its own"
     )

@@ -66,6 +66,9 @@ class KueueSpec(FrozenModel):
     def _levels_are_levels(cls, value: tuple[str, ...] | str | None) -> tuple[str, ...] | str | None:
         if not isinstance(value, tuple):
             return value
+        if value == ("none",):
+            # Programs in typed languages have a list here.
+            return "none"
         if not 1 <= len(value) <= MOST_LEVELS:
             raise ValueError(f"{len(value)} levels; write 1 to {MOST_LEVELS}, or none")
         if found := repeated(value):
@@ -296,7 +299,7 @@ class NetworkOperatorSpec(FrozenModel):
         default=False, description="whether it loads the vendor's network drivers; false where the node image has them"
     )
     partition_keys: PartitionKeysSpec | None = Field(
-        default=None, description="ib-kubernetes with UFM, for `fabric.pkey`"
+        default=None, description="the controller ib-kubernetes with UFM, for `fabric.pkey`"
     )
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 

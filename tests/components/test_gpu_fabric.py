@@ -15,7 +15,7 @@ from pulumi.output import UNKNOWN
 from recording import Recording, Registration, World, record
 from stub_cluster import KUBECONFIG, TOKEN
 
-from components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs, VerificationArgs
+from components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs, VerificationSettingsArgs
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.spec.kubeconfig import cluster_identity
 
@@ -296,7 +296,7 @@ def test_pools_may_be_written_with_the_keys_of_a_stack_file() -> None:
 
 
 def test_a_mistake_in_the_verification_names_its_argument() -> None:
-    refused, _ = refusal(lambda: {"verification": VerificationArgs(enabled=True, rail_bar=0)})
+    refused, _ = refusal(lambda: {"verification": VerificationSettingsArgs(enabled=True, rail_bar=0)})
 
     assert "GpuFabric train: verification.rail_bar: must be greater than or equal to 0.01 [SPC002]" in refused
     assert "GpuFabric train: verification.image: the verification has no image [VFY001]" in refused
@@ -347,7 +347,7 @@ def test_a_fabric_is_ready_when_everything_is_applied(train: Recording) -> None:
 
 def test_the_outcome_of_a_verification_is_an_output() -> None:
     def program() -> None:
-        verification = VerificationArgs(enabled=True, image="registry.example/nccl-tests:1")
+        verification = VerificationSettingsArgs(enabled=True, image="registry.example/nccl-tests:1")
         found = GpuFabric("train", arguments(verification=verification))
         pulumi.export("verification", found.verification)
         pulumi.export("ready", found.ready)

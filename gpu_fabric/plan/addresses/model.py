@@ -108,34 +108,44 @@ def host_run(network: Run, version: int) -> Run:
 
 
 class AddressPool(FrozenModel):
-    """The addresses of the `rails`, and each node's share of them. Counts are addresses unless named.
+    """The addresses of some rails, and each node's share of them. Counts are addresses unless named."""
 
-    `space` is the pool's part of the supernet; `subnet` is the network of a pod's interface, which is wider only if the
-    rails of a flat fabric share one. With division `prefixes` each node's prefix is its subnet: `gateway`,
-    `reserved_first` and `reserved_last` then apply within each prefix, and `gateway` is the first node's. `usable`
-    leaves out network, broadcast, gateway, reserved and excluded addresses; `needed` counts those of the planned nodes'
-    shares, with spare and surge nodes; `max_nodes` is the most nodes that the pool can serve. `excluded` is merged and
-    in order. With `passes_over` the IPAM skips a block that is wholly excluded, or that is only the gateway's address.
-    `shares` is empty unless `AddressPlan.with_shares` lists them.
-    """
-
-    name: str
-    rails: tuple[int, ...]
-    space: Network
-    subnet: Network
-    division: Division
-    gateway_position: Literal["none", "first", "last"]
-    reserved_first: int
-    reserved_last: int
-    excluded: tuple[Span, ...]
-    node_prefix_length: int | None
-    addresses_per_node: int
-    passes_over: bool = False
-    usable: int = 0
-    needed: int = 0
-    max_nodes: int = 0
+    name: str = Field(description="name of the pool")
+    rails: tuple[int, ...] = Field(description="numbers of the rails that take addresses from it")
+    space: Network = Field(description="the pool's part of the supernet, in CIDR notation")
+    subnet: Network = Field(
+        description="network of a pod's interface, in CIDR notation; wider than `space` only if the rails of a flat "
+        "fabric share one"
+    )
+    division: Division = Field(
+        description="`blocks`: each node has a run of addresses; `sequence`: the next free ones; `prefixes`: a prefix "
+        "of its own, which is then its subnet"
+    )
+    gateway_position: Literal["none", "first", "last"] = Field(
+        description="which host address of the subnet (`prefixes`: of each node's prefix) is a router"
+    )
+    reserved_first: int = Field(
+        description="addresses that stay free at the start of the subnet (`prefixes`: of each node's prefix)"
+    )
+    reserved_last: int = Field(description="addresses that stay free at the end of the same")
+    excluded: tuple[Span, ...] = Field(
+        description="addresses that hosts or switches hold, merged and in order: an address, or a range first-last"
+    )
+    node_prefix_length: int | None = Field(description="prefix length of each node's share, with `prefixes`")
+    addresses_per_node: int = Field(description="addresses of each node's share")
+    passes_over: bool = Field(
+        default=False,
+        description="whether the IPAM skips a block that is wholly excluded, or that is only the gateway's address",
+    )
+    usable: int = Field(
+        default=0, description="addresses without those of the network, broadcast, gateway, reserved and excluded ones"
+    )
+    needed: int = Field(default=0, description="addresses of the shares of all planned, spare and surge nodes")
+    max_nodes: int = Field(default=0, description="most nodes that the pool can serve")
     shares: tuple[str, ...] = Field(
-        default=(), repr=False, description="prefix or addresses of each planned node's pods, in node order"
+        default=(),
+        repr=False,
+        description="prefix or addresses of each planned node's pods, in node order; empty unless they are asked for",
     )
 
     @property
@@ -257,47 +267,47 @@ class AddressPool(FrozenModel):
 class RangeInUse(FrozenModel):
     """A range that the fabric was proved not to touch."""
 
-    name: str
-    range: Network
+    name: str = Field(description="what uses the range, such as pods")
+    range: Network = Field(description="the range in CIDR notation")
 
 
 class Limit(FrozenModel):
-    """A limit outside the address space that the plan must meet; `nodes` is the number of nodes that it allows."""
+    """A limit outside of the address space that the plan must meet."""
 
-    name: str
-    value: int
-    limit: int
-    unit: str
-    nodes: int
-    source: str
+    name: str = Field(description="what is limited")
+    value: int = Field(description="how many the plan has")
+    limit: int = Field(description="how many there may be")
+    unit: str = Field(description="what is counted")
+    nodes: int = Field(description="number of nodes that the limit allows")
+    source: str = Field(description="where the limit is documented")
 
 
 class Growth(FrozenModel):
-    """The possible growth: `step` nodes can be added `steps` times, up to `max_nodes` nodes.
+    """How far the fabric can grow without a change of addresses in use."""
 
-    `ends_at` names the limit. `next_subnet` is the size of a pool for more nodes, `next_supernet` the smallest supernet
-    with such a pool for every rail slot; both are empty if no address range can be that large.
-    """
-
-    step: int
-    steps: int
-    max_nodes: int
-    ends_at: str
-    next_subnet: str
-    next_supernet: str
+    step: int = Field(description="nodes that are added at a time")
+    steps: int = Field(description="how many times they can be added")
+    max_nodes: int = Field(description="most nodes, GPU nodes of all pools")
+    ends_at: str = Field(description="the limit that ends the growth")
+    next_subnet: str = Field(
+        description="prefix length of a pool for more nodes; empty if no address range can be that large"
+    )
+    next_supernet: str = Field(
+        description="prefix length of the smallest supernet with such a pool for every rail slot; empty as before"
+    )
 
 
 class CapacityProof(FrozenModel):
-    """The proof of the plan. `needed_per_node` are the addresses that a full node needs from each pool."""
+    """The proof that the addresses suffice, and touch no range in use."""
 
-    nodes: int
-    spare_nodes: int
-    surge_nodes: int
-    needed_per_node: int
-    growth: Growth
-    limits: tuple[Limit, ...]
-    disjoint_from: tuple[RangeInUse, ...]
-    not_stated: tuple[str, ...]
+    nodes: int = Field(description="planned GPU nodes, with numbers that are reserved between them")
+    spare_nodes: int = Field(description="nodes that addresses are kept for beyond the pools' own")
+    surge_nodes: int = Field(description="nodes that may exist besides while others are replaced")
+    needed_per_node: int = Field(description="addresses that a full node needs from each pool")
+    growth: Growth = Field(description="how far the fabric can grow")
+    limits: tuple[Limit, ...] = Field(description="further limits that the plan meets")
+    disjoint_from: tuple[RangeInUse, ...] = Field(description="ranges that no address of the fabric is in")
+    not_stated: tuple[str, ...] = Field(description="ranges of the cluster that were not stated, and so not checked")
 
     @property
     def wanted(self) -> int:
@@ -306,20 +316,22 @@ class CapacityProof(FrozenModel):
 
 
 class AddressPlan(FrozenModel):
-    """All fabric addresses of a stack; no pools with the layout `none`.
+    """All fabric addresses, and the proof that they suffice."""
 
-    `node_numbers` are the numbers of the planned nodes' shares or, in a shared subnet, of the hosts' addresses, in the
-    order of the pools of nodes; empty if they are 0, 1, 2, …. `node_names` is empty if the stack file has no names.
-    """
-
-    layout: Layout
-    ipam: Ipam | None
-    supernet: Network | None
-    addresses_per_nic: int
-    node_names: tuple[str, ...]
-    node_numbers: tuple[int, ...]
-    pools: tuple[AddressPool, ...]
-    proof: CapacityProof
+    layout: Layout = Field(
+        description="`none`: no addresses; `flat`: one pool for all rails; `per-rail`: a pool each; `per-node`: a "
+        "prefix for every node and rail"
+    )
+    ipam: Ipam | None = Field(description="what assigns the addresses")
+    supernet: Network | None = Field(description="the range that all addresses come from, in CIDR notation")
+    addresses_per_nic: int = Field(description="addresses that the pods of one NIC need")
+    node_names: tuple[str, ...] = Field(description="names of the nodes, where they are stated")
+    node_numbers: tuple[int, ...] = Field(
+        description="numbers of the nodes' shares or, in a shared subnet, of the hosts' addresses, in the order of the "
+        "pools of nodes; empty if they count up from 0"
+    )
+    pools: tuple[AddressPool, ...] = Field(description="the pools; none with the layout `none`")
+    proof: CapacityProof = Field(description="the proof that they suffice")
 
     def pool_of(self, rail: int) -> AddressPool | None:
         """The pool of a rail; None if the layout gives no addresses."""

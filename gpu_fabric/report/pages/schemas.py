@@ -18,11 +18,16 @@ Json = dict[str, Any]
 
 
 def published_schema(model: type[FrozenModel], name: str) -> Json:
-    """The schema of a stack's output: fields that are always set are required, null fields are left out."""
+    """The schema of a stack's output of a version."""
+    head = {"$schema": _DIALECT, "$id": f"urn:gpu-fabric:{name}:{model.model_fields['schema_version'].default}"}
+    return {**head, **output_schema(model)}
+
+
+def output_schema(model: type[FrozenModel]) -> Json:
+    """The schema of a model in an output: fields that are always set are required, null fields are left out."""
     schema = model.model_json_schema(by_alias=True, mode="serialization")
     definitions = {key: _publish(part) for key, part in schema.pop("$defs", {}).items()}
-    head = {"$schema": _DIALECT, "$id": f"urn:gpu-fabric:{name}:{model.model_fields['schema_version'].default}"}
-    return {**head, **_publish(schema), **({"$defs": definitions} if definitions else {})}
+    return {**_publish(schema), **({"$defs": definitions} if definitions else {})}
 
 
 def _publish(schema: Json) -> Json:

@@ -1,0 +1,284 @@
+"""What every component of a fabric on a cluster has in common: arguments, plan, provider and outputs."""
+
+import inspect
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pulumi
+from pydantic.alias_generators import to_camel
+
+from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import HelmRelease, PlannedObject, SecretValue
+from gpu_fabric.plan.steps import NODES, Step
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity, open_choice
+from gpu_fabric.spec.load import unset_secrets
+from gpu_fabric.spec.places import dotted, within_section
+from gpu_fabric.spec.stack_text import StackDocument
+
+from .args import FabricArgs, GpuPoolArgs, RangesArgs, ShapeArgs, SoftwareArgs, VerificationSettingsArgs
+from .arguments import as_written, is_known_later, output_findings, refuse, warnings
+from .cluster.handle import ClusterHandle, kubernetes_provider
+from .engine.steps import Outcome, Registered, register_steps
+from .registration import secret_entry
+
+# Annotations are evaluated here, since Pulumi infers the package's schema from them.
+
+_KUBECONFIG = ("cluster", "kubeconfig")
+_CLUSTER_KEYS = ("context", "kubernetes", "pools", "ranges", "shapes", "installed")
+_SECTIONS = ("fabric", "software", "verification")
+_NAMESPACES, _NETWORKS = "cluster:Namespaces", "rdma:FabricNetworks"
+
+
+@dataclass
+class GpuFabricArgs:
+    """Arguments of a GpuFabric.
+
+    Only `kubeconfig`, `cluster_id` and the values of `secrets` may be Outputs of other resources. All else decides
+    which resources there are, and must be known before the run.
+    """
+
+    kubeconfig: pulumi.Input[str]
+    """Content of the cluster's kubeconfig, which is kept as a secret; an Output of the resource that creates the
+    cluster works."""
+    pools: list[GpuPoolArgs]
+    """The cluster's GPU pools, at least one."""
+    context: str | None = None
+    """Context of the kubeconfig. Default: its current one."""
+    cluster_id: pulumi.Input[str] | None = None
+    """Identity of the cluster: while it is the same, renewed credentials replace no object. Default: derived from the
+    address and the certificate authority in the kubeconfig."""
+    kubernetes: str | None = None
+    """Kubernetes version of the cluster, such as 1.34, by which the needs of the release line are checked. Default: not
+    checked."""
+    ranges: RangesArgs | None = None
+    """Address ranges that the cluster uses. Default: none is known, which is a warning."""
+    shapes: dict[str, ShapeArgs] | None = None
+    """Machine types that are not in the catalog, by name (docs/shapes.md). Default: none."""
+    installed: list[str] | None = None
+    """Software that the cluster already has and that is not installed: nfd, multus, gpu-operator, network-operator,
+    sriov-operator, cert-manager, prometheus-operator, grafana-operator, kueue, or a controller of jobs. Default:
+    none."""
+    fabric: FabricArgs | Mapping[str, Any] | None = None
+    """How NICs get into pods, and with which addresses: the section `fabric` of a stack file (docs/configuration.md);
+    in Python also a mapping with its keys. Default: the defaults of its fields."""
+    software: SoftwareArgs | Mapping[str, Any] | None = None
+    """Release line, charts and operators: the section `software` of a stack file (docs/configuration.md); in Python
+    also a mapping with its keys. Default: the newest release line, from the vendors' repositories."""
+    verification: VerificationSettingsArgs | None = None
+    """A measurement of the fabric (docs/verification.md). Default: no measurement."""
+    secrets: dict[str, pulumi.Input[str]] | None = None
+    """Secrets that `software` names, such as in spiderpool.tls.secret, by that name: each the text of a JSON object.
+    Default: none."""
+
+
+class FabricComponent(pulumi.ComponentResource):
+    """A component that plans the fabric of its arguments, and registers all of the plan or a part of it.
+
+    Subclasses name their part by the `_kinds` of its steps and by those that come `_beside` them if the plan has them,
+    what `_asks` for it in the arguments, and by annotations the outputs that they have.
+    """
+
+    _kinds: ClassVar[Collection[str]] = ()
+    _beside: ClassVar[Collection[str]] = ()
+    _asks: ClassVar[str] = ""
+
+    def __init__(self, name: str, args: GpuFabricArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        """Plan the fabric and register it.
+
+        Raises:
+            pulumi.RunError: the arguments cannot be used; with every problem, before anything of it is registered.
+        """
+        # A user's class may extend one of ours.
+        public = next(entry for entry in type(self).__mro__ if FabricComponent in entry.__bases__)
+        place = f"{public.__name__} {name}"
+        plan = _plan(place, name, args)
+        if self._kinds and not any(step.kind in self._kinds for step in plan.steps):
+            problem = f"the plan of these arguments has nothing for a component {public.__name__}"
+            refuse(place, [finding("SPC002", "", problem, f"leave the component out, or {self._asks}")])
+        super().__init__(f"gpu-fabric:index:{public.__name__}", name, None, opts)
+        for text in warnings(place, _reportable(plan), as_in_files=_as_in_files(args)):
+            pulumi.log.warn(text, self)
+        cluster = self._cluster(place, name, args, opts)
+        part = _part(plan, (*self._kinds, *self._beside)) if self._kinds else plan
+        secrets = args.secrets or {}
+        registered = register_steps(part, cluster, self, lambda wanted: _secret_text(secrets, wanted))
+        known = {
+            "contract": _document(plan.workload),
+            "address_plan": _document(plan.addresses),
+            "networks": list(dict.fromkeys(network.network for network in plan.workload.networks)),
+            "verification": _known_values(registered.verification),
+            "ready": _ready(registered),
+        }
+        outputs = {output: pulumi.Output.from_input(known[output]) for output in inspect.get_annotations(public)}
+        for output, value in outputs.items():
+            setattr(self, output, value)
+        self.register_outputs({to_camel(output): value for output, value in outputs.items()})
+
+    def _cluster(
+        self, place: str, name: str, args: GpuFabricArgs, opts: pulumi.ResourceOptions | None
+    ) -> ClusterHandle:
+        """The cluster, with the provider from the options, or one of the component's own."""
+        context = args.context
+
+        def usable(text: str) -> str:
+            if (reason := _unusable(text, context)) is not None:
+                refuse(place, [reason])
+            return text
+
+        kubeconfig: pulumi.Output[str] = pulumi.Output.secret(args.kubeconfig).apply(usable)
+        # A digest of address and authority reveals nothing; as a secret it would hide what depends on it.
+        identity = pulumi.Output.unsecret(kubeconfig.apply(lambda text: cluster_identity(text, context)))
+        cluster_id = identity if args.cluster_id is None else pulumi.Output.from_input(args.cluster_id)
+        after = _dependencies(opts)
+        provider = self.get_provider("kubernetes:index:Provider") or kubernetes_provider(
+            f"{name}-kubernetes", kubeconfig, context, cluster_id, self, after=after
+        )
+        return ClusterHandle(provider, cluster_id, kubeconfig, context, nodes=tuple(after))
+
+
+def _plan(component: str, name: str, args: GpuFabricArgs) -> Plan:
+    """The plan of a component's arguments; `component` is its type and name, for messages.
+
+    Raises:
+        pulumi.RunError: with every problem.
+    """
+    given = {key: getattr(args, key) for key in _CLUSTER_KEYS}
+    if not is_known_later(args.cluster_id):
+        given["id"] = args.cluster_id
+    sections = {"cluster": given, **{section: getattr(args, section) for section in _SECTIONS}}
+    written = {section: as_written(value) for section, value in sections.items() if value is not None}
+    written["cluster"] = {
+        "provider": "existing",
+        # The kubeconfig is not part of the plan.
+        "kubeconfigSecret": "kubeconfig",
+        **{key: value for key, value in written["cluster"].items() if given[key] is not None},
+    }
+    document = StackDocument(name=name, file=component, root=Path(), sections=written)
+    of_kubeconfig = tuple(_kubeconfig_findings(args))
+    problems = (
+        *output_findings(sections),
+        *(entry for entry in of_kubeconfig if entry.severity is Severity.ERROR),
+        *_secret_findings(document, args.secrets or {}),
+    )
+    try:
+        plan = prepare(document.model_copy(update={"unclear": problems}), for_up=True)
+    except ConfigurationError as error:
+        refuse(component, error.findings, as_in_files=_as_in_files(args))
+    return plan.model_copy(update={"findings": (*of_kubeconfig, *plan.findings)})
+
+
+def _part(plan: Plan, kinds: Collection[str]) -> Plan:
+    """The steps of some kinds; what came after other steps comes after what the component depends on.
+
+    A namespace belongs to the part whose chart is installed in it, or to that of the networks, which are offered in it.
+    """
+    homes: dict[str, str] = dict.fromkeys(plan.workload.namespaces, _NETWORKS)
+    homes |= {item.namespace: step.kind for step in plan.steps for item in step.items if isinstance(item, HelmRelease)}
+
+    def own(step: Step) -> Step:
+        items = step.items
+        if step.kind == _NAMESPACES:
+            items = tuple(item for item in items if isinstance(item, PlannedObject) and homes.get(item.name) in kinds)
+        return step.model_copy(update={"items": items})
+
+    kept = [found for step in plan.steps if step.kind in (*kinds, _NAMESPACES) if (found := own(step)).items]
+    names = {step.name for step in kept}
+
+    def after(step: Step) -> Step:
+        return step.model_copy(update={"after": tuple({name if name in names else NODES: None for name in step.after})})
+
+    return plan.model_copy(update={"steps": tuple(map(after, kept))})
+
+
+def _kubeconfig_findings(args: GpuFabricArgs) -> Iterator[Finding]:
+    """Problems of a kubeconfig that is known before the run."""
+    if is_known_later(args.kubeconfig) or is_known_later(args.context):
+        return
+    if not isinstance(args.kubeconfig, str):
+        yield finding(
+            "SPC002", dotted(_KUBECONFIG), "must be text, or an Output of it", "give it the content of a kubeconfig"
+        )
+    elif (reason := _unusable(args.kubeconfig, args.context)) is not None:
+        yield reason
+    else:
+        yield from open_choice(args.kubeconfig, args.context, "the kubeconfig")
+
+
+def _unusable(text: str, context: str | None) -> Finding | None:
+    """Why a kubeconfig cannot be used; None if it can. Never repeats its content."""
+    try:
+        cluster_entry(text, context)
+    except ValueError as error:
+        remedy = "give it the content of a complete kubeconfig (not its path), and a context that it holds"
+        return finding("CLU001", dotted(_KUBECONFIG), str(error), remedy)
+    return None
+
+
+def _secret_findings(document: StackDocument, secrets: Mapping[str, Any]) -> Iterator[Finding]:
+    """Secrets that are named and not given."""
+    for path, key in unset_secrets(document):
+        if key not in secrets and not within_section(path, "cluster"):
+            yield finding("SPC003", path, f"the secret {key!r} is not among `secrets`", f"add secrets={{{key!r}: ...}}")
+
+
+def _secret_text(secrets: Mapping[str, pulumi.Input[str]], wanted: SecretValue) -> str | pulumi.Output[str]:
+    given = secrets[wanted.key]
+    if isinstance(given, str):
+        return secret_entry(given, wanted)
+    known: pulumi.Output[str] = pulumi.Output.secret(given)
+    return known.apply(lambda text: secret_entry(text, wanted))
+
+
+def _reportable(plan: Plan) -> list[Finding]:
+    return [entry for entry in plan.findings if entry.severity is Severity.WARNING]
+
+
+def _document(model: Any) -> dict[str, Any]:
+    """A record of the plan as outputs have it."""
+    document: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return document
+
+
+def _as_in_files(args: GpuFabricArgs) -> tuple[str, ...]:
+    """The sections that are given with the keys of stack files."""
+    return tuple(section for section in _SECTIONS if isinstance(getattr(args, section), Mapping))
+
+
+def _dependencies(opts: pulumi.ResourceOptions | None) -> list[Any]:
+    """What the component comes after. Pulumi does not let the children of a component wait for it.
+
+    A component of this package is not done when its resources are, but when its waits have ended.
+    """
+    if opts is None or opts.depends_on is None:
+        return []
+    found: Any = opts.depends_on
+    return [_when_ready(entry) for entry in (found if isinstance(found, list | tuple) else [found])]
+
+
+def _when_ready(dependency: Any) -> Any:
+    ready = getattr(dependency, "ready", None) if isinstance(dependency, FabricComponent) else None
+    if ready is None or pulumi.runtime.is_dry_run():
+        return dependency
+    return ready.apply(lambda _: dependency)
+
+
+def _known_values(outcome: Outcome | None) -> Outcome | None:
+    """The outcome of a verification without its empty fields."""
+    if outcome is None:
+        return None
+    return outcome.apply(lambda found: {key: value for key, value in found.items() if value is not None})
+
+
+def _ready(registered: Registered) -> pulumi.Output[bool]:
+    """True, known when all resources are applied and the verification has ended."""
+    applied = [pulumi.Output.from_input(entry).apply(_identity) for entry in registered.resources]
+    return pulumi.Output.all(registered.verification, *applied).apply(lambda _: True)
+
+
+def _identity(resource: Any) -> Any:
+    """An output of a resource that is known when it is applied, and in a preview only if it exists."""
+    return resource.id if isinstance(resource, pulumi.CustomResource) else resource.urn

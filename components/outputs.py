@@ -1,0 +1,317 @@
+"""Types of the public components' outputs: what the mappings hold. Written by `make docs`."""
+
+from typing import Any, NotRequired, TypedDict
+
+
+class AttachedNetwork(TypedDict):
+    """One interface of the pod: its rail, network and resource, and its name inside the pod."""
+
+    network: str
+    """Name of the NetworkAttachmentDefinition."""
+    interface: str
+    """Name of the interface inside the pod."""
+    rail: NotRequired[int]
+    """Number of the rail, from 0; none where all rails share a resource and any device may come."""
+    namespace: NotRequired[str]
+    """Its namespace; none where it is in every namespace that may use it."""
+    resource: NotRequired[str]
+    """Extended resource that provides the device; none where the network needs none."""
+    amount: NotRequired[int]
+    """How many of the resource it takes; none where the network needs none."""
+    mtu: NotRequired[int]
+    """Bytes; none where neither stack nor vendor states one."""
+
+
+class FileMount(TypedDict):
+    """A file that NCCL reads, and its path in the container."""
+
+    configMap: str
+    """Name of the ConfigMap that has the file."""
+    key: str
+    """Key of the file in it."""
+    mountPath: str
+    """Path of the file in the container."""
+    variable: NotRequired[str]
+    """Environment variable that holds the path."""
+
+
+class SharedMemory(TypedDict):
+    """A memory-backed volume."""
+
+    mountPath: str
+    """Where the container has it."""
+    sizeLimit: str
+    """Size limit of the volume, such as 32Gi."""
+
+
+class HugePages(TypedDict):
+    """A volume of huge pages, for programs that drive NICs from user space."""
+
+    mountPath: str
+    """Where the container has them."""
+    medium: str
+    """Medium of the emptyDir volume, which names the page size."""
+
+
+class Toleration(TypedDict):
+    """A taint that pods tolerate; without a key and with operator Exists: every taint."""
+
+    key: NotRequired[str]
+    """Key of the taint."""
+    operator: NotRequired[str]
+    """Whether the key alone decides (`Exists`), or also the value (`Equal`)."""
+    value: NotRequired[str]
+    """Value of the taint."""
+    effect: NotRequired[str]
+    """Effect of the taint; every one where it is left out."""
+    tolerationSeconds: NotRequired[int]
+    """Seconds that a running pod stays with the effect NoExecute; for ever where left out."""
+
+
+class SchedulerHints(TypedDict):
+    """Information for schedulers that Kubernetes cannot express."""
+
+    podsPerNode: int
+    """Full-node pods that fit on a node: each requests all of its GPUs, so no anti-affinity is needed."""
+    gang: bool
+    """Whether all pods of a job must start together."""
+    strategy: str
+    """Of a Deployment that is new; one that runs takes RollingUpdate with maxSurge 0 and maxUnavailable 1 from every
+    kind of apply. A new pod waits for the GPUs and NICs that an old one holds."""
+    queues: dict[str, str]
+    """Queues of the fabric's jobs by scheduler, where there are several: `volcano` is for Volcano's own kind of job,
+    `kueue` for every other."""
+    labels: dict[str, str]
+    """Labels of the workload itself, not of its pod template: Kueue's, which names its queue."""
+    annotations: dict[str, str]
+    """Annotations of the pod template, beside `annotations` of the contract: Kueue's, which names the level of the
+    topology below which the pods should be together."""
+    controllers: list[str]
+    """Who makes the pods of jobs that Kubernetes itself does not know: controllers that the stack installs or the
+    cluster has."""
+    scheduler: NotRequired[str]
+    """`kueue` or `volcano`, where the stack installs it or the cluster has it: it starts all pods of a job
+    together."""
+    queue: NotRequired[str]
+    """Its queue for the fabric's jobs."""
+
+
+class FabricContract(TypedDict):
+    """The output `fabric` of a stack. `resources` are both requests and limits of the pod's GPU container."""
+
+    schemaVersion: str
+    """Changes where a reader must."""
+    stack: str
+    """Name of the stack, or of the component in a program."""
+    shape: str
+    """Machine type of the GPU nodes."""
+    model: str
+    """How a NIC gets into a pod."""
+    nodes: int
+    """GPU nodes of the stack."""
+    gpusPerNode: int
+    """GPUs of one node."""
+    namespaces: list[str]
+    """Namespaces in which the networks and files exist."""
+    hostNetwork: bool
+    """Whether the pod runs in the node's own network namespace."""
+    networks: list[AttachedNetwork]
+    """Interfaces of the pod, in the order of the rails."""
+    annotations: dict[str, str]
+    """Annotations of the pod, or of a pod template: not of a Deployment."""
+    networksFromElsewhere: dict[str, str]
+    """On DigitalOcean's nodes, the value of k8s.v1.cni.cncf.io/networks for a pod that runs in none of `namespaces`,
+    by the namespace whose networks it takes; files are not found from there."""
+    resources: dict[str, str]
+    """Requests, and equal limits, of the container."""
+    environment: dict[str, str]
+    """Environment of the container."""
+    verificationEnvironment: dict[str, str]
+    """What a measurement of the fabric sets on top of `environment`, and no other job should."""
+    files: list[FileMount]
+    """Files that NCCL reads."""
+    sharedMemory: SharedMemory
+    """Memory that NCCL's processes of one node share."""
+    capabilities: list[str]
+    """Linux capabilities to add to the container."""
+    privileged: bool
+    """Whether the container must be privileged: on the host's network no device plug-in admits devices."""
+    nodeSelector: dict[str, str]
+    """Labels of the nodes that the pod may run on."""
+    tolerations: list[Toleration]
+    """Taints of the nodes that the pod tolerates."""
+    schedulerHints: SchedulerHints
+    """What a scheduler must know, and Kubernetes cannot express."""
+    imageRegistries: dict[str, str]
+    """Registries that images come from instead; `*` is every one without a line of its own."""
+    advice: list[str]
+    """What else to know about jobs on this shape, in words."""
+    podTemplatePatch: dict[str, Any]
+    """Strategic-merge patch for a pod template whose GPU container is named `worker`."""
+    gpuResource: NotRequired[str]
+    """Extended resource of the GPUs, one of `resources`."""
+    hugePages: NotRequired[HugePages]
+    """Of pods that use DPDK."""
+
+
+class AddressPool(TypedDict):
+    """The addresses of some rails, and each node's share of them. Counts are addresses unless named."""
+
+    name: str
+    """Name of the pool."""
+    rails: list[int]
+    """Numbers of the rails that take addresses from it."""
+    space: str
+    """The pool's part of the supernet, in CIDR notation."""
+    subnet: str
+    """Network of a pod's interface, in CIDR notation; wider than `space` only if the rails of a flat fabric share
+    one."""
+    division: str
+    """`blocks`: each node has a run of addresses; `sequence`: the next free ones; `prefixes`: a prefix of its own,
+    which is then its subnet."""
+    gatewayPosition: str
+    """Which host address of the subnet (`prefixes`: of each node's prefix) is a router."""
+    reservedFirst: int
+    """Addresses that stay free at the start of the subnet (`prefixes`: of each node's prefix)."""
+    reservedLast: int
+    """Addresses that stay free at the end of the same."""
+    excluded: list[str]
+    """Addresses that hosts or switches hold, merged and in order: an address, or a range first-last."""
+    addressesPerNode: int
+    """Addresses of each node's share."""
+    passesOver: bool
+    """Whether the IPAM skips a block that is wholly excluded, or that is only the gateway's address."""
+    usable: int
+    """Addresses without those of the network, broadcast, gateway, reserved and excluded ones."""
+    needed: int
+    """Addresses of the shares of all planned, spare and surge nodes."""
+    maxNodes: int
+    """Most nodes that the pool can serve."""
+    shares: list[str]
+    """Prefix or addresses of each planned node's pods, in node order; empty unless they are asked for."""
+    headroom: int
+    """The usable addresses that stay free."""
+    nodePrefixLength: NotRequired[int]
+    """Prefix length of each node's share, with `prefixes`."""
+    gateway: NotRequired[str]
+    """The router of the subnet; with division `prefixes` the first node's."""
+
+
+class Growth(TypedDict):
+    """How far the fabric can grow without a change of addresses in use."""
+
+    step: int
+    """Nodes that are added at a time."""
+    steps: int
+    """How many times they can be added."""
+    maxNodes: int
+    """Most nodes, GPU nodes of all pools."""
+    endsAt: str
+    """The limit that ends the growth."""
+    nextSubnet: str
+    """Prefix length of a pool for more nodes; empty if no address range can be that large."""
+    nextSupernet: str
+    """Prefix length of the smallest supernet with such a pool for every rail slot; empty as before."""
+
+
+class Limit(TypedDict):
+    """A limit outside of the address space that the plan must meet."""
+
+    name: str
+    """What is limited."""
+    value: int
+    """How many the plan has."""
+    limit: int
+    """How many there may be."""
+    unit: str
+    """What is counted."""
+    nodes: int
+    """Number of nodes that the limit allows."""
+    source: str
+    """Where the limit is documented."""
+
+
+class RangeInUse(TypedDict):
+    """A range that the fabric was proved not to touch."""
+
+    name: str
+    """What uses the range, such as pods."""
+    range: str
+    """The range in CIDR notation."""
+
+
+class CapacityProof(TypedDict):
+    """The proof that the addresses suffice, and touch no range in use."""
+
+    nodes: int
+    """Planned GPU nodes, with numbers that are reserved between them."""
+    spareNodes: int
+    """Nodes that addresses are kept for beyond the pools' own."""
+    surgeNodes: int
+    """Nodes that may exist besides while others are replaced."""
+    neededPerNode: int
+    """Addresses that a full node needs from each pool."""
+    growth: Growth
+    """How far the fabric can grow."""
+    limits: list[Limit]
+    """Further limits that the plan meets."""
+    disjointFrom: list[RangeInUse]
+    """Ranges that no address of the fabric is in."""
+    notStated: list[str]
+    """Ranges of the cluster that were not stated, and so not checked."""
+
+
+class AddressPlan(TypedDict):
+    """All fabric addresses, and the proof that they suffice."""
+
+    layout: str
+    """`none`: no addresses; `flat`: one pool for all rails; `per-rail`: a pool each; `per-node`: a prefix for every
+    node and rail."""
+    addressesPerNic: int
+    """Addresses that the pods of one NIC need."""
+    nodeNames: list[str]
+    """Names of the nodes, where they are stated."""
+    nodeNumbers: list[int]
+    """Numbers of the nodes' shares or, in a shared subnet, of the hosts' addresses, in the order of the pools of
+    nodes; empty if they count up from 0."""
+    pools: list[AddressPool]
+    """The pools; none with the layout `none`."""
+    proof: CapacityProof
+    """The proof that they suffice."""
+    ipam: NotRequired[str]
+    """What assigns the addresses."""
+    supernet: NotRequired[str]
+    """The range that all addresses come from, in CIDR notation."""
+
+
+class VerificationOutcome(TypedDict):
+    """The outcome of a measurement; bandwidths are bus bandwidths in GB/s (1e9 bytes)."""
+
+    state: str
+    """`passed` or `failed`; `started` while it runs, and where it cannot be judged yet."""
+    wait: bool
+    """Whether `up` waited for it."""
+    job: str
+    """Name of the job."""
+    namespace: str
+    """Its namespace."""
+    launcher: str
+    """Who ran it."""
+    nodes: int
+    """GPU nodes that took part."""
+    bar: float
+    """Bandwidth that the whole fabric must reach."""
+    barExplained: str
+    """Where this bar comes from."""
+    rails: dict[str, float]
+    """Measured bandwidth of each rail alone, by its number."""
+    report: list[str]
+    """The verdict in lines for people."""
+    configMap: str
+    """ConfigMap that has the whole report."""
+    look: str
+    """Command that shows the job, or its report."""
+    railBar: NotRequired[float]
+    """Bandwidth that each rail alone must reach."""
+    measured: NotRequired[float]
+    """Measured bandwidth of the whole fabric."""
