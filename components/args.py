@@ -38,7 +38,8 @@ class GpuPoolArgs:
     """Taints of the pool's nodes. Default: the GPU vendor's, such as nvidia.com/gpu."""
     node_names: list[str] | None = None
     """Names of the nodes, in order; with them each node's share of the layout per-node is pinned, and each host's own
-    address (hostPreparation.addresses); an empty name keeps the place of a removed node. Default: none."""
+    address (hostPreparation.addresses); gpu-[001-064] stands for 64 names, and an empty name keeps the place of a
+    removed node. Default: none."""
     first_share: int | None = None
     """With nodeNames, and the layout `per-node` or hostPreparation.addresses: number of the first node's share or host
     address; stated, the pool keeps its addresses when a pool before it grows. From 0 to 65535. Default: none."""
@@ -807,7 +808,8 @@ class DoksPoolArgs:
     """Taints of the pool's nodes. Default: the GPU vendor's, such as nvidia.com/gpu."""
     node_names: list[str] | None = None
     """Names of the nodes, in order; with them each node's share of the layout per-node is pinned, and each host's own
-    address (hostPreparation.addresses); an empty name keeps the place of a removed node. Default: none."""
+    address (hostPreparation.addresses); gpu-[001-064] stands for 64 names, and an empty name keeps the place of a
+    removed node. Default: none."""
     first_share: int | None = None
     """With nodeNames, and the layout `per-node` or hostPreparation.addresses: number of the first node's share or host
     address; stated, the pool keeps its addresses when a pool before it grows. From 0 to 65535. Default: none."""
@@ -1029,7 +1031,8 @@ class OkePoolArgs:
     """Taints of the pool's nodes. Default: the GPU vendor's, such as nvidia.com/gpu."""
     node_names: list[str] | None = None
     """Names of the nodes, in order; with them each node's share of the layout per-node is pinned, and each host's own
-    address (hostPreparation.addresses); an empty name keeps the place of a removed node. Default: none."""
+    address (hostPreparation.addresses); gpu-[001-064] stands for 64 names, and an empty name keeps the place of a
+    removed node. Default: none."""
     first_share: int | None = None
     """With nodeNames, and the layout `per-node` or hostPreparation.addresses: number of the first node's share or host
     address; stated, the pool keeps its addresses when a pool before it grows. From 0 to 65535. Default: none."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from operator import attrgetter
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from gpu_fabric.base.grammar import Day, DnsLabel, LabelKey, LabelValue, is_label_key, is_label_value, shown
+from gpu_fabric.base.name_ranges import every_name
 from gpu_fabric.base.repeats import require_unique
 from gpu_fabric.catalog import Catalog
 from gpu_fabric.catalog.price import Currency
@@ -72,6 +73,17 @@ Taints = Annotated[
 ]
 
 
+def _names_of_ranges(value: Any) -> Any:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list | tuple):
+        return value
+    # A tuple, since what a function returns is checked strictly as a value of Python.
+    return every_name(texts) if all(isinstance(text, str) for text in texts) else tuple(texts)
+
+
+NodeNames = Annotated[tuple[str, ...], BeforeValidator(_names_of_ranges, json_schema_input_type=str | tuple[str, ...])]
+
+
 class PoolSpec(FrozenModel):
     """A group of equal GPU nodes."""
 
@@ -84,10 +96,11 @@ class PoolSpec(FrozenModel):
     taints: Taints | None = Field(
         default=None, description="taints of the pool's nodes; by default the GPU vendor's, such as nvidia.com/gpu"
     )
-    node_names: tuple[str, ...] = Field(
+    node_names: NodeNames = Field(
         default=(),
         description="names of the nodes, in order; with them each node's share of the layout per-node is pinned, and "
-        "each host's own address (hostPreparation.addresses); an empty name keeps the place of a removed node",
+        "each host's own address (hostPreparation.addresses); gpu-[001-064] stands for 64 names, and an empty name "
+        "keeps the place of a removed node",
     )
     first_share: int | None = Field(
         default=None,

@@ -322,3 +322,25 @@ def test_a_shape_of_ones_own_cannot_take_a_name_of_the_catalog(document_with: Do
 
     assert only.path == "gpu-fabric:cluster.shapes.BM.GPU.H100.8"
     assert f"{only.message} -> {only.remedy}" == "the catalog has a shape of this name -> give it another name"
+
+
+@pytest.mark.parametrize("written", ["gpu-[001-003]", ["gpu-[001-003]"], ["gpu-001", "gpu-[002,003]"]])
+def test_names_of_nodes_may_be_ranges(document_with: DocumentWith, written: Any) -> None:
+    spec = spec_of(document_with({"cluster.pools[0].nodes": 3, "cluster.pools[0].nodeNames": written}))
+
+    assert spec.cluster.pools[0].node_names == ("gpu-001", "gpu-002", "gpu-003")
+
+
+@pytest.mark.parametrize(
+    ("written", "says"),
+    [
+        (["gpu-[1-4]"], "4 names for 3 nodes"),
+        (["gpu-[1-2]", "gpu-2"], "a node is named twice"),
+        (["gpu-[3-1]"], "3-1 runs backwards"),
+        ([7], "must be text"),
+    ],
+)
+def test_ranges_of_names_are_checked_as_names_are(document_with: DocumentWith, written: Any, says: str) -> None:
+    problem = only_problem(document_with({"cluster.pools[0].nodes": 3, "cluster.pools[0].nodeNames": written}))
+
+    assert says in problem.message
