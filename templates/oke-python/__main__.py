@@ -5,7 +5,6 @@ import pulumi_kubernetes as k8s
 
 from gpu_fabric.components import (
     AddressingArgs,
-    ApiEndpointArgs,
     FabricArgs,
     GpuCluster,
     GpuClusterArgs,
@@ -13,6 +12,7 @@ from gpu_fabric.components import (
     OkePoolArgs,
     RangesArgs,
 )
+from gpu_fabric.components.args import ApiEndpointArgs
 
 config = pulumi.Config()
 pool = OkePoolArgs(

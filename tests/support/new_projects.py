@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from sandbox.engine.workspace import Workspace
 from sandbox.home import project_root
 
 TEMPLATES = project_root() / "templates"
+_OF_STACKS = ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE")
 
 
 class Templates:
@@ -33,18 +35,39 @@ class Templates:
         """A project of a template in a folder of its own, with the stack `dev` and the packages that it needs."""
         project = Project(self, self.folder / template)
         project.root.mkdir()
-        if (shared := self.folder / "venv").exists():
-            # Installed by the first project.
-            (project.root / ".venv").symlink_to(shared)
         options = [word for key, value in answers.items() for word in ("--config", f"{key}={value}")]
         names = ["--name", f"my-{template}", "--description", "a project of mine", "--stack", "dev"]
-        done = project.run("new", str(TEMPLATES / template), "--yes", "--force", *names, *options)
-        if "No matching distribution found" in done.stdout + done.stderr:
-            pytest.skip(f"pip reaches no index of packages: {done.stderr.strip().splitlines()[-1]}")
-        assert done.returncode == 0, done.stdout + done.stderr
-        if not shared.exists():
-            (project.root / ".venv").rename(shared)
-            (project.root / ".venv").symlink_to(shared)
+        packages = self.folder / "venv"
+        if packages.exists():
+            # The first project's: pip finds none here, and so `pulumi new` ends after it has done all else.
+            project.environment |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": ""}
+        done = project.run("new", str(TEMPLATES / template), "--yes", *names, *options)
+        printed = done.stdout + done.stderr
+        if not packages.exists():
+            if "No matching distribution found" in printed:
+                pytest.skip(f"pip reaches no index of packages: {done.stderr.strip().splitlines()[-1]}")
+            assert done.returncode == 0, printed
+            (project.root / ".venv").rename(packages)
+        assert "Created stack 'dev'" in printed
+        assert done.returncode == 0 or "Run `pulumi install` to complete the installation." in printed, printed
+        shutil.rmtree(project.root / ".venv", ignore_errors=True)
+        (project.root / ".venv").symlink_to(packages)
+        return project
+
+    def generate(self, template: str) -> Project:
+        """A project of a template in another language than Python, with its stack and the package of the components.
+
+        Pulumi runs what is written in Python with this test's environment, as the sandbox's own commands do.
+        """
+        project = Project(self, self.folder / template)
+        project.root.mkdir()
+        kept = {name: project.environment[name] for name in _OF_STACKS}
+        project.environment = {**self.workspace.environment(), **kept}
+        names = ["--name", f"my-{template}", "--description", "a project of mine"]
+        project.pulumi("new", str(TEMPLATES / template), "--yes", "--generate-only", *names)
+        (project.root / ".venv").symlink_to(sys.prefix)
+        project.pulumi("package", "add", str(project_root() / "components"))
+        project.pulumi("stack", "init", "dev")
         return project
 
 
