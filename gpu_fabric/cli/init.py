@@ -60,6 +60,7 @@ def init(
     unasked: Annotated[bool, typer.Option("-y", "--yes", help="ask nothing: take what is suggested")] = False,
 ) -> None:
     """Ask for a cluster and its machines, and write the stack file."""
+    # Parameters alone: nothing else is local yet.
     answers = {name.replace("_", "-"): value for name, value in locals().items()}
     given = {question.name: text for question in QUESTIONS if (text := answers[question.name]) is not None}
     if kubeconfig is not None and kubeconfig_secret is not None:
@@ -76,7 +77,7 @@ def init(
     else:
         try:
             given = _Interview(root, given).ask(named, force=force)
-        except typer.Abort:
+        except (typer.Abort, KeyboardInterrupt):
             say("\nnothing was written")
             raise typer.Exit(INTERRUPTED) from None
     _write(root, given)
@@ -106,16 +107,31 @@ class _Interview:
         """The answers, with which the whole stack can be planned."""
         say("Enter takes what is in brackets. Ctrl-C stops: the file is written at the end.")
         self.answers["name"] = self._name(name, force)
-        open_questions: Iterable[Question] = QUESTIONS
-        while open_questions:
-            for question in open_questions:
-                known = {**self.given, **self.answers}
-                if question.name in self.given or question.is_asked(known, self.root):
-                    self.answers[question.name] = self._answer(question)
-                if question.name == "provider":
-                    self._drop_others()
-            open_questions = self._wrong_together()
+        self._ask_all(QUESTIONS)
+        while error := self._refusal():
+            again = [question for entry in error.findings if (question := question_at(entry.path)) is not None]
+            before = dict(self.answers)
+            _show(error.findings)
+            self._ask_all(again)
+            if self.answers == before:
+                refuse_stack(error)
         return self.answers
+
+    def _ask_all(self, questions: Iterable[Question]) -> None:
+        for question in questions:
+            known = {**self.given, **self.answers}
+            if question.name in self.given or question.is_asked(known, self.root):
+                self.answers[question.name] = self._answer(question)
+            if question.name == "provider":
+                self._drop_others()
+
+    def _refusal(self) -> ConfigurationError | None:
+        """Why the stack as a whole cannot be planned."""
+        try:
+            _planned(self.root, self.answers)
+        except ConfigurationError as error:
+            return error
+        return None
 
     def _name(self, name: str | None, force: bool) -> str:
         while True:
@@ -163,18 +179,6 @@ class _Interview:
             for question in QUESTIONS
             if question.is_for(self.answers) and (text := self.given.get(question.name)) is not None
         }
-
-    def _wrong_together(self) -> list[Question]:
-        """The questions to ask again, since the stack as a whole cannot be planned."""
-        try:
-            _planned(self.root, self.answers)
-        except ConfigurationError as error:
-            again = [question for entry in error.findings if (question := question_at(entry.path)) is not None]
-            if not again:
-                refuse_stack(error)
-            _show(error.findings)
-            return again
-        return []
 
     def _show_shapes(self) -> None:
         rows = (
