@@ -26,11 +26,10 @@ if TYPE_CHECKING:
         TaintArgs,
         VerificationSettingsArgs,
     )
-    from .cluster.doks import DoksCluster
     from .cluster.existing import ExistingCluster
     from .cluster.handle import ClusterHandle, kubernetes_provider
-    from .cluster.oke import OkeCluster
     from .cluster.referenced import ReferencedCluster
+    from .doks_cluster import DoksCluster
     from .engine.steps import register_steps
     from .fabric import GpuFabric
     from .fabric_component import GpuFabricArgs
@@ -45,6 +44,8 @@ if TYPE_CHECKING:
         Spiderpool,
         Verification,
     )
+    from .gpu_cluster import GpuCluster, GpuClusterArgs
+    from .oke_cluster import OkeCluster
     from .rdma.attach import fabric_transform
 
 __all__ = [
@@ -56,6 +57,8 @@ __all__ = [
     "ExistingCluster",
     "FabricArgs",
     "FabricNetworks",
+    "GpuCluster",
+    "GpuClusterArgs",
     "GpuFabric",
     "GpuFabricArgs",
     "GpuOperator",
@@ -84,12 +87,14 @@ __all__ = [
 _MODULES = {
     "AddressingArgs": ".args",
     "ClusterHandle": ".cluster.handle",
-    "DoksCluster": ".cluster.doks",
+    "DoksCluster": ".doks_cluster",
     "DoksClusterArgs": ".args",
     "DoksPoolArgs": ".args",
     "ExistingCluster": ".cluster.existing",
     "FabricArgs": ".args",
     "FabricNetworks": ".fabric_parts",
+    "GpuCluster": ".gpu_cluster",
+    "GpuClusterArgs": ".gpu_cluster",
     "GpuFabric": ".fabric",
     "GpuFabricArgs": ".fabric_component",
     "GpuOperator": ".fabric_parts",
@@ -99,7 +104,7 @@ _MODULES = {
     "Multus": ".fabric_parts",
     "NcclFiles": ".fabric_parts",
     "NetworkOperator": ".fabric_parts",
-    "OkeCluster": ".cluster.oke",
+    "OkeCluster": ".oke_cluster",
     "OkeClusterArgs": ".args",
     "OkePoolArgs": ".args",
     "RangesArgs": ".args",

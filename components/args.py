@@ -689,7 +689,7 @@ class VerificationSettingsArgs:
     launcher: str | None = None
     """Who runs it: `job`, a Job of Kubernetes with a launcher of our own; `volcano`; `mpi-operator`. Default: job."""
     nodes: int | None = None
-    """GPU nodes that take part. From 2 to 10000. Default: all of the stack's."""
+    """GPU nodes that take part. From 2 to 10000. Default: all of the component's."""
     image: str | None = None
     """Image with bash, Open MPI, ssh's server and client, and nccl-tests 2.17.3 or later (rccl-tests on AMD's GPUs);
     none is published that is known to be good on all shapes. Default: none."""
@@ -877,8 +877,9 @@ class DoksClusterArgs:
     """Kubernetes version: an exact slug such as 1.35.1-do.6, or 1.35."""
     pools: list[DoksPoolArgs]
     """The GPU pools."""
-    token: pulumi.Input[str]
-    """API token of DigitalOcean, which is kept as a secret; an Output of another resource works."""
+    token: pulumi.Input[str] | None = None
+    """API token of DigitalOcean, which is kept as a secret; an Output of another resource works. Default: none, and a
+    provider of the package digitalocean is required in the options."""
     shapes: dict[str, ShapeArgs] | None = None
     """Machine types that are not in the catalog, by name, with the catalog's fields. Default: none."""
     ranges: RangesArgs | None = None
@@ -891,7 +892,7 @@ class DoksClusterArgs:
     """`at-creation`: later the cluster keeps the version it has, even if it was raised elsewhere; `always`: a higher
     version in this file upgrades the cluster, and one lower than the cluster's replaces it. Default: at-creation."""
     name: str | None = None
-    """Name of the cluster and its VPC. Default: the stack's."""
+    """Name of the cluster and its VPC. Default: the component's."""
     vpc: VpcArgs | None = None
     """The cluster's VPC: a new one with the range `ranges.nodes`, or an existing one by id. Default: the defaults of
     its fields."""
@@ -1152,8 +1153,6 @@ class OkeKubeconfigArgs:
     mode: str | None = None
     """`exec`: by the OCI command line, which must be installed where the stack runs; `token`: by a service account's
     token. Default: exec."""
-    token_secret: str | None = None
-    """Mode `token`: name of the secret configuration key that holds the token. Default: none."""
     endpoint: str | None = None
     """Which address to use. One of private, public. Default: the public one if there is one."""
 
@@ -1172,7 +1171,11 @@ class OkeClusterArgs:
     """The GPU pools."""
     settings: dict[str, pulumi.Input[str]] | None = None
     """Settings of the provider `oci` by their names, such as tenancyOcid and privateKey, which are kept as secrets.
-    Default: what the provider itself finds, such as a profile of the OCI command line."""
+    Default: a provider of the package oci in the options, or what the provider itself finds, such as a profile of the
+    OCI command line."""
+    kubeconfig_token: pulumi.Input[str] | None = None
+    """Token of a service account in the cluster, for a kubeconfig of mode token, which is kept as a secret. Default:
+    none."""
     shapes: dict[str, ShapeArgs] | None = None
     """Machine types that are not in the catalog, by name, with the catalog's fields. Default: none."""
     ranges: RangesArgs | None = None
@@ -1208,7 +1211,7 @@ class OkeClusterArgs:
     kms_key_id: str | None = None
     """Id of a key that encrypts the cluster's secrets. Default: none."""
     name: str | None = None
-    """Name of the cluster. Default: the stack's."""
+    """Name of the cluster. Default: the component's."""
     create_minutes: int | None = None
     """Time limit for creating the cluster, and for each pool. From 30 to 720. Default: 180."""
     join_minutes: int | None = None

@@ -1,29 +1,26 @@
 """What every component of a fabric on a cluster has in common: arguments, plan, provider and outputs."""
 
-import inspect
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pulumi
-from pydantic.alias_generators import to_camel
 
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import HelmRelease, PlannedObject, SecretValue
+from gpu_fabric.plan.records import HelmRelease, PlannedObject
 from gpu_fabric.plan.steps import NODES, Step
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity, open_choice
-from gpu_fabric.spec.load import unset_secrets
-from gpu_fabric.spec.places import dotted, within_section
+from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.stack_text import StackDocument
 
 from .args import FabricArgs, GpuPoolArgs, RangesArgs, ShapeArgs, SoftwareArgs, VerificationSettingsArgs
-from .arguments import as_written, is_known_later, output_findings, refuse, warnings
+from .arguments import as_written, is_known_later, output_findings, refuse
 from .cluster.handle import ClusterHandle, kubernetes_provider
-from .engine.steps import Outcome, Registered, register_steps
-from .registration import secret_entry
+from .engine.steps import register_steps
+from .public_component import PublicComponent, dependencies, fabric_outputs, secret_findings, secret_text
 
 # Annotations are evaluated here, since Pulumi infers the package's schema from them.
 
@@ -75,7 +72,7 @@ class GpuFabricArgs:
     Default: none."""
 
 
-class FabricComponent(pulumi.ComponentResource):
+class FabricComponent(PublicComponent):
     """A component that plans the fabric of its arguments, and registers all of the plan or a part of it.
 
     Subclasses name their part by the `_kinds` of its steps and by those that come `_beside` them if the plan has them,
@@ -100,23 +97,11 @@ class FabricComponent(pulumi.ComponentResource):
             problem = f"the plan of these arguments has nothing for a component {public.__name__}"
             refuse(place, [finding("SPC002", "", problem, f"leave the component out, or {self._asks}")])
         super().__init__(f"gpu-fabric:index:{public.__name__}", name, None, opts)
-        for text in warnings(place, _reportable(plan), as_in_files=_as_in_files(args)):
-            pulumi.log.warn(text, self)
+        self._report(place, plan, _as_in_files(args))
         cluster = self._cluster(place, name, args, opts)
         part = _part(plan, (*self._kinds, *self._beside)) if self._kinds else plan
-        secrets = args.secrets or {}
-        registered = register_steps(part, cluster, self, lambda wanted: _secret_text(secrets, wanted))
-        known = {
-            "contract": _document(plan.workload),
-            "address_plan": _document(plan.addresses),
-            "networks": list(dict.fromkeys(network.network for network in plan.workload.networks)),
-            "verification": _known_values(registered.verification),
-            "ready": _ready(registered),
-        }
-        outputs = {output: pulumi.Output.from_input(known[output]) for output in inspect.get_annotations(public)}
-        for output, value in outputs.items():
-            setattr(self, output, value)
-        self.register_outputs({to_camel(output): value for output, value in outputs.items()})
+        registered = register_steps(part, cluster, self, secret_text(args.secrets or {}))
+        self._give_outputs(public, fabric_outputs(plan, registered))
 
     def _cluster(
         self, place: str, name: str, args: GpuFabricArgs, opts: pulumi.ResourceOptions | None
@@ -133,7 +118,7 @@ class FabricComponent(pulumi.ComponentResource):
         # A digest of address and authority reveals nothing; as a secret it would hide what depends on it.
         identity = pulumi.Output.unsecret(kubeconfig.apply(lambda text: cluster_identity(text, context)))
         cluster_id = identity if args.cluster_id is None else pulumi.Output.from_input(args.cluster_id)
-        after = _dependencies(opts)
+        after = dependencies(opts)
         provider = self.get_provider("kubernetes:index:Provider") or kubernetes_provider(
             f"{name}-kubernetes", kubeconfig, context, cluster_id, self, after=after
         )
@@ -162,7 +147,7 @@ def _plan(component: str, name: str, args: GpuFabricArgs) -> Plan:
     problems = (
         *output_findings(sections),
         *(entry for entry in of_kubeconfig if entry.severity is Severity.ERROR),
-        *_secret_findings(document, args.secrets or {}),
+        *secret_findings(document, args.secrets or {}),
     )
     try:
         plan = prepare(document.model_copy(update={"unclear": problems}), for_up=True)
@@ -218,67 +203,6 @@ def _unusable(text: str, context: str | None) -> Finding | None:
     return None
 
 
-def _secret_findings(document: StackDocument, secrets: Mapping[str, Any]) -> Iterator[Finding]:
-    """Secrets that are named and not given."""
-    for path, key in unset_secrets(document):
-        if key not in secrets and not within_section(path, "cluster"):
-            yield finding("SPC003", path, f"the secret {key!r} is not among `secrets`", f"add secrets={{{key!r}: ...}}")
-
-
-def _secret_text(secrets: Mapping[str, pulumi.Input[str]], wanted: SecretValue) -> str | pulumi.Output[str]:
-    given = secrets[wanted.key]
-    if isinstance(given, str):
-        return secret_entry(given, wanted)
-    known: pulumi.Output[str] = pulumi.Output.secret(given)
-    return known.apply(lambda text: secret_entry(text, wanted))
-
-
-def _reportable(plan: Plan) -> list[Finding]:
-    return [entry for entry in plan.findings if entry.severity is Severity.WARNING]
-
-
-def _document(model: Any) -> dict[str, Any]:
-    """A record of the plan as outputs have it."""
-    document: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return document
-
-
 def _as_in_files(args: GpuFabricArgs) -> tuple[str, ...]:
     """The sections that are given with the keys of stack files."""
     return tuple(section for section in _SECTIONS if isinstance(getattr(args, section), Mapping))
-
-
-def _dependencies(opts: pulumi.ResourceOptions | None) -> list[Any]:
-    """What the component comes after. Pulumi does not let the children of a component wait for it.
-
-    A component of this package is not done when its resources are, but when its waits have ended.
-    """
-    if opts is None or opts.depends_on is None:
-        return []
-    found: Any = opts.depends_on
-    return [_when_ready(entry) for entry in (found if isinstance(found, list | tuple) else [found])]
-
-
-def _when_ready(dependency: Any) -> Any:
-    ready = getattr(dependency, "ready", None) if isinstance(dependency, FabricComponent) else None
-    if ready is None or pulumi.runtime.is_dry_run():
-        return dependency
-    return ready.apply(lambda _: dependency)
-
-
-def _known_values(outcome: Outcome | None) -> Outcome | None:
-    """The outcome of a verification without its empty fields."""
-    if outcome is None:
-        return None
-    return outcome.apply(lambda found: {key: value for key, value in found.items() if value is not None})
-
-
-def _ready(registered: Registered) -> pulumi.Output[bool]:
-    """True, known when all resources are applied and the verification has ended."""
-    applied = [pulumi.Output.from_input(entry).apply(_identity) for entry in registered.resources]
-    return pulumi.Output.all(registered.verification, *applied).apply(lambda _: True)
-
-
-def _identity(resource: Any) -> Any:
-    """An output of a resource that is known when it is applied, and in a preview only if it exists."""
-    return resource.id if isinstance(resource, pulumi.CustomResource) else resource.urn

@@ -315,3 +315,237 @@ class VerificationOutcome(TypedDict):
     """Bandwidth that each rail alone must reach."""
     measured: NotRequired[float]
     """Measured bandwidth of the whole fabric."""
+
+
+class Taint(TypedDict):
+    """A taint of the pool's nodes, which every operand and every job must tolerate."""
+
+    key: str
+    """Key of the taint."""
+    value: str
+    """Value of the taint."""
+    effect: str
+    """What the taint does to pods that do not tolerate it."""
+
+
+class SharedPool(TypedDict):
+    """A pool of GPU nodes; `most_nodes` is the maximum of its automatic scaling."""
+
+    name: str
+    """Name of the pool."""
+    shape: str
+    """Machine type."""
+    nodes: int
+    """Number of nodes."""
+    mostNodes: int
+    """Most nodes: the maximum of the automatic scaling, if the pool has one."""
+    labels: dict[str, str]
+    """Labels of the nodes."""
+    taints: list[Taint]
+    """Taints of the nodes."""
+    nodeNames: list[str]
+    """Names of the nodes, where the stack file states them."""
+    firstShare: NotRequired[int]
+    """Number of the first node's share of addresses, where stated."""
+    placement: NotRequired[str]
+    """How Oracle places the machines; nothing elsewhere."""
+
+
+class Ranges(TypedDict):
+    """Ranges that the cluster already uses, which the fabric must not overlap."""
+
+    reserved: list[str]
+    """Further ranges in use, such as peered networks."""
+    pods: NotRequired[str]
+    """Pod range."""
+    services: NotRequired[str]
+    """Service range."""
+    nodes: NotRequired[str]
+    """Range of the node network (VPC, VCN)."""
+
+
+class Gpus(TypedDict):
+    """The GPUs of one node. `pci` has one address per GPU, in GPU order; empty if they are not published."""
+
+    vendor: str
+    """The vendor of the GPUs."""
+    count: int
+    """GPUs per node."""
+    pci: list[str]
+    """PCI address of each GPU, in GPU order."""
+    model: NotRequired[str]
+    """GPU model, such as H100."""
+    memoryGb: NotRequired[int]
+    """Memory of one GPU in GB."""
+
+
+class NicModel(TypedDict):
+    """Common facts of all RDMA NICs of a shape; ids are the PCI ids by which device plug-ins select NICs."""
+
+    linkType: str
+    """`ether` (RoCE) or `infiniband`."""
+    model: NotRequired[str]
+    """NIC model, such as ConnectX-7."""
+    vendorId: NotRequired[str]
+    """PCI vendor id, four hex digits."""
+    deviceId: NotRequired[str]
+    """PCI device id of a physical function."""
+    vfDeviceId: NotRequired[str]
+    """PCI device id of a virtual function."""
+    driver: NotRequired[str]
+    """Kernel driver, such as mlx5_core."""
+
+
+class Nic(TypedDict):
+    """One RDMA physical function: the k-th of a shape is rail k on every node of that shape."""
+
+    pci: NotRequired[str]
+    """PCI address."""
+    rdmaDevice: NotRequired[str]
+    """RDMA device, such as mlx5_0."""
+    interface: NotRequired[str]
+    """Network interface on the host."""
+    otherInterface: NotRequired[str]
+    """Network interface on the host where the ports run the other link type."""
+    nearestGpu: NotRequired[int]
+    """Number of the GPU it shares a PCI switch with."""
+
+
+class FrontEndNic(TypedDict):
+    """A NIC of the cloud network, which is never a rail and must never be given to a pod."""
+
+    pci: NotRequired[str]
+    """PCI address."""
+    rdmaDevice: NotRequired[str]
+    """RDMA device, such as mlx5_2."""
+    interface: NotRequired[str]
+    """Network interface on the host."""
+
+
+class Cpu(TypedDict):
+    """Identity of the host's CPUs; NCCL reads missing fields from the system."""
+
+    arch: NotRequired[str]
+    """Architecture of the CPUs."""
+    vendor: NotRequired[str]
+    """The vendor of x86 CPUs."""
+    familyId: NotRequired[int]
+    """`cpu family` of /proc/cpuinfo, decimal."""
+    modelId: NotRequired[int]
+    """`model` of /proc/cpuinfo, decimal."""
+
+
+class PciIdentity(TypedDict):
+    """Class and ids of one kind of PCI function, in NCCL's form; NCCL reads missing ids from the system."""
+
+    pciClass: str
+    """PCI class, such as 0x060400 of a bridge, in quotes."""
+    vendor: NotRequired[str]
+    """PCI vendor id, such as 0x15b3, in quotes."""
+    device: NotRequired[str]
+    """PCI device id, in quotes."""
+    subsystemVendor: NotRequired[str]
+    """PCI subsystem vendor id, in quotes."""
+    subsystemDevice: NotRequired[str]
+    """PCI subsystem device id, in quotes."""
+
+
+class NumaNode(TypedDict):
+    """One NUMA node: its CPU ranges (inclusive) and the PCI tree below it, in the order of the file. `tree` is in the
+    notation of `gpu_fabric.catalog.shape`."""
+
+    node: int
+    """Number of the NUMA node."""
+    cpus: list[list[int]]
+    """Its CPUs: pairs of the first and last of a range, such as [[0, 55], [112, 167]]."""
+    tree: str
+    """PCI devices below it, such as 08>(0d>G0,0a>N0c): bridges by bus, GPUs by number, NICs by bus."""
+
+
+class HostTree(TypedDict):
+    """NUMA nodes and PCI tree of a host: the content of the lean form of a topology file. `bridge_by_depth` is the
+    identity of bridges by depth; the last one applies to all deeper bridges. `cpu_mask_bits` is the width of the host
+    kernel's CPU mask."""
+
+    cpu: Cpu
+    """Identity of the host's CPUs; NCCL reads missing fields from the system."""
+    cpuMaskBits: int
+    """CPUs that the kernel's masks have room for."""
+    linkSpeed: str
+    """Speed of the PCI links, as max_link_speed in sysfs: 32.0 GT/s PCIe."""
+    linkWidth: int
+    """Lanes of the PCI links."""
+    bridgeByDepth: list[PciIdentity]
+    """Identity of the bridges by depth, the last one repeating; by default made-up bridges, which need addresses in a
+    PCI domain of their own, such as ffff:01:00.0."""
+    nic: PciIdentity
+    """Identity of the RDMA NICs."""
+    gpu: PciIdentity
+    """Identity of the GPUs."""
+    numa: list[NumaNode]
+    """The NUMA nodes that have GPUs or RDMA NICs."""
+    rootLinkSpeed: NotRequired[str]
+    """That of the uppermost bridges, where it differs."""
+    gpuBoardBridge: NotRequired[PciIdentity]
+    """Identity of the bridges that the tree marks with `*`."""
+
+
+class Shape(TypedDict):
+    """The hardware of a machine. `mtu` is the MTU of the RDMA interfaces on the host in bytes; `nic_speed_gbps` is the
+    line rate of one RDMA NIC in Gb/s; `vfs_per_nic` is the number of virtual functions per RDMA NIC when a node
+    joins."""
+
+    gpus: Gpus
+    """The GPUs of one node."""
+    vfsPerNic: int
+    """Virtual functions per RDMA NIC on a fresh node."""
+    nics: list[Nic]
+    """The RDMA NICs; the k-th is rail k."""
+    nicModel: NotRequired[NicModel]
+    """The RDMA NICs' common facts."""
+    mtu: NotRequired[int]
+    """Bytes; MTU of the RDMA interfaces on the host."""
+    nicSpeedGbps: NotRequired[int]
+    """Line rate of one RDMA NIC in Gb/s."""
+    frontEndNics: NotRequired[list[FrontEndNic]]
+    """NICs of the node network; left out where unknown."""
+    topology: NotRequired[HostTree]
+    """NUMA nodes and PCI tree of the host, from which the NCCL topology file is written."""
+
+
+class ManagedPlugins(TypedDict):
+    """Which component installs each plug-in: DigitalOcean (`managed`) or this stack's operators (`operator`)."""
+
+    gpu: str
+    """Who advertises the GPUs."""
+    rdma: str
+    """The RDMA shared device plug-in."""
+    metricsExporter: bool
+    """AMD's managed metrics exporter."""
+
+
+class ClusterContract(TypedDict):
+    """The output `cluster` of a cluster stack; `kubeconfig` is a separate, secret output."""
+
+    schemaVersion: str
+    """Changes where a reader must."""
+    name: str
+    """Name of the cluster at its cloud."""
+    provider: str
+    """The cloud that creates it."""
+    region: str
+    """Region of the cloud."""
+    kubernetesVersion: str
+    """Version as the stack file has it; the cluster's own may be newer."""
+    pools: list[SharedPool]
+    """The GPU pools."""
+    ranges: Ranges
+    """Ranges in use, which the fabric must not touch."""
+    shapes: dict[str, Shape]
+    """Machine types that the stack file describes itself."""
+    installed: list[str]
+    """Software that the cluster has already."""
+    clusterId: str
+    """The cluster's id at its cloud."""
+    plugins: NotRequired[ManagedPlugins]
+    """What installs device plug-ins at DigitalOcean; empty elsewhere."""

@@ -34,13 +34,13 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
 def _cluster(plan: Plan, root: Path) -> ClusterHandle:
     """The cluster by its provider, whose component alone is imported."""
     if plan.cluster.doks is not None:
-        from components import DoksCluster
+        from stacks.doks_cluster import StackDoksCluster
 
-        return DoksCluster("cluster", plan.cluster.doks, exists=_has_cluster).handle
+        return StackDoksCluster("cluster", plan.cluster.doks, exists=_has_cluster).handle
     if plan.cluster.oke is not None:
-        from components import OkeCluster
+        from stacks.oke_cluster import StackOkeCluster
 
-        return OkeCluster("cluster", plan.cluster.oke).handle
+        return StackOkeCluster("cluster", plan.cluster.oke).handle
     from components import ExistingCluster
 
     return ExistingCluster("cluster", plan.cluster, root).handle

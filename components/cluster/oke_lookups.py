@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,10 +13,10 @@ from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.plan.clouds.record import Lookup, Record, Ref
 from gpu_fabric.resources.cloud import wire_function, wire_properties
 
-from .records import References, resolve_references, value_at
+from .records import References, not_known_yet, resolve_references, value_at
+from .settings import SettingsPlace
 
 _TENANCY = "oci:tenancyOcid"
-_TENANCY_VARIABLE = "TF_VAR_tenancy_ocid"
 _ARM_SHAPE = re.compile(r"\.A\d\.|GB[23]00")
 _BUILD = re.compile(r"(\d{4}\.\d{2}\.\d{2})-\d+-OKE-[\d.]+-(\d+)")
 
@@ -49,7 +48,14 @@ class Lookups:
     In a preview a look-up may depend on a resource that does not exist yet; its answer is then unknown.
     """
 
-    def __init__(self, planned: Iterable[Lookup], provider: pulumi.ProviderResource, tenancy: str | None) -> None:
+    def __init__(
+        self,
+        planned: Iterable[Lookup],
+        provider: pulumi.ProviderResource,
+        tenancy: pulumi.Input[str] | None,
+        settings: SettingsPlace,
+    ) -> None:
+        self._settings = settings
         self._planned = {lookup.logical_name: lookup for lookup in planned}
         self._provider = provider
         self._tenancy = tenancy
@@ -67,41 +73,44 @@ class Lookups:
         if lookup.function == _TENANCY:
             return self._tenancy
         machines = Machines() if record is None else Machines.of(record)
-        found, output = _READERS[lookup.function], ref.output
+        read = self._reader(lookup, ref.output, machines)
         pools = next((each for each in self._planned.values() if each.function == _POOLS), None)
         if lookup.function == _IMAGES and machines.pool and pools is not None:
             both = pulumi.Output.all(self._answer_to(lookup, references), self._answer_to(pools, references))
-            return both.apply(
-                lambda answers: _image_of(answers[1], machines) or found(answers[0], output, machines.shape)
-            )
-        return self._answer_to(lookup, references).apply(lambda answer: found(answer, output, machines.shape))
+            return both.apply(lambda answers: _image_of(answers[1], machines) or read(answers[0]))
+        return self._answer_to(lookup, references).apply(read)
+
+    def _reader(self, lookup: Lookup, output: str, machines: Machines) -> Callable[[Mapping[str, Any]], str]:
+        """Reads an output of a look-up from Oracle's answer; errors name the user's own settings."""
+
+        def read(answer: Mapping[str, Any]) -> str:
+            try:
+                return _READERS[lookup.function](answer, output, machines.shape)
+            except pulumi.RunError as error:
+                raise pulumi.RunError(self._settings.words(str(error))) from None
+
+        return read
 
     def _answer_to(self, lookup: Lookup, references: References) -> pulumi.Output[Any]:
         """Oracle's answer to a look-up."""
         if lookup.logical_name not in self._answers:
-            self._answers[lookup.logical_name] = pulumi.runtime.invoke_output(
+            answer: pulumi.Output[Any] = pulumi.runtime.invoke_output(
                 wire_function(lookup.function),
                 resolve_references(wire_properties(lookup.arguments), references),
                 pulumi.InvokeOutputOptions(provider=self._provider, version=PLUGIN_VERSIONS["oci"]),
             )
+            self._answers[lookup.logical_name] = answer.apply(_known)
         return self._answers[lookup.logical_name]
 
 
-def tenancy_id(lookups: Iterable[Lookup]) -> str | None:
-    """The tenancy's id from the provider's settings, if the plan does not have it.
+def needs_tenancy(lookups: Iterable[Lookup]) -> bool:
+    """Whether the plan needs the tenancy's id and does not have it."""
+    return any(lookup.function == _TENANCY for lookup in lookups)
 
-    Raises:
-        pulumi.RunError: the settings do not have it either.
-    """
-    if all(lookup.function != _TENANCY for lookup in lookups):
-        return None
-    found = pulumi.Config("oci").get("tenancyOcid") or os.environ.get(_TENANCY_VARIABLE)
-    if not found:
-        raise pulumi.RunError(
-            f"the tenancy's id is not known, which machines need to join: `pulumi config set {_TENANCY} ID`, set the "
-            f"environment variable {_TENANCY_VARIABLE}, or write gpu-fabric:cluster.tenancyId"
-        )
-    return found
+
+def _known(answer: Mapping[str, Any]) -> Any:
+    """An answer, which in a preview is empty if the provider's settings are not known yet."""
+    return answer if answer or not pulumi.runtime.is_dry_run() else not_known_yet()
 
 
 def _service(answer: Mapping[str, Any], output: str, shape: str) -> str:

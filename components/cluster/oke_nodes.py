@@ -20,15 +20,20 @@ Look = Callable[[], Mapping[str, bool]]
 
 
 def when_joined(
-    planned: OkeResources, pool: PlannedConstruct, cluster: ClusterHandle, machines: Sequence[pulumi.Resource]
+    planned: OkeResources,
+    pool: PlannedConstruct,
+    cluster: ClusterHandle,
+    machines: Sequence[pulumi.Resource],
+    words: Callable[[str], str],
 ) -> Resources:
     """The resources of a pool's machines, known when all of its nodes are ready; a preview does not wait.
 
-    After the time limit the run ends with an error: the number of nodes, and why others may not join.
+    After the time limit the run ends with an error: the number of nodes, and why others may not join, in `words` for
+    the user's settings.
     """
 
     async def waited(kubeconfig: str) -> None:
-        advice = joining_advice(planned, pool, await cluster.cluster_id.future() or "")
+        advice = words(joining_advice(planned, pool, await cluster.cluster_id.future() or ""))
         seconds = int(real_seconds(planned.join_minutes * 60))
         await wait_until_joined(pool, seconds, looking(pool, kubeconfig, cluster.context), pulumi.log.info, advice)
 

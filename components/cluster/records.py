@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pulumi
+from pulumi.output import UNKNOWN
 
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.plan.clouds.record import CloudResources, Record, Ref, Text
@@ -17,6 +18,7 @@ from gpu_fabric.resources.cloud import cloud_resources, wire_name, wire_type
 from gpu_fabric.resources.resource import Leaf, Resource, replace_leaves
 
 from ..registration import add_handling
+from .handle import Resources
 
 # Outputs that something refers to, by type.
 _OUTPUTS = {
@@ -55,7 +57,8 @@ class RecordedResource(pulumi.CustomResource):
 class RecordedResources:
     """The records of a cluster, registered in the plan's order under a component's name.
 
-    `providers` are the plan's providers by name; `hooks` gives the error hooks of a record.
+    `providers` are the plan's providers by name; `hooks` gives the error hooks of a record. All of them come after the
+    resources in `after`.
     """
 
     def __init__(
@@ -68,6 +71,7 @@ class RecordedResources:
         plugin: str,
         answers: Answers,
         hooks: Callable[[Record], pulumi.ResourceHookBinding | None],
+        after: Resources = (),
     ) -> None:
         self._answers = answers
         self._registered: dict[str, RecordedResource] = {}
@@ -76,7 +80,7 @@ class RecordedResources:
             options = pulumi.ResourceOptions(
                 parent=parent,
                 provider=providers[resource.provider],
-                depends_on=[self._registered[entry] for entry in planned.before(record)],
+                depends_on=[*after, *(self._registered[entry] for entry in planned.before(record))],
                 version=PLUGIN_VERSIONS[plugin],
                 hooks=hooks(record),
                 additional_secret_outputs=_SECRET_OUTPUTS.get(resource.type),
@@ -117,3 +121,8 @@ def value_at(value: Any, path: str) -> Any:
     for part in re.findall(r"\w+", path):
         value = value[int(part)] if part.isdecimal() else value[wire_name(part)]
     return value
+
+
+def not_known_yet() -> pulumi.Output[Any]:
+    """A value that only `up` knows, as the answer to a look-up whose provider a preview cannot configure."""
+    return pulumi.Output.from_input(UNKNOWN)

@@ -16,12 +16,12 @@ from gpu_fabric.spec.doks import ManagedPluginsSpec
 class SharedPool(FrozenModel):
     """A pool of GPU nodes; `most_nodes` is the maximum of its automatic scaling."""
 
-    name: str
+    name: str = Field(description="name of the pool")
     shape: str = Field(description="machine type")
-    nodes: int
-    most_nodes: int
-    labels: dict[str, str]
-    taints: tuple[TaintSpec, ...]
+    nodes: int = Field(description="number of nodes")
+    most_nodes: int = Field(description="most nodes: the maximum of the automatic scaling, if the pool has one")
+    labels: dict[str, str] = Field(description="labels of the nodes")
+    taints: tuple[TaintSpec, ...] = Field(description="taints of the nodes")
     node_names: tuple[str, ...] = Field(description="names of the nodes, where the stack file states them")
     first_share: int | None = Field(
         default=None, description="number of the first node's share of addresses, where stated"
@@ -35,7 +35,7 @@ class ClusterFacts(FrozenModel):
     schema_version: Literal["v1"] = Field(default="v1", description="changes where a reader must")
     name: str = Field(description="name of the cluster at its cloud")
     provider: Literal["doks", "oke"] = Field(description="the cloud that creates it")
-    region: str
+    region: str = Field(description="region of the cloud")
     kubernetes_version: str = Field(description="version as the stack file has it; the cluster's own may be newer")
     pools: tuple[SharedPool, ...] = Field(description="the GPU pools")
     ranges: AddressRangesSpec = Field(description="ranges in use, which the fabric must not touch")

@@ -114,7 +114,7 @@ def run(pool: dict[str, Any], **cluster: Any) -> Recording:
 
     The rest of the stack would refuse an instance pool, which gives no RDMA.
     """
-    from components.cluster.oke import OkeCluster as Component
+    from stacks.oke_cluster import StackOkeCluster as Component
 
     document = read_document("oke-h100", STACKS["oke-h100"].parent)
     section = {**document.sections["cluster"], "protect": True, **cluster}

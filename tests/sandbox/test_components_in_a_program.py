@@ -52,11 +52,11 @@ FACTS = "/api/v1/namespaces/default/configmaps/facts"
 class Program:
     """A project in a folder of its own, run by the engine of one of the sandboxes."""
 
-    def __init__(self, folder: Path, engine: Sandbox) -> None:
+    def __init__(self, folder: Path, engine: Sandbox, text: str = PROGRAM) -> None:
         self.folder = folder / "program"
         self.folder.mkdir()
         (self.folder / "Pulumi.yaml").write_text("name: mine\nruntime: python\n")
-        (self.folder / "__main__.py").write_text(PROGRAM)
+        (self.folder / "__main__.py").write_text(text)
         # Bundled charts are found from the program's folder.
         (self.folder / "sandbox").symlink_to(project_root() / "sandbox")
         self.workspace = engine.engine.workspace

@@ -16,6 +16,7 @@ from typing import Literal, NamedTuple
 from pydantic.alias_generators import to_snake
 
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.contract.verification import VerificationOutcome
 from gpu_fabric.plan.addresses.model import AddressPlan
 from gpu_fabric.report.pages.schemas import Json, output_schema, stack_file_schema
@@ -28,12 +29,16 @@ _NAMES = {"AddressRangesSpec": "Ranges", "Hardware": "Shape", "PoolSpec": "GpuPo
     for name in ("GpuOperator", "HostPreparation", "Multus", "NetworkOperator", "Spiderpool", "Verification")
 }
 # What only stack files have: the provider is chosen by the type, and a component's secrets are arguments.
-_LEFT_OUT = {"DoksClusterSpec": {"provider"}, "OkeClusterSpec": {"provider"}}
+_LEFT_OUT = {
+    "DoksClusterSpec": {"provider"},
+    "OkeClusterSpec": {"provider"},
+    "OkeKubeconfigSpec": {"tokenSecret"},
+}
 _ARGUMENTS = (
     *("PoolSpec", "AddressRangesSpec", "Hardware", "FabricSpec", "SoftwareSpec", "VerificationSpec"),
     *("DoksClusterSpec", "OkeClusterSpec"),
 )
-_OUTPUTS = (FabricContract, AddressPlan, VerificationOutcome)
+_OUTPUTS = (FabricContract, AddressPlan, VerificationOutcome, ClusterContract)
 # Kubernetes' own kind, whose fields the models do not describe.
 _KUBERNETES = {
     "key": "key of the taint",
@@ -43,15 +48,17 @@ _KUBERNETES = {
     "tolerationSeconds": "seconds that a running pod stays with the effect NoExecute; for ever where left out",
 }
 _CREDENTIALS = {
-    "DoksClusterSpec": (
-        "token: pulumi.Input[str]",
-        "API token of DigitalOcean, which is kept as a secret; an Output of another resource works.",
-    ),
-    "OkeClusterSpec": (
-        "settings: dict[str, pulumi.Input[str]] | None = None",
-        "Settings of the provider `oci` by their names, such as tenancyOcid and privateKey, which are kept as secrets. "
-        "Default: what the provider itself finds, such as a profile of the OCI command line.",
-    ),
+    "DoksClusterSpec": {
+        "token: pulumi.Input[str] | None = None": "API token of DigitalOcean, which is kept as a secret; an Output of "
+        "another resource works. Default: none, and a provider of the package digitalocean is required in the options.",
+    },
+    "OkeClusterSpec": {
+        "settings: dict[str, pulumi.Input[str]] | None = None": "Settings of the provider `oci` by their names, such "
+        "as tenancyOcid and privateKey, which are kept as secrets. Default: a provider of the package oci in the "
+        "options, or what the provider itself finds, such as a profile of the OCI command line.",
+        "kubeconfig_token: pulumi.Input[str] | None = None": "Token of a service account in the cluster, for a "
+        "kubeconfig of mode token, which is kept as a secret. Default: none.",
+    },
 }
 _HEADS = {
     "arguments": '''"""Types of the public components' arguments, by the keys of stack files in Python's spelling.
@@ -93,12 +100,11 @@ class _Module:
         if name not in self.classes:
             schema = self._definitions[definition]
             fields = sorted(self._fields(definition, schema), key=lambda field: field.optional)
-            credential = _CREDENTIALS.get(definition) if self._kind == "arguments" else None
+            credentials = _CREDENTIALS.get(definition, {}) if self._kind == "arguments" else {}
+            # Those that must be given come first.
+            place = next((n for n, field in enumerate(fields) if field.optional), len(fields))
             lines = [self._field(field) for field in fields]
-            if credential is not None:
-                # Those that must be given come first.
-                place = next((n for n, field in enumerate(fields) if field.optional), len(fields))
-                lines.insert(place, f"    {credential[0]}\n{_docstring(credential[1])}")
+            lines[place:place] = [f"    {field}\n{_docstring(text)}" for field, text in credentials.items()]
             head = "@dataclass\nclass {}:" if self._kind == "arguments" else "class {}(TypedDict):"
             doc = _docstring(" ".join(schema["description"].split()))
             self.classes[name] = f"{head.format(name)}\n{doc}\n\n" + "\n".join(lines)
@@ -145,6 +151,7 @@ class _Module:
         if self._kind == "outputs":
             return _sentence(described)
         described, default = _split_default(described)
+        default = default.replace("the stack's", "the component's")
         limits = [_sentence(entry) for entry in _limits(schema) if entry]
         if not optional:
             return " ".join([_sentence(described), *limits])
