@@ -123,6 +123,13 @@ class Project:
         written = yaml.safe_load((self.root / "Pulumi.dev.yaml").read_text())["config"]
         return {key.removeprefix(f"my-{self.root.name}:"): value for key, value in written.items()}
 
+    def assert_nothing_of_the_template_is_left(self) -> None:
+        """The project's file has the answers in the place of what the template has."""
+        made = yaml.safe_load((self.root / "Pulumi.yaml").read_text())
+        assert "template" not in made
+        assert (made["name"], made["description"]) == (f"my-{self.root.name}", "a project of mine")
+        assert "${PROJECT}" not in json.dumps(made)
+
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs."""
         found: dict[str, Any] = json.loads(self.pulumi("stack", "output", "--json"))
