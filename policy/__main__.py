@@ -1,13 +1,11 @@
-"""The policy pack: `pulumi preview --policy-pack policy`. Making it serves the engine until the engine ends it."""
+"""The policy pack of a checkout: `pulumi preview --policy-pack policy`. The engine starts this folder by its path."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
-# The engine starts this folder by its path, so that the repository's packages are not on Python's.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+folder = Path(__file__).resolve().parent
+# The repository's packages are not on Python's path.
+sys.path.insert(0, str(folder.parent))
 
-from pulumi_policy import EnforcementLevel, PolicyPack
-
-from policy.assembled import policies
-
-PolicyPack("gpu-fabric", policies(), enforcement_level=EnforcementLevel.MANDATORY)
+import_module(f"{folder.name}.serving").serve()

@@ -11,8 +11,9 @@ from pulumi_policy import ResourceValidationArgs
 from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
-from policy.definition import CRITICAL, HIGH, NoSettings, Words, resource_policy
-from policy.reading import at, is_one_of, kind_of, many
+
+from .definition import CRITICAL, HIGH, NoSettings, Words, resource_policy
+from .reading import at, is_one_of, kind_of, many
 
 # The protocol number of ICMP in Oracle's rules.
 _ICMP = "1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pulumi_policy import Policy
 
-from policy import access, charts, clouds, credentials, networks, objects, pods, pools
+from . import access, charts, clouds, credentials, networks, objects, pods, pools
 
 _MODULES = (clouds, access, charts, pods, objects, networks, pools, credentials)
 

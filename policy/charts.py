@@ -9,8 +9,9 @@ from pulumi_policy import PolicyResource, ResourceValidationArgs
 from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
-from policy.definition import HIGH, NoSettings, Violation, Words, resource_policy, stack_policy
-from policy.reading import at, is_one_of, kind_of, of_kind
+
+from .definition import HIGH, NoSettings, Violation, Words, resource_policy, stack_policy
+from .reading import at, is_one_of, kind_of, of_kind
 
 _RELEASE = ("kubernetes:helm.sh/v3:Release",)
 _EXACT = re.compile(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?")

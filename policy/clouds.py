@@ -10,8 +10,9 @@ from pulumi_policy import PolicyResource, ResourceValidationArgs
 from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
-from policy.definition import ADVISORY, HIGH, LOW, NoSettings, Violation, Words, is_of, resource_policy, stack_policy
-from policy.reading import at, is_one_of, kind_of, many
+
+from .definition import ADVISORY, HIGH, LOW, NoSettings, Violation, Words, is_of, resource_policy, stack_policy
+from .reading import at, is_one_of, kind_of, many
 
 _CLOUD = ("digitalocean:*", "oci:*")
 _POOLS = (

@@ -9,8 +9,9 @@ from pulumi_policy import ResourceValidationArgs
 from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
-from policy.definition import CRITICAL, HIGH, NoSettings, Words, resource_policy
-from policy.reading import at, is_one_of, kind_of, texts
+
+from .definition import CRITICAL, HIGH, NoSettings, Words, resource_policy
+from .reading import at, is_one_of, kind_of, texts
 
 # What only a credential looks like: a private key, a kubeconfig's user, and the tokens of clouds and registries.
 _CREDENTIAL = re.compile(

@@ -8,8 +8,9 @@ from pulumi_policy import PolicyResource, ResourceValidationArgs
 from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
-from policy.definition import HIGH, NoSettings, Violation, Words, resource_policy, stack_policy
-from policy.reading import NETWORKS, at, is_one_of, many, mappings, object_name, of_kind, parsed
+
+from .definition import HIGH, NoSettings, Violation, Words, resource_policy, stack_policy
+from .reading import NETWORKS, at, is_one_of, many, mappings, object_name, of_kind, parsed
 
 RESOURCE_ANNOTATION = "k8s.v1.cni.cncf.io/resourceName"
 _OFFERING = ("NicClusterPolicy", "NicNodePolicy", "SriovNetworkNodePolicy", "Release")

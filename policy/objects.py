@@ -9,8 +9,9 @@ from pulumi_policy import PolicyResource, ResourceValidationArgs
 from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
-from policy.definition import ADVISORY, HIGH, LOW, Violation, Words, resource_policy, stack_policy
-from policy.reading import NETWORKS, at, is_one_of, kind_of, of_kind
+
+from .definition import ADVISORY, HIGH, LOW, Violation, Words, resource_policy, stack_policy
+from .reading import NETWORKS, at, is_one_of, kind_of, of_kind
 
 
 class HashedFiles(FrozenModel):

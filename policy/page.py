@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from pulumi_policy import Policy, StackValidationPolicy
 
-from policy.assembled import policies
+from .assembled import policies
 
 
 def table() -> str:

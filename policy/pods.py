@@ -10,8 +10,9 @@ from pulumi_policy import ResourceValidationArgs
 from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
-from policy.definition import CRITICAL, HIGH, MEDIUM, NoSettings, Words, resource_policy
-from policy.reading import WORKLOADS, at, containers, is_one_of, kind_of, mappings, object_name, pod_spec
+
+from .definition import CRITICAL, HIGH, MEDIUM, NoSettings, Words, resource_policy
+from .reading import WORKLOADS, at, containers, is_one_of, kind_of, mappings, object_name, pod_spec
 
 _WITH_IMAGES = (*WORKLOADS, "kubernetes:mellanox.com/*:Nic*Policy")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")

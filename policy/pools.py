@@ -10,8 +10,9 @@ from pulumi_policy import PolicyResource
 from pydantic import Field
 
 from gpu_fabric.model import FrozenModel
-from policy.definition import HIGH, NoSettings, Violation, Words, stack_policy
-from policy.reading import at, at_known, kind_of, many, mappings, of_kind
+
+from .definition import HIGH, NoSettings, Violation, Words, stack_policy
+from .reading import at, at_known, kind_of, many, mappings, of_kind
 
 _POOLS = ("IPPool", "CIDRPool", "SpiderIPPool", "KeptObjects", "NetworkAttachmentDefinition")
 # Where clusters have the ranges of their pods and services: DigitalOcean's, then Oracle's.

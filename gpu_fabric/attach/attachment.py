@@ -11,7 +11,7 @@ from gpu_fabric.attach.choice import Chosen, choose, is_any_meant, write_back
 from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.attach.kinds import Workload, containers, templates, volumes_of_all, workloads
 from gpu_fabric.attach.manifest_text import read_manifests, refusing_depth
-from gpu_fabric.attach.place import AttachError, Malformed, Note, Place, Said, deep_copy, display
+from gpu_fabric.attach.place import AttachError, Malformed, Note, Place, Problem, Said, deep_copy, display
 from gpu_fabric.attach.pod_template import Fabric, attach_template, note_harmful_variables
 from gpu_fabric.attach.stamp import (
     STAMP,
@@ -115,20 +115,31 @@ def detach(documents: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(results)
 
 
-def is_for_gpus(document: Any, contract: FabricContract, wishes: Wishes | None = None) -> bool | None:
+def is_for_gpus(document: Any, contract: FabricContract | None, wishes: Wishes | None = None) -> bool | None:
     """Whether a document is a workload with a container that requests the stack's GPUs or matches a wish.
 
-    None if it is a workload for which this cannot be determined.
+    Without a contract, any accelerators count. None if it is a workload for which this cannot be determined.
     """
     said = Said()
     found: list[Workload] = []
     try:
         wishes = wishes or Wishes()
         found = list(workloads(Place(deep_copy(document), "", 1, said), wishes.skipped))
-        meant = is_any_meant(found, wishes.containers, gpu_resource(contract), said)
+        gpu = None if contract is None else gpu_resource(contract)
+        meant = is_any_meant(found, wishes.containers, gpu, said)
     except Malformed:
         return None
     return None if found and said.problems else meant
+
+
+def reason_of_unknown_kind(document: Any, wishes: Wishes | None = None) -> Problem | None:
+    """Why `attach` would refuse a document as a whole: it creates pods or requests GPUs, but its kind is not known."""
+    said = Said()
+    try:
+        list(workloads(Place(deep_copy(document), "", 1, said), (wishes or Wishes()).skipped))
+    except Malformed:
+        return None
+    return next((problem for problem in said.problems if problem.rule in ("ATT006", "ATT007")), None)
 
 
 def _attach_to(workload: Workload, chosen: Sequence[Chosen], contract: FabricContract, wishes: Wishes) -> None:

@@ -203,14 +203,14 @@ def choose(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said:
     return chosen
 
 
-def is_any_meant(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str, said: Said) -> bool:
-    """Whether a container of the workloads requests `gpu`, or matches a wish."""
+def is_any_meant(workloads: Sequence[Workload], wishes: Sequence[str], gpu: str | None, said: Said) -> bool:
+    """Whether a container of the workloads requests `gpu` (any accelerator, where it is None), or matches a wish."""
     candidates = [candidate for workload in workloads for candidate in _candidates(workload, gpu, said)]
     meant = any(_is_meant(candidate, wish) for candidate in candidates for wish in wishes)
     return meant or any(candidate.asking and candidate.possible for candidate in candidates)
 
 
-def _candidates(workload: Workload, gpu: str, said: Said) -> list[_Candidate]:
+def _candidates(workload: Workload, gpu: str | None, said: Said) -> list[_Candidate]:
     found = []
     try:
         # The container of a TrainJob always trains: either the job or its runtime sets the number of GPUs.

@@ -38,12 +38,16 @@ def gpu_resource(contract: FabricContract) -> str:
     return next(name for name in contract.devices if name not in of_networks)
 
 
-def asks_for(container: Place, resource: str) -> bool:
-    """Whether a container requests a resource, in an amount other than 0."""
+def asks_for(container: Place, resource: str | None) -> bool:
+    """Whether a container requests a resource (any accelerator, where it is None), in an amount other than 0."""
     resources = container.found("resources")
     sides = [] if resources is None else [resources.found("limits"), resources.found("requests")]
-    asked = (side.content.get(resource) for side in sides if side is not None)
-    return any(value is not None and amount(value) != 0 for value in asked)
+    asked = ((str(name), value) for side in sides if side is not None for name, value in side.content.items())
+    return any(
+        value is not None and amount(value) != 0
+        for name, value in asked
+        if (_accelerator(name) is not None if resource is None else name == resource)
+    )
 
 
 def attach_resources(container: Place, contract: FabricContract) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -52,6 +52,12 @@ class WorkloadKind(FrozenModel):
     def queue_keeper(self) -> str | None:
         """The scheduler that manages the queue; None if the kind has no queue."""
         return self.queue_of or ("kueue" if self.queue[-1:] == (QUEUE_LABEL,) else None)
+
+    @property
+    def places(self) -> list[tuple[str, ...]]:
+        """The paths of what attaching changes, beside the strategy of a Deployment; none if they are not in a table."""
+        found = [template.path for template in self.templates if template.path]
+        return [*found, self.queue] if found and self.queue else found
 
     @property
     def of_a_train_job(self) -> bool:
@@ -219,6 +225,15 @@ class _SplitTemplate(Place):
         """The path in the manifest."""
         head, _, rest = key.partition(".")
         return super().under(".".join([*(self.pod_spec if head == "spec" else ()), *([rest] if rest else [])]))
+
+
+def spec_keys(document: Mapping[str, Any]) -> frozenset[str]:
+    """The keys of a workload's spec in which attaching changes something; none where it may change all of the spec."""
+    rows = [row for row in workload_kinds() if row.kind == document.get("kind")]
+    paths = [path for row in rows if document.get("apiVersion") in row.api_versions for path in row.places]
+    found = {path[1] for path in paths if path[0] == "spec" and len(path) > 1}
+    strategy = {"strategy"} if document.get("kind") == "Deployment" else set()
+    return frozenset(found | strategy if found else ())
 
 
 def containers(template: Place) -> list[Place]:

@@ -166,6 +166,17 @@ def read_contract(text: str) -> FabricContract:
         raise InputError("ATT004", message) from None
     except RecursionError:
         raise InputError("ATT004", "no contract: it is nested too deep; print one with `make outputs`") from None
+    return contract_of(found)
+
+
+def contract_of(found: Any) -> FabricContract:
+    """The contract in plain data: the output `fabric` of a stack, or a mapping that has it under this name.
+
+    Fields that a newer program added within the same version are ignored.
+
+    Raises:
+        InputError: the data are not a contract, or have another version.
+    """
     if isinstance(found, dict) and isinstance(found.get("fabric"), dict):
         found = found["fabric"]
     if not isinstance(found, dict) or "schemaVersion" not in found:

@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 import grpc
 import pulumi
-from pulumi.runtime import mocks, resource, rpc, run_in_stack, settings
-from pulumi.runtime.proto import source_pb2
+from pulumi.runtime import _callbacks, mocks, resource, rpc, run_in_stack, settings
+from pulumi.runtime.proto import resource_pb2, source_pb2
 
 MINTED = "a-token-of-the-cluster's-own"
 ENDPOINT, AUTHORITY = "https://cluster.example.com", "Y2VydGlmaWNhdGU="
@@ -169,22 +169,37 @@ class _Echo(mocks.Mocks):
         return answer
 
 
-class _Callbacks:
-    """Takes the program's hooks, which the engine would call."""
+class _Callbacks(_callbacks._CallbackServicer):
+    """Takes the program's hooks and transforms, which the engine would call, without a server."""
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+        self._callbacks, self._transforms, self._target = {}, {}, ""
+        self.of_stack: list[Any] = []
 
     def register_error_hook(self, hook: pulumi.ErrorHook) -> None:
         self.recording.hooks[hook.name] = hook
 
+    def register_stack_transform(self, transform: Any) -> None:
+        self.of_stack.append(self.register_transform(transform))
+
+    async def transform(self, callback: Any, request: Any) -> Any:
+        return await self._callbacks[callback.token](request.SerializeToString())
+
 
 class _RecordingMonitor(mocks.MockMonitor):
-    def __init__(self, echo: _Echo) -> None:
+    def __init__(self, echo: _Echo, callbacks: _Callbacks, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(echo)
         self.recording = echo.recording
+        self.callbacks = callbacks
+        self.loop = loop
+        self.transforms: dict[str, list[Any]] = {}
 
     def RegisterResource(self, request: Any) -> Any:
+        own = [*request.transforms, *self.transforms.get(request.parent, ())]
+        self.transforms[self.make_urn(request.parent, request.type, request.name)] = own
+        for callback in [*own, *self.callbacks.of_stack]:
+            self._transform(callback, request)
         inputs = rpc.deserialize_properties(request.object, keep_unknowns=True)
         plain = {key: _plain(value) for key, value in inputs.items()}
         if request.type != "pulumi:pulumi:Stack":
@@ -216,6 +231,22 @@ class _RecordingMonitor(mocks.MockMonitor):
             )
         return super().RegisterResource(request)
 
+    def _transform(self, callback: Any, request: Any) -> None:
+        """Put what a transform says into a request, as the engine does."""
+        options = resource_pb2.TransformResourceOptions(depends_on=request.dependencies)
+        asked = resource_pb2.TransformRequest(
+            type=request.type,
+            name=request.name,
+            custom=request.custom,
+            parent=request.parent,
+            properties=request.object,
+            options=options,
+        )
+        # The monitor is called in a thread of its own.
+        found = asyncio.run_coroutine_threadsafe(self.callbacks.transform(callback, asked), self.loop).result()
+        request.object.CopyFrom(found.properties)
+        request.dependencies[:] = found.options.depends_on if found.HasField("options") else options.depends_on
+
     def RegisterResourceOutputs(self, request: Any) -> Any:
         outputs = rpc.deserialize_properties(request.outputs)
         if request.urn.rpartition("::")[0].endswith("pulumi:pulumi:Stack") and outputs:
@@ -246,11 +277,12 @@ def record(
         asyncio.set_event_loop(loop)
         try:
             echo.world.running = stack
-            monitor = _RecordingMonitor(echo)
+            callbacks = _Callbacks(recording)
+            monitor = _RecordingMonitor(echo, callbacks, loop)
             mocks.set_mocks(
                 echo, project="gpu-fabric", stack=stack, preview=preview, monitor=monitor, organization="organization"
             )
-            settings.SETTINGS.callbacks = _Callbacks(recording)
+            settings.SETTINGS.callbacks = callbacks
             pulumi.runtime.set_all_config(config or {})
             # The mocks made a root stack of their own; the program's one carries the outputs.
             settings.set_root_resource(None)

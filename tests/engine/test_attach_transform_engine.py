@@ -1,74 +1,297 @@
-"""A Pulumi program whose workloads get the fabric, run by the real engine, which alone runs transforms."""
+"""Pulumi programs whose workloads get the fabric, run by the real engine, which alone runs transforms."""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
 import yaml
-from attached_pods import NETWORKS
-from previews import Engine
+from attached_pods import NETWORKS, at
+from previews import Engine, Preview
+from stub_cluster import KUBECONFIG
 
 from gpu_fabric.attach.stamp import STAMP
 
 pytestmark = pytest.mark.engine
 
-PROGRAM = dedent("""\
+START = dedent("""\
     import sys
     from pathlib import Path
 
     sys.path.insert(0, {root!r})
 
     import pulumi
-    import pulumi_kubernetes as kubernetes
+    import pulumi_kubernetes as k8s
 
     from components.rdma.attach import fabric_transform
     from gpu_fabric.prepare import prepare_stack
 
-    provider = kubernetes.Provider("cluster", render_yaml_to_directory={rendered!r})
-    contract = prepare_stack("dev", Path({root!r})).workload
-    settings = kubernetes.core.v1.ConfigMap(
-        "settings", metadata={{"name": "settings"}}, data={{"a": "b"}}, opts=pulumi.ResourceOptions(provider=provider)
+    provider = k8s.Provider("cluster", render_yaml_to_directory={rendered!r})
+    planned = prepare_stack("dev", Path({root!r})).workload
+    settings = k8s.core.v1.ConfigMap(
+        "settings",
+        metadata={{"name": "settings"}},
+        data={{"a": {data!r}}},
+        opts=pulumi.ResourceOptions(provider=provider),
     )
-    values = {{"plain": "b", "linked": settings.metadata.name, "secret": pulumi.Output.secret("hush")}}
-    for name, value in values.items():
-        container = {{
-            "name": "main",
-            "image": "registry.example/train:7",
-            "env": [{{"name": "A", "value": value}}],
-            "resources": {{"limits": {{"nvidia.com/gpu": "8"}}}},
-        }}
-        kubernetes.batch.v1.Job(
+    # As a stack's output, and known when the ConfigMap exists.
+    document = planned.model_dump(mode="json", by_alias=True, exclude_none=True)
+    contract = settings.id.apply(lambda _: {{**document, **{overrides!r}}})
+    options = {{"provider": provider, "transforms": [fabric_transform(contract)]}}
+    gpus = {{"limits": {{"nvidia.com/gpu": "8"}}}}
+
+
+    def main(**more):
+        return {{"name": "main", "image": "registry.example/train:7", "resources": gpus, **more}}
+
+
+    def job(name, namespace="default", **container):
+        k8s.batch.v1.Job(
             name,
-            metadata={{"name": name, "namespace": "default"}},
-            spec={{"template": {{"spec": {{"restartPolicy": "Never", "containers": [container]}}}}}},
-            opts=pulumi.ResourceOptions(provider=provider, transforms=[fabric_transform(contract)]),
+            metadata={{"name": name, "namespace": namespace}},
+            spec={{"template": {{"spec": {{"restartPolicy": "Never", "containers": [main(**container)]}}}}}},
+            opts=pulumi.ResourceOptions(**options),
         )
     """)
+WORKLOADS = dedent("""\
+    values = {"plain": "b", "linked": settings.metadata.name, "secret": pulumi.Output.secret("hush")}
+    for name, value in values.items():
+        job(name, env=[{"name": "A", "value": value}])
+
+    labels = {"app": "a"}
+    k8s.apps.v1.Deployment(
+        "classes",
+        metadata=k8s.meta.v1.ObjectMetaArgs(name="classes", namespace="default"),
+        spec=k8s.apps.v1.DeploymentSpecArgs(
+            selector=k8s.meta.v1.LabelSelectorArgs(match_labels=labels),
+            template=k8s.core.v1.PodTemplateSpecArgs(
+                metadata=k8s.meta.v1.ObjectMetaArgs(labels=labels),
+                spec=k8s.core.v1.PodSpecArgs(
+                    containers=[k8s.core.v1.ContainerArgs(**main(), image_pull_policy="Always")],
+                ),
+            ),
+        ),
+        opts=pulumi.ResourceOptions(**options),
+    )
+    worker = k8s.core.v1.PodSpecArgs(containers=[k8s.core.v1.ContainerArgs(**main(), image_pull_policy="Always")])
+    launcher = {"containers": [{"name": "main", "image": "registry.example/train:7"}]}
+    k8s.apiextensions.CustomResource(
+        "custom",
+        api_version="kubeflow.org/v2beta1",
+        kind="MPIJob",
+        metadata={"name": "custom", "namespace": "default"},
+        spec={
+            "mpiReplicaSpecs": {
+                "Launcher": {"template": {"spec": launcher}},
+                "Worker": {"replicas": 2, "template": k8s.core.v1.PodTemplateSpecArgs(spec=worker)},
+            }
+        },
+        opts=pulumi.ResourceOptions(**options),
+    )
+
+
+    class Service(pulumi.ComponentResource):
+        def __init__(self, name, kind, opts, namespace="default"):
+            super().__init__(kind, name, None, opts)
+            pod = {"containers": [main(image_pull_policy="Always")]}
+            k8s.apps.v1.Deployment(
+                name,
+                metadata={"name": name, "namespace": namespace},
+                spec={
+                    "selector": {"match_labels": labels},
+                    "template": {"metadata": {"labels": labels}, "spec": pod},
+                },
+                opts=pulumi.ResourceOptions(parent=self, provider=provider),
+            )
+
+
+    inherited = pulumi.ResourceOptions(transforms=options["transforms"])
+    Service("inner", "my:index:Service", inherited)
+    Service("own", "gpu-fabric:index:GpuFabric", inherited)
+    """)
+
+SERVICE = 'Service("refused", "my:index:Service", inherited, namespace="research")'
+
+
+class Project:
+    """A program in a folder of its own, and its stack, whose manifests are rendered."""
+
+    def __init__(self, engine: Engine, folder: Path, root: Path, name: str) -> None:
+        self.engine, self.folder, self.root, self.name = engine, folder, root, name
+        project = {"name": name, "runtime": {"name": "python", "options": {"virtualenv": str(Path(sys.prefix))}}}
+        (folder / "Pulumi.yaml").write_text(yaml.safe_dump(project))
+        engine.run(["stack", "init", name, "--non-interactive"], folder)
+
+    def pulumi(self, program: str, *command: str, data: str = "b", **overrides: Any) -> tuple[int, str]:
+        """Exit status and text of a command for a program; `overrides` are keys of the contract."""
+        places = {"root": str(self.root), "rendered": str(self.folder / "rendered")}
+        start = START.format(**places, data=data, overrides=overrides)
+        (self.folder / "__main__.py").write_text(f"{start}\n{program}")
+        done = self.engine.run([*command, "--non-interactive", "--stack", self.name], self.folder)
+        return done.returncode, done.stdout + done.stderr
+
+    @property
+    def manifests(self) -> dict[str, Any]:
+        """What is rendered, by name."""
+        found = [yaml.safe_load(path.read_text()) for path in sorted((self.folder / "rendered").rglob("*.yaml"))]
+        return {manifest["metadata"]["name"]: manifest for manifest in found}
+
+    def resources(self) -> dict[str, Any]:
+        """The state's resources, by name."""
+        exported = self.engine.run(["stack", "export", "--stack", self.name], self.folder)
+        found: Iterable[Any] = json.loads(exported.stdout)["deployment"]["resources"]
+        return {entry["urn"].rpartition("::")[2]: entry for entry in found}
 
 
 @pytest.fixture(scope="module")
-def rendered(engine: Engine, root: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The manifests of a program's jobs, by name, as the provider renders them."""
-    folder = tmp_path_factory.mktemp("attached")
-    project = {"name": "attached", "runtime": {"name": "python", "options": {"virtualenv": str(Path(sys.prefix))}}}
-    (folder / "Pulumi.yaml").write_text(yaml.safe_dump(project))
-    (folder / "__main__.py").write_text(PROGRAM.format(root=str(root), rendered=str(folder / "rendered")))
-    engine.run(["stack", "init", "attached", "--non-interactive"], folder)
-    result = engine.run(["up", "--yes", "--skip-preview", "--non-interactive", "--stack", "attached"], folder)
-    assert result.returncode == 0, result.stdout + result.stderr
-    found = [yaml.safe_load(path.read_text()) for path in sorted((folder / "rendered").rglob("*job*.yaml"))]
-    return {manifest["metadata"]["name"]: manifest for manifest in found}
+def project(engine: Engine, root: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A project whose workloads are up."""
+    made = Project(engine, tmp_path_factory.mktemp("attached"), root, "attached")
+    status, printed = made.pulumi(WORKLOADS, "up", "--yes", "--skip-preview")
+    assert status == 0, printed
+    return made
 
 
-@pytest.mark.parametrize("name", ["plain", "linked", "secret"])
-def test_a_job_is_applied_with_the_fabric_whatever_its_values_wait_for(rendered: dict[str, Any], name: str) -> None:
-    template = rendered[name]["spec"]["template"]
+WORKER = "spec.mpiReplicaSpecs.Worker.template"
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        *((name, "spec.template") for name in ("plain", "linked", "secret", "classes", "inner")),
+        ("custom", WORKER),
+    ],
+)
+def test_a_workload_is_applied_with_the_fabric_however_it_is_written(project: Project, name: str, place: str) -> None:
+    template = at(project.manifests[name], place)
     (container,) = template["spec"]["containers"]
 
     assert {NETWORKS, STAMP} <= set(template["metadata"]["annotations"])
     assert container["resources"]["requests"]["nvidia.com/rail_15"] == "1"
-    assert container["env"][0] == {"name": "A", "value": {"plain": "b", "linked": "settings", "secret": "hush"}[name]}
+    assert container["image"] == "registry.example/train:7"
+
+
+@pytest.mark.parametrize(("name", "value"), [("plain", "b"), ("linked", "settings"), ("secret", "hush")])
+def test_values_of_other_resources_and_secrets_are_passed_on(project: Project, name: str, value: str) -> None:
+    (container,) = project.manifests[name]["spec"]["template"]["spec"]["containers"]
+
+    assert container["env"][0] == {"name": "A", "value": value}
+    assert "hush" not in json.dumps(project.resources()[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("classes", "spec.template"), ("inner", "spec.template"), ("custom", WORKER)]
+)
+def test_names_of_fields_are_kubernetes_own(project: Project, name: str, place: str) -> None:
+    (container,) = at(project.manifests[name], place)["spec"]["containers"]
+
+    assert container["imagePullPolicy"] == "Always"
+    assert "image_pull_policy" not in container
+
+
+def test_the_workloads_of_a_fabric_itself_are_left_alone(project: Project) -> None:
+    assert "annotations" not in project.manifests["own"]["spec"]["template"]["metadata"]
+
+
+def test_a_workload_depends_on_what_its_contract_depends_on(project: Project) -> None:
+    (before,) = project.resources()["plain"]["dependencies"]
+
+    assert before.endswith("ConfigMap::settings")
+    # Pulumi takes dependencies over from transforms of the resource itself alone (docs/workloads.md).
+    assert "dependencies" not in project.resources()["inner"]
+
+
+def test_nothing_is_changed_by_a_second_run(project: Project) -> None:
+    status, printed = project.pulumi(WORKLOADS, "preview", "--expect-no-changes")
+
+    assert status == 0, printed
+
+
+def test_a_contract_that_a_preview_does_not_know_replaces_no_deployment(project: Project) -> None:
+    """The ConfigMap on which the contract depends is replaced."""
+    status, printed = project.pulumi(WORKLOADS, "preview", "--json", data="c")
+
+    assert status == 0, printed
+    operations = {(step["urn"].rpartition("::")[2], step["op"]) for step in json.loads(printed)["steps"]}
+    assert ("settings", "replace") in operations
+    assert {op for name, op in operations if name in ("classes", "inner", "custom")} == {"update"}
+    assert [op for name, op in operations if name == "own" and op != "same"] == []
+
+
+@pytest.mark.parametrize("refused", ['job("refused", namespace="research")', SERVICE], ids=["alone", "in a component"])
+@pytest.mark.parametrize("command", [["preview"], ["up", "--yes", "--skip-preview"]], ids=["preview", "up"])
+def test_a_workload_that_cannot_be_attached_is_refused_in_words(
+    project: Project, command: list[str], refused: str
+) -> None:
+    status, printed = project.pulumi(f"{WORKLOADS}\n{refused}\n", *command)
+
+    assert status != 0
+    assert "refused: 1 problem, nothing was attached." in printed
+    assert "the fabric is not offered in research [ATT012]" in printed
+    assert "-> use default" in printed
+    assert "Traceback" not in printed
+    assert "refused" not in project.manifests
+
+
+def test_others_go_on_where_pulumi_is_asked_to(project: Project) -> None:
+    more = f'{WORKLOADS}\njob("refused", namespace="research")\n{SERVICE}\njob("accepted")\n'
+    status, printed = project.pulumi(more, "up", "--yes", "--skip-preview", "--continue-on-error")
+
+    assert status != 0
+    assert printed.count("the fabric is not offered in research [ATT012]") >= 2
+    assert "accepted" in project.manifests
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"schemaVersion": "v2"}, "fabric_transform: schemaVersion 'v2' is not known here; known is 'v1' [ATT004]"),
+        ({"namespaces": ["research"]}, "the fabric is not offered in default [ATT012]"),
+    ],
+    ids=["a newer version", "another namespace"],
+)
+def test_workloads_that_exist_are_refused_without_being_touched(
+    project: Project, wrong: dict[str, Any], reason: str
+) -> None:
+    before = {name: entry["modified"] for name, entry in project.resources().items()}
+    status, printed = project.pulumi(WORKLOADS, "up", "--yes", "--skip-preview", **wrong)
+
+    assert status != 0
+    assert reason in printed
+    assert "Traceback" not in printed
+    found = {name: entry["modified"] for name, entry in project.resources().items()}
+    kept = ("plain", "linked", "secret", "classes", "custom", "inner")
+    assert {name: found[name] for name in kept} == {name: before[name] for name in kept}
+    assert set(kept) <= set(project.manifests)
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "workloads.md").read_text(encoding="utf-8")
+JOB, _, MPI_JOB = re.findall(r"^```python\n(import pulumi\n.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "place"), [(JOB, "pretrain", "spec.template"), (MPI_JOB, "all-reduce", WORKER)]
+)
+def test_a_preview_of_a_program_of_the_page_shows_the_fabric_on_its_workload(
+    engine: Engine, root: Path, tmp_path: Path, program: str, name: str, place: str
+) -> None:
+    shown = Project(engine, tmp_path, root, f"page-{name}")
+    kubeconfig = ["config", "set", "--secret", "kubeconfig", KUBECONFIG]
+    assert engine.run([*kubeconfig, "--non-interactive", "--stack", shown.name], tmp_path).returncode == 0
+    # Charts of the repository, which are found from the program's folder.
+    (tmp_path / "sandbox").symlink_to(root / "sandbox")
+    text = program.replace("gpu_fabric.components", "components")
+    text = text.replace("GpuFabricArgs(\n", 'GpuFabricArgs(\n        software={"charts": "bundled"},\n')
+    (tmp_path / "__main__.py").write_text(f"import sys\n\nsys.path.insert(0, {str(root)!r})\n{text}")
+    result = Preview(engine.run(["preview", "--json", "--non-interactive", "--stack", shown.name], tmp_path))
+
+    assert result.status == 0, result.printed
+    (step,) = [step for step in result.digest["steps"] if step["urn"].endswith(f"::{name}")]
+    template = at(step["newState"]["inputs"], place)
+    assert len(json.loads(template["metadata"]["annotations"][NETWORKS])) == 16

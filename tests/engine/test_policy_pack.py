@@ -1,65 +1,42 @@
 """The policy pack in the real engine's hands: `preview --policy-pack`, with the owner's levels and settings.
 
-The language host that the sandbox can build is older than the message by which the CLI has a host start a pack. For a
-runtime without a host, the CLI starts the program `pulumi-analyzer-policy-RUNTIME` instead, which the tests put there.
+The language host that the sandbox can build is older than the message by which the CLI has a host start a pack. So the
+tests give the CLI the pack's own program, which it starts itself.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from previews import Engine
 
-from gpu_fabric import __version__
+from policy import __version__
 from sandbox.home import project_root
 
 pytestmark = pytest.mark.engine
-PACK = project_root() / "policy"
-RUNTIME = "python-of-the-sandbox"
+PACK = "policy/gpu-fabric-policy"
 
 
 class Pack:
-    """The pack under a runtime of the test's own, and previews with it."""
+    """Previews with the checkout's pack."""
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         self.engine = engine
-        self.folder = folder
-        described = (PACK / "PulumiPolicy.yaml").read_text()
-        assert "name: python\n" in described
-        (folder / "PulumiPolicy.yaml").write_text(described.replace("name: python\n", f"name: {RUNTIME}\n"))
-        program = folder / f"pulumi-analyzer-policy-{RUNTIME}"
-        program.write_text(f"#!/bin/sh\nexec {shlex.join([sys.executable, '-u', str(PACK)])}\n")
-        program.chmod(0o700)
+        self.settings = folder / "settings.json"
 
-    def preview(self, stack: str, **policies: Any) -> subprocess.CompletedProcess[str]:
+    def preview(self, stack: str, pack: str = PACK, **policies: Any) -> subprocess.CompletedProcess[str]:
         """A preview under the pack; `policies` are levels and settings, by name with underscores."""
-        settings = self.folder / "settings.json"
-        settings.write_text(json.dumps({name.replace("_", "-"): value for name, value in policies.items()}))
+        self.settings.write_text(json.dumps({name.replace("_", "-"): value for name, value in policies.items()}))
         file = project_root() / f"Pulumi.{stack}.yaml"
-        assert self.engine.preview(file).status == 0
+        assert self.engine.committed(file).status == 0
         options = ["--stack", stack, "--config-file", str(self.engine.folder / file.name)]
-        pack = ["--policy-pack", str(self.folder), "--policy-pack-config", str(settings)]
-        environment = {
-            **self.engine.workspace.environment(),
-            # The program beside the pack lies on PATH, where the sandbox has the engine take nothing from.
-            "PULUMI_IGNORE_AMBIENT_PLUGINS": "false",
-        }
-        environment["PATH"] = os.pathsep.join([environment["PATH"], str(self.folder)])
-        return subprocess.run(
-            [self.engine.workspace.command, "preview", "--non-interactive", "--suppress-outputs", *options, *pack],
-            cwd=project_root(),
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=300,
+        policy = ["--policy-pack", pack, "--policy-pack-config", str(self.settings)]
+        return self.engine.run(
+            ["preview", "--non-interactive", "--suppress-outputs", *options, *policy], project_root()
         )
 
 
@@ -100,3 +77,11 @@ def test_a_setting_of_the_wrong_type_is_refused_by_the_engine(pack: Pack) -> Non
 
     assert result.returncode != 0
     assert "perPool" in result.stdout + result.stderr
+
+
+def test_the_sandboxs_language_host_does_not_start_a_folder(pack: Pack) -> None:
+    """If it does some day, docs/policy.md can do without the second way."""
+    result = pack.preview("dev", "policy")
+
+    assert result.returncode != 0
+    assert "failed to start" in result.stderr

@@ -46,6 +46,18 @@ def installed_with_pulumi(wheel: Path, tmp_path_factory: pytest.TempPathFactory)
     return _installed(wheel, tmp_path_factory.mktemp("with-pulumi"), extra="[pulumi]")
 
 
+@pytest.fixture(scope="session")
+def policy_wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout's policy pack."""
+    return build_wheel(root / "policy", tmp_path_factory.mktemp("policy-wheel"))
+
+
+@pytest.fixture(scope="session")
+def installed_policies(wheel: Path, policy_wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The policy pack's wheel in a clean environment, with the wheel that it needs."""
+    return _installed(policy_wheel, tmp_path_factory.mktemp("policies"), str(wheel))
+
+
 def _installed(wheel: Path, folder: Path, *constraints: str, extra: str = "") -> Installed:
     work = folder / "work"
     work.mkdir()

@@ -14,6 +14,8 @@ from pulumi.runtime.proto import analyzer_pb2
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 from recording import Registration
 
+import policy
+
 pytestmark = pytest.mark.policy
 Registered = Callable[[str], tuple[Registration, ...]]
 DOKS = "digitalocean:index/kubernetesCluster:KubernetesCluster"
@@ -41,7 +43,7 @@ def test_the_pack_tells_the_engine_of_all_policies_and_their_settings(pack: Anal
     told = {policy.name: policy for policy in pack.info().policies}
 
     assert set(told) == set(POLICIES)
-    assert pack.info().name == "gpu-fabric"
+    assert (pack.info().name, pack.info().version) == ("gpu-fabric", policy.__version__)
     assert pack.info().supportsConfig
     assert all(" Why: " in policy.description for policy in told.values())
     regions = json_format.MessageToDict(told["allowed-regions"].configSchema.properties)["regions"]

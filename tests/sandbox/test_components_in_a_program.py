@@ -20,7 +20,7 @@ pytestmark = pytest.mark.sandbox
 PROGRAM = """\
 import pulumi
 import pulumi_kubernetes as k8s
-from gpu_fabric.components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs
+from gpu_fabric.components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs, fabric_transform
 
 def owned(args):
     if args.type_ == "kubernetes:core/v1:Namespace":
@@ -43,9 +43,19 @@ for name, supernet in {"train": "192.168.0.0/16", "research": "172.20.0.0/16"}.i
     data = {"networks": pulumi.Output.json_dumps(fabric.networks), "ready": fabric.ready.apply(str)}
     k8s.core.v1.ConfigMap(f"{name}-facts", metadata={"name": "facts", "namespace": "default"}, data=data,
                           opts=pulumi.ResourceOptions(provider=provider))
+    container = {"name": "main", "image": "registry.example/train:7", "resources": {"limits": {"nvidia.com/gpu": "8"}}}
+    k8s.batch.v1.Job(
+        f"{name}-job",
+        metadata={"name": "job", "namespace": "default", "annotations": {"pulumi.com/skipAwait": "true"}},
+        spec={"template": {"spec": {"restartPolicy": "Never", "containers": [container]}}},
+        opts=pulumi.ResourceOptions(
+            provider=provider, transforms=[fabric_transform(fabric.contract)], depends_on=[fabric]
+        ),
+    )
     pulumi.export(name, fabric.contract)
 """
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
+JOB = "/apis/batch/v1/namespaces/default/jobs/job"
 FACTS = "/api/v1/namespaces/default/configmaps/facts"
 
 
@@ -140,6 +150,13 @@ def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both
         assert set(json.loads(facts["networks"])) == {entry["network"] for entry in contract["networks"]} == networks
         (rail, *_) = [key for key in contract["resources"] if key != contract["gpuResource"]]
         assert len(sandbox.allocatable(rail)) == 3
+
+        job = sandbox.api.get(JOB)
+        attached = json.loads(job["spec"]["template"]["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"])
+        assert {entry["name"] for entry in attached} == networks
+        # Created last: Pulumi waits for every resource of the fabric.
+        networks_created = [item["metadata"]["creationTimestamp"] for item in sandbox.items(NETWORKS)]
+        assert job["metadata"]["creationTimestamp"] >= max(networks_created)
 
         assert sandbox.api.get("/api/v1/namespaces/gpu-operator")["metadata"]["labels"]["owner"] == "mine"
 

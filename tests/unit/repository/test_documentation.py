@@ -75,8 +75,9 @@ def test_programs_on_a_page_import_what_is_there(page: str) -> None:
     blocks = [token.content for token in parsed(ROOT / page) if token.type == "fence" and token.info == "python"]
     lines = [line for block in blocks for line in block.splitlines() if line.startswith(("from ", "import "))]
 
-    # A checkout has the components under the name that existing stacks recorded, and only the wheel in the package.
-    exec("\n".join(lines).replace("gpu_fabric.components", "components"), {})  # noqa: S102  # imports alone
+    # A checkout has the components under the name that existing stacks recorded, and the policies under their folder's.
+    here = "\n".join(lines).replace("gpu_fabric.components", "components").replace("gpu_fabric_policy", "policy")
+    exec(here, {})  # noqa: S102  # imports alone
 
 
 def test_the_index_has_every_page() -> None:

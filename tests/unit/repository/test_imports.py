@@ -296,17 +296,22 @@ def test_the_difference_knows_no_guard_and_neither_knows_the_review(root: Path) 
     assert found == set()
 
 
-def test_the_components_import_each_other_relatively_since_the_wheel_has_them_under_another_name(root: Path) -> None:
+# Packages that wheels have under other names.
+RENAMED = ("components", "policy")
+
+
+def test_what_wheels_have_under_another_name_imports_itself_relatively(root: Path) -> None:
     relative = {path for package in ALLOWED for path in modules(root, package) if writes_relative_imports(path)}
     named = [
         path
-        for path in modules(root, "components")
+        for package in RENAMED
+        for path in modules(root, package)
         for node in statements_of(path)
-        if (isinstance(node, ast.ImportFrom) and node.level == 0 and top(node.module or "") == "components")
-        or (isinstance(node, ast.Import) and any(top(alias.name) == "components" for alias in node.names))
+        if (isinstance(node, ast.ImportFrom) and node.level == 0 and top(node.module or "") == package)
+        or (isinstance(node, ast.Import) and any(top(alias.name) == package for alias in node.names))
     ]
 
-    assert {path.relative_to(root).parts[0] for path in relative} == {"components"}
+    assert {path.relative_to(root).parts[0] for path in relative} == set(RENAMED)
     assert named == []
 
 

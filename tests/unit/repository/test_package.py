@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 import gpu_fabric
+import policy
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 
 EXTRAS = {"pulumi", "sandbox", "policy"}
@@ -20,6 +21,12 @@ EXTRAS = {"pulumi", "sandbox", "policy"}
 def project(root: Path) -> dict[str, Any]:
     found: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text())["project"]
     return found
+
+
+@pytest.fixture
+def pack(root: Path) -> dict[str, Any]:
+    """The policy pack's own project file."""
+    return tomllib.loads((root / "policy/pyproject.toml").read_text())
 
 
 def named(project: dict[str, Any]) -> list[str]:
@@ -67,14 +74,33 @@ def test_stacks_ask_for_the_plug_ins_whose_packages_the_tests_read(root: Path) -
     assert asked.items() <= pins(root / "requirements-dev.txt").items()
 
 
-def test_the_version_stands_in_one_file_and_what_repeats_it_agrees(root: Path, project: dict[str, Any]) -> None:
+def test_the_version_stands_in_one_file(project: dict[str, Any]) -> None:
     assert "version" not in project
     assert re.fullmatch(r"\d+\.\d+\.\d+", gpu_fabric.__version__)
-    assert yaml.safe_load((root / "policy/PulumiPolicy.yaml").read_text())["version"] == gpu_fabric.__version__
+
+
+def test_the_policy_packs_version_stands_in_one_file_and_what_repeats_it_agrees(
+    root: Path, pack: dict[str, Any]
+) -> None:
+    assert "version" not in pack["project"]
+    assert pack["tool"]["hatch"]["version"]["path"] == "__init__.py"
+    assert yaml.safe_load((root / "policy/PulumiPolicy.yaml").read_text())["version"] == policy.__version__
+
+
+def test_the_policy_pack_needs_what_it_is_tested_with_and_this_program(root: Path, pack: dict[str, Any]) -> None:
+    needed = dict(re.fullmatch(r"([\w-]+)(.*)", entry).groups() for entry in pack["project"]["dependencies"])  # type: ignore[union-attr,misc]
+    assert needed["pulumi-policy"] == f"=={pins(root / 'policy/requirements.txt')['pulumi-policy']}"
+
+    lowest, above = needed["gpu-fabric"].removeprefix(">=").split(",<")
+    assert numbers(lowest) <= numbers(gpu_fabric.__version__) < numbers(above)
+
+
+def numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
 
 
 def test_the_changelog_begins_with_this_version(root: Path) -> None:
     headings = re.findall(r"^## (\d+\.\d+\.\d+)", (root / "CHANGELOG.md").read_text(), re.MULTILINE)
 
     assert headings[0] == gpu_fabric.__version__
-    assert headings == sorted(headings, key=lambda text: [int(part) for part in text.split(".")], reverse=True)
+    assert headings == sorted(headings, key=numbers, reverse=True)
