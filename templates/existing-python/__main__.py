@@ -23,8 +23,8 @@ fabric = GpuFabric(
     ),
 )
 
-# A resource of your own: `gpu-fabric attach --contract` reads it, to add the fabric to the manifest of a job. A workload of
-# this program gets the fabric by the option transforms=[fabric_transform(fabric.contract)] (gpu_fabric.components).
+# A resource of your own: `gpu-fabric attach --contract` reads it, to add the fabric to the manifest of a job. A
+# workload of this program gets the fabric by the option transforms=[fabric_transform(fabric.contract)].
 k8s.core.v1.ConfigMap(
     "contract",
     metadata={"name": "fabric-contract", "namespace": "default"},

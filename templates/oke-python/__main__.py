@@ -47,8 +47,8 @@ cluster = GpuCluster(
     ),
 )
 
-# A resource of your own: `gpu-fabric attach --contract` reads it, to add the fabric to the manifest of a job. A workload of
-# this program gets the fabric by the option transforms=[fabric_transform(cluster.contract)] (gpu_fabric.components).
+# A resource of your own: `gpu-fabric attach --contract` reads it, to add the fabric to the manifest of a job. A
+# workload of this program gets the fabric by the option transforms=[fabric_transform(cluster.contract)].
 k8s.core.v1.ConfigMap(
     "contract",
     metadata={"name": "fabric-contract", "namespace": "default"},
