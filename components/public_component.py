@@ -36,10 +36,17 @@ class PublicComponent(pulumi.ComponentResource):
 
     def _give_outputs(self, public: type, known: Mapping[str, Any]) -> None:
         """Set and register the outputs that a public class names by annotations, of those that are known by name."""
-        outputs = {output: pulumi.Output.from_input(known[output]) for output in inspect.get_annotations(public)}
+        outputs = {output: self._after(known[output]) for output in inspect.get_annotations(public)}
         for output, value in outputs.items():
             setattr(self, output, value)
         self.register_outputs({to_camel(output): value for output, value in outputs.items()})
+
+    def _after(self, value: Any) -> pulumi.Output[Any]:
+        """An output: what uses it comes after the component's resources, also where the plan alone knows it."""
+        if isinstance(value, pulumi.Output):
+            return value
+        known: pulumi.Output[Any] = pulumi.Output.from_input(value)
+        return pulumi.Output({self}, known.future(), known.is_known())
 
 
 def dependencies(opts: pulumi.ResourceOptions | None) -> list[Any]:

@@ -81,7 +81,7 @@ def _lines(diff: PlanDiff, level: Level, limit: int, guard: Section | None, comp
     yield ""
     if level.summarised:
         yield (
-            f"> Summarised, since a comment takes {limit:,} characters: {level.summarised} are counted. "
+            f"> Summarised to fit into {limit:,} characters: {level.summarised} are counted. "
             "`gpu-fabric diff --json` has all."
         )
         yield ""

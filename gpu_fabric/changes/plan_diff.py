@@ -35,8 +35,8 @@ from gpu_fabric.resources.dynamic import KEPT_OBJECTS
 from gpu_fabric.resources.objects import KUBERNETES
 from gpu_fabric.resources.order import CLUSTER
 
-# Decisions that are reported separately, or that repeat what resources say.
-_APART = ("cluster.pools", "cost", "allocation")
+# Decisions that are reported separately, or that repeat what resources and shapes say.
+_APART = ("cluster.pools", "cost", "allocation", "bandwidth")
 # Parts of the contract that repeat others in the form of a patch.
 _REPEATED = {"podTemplatePatch", "annotations"}
 

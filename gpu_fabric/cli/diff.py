@@ -19,6 +19,9 @@ def diff(
     base: Annotated[Path, typer.Argument(help="folder of the plan before, from `plan --out`")],
     head: Annotated[Path, typer.Argument(help="folder of the plan after")],
     as_json: Annotated[bool, typer.Option("--json", help="print everything as JSON")] = False,
+    as_html: Annotated[
+        bool, typer.Option("--html", help="print a page with figures and drawings of both plans instead")
+    ] = False,
     fail_on_loss: Annotated[
         bool, typer.Option("--fail-on-loss", help="end with 1 where something is taken away")
     ] = False,
@@ -32,6 +35,8 @@ def diff(
     from gpu_fabric.changes.guard import explanation, judge_plans, section
     from gpu_fabric.changes.plan_diff import DifferentStacks, plan_diff
 
+    if as_json and as_html:
+        refuse("--json and --html say how to print: leave one out")
     try:
         with show_progress() as progress:
             before, after = read_rendered(base, progress), read_rendered(head, progress)
@@ -44,6 +49,10 @@ def diff(
         document = found.model_dump(mode="json", by_alias=True)
         document["guard"] = {"passes": judgement.passes, **judgement.model_dump(mode="json", by_alias=True)}
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    elif as_html:
+        from gpu_fabric.changes.change_page import change_page
+
+        text = change_page(found, before, after, judgement)
     else:
         text = markdown(found, guard=section(judgement, file))
     print_document(text)

@@ -17,14 +17,14 @@ from gpu_fabric.prepare import prepare, prepare_stack
 from gpu_fabric.spec.load import stack_names
 from gpu_fabric.spec.places import printable
 
-Format = Literal["text", "json", "html", "markdown"]
+Format = Literal["text", "json", "html", "markdown", "csv"]
 """How a result is printed."""
 
 Target = Literal["kustomize", "argo", "flux"]
 """The tool that writes the cluster instead of Pulumi."""
 
 # The file ending of each report.
-_REPORTS = {"html": "html", "markdown": "md"}
+_REPORTS = {"html": "html", "markdown": "md", "csv": "csv"}
 
 
 def plan(
@@ -62,7 +62,7 @@ def plan(
         if choice is not None:
             refuse("--all is every stack of the project: name none beside it")
         if out is None or only_summary or output == "json":
-            refuse("--all writes files: it needs --out, and takes --format html or markdown for reports")
+            refuse("--all writes files: it needs --out, and takes --format html, markdown or csv for reports")
         write_all(Path.cwd(), out, output, for_up=for_up)
         return
     if out is not None and (only_summary or output != "text"):
@@ -92,11 +92,15 @@ def plan(
 
 
 def report_of(plan: Plan, output: Format) -> str:
-    """The report as a page of HTML or Markdown."""
+    """The report as a page of HTML or Markdown, or every NIC as CSV."""
     if output == "html":
         from gpu_fabric.report.html import html_report
 
         return html_report(plan)
+    if output == "csv":
+        from gpu_fabric.report.csv_table import csv_report
+
+        return csv_report(plan)
     from gpu_fabric.report.markdown import markdown_report
 
     return markdown_report(plan)

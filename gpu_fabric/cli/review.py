@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +11,9 @@ from gpu_fabric.cli.clock import today
 from gpu_fabric.cli.conversation import refuse, say
 from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.standard_streams import print_document
+
+if TYPE_CHECKING:
+    from gpu_fabric.changes.review import NoPlans, Review, Side
 
 
 def review(
@@ -21,6 +24,10 @@ def review(
         typer.Option("--guard", help="end with 1 where what is lost is not acknowledged, with 2 where it cannot judge"),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print everything as JSON, for scripts")] = False,
+    pages: Annotated[
+        Path | None,
+        typer.Option("--pages", metavar="DIR", help="also write a page, before and after, for each stack that differs"),
+    ] = None,
 ) -> None:
     """Print one Markdown comment on what a change does to every stack; ends with 2 where one cannot be planned."""
     # Imported here: no other command needs it.
@@ -37,6 +44,8 @@ def review(
     except ReviewError as error:
         refuse(str(error))
     print_document(text)
+    if pages is not None:
+        _write_pages(pages, before, after, found)
     failures = (
         (not found.planned, 2, "not every stack can be planned"),
         (guard and not found.judged, 2, "the guard has not judged every stack: some have no earlier plan"),
@@ -48,3 +57,19 @@ def review(
             say(reason)
             status = max(status, its_status)
     raise typer.Exit(status)
+
+
+def _write_pages(folder: Path, before: Side | NoPlans, after: Side, found: Review) -> None:
+    """Write the pages; refuses a folder that cannot be written, once the comment is printed."""
+    from gpu_fabric.changes.change_page import change_pages
+    from gpu_fabric.changes.review import NoPlans
+    from gpu_fabric.render.folder import FolderError, write_files
+    from gpu_fabric.render.layout import stacks_index
+
+    try:
+        with show_progress() as progress:
+            progress.step("drawing the pages")
+            drawn = {} if isinstance(before, NoPlans) else change_pages(before, after, found)
+            write_files(folder, drawn | stacks_index(drawn), progress)
+    except FolderError as error:
+        refuse(str(error))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpu_fabric.plan import concerns
 from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.bandwidth import plan_bandwidth
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.cost import plan_cost
 from gpu_fabric.plan.devices import planned_nodes
@@ -36,6 +37,7 @@ def build(case: Case) -> Plan:
         choices=case.choices,
         cluster=_cluster(case),
         cost=plan_cost(case),
+        bandwidth=plan_bandwidth(case),
         rails=context.rails,
         addresses=case.addresses,
         sriov_plugin=context.sriov_plugin,

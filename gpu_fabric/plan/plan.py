@@ -12,6 +12,7 @@ from gpu_fabric.findings import Finding
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.bandwidth import PlannedBandwidth
 from gpu_fabric.plan.choices import Choices
 from gpu_fabric.plan.cost import PlannedCost
 from gpu_fabric.plan.devices import PlannedNodes
@@ -33,7 +34,10 @@ else:
 Record = TypeVar("Record", bound=FrozenModel)
 
 _OF_THE_PLATFORM = frozenset(
-    {"choices", "rails", "addresses", "sriov_plugin", "shared_plugin", "node_groups", "nccl", "workload"}
+    {
+        *("choices", "bandwidth", "rails", "addresses", "sriov_plugin", "shared_plugin", "node_groups"),
+        *("nccl", "workload"),
+    }
 )
 
 
@@ -91,6 +95,7 @@ class Plan(FrozenModel):
     choices: Choices
     cluster: PlannedCluster
     cost: PlannedCost
+    bandwidth: PlannedBandwidth
     rails: tuple[Rail, ...]
     addresses: AddressPlan
     sriov_plugin: SriovDevicePluginConfig | None

@@ -88,9 +88,8 @@ def plan_of(found: Mapping[str, str]) -> RenderedPlan:
     return RenderedPlan.model_validate(
         {
             **{key: index[key] for key in ("schemaVersion", "stack", "releaseLine", "waits", "findings")},
-            # Folders of an earlier version have neither.
-            "acknowledgements": index.get("acknowledgements", ()),
-            "steps": index.get("steps", ()),
+            # Folders of an earlier version have none of these.
+            **{key: index.get(key, ()) for key in ("acknowledgements", "steps", "figures")},
             "resources": [{**entry, "properties": _properties(entry, found)} for entry in index["resources"]],
             "decisions": yaml_value(found[DECISIONS]),
             "proof": json.loads(found[PROOF]) if PROOF in found else {},
@@ -113,7 +112,10 @@ def _index(plan: RenderedPlan, paths: list[str]) -> dict[str, Any]:
         **plan.model_dump(
             mode="json",
             by_alias=True,
-            include={"schema_version", "stack", "release_line", "waits", "steps", "findings", "acknowledgements"},
+            include={
+                *("schema_version", "stack", "release_line", "waits", "steps", "findings", "acknowledgements"),
+                "figures",
+            },
         ),
     }
 

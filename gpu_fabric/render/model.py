@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from gpu_fabric.findings.finding import Finding, LocatedFinding
 from gpu_fabric.model import FrozenModel
+from gpu_fabric.report.figures import Figure
 from gpu_fabric.resources import Handling, Loss
 from gpu_fabric.spec.guard import AcknowledgementSpec
 
@@ -77,8 +78,8 @@ class RenderedPlan(FrozenModel):
     `decisions` are the other decisions of the plan: choices, rails, devices, the cluster. `proof` is the address plan
     without the shares, which are in `rails`. `nccl_files` are the files that pods read, by their path in the folder.
     `contract` is the `fabric` output; it and the proof are empty for a cluster stack. `report` is the plan as text.
-    `acknowledgements` are those of the stack file; `steps` are applied on the cluster, in order. A folder of an earlier
-    version has neither of the two.
+    `acknowledgements` are those of the stack file; `steps` are applied on the cluster, in order; `figures` are those at
+    the top of a report. A folder of an earlier version has none of the three.
     """
 
     schema_version: Literal["v1"] = VERSION
@@ -89,6 +90,7 @@ class RenderedPlan(FrozenModel):
     steps: tuple[RenderedStep, ...] = ()
     findings: tuple[Finding, ...] = ()
     acknowledgements: tuple[AcknowledgementSpec, ...] = ()
+    figures: tuple[Figure, ...] = ()
     decisions: dict[str, Any] = {}
     proof: dict[str, Any] = {}
     rails: tuple[RenderedRail, ...] = ()

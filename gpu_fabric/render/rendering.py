@@ -50,13 +50,15 @@ _WIDTH = 160
 def rendered(plan: Plan, progress: Progress = UNHEARD) -> RenderedPlan:
     """The rendered plan; it depends on the plan only, not on the machine."""
     # Here, since the record of a run needs the resources alone.
+    from gpu_fabric.report.figures import plan_figures
     from gpu_fabric.report.text import plan_report, report_text
 
+    found = tuple(rendered_resources(plan, progress))
     plan = plan.model_copy(update={"findings": tuple(f for f in plan.findings if f.id not in _OF_THIS_MACHINE)})
     return RenderedPlan(
         stack=plan.stack,
         release_line=plan.release_line,
-        resources=tuple(rendered_resources(plan, progress)),
+        resources=found,
         waits=tuple(
             RenderedWait(
                 component=wait.step.component,
@@ -68,6 +70,7 @@ def rendered(plan: Plan, progress: Progress = UNHEARD) -> RenderedPlan:
         steps=tuple(_steps(plan)),
         findings=plan.findings,
         acknowledgements=plan.acknowledgements,
+        figures=plan_figures(plan, found),
         decisions=_decisions(plan),
         proof={} if plan.part == "cluster" else address_document(plan.addresses),
         rails=tuple(_rails(plan, progress)),

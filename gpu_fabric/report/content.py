@@ -40,6 +40,7 @@ def overview_rows(plan: Plan) -> dict[str, str]:
         "rails": f"{len(plan.rails)}{advertised}",
         "networks": _networks(plan),
         "addresses": address_summary(plan),
+        "bar": _bar(plan),
         **({"Multus": "by this stack, in kube-system"} if plan.step("multus") else {}),
         **({"jobs": _jobs(plan)} if plan.workload.scheduler_hints.scheduler or plan.step("mpi-operator") else {}),
         "NCCL files": ", ".join(file.config_map for file in plan.nccl.files),
@@ -77,6 +78,12 @@ def _jobs(plan: Plan) -> str:
         known.append("the MPI operator")
     close = [f"; together below {level}" for level in hints.annotations.values()]
     return ", ".join(known) + "".join(close)
+
+
+def _bar(plan: Plan) -> str:
+    """The bus bandwidth that a run must reach, and how it follows from the line rate."""
+    bar = plan.bandwidth.bar
+    return f"unknown: {plan.bandwidth.unknown}" if bar is None else f"{bar.explanation} (source: {bar.source})"
 
 
 def _networks(plan: Plan) -> str:

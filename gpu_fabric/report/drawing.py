@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
 
-from gpu_fabric.plan import Plan
-from gpu_fabric.plan.plan import PlannedPool
 from gpu_fabric.plan.rail import Rail
+from gpu_fabric.report.fabric import Fabric, NodePlace
 
 MOST_WHOLE = 8
 """Up to this number, all nodes are drawn."""
@@ -31,7 +30,7 @@ _FOOT = 8
 class DrawnNic:
     """A NIC with its middle line `y`; `label` is its shortest published name, `hint` contains all known facts.
 
-    `address` is the first planned address of its pod; empty if none is planned.
+    `address` is the first planned address of its pod; empty if none is planned. `differs`: from the other drawing's.
     """
 
     rail: int
@@ -39,6 +38,7 @@ class DrawnNic:
     label: str
     address: str
     hint: str
+    differs: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class DrawnGpu:
 
 @dataclass(frozen=True)
 class DrawnNode:
-    """A node with its left edge `x`."""
+    """A node with its left edge `x`; `differs`: the other drawing has no such node, or one of another shape."""
 
     x: float
     name: str
@@ -61,6 +61,7 @@ class DrawnNode:
     hint: str
     nics: tuple[DrawnNic, ...]
     gpus: tuple[DrawnGpu, ...]
+    differs: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class DrawnLeaf:
     name: str
     detail: str
     hint: str
+    differs: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,50 +95,37 @@ class Drawing:
     breaks: tuple[DrawnBreak, ...]
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A node: its index in the plan's order, its name and its pool."""
+def drawing_of(fabric: Fabric, other: Fabric | None = None) -> Drawing:
+    """The drawing of a fabric: all nodes if they are few, or the first and the last ones of the pools.
 
-    node: int
-    name: str
-    pool: PlannedPool
-
-
-def drawing_of(plan: Plan) -> Drawing:
-    """The drawing of a plan: all nodes if they are few, or the first and the last ones of the pools."""
-    places = _places(plan)
-    shown = drawn_nodes(plan)
-    kinds = {group.shape: group.rails for group in plan.node_groups}
+    What is not as in the `other` fabric is marked.
+    """
+    shown = drawn_nodes(fabric)
     x, nodes, breaks = float(LEAF_WIDTH + GAP), list[DrawnNode](), list[DrawnBreak]()
-    for node, after in pairwise([*shown, len(places)]):
-        nodes.append(_node(plan, places[node], kinds.get(places[node].pool.shape, plan.rails), x))
+    for node, after in pairwise([*shown, len(fabric.places)]):
+        nodes.append(_compared_node(fabric, other, fabric.places[node], x))
         x += NODE_WIDTH + GAP
         if after > node + 1:
             breaks.append(DrawnBreak(x=x, nodes=after - node - 1))
             x += BREAK_WIDTH + GAP
     return Drawing(
         width=x - GAP + 1,
-        height=HEAD + ROW * len(plan.rails) + _FOOT,
-        leaves=tuple(_leaf(plan, rail) for rail in plan.rails),
+        height=HEAD + ROW * len(fabric.rails) + _FOOT,
+        leaves=tuple(_compared_leaf(fabric, other, rail) for rail in fabric.rails),
         nodes=tuple(nodes),
         breaks=tuple(breaks),
     )
 
 
-def drawn_nodes(plan: Plan) -> tuple[int, ...]:
+def drawn_nodes(fabric: Fabric) -> tuple[int, ...]:
     """The nodes that are drawn, in order: each pool's first and last before any other."""
-    count = len(_places(plan))
+    count = len(fabric.places)
     ends, first = [0, count - 1], 0
-    for pool in plan.cluster.pools:
+    for pool in fabric.pools:
         ends += [first, first + pool.nodes - 1]
         first += pool.nodes
     wanted = dict.fromkeys(node for node in (*ends, *range(count)) if 0 <= node < count)
     return tuple(sorted(list(wanted)[: count if count <= MOST_WHOLE else DRAWN_OF_MORE]))
-
-
-def node_names(plan: Plan) -> tuple[str, ...]:
-    """The nodes' names in the pages: from the stack file, or pool and number within the pool."""
-    return tuple(place.name for place in _places(plan))
 
 
 def address_table(drawing: Drawing) -> list[tuple[str, ...]]:
@@ -146,18 +135,19 @@ def address_table(drawing: Drawing) -> list[tuple[str, ...]]:
     ]
 
 
-def _places(plan: Plan) -> list[_Place]:
-    owners = [(pool, number) for pool in plan.cluster.pools for number in range(pool.nodes)]
-    names = plan.addresses.node_names or tuple(f"{pool.name} {number}" for pool, number in owners)
-    return [_Place(node, names[node], pool) for node, (pool, _) in enumerate(owners)]
-
-
 def _middle(rail: int) -> float:
     return HEAD + ROW * rail + ROW / 2
 
 
-def _leaf(plan: Plan, rail: Rail) -> DrawnLeaf:
-    pool = plan.addresses.pool_of(rail.index)
+def _compared_leaf(fabric: Fabric, other: Fabric | None, rail: Rail) -> DrawnLeaf:
+    leaf = _leaf(fabric, rail)
+    if other is None:
+        return leaf
+    return replace(leaf, differs=leaf not in [_leaf(other, one) for one in other.rails if one.index == rail.index])
+
+
+def _leaf(fabric: Fabric, rail: Rail) -> DrawnLeaf:
+    pool = fabric.addresses.pool_of(rail.index)
     detail = rail.network or "" if pool is None else str(pool.subnet)
     lines = [f"Leaf of rail {rail.index}"]
     lines += [f"network {rail.network}"] if rail.network is not None else []
@@ -168,48 +158,42 @@ def _leaf(plan: Plan, rail: Rail) -> DrawnLeaf:
     return DrawnLeaf(rail.index, _middle(rail.index), f"leaf {rail.index}", detail, "\n".join(lines))
 
 
-def _node(plan: Plan, place: _Place, rails: tuple[Rail, ...], x: float) -> DrawnNode:
-    pool = place.pool
-    nics = tuple(_nic(plan, place, rail) for rail in rails)
+def _compared_node(fabric: Fabric, other: Fabric | None, place: NodePlace, x: float) -> DrawnNode:
+    node = _node(fabric, place, x)
+    if other is None:
+        return node
+    same = other.place_of.get(place.name)
+    if same is None or same.pool.shape != place.pool.shape:
+        return replace(node, differs=True)
+    known = set(_node(other, same, x).nics)
+    return replace(node, nics=tuple(replace(nic, differs=nic not in known) for nic in node.nics))
+
+
+def _node(fabric: Fabric, place: NodePlace, x: float) -> DrawnNode:
+    pool, rails = place.pool, fabric.rails_of(place)
+    nics = tuple(_nic(fabric, place, rail) for rail in rails)
     hint = "\n".join([f"Node {place.name}", f"pool {pool.name}", f"shape {pool.shape}"])
-    return DrawnNode(x, place.name, pool.name, hint, nics, tuple(_gpus(plan, rails)))
+    return DrawnNode(x, place.name, pool.name, hint, nics, tuple(_gpus(fabric.shape, rails)))
 
 
-def _nic(plan: Plan, place: _Place, rail: Rail) -> DrawnNic:
+def _nic(fabric: Fabric, place: NodePlace, rail: Rail) -> DrawnNic:
     label = rail.rdma_device or rail.interface or f"NIC {rail.index}"
-    lines = [f"Node {place.name}, rail {rail.index}", *address_lines(plan, place.node, rail.index)]
+    lines = [f"Node {place.name}, rail {rail.index}", *fabric.address_lines(place.node, rail.index)]
     facts = {"PCI": rail.pci, "RDMA device": rail.rdma_device, "interface": rail.interface, "network": rail.network}
     lines += [f"{name} {fact}" for name, fact in facts.items() if fact is not None]
     lines += [f"in the pod {rail.pod_interface}"] if rail.pod_interface is not None else []
-    address = plan.addresses.nic_address(place.node, rail.index)
+    address = fabric.addresses.nic_address(place.node, rail.index)
     return DrawnNic(rail.index, _middle(rail.index), label, str(address or ""), "\n".join(lines))
 
 
-def address_lines(plan: Plan, node: int, rail: int) -> Iterator[str]:
-    """The first address of a NIC's pod, the node's share on the rail if it is larger, and the host's own address."""
-    pool = plan.addresses.pool_of(rail)
-    if pool is None:
-        yield "address: not planned here"
-        return
-    number = plan.addresses.numbers[node]
-    address, share = plan.addresses.nic_address(node, rail), pool.share_text(number)
-    yield f"address {address}"
-    if share != str(address):
-        yield f"the node's share {share}"
-    host = pool.host_address(plan.addresses.host_numbers[node])
-    if host is not None:
-        yield f"the host's own {host}"
-
-
-def _gpus(plan: Plan, rails: tuple[Rail, ...]) -> Iterator[DrawnGpu]:
+def _gpus(shape: str, rails: tuple[Rail, ...]) -> Iterator[DrawnGpu]:
     """A GPU next to each run of rails for which it is the nearest; none if that is not published."""
-    maker = plan.workload.shape
     for gpu, run in groupby(rails, key=lambda rail: rail.nearest_gpu):
         near = [rail.index for rail in run]
         if gpu is None:
             continue
         named = f"rail {near[0]}" if len(near) == 1 else f"rails {near[0]} to {near[-1]}"
-        hint = f"GPU {gpu} of {maker}\nshares a PCI switch with {named}"
+        hint = f"GPU {gpu} of {shape}\nshares a PCI switch with {named}"
         yield DrawnGpu(_middle(near[0]) - ROW / 2 + 3, ROW * len(near) - 6, f"GPU {gpu}", hint)
 
 
@@ -217,34 +201,34 @@ _ACROSS = 64
 _CELL = 14
 
 
-def node_field(plan: Plan) -> dict[str, Any] | None:
+def node_field(fabric: Fabric) -> dict[str, Any] | None:
     """The field of nodes: a cell per node, by pool; None if all nodes are drawn.
 
     `rails` contains each rail's addresses as runs of `[first node, nodes, first address, step]`. Addresses are decimal
     text, since IPv6 addresses exceed JSON's numbers. They are the plan's addresses, not a second computation.
     """
-    names = node_names(plan)
-    if len(drawn_nodes(plan)) == len(names):
+    count = len(fabric.places)
+    if len(drawn_nodes(fabric)) == count:
         return None
     blocks, first, top = [], 0, 0
-    for pool in plan.cluster.pools:
+    for pool in fabric.pools:
         rows = -(-pool.nodes // _ACROSS)
         blocks.append({"pool": pool.name, "first": first, "nodes": pool.nodes, "top": top})
         first, top = first + pool.nodes, top + rows * _CELL + 24
-    addresses = plan.addresses
+    addresses = fabric.addresses
     return {
         "across": _ACROSS,
         "cell": _CELL,
         "height": top,
         "blocks": blocks,
-        "names": list(plan.addresses.node_names),
+        "names": list(addresses.node_names),
         "version": 0 if addresses.supernet is None else addresses.supernet.version,
         "rails": [
             {
                 "name": rail.rdma_device or rail.interface or "",
-                "runs": _runs(addresses.nic_address(node, rail.index) for node in range(len(names))),
+                "runs": _runs(addresses.nic_address(node, rail.index) for node in range(count)),
             }
-            for rail in plan.rails
+            for rail in fabric.rails
         ],
     }
 

@@ -1,38 +1,60 @@
-"""A plan as one self-contained HTML page: a drawing of the fabric, its addresses, findings, versions and contract."""
+"""A plan as one self-contained HTML page: figures, findings, a drawing of the fabric, addresses, versions, contract."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import shlex
+from typing import Any
 
+from gpu_fabric import __version__
 from gpu_fabric.plan import Plan
-from gpu_fabric.report import address_map, content, drawing
+from gpu_fabric.report import address_map, alike, content, drawing
+from gpu_fabric.report.csv_table import csv_report
+from gpu_fabric.report.fabric import fabric_of
+from gpu_fabric.report.figures import Figure, plan_figures
 from gpu_fabric.report.pages.rule_explanation import rule_explanation
 from gpu_fabric.report.template import TEMPLATES, fill_template
 
+_MOST_AT_A_GLANCE = 6
+"""Findings at the top of the page; more would push the drawing off the first screen."""
+
 
 def html_report(plan: Plan) -> str:
-    """The whole page; it depends on the plan only.
-
-    Style and script are inline, and the page's policy forbids the browser to run or fetch anything else.
-    """
-    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    return fill_template(
+    """The whole page; it depends on the plan and the program only."""
+    stack, fabric = shlex.quote(plan.stack), fabric_of(plan)
+    # The addresses of thousands of nodes would make the page large: a command writes them.
+    is_small = len(fabric.places) <= drawing.MOST_WHOLE
+    return html_page(
         "page.html.j2",
         plan=plan,
         content=content,
-        style=style,
-        style_hash=_hash(style),
-        script=script,
-        script_hash=_hash(script),
+        alike=alike,
+        figures=(*plan_figures(plan), program_figure()),
+        MOST_AT_A_GLANCE=_MOST_AT_A_GLANCE,
         explain=rule_explanation,
-        fabric=drawing.drawing_of(plan),
+        fabric=drawing.drawing_of(fabric),
         draw=drawing,
-        field=drawing.node_field(plan),
+        field=drawing.node_field(fabric),
         space=address_map.address_map(plan),
         bars=address_map,
         nccl=[(row.variable, row.value, row.scope, row.why, row.stated_by) for row in plan.nccl.settings],
+        csv=csv_report(plan) if is_small else "",
+        csv_command=f"gpu-fabric plan -s {stack} --format csv > {shlex.quote(plan.stack + '-nics.csv')}",
+        attach_command=f"gpu-fabric attach job.yaml -s {stack}",
     )
+
+
+def program_figure() -> Figure:
+    """The version of the program that draws the page."""
+    return Figure("version", __version__, "of gpu-fabric")
+
+
+def html_page(template: str, **values: Any) -> str:
+    """A page of a template; style and script are inline, and its policy forbids to run or fetch anything else."""
+    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    hashes = {"style_hash": _hash(style), "script_hash": _hash(script)}
+    return fill_template(template, style=style, script=script, **hashes, **values)
 
 
 def _hash(text: str) -> str:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from gpu_fabric.plan import Plan
-from gpu_fabric.report import content
+from gpu_fabric.report import alike, content
+from gpu_fabric.report.figures import plan_figures
 from gpu_fabric.report.template import fill_template
 
 # Characters that begin markup inside a line; texts are never at the beginning of a line.
@@ -16,7 +17,15 @@ _CODE = re.compile(r"(?<![`\\])(`[^`]*[^`\\]`)(?!`)")
 
 def markdown_report(plan: Plan) -> str:
     """The whole report; it depends on the plan only. The user's text never becomes markup."""
-    return fill_template("report.md.j2", plan=plan, content=content, text=text, table=_text_table)
+    return fill_template(
+        "report.md.j2",
+        plan=plan,
+        content=content,
+        alike=alike,
+        figures=plan_figures(plan),
+        text=text,
+        table=_text_table,
+    )
 
 
 def text(value: str) -> str:

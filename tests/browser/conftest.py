@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from committed_stacks import folder_of
+from committed_stacks import ROOT, folder_of
+from diff_edits import TODAY
+from diff_edits import plan_of as rendered_plan
 from headless_chromium import Chromium
 
+from gpu_fabric.changes.change_page import change_page
+from gpu_fabric.changes.guard import judge_plans
+from gpu_fabric.changes.plan_diff import plan_diff
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import checked_plan
 from gpu_fabric.report.html import html_report
@@ -49,8 +55,24 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     return written
 
 
+@pytest.fixture(scope="session")
+def change(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """The page on a change of a stack as a file: what is written in its stack file after the change."""
+    folder = tmp_path_factory.mktemp("changes")
+
+    def written(stack: str, **after: Any) -> Path:
+        base, head = rendered_plan(stack, {}), rendered_plan(stack, after)
+        diff = plan_diff(base, head)
+        file = folder / f"{stack}-{len([*folder.iterdir()])}.html"
+        file.write_text(change_page(diff, base, head, judge_plans(diff, base, head, TODAY)), encoding="utf-8")
+        return file
+
+    return written
+
+
 def _planned(stack: str, nodes: int | None) -> Plan:
-    spec = load_stack(stack, folder_of(stack))
+    folder = folder_of(stack)
+    spec = load_stack(stack, folder if (folder / f"Pulumi.{stack}.yaml").is_file() else ROOT / "examples")
     return checked_plan(spec if nodes is None else _sized(spec, nodes))
 
 

@@ -76,20 +76,22 @@ class Chromium:
         """The answer to a command for the page."""
         return self._ask(method, parameters)
 
-    def open(self, file: Path, *, dark: bool = False, width: int = 1280, script: bool = True) -> None:
+    def open(
+        self, file: Path, *, dark: bool = False, width: int = 1280, height: int = 900, script: bool = True
+    ) -> None:
         """Open a file, and return when it is loaded."""
         self.complaints.clear()
         self.requests.clear()
         self._emulate("screen", dark)
         self.ask("Emulation.setScriptExecutionDisabled", value=not script)
-        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=0.5, mobile=False)
+        self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=0.5, mobile=False)
         self._loaded = False
         self.ask("Page.navigate", url=file.as_uri())
         self._wait_for_load()
 
     def value(self, expression: str) -> Any:
         """What an expression of the page's language gives."""
-        answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise BrowserError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
@@ -106,6 +108,16 @@ class Chromium:
     def point(self, x: float, y: float) -> None:
         """Move the pointer."""
         self.ask("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+
+    def click(self, selector: str) -> None:
+        """Click on the middle of the first such element."""
+        self.point_at(selector)
+        x, y = self.value(
+            f"(() => {{ const box = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
+            "return [box.left + box.width / 2, box.top + box.height / 2]; })()"
+        )
+        for kind in ("mousePressed", "mouseReleased"):
+            self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def press(self, key: str) -> None:
         """Press a key and let go of it."""

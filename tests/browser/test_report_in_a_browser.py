@@ -100,7 +100,7 @@ def test_pointing_at_a_nic_shows_its_address_on_the_screen(browser: Chromium, pa
 
 def test_the_keyboard_reaches_the_same_hint(browser: Chromium, page: Page) -> None:
     browser.open(page("dev"))
-    browser.value("document.querySelector('.nic').focus({focusVisible: true})")
+    browser.value("document.querySelector('#fabric-drawing .nic').focus({focusVisible: true})")
     said = []
     for key in ("Shift", "ArrowDown", "ArrowRight", "ArrowUp"):
         browser.press(key)

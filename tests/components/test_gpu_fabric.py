@@ -383,3 +383,15 @@ def test_a_fabric_is_not_ready_while_a_resource_is_missing() -> None:
         run(program, recording=recording, world=Failing({}))
 
     assert "ready" not in recording.outputs
+
+
+def test_what_uses_the_contract_comes_after_every_resource_of_the_fabric() -> None:
+    def program() -> None:
+        found = GpuFabric("train", arguments())
+        pulumi.CustomResource("example:index:Job", "job", {"networks": found.networks, "contract": found.contract})
+
+    recording = run(program)
+    expected = {entry.name for entry in children(recording) if entry.custom}
+
+    assert expected <= recording["job"].dependencies
+    assert recording["job"].inputs["networks"]

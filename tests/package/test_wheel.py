@@ -104,6 +104,7 @@ def test_a_stack_file_is_planned_and_what_is_printed_is_what_the_checkout_prints
     assert json.loads(installed.output("plan", "-f", stack_file, "--format", "json")) == json.loads(here.stdout)
     assert "Plan of stack some" in installed.output("plan", "-f", stack_file)
     assert "<html" in installed.output("plan", "-f", stack_file, "--format", "html")
+    assert "rdma_device" in installed.output("plan", "-f", stack_file, "--format", "csv")
     assert "digest" in installed.output("images", "-f", stack_file)
 
 
@@ -112,6 +113,7 @@ def test_two_plans_are_written_and_compared(installed: Installed, stack_file: st
         installed.output("plan", "-f", stack_file, "--out", folder)
 
     assert "no resource differs" in installed.output("diff", "before", "after")
+    assert "<html" in installed.output("diff", "before", "after", "--html")
 
 
 def test_the_fabric_is_attached_from_outputs_alone(root: Path, installed: Installed, stack_file: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv6Address
@@ -332,6 +332,16 @@ class AddressPlan(FrozenModel):
     )
     pools: tuple[AddressPool, ...] = Field(description="the pools; none with the layout `none`")
     proof: CapacityProof = Field(description="the proof that they suffice")
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> AddressPlan:
+        """Read a plan that was written as JSON, without the values of pools that follow from others.
+
+        Raises KeyError, TypeError or ValueError where the document is not an address plan.
+        """
+        derived = AddressPool.model_computed_fields
+        pools = [{key: value for key, value in pool.items() if key not in derived} for pool in document["pools"]]
+        return cls.model_validate({**document, "pools": pools})
 
     def pool_of(self, rail: int) -> AddressPool | None:
         """The pool of a rail; None if the layout gives no addresses."""

@@ -1,5 +1,5 @@
 "use strict";
-// The page is whole without this: it shows hints at once and at the keyboard, and tells the addresses of any node.
+// The page is whole without this: it shows hints at once and at the keyboard, tells the addresses of any node, and copies.
 const tip = document.getElementById("tip");
 
 function show(text, x, y) {
@@ -63,6 +63,34 @@ addEventListener("keydown", (event) => {
   held.setAttribute("tabindex", "-1");
   next.setAttribute("tabindex", "0");
   next.focus({ focusVisible: true });
+});
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  const source = document.getElementById(button.dataset.copy);
+  const label = button.textContent;
+  button.hidden = false;
+  button.setAttribute("aria-live", "polite");
+  button.addEventListener("click", async () => {
+    button.textContent = (await copied(source)) ? "Copied" : "Selected: press Ctrl+C";
+    setTimeout(() => (button.textContent = label), 3000);
+  });
+}
+
+async function copied(source) {
+  try {
+    await navigator.clipboard.writeText(source.textContent);
+    return true;
+  } catch {
+    // A browser may refuse the clipboard; then the text is selected, and shown if it was folded.
+    for (let part = source.closest("details"); part !== null; part = part.parentElement.closest("details")) part.open = true;
+    getSelection().selectAllChildren(source);
+    return document.execCommand("copy");
+  }
+}
+
+// Browsers print folded parts folded, unless the style sheet's rule for it is known to them.
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("details:not(.screen-only)")) part.open = true;
 });
 
 const data = document.getElementById("field-data");

@@ -91,7 +91,7 @@ def test_thousands_of_nodes_fit_in_a_comment_and_the_text_says_what_is_only_coun
     text = markdown(found)
     assert len(text.encode()) <= LIMIT
     moves = sum(len(rail.moved) + len(rail.removed) for rail in found.rails)
-    assert ("> Summarised, since a comment takes 65,536 characters" in text) == (moves > 2000)
+    assert ("> Summarised to fit into 65,536 characters" in text) == (moves > 2000)
     assert moves == 0 or f"{moves} " in text
 
 

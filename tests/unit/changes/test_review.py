@@ -199,6 +199,26 @@ def test_the_command_ends_with_0_and_with_the_guard_asked_with_1_where_something
     assert _command("--guard", base, base).exit_code == 0
 
 
+def test_every_stack_that_differs_gets_a_page_and_no_other(tmp_path: Path) -> None:
+    dev, doks = plan_of("dev", {}), plan_of("doks-h200", {})
+    base = _written(tmp_path / "base", dev, doks, _named(dev, "gone"))
+    head = _written(tmp_path / "head", plan_of("dev", FEWER), doks, _named(dev, "new"))
+    pages = tmp_path / "pages"
+    assert _command("--pages", pages, base, head).stdout == _command(base, head).stdout
+    assert sorted(path.name for path in pages.iterdir()) == ["dev.html", "index.json"]
+    assert "<title>Change of dev</title>" in (pages / "dev.html").read_text(encoding="utf-8")
+
+
+def test_pages_are_not_written_where_the_user_has_other_files(tmp_path: Path) -> None:
+    base = _written(tmp_path / "base", plan_of("dev", {}))
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "notes").touch()
+    result = _command("--pages", tmp_path / "own", base, base)
+    assert result.exit_code == 2
+    assert str(tmp_path / "own") in result.stderr
+    assert [path.name for path in (tmp_path / "own").iterdir()] == ["notes"]
+
+
 def test_the_row_counts_changes_as_the_guards_section_does_and_names_addresses_that_move() -> None:
     acknowledged = [{"resource": "ip-pools", "expires": "2026-11-30", "reason": "no job runs"}]
     moved = {"fabric.addressing.supernet": "10.64.0.0/16"}

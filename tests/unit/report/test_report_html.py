@@ -13,10 +13,19 @@ from committed_stacks import stack_names
 from planned_fabrics import example, plan_of
 from report_page import Element, page_of
 
+from gpu_fabric import __version__
 from gpu_fabric.plan import Plan
+from gpu_fabric.report.figures import plan_figures
 from gpu_fabric.report.html import html_report
 
 HOSTILE = '</script><script>alert(1)</script><img src=x onerror="alert(2)">\'"&`${1}`'
+
+
+CSV = "data:text/csv;charset=utf-8"
+
+
+def ids(page: Element) -> set[str]:
+    return {part.attributes["id"] for part in page.all("") if "id" in part.attributes}
 
 
 def nodes(count: int) -> dict[str, Any]:
@@ -111,6 +120,47 @@ def test_every_finding_comes_with_its_remedy() -> None:
         assert entry.remedy.replace("`", "") in text
 
 
+def test_the_first_screen_has_every_figure_and_the_programs_version() -> None:
+    plan = plan_of("oke-h100")
+    tiles = page_of(html_report(plan)).all("ul", "tiles")[0].all("li")
+    shown = [tuple(part.text for tag in ("span", "b", "small") for part in tile.all(tag)) for tile in tiles]
+    assert shown == [*map(tuple, plan_figures(plan)), ("version", __version__, "of gpu-fabric")]
+
+
+def test_findings_at_the_top_lead_to_their_remedies_by_severity() -> None:
+    plan = plan_of("oke-h100")
+    page = page_of(html_report(plan))
+    badges = [(badge.text, badge.attributes["href"]) for badge in page.all("a", "badge")]
+    assert badges == [("2 warnings", "#warnings"), ("5 notes", "#notes")]
+    lines = page.all("ul", "glance")[0].all("li")
+    for line in lines[:-1]:
+        target = page.one(line.all("a")[0].attributes["href"].removeprefix("#"))
+        assert " ".join(line.text.split()[:2]) in " ".join(target.text.split())
+        assert target.attributes["class"].split()[-1] == line.attributes["class"]
+    assert lines[-1].text.strip() == "and 1 more finding"
+
+
+def test_a_plan_without_findings_says_so_at_the_top() -> None:
+    plan = plan_of("dev").model_copy(update={"findings": ()})
+    assert [part.text for part in page_of(html_report(plan)).all("span", "badge")] == ["no findings: every rule holds"]
+
+
+@pytest.mark.parametrize(("stack", "has"), [("dev", True), ("sriov-operator", False)])
+def test_the_legend_names_gpus_only_where_they_are_drawn(stack: str, has: bool) -> None:
+    fabric = page_of(html_report(plan_of(stack))).one("fabric")
+    assert bool(fabric.one("fabric-drawing").all("g", "gpu")) is has
+    assert ("GPU, beside the NICs" in fabric.all("ul", "legend")[0].text) is has
+
+
+def test_what_can_be_copied_is_on_the_page_and_buttons_wait_for_the_script(dev: Element) -> None:
+    buttons = [button.attributes for button in dev.all("button")]
+    copied = {entry["data-copy"]: dev.one(entry["data-copy"]).text for entry in buttons}
+    assert copied["attach-command"] == "gpu-fabric attach job.yaml -s dev"
+    assert copied["subnets"].split() == [str(pool.subnet) for pool in plan_of("dev").addresses.pools]
+    assert json.loads(copied["contract-json"])["stack"] == "dev"
+    assert all("hidden" in entry for entry in buttons)
+
+
 def test_versions_of_charts_and_of_named_images_are_there(dev: Element) -> None:
     text = dev.one("versions").text
     assert "v26.3.3" in text
@@ -129,7 +179,8 @@ def test_every_committed_stack_has_a_whole_page_that_refers_to_nothing_outside(s
     links = [
         element.attributes[name] for element in page.all("") for name in ("href", "src") if name in element.attributes
     ]
-    assert [link for link in links if not link.startswith("#")] == ["data:,"]
+    assert {link.partition(",")[0] for link in links if not link.startswith("#")} <= {"data:", CSV}
+    assert {link[1:] for link in links if link.startswith("#")} <= ids(page)
     assert not re.search(r"@import|url\((?!#)", text)
     names = [part.attributes["id"] for part in page.all("") if "id" in part.attributes]
     assert len(names) == len(set(names))

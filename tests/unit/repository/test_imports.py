@@ -278,7 +278,7 @@ CHANGES = (
     {"properties", "resources", "addresses", "holders", "plan_diff"},
     {"markup", "diff_markdown"},
     {"watched", "dangers", "footprint", "guard"},
-    {"review"},
+    {"change_page", "review"},
 )
 
 

@@ -45,7 +45,8 @@ def name_of(requirement: str) -> str:
 
 
 def test_the_base_needs_nothing_of_pulumis(project: dict[str, Any]) -> None:
-    assert {name_of(entry) for entry in project["dependencies"]} == {"pydantic", "PyYAML", "typer", "rich", "Jinja2"}
+    core = {"pydantic", "PyYAML", "typer", "rich", "Jinja2", "markdown-it-py"}
+    assert {name_of(entry) for entry in project["dependencies"]} == core
     assert set(project["optional-dependencies"]) == EXTRAS
 
 

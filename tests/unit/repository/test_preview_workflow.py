@@ -99,6 +99,7 @@ def test_a_pull_request_gets_a_comment_on_each_stack_pages_and_the_guards_word(
     review = repository.folder / "review"
     assert (review / "comment" / "number").read_text() == "7\n"
     assert {path.stem for path in (review / "pages").glob("*.html")} == {"dev", "doks-h200", "moved"}
+    assert {path.stem for path in (review / "pages" / "changes").glob("*.html")} == {"dev", "doks-h200"}
     assert len(repository.git("worktree", "list").splitlines()) == 1
 
 
