@@ -6,25 +6,11 @@ The packages are those of the wheel of this checkout, in the virtual environment
 from __future__ import annotations
 
 import pytest
-from new_projects import TEMPLATES, Project, Templates
+from new_projects import ANSWERS, TEMPLATES, Project, Templates
 from previews import Engine, Preview
 from stub_cluster import KUBECONFIG, TOKEN
 
-from sandbox.engine.python_programs import AMBIENT_PYTHON
-
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
-
-# What must be answered, beside what the template suggests.
-ANSWERS: dict[str, dict[str, str]] = {
-    "existing-python": {"nodes": "3"},
-    "doks-python": {"nodes": "3"},
-    "oke-python": {
-        "nodes": "3",
-        "compartmentId": "ocid1.compartment.oc1..aaaaaaaaexample",
-        "tenancyId": "ocid1.tenancy.oc1..aaaaaaaaexample",
-        "imageId": "ocid1.image.oc1.iad.aaaaaaaaexample",
-    },
-}
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +51,7 @@ def test_a_project_for_a_cloud_previews_a_cluster_a_fabric_and_what_a_user_has_b
 ) -> None:
     project = templates.new(template, **ANSWERS[template])
     account = templates.workspace.environment()
-    # Oracle's provider finds its account by variables; these lead it, and the plug-ins, to the simulated clouds.
-    project.environment |= {key: value for key, value in account.items() if key.startswith(("TF_VAR_", "GPU_FABRIC_"))}
-    project.environment.pop(AMBIENT_PYTHON, None)
+    project.use_simulated_clouds()
     if template == "doks-python":
         project.pulumi("config", "set", "--secret", "token", given=account["DIGITALOCEAN_TOKEN"])
     preview = preview_of(project)

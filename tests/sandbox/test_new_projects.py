@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from cloud_driver import CloudSandbox
 from driver import STACK, Sandbox
-from new_projects import Templates
+from new_projects import ANSWERS, Templates
 
 from sandbox.toolchain.build import ensure
 from sandbox.toolchain.progress import Progress
@@ -23,7 +24,9 @@ def test_a_project_for_an_existing_cluster_comes_up_changes_nothing_afterwards_a
     try:
         sandbox.run("up", "-s", STACK)
         sandbox.workspace.prepare(ensure(["core"], Progress()))
-        project = Templates(sandbox.workspace, tmp_path / "projects").new("existing-python", nodes="3")
+        project = Templates(sandbox.workspace, tmp_path / "projects").new(
+            "existing-python", **ANSWERS["existing-python"]
+        )
         project.pulumi("config", "set", "--secret", "kubeconfig", given=sandbox.home.kubeconfig.read_text())
         project.use_charts_of_the_sandbox()
 
@@ -40,3 +43,29 @@ def test_a_project_for_an_existing_cluster_comes_up_changes_nothing_afterwards_a
         assert sandbox.items(NETWORKS) == []
     finally:
         sandbox.run("down")
+
+
+@pytest.mark.parametrize("template", ["doks-python", "oke-python"])
+def test_a_project_for_a_cloud_comes_up_and_is_destroyed(template: str, tmp_path: Path) -> None:
+    sandbox = CloudSandbox(tmp_path / "sandbox", "mine", *(["oci"] if template == "oke-python" else []))
+    try:
+        sandbox.workspace.prepare(ensure(["core"], Progress()))
+        account = sandbox.workspace.environment()
+        project = Templates(sandbox.workspace, tmp_path / "projects").new(template, **ANSWERS[template])
+        project.use_simulated_clouds()
+        if template == "doks-python":
+            project.pulumi("config", "set", "--secret", "token", given=account["DIGITALOCEAN_TOKEN"])
+        project.use_charts_of_the_sandbox()
+
+        project.pulumi("up", "--yes", "--skip-preview")
+
+        contract = project.outputs()["fabric"]
+        networks = {item["metadata"]["name"] for item in sandbox.api.get(NETWORKS)["items"]}
+        assert {entry["network"] for entry in contract["networks"]} == networks != set()
+        assert json.loads(sandbox.api.get(CONTRACT)["data"]["fabric.json"]) == contract
+
+        project.pulumi("destroy", "--yes", "--skip-preview")
+
+        assert not any(sandbox.everything.values())
+    finally:
+        sandbox.clean_up()

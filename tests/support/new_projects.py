@@ -14,10 +14,22 @@ import pytest
 import yaml
 
 from sandbox.engine.display import is_crash
+from sandbox.engine.python_programs import AMBIENT_PYTHON
 from sandbox.engine.workspace import Workspace
 from sandbox.home import project_root
 
 TEMPLATES = project_root() / "templates"
+ANSWERS: dict[str, dict[str, str]] = {
+    "existing-python": {"nodes": "3"},
+    "doks-python": {"nodes": "2"},
+    "oke-python": {
+        "nodes": "2",
+        "compartmentId": "ocid1.compartment.oc1..aaaaaaaaexample",
+        "tenancyId": "ocid1.tenancy.oc1..aaaaaaaaexample",
+        "imageId": "ocid1.image.oc1.iad.aaaaaaaaexample",
+    },
+}
+"""What must be answered, beside what the template suggests."""
 _OF_STACKS = ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE")
 
 
@@ -111,6 +123,17 @@ class Project:
             done = self.run(*arguments, "--non-interactive", given=given)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def use_simulated_clouds(self) -> None:
+        """Lead plug-ins and the command `oci` to the sandbox's clouds; both find Oracle's account by variables."""
+        workspace = self.templates.workspace
+        kept = {
+            key: value
+            for key, value in workspace.environment().items()
+            if key.startswith(("TF_VAR_", "OCI_", "GPU_FABRIC_")) and key != AMBIENT_PYTHON
+        }
+        programs = os.pathsep.join([str(workspace.cloud_programs), self.environment["PATH"]])
+        self.environment |= kept | {"PATH": programs}
 
     def use_charts_of_the_sandbox(self) -> None:
         """Take charts from the sandbox: those of vendors need a network."""
