@@ -16,8 +16,10 @@ from typing import NamedTuple
 
 _TOKEN = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|(\r)|(\n)|([^\x1b\r\n]+)|(.)", re.DOTALL)
 _COLOURS = "m"
-_PATIENCE_S = 20
+_PATIENCE_S = 10
 """Silence of a conversation after which it is over."""
+INTERRUPT = "\x03"
+"""What Ctrl-C types."""
 
 
 class Ended(NamedTuple):
@@ -64,7 +66,7 @@ def at_terminal(folder: Path, *arguments: str, environment: dict[str, str], redi
 def conversation(folder: Path, *arguments: str, says: list[tuple[str, str]], environment: dict[str, str]) -> Ended:
     """Run Python at a terminal of its own, and type each answer once its question is there.
 
-    The terminal echoes what is typed; Ctrl-C is `\\x03`.
+    The terminal echoes what is typed.
     """
     ours, theirs = pty.openpty()
 
@@ -82,13 +84,23 @@ def conversation(folder: Path, *arguments: str, says: list[tuple[str, str]], env
         preexec_fn=take_terminal,
     )
     os.close(theirs)
-    waiting, sent, heard = list(says), b"", 0
+    waiting, sent, heard, last = list(says), b"", 0, ""
     try:
-        while select.select([ours], [], [], _PATIENCE_S)[0] and (chunk := os.read(ours, 1 << 16)):
+        while True:
+            if not select.select([ours], [], [], _PATIENCE_S)[0]:
+                if last != INTERRUPT:
+                    break
+                # Between Python's last look at signals and its wait for a key, one is noticed at the next.
+                last = ""
+                os.write(ours, INTERRUPT.encode())
+                continue
+            if not (chunk := os.read(ours, 1 << 16)):
+                break
             sent += chunk
             while waiting and (found := sent.find(waiting[0][0].encode(), heard)) >= 0:
                 heard = found + len(waiting[0][0].encode())
-                os.write(ours, waiting.pop(0)[1].encode())
+                last = waiting.pop(0)[1]
+                os.write(ours, last.encode())
     except OSError:
         # As above.
         pass

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from command_line import refusal_of, run
-from terminal_screen import Ended, conversation
+from terminal_screen import INTERRUPT, Ended, conversation
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.cli.init import init
@@ -232,9 +232,11 @@ def test_contexts_of_several_clusters_are_a_question(work: Path) -> None:
     assert "context: two" in written(work)
 
 
-@pytest.mark.parametrize("end", ["\x03", "\x04"])
+@pytest.mark.parametrize("end", [INTERRUPT, "\x04"], ids=["interrupt", "end"])
 def test_an_interrupted_conversation_leaves_nothing(end: str, work: Path) -> None:
-    done = at_terminal(work, *SCRIPTS["oke"], says=[("name of the stack", "train\n"), ("Kubernetes version", end)])
+    done = at_terminal(
+        work, *SCRIPTS["oke"], says=[("name of the stack", "train\n"), ("Kubernetes version [1.34.1]: ", end)]
+    )
 
     assert done.status == 130
     assert "nothing was written" in done.sent
