@@ -1,4 +1,4 @@
-"""The parts of a fabric as components of their own, for programs that bring the rest in another way.
+"""The parts of a fabric as components of their own, for programs that install the rest in another way.
 
 Each plans the whole fabric of its arguments, so that its part fits the others', and registers its part alone. Parts of
 one fabric take the same arguments, and name each other in `depends_on`. A part is refused if the plan has nothing of
@@ -58,7 +58,7 @@ class IpPools(FabricComponent):
 class Multus(FabricComponent):
     """Multus alone, where the stack itself installs it (manager `doks`).
 
-    Must exist before: the nodes. With another manager the operator's policy or chart brings Multus.
+    Must exist before: the nodes. With another manager the operator's policy or chart installs Multus.
     """
 
     _kinds = ("operators:Multus",)

