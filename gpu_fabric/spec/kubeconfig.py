@@ -32,23 +32,28 @@ def kubeconfig_path(cluster: ExistingClusterSpec, root: Path) -> Path | None:
 
     None if the kubeconfig comes from a secret configuration key.
     """
-    if cluster.kubeconfig is None:
-        return None
+    return None if cluster.kubeconfig is None else _expanded(cluster.kubeconfig, root)
+
+
+def _expanded(written: str, root: Path) -> Path:
     try:
-        return root / Path(cluster.kubeconfig).expanduser()
+        return root / Path(written).expanduser()
     except RuntimeError:
-        return root / cluster.kubeconfig
+        return root / written
 
 
 def kubeconfig_findings(cluster: ExistingClusterSpec, root: Path) -> tuple[Finding, ...]:
     """The problems of the kubeconfig file; none if it is usable or comes from a secret."""
-    path = kubeconfig_path(cluster, root)
-    if path is None:
-        return ()
+    return () if cluster.kubeconfig is None else file_findings(cluster.kubeconfig, cluster.context, root)
+
+
+def file_findings(kubeconfig: str, context: str | None, root: Path) -> tuple[Finding, ...]:
+    """The problems of a kubeconfig file by its path as written, with a context, by default the current one."""
+    path = _expanded(kubeconfig, root)
     where = dotted(("cluster", "kubeconfig"))
 
     def unusable(reason: str, remedy: str) -> tuple[Finding, ...]:
-        return (finding("CLU001", where, f"{cluster.kubeconfig}: {reason}", remedy),)
+        return (finding("CLU001", where, f"{kubeconfig}: {reason}", remedy),)
 
     try:
         text = path.read_text(encoding="utf-8")
@@ -59,10 +64,10 @@ def kubeconfig_findings(cluster: ExistingClusterSpec, root: Path) -> tuple[Findi
         reason = error.strerror if isinstance(error, OSError) else "not a text file"
         return unusable(f"cannot be read: {reason}", "make it a readable kubeconfig file")
     try:
-        cluster_entry(text, cluster.context)
+        cluster_entry(text, context)
     except ValueError as error:
         return unusable(str(error), "write the path of a complete kubeconfig, and a context that it holds")
-    return open_choice(text, cluster.context, cluster.kubeconfig or "")
+    return open_choice(text, context, kubeconfig)
 
 
 def open_choice(text: str, context: str | None, name: str) -> tuple[Finding, ...]:

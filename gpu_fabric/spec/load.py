@@ -93,20 +93,31 @@ def read_file(path: Path) -> StackDocument:
 
 
 def _document(path: Path, name: str, root: Path, file: str) -> StackDocument:
+    try:
+        return document_of(path.read_text(encoding="utf-8"), name, root, file)
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror or error.__class__.__name__}"
+        problem = finding("SPC004", "", reason, "make it a file that you may read")
+        raise ConfigurationError([problem], file) from error
+    except UnicodeDecodeError as error:
+        problem = finding("SPC004", "", f"is not text in UTF-8 (byte {error.start + 1})", "save it as UTF-8")
+        raise ConfigurationError([problem], file) from error
+
+
+def document_of(text: str, name: str, root: Path, file: str) -> StackDocument:
+    """The text of a stack file, parsed but not validated; `file` is its name in messages.
+
+    Raises:
+        ConfigurationError: the text is no YAML mapping, or the name is not UTF-8.
+    """
+
     def refused(*found: Finding, place: Place | None = None) -> ConfigurationError:
         return ConfigurationError(found, file, {} if place is None else {"": place})
 
     if printable(name) != name:
         raise refused(finding("SPC004", "", "has a name that is not UTF-8", "give the file another name"))
     try:
-        text = path.read_text(encoding="utf-8")
         content, unclear = parsed(text)
-    except OSError as error:
-        reason = f"cannot be read: {error.strerror or error.__class__.__name__}"
-        raise refused(finding("SPC004", "", reason, "make it a file that you may read")) from error
-    except UnicodeDecodeError as error:
-        reason = f"is not text in UTF-8 (byte {error.start + 1})"
-        raise refused(finding("SPC004", "", reason, "save it as UTF-8")) from error
     except StackTextError as error:
         raise refused(finding("SPC004", "", error.problem, error.remedy), place=error.place) from error
     except RecursionError as error:

@@ -37,5 +37,10 @@ def printable(name: str) -> str:
 
 def within_section(path: str, section: str) -> bool:
     """Whether a dotted path is a section of the file, or is inside it."""
-    whole = dotted((section,))
+    return within_place(path, (section,))
+
+
+def within_place(path: str, place: Location) -> bool:
+    """Whether a dotted path is a location of the file, or is inside it."""
+    whole = dotted(place)
     return path == whole or path.startswith((f"{whole}.", f"{whole}["))

@@ -41,6 +41,12 @@ class Preview:
             if "pulumi:pulumi:Stack" not in step["urn"]
         }
 
+    @property
+    def types(self) -> dict[str, str]:
+        """Type of each resource by its name."""
+        states = [step["newState"] for step in self.digest.get("steps", [])]
+        return {state["urn"].rpartition("::")[2]: state["type"] for state in states}
+
 
 class Engine:
     """Previews stack files as committed, but for what needs a network: cluster, cloud and chart repository."""

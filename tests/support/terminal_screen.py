@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 import tempfile
+import termios
 from pathlib import Path
 from typing import NamedTuple
 
 _TOKEN = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|(\r)|(\n)|([^\x1b\r\n]+)|(.)", re.DOTALL)
 _COLOURS = "m"
+_PATIENCE_S = 10
+"""Silence of a conversation after which it is over."""
+INTERRUPT = "\x03"
+"""What Ctrl-C types."""
 
 
 class Ended(NamedTuple):
@@ -54,6 +61,54 @@ def at_terminal(folder: Path, *arguments: str, environment: dict[str, str], redi
         status = process.wait()
         file.seek(0)
         return Ended(status, file.read(), sent.decode())
+
+
+def conversation(folder: Path, *arguments: str, says: list[tuple[str, str]], environment: dict[str, str]) -> Ended:
+    """Run Python at a terminal of its own, and type each answer once its question is there.
+
+    The terminal echoes what is typed.
+    """
+    ours, theirs = pty.openpty()
+
+    def take_terminal() -> None:
+        fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
+
+    process = subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=folder,
+        env=environment,
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=take_terminal,
+    )
+    os.close(theirs)
+    waiting, sent, heard, last = list(says), b"", 0, ""
+    try:
+        while True:
+            if not select.select([ours], [], [], _PATIENCE_S)[0]:
+                if last != INTERRUPT:
+                    break
+                # Between Python's last look at signals and its wait for a key, one is noticed at the next.
+                last = ""
+                os.write(ours, INTERRUPT.encode())
+                continue
+            if not (chunk := os.read(ours, 1 << 16)):
+                break
+            sent += chunk
+            while waiting and (found := sent.find(waiting[0][0].encode(), heard)) >= 0:
+                heard = found + len(waiting[0][0].encode())
+                last = waiting.pop(0)[1]
+                os.write(ours, last.encode())
+    except OSError:
+        # As above.
+        pass
+    # Whoever still waits for an answer reads the end of the terminal.
+    os.close(ours)
+    process.wait()
+    assert not waiting, f"was not asked {waiting[0][0]!r}, but: {sent.decode()}"
+    return Ended(process.returncode, b"", sent.decode())
 
 
 def _replayed(sent: str) -> tuple[list[str], bool]:

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"
 PAGES = sorted(
     str(path.relative_to(ROOT))
-    for folder in ("docs", "sandbox", "policy", "tests/stacks", "examples/workloads", ".")
+    for folder in ("docs", "sandbox", "policy", "tests/stacks", "examples/workloads", "templates", ".")
     for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
 )
 DECISIONS = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))

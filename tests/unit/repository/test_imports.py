@@ -247,6 +247,7 @@ LAYERS = (
     ("report",),
     ("render",),
     ("changes",),
+    ("new_stack",),
     ("cli",),
 )
 

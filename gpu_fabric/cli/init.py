@@ -1,0 +1,243 @@
+"""`gpu-fabric init`: write a new stack file from answers on a terminal, or from options."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpu_fabric.cli.conversation import refuse, refuse_stack, say
+from gpu_fabric.cli.shapes import known_shapes
+from gpu_fabric.cli.standard_streams import INTERRUPTED
+from gpu_fabric.findings import ConfigurationError, Finding, Severity
+from gpu_fabric.new_stack.answers import without_defaults
+from gpu_fabric.new_stack.checking import by_option, from_options, not_asked, wrong, wrong_name
+from gpu_fabric.new_stack.questions import QUESTIONS, Question, offered_shapes, question_at
+from gpu_fabric.new_stack.stack_file import SCHEMA, kept_of, next_commands, stack_text, title
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare
+from gpu_fabric.report.console import FittingTable, plain_console
+from gpu_fabric.spec.load import document_of
+from gpu_fabric.spec.stack import PROVIDERS
+
+_Text = str | None
+
+
+def _option(name: str, **attributes: Any) -> Any:
+    """The option of a question."""
+    asks = next(question.asks for question in QUESTIONS if question.name == name)
+    return typer.Option(f"--{name}", help=asks.partition(";")[0], show_default=False, **attributes)
+
+
+def _providers(incomplete: str) -> list[str]:
+    return [name for name in PROVIDERS if name.startswith(incomplete)]
+
+
+def init(
+    named: Annotated[_Text, typer.Argument(metavar="NAME", help="the stack's name")] = None,
+    provider: Annotated[_Text, _option("provider", autocompletion=_providers)] = None,
+    kubeconfig: Annotated[_Text, _option("kubeconfig")] = None,
+    kubeconfig_secret: Annotated[_Text, _option("kubeconfig-secret")] = None,
+    context: Annotated[_Text, _option("context")] = None,
+    shape: Annotated[_Text, _option("shape", autocompletion=known_shapes)] = None,
+    nodes: Annotated[_Text, _option("nodes")] = None,
+    region: Annotated[_Text, _option("region")] = None,
+    compartment: Annotated[_Text, _option("compartment")] = None,
+    kubernetes_version: Annotated[_Text, _option("kubernetes-version")] = None,
+    availability_domain: Annotated[_Text, _option("availability-domain")] = None,
+    image: Annotated[_Text, _option("image")] = None,
+    api_from: Annotated[_Text, _option("api-from")] = None,
+    pod_range: Annotated[_Text, _option("pod-range")] = None,
+    service_range: Annotated[_Text, _option("service-range")] = None,
+    node_range: Annotated[_Text, _option("node-range")] = None,
+    model: Annotated[_Text, _option("model")] = None,
+    manager: Annotated[_Text, _option("manager")] = None,
+    supernet: Annotated[_Text, _option("supernet")] = None,
+    force: Annotated[bool, typer.Option("--force", help="replace the sections of a file that exists")] = False,
+    unasked: Annotated[bool, typer.Option("-y", "--yes", help="ask nothing: take what is suggested")] = False,
+) -> None:
+    """Ask for a cluster and its machines, and write the stack file."""
+    # Parameters alone: nothing else is local yet.
+    answers = {name.replace("_", "-"): value for name, value in locals().items()}
+    given = {question.name: text for question in QUESTIONS if (text := answers[question.name]) is not None}
+    if kubeconfig is not None and kubeconfig_secret is not None:
+        refuse("the kubeconfig is a file (--kubeconfig) or a secret key (--kubeconfig-secret): leave one out")
+    root = Path.cwd()
+    if unasked or not _is_terminal():
+        name = named or ""
+        try:
+            given = from_options(name, given, root)
+        except ConfigurationError as error:
+            refuse_stack(error)
+        if _file(root, name).exists() and not force:
+            refuse(f"{_file(root, name).name} exists: give another NAME, or --force to replace its sections")
+    else:
+        try:
+            given = _Interview(root, given).ask(named, force=force)
+        except (typer.Abort, KeyboardInterrupt):
+            say("\nnothing was written")
+            raise typer.Exit(INTERRUPTED) from None
+    _write(root, given)
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _in_project(root: Path) -> bool:
+    return (root / SCHEMA).is_file()
+
+
+def _file(root: Path, name: str) -> Path:
+    return root / f"Pulumi.{name}.yaml"
+
+
+class _Interview:
+    """Asks on a terminal. What options gave is not asked for, unless it is wrong."""
+
+    def __init__(self, root: Path, given: dict[str, str]) -> None:
+        self.root = root
+        self.given = given
+        self.answers: dict[str, str] = {}
+
+    def ask(self, name: str | None, *, force: bool) -> dict[str, str]:
+        """The answers, with which the whole stack can be planned."""
+        say("Enter takes what is in brackets. Ctrl-C stops: the file is written at the end.")
+        self.answers["name"] = self._name(name, force)
+        self._ask_all(QUESTIONS)
+        while error := self._refusal():
+            again = [question for entry in error.findings if (question := question_at(entry.path)) is not None]
+            before = dict(self.answers)
+            _show(error.findings)
+            self._ask_all(again)
+            if self.answers == before:
+                refuse_stack(error)
+        return self.answers
+
+    def _ask_all(self, questions: Iterable[Question]) -> None:
+        for question in questions:
+            known = {**self.given, **self.answers}
+            if question.name in self.given or question.is_asked(known, self.root):
+                self.answers[question.name] = self._answer(question)
+            if question.name == "provider":
+                self._drop_others()
+
+    def _refusal(self) -> ConfigurationError | None:
+        """Why the stack as a whole cannot be planned."""
+        try:
+            _planned(self.root, self.answers)
+        except ConfigurationError as error:
+            return error
+        return None
+
+    def _name(self, name: str | None, force: bool) -> str:
+        while True:
+            text = _ask("name of the stack") if name is None else name
+            name = None
+            if found := wrong_name(text):
+                _show(found)
+                continue
+            file = _file(self.root, text)
+            if not file.exists():
+                return text
+            try:
+                kept_of(file)
+            except ConfigurationError as error:
+                refuse_stack(error)
+            if force or typer.confirm(f"{file.name} exists: replace its sections?", err=True):
+                return text
+
+    def _answer(self, question: Question) -> str:
+        # Machine types are in a table.
+        allowed = () if question.name == "shape" else question.allowed(self.answers, self.root)
+        suggested = self.answers.get(question.name) or question.suggest(self.answers, self.root)
+        if question.by_default and allowed == (suggested,) and question.name not in self.given:
+            return allowed[0]
+        if question.name == "shape" and "shape" not in self.given:
+            self._show_shapes()
+        while True:
+            text = self.given.pop(question.name, None)
+            if text is None:
+                text = _prompt(question, allowed, suggested)
+            if not text and question.required:
+                say("  an answer is required")
+                continue
+            trial = {**self.answers, question.name: text}
+            if text and (found := wrong(question, trial, self.root)):
+                _show(found)
+                continue
+            return text
+
+    def _drop_others(self) -> None:
+        """Leave out what options gave for other providers."""
+        _show(not_asked({**self.given, "provider": self.answers["provider"]}), option=True)
+        self.given = {
+            question.name: text
+            for question in QUESTIONS
+            if question.is_for(self.answers) and (text := self.given.get(question.name)) is not None
+        }
+
+    def _show_shapes(self) -> None:
+        rows = (
+            (shape.name, f"{shape.gpus.count} {shape.gpus.model or shape.gpus.vendor}", str(shape.rails))
+            for shape in offered_shapes(self.answers["provider"])
+        )
+        plain_console(stderr=True).print(FittingTable(("shape", "GPUs", "RDMA NICs"), rows, right=("RDMA NICs",)))
+
+
+def _prompt(question: Question, allowed: tuple[str, ...], suggested: str | None) -> str:
+    choices = f" ({', '.join(allowed)})" if len(allowed) > 1 else ""
+    return _ask(f"{question.asks}{choices}", suggested or "")
+
+
+def _ask(text: str, default: str = "") -> str:
+    return str(typer.prompt(text, default=default, show_default=bool(default), err=True)).strip()
+
+
+def _show(findings: Iterable[Finding], *, option: bool = False) -> None:
+    for entry in findings:
+        severity = "" if entry.severity is Severity.ERROR else f"{entry.severity.value}: "
+        place = f"{entry.path}: " if option else ""
+        say(f"  {severity}{place}{entry.message} [{entry.id}]\n      -> {entry.remedy}")
+
+
+def _text(root: Path, answers: dict[str, str]) -> str:
+    file = _file(root, answers["name"])
+    kept = kept_of(file) if file.exists() else {}
+    return stack_text(without_defaults(answers, root), in_project=_in_project(root), kept=kept)
+
+
+def _planned(root: Path, answers: dict[str, str]) -> Plan:
+    """The plan of the file as it will be written."""
+    file = _file(root, answers["name"]).name
+    document = document_of(_text(root, answers), answers["name"], root, file)
+    return prepare(document, for_up=False)
+
+
+def _write(root: Path, answers: dict[str, str]) -> None:
+    file = _file(root, answers["name"])
+    try:
+        plan = _planned(root, answers)
+        text = _text(root, answers)
+    except ConfigurationError as error:
+        refuse_stack(ConfigurationError([by_option(entry) for entry in error.findings], error.file))
+    try:
+        _replace(file, text)
+    except OSError as error:
+        refuse(f"{file.name} cannot be written: {error.strerror}")
+    choices = plan.choices
+    say(f"{file.name}: {title(answers)}, {len(plan.rails)} rails, {choices.model} by {choices.manager}. Next:")
+    say("\n".join(f"  {command}" for command in next_commands(answers, in_project=_in_project(root))))
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    written = file.with_name(f".{file.name}.new")
+    try:
+        written.write_text(text, encoding="utf-8")
+        written.replace(file)
+    finally:
+        written.unlink(missing_ok=True)

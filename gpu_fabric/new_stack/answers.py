@@ -1,0 +1,171 @@
+"""Answers as the sections of a stack file, and what validation, rules and plan find in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gpu_fabric.catalog import Shape, catalog
+from gpu_fabric.catalog.support import Support
+from gpu_fabric.findings import ConfigurationError, Finding, Severity
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.places import Location, dotted, within_place
+from gpu_fabric.spec.stack_text import StackDocument
+
+Answers = Mapping[str, str]
+"""Answers as they were typed, by the name of the question; an empty one leaves the key out."""
+
+POOL: Location = ("cluster", "pools", 0)
+FABRIC: Location = ("fabric",)
+SUPERNET: Location = ("fabric", "addressing", "supernet")
+
+PLACES: dict[str, Location] = {
+    "provider": ("cluster", "provider"),
+    "kubeconfig": ("cluster", "kubeconfig"),
+    "kubeconfig-secret": ("cluster", "kubeconfigSecret"),
+    "context": ("cluster", "context"),
+    "shape": (*POOL, "shape"),
+    "nodes": (*POOL, "nodes"),
+    "region": ("cluster", "region"),
+    "compartment": ("cluster", "compartmentId"),
+    "kubernetes-version": ("cluster", "version"),
+    "availability-domain": (*POOL, "availabilityDomain"),
+    "image": (*POOL, "imageId"),
+    "api-from": ("cluster", "endpoint", "allowed"),
+    "pod-range": ("cluster", "ranges", "pods"),
+    "service-range": ("cluster", "ranges", "services"),
+    "node-range": ("cluster", "ranges", "nodes"),
+    "model": ("fabric", "model"),
+    "manager": ("fabric", "manager"),
+    "supernet": SUPERNET,
+}
+"""Where each answer is written."""
+
+_SUPERNETS = ("192.168.0.0/16", "172.16.0.0/16", "10.64.0.0/16", "172.16.0.0/12", "100.64.0.0/10")
+
+
+class Outcome(NamedTuple):
+    """What became of answers: a plan, or none, and all findings."""
+
+    plan: Plan | None
+    findings: tuple[Finding, ...]
+
+    def errors_at(self, *places: Location) -> tuple[Finding, ...]:
+        """The errors at these places of the file, and inside of them."""
+        return tuple(entry for entry in self.at(*places) if entry.severity is Severity.ERROR)
+
+    def at(self, *places: Location) -> tuple[Finding, ...]:
+        """The findings at these places of the file, and inside of them."""
+        return tuple(entry for entry in self.findings if any(within_place(entry.path, place) for place in places))
+
+
+def sections(answers: Answers) -> dict[str, Any]:
+    """The sections of the stack file that the answers make."""
+    found: dict[str, Any] = {}
+    for name, place in PLACES.items():
+        if answers.get(name):
+            _put(found, place, _value(name, answers[name]))
+    cluster = found.get("cluster", {})
+    if "endpoint" in cluster:
+        cluster["endpoint"] = {"public": True, **cluster["endpoint"]}
+    for pool in cluster.get("pools", ()):
+        shape = shape_of(answers)
+        if shape is not None and cluster.get("provider") == "oke" and _needs_memory_fabric(shape):
+            pool["placement"] = "gpu-memory-cluster"
+    return found
+
+
+def outcome(answers: Answers, root: Path) -> Outcome:
+    """The plan of the answers so far, or why there is none; relative paths start from `root`."""
+    name = answers.get("name") or "new"
+    document = StackDocument(name=name, file=f"Pulumi.{name}.yaml", root=root, sections=sections(answers), text="")
+    try:
+        plan = prepare(document, for_up=False)
+    except ConfigurationError as error:
+        return Outcome(None, error.findings)
+    return Outcome(plan, plan.findings)
+
+
+def shape_of(answers: Answers) -> Shape | None:
+    """The machine type of the answers; None if it is not known."""
+    return catalog().find(answers["shape"]) if answers.get("shape") else None
+
+
+def fitting_models(answers: Answers, root: Path) -> Iterator[Support]:
+    """The models of the provider that can be planned on these machines with the given answers alone."""
+    for row in catalog().support:
+        chosen = {**answers, "model": row.model, "manager": row.manager}
+        if answers.get("provider") in row.providers and not refusals(chosen, root):
+            yield row
+
+
+def refusals(answers: Answers, root: Path) -> tuple[Finding, ...]:
+    """The errors of machines and model together; not those of addresses, which are asked for later."""
+    given = {name: text for name, text in answers.items() if text}
+    found = outcome({"nodes": "1", **given}, root)
+    later = found.at(SUPERNET)
+    return tuple(entry for entry in found.errors_at(POOL, FABRIC) if entry not in later)
+
+
+def default_model(answers: Answers, fitting: Iterable[Support], root: Path) -> Support | None:
+    """The model that a stack has without the key, if it fits; else the first that can be created, or planned."""
+    rows = tuple(fitting)
+    plan = next((found for text in _SUPERNETS if (found := _plan_with(answers, text, root)) is not None), None)
+    if plan is not None:
+        chosen = (plan.choices.model, plan.choices.manager)
+        rows = (*(row for row in rows if (row.model, row.manager) == chosen), *rows)
+    created = (row for row in rows if answers.get("provider") in row.up_providers)
+    return next(created, next(iter(rows), None))
+
+
+def without_defaults(answers: Answers, root: Path) -> dict[str, str]:
+    """The answers without model and manager, as far as the stack has the same ones without these keys."""
+    wanted = (answers.get("model"), answers.get("manager"))
+    for left_out in ({"model": "", "manager": ""}, {"manager": ""}):
+        plan = outcome({**answers, **left_out}, root).plan
+        if plan is not None and (plan.choices.model, plan.choices.manager) == wanted:
+            return {**answers, **left_out}
+    return dict(answers)
+
+
+def free_supernet(answers: Answers, root: Path) -> str | None:
+    """A range in which the plan finds nothing wrong with these answers; None if none of the usual ones is."""
+    for text in _SUPERNETS:
+        found = outcome({**answers, "supernet": text}, root)
+        if found.plan is not None and not found.at(SUPERNET):
+            return text
+    return None
+
+
+def _plan_with(answers: Answers, supernet: str, root: Path) -> Plan | None:
+    return outcome({**answers, "supernet": supernet, "model": "", "manager": ""}, root).plan
+
+
+def _needs_memory_fabric(shape: Shape) -> bool:
+    return (shape.gpus.model or "") in catalog().oke_clusters.memory_fabric_gpus
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "nodes":
+        return int(text) if text.isascii() and text.isdigit() else text
+    return [part.strip() for part in text.split(",")] if name == "api-from" else text
+
+
+def _put(sections: dict[str, Any], place: Location, value: Any) -> None:
+    here: Any = sections
+    for key, after in pairwise(place):
+        if isinstance(key, int):
+            if not here:
+                here.append({"name": "gpu"})
+            here = here[key]
+        else:
+            here = here.setdefault(key, [] if isinstance(after, int) else {})
+    here[place[-1]] = value
+
+
+def path_of(name: str) -> str:
+    """The dotted place of an answer."""
+    return dotted(PLACES[name])

@@ -1,0 +1,112 @@
+"""Checks of answers: one at a time on a terminal, all at once in a script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpu_fabric.findings import ConfigurationError, Finding, finding
+from gpu_fabric.new_stack.answers import PLACES, Answers, fitting_models, outcome, refusals
+from gpu_fabric.new_stack.questions import QUESTIONS, Question, question_at
+from gpu_fabric.spec.kubeconfig import file_findings
+from gpu_fabric.spec.stack import PROVIDERS
+
+# What Pulumi allows, without names of dots alone: as folders they lead out of their own.
+_NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,100}")
+
+# Answers that together must fit; what is wrong may be at a key that is not asked for.
+_OF_MODEL = ("shape", "model", "manager")
+_AFTER_SHAPE = ("--model", "--manager", "--supernet")
+
+
+def wrong_name(name: str) -> tuple[Finding, ...]:
+    """Why a text cannot be the name of a stack; empty if it can."""
+    if _NAME.fullmatch(name):
+        return ()
+    problem = "this is not a valid name of a stack" if name else "the stack has no name"
+    return (finding("SPC004", "NAME", problem, "write up to 100 letters, digits, '-', '_' and '.', such as train"),)
+
+
+def wrong(question: Question, answers: Answers, root: Path) -> tuple[Finding, ...]:
+    """The errors that an answer causes at its place and at those of other answers.
+
+    Errors about keys without an answer are left out: those are asked for later.
+    """
+    without = outcome({**answers, question.name: ""}, root).findings
+    errors = tuple(entry for entry in _at_answers(answers, root) if entry not in without)
+    if question.name == "context" and not errors:
+        return file_findings(answers["kubeconfig"], answers["context"], root) if answers.get("kubeconfig") else ()
+    if errors or question.name not in _OF_MODEL:
+        return errors
+    if question.name == "shape" and any(True for _ in fitting_models(answers, root)):
+        return ()
+    return refusals(answers, root)
+
+
+def _at_answers(answers: Answers, root: Path) -> tuple[Finding, ...]:
+    return outcome(answers, root).errors_at(*(place for name, place in PLACES.items() if answers.get(name)))
+
+
+def from_options(name: str, given: Answers, root: Path) -> dict[str, str]:
+    """The answers of a script: what it gave, and suggestions for what it may leave out.
+
+    Raises:
+        ConfigurationError: every answer that is missing or wrong, each named by its option.
+    """
+    answers = {"name": name, **given}
+    missing: list[Finding] = []
+    for question in QUESTIONS:
+        if question.name in given or not question.is_asked(answers, root):
+            continue
+        by_default = question.by_default
+        suggested = question.suggest(answers, root) if by_default and answers.get("provider") in PROVIDERS else None
+        if suggested is not None:
+            answers[question.name] = suggested
+        elif question.required and (not by_default or answers.get("provider") in PROVIDERS):
+            missing.append(_missing(question, answers, root))
+    earlier = (*not_asked(given), *_wrong_options(given, answers, root))
+    if earlier or any(entry.path not in _AFTER_SHAPE for entry in missing):
+        # Their suggestions are made from the other answers.
+        missing = [entry for entry in missing if entry.path not in _AFTER_SHAPE]
+    found = (*wrong_name(name), *missing, *earlier)
+    if found:
+        raise ConfigurationError(found, f"Pulumi.{name}.yaml" if name else "gpu-fabric init")
+    return answers
+
+
+def by_option(entry: Finding) -> Finding:
+    """A finding at the place of an answer, with the option of that answer in the place of the path."""
+    question = question_at(entry.path)
+    return entry if question is None else entry.model_copy(update={"path": question.flag})
+
+
+def not_asked(given: Answers) -> Iterator[Finding]:
+    """The options that the provider of the answers has no use for."""
+    for question in QUESTIONS:
+        if given.get(question.name) and not question.is_for(given):
+            problem = f"a stack of provider {given['provider']} has no such key"
+            remedy = f"leave it out; it is for provider {' and '.join(question.providers)}"
+            yield finding("SPC001", question.flag, problem, remedy)
+
+
+def _missing(question: Question, answers: Answers, root: Path) -> Finding:
+    allowed = question.allowed(answers, root)
+    many = "; `gpu-fabric shapes` lists them" if question.name == "shape" else ""
+    ways = f", one of: {', '.join(allowed)}" if allowed and not many else many
+    only = f" (provider {' or '.join(question.providers)})" if answers.get("provider") not in PROVIDERS else ""
+    asked = only if len(question.providers) < len(PROVIDERS) else ""
+    return finding(
+        "SPC003", question.flag, f"this answer is required{asked}", f"add {question.flag}: {question.asks}{ways}"
+    )
+
+
+def _wrong_options(given: Answers, answers: Answers, root: Path) -> Iterator[Finding]:
+    """The errors at the places of answers, and those of a model that does not fit the machines."""
+    asked = [question for question in QUESTIONS if answers.get(question.name) and question.is_for(answers)]
+    fitting = {"name": answers["name"], **{question.name: answers[question.name] for question in asked}}
+    errors = _at_answers(fitting, root)
+    if not errors:
+        of_model = (question for question in asked if question.name in _OF_MODEL and question.name in given)
+        errors = next((found for question in of_model if (found := wrong(question, fitting, root))), ())
+    yield from map(by_option, errors)

@@ -1,0 +1,302 @@
+"""`gpu-fabric init`: the stack file that answers make, on a terminal and by options."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from command_line import refusal_of, run
+from terminal_screen import INTERRUPT, Ended, conversation
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.cli.init import init
+from gpu_fabric.findings import Severity
+from gpu_fabric.new_stack.answers import PLACES
+from gpu_fabric.new_stack.questions import QUESTIONS, offered_shapes
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.load import read_file
+
+COMPARTMENT = "ocid1.compartment.oc1..aaaaaaaaexample"
+SCRIPTS = {
+    "existing": ("--provider", "existing", "--shape", "BM.GPU.H100.8", "--nodes", "16"),
+    "doks": (
+        *("--provider", "doks", "--shape", "gpu-h200x8-1128gb-fabric-contracted", "--nodes", "4"),
+        *("--region", "nyc2"),
+    ),
+    "oke": (
+        *("--provider", "oke", "--shape", "BM.GPU.H100.8", "--nodes", "4", "--region", "us-ashburn-1"),
+        *("--compartment", COMPARTMENT),
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder to write into."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def written(folder: Path, name: str = "train") -> str:
+    return (folder / f"Pulumi.{name}.yaml").read_text(encoding="utf-8")
+
+
+def planned(folder: Path, name: str = "train") -> Plan:
+    return prepare(read_file(folder / f"Pulumi.{name}.yaml"), for_up=False)
+
+
+def nodes(folder: Path, name: str = "train") -> int:
+    """The nodes of the stack, which can be planned."""
+    assert planned(folder, name).rails
+    (pool,) = yaml.safe_load(written(folder, name))["config"]["gpu-fabric:cluster"]["pools"]
+    return int(pool["nodes"])
+
+
+def at_terminal(folder: Path, *arguments: str, says: list[tuple[str, str]]) -> Ended:
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    return conversation(folder, "-m", "gpu_fabric", "init", *arguments, says=says, environment=environment)
+
+
+@pytest.mark.parametrize("provider", SCRIPTS)
+def test_a_script_gets_a_file_that_can_be_planned_with_defaults_for_the_rest(provider: str, work: Path) -> None:
+    done = run("init", "train", *SCRIPTS[provider])
+
+    assert (done.exit_code, done.stdout) == (0, "")
+    plan = planned(work)
+    assert (plan.choices.provider, nodes(work)) == (provider, int(SCRIPTS[provider][5]))
+    assert "model" not in written(work)
+    assert [entry.message for entry in plan.findings if entry.severity is Severity.ERROR] == []
+    assert "gpu-fabric plan -s train" in done.stderr
+
+
+def test_the_file_is_short_and_ends_with_what_is_run_next(work: Path) -> None:
+    run("init", "train", *SCRIPTS["doks"])
+
+    lines = written(work).splitlines()
+    assert len(lines) < 25
+    assert lines[-2].startswith("#   pulumi config set --secret digitalocean:token")
+    assert lines[-1] == "#   make up STACK=train"
+
+
+def test_a_secret_is_never_asked_for_and_the_command_that_sets_it_is_named(work: Path) -> None:
+    done = run("init", "train", *SCRIPTS["existing"], "--kubeconfig-secret", "admin")
+
+    assert "pulumi config set --secret gpu-fabric:admin -s train < KUBECONFIG" in done.stderr
+    assert yaml.safe_load(written(work))["config"]["gpu-fabric:cluster"]["kubeconfigSecret"] == "admin"
+
+
+def test_what_a_script_did_not_answer_is_listed_at_once_with_option_and_allowed_values() -> None:
+    said = refusal_of("init")
+
+    for option in ("NAME", "--provider", "--shape", "--nodes", "--region", "--compartment"):
+        assert f"  {option}: " in said
+    assert "one of: existing, doks, oke" in said
+    assert "gpu-fabric shapes" in said
+    assert "--kubernetes-version" not in said
+
+
+def test_regions_with_the_machines_are_what_is_allowed() -> None:
+    said = refusal_of("init", "train", *SCRIPTS["doks"][:-2])
+
+    assert "--region: this answer is required" in said
+    assert "one of: " + ", ".join(catalog().shapes["gpu-h200x8-1128gb-fabric-contracted"].doks.regions) in said  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("options", "option", "problem"),
+    [
+        (("--shape", "BM.GPU.H100"), "--shape", "did you mean 'BM.GPU.H100.8'?"),
+        (("--nodes", "0"), "--nodes", "greater than or equal to 1"),
+        (("--nodes", "three"), "--nodes", "a whole number"),
+        (("--pod-range", "10.0.0.1/8"), "--pod-range", "write 10.0.0.0/8"),
+        (("--supernet", "10.96.0.0/16"), "--supernet", "overlaps"),
+        (("--model", "ipoib"), "--model", "SUP003"),
+        (("--model", "sriof"), "--model", "allowed: "),
+        (("--kubeconfig", "config"), "--kubeconfig", "a stack of provider oke has no such key"),
+        (("--compartment", "mine"), "--compartment", "is not a valid id of a compartment"),
+        (("--provider", "aws"), "--provider", "no such provider"),
+    ],
+)
+def test_a_wrong_option_is_refused_by_the_rule_for_its_key(
+    options: tuple[str, str], option: str, problem: str, work: Path
+) -> None:
+    said = refusal_of("init", "train", *SCRIPTS["oke"], *options)
+
+    assert f"{option}: " in said
+    assert problem in said
+    assert list(work.iterdir()) == []
+
+
+def test_a_file_that_exists_stays_as_it_is_without_force(work: Path) -> None:
+    (work / "Pulumi.train.yaml").write_text("config: {}\n")
+
+    assert "--force" in refusal_of("init", "train", *SCRIPTS["doks"])
+    assert written(work) == "config: {}\n"
+
+
+def test_replacing_the_sections_keeps_secrets_and_how_they_are_encrypted(work: Path) -> None:
+    sealed = {"secure": "v1:abc:def"}
+    before = {
+        "config": {"gpu-fabric:kubeconfig": sealed, "gpu-fabric:cluster": {"provider": "doks"}},
+        "encryptionsalt": "v1:salt",
+    }
+    (work / "Pulumi.train.yaml").write_text(yaml.safe_dump(before))
+
+    assert run("init", "train", *SCRIPTS["existing"], "--force").exit_code == 0
+
+    after = yaml.safe_load(written(work))
+    assert after["encryptionsalt"] == "v1:salt"
+    assert after["config"]["gpu-fabric:kubeconfig"] == sealed
+    assert after["config"]["gpu-fabric:cluster"]["provider"] == "existing"
+    assert "CLU012" not in {entry.id for entry in planned(work).findings}
+
+
+def test_a_file_that_cannot_be_read_is_refused_with_the_remedy(work: Path) -> None:
+    (work / "Pulumi.train.yaml").write_text("config: [")
+
+    assert "move it away" in refusal_of("init", "train", *SCRIPTS["doks"], "--force")
+
+
+def test_a_terminal_answers_a_wrong_answer_with_the_finding_and_asks_again(work: Path) -> None:
+    done = at_terminal(
+        work,
+        says=[
+            ("name of the stack", "no good\n"),
+            ("is not a valid name", "train\n"),
+            ("cluster comes from", "aws\n"),
+            ("allowed: existing, doks, oke", "doks\n"),
+            ("machine type", "gpu-h200x8-fabric\n"),
+            ("did you mean 'gpu-h200x8-1128gb-fabric-contracted'", "gpu-h200x8-1128gb-fabric-contracted\n"),
+            ("number of these nodes", "\n"),
+            ("an answer is required", "4\n"),
+            ("region of the cluster", "\n"),
+            ("Kubernetes version [", "\n"),
+            ("cluster's pods", "\n"),
+            ("its services", "10.156.0.0/19\n"),
+            ("overlaps 10.156.0.0/16", "\n"),
+            ("its nodes", "\n"),
+        ],
+    )
+
+    assert done.status == 0, done.sent
+    assert nodes(work) == 4
+    assert "[DOK026]" in done.sent or "[ADR017]" in done.sent
+    assert "how NICs get into pods" not in done.sent
+
+
+def test_a_terminal_is_not_asked_what_an_option_gave_but_is_told_what_is_wrong_with_it(work: Path) -> None:
+    done = at_terminal(
+        work,
+        *("train", *SCRIPTS["existing"], "--region", "nyc2", "--pod-range", "10.0.0.1/8", "--kubeconfig-secret", "k"),
+        says=[
+            ("write 10.0.0.0/8", "10.0.0.0/8\n"),
+            ("its services", "\n"),
+            ("its nodes", "\n"),
+            ("how NICs get into pods", "macvlan\n"),
+            ("what installs and drives", "spiderpool\n"),
+            ("fabric's addresses", "10.9.0.0/16\n"),
+            ("overlaps 10.0.0.0/8", "\n"),
+        ],
+    )
+
+    assert done.status == 0, done.sent
+    choices = planned(work).choices
+    assert (choices.model, choices.manager) == ("macvlan", "spiderpool")
+    assert "--region: a stack of provider existing has no such key" in done.sent
+    assert "machine type" not in done.sent
+
+
+def test_contexts_of_several_clusters_are_a_question(work: Path) -> None:
+    contexts = {name: {"cluster": {"server": f"https://{name}.example"}} for name in ("one", "two")}
+    entries = [{"name": name, "context": {"cluster": name, "user": "me"}} for name in contexts]
+    clusters = [{"name": name, **entry} for name, entry in contexts.items()]
+    (work / "config").write_text(yaml.safe_dump({"contexts": entries, "clusters": clusters, "current-context": "one"}))
+
+    done = at_terminal(
+        work,
+        *("train", *SCRIPTS["existing"], "--kubeconfig", "config", "--model", "host-network"),
+        says=[
+            ("context of the kubeconfig", "three\n"),
+            ("has no context 'three'", "two\n"),
+            ("pods", "\n"),
+            ("services", "\n"),
+            ("nodes", "\n"),
+        ],
+    )
+
+    assert done.status == 0, done.sent
+    assert "context: two" in written(work)
+
+
+@pytest.mark.parametrize("end", [INTERRUPT, "\x04"], ids=["interrupt", "end"])
+def test_an_interrupted_conversation_leaves_nothing(end: str, work: Path) -> None:
+    done = at_terminal(
+        work, *SCRIPTS["oke"], says=[("name of the stack", "train\n"), ("Kubernetes version [1.34.1]: ", end)]
+    )
+
+    assert done.status == 130
+    assert "nothing was written" in done.sent
+    assert "Traceback" not in done.sent
+    assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize("answer", ["n", "y"])
+def test_a_terminal_is_asked_before_a_file_is_replaced(answer: str, work: Path) -> None:
+    (work / "Pulumi.train.yaml").write_text("config: {}\n")
+
+    done = at_terminal(
+        work,
+        *("train", *SCRIPTS["doks"]),
+        says=[
+            ("Pulumi.train.yaml exists", f"{answer}\n"),
+            *([("name of the stack", "other\n")] if answer == "n" else []),
+            ("Kubernetes version", "\n"),
+            ("pods", "\n"),
+            ("services", "\n"),
+            ("nodes", "\n"),
+        ],
+    )
+
+    assert done.status == 0, done.sent
+    assert (written(work) == "config: {}\n") is (answer == "n")
+    assert nodes(work, "other" if answer == "n" else "train") == 4
+
+
+def test_each_question_is_an_option_and_has_a_place_in_the_file() -> None:
+    others = {"named", "force", "unasked"}
+    options = {name.replace("_", "-") for name in inspect.signature(init).parameters} - others
+
+    assert options == {question.name for question in QUESTIONS} == set(PLACES)
+
+
+@pytest.mark.parametrize(("provider", "stack"), [("doks", "doks-h200"), ("oke", "oke-h200")])
+def test_versions_and_ranges_that_are_suggested_are_those_of_a_committed_stack(
+    provider: str, stack: str, root: Path
+) -> None:
+    cluster = yaml.safe_load((root / f"Pulumi.{stack}.yaml").read_text())["config"]["gpu-fabric:cluster"]
+    suggested = {
+        question.name: question.suggest({"provider": provider}, root)
+        for question in QUESTIONS
+        if question.name == "kubernetes-version" or question.name.endswith("-range")
+    }
+
+    assert suggested["kubernetes-version"] == cluster["version"]
+    assert suggested["service-range"] == cluster["ranges"]["services"]
+    assert suggested["node-range"] == cluster["ranges"]["nodes"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", SCRIPTS)
+def test_each_machine_type_that_is_offered_gets_a_file_that_can_be_planned(provider: str, work: Path) -> None:
+    for shape in offered_shapes(provider):
+        options = [*SCRIPTS[provider], "--shape", shape.name]
+        if shape.doks is not None and "--region" in options:
+            options += ["--region", (shape.doks.regions or ("nyc2",))[0]]
+        done = run("init", "train", *options, "--force")
+
+        assert done.exit_code == 0, f"{shape.name}: {done.stderr}"
+        assert f"shape: {shape.name}," in written(work)
