@@ -55,6 +55,11 @@ def discovered(reading: Reading, catalog: Catalog, rails: Sequence[str] = ()) ->
         DiscoveryError: they contradict each other, or `rails` names what they do not have.
     """
     node = node_of(reading.observations)
+    if not node.gpus and not node.nics:
+        files = ", ".join(file for file, _ in reading.sources)
+        raise DiscoveryError(
+            f"{files}: no GPU and no NIC; give the output of `lspci -D -nn -k` and `rdma link` of a node"
+        )
     choice = chosen_rails(node, rails)
     match = catalog_match(node, choice, catalog.shapes.values())
     return Discovered(node, choice, machine_of(node, choice), match, reading.sources)

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_fabric.catalog import Nic, Shape
+from pydantic import ValidationError
+
+from gpu_fabric.catalog import Hardware, Nic, Shape
 from gpu_fabric.discover.devices import gpu_memory, gpu_model
 from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.node import NicFacts, NodeFacts
@@ -65,7 +67,24 @@ def machine_of(node: NodeFacts, choice: RailChoice) -> Machine:
         )
     elif node.virtual_functions:
         notes.append(f"{node.virtual_functions} virtual functions were seen, which are no equal number for each rail")
+    _refuse_invalid(fields)
     return Machine(fields, tuple(missing), tuple(required), tuple(notes))
+
+
+def _refuse_invalid(fields: dict[str, Any]) -> None:
+    """End where a value is none that a stack file takes, such as a name with strange letters in a damaged file."""
+    # In the place of what a person must fill in.
+    gpus = fields.get("gpus", {"vendor": "nvidia", "count": 1000})
+    model = {"linkType": "ether", **fields.get("nicModel", {})}
+    try:
+        Hardware.model_validate({**fields, "gpus": gpus, "nicModel": model})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise DiscoveryError(
+            f"a stack file cannot have what the files say: {place}: {first['msg']}; give the whole output of "
+            "each tool on one node"
+        ) from None
 
 
 def vfs_per_nic(node: NodeFacts, choice: RailChoice) -> int | None:

@@ -324,8 +324,7 @@ def _refuse_two_of_a_kind(facts: _Facts, one: list[Subject], other: list[Subject
         for second in other:
             if first.kind == second.kind and first != second:
                 facts.contradictions.append(
-                    f"{first} and {second} would be one NIC: {said.subject} has {said.field} {said.value} in "
-                    f"{said.origin}"
+                    f"{first} and {second} would be one NIC: {said.subject} is at {said.value} in {said.origin}"
                 )
 
 

@@ -6,7 +6,6 @@ earlier ones do, with the names of the RDMA devices. `topo -mp` has the same for
 
 from __future__ import annotations
 
-import csv
 import re
 
 from gpu_fabric.base.grammar import shown
@@ -22,6 +21,7 @@ _CELL = re.compile(r"X|NV\d+|PIX|PXB|PHB|NODE|SYS|SOC")
 _LABEL = re.compile(r"GPU\d{1,3}|NIC\d{1,3}|[a-z]\w*\d")
 _LEGEND = re.compile(r"\s*(NIC\d{1,3}):\s+(\S+)")
 _LISTED = re.compile(r"GPU (\d{1,3}): (.+?) \(UUID: .*\)")
+_MEANING = re.compile(r"\s*(?:X|SYS|NODE|PHB|PXB|PIX|SOC|NV#)\s+= .*")
 _INDEX = re.compile(r"\d{1,3}")
 
 
@@ -59,9 +59,9 @@ def read_topo(output: Output) -> Observation:
                 for column, cell in zip(columns, cells, strict=True):
                     if not column.startswith("GPU"):
                         near.setdefault(column, {}).update({int(words[0][3:]): _SWITCHES.get(cell, 9)})
-        elif words[0] == "Legend:":
+        elif line.strip() in ("Legend:", "NIC Legend:"):
             ended = number
-        elif not ended:
+        elif not ended or not _MEANING.fullmatch(line):
             output.refuse_line(number, line, "GPU0   X   NV18 … PIX …", TOPO_COMMAND)
     if len(gpus) != sum(column.startswith("GPU") for column in columns):
         output.refuse(1, f"{len(gpus)} rows of GPUs below a head that has others", f"give the whole `{TOPO_COMMAND}`")
@@ -99,7 +99,7 @@ def read_gpus(output: Output) -> Observation:
         if listed := _LISTED.fullmatch(line):
             found.add(number, "gpu", str(int(listed[1])), name=listed[2], listed=1)
             continue
-        cells = [cell.strip() for cell in next(csv.reader([line.replace('"', "")]))]
+        cells = [cell.strip() for cell in line.split(",")]
         if not columns:
             columns = [cell.partition(" [")[0] for cell in cells]
             if not {"index", "pci.bus_id"} <= set(columns):

@@ -85,8 +85,8 @@ def _found(node: NodeFacts) -> RailChoice:
     choice = _checked(node, rails, (*(reasons or ["every RDMA NIC is a rail: all are alike"]), order) if rails else ())
     if unplaced:
         doubts.append(
-            f"where {', '.join(nic.called for nic in unplaced)} are is not known, so they are left out; give the output of "
-            "`ls -l /sys/class/infiniband`"
+            f"where {', '.join(nic.called for nic in unplaced)} are is not known, so they are left out; give the "
+            "output of `ls -l /sys/class/infiniband`"
         )
     others = tuple(nic for nic in choice.others if not any(nic is each for each in unplaced))
     return RailChoice(choice.rails, others, choice.reasons, (*(doubts if rails else ()), *choice.doubts))

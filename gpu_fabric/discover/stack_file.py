@@ -14,12 +14,14 @@ from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.machine import CatalogMatch, Machine
 from gpu_fabric.discover.node import NodeFacts
 from gpu_fabric.discover.rails import RailChoice
+from gpu_fabric.spec.addressing import AddressingSpec
 from gpu_fabric.spec.fabric import Model
 from gpu_fabric.spec.network_types import IPNetwork
 
 _SUPERNETS = ("172.16.0.0/16", "172.24.0.0/16", "10.224.0.0/16", "192.168.0.0/16", "10.96.0.0/12", "100.96.0.0/16")
 """Private ranges for the fabric, of which the first is taken that no stated range overlaps."""
 _NODES = 2
+_RAIL_SLOTS = AddressingSpec().rail_slots
 _WIDTH = 118
 _CHOOSE = "CHOOSE"
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9]+)*")
@@ -87,7 +89,7 @@ def stack_text(found: Discovered, wishes: Wishes) -> StackText:
         "  gpu-fabric:cluster:",
         "    provider: existing",
         f"    kubeconfig: ~/.kube/config  # {_CHOOSE}: the kubeconfig of the cluster",
-        *(() if by_catalog else ("    shapes:", f"      {shape}:", *_shape(found.machine))),
+        *(() if by_catalog else ("    shapes:", f"      {_flow(shape)}:", *_shape(found.machine))),
         *_pools(found, wishes, shape, by_catalog),
         *_ranges(wishes),
         *_fabric(found, wishes, by_catalog),
@@ -227,6 +229,8 @@ def _fabric(found: Discovered, wishes: Wishes, by_catalog: bool) -> Iterator[str
     yield "    addressing:"
     note = "" if wishes.supernet is not None else f"  # {_CHOOSE}: a range that nothing else uses (--supernet)"
     yield f"      supernet: {supernet}{note}"
+    if (rails := len(found.choice.rails)) > _RAIL_SLOTS:
+        yield f"      railSlots: {1 << (rails - 1).bit_length()}  # for {rails} rails"
 
 
 def _model(found: Discovered) -> tuple[Model, str]:
