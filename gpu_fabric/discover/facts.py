@@ -41,7 +41,7 @@ class Statement(NamedTuple):
     - pci: `class`, `vendor`, `device` (four hex digits each), `name`, `driver`, `path` (the bridges above, from the
       root), `traffic`, `rail`, `nearest`
     - rdma: `pci`, `adapter` (the PCI address without port and virtual function), `interface`, `linkType`, `device`,
-      `speed` (Gb/s), `nearest` (numbers of the GPUs that are nearest, and share a PCI switch)
+      `speed` and `ncclSpeed` (Gb/s), `nearest` (numbers of the GPUs that are nearest, and share a PCI switch)
     - interface: `pci`, `mtu`, `linkType`
     - gpu: `pci`, `name`, `memory` (MiB), `listed`
     - node: `nodes`, `names`, `machine`, `gpuName`

@@ -97,7 +97,7 @@ def _add_port(found: Statements, notes: list[str], reading: Reading, element: El
         "rdma",
         name,
         adapter=_address_above(element),
-        speed=megabits // 1000 if megabits > 0 and megabits % 1000 == 0 else None,
+        ncclSpeed=megabits // 1000 if megabits > 0 and megabits % 1000 == 0 else None,
     )
 
 

@@ -14,6 +14,9 @@ from gpu_fabric.discover.facts import CpuElement, DiscoveryError, Observation, O
 
 _LINKS = {("rdma", "pci"): "pci", ("rdma", "interface"): "interface", ("interface", "pci"): "pci"}
 """The fields whose value names another subject: the same NIC."""
+_INFINIBAND = "0207"
+_BOND = "_bond_"
+"""What mlx5 has in the name of the one RDMA device of two ports in a bond."""
 _PATH_NAME = re.compile(r"(?:en|ib|roce)(?:P(\d{1,5}))?p(\d{1,3})s(\d{1,2})(?:f(\d))?(?:np\d|d\d)?")
 _WORDS = {
     "pci": "PCI address",
@@ -21,7 +24,7 @@ _WORDS = {
     "vendor": "vendor id",
     "mtu": "MTU",
     "speed": "rate",
-    "path": "path",
+    "linkType": "link type",
 }
 """Fields in the words of a message, where those differ."""
 
@@ -54,6 +57,11 @@ class NicFacts:
     def known_device(self) -> NicDevice | None:
         """The row of its device in the table."""
         return device_table().nic(self.vendor, self.device)
+
+    @property
+    def is_bond(self) -> bool:
+        """Whether its RDMA device is that of two ports in a bond."""
+        return _BOND in (self.rdma_device or "")
 
     @property
     def is_able(self) -> bool:
@@ -225,7 +233,8 @@ def _add_nics(node: NodeFacts, facts: _Facts) -> None:
             device=device or _agreed(facts, subjects, "device"),
             driver=facts.get(function, "driver") if function else None,
             name=name,
-            speed_gbps=_agreed(facts, subjects, "speed"),
+            # The speed in NCCL's files is at times another than the port's, and what a vendor wants it to be.
+            speed_gbps=_agreed(facts, subjects, "speed") or _agreed(facts, subjects, "ncclSpeed"),
             mtu=_agreed(facts, subjects, "mtu"),
             link_type=_link_type(facts, subjects),
             path=facts.get(function, "path") if function else None,
@@ -287,15 +296,10 @@ def _agreed(facts: _Facts, subjects: list[Subject], name: str) -> Any:
 
 def _link_type(facts: _Facts, subjects: list[Subject]) -> LinkType | None:
     """The link type that a tool states, or the one that the PCI class has: ConnectX show 0207 with InfiniBand ports."""
-    found: list[tuple[Value, Origin]] = []
-    for subject in subjects:
-        found += [(each.value, each.origin) for each in facts.all(subject, "linkType")]
-        for each in facts.all(subject, "class"):
-            # In class 0200 some NICs stay with InfiniBand ports, so it says nothing.
-            if each.value == "0207":
-                found.append(("infiniband", each.origin))
-    called = next((each for each in subjects if each.kind == "rdma"), subjects[0])
-    agreed: LinkType | None = facts.agreed(f"link type of {called}", found)
+    agreed: LinkType | None = _agreed(facts, subjects, "linkType")
+    if agreed is None and any(each.value == _INFINIBAND for one in subjects for each in facts.all(one, "class")):
+        # Class 0200 says nothing: it is not certain that NICs with InfiniBand ports never show it.
+        return "infiniband"
     return agreed
 
 
@@ -303,20 +307,32 @@ def _same_nics(facts: _Facts) -> list[list[Subject]]:
     """PCI functions, RDMA devices and interfaces, together where they are one NIC; each kind once in it."""
     group_of: dict[Subject, list[Subject]] = {}
     for kind in ("pci", "rdma", "interface"):
-        for subject in facts.subjects(kind):
+        # Of several interfaces of one function, that with the shortest name is the port's own.
+        for subject in sorted(facts.subjects(kind), key=lambda each: len(each.name) if each.kind == "interface" else 0):
             group_of.setdefault(subject, [subject])
             for (of_kind, name), target_kind in _LINKS.items():
                 if of_kind != kind or not (value := facts.get(subject, name)):
                     continue
+                if name == "interface" and _BOND in subject.name:
+                    # The bond's interface; its ports have their own.
+                    continue
                 target = Subject(target_kind, str(value))  # type: ignore[arg-type]
                 one, other = group_of[subject], group_of.setdefault(target, [target])
-                if one is other:
+                if one is other or (kind == "interface" and _has_its_interface(facts, other, target)):
                     continue
                 _refuse_two_of_a_kind(facts, one, other, facts.all(subject, name)[0])
                 one += other
                 group_of.update(dict.fromkeys(other, one))
     unique = {id(group): group for group in group_of.values()}
     return list(unique.values())
+
+
+def _has_its_interface(facts: _Facts, group: list[Subject], function: Subject) -> bool:
+    """Whether a NIC has an interface that is known to be at this function: then others there are its children.
+
+    Such are representors of virtual functions, and interfaces of InfiniBand's partitions.
+    """
+    return any(facts.get(each, "pci") == function.name for each in group if each.kind == "interface")
 
 
 def _refuse_two_of_a_kind(facts: _Facts, one: list[Subject], other: list[Subject], said: Statement) -> None:

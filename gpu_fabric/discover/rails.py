@@ -74,6 +74,7 @@ def _found(node: NodeFacts) -> RailChoice:
         doubts.append("no file says which NICs are near a GPU, so the rails are chosen by their likeness alone")
     ports = Counter(adapter_of(nic.pci) for nic in node.nics if nic.pci)
     likenesses: tuple[tuple[str, Callable[[NicFacts], Hashable]], ...] = (
+        ("are no bonds", lambda nic: not nic.is_bond or None),
         ("have a known PCI address", lambda nic: nic.pci is not None or None),
         ("are of the model that most have", lambda nic: nic.device),
         ("have the speed that most have", lambda nic: nic.speed_gbps),
@@ -83,6 +84,11 @@ def _found(node: NodeFacts) -> RailChoice:
         left = _narrowed(left, _most(left, likeness), words, reasons)
     rails, order = _ordered(left)
     choice = _checked(node, rails, (*(reasons or ["every RDMA NIC is a rail: all are alike"]), order) if rails else ())
+    if any(nic.device is None for nic in rails):
+        doubts.append(
+            "no file says what kind of device each NIC is, so virtual functions may be among the rails; give the "
+            "output of `lspci -D -nn -k`"
+        )
     if unplaced:
         doubts.append(
             f"where {', '.join(nic.called for nic in unplaced)} are is not known, so they are left out; give the "

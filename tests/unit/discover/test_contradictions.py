@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.facts import DiscoveryError
+from tests.support.node_outputs import NodeOutputs
 
 LINK = "link mlx5_0/1 state ACTIVE physical_state LINK_UP netdev ens1np0\n"
 VERBOSE = "0000:18:00.0 mlx5_0 (MT4129 - X) card fw 28.41.1000 port 1 (ACTIVE) ==> ens1np0 (Up)\n"
@@ -77,3 +80,71 @@ def test_files_that_agree_are_no_contradiction() -> None:
     assert [(nic.pci, nic.rdma_device, nic.interface) for nic in found.choice.rails] == [
         ("0000:18:00.0", "mlx5_0", "ens1np0")
     ]
+
+
+def links(*pairs: tuple[str, str]) -> str:
+    begin = "lrwxrwxrwx 1 root root 0 Nov 25 10:00"
+    return "".join(f"{begin} {name} -> ../../devices/pci0000:15/{path}\n" for name, path in pairs)
+
+
+def test_interfaces_below_a_port_are_no_contradiction() -> None:
+    # A representor of a virtual function, and the interface of a partition, have the port's PCI function.
+    sysfs = links(
+        ("ens1np0npf0vf0", "0000:18:00.0/net/ens1np0npf0vf0"),
+        ("ens1np0.8001", "0000:18:00.0/net/ens1np0.8001"),
+        ("ens1np0", "0000:18:00.0/net/ens1np0"),
+        ("mlx5_0", "0000:18:00.0/infiniband/mlx5_0"),
+    )
+
+    for files in ({"a": sysfs}, {"a": sysfs, "b": LINK}, {"a": LINK, "b": sysfs}):
+        found = discovered(read_files({name: text.encode() for name, text in files.items()}), catalog())
+        assert [(nic.pci, nic.rdma_device, nic.interface) for nic in found.node.nics] == [
+            ("0000:18:00.0", "mlx5_0", "ens1np0")
+        ]
+
+
+def test_an_interface_that_is_at_another_function_is_a_contradiction() -> None:
+    sysfs = links(("ens9np0", "0000:18:00.0/net/ens9np0"), ("mlx5_0", "0000:18:00.0/infiniband/mlx5_0"))
+
+    assert "interface ens9np0 and interface ens1np0 would be one NIC" in reason(a=LINK, b=sysfs)
+
+
+def test_a_bond_keeps_its_ports_interfaces() -> None:
+    link = "link mlx5_bond_0/1 state ACTIVE physical_state LINK_UP netdev bond0\n"
+    sysfs = links(
+        ("mlx5_bond_0", "0000:18:00.0/infiniband/mlx5_bond_0"),
+        ("ens1f0np0", "0000:18:00.0/net/ens1f0np0"),
+        ("ens1f1np1", "0000:18:00.1/net/ens1f1np1"),
+    )
+
+    found = discovered(read_files({"a": link.encode(), "b": sysfs.encode()}), catalog())
+
+    assert [(nic.rdma_device, nic.interface) for nic in found.node.nics] == [
+        ("mlx5_bond_0", "ens1f0np0"),
+        (None, "ens1f1np1"),
+    ]
+
+
+def test_what_a_tool_states_of_a_port_is_more_than_its_pci_class_and_nccls_file() -> None:
+    files = {
+        "a": "0000:19:00.0 Infiniband controller [0207]: Mellanox Technologies Device [15b3:1021]\n",
+        "b": links(("mlx5_0", "0000:19:00.0/infiniband/mlx5_0")),
+        "c": "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tRate: 200\n\t\tLink layer: Ethernet\n",
+        "d": '<system version="1"><cpu><nic><net name="mlx5_0" port="1" speed="180000"/></nic></cpu></system>',
+    }
+
+    (found,) = discovered(read_files({name: text.encode() for name, text in files.items()}), catalog()).node.nics
+
+    assert (found.link_type, found.speed_gbps) == ("ether", 200)
+
+
+def test_the_order_of_the_files_does_not_matter() -> None:
+    outputs = NodeOutputs(catalog().shapes["BM.GPU.H100.8"], vfs=1)
+    commands = ("lspci", "rdma_link", "ibdev2netdev_verbose", "ibstat", "ip_link", "sysfs", "nvidia_smi_topo")
+    files = {name: getattr(outputs, name)().encode() for name in commands}
+    first = discovered(read_files(files), catalog()).machine.fields
+
+    for order in list(permutations(commands))[::400]:
+        fields = discovered(read_files({name: files[name] for name in order}), catalog()).machine.fields
+        assert sorted(fields.pop("frontEndNics"), key=str) == sorted(first["frontEndNics"], key=str)
+        assert fields == {key: value for key, value in first.items() if key != "frontEndNics"}

@@ -47,13 +47,14 @@ def test_nics_that_share_a_switch_with_a_gpu_are_rails() -> None:
         (nic(8, 0x80, 0, device="101d"), "are of the model that most have"),
         (nic(8, 0x80, 0, speed_gbps=100), "have the speed that most have"),
         (nic(8, 0x80, 0, pci=None), "have a known PCI address"),
+        (nic(8, 0x80, 0, rdma_device="mlx5_bond_0"), "are no bonds"),
     ],
 )
 def test_a_nic_unlike_the_others_is_no_rail_though_it_is_near_a_gpu(other: NicFacts, words: str) -> None:
     choice = chosen_rails(node(*four(speed_gbps=400), other))
 
-    assert names(choice.others) == ["mlx5_8"]
-    assert choice.reasons[0] == f"rails are NICs that {words}: without mlx5_8"
+    assert choice.others == (other,)
+    assert choice.reasons[0] == f"rails are NICs that {words}: without {other.called}"
 
 
 def test_a_card_with_another_number_of_ports_is_no_rail() -> None:

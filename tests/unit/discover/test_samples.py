@@ -115,3 +115,33 @@ def test_a_preset_of_a_machine_is_read() -> None:
     assert [(nic.pci, nic.nearest_gpu) for nic in found.choice.rails] == [("0000:1a:00.0", 0)]
     assert [(nic.pci, nic.interface) for nic in found.choice.others] == [("0000:9d:00.1", "eth8")]
     assert found.machine.fields["nicModel"]["model"] == "BlueField-3"
+
+
+def test_rccls_dump_of_amds_gpus_is_read() -> None:
+    shape = catalog().find("BM.GPU.MI300X.8")
+    assert shape is not None
+    gpu, nic = shape.gpus.pci[0], shape.nics[0].pci
+    dump = f"""\
+<system version="2">
+  <cpu host_hash="0x1" numaid="0" affinity="00000000,0000ffff" arch="x86_64" vendor="AuthenticAMD">
+    <pci busid="0000:08:00.0" class="0x060400" vendor="0x1000" device="0xc030" link_speed="32.0 GT/s" link_width="16">
+      <pci busid="{gpu}" class="0x120000" vendor="0x1002" device="0x74a1" link_speed="32.0 GT/s" link_width="16">
+        <gpu dev="0" sm="94" gcn="gfx942" arch="38911" rank="0" gdr="1"/>
+      </pci>
+      <pci busid="{nic}" class="0x020000" vendor="0x15b3" device="0x1021" link_speed="32.0 GT/s" link_width="16">
+        <nic><net name="mlx5_0" dev="0" speed="400000" port="1" latency="0.000000" guid="0x1"/></nic>
+      </pci>
+    </pci>
+  </cpu>
+</system>
+"""
+
+    found = machine(dump=dump)
+
+    assert found.machine.fields["gpus"] == {
+        "vendor": "amd", "model": "MI300X", "count": 1, "memoryGb": 192, "pci": [gpu],
+    }  # fmt: skip
+    (rail,) = found.choice.rails
+    assert (rail.rdma_device, rail.pci, rail.speed_gbps, rail.nearest_gpu) == ("mlx5_0", nic, 400, 0)
+    assert found.machine.fields["topology"]["numa"] == [{"node": 0, "cpus": [[0, 15]], "tree": "08>(G0,N0c)"}]
+    assert "NCCL's dump writes function 0" in " ".join(found.node.inferred)
