@@ -15,7 +15,7 @@ from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.sources import SOURCES, Source, source_named
-from gpu_fabric.discover.stack_file import StackText, Wishes, stack_text
+from gpu_fabric.discover.stack_file import CHECK, StackText, Wishes, stack_text
 from gpu_fabric.discover.text import MOST_BYTES
 from gpu_fabric.spec.network_types import IPNetwork, parse_network
 from gpu_fabric.spec.places import printable
@@ -25,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
 
 def discover(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="outputs of one node; - for standard input")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="outputs of one node; - for standard input")],
     kinds: Annotated[
         list[str] | None,
         typer.Option("--as", metavar="[FILE=]KIND", help=f"the kind of a file, if it is not recognised: {_KINDS}"),
@@ -117,6 +117,6 @@ def _kinds(said: list[str], files: list[str]) -> dict[str, Source]:
 def _report(written: StackText) -> None:
     """Say beside the file what was chosen and what is missing."""
     for choice in written.choices:
-        say(f"chosen: {choice}")
+        say(choice if choice.startswith(CHECK) else f"chosen: {choice}")
     for missing in written.missing:
         say(f"not known: {missing}")

@@ -24,6 +24,8 @@ _NODES = 2
 _RAIL_SLOTS = AddressingSpec().rail_slots
 _WIDTH = 118
 _CHOOSE = "CHOOSE"
+CHECK = "PLEASE CHECK:"
+"""Begins a choice that a person should look at."""
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9]+)*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
@@ -80,7 +82,7 @@ def stack_text(found: Discovered, wishes: Wishes) -> StackText:
     missing = () if by_catalog else found.machine.missing
     choices = tuple(_choices(found, shape, by_catalog))
     lines = [
-        *_comment(f"By `gpu-fabric discover` from {', '.join(f'{file} ({kind})' for file, kind in found.sources)}."),
+        *_comment(f"By `gpu-fabric discover` from {', '.join(map(_source, found.sources))}."),
         *([] if not choices else ["#", "# Chosen or inferred:", *_list(choices)]),
         *([] if not missing else ["#", "# Not known:", *_list(missing)]),
         "#",
@@ -123,10 +125,15 @@ def _choices(found: Discovered, shape: str, by_catalog: bool) -> Iterator[str]:
             yield f"the NICs are where {name} has them, but: {'; '.join(differences)}"
     yield from found.choice.reasons
     for doubt in found.choice.doubts:
-        yield f"PLEASE CHECK: {doubt}"
+        yield f"{CHECK} {doubt}"
     if not by_catalog:
         yield from found.node.inferred
         yield from found.machine.notes
+
+
+def _source(source: tuple[str, str]) -> str:
+    file, kind = source
+    return f"{'standard input' if file == '-' else file} ({kind})"
 
 
 def _comment(text: str, first: str = "# ", rest: str = "# ") -> list[str]:

@@ -74,7 +74,8 @@ def test_standard_input_is_a_file_as_well(node: list[str]) -> None:
 
     given = CliRunner().invoke(app, ["discover", "-", *others], input=Path(lspci).read_bytes())
 
-    assert given.stdout.replace(" - (lspci)", "") == run("discover", *node).stdout.replace(f" {lspci} (lspci)", "")
+    by_name = run("discover", *node).stdout
+    assert given.stdout.replace(" standard input (lspci)", "") == by_name.replace(f" {lspci} (lspci)", "")
 
 
 def test_empty_files_are_left_out_and_said(node: list[str], tmp_path: Path) -> None:
