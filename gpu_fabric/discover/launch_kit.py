@@ -120,7 +120,7 @@ def _add_function(output: Output, found: Statements, node: yaml.Node, link: str 
         # l8k discovers NVIDIA's NICs alone.
         vendor="15b3",
         device=part if _ID.fullmatch(part) else None,
-        traffic=fields.get("traffic"),
+        traffic=fields.get("traffic") or "not stated",
         rail=int(rail) if rail.isascii() and rail.isdigit() and len(rail) < 4 else None,
         nearest=(int(gpu[1]),) if gpu and is_near else None,
     )

@@ -34,13 +34,13 @@ class Machine:
 class CatalogMatch:
     """Shapes of the catalog with this hardware, and what sets others with the same NICs apart.
 
-    `functions` are the virtual functions of each NIC of the first one on a fresh node. `undecided` are shapes of which
-    the files do not say which one it is: they differ in facts that no file states.
+    `shape` is the first of `equal`. `undecided` are shapes of which the files do not say which one it is: they differ
+    in facts that no file states.
     """
 
     equal: tuple[str, ...]
     different: dict[str, tuple[str, ...]]
-    functions: int = 0
+    shape: Shape | None = None
     undecided: tuple[str, ...] = ()
 
 
@@ -255,7 +255,7 @@ def catalog_match(node: NodeFacts, choice: RailChoice, shapes: Iterable[Shape]) 
     names = tuple(shape.name for shape in equal)
     if any(_are_told_apart(equal[0], other) for other in equal[1:]):
         return CatalogMatch((), different, undecided=names)
-    return CatalogMatch(names, different, equal[0].vfs_per_nic if equal else 0)
+    return CatalogMatch(names, different, equal[0] if equal else None)
 
 
 def _are_told_apart(one: Shape, other: Shape) -> bool:
@@ -293,8 +293,10 @@ def _differences(node: NodeFacts, choice: RailChoice, shape: Shape) -> tuple[str
     if shape.nic_model is not None:
         pairs += [
             ("device id of the NICs", _common(rails, "device"), shape.nic_model.device_id),
-            ("link type", _common(rails, "link_type"), shape.nic_model.link_type),
         ]
+    if shape.nic_model is not None and shape.provider != "server":
+        # The ports of a server of one's own run either; the stack file says which.
+        pairs.append(("link type", _common(rails, "link_type"), shape.nic_model.link_type))
     found += [
         f"{what}: {_shown(ours)} instead of {_shown(its)}"
         for what, ours, its in pairs

@@ -250,6 +250,17 @@ def _add_nics(node: NodeFacts, facts: _Facts) -> None:
             node.nics.append(nic)
     _complete_addresses(node, facts)
     _place_by_name(node)
+    _spread_link_type(node)
+
+
+def _spread_link_type(node: NodeFacts) -> None:
+    """Give functions without a known RDMA device the link type that every RDMA device without an address has."""
+    types = {nic.link_type for nic in node.nics if nic.rdma_device and not nic.pci}
+    without = [nic for nic in node.nics if nic.known_device and not nic.rdma_device and nic.link_type is None]
+    if without and len(types) == 1 and (link_type := types.pop()) is not None:
+        for nic in without:
+            nic.link_type = link_type
+        node.inferred.append(f"the link type is that of every RDMA device: {link_type}")
 
 
 def _place_by_name(node: NodeFacts) -> None:

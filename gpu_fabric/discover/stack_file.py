@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_network
 from typing import Any, get_args
 
+from gpu_fabric.catalog import Shape
 from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.machine import CatalogMatch, Machine
 from gpu_fabric.discover.node import NodeFacts
@@ -50,11 +51,6 @@ class Discovered:
     machine: Machine
     match: CatalogMatch
     sources: Sequence[tuple[str, str]]
-
-    @property
-    def comes_with_functions(self) -> bool:
-        """Whether that shape's NICs have virtual functions on a fresh node."""
-        return bool(self.match.functions)
 
     @property
     def catalog_shape(self) -> str | None:
@@ -223,10 +219,10 @@ def _fabric(found: Discovered, wishes: Wishes, by_catalog: bool) -> Iterator[str
     others = [each for each in get_args(Model) if each != model]
     yield from (f"    {line}" for line in _comment(f"{model}: {why}. Other models: {', '.join(others)}."))
     yield f"    model: {model}"
+    if by_catalog and found.match.shape is not None:
+        yield from (f"    {key}: {value}  # as seen on the node" for key, value in _overrules(found, found.match.shape))
     if model == "host-network":
         return
-    if model == "host-device" and by_catalog and found.comes_with_functions:
-        yield "    vfsPerNic: 0  # the catalog's machine comes with virtual functions, and none were seen"
     supernet = wishes.supernet or _free_supernet(wishes)
     if wishes.supernet is not None:
         _refuse_overlap(wishes)
@@ -238,6 +234,21 @@ def _fabric(found: Discovered, wishes: Wishes, by_catalog: bool) -> Iterator[str
     yield f"      supernet: {supernet}{note}"
     if (rails := len(found.choice.rails)) > _RAIL_SLOTS:
         yield f"      railSlots: {1 << (rails - 1).bit_length()}  # for {rails} rails"
+
+
+def _overrules(found: Discovered, shape: Shape) -> Iterator[tuple[str, Any]]:
+    """What the files state of the machine and the catalog does not have, or has otherwise."""
+    fields, model = found.machine.fields, shape.nic_model
+    usual = model.link_type if model is not None else None
+    link_type = fields["nicModel"].get("linkType") or usual
+    if link_type != usual:
+        yield "linkType", link_type
+    # On InfiniBand the subnet manager sets the MTU.
+    if "mtu" in fields and shape.mtu is None and link_type == "ether":
+        yield "mtu", fields["mtu"]
+    functions = fields.get("vfsPerNic", 0)
+    if functions != shape.vfs_per_nic:
+        yield "vfsPerNic", functions
 
 
 def _model(found: Discovered) -> tuple[Model, str]:

@@ -204,6 +204,17 @@ def test_devices_that_no_file_places_are_no_second_set_of_nics() -> None:
     assert "mlx5_0" in " ".join(machine.choice.doubts)
 
 
+def test_functions_have_the_link_type_of_all_devices_though_it_is_not_known_which_is_which() -> None:
+    ether, mixed = (
+        machine_of(NodeOutputs(shape_named(name)), ("lspci_short", "rdma_link"))
+        for name in ("BM.GPU.H100.8", "BM.GPU.GB200.4")
+    )
+
+    assert {nic.link_type for nic in ether.choice.rails} == {"ether"}
+    assert "the link type is that of every RDMA device: ether" in ether.node.inferred
+    assert not any("link type is that" in text for text in mixed.node.inferred)
+
+
 def test_without_the_kernels_links_the_matrix_of_nvidia_smi_has_the_nearest_gpus() -> None:
     outputs = NodeOutputs(shape_named("BM.GPU.H100.8"))
 
