@@ -1,7 +1,7 @@
 """`nvidia-smi topo -m`, `nvidia-smi --query-gpu` and `nvidia-smi -L`: GPUs, and the NICs nearest to each.
 
-Source: nvidia-smi's manual page; the matrix as drivers 515 and later print it, with NICs as NIC0 and a legend, and as
-earlier ones do, with the names of the RDMA devices. `topo -mp` has the same form. GPUs are numbered by PCI address.
+Source: nvidia-smi's manual page; the matrix as newer drivers print it, with NICs as NIC0 and a legend, and as earlier
+ones do, with the names of the RDMA devices. `topo -mp` has the same form. GPUs are numbered by PCI address.
 """
 
 from __future__ import annotations

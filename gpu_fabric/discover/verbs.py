@@ -1,6 +1,6 @@
 """`ibstat` and `ibv_devinfo`: link layer, rate and device id of RDMA devices.
 
-Sources: infiniband-diags/ibstat.c and libibverbs/examples/devinfo.c of rdma-core (v40 and later).
+Sources: infiniband-diags/ibstat.c and libibverbs/examples/devinfo.c of rdma-core.
 """
 
 from __future__ import annotations

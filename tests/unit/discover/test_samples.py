@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gpu_fabric.catalog import catalog
 from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.stack_file import Discovered
@@ -46,6 +48,57 @@ Legend:
 
   X    = Self
 """
+# What lspci of pciutils 3.9.0 prints of one machine (the dump of two configuration spaces), by its options.
+REAL_LSPCI = {
+    "": """\
+18:00.0 Infiniband controller: Mellanox Technologies MT2910 Family [ConnectX-7]
+19:00.0 3D controller: NVIDIA Corporation GH100[H100 SXM5 80GB] (rev a1)
+""",
+    "-n": "18:00.0 0207: 15b3:1021\n19:00.0 0302: 10de:2330 (rev a1)\n",
+    "-D -nn -k": """\
+0000:18:00.0 Infiniband controller [0207]: Mellanox Technologies MT2910 Family [ConnectX-7] [15b3:1021]
+	Subsystem: Mellanox Technologies Device [15b3:0041]
+0000:19:00.0 3D controller [0302]: NVIDIA Corporation GH100[H100 SXM5 80GB] [10de:2330] (rev a1)
+	Subsystem: NVIDIA Corporation Device [10de:16c1]
+""",
+    "-v": """\
+18:00.0 Infiniband controller: Mellanox Technologies MT2910 Family [ConnectX-7]
+	Subsystem: Mellanox Technologies Device 0041
+	Flags: bus master, fast devsel, latency 0, IRQ 255
+	Memory at <ignored> (64-bit, prefetchable) [disabled]
+
+19:00.0 3D controller: NVIDIA Corporation GH100[H100 SXM5 80GB] (rev a1)
+	Subsystem: NVIDIA Corporation Device 16c1
+""",
+    "-vmm": """\
+Slot:	18:00.0
+Class:	Infiniband controller
+Vendor:	Mellanox Technologies
+Device:	MT2910 Family [ConnectX-7]
+SVendor:	Mellanox Technologies
+SDevice:	Device 0041
+
+Slot:	19:00.0
+Class:	3D controller
+Vendor:	NVIDIA Corporation
+Device:	GH100[H100 SXM5 80GB]
+SVendor:	NVIDIA Corporation
+SDevice:	Device 16c1
+Rev:	a1
+""",
+    "-vmm -n": """\
+Slot:	18:00.0
+Class:	0207
+Vendor:	15b3
+Device:	1021
+
+Slot:	19:00.0
+Class:	0302
+Vendor:	10de
+Device:	2330
+Rev:	a1
+""",
+}
 # A preset of k8s-launch-kit, which is one group alone.
 PRESET = """\
 machineType: PowerEdge-XE9680
@@ -85,6 +138,20 @@ def test_the_guides_host_with_a_connectx_5_is_read() -> None:
         "model": "ConnectX-5", "vendorId": "15b3", "deviceId": "1017", "vfDeviceId": "1018", "driver": "mlx5_core",
         "linkType": "infiniband",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("options", REAL_LSPCI)
+def test_every_form_of_lspcis_output_has_the_same_machine(options: str) -> None:
+    found = machine(pci=REAL_LSPCI[options])
+
+    assert found.machine.fields["gpus"] == {
+        "vendor": "nvidia", "model": "H100", "count": 1, "memoryGb": 80, "pci": ["0000:19:00.0"],
+    }  # fmt: skip
+    assert found.machine.fields["nicModel"] == {
+        "model": "ConnectX-7", "vendorId": "15b3", "deviceId": "1021", "vfDeviceId": "101e", "driver": "mlx5_core",
+        "linkType": "infiniband",
+    }  # fmt: skip
+    assert [nic.pci for nic in found.choice.rails] == ["0000:18:00.0"]
 
 
 def test_a_virtual_function_in_the_list_of_ibdev2netdev_is_no_nic() -> None:
