@@ -31,6 +31,7 @@ _MODULES = {
     "diff": "diff",
     "review": "review",
     "shapes": "shapes",
+    "discover": "discover",
     "explain": "explain",
     "schema": "pages",
     "reference": "pages",

@@ -103,7 +103,7 @@ def _words(command: str, folder: Path) -> list[str]:
     """The words of a command; names of files with a star are those that there are, as a shell gives them."""
     found: list[str] = []
     for word in shlex.split(command):
-        found += sorted(path.name for path in folder.glob(word)) if "*" in word else [word]
+        found += sorted(str(path.relative_to(folder)) for path in folder.glob(word)) if "*" in word else [word]
     return found
 
 

@@ -240,7 +240,7 @@ LAYERS = (
     ("catalog", "findings", "k8s"),
     ("spec",),
     ("contract", "nccl"),
-    ("attach",),
+    ("attach", "discover"),
     ("workloads",),
     ("plan",),
     ("rules", "resources"),

@@ -1,0 +1,287 @@
+"""The stack file of a machine: ready to plan, with comments where a choice was made or a fact is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+from typing import Any, get_args
+
+from gpu_fabric.catalog import Shape
+from gpu_fabric.discover.facts import DiscoveryError
+from gpu_fabric.discover.machine import CatalogMatch, Machine
+from gpu_fabric.discover.node import NodeFacts
+from gpu_fabric.discover.rails import RailChoice
+from gpu_fabric.spec.addressing import AddressingSpec
+from gpu_fabric.spec.fabric import Model
+from gpu_fabric.spec.network_types import IPNetwork
+
+_SUPERNETS = ("172.16.0.0/16", "172.24.0.0/16", "10.224.0.0/16", "192.168.0.0/16", "10.96.0.0/12", "100.96.0.0/16")
+"""Private ranges for the fabric, of which the first is taken that no stated range overlaps."""
+_NODES = 2
+_RAIL_SLOTS = AddressingSpec().rail_slots
+_WIDTH = 118
+_CHOOSE = "CHOOSE"
+CHECK = "PLEASE CHECK:"
+"""Begins a choice that a person should look at."""
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9]+)*")
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user says of the stack; None where nothing is said. `ranges` are those of pods, services and nodes."""
+
+    name: str | None = None
+    nodes: int | None = None
+    supernet: IPNetwork | None = None
+    ranges: dict[str, IPNetwork] = field(default_factory=dict)
+    own_shape: bool = False
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """Everything that was found; `sources` are the files with their kinds."""
+
+    node: NodeFacts
+    choice: RailChoice
+    machine: Machine
+    match: CatalogMatch
+    sources: Sequence[tuple[str, str]]
+
+    @property
+    def catalog_shape(self) -> str | None:
+        """The catalog's shape that the machine is."""
+        return next(iter(self.match.equal), None)
+
+
+@dataclass(frozen=True)
+class StackText:
+    """The file, and what its reader must know: what is not known, and what was chosen."""
+
+    text: str
+    missing: tuple[str, ...]
+    choices: tuple[str, ...]
+
+
+def stack_text(found: Discovered, wishes: Wishes) -> StackText:
+    """The stack file.
+
+    Raises:
+        DiscoveryError: the stated supernet overlaps a stated range.
+    """
+    by_catalog = found.catalog_shape is not None and not wishes.own_shape
+    shape = found.catalog_shape if by_catalog and found.catalog_shape else wishes.name or _name(found)
+    missing = () if by_catalog else found.machine.missing
+    choices = tuple(_choices(found, shape, by_catalog))
+    lines = [
+        *_comment(f"By `gpu-fabric discover` from {', '.join(map(_source, found.sources))}."),
+        *([] if not choices else ["#", "# Chosen or inferred:", *_list(choices)]),
+        *([] if not missing else ["#", "# Not known:", *_list(missing)]),
+        "#",
+        *_comment(f"What you must decide is marked {_CHOOSE}. Next: gpu-fabric plan -f THIS-FILE"),
+        "config:",
+        "  gpu-fabric:cluster:",
+        "    provider: existing",
+        f"    kubeconfig: ~/.kube/config  # {_CHOOSE}: the kubeconfig of the cluster",
+        *(() if by_catalog else ("    shapes:", f"      {_flow(shape)}:", *_shape(found.machine))),
+        *_pools(found, wishes, shape, by_catalog),
+        *_ranges(wishes),
+        *_fabric(found, wishes, by_catalog),
+    ]
+    return StackText("\n".join(lines) + "\n", missing, choices)
+
+
+def _name(found: Discovered) -> str:
+    gpus = found.machine.fields.get("gpus", {})
+    if not gpus:
+        return "gpu-node"
+    model = "".join(letter for letter in str(gpus.get("model", "gpu")).lower() if letter.isalnum())
+    return f"{model}x{gpus['count']}"
+
+
+def _choices(found: Discovered, shape: str, by_catalog: bool) -> Iterator[str]:
+    if by_catalog:
+        others = [name for name in found.match.equal if name != shape]
+        yield (
+            f"the machine has the hardware of the catalog's {shape} (`gpu-fabric shapes {shape}`)"
+            + (f", and of {', '.join(others)}" if others else "")
+            + "; if it is another provider's machine, write its shape out with --own-shape"
+        )
+    if found.match.undecided and not by_catalog:
+        yield (
+            f"the NICs are where {' and '.join(found.match.undecided)} of the catalog have them; which one it is the "
+            "output of `rdma link` or `nvidia-smi topo -m` would tell"
+        )
+    for name, differences in found.match.different.items():
+        if not found.match.equal:
+            yield f"the NICs are where {name} has them, but: {'; '.join(differences)}"
+    yield from found.choice.reasons
+    for doubt in found.choice.doubts:
+        yield f"{CHECK} {doubt}"
+    if not by_catalog:
+        yield from found.node.inferred
+        yield from found.machine.notes
+
+
+def _source(source: tuple[str, str]) -> str:
+    file, kind = source
+    return f"{'standard input' if file == '-' else file} ({kind})"
+
+
+def _comment(text: str, first: str = "# ", rest: str = "# ") -> list[str]:
+    return textwrap.wrap(
+        _one_line(text),
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _one_line(text: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _list(entries: Iterable[str]) -> list[str]:
+    return [line for entry in entries for line in _comment(entry, "# - ", "#   ")]
+
+
+def _flow(value: Any) -> str:
+    """A value in one line. Whatever a reader of YAML could take for a number or a word of its own is in quotes."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_flow(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    if isinstance(value, str) and not (_PLAIN.fullmatch(value) and value.casefold() not in _WORDS):
+        return json.dumps(value)
+    return str(value)
+
+
+def _shape(machine: Machine) -> Iterator[str]:
+    for line in machine.required:
+        yield f"        # {_CHOOSE}: {line}"
+    for key, value in machine.fields.items():
+        if key in ("nics", "frontEndNics"):
+            yield f"        {key}:"
+            yield from (f"          - {_flow(row)}" for row in value)
+        elif key == "topology":
+            yield f"        {key}:"
+            yield from (f"          {line}" for line in _block(value))
+        else:
+            yield f"        {key}: {_flow(value)}"
+
+
+def _block(value: dict[str, Any]) -> Iterator[str]:
+    for key, part in value.items():
+        if isinstance(part, list):
+            yield f"{key}:"
+            yield from (f"  - {_flow(row)}" for row in part)
+        else:
+            yield f"{key}: {_flow(part)}"
+
+
+def _pools(found: Discovered, wishes: Wishes, shape: str, by_catalog: bool) -> Iterator[str]:
+    yield "    pools:"
+    nodes, note = wishes.nodes, ""
+    if nodes is None and found.node.names:
+        nodes, note = len(found.node.names), "  # as cluster-config.yaml lists them"
+    if nodes is None:
+        nodes, note = _NODES, f"  # {_CHOOSE}: the number of such nodes (--nodes)"
+    yield "      - name: gpu"
+    yield f"        shape: {_flow(shape)}"
+    yield f"        nodes: {nodes}{note}"
+    if not by_catalog:
+        known = "vendorId" in found.machine.fields.get("nicModel", {})
+        what = (
+            "else nodes are selected by their NICs' vendor"
+            if known
+            else "required, since the NICs' vendor is not known"
+        )
+        yield f"        # labels: {{KEY: VALUE}}  # {_CHOOSE}: labels of these nodes alone; {what}"
+
+
+def _ranges(wishes: Wishes) -> Iterator[str]:
+    if wishes.ranges:
+        yield f"    ranges: {_flow({key: str(network) for key, network in wishes.ranges.items()})}"
+    if len(wishes.ranges) < 3:
+        lacking = [key for key in ("pods", "services", "nodes") if key not in wishes.ranges]
+        yield f"    # ranges: {{{', '.join(f'{key}: …' for key in lacking)}}}  # {_CHOOSE}: what the cluster uses"
+
+
+def _fabric(found: Discovered, wishes: Wishes, by_catalog: bool) -> Iterator[str]:
+    yield "  gpu-fabric:fabric:"
+    model, why = _model(found)
+    others = [each for each in get_args(Model) if each != model]
+    yield from (f"    {line}" for line in _comment(f"{model}: {why}. Other models: {', '.join(others)}."))
+    yield f"    model: {model}"
+    if by_catalog and found.match.shape is not None:
+        yield from (f"    {key}: {value}  # as seen on the node" for key, value in _overrules(found, found.match.shape))
+    if model == "host-network":
+        return
+    supernet = wishes.supernet or _free_supernet(wishes)
+    if wishes.supernet is not None:
+        _refuse_overlap(wishes)
+    if supernet is None:
+        yield f"    # {_CHOOSE}: addressing: {{supernet: …}}; the stated ranges leave none of the usual ones free"
+        return
+    yield "    addressing:"
+    note = "" if wishes.supernet is not None else f"  # {_CHOOSE}: a range that nothing else uses (--supernet)"
+    yield f"      supernet: {supernet}{note}"
+    if (rails := len(found.choice.rails)) > _RAIL_SLOTS:
+        yield f"      railSlots: {1 << (rails - 1).bit_length()}  # for {rails} rails"
+
+
+def _overrules(found: Discovered, shape: Shape) -> Iterator[tuple[str, Any]]:
+    """What the files state of the machine and the catalog does not have, or has otherwise."""
+    fields, model = found.machine.fields, shape.nic_model
+    usual = model.link_type if model is not None else None
+    link_type = fields["nicModel"].get("linkType") or usual
+    if link_type != usual:
+        yield "linkType", link_type
+    # On InfiniBand the subnet manager sets the MTU.
+    if "mtu" in fields and shape.mtu is None and link_type == "ether":
+        yield "mtu", fields["mtu"]
+    functions = fields.get("vfsPerNic", 0)
+    if functions != shape.vfs_per_nic:
+        yield "vfsPerNic", functions
+
+
+def _model(found: Discovered) -> tuple[Model, str]:
+    """How pods get at the NICs, and why."""
+    rails = found.machine.fields.get("nics", [])
+    if not rails:
+        return "host-network", "no RDMA NIC is known, and pods see the NICs as the host does"
+    if not all("pci" in row or "interface" in row for row in rails):
+        return "host-network", "where the NICs are is not known, which other models need"
+    seen = found.node.virtual_functions
+    if seen and not found.machine.fields.get("vfsPerNic"):
+        return "host-network", "the NICs have virtual functions, but not each as many, as other models need"
+    if seen:
+        is_infiniband = found.machine.fields["nicModel"].get("linkType") == "infiniband"
+        return "ib-sriov" if is_infiniband else "sriov", "the NICs have virtual functions, of which a pod gets one each"
+    return "host-device", "it needs no virtual functions, and a pod gets every RDMA NIC of its node whole"
+
+
+def _free_supernet(wishes: Wishes) -> IPNetwork | None:
+    candidates = (ip_network(each) for each in _SUPERNETS)
+    return next((each for each in candidates if not _overlapping(each, wishes)), None)
+
+
+def _overlapping(network: IPNetwork, wishes: Wishes) -> list[str]:
+    return [
+        f"{key} ({other})"
+        for key, other in wishes.ranges.items()
+        if other.version == network.version and other.overlaps(network)
+    ]
+
+
+def _refuse_overlap(wishes: Wishes) -> None:
+    if wishes.supernet is not None and (clash := _overlapping(wishes.supernet, wishes)):
+        raise DiscoveryError(
+            f"--supernet {wishes.supernet} overlaps the range of {', '.join(clash)}; give one that is free"
+        )
