@@ -40,7 +40,10 @@ def discover(
     services: Annotated[str | None, typer.Option(metavar="CIDR", help="its service range")] = None,
     node_range: Annotated[str | None, typer.Option(metavar="CIDR", help="its node network's range")] = None,
     name: Annotated[str | None, typer.Option(help="name of the shape; by default from the GPUs")] = None,
-    group: Annotated[str | None, typer.Option(help="the group of nodes in a cluster-config.yaml")] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(help="which of several groups of nodes, in a cluster-config.yaml or a cluster's objects"),
+    ] = None,
     own_shape: Annotated[
         bool, typer.Option("--own-shape", help="write the shape out although the catalog has it")
     ] = False,

@@ -33,6 +33,7 @@ def read_files(
         DiscoveryError: a file cannot be read, or all are empty.
     """
     observations, sources, empty = list[Observation](), list[tuple[str, str]](), list[str]()
+    grouped = False
     for file, data in files.items():
         output = decode(file, data)
         if not output.text.strip():
@@ -41,10 +42,14 @@ def read_files(
         source = (kinds or {}).get(file) or recognised(output)
         observations.append(observed(output, source, group))
         sources.append((file, source.name))
+        grouped |= source.groups
     if not observations:
         raise DiscoveryError(f"{', '.join(empty)}: empty; run the commands on a GPU node, see docs/discover.md")
-    if group is not None and all(kind != "cluster-config" for _, kind in sources):
-        raise DiscoveryError(f"--group {group}: it names a group of a cluster-config.yaml, and no such file was given")
+    if group is not None and not grouped:
+        raise DiscoveryError(
+            f"--group {group}: it names a group in a cluster-config.yaml or in a cluster's objects, and no such file "
+            "was given"
+        )
     return Reading(tuple(observations), tuple(sources), tuple(empty))
 
 

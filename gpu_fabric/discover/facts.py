@@ -42,8 +42,8 @@ class Statement(NamedTuple):
       root), `traffic`, `rail`, `nearest`
     - rdma: `pci`, `adapter` (the PCI address without port and virtual function), `interface`, `linkType`, `device`,
       `speed` and `ncclSpeed` (Gb/s), `nearest` (numbers of the GPUs that are nearest, and share a PCI switch)
-    - interface: `pci`, `mtu`, `linkType`
-    - gpu: `pci`, `name`, `memory` (MiB), `listed`
+    - interface: `pci`, `mtu`, `linkType`, `speed` (Gb/s)
+    - gpu: `pci`, `name`, `memory` (MiB), `listed`, `vendor`
     - node: `nodes`, `names`, `machine`, `gpuName`
     """
 

@@ -197,8 +197,9 @@ def _add_gpus(node: NodeFacts, facts: _Facts) -> None:
         _name_gpu(gpu, name, memory, facts, node)
         node.gpus.append(gpu)
     if node.gpu_vendor is None and numbered:
-        # Only NVIDIA's tools and libraries number GPUs without a PCI function that says more.
-        node.gpu_vendor = "nvidia"
+        # Of the tools, only NVIDIA's number GPUs without a PCI function that says more.
+        stated_vendors = [vendor for subject in numbered.values() if (vendor := facts.get(subject, "vendor"))]
+        node.gpu_vendor = stated_vendors[0] if stated_vendors else "nvidia"
 
 
 def _name_gpu(gpu: GpuFacts, name: str, memory: int | None, facts: _Facts, node: NodeFacts) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from gpu_fabric.base.grammar import shown
 from gpu_fabric.discover import (
+    cluster_objects,
     ip_link,
     launch_kit,
     lspci,
@@ -22,12 +23,16 @@ from gpu_fabric.discover.text import Output
 
 @dataclass(frozen=True)
 class Source:
-    """A kind of file by its name for `--as`; `command` writes it."""
+    """A kind of file by its name for `--as`; `command` writes it.
+
+    A file with `groups` of nodes is read with the name of one, or None.
+    """
 
     name: str
     command: str
     is_output: Callable[[Output], bool]
-    read: Callable[[Output], Observation]
+    read: Callable[..., Observation]
+    groups: bool = False
 
 
 # In the order in which a text is recognised: those first whose form is the most particular.
@@ -42,7 +47,8 @@ SOURCES = (
     Source("ibv-devinfo", verbs.DEVINFO, verbs.is_devinfo, verbs.read_devinfo),
     Source("sysfs", sysfs.COMMAND, sysfs.is_output, sysfs.read),
     Source("lspci", lspci.COMMAND, lspci.is_output, lspci.read),
-    Source("cluster-config", launch_kit.COMMAND, launch_kit.is_output, launch_kit.read),
+    Source("cluster-objects", cluster_objects.COMMAND, cluster_objects.is_output, cluster_objects.read, groups=True),
+    Source("cluster-config", launch_kit.COMMAND, launch_kit.is_output, launch_kit.read, groups=True),
 )
 
 
@@ -84,7 +90,7 @@ def observed(output: Output, source: Source | None, group: str | None) -> Observ
         DiscoveryError: it cannot be read, or states nothing.
     """
     kind = source or recognised(output)
-    found = launch_kit.read(output, group) if kind.name == "cluster-config" else kind.read(output)
+    found = kind.read(output, group) if kind.groups else kind.read(output)
     if not found.statements:
         raise DiscoveryError(
             f"{output.file}: no GPU, NIC or RDMA device in this output of `{kind.command}`; run it on a GPU node"

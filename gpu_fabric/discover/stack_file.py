@@ -189,7 +189,7 @@ def _pools(found: Discovered, wishes: Wishes, shape: str, by_catalog: bool) -> I
     yield "    pools:"
     nodes, note = wishes.nodes, ""
     if nodes is None and found.node.names:
-        nodes, note = len(found.node.names), "  # as cluster-config.yaml lists them"
+        nodes, note = len(found.node.names), "  # as the files list them"
     if nodes is None:
         nodes, note = _NODES, f"  # {_CHOOSE}: the number of such nodes (--nodes)"
     yield "      - name: gpu"

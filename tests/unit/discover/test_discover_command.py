@@ -116,7 +116,7 @@ def test_the_supernet_by_default_is_outside_of_the_stated_ranges(node: list[str]
         (["--rails", "mlx5_77"], "--rails: no NIC is called 'mlx5_77'; the files have 0000:0b:00.0, mlx5_0"),
         (["--as", "lspci"], "which of the 7 files is it? Write --as FILE=lspci"),
         (["--as", "nowhere=lspci"], "nowhere is not among the files"),
-        (["--group", "a"], "--group a: it names a group of a cluster-config.yaml"),
+        (["--group", "a"], "--group a: it names a group in a cluster-config.yaml or in a cluster's objects"),
         (["--name", "a b"], "--name: write letters, digits"),
         (["nowhere.txt"], "nowhere.txt: No such file or directory"),
         (["."], ".: Is a directory"),

@@ -107,7 +107,7 @@ def test_the_choice_of_the_rails_in_a_cluster_config_is_taken_with_its_numbers()
 
     assert [nic.interface for nic in machine.choice.rails] == [f"rdma{rail}" for rail in range(8)]
     assert "cluster-config.yaml calls east-west" in " ".join(written.choices)
-    assert "nodes: 3  # as cluster-config.yaml lists them" in written.text
+    assert "nodes: 3  # as the files list them" in written.text
 
 
 def test_links_of_infiniband_ports_are_known_by_their_lids() -> None:

@@ -16,6 +16,7 @@ from gpu_fabric.discover.sources import SOURCES
 from gpu_fabric.discover.stack_file import Wishes, stack_text
 from gpu_fabric.discover.text import MOST_BYTES
 from gpu_fabric.nccl.topology import Form, topology_xml
+from tests.support.cluster_objects import cluster_objects
 from tests.support.node_outputs import NodeOutputs
 
 SHAPE = catalog().shapes["BM.GPU.H100.8"]
@@ -31,6 +32,7 @@ WRITERS: dict[str, Callable[[], str]] = {
     "ibv-devinfo": OUTPUTS.ibv_devinfo,
     "sysfs": OUTPUTS.sysfs,
     "lspci": OUTPUTS.lspci,
+    "cluster-objects": lambda: cluster_objects(SHAPE, 2),
     "cluster-config": OUTPUTS.cluster_config,
 }
 TEXTS = {kind: write() for kind, write in WRITERS.items()}
