@@ -74,8 +74,12 @@ def test_standard_input_is_a_file_as_well(node: list[str]) -> None:
 
     given = CliRunner().invoke(app, ["discover", "-", *others], input=Path(lspci).read_bytes())
 
-    by_name = run("discover", *node).stdout
-    assert given.stdout.replace(" standard input (lspci)", "") == by_name.replace(f" {lspci} (lspci)", "")
+    def without_source(printed: str, name: str) -> str:
+        # Lines break elsewhere with a name of another length.
+        return " ".join(printed.replace("#", " ").split()).replace(f" {name} (lspci)", "")
+
+    by_name = without_source(run("discover", *node).stdout, lspci)
+    assert without_source(given.stdout, "standard input") == by_name
 
 
 def test_empty_files_are_left_out_and_said(node: list[str], tmp_path: Path) -> None:
