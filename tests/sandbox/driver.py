@@ -78,9 +78,17 @@ class Sandbox:
             )
         except subprocess.TimeoutExpired as late:
             printed = late.stdout.decode() if isinstance(late.stdout, bytes) else late.stdout
-            pytest.fail(f"{command} did not end within {_LIMIT} s:\n{printed}\n{self.last_of_logs()}", pytrace=False)
+            seen = f"{self.workloads()}\n{self.last_of_logs()}"
+            pytest.fail(f"{command} did not end within {_LIMIT} s:\n{printed}\n{seen}", pytrace=False)
         assert result.returncode == status, f"{command} ended with {result.returncode}:\n{result.stdout}"
         return result.stdout
+
+    def workloads(self) -> str:
+        """The pods, and what makes them, for a message: what a run waits for is among them."""
+        kinds = "pods,daemonsets,deployments,replicasets,jobs"
+        command = [str(self.home.root / "bin" / "kubectl"), "get", kinds, "-A", "-o", "wide", "--request-timeout=10s"]
+        listed = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+        return f"--- kubectl get {kinds}\n{listed.stdout}{listed.stderr}"
 
     def last_of_logs(self) -> str:
         """The ends of the sandbox's logs, for a message."""
