@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import yaml
@@ -24,9 +25,10 @@ _SIGNATURE, _SECRET = "4dabf18193072939515e22adb298388d", "1b47061264138c4ac30d7
 
 
 class Preview:
-    """What a preview said: exit status, the digest of its steps, and everything it printed."""
+    """What a preview said: exit status, the digest of its steps, and everything it printed; `file` is what it read."""
 
-    def __init__(self, result: subprocess.CompletedProcess[str]) -> None:
+    def __init__(self, result: subprocess.CompletedProcess[str], file: Path | None = None) -> None:
+        self.file = file
         self.status = result.returncode
         self.printed = result.stdout + result.stderr
         start = result.stdout.find("{")
@@ -60,7 +62,10 @@ class Engine:
         self.committed = cache(self.preview)
 
     def preview(self, file: Path, change: Callable[[dict[str, Any]], None] | None = None) -> Preview:
-        """A preview of a stack file; `change` edits the sections before. `committed` makes each only once."""
+        """A preview of a stack file; `change` edits the sections before. `committed` makes each only once.
+
+        Each preview reads a file of its own, since others go on with the file of a `committed` one.
+        """
         stack = file.name.removeprefix("Pulumi.").removesuffix(".yaml")
         document = yaml.safe_load(file.read_text())
         cluster = document["config"].get("gpu-fabric:cluster", {})
@@ -73,11 +78,11 @@ class Engine:
             document["config"].setdefault("gpu-fabric:software", {})["charts"] = "bundled"
         if change is not None:
             change(document["config"])
-        copy = self.folder / file.name
+        copy = Path(mkdtemp(dir=self.folder)) / file.name
         copy.write_text(yaml.safe_dump(document))
         self.create(stack)
         options = ["--json", "--non-interactive", "--stack", stack, "--config-file", str(copy)]
-        return Preview(self.run(["preview", *options], project_root()))
+        return Preview(self.run(["preview", *options], project_root()), copy)
 
     def create(self, stack: str) -> None:
         """A stack that holds nothing, where there is none of that name."""

@@ -32,8 +32,9 @@ class Pack:
         """A preview under the pack; `policies` are levels and settings, by name with underscores."""
         self.settings.write_text(json.dumps({name.replace("_", "-"): value for name, value in policies.items()}))
         file = project_root() / f"Pulumi.{stack}.yaml"
-        assert self.engine.committed(file).status == 0
-        options = ["--stack", stack, "--config-file", str(self.engine.folder / file.name)]
+        committed = self.engine.committed(file)
+        assert committed.status == 0
+        options = ["--stack", stack, "--config-file", str(committed.file)]
         policy = ["--policy-pack", pack, "--policy-pack-config", str(self.settings)]
         return self.engine.run(
             ["preview", "--non-interactive", "--suppress-outputs", *options, *policy], project_root()
