@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from gpu_fabric.catalog import Catalog
 from gpu_fabric.discover.facts import DiscoveryError, Observation
-from gpu_fabric.discover.machine import catalog_match, machine_of
-from gpu_fabric.discover.node import node_of
-from gpu_fabric.discover.rails import chosen_rails
+from gpu_fabric.discover.machine import CatalogMatch, addresses_of, catalog_match, labelled_match, machine_of
+from gpu_fabric.discover.node import NodeFacts, node_of
+from gpu_fabric.discover.rails import RailChoice, chosen_rails, rails_of
 from gpu_fabric.discover.sources import Source, observed, recognised
 from gpu_fabric.discover.stack_file import Discovered
 from gpu_fabric.discover.text import decode
@@ -65,6 +65,23 @@ def discovered(reading: Reading, catalog: Catalog, rails: Sequence[str] = ()) ->
         raise DiscoveryError(
             f"{files}: no GPU and no NIC; give the output of `lspci -D -nn -k` and `rdma link` of a node"
         )
-    choice = chosen_rails(node, rails)
-    match = catalog_match(node, choice, catalog.shapes.values())
+    choice, match = _rails_and_match(node, catalog, rails)
     return Discovered(node, choice, machine_of(node, choice), match, reading.sources)
+
+
+def _rails_and_match(node: NodeFacts, catalog: Catalog, wanted: Sequence[str]) -> tuple[RailChoice, CatalogMatch]:
+    """The rails and the catalog's shape: by the label of the machine type, by likeness, or by their places."""
+    shapes, named = catalog.shapes.values(), catalog.find(node.cluster.instance_type)
+    if named is not None:
+        choice = (None if wanted else rails_of(node, named)) or chosen_rails(node, wanted)
+        return choice, labelled_match(node, choice, named, catalog_match(node, choice, shapes))
+    choice = chosen_rails(node, wanted)
+    match = catalog_match(node, choice, shapes)
+    if wanted or match.equal or match.undecided:
+        return choice, match
+    # The rails' likeness may not tell them from other NICs, and their places do.
+    by_place = [(shape, found) for shape in shapes if (found := rails_of(node, shape)) is not None]
+    placed = [found for shape, found in by_place if catalog_match(node, found, [shape]).equal]
+    if len({frozenset(addresses_of(found.rails)) for found in placed}) != 1:
+        return choice, match
+    return placed[0], catalog_match(node, placed[0], shapes)
