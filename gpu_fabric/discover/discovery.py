@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_fabric.catalog import Catalog
 from gpu_fabric.discover.facts import DiscoveryError, Observation
 from gpu_fabric.discover.machine import CatalogMatch, addresses_of, catalog_match, labelled_match, machine_of
+from gpu_fabric.discover.marked import marked_parts, one_group
 from gpu_fabric.discover.node import NodeFacts, node_of
 from gpu_fabric.discover.rails import RailChoice, chosen_rails, rails_of
 from gpu_fabric.discover.sources import Source, observed, recognised
@@ -32,24 +34,32 @@ def read_files(
     Raises:
         DiscoveryError: a file cannot be read, or all are empty.
     """
-    observations, sources, empty = list[Observation](), list[tuple[str, str]](), list[str]()
+    of_all, by_node = list[Observation](), defaultdict[str, list[Observation]](list)
+    sources, empty = list[tuple[str, str]](), list[str]()
     grouped = False
     for file, data in files.items():
         output = decode(file, data)
         if not output.text.strip():
             empty.append(file)
             continue
-        source = (kinds or {}).get(file) or recognised(output)
-        observations.append(observed(output, source, group))
-        sources.append((file, source.name))
-        grouped |= source.groups
-    if not observations:
-        raise DiscoveryError(f"{', '.join(empty)}: empty; run the commands on a GPU node, see docs/discover.md")
+        parts = marked_parts(output)
+        for node, part in parts or (("", output),):
+            if not part.text.strip():
+                continue
+            source = (kinds or {}).get(file) or recognised(part)
+            (by_node[node] if node else of_all).append(observed(part, source, group))
+            grouped |= source.groups or bool(node)
+            if (file, source.name) not in sources:
+                sources.append((file, source.name))
+    if not of_all and not by_node:
+        without = ", ".join(empty or files)
+        raise DiscoveryError(f"{without}: empty; run the commands on a GPU node, see docs/discover.md")
     if group is not None and not grouped:
         raise DiscoveryError(
-            f"--group {group}: it names a group in a cluster-config.yaml or in a cluster's objects, and no such file "
-            "was given"
+            f"--group {group}: it names a group in a cluster-config.yaml or in a cluster's objects, or of nodes that "
+            "one file has, and no such file was given"
         )
+    observations = one_group(by_node, of_all, group) if by_node else of_all
     return Reading(tuple(observations), tuple(sources), tuple(empty))
 
 
