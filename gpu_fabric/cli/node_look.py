@@ -38,8 +38,7 @@ def look_at(kubectl: Kubectl, node: str, in_namespace: str, image: str, say: Cal
 @contextmanager
 def _namespace(kubectl: Kubectl, name: str, say: Callable[[str], None]) -> Iterator[None]:
     """The namespace, which is removed again only if it was not there."""
-    path = f"/api/v1/namespaces/{name}"
-    found = kubectl.get(path)
+    found = _namespace_that_stays(kubectl, name)
     if found is not None:
         if (level := refused_level(found)) is not None:
             raise ClusterError(
@@ -50,6 +49,16 @@ def _namespace(kubectl: Kubectl, name: str, say: Callable[[str], None]) -> Itera
         return
     with _created(kubectl, "/api/v1/namespaces", namespace(name), f"kubectl delete namespace {name}", say):
         yield
+
+
+def _namespace_that_stays(kubectl: Kubectl, name: str) -> dict[str, Any] | None:
+    """The namespace, or None; one that is being removed, as after another look, is waited for."""
+    for _ in range(_TRIES):
+        found = kubectl.get(f"/api/v1/namespaces/{name}")
+        if (found or {}).get("status", {}).get("phase") != "Terminating":
+            return found
+        pause(_EVERY_S)
+    raise ClusterError(f"namespace {name} is being removed, and does not end; name another one by --look-namespace")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, ip_address, ip_network
 from typing import Any
@@ -98,7 +98,11 @@ class Group:
         return next((name for name in self.names if _is_ready(self.nodes[name])), None)
 
     def __str__(self) -> str:
-        return f"{self.machine}: {', '.join(self.names[:4])}{' …' if len(self.names) > 4 else ''}"
+        return f"{self.machine}: {_some(self.names)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:4])}{' …' if len(names) > 4 else ''}"
 
 
 def is_output(output: Output) -> bool:
@@ -154,10 +158,7 @@ def read(output: Output, group: str | None = None) -> Observation:
         if nic.rdma_device:
             found.add(0, "rdma", nic.rdma_device, pci=nic.pci, interface=nic.interface)
     if not machine.nics:
-        notes.append(
-            f"no SriovNetworkNodeState and no NicDevice of {', '.join(names)}: their NICs are not known; a look at a "
-            "node has them (gpu-fabric discover --look)"
-        )
+        found.add(0, "node", "", unseen=_some(names))
     return Observation(tuple(found.found), notes=tuple(notes))
 
 
@@ -166,7 +167,7 @@ def _speed_of(nic: _Nic, alike: list[_Nic], names: tuple[str, ...], notes: list[
     speeds = {each.speed for each in alike} - {None}
     down = [name for name, each in zip(names, alike, strict=True) if each.speed is None]
     if speeds and down:
-        notes.append(f"no link at {nic.pci} on {', '.join(down)}")
+        notes.append(f"no link at {nic.pci} on {_some(down)}")
     if len(speeds) > 1:
         notes.append(f"links at {nic.pci} of several speeds: {', '.join(map(str, sorted(filter(None, speeds))))} Gb/s")
     return speeds.pop() if len(speeds) == 1 else None
@@ -186,9 +187,9 @@ def _add_node_facts(
         if not own:
             notes.append("no label is on these nodes alone; give them one, and write it as the pool's label")
     if away := [_name(node) for node in nodes if _mapping(node, "spec").get("unschedulable") is True]:
-        notes.append(f"{', '.join(sorted(away))}: cordoned, and counted among the nodes")
+        notes.append(f"{_some(sorted(away))}: cordoned, and counted among the nodes")
     if away := sorted(name for name, node in group.nodes.items() if not _is_ready(node)):
-        notes.append(f"{', '.join(away)}: not ready, and counted among the nodes")
+        notes.append(f"{_some(away)}: not ready, and counted among the nodes")
     policies = sorted(_name(item) for item in items if item.get("kind") == "NicClusterPolicy")
     if policies:
         notes.append(f"the cluster has NVIDIA's Network Operator with NicClusterPolicy {', '.join(policies)}")

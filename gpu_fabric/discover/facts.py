@@ -46,7 +46,8 @@ class Statement(NamedTuple):
     - gpu: `pci`, `name`, `memory` (MiB), `listed`, `vendor`
     - node: `names`, `machine`, `gpuName`, `instanceType` (a label of Kubernetes); of its cluster `kubernetes` (the
       version), `taints` (as kubectl writes them), `labels` (key=value, of these nodes alone), `pods` and `services`
-      (ranges; `podsBy` is where the first is from), `addresses` (of all nodes)
+      (ranges; `podsBy` is where the first is from), `addresses` (of all nodes),
+      `unseen` (nodes on which no operator saw NICs)
     """
 
     subject: Subject

@@ -99,6 +99,7 @@ class ClusterFacts:
     pods_by: str = ""
     services: str | None = None
     addresses: tuple[str, ...] = ()
+    unseen: str = ""
 
 
 @dataclass
@@ -146,6 +147,7 @@ def node_of(observations: Sequence[Observation]) -> NodeFacts:
             pods_by=str(stated("podsBy") or ""),
             services=stated("services"),
             addresses=tuple(stated("addresses") or ()),
+            unseen=str(stated("unseen") or ""),
         ),
         tree=next((each.tree for each in observations if each.tree), ()),
         notes=list(dict.fromkeys(note for each in observations for note in each.notes)),
@@ -153,6 +155,11 @@ def node_of(observations: Sequence[Observation]) -> NodeFacts:
     _add_gpus(node, facts)
     _add_nics(node, facts)
     _add_nearest(node, facts)
+    if node.cluster.unseen and not node.nics:
+        node.notes.append(
+            f"no SriovNetworkNodeState and no NicDevice of {node.cluster.unseen}: their NICs are not known; a look at "
+            "a node has them (gpu-fabric discover --look)"
+        )
     if facts.contradictions:
         raise DiscoveryError(
             "the files contradict each other; give the output of one node, taken at one time:\n"

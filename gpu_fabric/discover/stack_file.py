@@ -270,7 +270,8 @@ def _fabric(found: Discovered, wishes: Wishes, by_catalog: bool) -> Iterator[str
     yield "  gpu-fabric:fabric:"
     if by_catalog and found.match.by_label:
         models = ", ".join(get_args(Model))
-        yield f"    # model: …  # {_CHOOSE}: {models}; by default the one that the shape's nodes are for"
+        words = f"{_CHOOSE}: model: {models}; by default the one that the shape's nodes are for."
+        yield from (f"    {line}" for line in _comment(words))
         yield from _rails_of_label(found)
         yield from _addressing(found, wishes)
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _PROGRAM = """\
-#!{python}
+#!{python} -IS
 import json, pathlib, sys
 here = pathlib.Path(__file__).parent
 content = "" if sys.stdin.isatty() else sys.stdin.read()

@@ -187,7 +187,8 @@ def test_nodes_without_an_operator_are_the_machine_that_their_label_names() -> N
 
     assert "shape: BM.GPU.H100.8\n" in text
     assert "PLEASE CHECK: the machine is the catalog's BM.GPU.H100.8 by its label" in text
-    assert "# model: …  # CHOOSE" in text
+    assert "# CHOOSE: model: host-device, macvlan, sriov" in text
+    assert "model:" not in [line.split()[0] for line in text.splitlines() if line.strip()]
 
 
 @pytest.mark.parametrize(("count", "said"), [("4", "number of GPUs: 4 instead of 8")])

@@ -211,6 +211,15 @@ def test_a_namespace_that_is_there_stays_as_it_was(cluster: Cluster) -> None:
     assert changes(stand_in) == [f"create {JOBS}", f"delete {JOBS}/gpu-fabric-look"]
 
 
+def test_a_namespace_that_another_look_is_removing_is_waited_for(cluster: Cluster) -> None:
+    going = {"metadata": {"name": NAMESPACE}, "status": {"phase": "Terminating"}}
+    gone = {"error": 'Error from server (NotFound): namespaces "gpu-fabric-look" not found'}
+    stand_in = cluster(bare(), **looked(**{f"get {NAMESPACES}/{NAMESPACE}": [going, going, gone]}))
+
+    assert run("discover", "--kubeconfig", "lab.yaml", "--look").exit_code == 0
+    assert changes(stand_in)[0] == f"create {NAMESPACES}"
+
+
 def test_a_namespace_that_forbids_privileged_pods_is_refused_before_anything_is_created(cluster: Cluster) -> None:
     there = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
     stand_in = cluster(**looked(**{f"get {NAMESPACES}/{NAMESPACE}": there}))
