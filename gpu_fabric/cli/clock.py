@@ -1,10 +1,16 @@
-"""Today's date, for commands that depend on it: plans and rendered plans never do."""
+"""Today's date and pauses, for commands that depend on time: plans and rendered plans never do."""
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, date, datetime
 
 
 def today() -> date:
     """Today's date in UTC."""
     return datetime.now(UTC).date()
+
+
+def pause(seconds: float) -> None:
+    """Wait so long, for commands that wait for a cluster."""
+    time.sleep(seconds)

@@ -76,6 +76,23 @@ class StackChoice:
         progress.step(f"reading stack {self.name}")
         return prepare(self.read(), for_up=False, progress=progress)
 
+    def kubeconfig(self) -> tuple[Path, str, str | None]:
+        """The kubeconfig of the stack's cluster: its path, as the file writes it, and its context.
+
+        Raises:
+            ConfigurationError: with every error in the stack.
+        """
+        from gpu_fabric.spec.existing import ExistingClusterSpec
+        from gpu_fabric.spec.kubeconfig import kubeconfig_path
+        from gpu_fabric.spec.load import validated
+
+        document = self.read()
+        cluster = validated(document).cluster
+        path = kubeconfig_path(cluster, Path.cwd()) if isinstance(cluster, ExistingClusterSpec) else None
+        if not isinstance(cluster, ExistingClusterSpec) or path is None or cluster.kubeconfig is None:
+            refuse(f"stack {self.name} names no kubeconfig file: write its outputs' one into a file, for --kubeconfig")
+        return path, cluster.kubeconfig, cluster.context
+
 
 @contextmanager
 def planning(*, as_json: bool = False) -> Iterator[Progress]:

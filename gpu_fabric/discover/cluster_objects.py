@@ -1,7 +1,8 @@
-"""Objects of a cluster as `kubectl get -o json` prints them: nodes, and what the SR-IOV operator saw on each.
+"""Objects of a cluster as `kubectl get -o json` prints them: nodes, and what operators saw on each.
 
-Source: the definitions of Node and SriovNetworkNodeState (sriov-network-operator, in Network Operator 26.4.1), and the
-labels of NVIDIA's GPU feature discovery and of AMD's node labeller.
+Source: the definitions of Node and ServiceCIDR (Kubernetes), SriovNetworkNodeState (sriov-network-operator, in Network
+Operator 26.4.1) and NicDevice (nic-configuration-operator, api/v1alpha1/nicdevice_types.go), the configuration that
+kubeadm keeps in kube-system, and the labels of NVIDIA's GPU feature discovery and of AMD's node labeller.
 """
 
 from __future__ import annotations
@@ -9,46 +10,99 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import IPv4Network, ip_address, ip_network
+from typing import Any
+
+import yaml
 
 from gpu_fabric.base.grammar import shown
 from gpu_fabric.discover.facts import DiscoveryError, Observation, Statements
 from gpu_fabric.discover.text import Output, pci_address
 
 COMMAND = "kubectl get nodes,sriovnetworknodestates.sriovnetwork.openshift.io -A -o json"
+PATHS = {
+    "nodes": "/api/v1/nodes",
+    "what the SR-IOV operator saw": "/apis/sriovnetwork.openshift.io/v1/sriovnetworknodestates",
+    "NicDevices": "/apis/configuration.net.nvidia.com/v1alpha1/nicdevices",
+    "NicClusterPolicies": "/apis/mellanox.com/v1alpha1/nicclusterpolicies",
+    "the range of services": "/apis/networking.k8s.io/v1/servicecidrs",
+    "the range of services before Kubernetes 1.33": "/apis/networking.k8s.io/v1beta1/servicecidrs",
+    "kubeadm's configuration": "/api/v1/namespaces/kube-system/configmaps/kubeadm-config",
+}
+"""What is read of a cluster, with the paths of the Kubernetes API; all but the nodes may lack."""
 
 _LINK_TYPES = {"ETH": "ether", "ETHERNET": "ether", "IB": "infiniband", "INFINIBAND": "infiniband"}
 _SPEED = re.compile(r"(\d{1,9}) ?Mb/s")
 _ID = re.compile(r"[0-9a-f]{4}")
 _MOST_GPUS = 64
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+_VERSION = re.compile(r"v(1\.\d{1,2})\.")
+_HOST_NAME = "kubernetes.io/hostname"
+_OF_ITS_STATE = re.compile(r"node\.kubernetes\.io/|node\.cloudprovider\.kubernetes\.io/|ToBeDeletedBy")
+_TELLING_LABELS = (INSTANCE_TYPE, "nvidia.com/gpu.product", "nvidia.com/gpu.machine", "amd.com/gpu.product-name")
+"""Labels that say what a node is, best first."""
 
 
-class _Nic(NamedTuple):
-    """A physical function as the operator lists it; `virtual` are its virtual ones by address and device id."""
+@dataclass(frozen=True)
+class _Nic:
+    """A physical function; `virtual` are its virtual ones by address and device id.
+
+    Nodes are alike whatever the speed of their links is, since a link that is down has none.
+    """
 
     pci: str
-    interface: str
-    vendor: str
-    device: str
-    driver: str
-    link_type: str
-    speed: int | None
-    mtu: int | None
-    virtual: tuple[tuple[str, str], ...]
+    interface: str = ""
+    vendor: str = ""
+    device: str = ""
+    driver: str = ""
+    link_type: str = ""
+    mtu: int | None = None
+    virtual: tuple[tuple[str, str], ...] = ()
+    rdma_device: str = ""
+    speed: int | None = field(default=None, compare=False)
 
 
-class _Machine(NamedTuple):
+@dataclass(frozen=True)
+class _Machine:
     """What equal nodes have in common."""
 
     vendor: str
     product: str
     gpus: int
     memory: int | None
+    instance_type: str
     nics: tuple[_Nic, ...]
 
     def __str__(self) -> str:
         return f"{self.gpus} x {self.product or f'GPUs of {self.vendor}'}, {len(self.nics)} NICs"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Equal GPU nodes, with their objects by name; `seen` are the NICs of each."""
+
+    machine: _Machine
+    nodes: Mapping[str, Mapping[str, Any]]
+    seen: Mapping[str, tuple[_Nic, ...]]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the nodes."""
+        return tuple(sorted(self.nodes))
+
+    @property
+    def node_to_look_at(self) -> str | None:
+        """The first node that is ready; None if none is."""
+        return next((name for name in self.names if _is_ready(self.nodes[name])), None)
+
+    def __str__(self) -> str:
+        return f"{self.machine}: {_some(self.names)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:4])}{' …' if len(names) > 4 else ''}"
 
 
 def is_output(output: Output) -> bool:
@@ -56,37 +110,206 @@ def is_output(output: Output) -> bool:
     return re.match(r'\s*\{\s*"apiVersion"\s*:', output.text) is not None
 
 
-def read(output: Output, group: str | None = None) -> Observation:
-    """The GPUs and NICs of one group of equal nodes, with the nodes' names.
+def groups_in(output: Output) -> tuple[Group, ...]:
+    """The groups of equal GPU nodes, in the order of their first names.
 
     Raises:
-        DiscoveryError: not such a list, no GPU node in it, or several groups of which none is named.
+        DiscoveryError: not such a list, or no GPU node in it.
     """
     machines: dict[_Machine, list[str]] = defaultdict(list)
     items = _items(output)
     states = {_name(item): item for item in items if item.get("kind") == "SriovNetworkNodeState"}
-    for node in (item for item in items if item.get("kind") == "Node"):
-        if (machine := _machine(node, states.get(_name(node), {}))) is not None:
-            machines[machine].append(_name(node))
+    nodes = {_name(item): item for item in items if item.get("kind") == "Node"}
+    seen = {name: _nics_of(name, states.get(name, {}), items) for name in nodes}
+    for name, node in nodes.items():
+        if (machine := _machine(node, seen[name])) is not None:
+            machines[machine].append(name)
     if not machines:
         output.refuse(1, "no node with GPUs is among these objects", f"give the whole output of `{COMMAND}`")
-    machine, names = _chosen(output, machines, group)
-    found = Statements(output.file)
-    found.add(0, "node", "", names=tuple(sorted(names)), gpuName=machine.product)
+    return tuple(
+        Group(machine, {name: nodes[name] for name in names}, {name: seen[name] for name in names})
+        for machine, names in sorted(machines.items(), key=lambda entry: min(entry[1]))
+    )
+
+
+def read(output: Output, group: str | None = None) -> Observation:
+    """The GPUs and NICs of one group of equal nodes, with the nodes' names and the cluster's ranges.
+
+    Raises:
+        DiscoveryError: not such a list, no GPU node in it, or several groups of which none is named.
+    """
+    groups, items = groups_in(output), _items(output)
+    chosen = _chosen(output, groups, group)
+    machine, names = chosen.machine, chosen.names
+    found, notes = Statements(output.file), list[str]()
+    found.add(0, "node", "", names=names, gpuName=machine.product, instanceType=machine.instance_type)
+    _add_node_facts(found, chosen, len(groups), items, notes)
+    _add_ranges(found, items)
     for number in range(machine.gpus):
-        gpu = {"name": machine.product, "memory": machine.memory, "vendor": machine.vendor}
-        found.add(0, "gpu", str(number), listed=1, **gpu)
-    for nic in machine.nics:
+        found.add(0, "gpu", str(number), listed=1, memory=machine.memory, vendor=machine.vendor)
+    for place, nic in enumerate(machine.nics):
         for address, device, driver in ((nic.pci, nic.device, nic.driver), *((*each, None) for each in nic.virtual)):
-            # The operator lists network functions alone.
+            # The operators list network functions alone.
             found.add(0, "pci", address, **{"class": "0207" if nic.link_type == "infiniband" else "0200"})
             found.add(0, "pci", address, vendor=nic.vendor, device=device, driver=driver)
+        speed = _speed_of(nic, [chosen.seen[name][place] for name in names], names, notes)
         if nic.interface:
-            facts = {"pci": nic.pci, "linkType": nic.link_type, "mtu": nic.mtu, "speed": nic.speed}
-            found.add(0, "interface", nic.interface, **facts)
-    missing = sorted(set(names) - set(states))
-    notes = [f"no SriovNetworkNodeState of {', '.join(missing)}: their NICs are not known"] if missing else []
+            found.add(0, "interface", nic.interface, pci=nic.pci, linkType=nic.link_type, mtu=nic.mtu, speed=speed)
+        if nic.rdma_device:
+            found.add(0, "rdma", nic.rdma_device, pci=nic.pci, interface=nic.interface)
+    if not machine.nics:
+        found.add(0, "node", "", unseen=_some(names))
     return Observation(tuple(found.found), notes=tuple(notes))
+
+
+def _speed_of(nic: _Nic, alike: list[_Nic], names: tuple[str, ...], notes: list[str]) -> int | None:
+    """The speed that this NIC has on all nodes on which its link is up; None where it is known of none, or differs."""
+    speeds = {each.speed for each in alike} - {None}
+    down = [name for name, each in zip(names, alike, strict=True) if each.speed is None]
+    if speeds and down:
+        notes.append(f"no link at {nic.pci} on {_some(down)}")
+    if len(speeds) > 1:
+        notes.append(f"links at {nic.pci} of several speeds: {', '.join(map(str, sorted(filter(None, speeds))))} Gb/s")
+    return speeds.pop() if len(speeds) == 1 else None
+
+
+def _add_node_facts(
+    found: Statements, group: Group, groups: int, items: list[dict[str, Any]], notes: list[str]
+) -> None:
+    nodes = list(group.nodes.values())
+    versions = {_VERSION.match(_text(_mapping(node, "status", "nodeInfo").get("kubeletVersion"))) for node in nodes}
+    known = {each[1] for each in versions if each}
+    found.add(0, "node", "", kubernetes=known.pop() if len(known) == 1 and None not in versions else None)
+    found.add(0, "node", "", taints=_shared(map(_taints, nodes)))
+    if groups > 1:
+        own = _label_of_their_own(group, [item for item in items if item.get("kind") == "Node"])
+        found.add(0, "node", "", labels=own)
+        if not own:
+            notes.append("no label is on these nodes alone; give them one, and write it as the pool's label")
+    if away := [_name(node) for node in nodes if _mapping(node, "spec").get("unschedulable") is True]:
+        notes.append(f"{_some(sorted(away))}: cordoned, and counted among the nodes")
+    if away := sorted(name for name, node in group.nodes.items() if not _is_ready(node)):
+        notes.append(f"{_some(away)}: not ready, and counted among the nodes")
+    policies = sorted(_name(item) for item in items if item.get("kind") == "NicClusterPolicy")
+    if policies:
+        notes.append(f"the cluster has NVIDIA's Network Operator with NicClusterPolicy {', '.join(policies)}")
+
+
+def _taints(node: Mapping[str, Any]) -> list[str]:
+    """A node's taints as kubectl writes them, without those of its state."""
+    listed = _mapping(node, "spec").get("taints")
+    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    return [
+        f"{_text(row.get('key'))}={_text(row.get('value'))}:{_text(row.get('effect'))}"
+        for row in rows
+        if not _OF_ITS_STATE.match(_text(row.get("key")))
+    ]
+
+
+def _shared(of_each: Iterable[list[str]]) -> tuple[str, ...] | None:
+    """What all nodes have, in the order of the first; None if nothing."""
+    first, *others = of_each
+    return tuple(each for each in first if all(each in other for other in others)) or None
+
+
+def _label_of_their_own(group: Group, nodes: list[dict[str, Any]]) -> tuple[str, ...] | None:
+    """A label that all nodes of a group have and no other node has, as key=value; None if there is none."""
+    labels = [_labels(node) for node in group.nodes.values()]
+    others = [_labels(node) for node in nodes if _name(node) not in group.nodes]
+    own = [
+        (key, value)
+        for key, value in labels[0].items()
+        if all(each.get(key) == value for each in labels) and not any(each.get(key) == value for each in others)
+    ]
+    preferred = {key: place for place, key in enumerate(_TELLING_LABELS)}
+    own.sort(key=lambda label: (preferred.get(label[0], len(preferred)), label))
+    return next(((f"{key}={value}",) for key, value in own if key != _HOST_NAME), None)
+
+
+def _labels(node: Mapping[str, Any]) -> dict[str, str]:
+    return {key: value for key, value in _mapping(node, "metadata", "labels").items() if isinstance(value, str)}
+
+
+def _add_ranges(found: Statements, items: list[dict[str, Any]]) -> None:
+    """The cluster's ranges, as far as one object or all nodes state them."""
+    kubeadm = _kubeadm_networking(items)
+    nodes = [item for item in items if item.get("kind") == "Node"]
+    services = [
+        cidr
+        for item in items
+        if item.get("kind") == "ServiceCIDR"
+        for cidr in _listed(_mapping(item, "spec").get("cidrs"))
+        if _name(item) == "kubernetes"
+    ]
+    of_nodes = [_listed(_mapping(node, "spec").get("podCIDRs")) for node in nodes]
+    pods = _first_network(_text(kubeadm.get("podSubnet")).split(","))
+    pods_by = "as kubeadm's configuration says"
+    if pods is None and of_nodes and all(of_nodes):
+        pods = _covering(cidr for listed in of_nodes for cidr in listed)
+        pods_by = f"CHOOSE: the cluster's whole range; the podCIDRs of {len(nodes)} nodes are in this part of it"
+    found.add(0, "node", "", pods=pods, podsBy=pods_by if pods else None)
+    by_api = _first_network(services)
+    stated = by_api or _first_network(_text(kubeadm.get("serviceSubnet")).split(","))
+    found.add(0, "node", "", services=stated)
+    addresses = sorted({address for node in nodes if (address := _internal_address(node))}, key=ip_address)
+    found.add(0, "node", "", addresses=tuple(addresses) or None)
+
+
+def _kubeadm_networking(items: list[dict[str, Any]]) -> dict[str, Any]:
+    for item in items:
+        if item.get("kind") == "ConfigMap" and _name(item) == "kubeadm-config":
+            try:
+                written = yaml.safe_load(_text(_mapping(item, "data").get("ClusterConfiguration")))
+            except (yaml.YAMLError, RecursionError):
+                return {}
+            return _mapping(written, "networking")
+    return {}
+
+
+def _listed(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
+
+
+def _first_network(written: Iterable[str]) -> str | None:
+    """The first IPv4 range, which the fabric has too; None if there is none."""
+    return next((each for text in written if (each := _network(text)) is not None), None)
+
+
+def _network(text: str) -> str | None:
+    try:
+        network = ip_network(text.strip())
+    except ValueError:
+        return None
+    return str(network) if network.version == 4 else None
+
+
+def _covering(written: Iterable[str]) -> str | None:
+    """The smallest range that has all IPv4 ranges in it."""
+    networks = [IPv4Network(each) for text in written if (each := _network(text)) is not None]
+    if not networks:
+        return None
+    covering = networks[0]
+    while not all(each.subnet_of(covering) for each in networks):
+        covering = covering.supernet()
+    return str(covering)
+
+
+def _internal_address(node: dict[str, Any]) -> str | None:
+    listed = _mapping(node, "status").get("addresses")
+    for row in listed if isinstance(listed, list) else ():
+        if isinstance(row, dict) and row.get("type") == "InternalIP":
+            try:
+                return str(ip_address(_text(row.get("address")))) if ":" not in _text(row.get("address")) else None
+            except ValueError:
+                return None
+    return None
+
+
+def _is_ready(node: Mapping[str, Any]) -> bool:
+    """Whether a node is Ready; one whose object has no conditions counts as ready."""
+    listed = _mapping(node, "status").get("conditions")
+    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    return all(row.get("status") == "True" for row in rows if row.get("type") == "Ready")
 
 
 def _items(output: Output) -> list[dict[str, Any]]:
@@ -103,43 +326,63 @@ def _items(output: Output) -> list[dict[str, Any]]:
     return items
 
 
-def _chosen(output: Output, machines: dict[_Machine, list[str]], group: str | None) -> tuple[_Machine, list[str]]:
-    listed = sorted(machines.items(), key=lambda entry: min(entry[1]))
-    if group is None and len(listed) == 1:
-        return listed[0]
-    lines = [
-        f"  {number}: {machine}: {', '.join(sorted(names)[:4])}{' …' if len(names) > 4 else ''}"
-        for number, (machine, names) in enumerate(listed, start=1)
-    ]
-    if group is None:
+def _chosen(output: Output, groups: tuple[Group, ...], wanted: str | None) -> Group:
+    if wanted is None and len(groups) == 1:
+        return groups[0]
+    lines = [f"  {number}: {each}" for number, each in enumerate(groups, start=1)]
+    if wanted is None:
         raise DiscoveryError(
             "\n".join(
                 [
-                    f"{output.file}: {len(listed)} groups of nodes, and a stack file has one machine a run; name one "
+                    f"{output.file}: {len(groups)} groups of nodes, and a stack file has one machine a run; name one "
                     "by its number with --group:",
                     *lines,
                 ]
             )
         )
-    if group not in (str(number) for number in range(1, len(listed) + 1)):
-        raise DiscoveryError("\n".join([f"{output.file}: no group {shown(group)}; --group is one of:", *lines]))
-    return listed[int(group) - 1]
+    if wanted not in (str(number) for number in range(1, len(groups) + 1)):
+        raise DiscoveryError("\n".join([f"{output.file}: no group {shown(wanted)}; --group is one of:", *lines]))
+    return groups[int(wanted) - 1]
 
 
-def _machine(node: dict[str, Any], state: dict[str, Any]) -> _Machine | None:
-    labels, capacity = _mapping(node, "metadata", "labels"), _mapping(node, "status", "capacity")
+def _machine(node: dict[str, Any], nics: tuple[_Nic, ...]) -> _Machine | None:
+    labels, capacity = _labels(node), _mapping(node, "status", "capacity")
     for vendor in ("nvidia", "amd"):
         # The label counts GPUs, where the resource counts shares of them.
         count = _number(labels.get(f"{vendor}.com/gpu.count")) or _number(capacity.get(f"{vendor}.com/gpu"))
         if count:
-            product = labels.get(f"{vendor}.com/gpu.product") or labels.get(f"{vendor}.com/gpu.product-name")
-            memory = _number(labels.get("nvidia.com/gpu.memory"))
-            nics = tuple(sorted(_nics(state)))
-            return _Machine(vendor, _text(product), min(count, _MOST_GPUS), memory, nics)
+            product = labels.get(f"{vendor}.com/gpu.product") or labels.get(f"{vendor}.com/gpu.product-name") or ""
+            memory = _number(labels.get("nvidia.com/gpu.memory")) or None
+            # What feature discovery adds where GPUs are shared.
+            product = product.removesuffix("-SHARED")
+            instance_type = labels.get(INSTANCE_TYPE, "")
+            return _Machine(vendor, product, min(count, _MOST_GPUS), memory, instance_type, nics)
     return None
 
 
-def _nics(state: dict[str, Any]) -> Iterator[_Nic]:
+def _nics_of(node: str, state: dict[str, Any], items: list[dict[str, Any]]) -> tuple[_Nic, ...]:
+    """What the operators saw on a node, each NIC once, by address."""
+    nics = {nic.pci: nic for nic in _of_state(state)}
+    for item in items:
+        status = _mapping(item, "status")
+        if item.get("kind") != "NicDevice" or status.get("node") != node:
+            continue
+        for port in status["ports"] if isinstance(status.get("ports"), list) else ():
+            address = pci_address(_text(port.get("pci"))) if isinstance(port, dict) else None
+            if address is None:
+                continue
+            # The operator of NicDevices looks after NVIDIA's NICs alone.
+            nic = nics.get(address) or _Nic(address, vendor="15b3")
+            nics[address] = replace(
+                nic,
+                interface=nic.interface or _text(port.get("networkInterface")),
+                device=nic.device or _id(status.get("type")),
+                rdma_device=_text(port.get("rdmaInterface")),
+            )
+    return tuple(nics[address] for address in sorted(nics))
+
+
+def _of_state(state: dict[str, Any]) -> Iterator[_Nic]:
     interfaces = _mapping(state, "status").get("interfaces")
     for entry in interfaces if isinstance(interfaces, list) else ():
         address = pci_address(_text(entry.get("pciAddress"))) if isinstance(entry, dict) else None
@@ -153,9 +396,9 @@ def _nics(state: dict[str, Any]) -> Iterator[_Nic]:
             device=_id(entry.get("deviceID")),
             driver=_text(entry.get("driver")),
             link_type=_LINK_TYPES.get(_text(entry.get("linkType")).upper(), ""),
-            speed=int(speed[1]) // 1000 or None if speed else None,
             mtu=_number(entry.get("mtu")) or None,
             virtual=tuple(_virtual(entry.get("Vfs"))),
+            speed=int(speed[1]) // 1000 or None if speed else None,
         )
 
 
@@ -167,6 +410,7 @@ def _virtual(functions: Any) -> Iterator[tuple[str, str]]:
 
 
 def _mapping(value: Any, *keys: str) -> dict[str, Any]:
+    """The mapping at these keys; an empty one where there is none."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
@@ -176,7 +420,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _name(item: dict[str, Any]) -> str:
+def _name(item: Mapping[str, Any]) -> str:
     return _text(_mapping(item, "metadata").get("name"))
 
 

@@ -39,12 +39,15 @@ class Statement(NamedTuple):
     """One fact. Fields by kind of subject:
 
     - pci: `class`, `vendor`, `device` (four hex digits each), `name`, `driver`, `path` (the bridges above, from the
-      root), `traffic`, `rail`, `nearest`
+      root), `traffic`, `rail`, `nearest`, `physical` (of a virtual function, the address of its physical one)
     - rdma: `pci`, `adapter` (the PCI address without port and virtual function), `interface`, `linkType`, `device`,
       `speed` and `ncclSpeed` (Gb/s), `nearest` (numbers of the GPUs that are nearest, and share a PCI switch)
     - interface: `pci`, `mtu`, `linkType`, `speed` (Gb/s)
     - gpu: `pci`, `name`, `memory` (MiB), `listed`, `vendor`
-    - node: `nodes`, `names`, `machine`, `gpuName`
+    - node: `names`, `machine`, `gpuName`, `instanceType` (a label of Kubernetes); of its cluster `kubernetes` (the
+      version), `taints` (as kubectl writes them), `labels` (key=value, of these nodes alone), `pods` and `services`
+      (ranges; `podsBy` is where the first is from), `addresses` (of all nodes),
+      `unseen` (nodes on which no operator saw NICs)
     """
 
     subject: Subject

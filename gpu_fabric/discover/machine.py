@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from gpu_fabric.catalog import Hardware, Nic, Shape
 from gpu_fabric.discover.devices import gpu_memory, gpu_model
 from gpu_fabric.discover.facts import DiscoveryError
-from gpu_fabric.discover.node import NicFacts, NodeFacts
+from gpu_fabric.discover.node import GpuFacts, NicFacts, NodeFacts
 from gpu_fabric.discover.rails import RailChoice
 from gpu_fabric.discover.tree import host_tree
 
@@ -35,13 +35,15 @@ class CatalogMatch:
     """Shapes of the catalog with this hardware, and what sets others with the same NICs apart.
 
     `shape` is the first of `equal`. `undecided` are shapes of which the files do not say which one it is: they differ
-    in facts that no file states.
+    in facts that no file states. `by_label` is true where a label alone says which shape it is, and no NIC was seen at
+    an address that the catalog has.
     """
 
     equal: tuple[str, ...]
     different: dict[str, tuple[str, ...]]
     shape: Shape | None = None
     undecided: tuple[str, ...] = ()
+    by_label: bool = False
 
 
 def machine_of(node: NodeFacts, choice: RailChoice) -> Machine:
@@ -258,6 +260,22 @@ def catalog_match(node: NodeFacts, choice: RailChoice, shapes: Iterable[Shape]) 
     return CatalogMatch(names, different, equal[0] if equal else None)
 
 
+def labelled_match(node: NodeFacts, choice: RailChoice, shape: Shape, found: CatalogMatch) -> CatalogMatch:
+    """The match where a label of the nodes names a shape: that one, unless what was seen differs from it."""
+    if shape.name in (*found.equal, *found.undecided):
+        return CatalogMatch((shape.name,), {}, shape)
+    if shape.name in found.different:
+        return CatalogMatch((), {shape.name: found.different[shape.name]})
+    differences = _gpu_differences(node, shape)
+    stated = {nic.pci for nic in shape.nics if nic.pci}
+    seen = {nic.pci for nic in node.nics if nic.pci}
+    if stated and seen and not stated <= seen:
+        differences = (*differences, f"no NIC at {', '.join(sorted(stated - seen))}")
+    if differences:
+        return CatalogMatch((), {shape.name: differences})
+    return CatalogMatch((shape.name,), {}, shape, by_label=True)
+
+
 def _are_told_apart(one: Shape, other: Shape) -> bool:
     """Whether two shapes with NICs at the same addresses differ in a fact that both have."""
     pairs = zip(sorted(one.nics, key=_address), sorted(other.nics, key=_address), strict=True)
@@ -277,13 +295,8 @@ def _differences(node: NodeFacts, choice: RailChoice, shape: Shape) -> tuple[str
     found: list[str] = []
     by_address = {nic.pci: nic for nic in choice.rails}
     rails = [by_address[nic.pci] for nic in shape.nics]
-    model, memory = _gpu_of(shape)
-    gpu = node.gpus[0]
+    found += _gpu_differences(node, shape)
     pairs: list[tuple[str, Any, Any]] = [
-        ("GPU vendor", node.gpu_vendor, shape.gpus.vendor),
-        ("GPU model", gpu.model or gpu_model(node.gpu_name), model),
-        ("number of GPUs", len(node.gpus), shape.gpus.count),
-        ("PCI addresses of the GPUs", _all(gpu.pci for gpu in node.gpus), list(shape.gpus.pci) or None),
         ("order of the rails", addresses_of(choice.rails), [nic.pci for nic in shape.nics]),
         ("RDMA devices", _all(nic.rdma_device for nic in rails), _all(nic.rdma_device for nic in shape.nics)),
         ("nearest GPUs", _all(nic.nearest_gpu for nic in rails), _all(nic.nearest_gpu for nic in shape.nics)),
@@ -297,17 +310,36 @@ def _differences(node: NodeFacts, choice: RailChoice, shape: Shape) -> tuple[str
     if shape.nic_model is not None and shape.provider != "server":
         # The ports of a server of one's own run either; the stack file says which.
         pairs.append(("link type", _common(rails, "link_type"), shape.nic_model.link_type))
-    found += [
-        f"{what}: {_shown(ours)} instead of {_shown(its)}"
-        for what, ours, its in pairs
-        if ours is not None and its is not None and ours != its
-    ]
-    if memory and gpu.memory_gb and abs(memory - gpu.memory_gb) > memory // 20:
-        found.append(f"GPU memory: {gpu.memory_gb} GB instead of {memory}")
+    found += _unequal(pairs)
     for nic, row in zip(rails, shape.nics, strict=True):
         if nic.interface and row.interface and nic.interface not in (row.interface, row.other_interface):
             found.append(f"interface at {row.pci}: {nic.interface} instead of {row.interface}")
     return tuple(found)
+
+
+def _gpu_differences(node: NodeFacts, shape: Shape) -> tuple[str, ...]:
+    model, memory = _gpu_of(shape)
+    gpu = node.gpus[0] if node.gpus else GpuFacts()
+    found = _unequal(
+        [
+            ("GPU vendor", node.gpu_vendor, shape.gpus.vendor),
+            ("GPU model", gpu.model or gpu_model(node.gpu_name), model),
+            ("number of GPUs", len(node.gpus) or None, shape.gpus.count),
+            ("PCI addresses of the GPUs", _all(gpu.pci for gpu in node.gpus), list(shape.gpus.pci) or None),
+        ]
+    )
+    if memory and gpu.memory_gb and abs(memory - gpu.memory_gb) > memory // 20:
+        found.append(f"GPU memory: {gpu.memory_gb} GB instead of {memory}")
+    return tuple(found)
+
+
+def _unequal(pairs: Iterable[tuple[str, Any, Any]]) -> list[str]:
+    """Words for each pair of known values that differ."""
+    return [
+        f"{what}: {_shown(ours)} instead of {_shown(its)}"
+        for what, ours, its in pairs
+        if ours is not None and its is not None and ours != its
+    ]
 
 
 def addresses_of(nics: Iterable[NicFacts]) -> list[str | None]:

@@ -87,12 +87,27 @@ class GpuFacts:
     memory_gb: int | None = None
 
 
+@dataclass(frozen=True)
+class ClusterFacts:
+    """What the objects of a cluster state of these nodes and of it; the fields of statements about a node."""
+
+    instance_type: str = ""
+    kubernetes: str | None = None
+    taints: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    pods: str | None = None
+    pods_by: str = ""
+    services: str | None = None
+    addresses: tuple[str, ...] = ()
+    unseen: str = ""
+
+
 @dataclass
 class NodeFacts:
     """What is known of a node. `gpus` is empty where no file lists them, `gpu_name` is then from elsewhere.
 
     `virtual_functions` are those seen, which are no NICs here. `notes` are things that were left out, and
-    `inferred` are facts that no file states, with the reason.
+    `inferred` are facts that no file states, with the reason. `cluster` is what the objects of its cluster state.
     """
 
     gpus: list[GpuFacts] = field(default_factory=list)
@@ -105,6 +120,7 @@ class NodeFacts:
     tree: tuple[CpuElement, ...] = ()
     notes: list[str] = field(default_factory=list)
     inferred: list[str] = field(default_factory=list)
+    cluster: ClusterFacts = field(default_factory=ClusterFacts)
 
 
 def node_of(observations: Sequence[Observation]) -> NodeFacts:
@@ -114,16 +130,36 @@ def node_of(observations: Sequence[Observation]) -> NodeFacts:
         DiscoveryError: the files contradict each other; with every contradiction.
     """
     facts = _Facts([statement for each in observations for statement in each.statements])
+
+    def stated(name: str) -> Any:
+        return facts.get(Subject("node", ""), name)
+
     node = NodeFacts(
-        machine=str(facts.get(Subject("node", ""), "machine") or ""),
-        names=tuple(facts.get(Subject("node", ""), "names") or ()),
-        gpu_name=str(facts.get(Subject("node", ""), "gpuName") or ""),
+        machine=str(stated("machine") or ""),
+        names=tuple(stated("names") or ()),
+        gpu_name=str(stated("gpuName") or ""),
+        cluster=ClusterFacts(
+            instance_type=str(stated("instanceType") or ""),
+            kubernetes=stated("kubernetes"),
+            taints=tuple(stated("taints") or ()),
+            labels=tuple(stated("labels") or ()),
+            pods=stated("pods"),
+            pods_by=str(stated("podsBy") or ""),
+            services=stated("services"),
+            addresses=tuple(stated("addresses") or ()),
+            unseen=str(stated("unseen") or ""),
+        ),
         tree=next((each.tree for each in observations if each.tree), ()),
         notes=list(dict.fromkeys(note for each in observations for note in each.notes)),
     )
     _add_gpus(node, facts)
     _add_nics(node, facts)
     _add_nearest(node, facts)
+    if node.cluster.unseen and not node.nics:
+        node.notes.append(
+            f"no SriovNetworkNodeState and no NicDevice of {node.cluster.unseen}: their NICs are not known; a look at "
+            "a node has them (gpu-fabric discover --look)"
+        )
     if facts.contradictions:
         raise DiscoveryError(
             "the files contradict each other; give the output of one node, taken at one time:\n"
@@ -245,7 +281,7 @@ def _add_nics(node: NodeFacts, facts: _Facts) -> None:
         )
         if nic.vendor is None and (nic.rdma_device or "").startswith("mlx"):
             nic.vendor = "15b3"
-        if table.is_virtual(nic.vendor, nic.device, name):
+        if table.is_virtual(nic.vendor, nic.device, name) or (function and facts.get(function, "physical")):
             node.virtual_functions += 1
         elif nic.pci or nic.rdma_device:
             node.nics.append(nic)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 
 from gpu_fabric.base.grammar import shown
-from gpu_fabric.catalog.shape import adapter_of
+from gpu_fabric.catalog.shape import Shape, adapter_of
 from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.node import NicFacts, NodeFacts
 
@@ -48,6 +48,16 @@ def chosen_rails(node: NodeFacts, wanted: Sequence[str] = ()) -> RailChoice:
         rails, order = _ordered(stated)
         return _checked(node, rails, (reason, order))
     return _found(node)
+
+
+def rails_of(node: NodeFacts, shape: Shape) -> RailChoice | None:
+    """The rails of a shape of the catalog, where the node has a NIC at the address of each; None otherwise."""
+    by_address = {nic.pci: nic for nic in node.nics if nic.pci}
+    rails = [by_address[nic.pci] for nic in shape.nics if nic.pci in by_address]
+    if not rails or len(rails) < len(shape.nics):
+        return None
+    reason = f"the rails are the NICs at the addresses that {shape.name} has in the catalog"
+    return RailChoice(tuple(rails), _rest(node, rails), (reason,))
 
 
 def _named(node: NodeFacts, name: str) -> NicFacts:

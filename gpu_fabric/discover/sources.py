@@ -10,6 +10,7 @@ from gpu_fabric.discover import (
     cluster_objects,
     ip_link,
     launch_kit,
+    look,
     lspci,
     nccl_dump,
     nvidia_smi,
@@ -37,6 +38,7 @@ class Source:
 
 # In the order in which a text is recognised: those first whose form is the most particular.
 SOURCES = (
+    Source("look", look.COMMAND, look.is_output, look.read),
     Source("nccl-dump", nccl_dump.COMMAND, nccl_dump.is_output, nccl_dump.read),
     Source("nvidia-smi-topo", nvidia_smi.TOPO_COMMAND, nvidia_smi.is_topo, nvidia_smi.read_topo),
     Source("nvidia-smi-gpus", nvidia_smi.GPUS_COMMAND, nvidia_smi.is_gpus, nvidia_smi.read_gpus),

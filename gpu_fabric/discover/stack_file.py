@@ -6,14 +6,15 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from ipaddress import ip_network
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address, ip_network
 from typing import Any, get_args
 
 from gpu_fabric.catalog import Shape
+from gpu_fabric.discover.cluster_objects import INSTANCE_TYPE
 from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.machine import CatalogMatch, Machine
-from gpu_fabric.discover.node import NodeFacts
+from gpu_fabric.discover.node import ClusterFacts, NodeFacts
 from gpu_fabric.discover.rails import RailChoice
 from gpu_fabric.spec.addressing import AddressingSpec
 from gpu_fabric.spec.fabric import Model
@@ -33,13 +34,24 @@ _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user says of the stack; None where nothing is said. `ranges` are those of pods, services and nodes."""
+    """What the user says of the stack; None where nothing is said. `ranges` are those of pods, services and nodes.
+
+    `kubeconfig` and `context` are those by which the cluster was read.
+    """
 
     name: str | None = None
     nodes: int | None = None
     supernet: IPNetwork | None = None
     ranges: dict[str, IPNetwork] = field(default_factory=dict)
     own_shape: bool = False
+    kubeconfig: str | None = None
+    context: str | None = None
+
+    def with_ranges_of(self, cluster: ClusterFacts) -> Wishes:
+        """These, with the ranges that the cluster's objects state where the user states none."""
+        seen = {"pods": cluster.pods, "services": cluster.services}
+        found = {key: ip_network(text) for key, text in seen.items() if text is not None}
+        return replace(self, ranges={**found, **self.ranges})
 
 
 @dataclass(frozen=True)
@@ -74,6 +86,7 @@ def stack_text(found: Discovered, wishes: Wishes) -> StackText:
         DiscoveryError: the stated supernet overlaps a stated range.
     """
     by_catalog = found.catalog_shape is not None and not wishes.own_shape
+    stated, wishes = wishes.ranges, wishes.with_ranges_of(found.node.cluster)
     shape = found.catalog_shape if by_catalog and found.catalog_shape else wishes.name or _name(found)
     missing = () if by_catalog else found.machine.missing
     choices = tuple(_choices(found, shape, by_catalog))
@@ -86,13 +99,24 @@ def stack_text(found: Discovered, wishes: Wishes) -> StackText:
         "config:",
         "  gpu-fabric:cluster:",
         "    provider: existing",
-        f"    kubeconfig: ~/.kube/config  # {_CHOOSE}: the kubeconfig of the cluster",
+        *_access(found, wishes),
         *(() if by_catalog else ("    shapes:", f"      {_flow(shape)}:", *_shape(found.machine))),
         *_pools(found, wishes, shape, by_catalog),
-        *_ranges(wishes),
+        *_ranges(found, wishes, stated),
         *_fabric(found, wishes, by_catalog),
     ]
     return StackText("\n".join(lines) + "\n", missing, choices)
+
+
+def _access(found: Discovered, wishes: Wishes) -> Iterator[str]:
+    if wishes.kubeconfig is None:
+        yield f"    kubeconfig: ~/.kube/config  # {_CHOOSE}: the kubeconfig of the cluster"
+    else:
+        yield f"    kubeconfig: {_flow(wishes.kubeconfig)}"
+    if wishes.context is not None:
+        yield f"    context: {_flow(wishes.context)}"
+    if found.node.cluster.kubernetes is not None:
+        yield f'    kubernetes: "{found.node.cluster.kubernetes}"'
 
 
 def _name(found: Discovered) -> str:
@@ -104,7 +128,12 @@ def _name(found: Discovered) -> str:
 
 
 def _choices(found: Discovered, shape: str, by_catalog: bool) -> Iterator[str]:
-    if by_catalog:
+    if by_catalog and found.match.by_label:
+        yield (
+            f"{CHECK} the machine is the catalog's {shape} by its label {INSTANCE_TYPE}; no NIC was seen where the "
+            "catalog has one"
+        )
+    elif by_catalog:
         others = [name for name in found.match.equal if name != shape]
         yield (
             f"the machine has the hardware of the catalog's {shape} (`gpu-fabric shapes {shape}`)"
@@ -117,12 +146,16 @@ def _choices(found: Discovered, shape: str, by_catalog: bool) -> Iterator[str]:
             "output of `rdma link` or `nvidia-smi topo -m` would tell"
         )
     for name, differences in found.match.different.items():
-        if not found.match.equal:
+        if name == found.node.cluster.instance_type:
+            yield f"{CHECK} the label {INSTANCE_TYPE} says {name}, but: {'; '.join(differences)}"
+        elif not found.match.equal:
             yield f"the NICs are where {name} has them, but: {'; '.join(differences)}"
     yield from found.choice.reasons
     for doubt in found.choice.doubts:
         yield f"{CHECK} {doubt}"
-    if not by_catalog:
+    if by_catalog:
+        yield from found.node.notes
+    else:
         yield from found.node.inferred
         yield from found.machine.notes
 
@@ -195,7 +228,12 @@ def _pools(found: Discovered, wishes: Wishes, shape: str, by_catalog: bool) -> I
     yield "      - name: gpu"
     yield f"        shape: {_flow(shape)}"
     yield f"        nodes: {nodes}{note}"
-    if not by_catalog:
+    labels, taints = found.node.cluster.labels, found.node.cluster.taints
+    if labels:
+        yield f"        labels: {_flow(dict(label.split('=', 1) for label in labels))}  # of these nodes alone"
+    if taints and taints != (f"{found.node.gpu_vendor}.com/gpu=present:NoSchedule",):
+        yield f"        taints: {_flow([_taint(each) for each in taints])}"
+    if not by_catalog and not labels:
         known = "vendorId" in found.machine.fields.get("nicModel", {})
         what = (
             "else nodes are selected by their NICs' vendor"
@@ -205,25 +243,60 @@ def _pools(found: Discovered, wishes: Wishes, shape: str, by_catalog: bool) -> I
         yield f"        # labels: {{KEY: VALUE}}  # {_CHOOSE}: labels of these nodes alone; {what}"
 
 
-def _ranges(wishes: Wishes) -> Iterator[str]:
+def _taint(written: str) -> dict[str, str]:
+    """A taint as kubectl writes it, as the stack file's keys."""
+    pair, _, effect = written.rpartition(":")
+    key, _, value = pair.partition("=")
+    return {"key": key, **({"value": value} if value else {}), "effect": effect}
+
+
+def _ranges(found: Discovered, wishes: Wishes, stated: dict[str, IPNetwork]) -> Iterator[str]:
+    cluster = found.node.cluster
     if wishes.ranges:
-        yield f"    ranges: {_flow({key: str(network) for key, network in wishes.ranges.items()})}"
+        by = cluster.pods_by if "pods" in wishes.ranges and "pods" not in stated else ""
+        note = f"  # pods: {by}" if by else ""
+        yield f"    ranges: {_flow({key: str(network) for key, network in wishes.ranges.items()})}{note}"
     if len(wishes.ranges) < 3:
         lacking = [key for key in ("pods", "services", "nodes") if key not in wishes.ranges]
-        yield f"    # ranges: {{{', '.join(f'{key}: …' for key in lacking)}}}  # {_CHOOSE}: what the cluster uses"
+        more = f"; nodes have {_some(cluster.addresses)}" if cluster.addresses and "nodes" in lacking else ""
+        yield f"    # ranges: {{{', '.join(f'{key}: …' for key in lacking)}}}  # {_CHOOSE}: what the cluster uses{more}"
+
+
+def _some(addresses: Sequence[str]) -> str:
+    return addresses[0] if len(addresses) == 1 else f"{addresses[0]} to {addresses[-1]}"
 
 
 def _fabric(found: Discovered, wishes: Wishes, by_catalog: bool) -> Iterator[str]:
     yield "  gpu-fabric:fabric:"
+    if by_catalog and found.match.by_label:
+        models = ", ".join(get_args(Model))
+        words = f"{_CHOOSE}: model: {models}; by default the one that the shape's nodes are for."
+        yield from (f"    {line}" for line in _comment(words))
+        yield from _rails_of_label(found)
+        yield from _addressing(found, wishes)
+        return
     model, why = _model(found)
     others = [each for each in get_args(Model) if each != model]
     yield from (f"    {line}" for line in _comment(f"{model}: {why}. Other models: {', '.join(others)}."))
     yield f"    model: {model}"
     if by_catalog and found.match.shape is not None:
         yield from (f"    {key}: {value}  # as seen on the node" for key, value in _overrules(found, found.match.shape))
-    if model == "host-network":
+    if model != "host-network":
+        yield from _addressing(found, wishes)
+
+
+def _rails_of_label(found: Discovered) -> Iterator[str]:
+    """The rails' places, where they were seen and the catalog does not have them."""
+    rails, shape = found.machine.fields.get("nics", []), found.match.shape
+    if shape is None or not rails or len(rails) != len(shape.nics) or not all("pci" in row for row in rails):
         return
-    supernet = wishes.supernet or _free_supernet(wishes)
+    yield "    rails:"
+    for number, row in enumerate(rails):
+        yield f"      - {_flow({'rail': number, **row})}"
+
+
+def _addressing(found: Discovered, wishes: Wishes) -> Iterator[str]:
+    supernet = wishes.supernet or _free_supernet(wishes, found.node.cluster.addresses)
     if wishes.supernet is not None:
         _refuse_overlap(wishes)
     if supernet is None:
@@ -267,9 +340,11 @@ def _model(found: Discovered) -> tuple[Model, str]:
     return "host-device", "it needs no virtual functions, and a pod gets every RDMA NIC of its node whole"
 
 
-def _free_supernet(wishes: Wishes) -> IPNetwork | None:
+def _free_supernet(wishes: Wishes, addresses: Iterable[str]) -> IPNetwork | None:
     candidates = (ip_network(each) for each in _SUPERNETS)
-    return next((each for each in candidates if not _overlapping(each, wishes)), None)
+    nodes = [ip_address(each) for each in addresses]
+    free = (each for each in candidates if not _overlapping(each, wishes))
+    return next((each for each in free if not any(node in each for node in nodes)), None)
 
 
 def _overlapping(network: IPNetwork, wishes: Wishes) -> list[str]:

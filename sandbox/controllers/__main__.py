@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sandbox.controllers.egress import Egress
 from sandbox.controllers.kubelet import Kubelet
+from sandbox.controllers.pod_logs import KUBELET_PORT, PodLogs
 from sandbox.home import SandboxHome
 
 
@@ -23,8 +24,13 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     home = SandboxHome(arguments.home)
-    kubelet = Kubelet(home)
-    egress = Egress(home.egress_socket, kubelet.port_of)
+    kubelet, logs = Kubelet(home), PodLogs(home.kubeconfig)
+
+    def port_of(address: str, port: int) -> int | None:
+        """What is behind a Service, or in the place of a node's kubelet."""
+        return logs.port() if port == KUBELET_PORT else kubelet.port_of(address, port)
+
+    egress = Egress(home.egress_socket, port_of)
     egress.begin()
     kubelet.run(stopped)
     egress.shutdown()

@@ -94,6 +94,10 @@ class NodeOutputs:
         """Whether a device with this id has an InfiniBand port."""
         return self.infiniband and device != FRONT_END_DEVICE
 
+    def mtu_of(self, device: str) -> int:
+        """The MTU of the interface of a device with this id."""
+        return 1500 if device == FRONT_END_DEVICE else self.mtu
+
     # PCI
 
     def functions(self) -> list[tuple[str, str, str, str, str, str]]:
@@ -172,16 +176,11 @@ class NodeOutputs:
         functions, devices, interfaces = [], [], []
         link = "lrwxrwxrwx 1 root root 0 Nov 25 10:00"
 
-        def path(pci: str, gpu: int | None) -> str:
-            if gpu is None:
-                return f"pci{pci[:7]}/{pci}"
-            return f"pci0000:{0x10 + gpu:02x}/0000:{0x10 + gpu:02x}:01.0/fff0:{gpu:02x}:00.0/fff0:{gpu:02x}:01.0/{pci}"
-
+        path = self.device_path
         for number, pci in enumerate(self.gpus):
             functions.append(f"{link} {pci} -> ../../../devices/{path(pci, number)}")
-        near = {pci: gpu for pci, _, _, gpu in self.rails}
         for pci, name, interface, gpu, _ in self.devices():
-            functions.append(f"{link} {pci} -> ../../../devices/{path(pci, near.get(pci, gpu))}")
+            functions.append(f"{link} {pci} -> ../../../devices/{path(pci, gpu)}")
             devices.append(f"{link} {name} -> ../../devices/{path(pci, gpu)}/infiniband/{name}")
             if interface:
                 interfaces.append(f"{link} {interface} -> ../../devices/{path(pci, gpu)}/net/{interface}")
@@ -192,6 +191,13 @@ class NodeOutputs:
             ("/sys/class/net:", interfaces),
         ]
         return "\n\n".join("\n".join([head, "total 0", *lines]) for head, lines in blocks) + "\n"
+
+    @staticmethod
+    def device_path(pci: str, gpu: int | None) -> str:
+        """The path of a function below sysfs' devices: below a switch of its GPU, or below none."""
+        if gpu is None:
+            return f"pci{pci[:7]}/{pci}"
+        return f"pci0000:{0x10 + gpu:02x}/0000:{0x10 + gpu:02x}:01.0/fff0:{gpu:02x}:00.0/fff0:{gpu:02x}:01.0/{pci}"
 
     # RDMA
 
@@ -266,7 +272,7 @@ class NodeOutputs:
             if not interface:
                 continue
             kind = "infiniband 00:00:10:29" if self.of_infiniband(device) else "ether 02:00:00:00:00:01"
-            mtu = 1500 if device == FRONT_END_DEVICE else self.mtu
+            mtu = self.mtu_of(device)
             lines += [
                 f"{number}: {interface}: <BROADCAST,MULTICAST,UP,LOWER_UP> mtu {mtu} qdisc mq state UP mode "
                 "DEFAULT group default qlen 1000",
@@ -283,7 +289,7 @@ class NodeOutputs:
         rows: list[dict[str, object]] = [{"ifindex": 1, "ifname": "lo", "mtu": 65536, "link_type": "loopback"}]
         for number, (pci, _, interface, _, device) in enumerate(self.devices(), start=2):
             kind = "infiniband" if self.of_infiniband(device) else "ether"
-            mtu = 1500 if device == FRONT_END_DEVICE else self.mtu
+            mtu = self.mtu_of(device)
             row = {"ifindex": number, "ifname": interface, "mtu": mtu, "link_type": kind}
             rows.append({**row, "parentbus": "pci", "parentdev": pci})
         return json.dumps(rows) + "\n"

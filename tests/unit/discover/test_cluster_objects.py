@@ -117,7 +117,7 @@ def test_nodes_that_the_operator_has_not_looked_at_are_a_group_without_nics() ->
     machine = found_in(objects([node]))
 
     assert machine.node.nics == []
-    assert any("no SriovNetworkNodeState of gpu-0" in note for note in machine.node.notes)
+    assert any("no SriovNetworkNodeState and no NicDevice of gpu-0" in note for note in machine.node.notes)
 
 
 @pytest.mark.parametrize(

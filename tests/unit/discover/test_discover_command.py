@@ -133,7 +133,7 @@ def test_a_wrong_argument_is_refused(arguments: list[str], said: str, node: list
 def test_a_kind_that_does_not_exist_is_refused_with_those_that_do(node: list[str]) -> None:
     text = " ".join(refusal_of("discover", node[0], "--as", "dmidecode").split())
 
-    assert text.startswith("--as dmidecode: not a kind of file; allowed are nccl-dump, nvidia-smi-topo")
+    assert text.startswith("--as dmidecode: not a kind of file; allowed are look, nccl-dump, nvidia-smi-topo")
 
 
 def test_the_kind_of_a_file_may_be_said(node: list[str]) -> None:

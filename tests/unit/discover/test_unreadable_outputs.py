@@ -17,11 +17,13 @@ from gpu_fabric.discover.stack_file import Wishes, stack_text
 from gpu_fabric.discover.text import MOST_BYTES
 from gpu_fabric.nccl.topology import Form, topology_xml
 from tests.support.cluster_objects import cluster_objects
+from tests.support.looked_at import look_of
 from tests.support.node_outputs import NodeOutputs
 
 SHAPE = catalog().shapes["BM.GPU.H100.8"]
 OUTPUTS = NodeOutputs(SHAPE, vfs=1)
 WRITERS: dict[str, Callable[[], str]] = {
+    "look": lambda: look_of(OUTPUTS),
     "nccl-dump": lambda: OUTPUTS.nccl_dump(topology_xml(SHAPE, catalog().topologies[SHAPE.name], Form.LEAN)),
     "nvidia-smi-topo": OUTPUTS.nvidia_smi_topo,
     "nvidia-smi-gpus": OUTPUTS.nvidia_smi_gpus,

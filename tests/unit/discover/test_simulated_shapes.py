@@ -1,0 +1,62 @@
+"""The sandbox's nodes of every shape of the catalog give a stack file that is planned as one with the shape's name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cluster_objects import objects, simulated_nodes
+
+from gpu_fabric.catalog import catalog
+from gpu_fabric.discover.discovery import discovered, read_files
+from gpu_fabric.discover.stack_file import Wishes, stack_text
+from gpu_fabric.findings import ConfigurationError
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.load import read_file
+
+SHAPES = tuple(catalog().shapes)
+# Shapes whose NICs the catalog has with their places: what was seen of them decides the model.
+PLACED = {name for name, shape in catalog().shapes.items() if shape.nics and all(nic.pci for nic in shape.nics)}
+
+
+def outcome(text: str, folder: Path) -> Plan | list[tuple[str, str]]:
+    """The plan of a stack file, or what keeps it from being planned."""
+    file = folder / "Pulumi.found.yaml"
+    file.write_text(text, encoding="utf-8")
+    try:
+        return prepare(read_file(file), for_up=False)
+    except ConfigurationError as error:
+        return [(finding.id, finding.path) for finding in error.located]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_plan_of_a_shapes_nodes_is_the_shapes_own(shape: str, tmp_path: Path) -> None:
+    found = discovered(read_files({"objects.json": objects(simulated_nodes(shape)).encode()}), catalog())
+    model = {"ether": "sriov", "infiniband": "ib-sriov"}
+    known = catalog().find(shape)
+    assert known is not None
+    settings = ""
+    if shape in PLACED:
+        assert known.nic_model is not None
+        usual = model[known.nic_model.link_type] if known.vfs_per_nic else "host-device"
+        settings = f"model: {usual}"
+    by_hand = f"""\
+config:
+  gpu-fabric:cluster:
+    provider: existing
+    kubeconfig: ~/.kube/config
+    pools: [{{name: gpu, shape: {shape}, nodes: 3}}]
+  gpu-fabric:fabric:
+    {settings}
+    addressing: {{supernet: 172.16.0.0/16}}
+"""
+    expected = outcome(by_hand, tmp_path)
+
+    assert outcome(stack_text(found, Wishes()).text, tmp_path) == expected
+    assert isinstance(expected, Plan) is (shape in PLACED)
+
+
+def test_most_fabrics_of_the_catalog_are_planned_from_what_is_seen() -> None:
+    assert len(PLACED) > 20
+    assert {name for name in PLACED if name.startswith("server.")} >= {"server.dgx-h100.8", "server.dgx-a100.8"}
