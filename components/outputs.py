@@ -144,6 +144,8 @@ class FabricContract(TypedDict):
     """What a scheduler must know, and Kubernetes cannot express."""
     imageRegistries: dict[str, str]
     """Registries that images come from instead; `*` is every one without a line of its own."""
+    imagePullSecrets: list[str]
+    """Names of the Secrets by which nodes pull images, in each of `namespaces`."""
     advice: list[str]
     """What else to know about jobs on this shape, in words."""
     podTemplatePatch: dict[str, Any]

@@ -15,6 +15,7 @@ from gpu_fabric.plan.records import (
     PlannedGroup,
     PlannedObject,
     PlannedPatch,
+    PlannedPullSecret,
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
@@ -36,7 +37,7 @@ from ..operators.webhook_cleanup import WebhookCleanup
 from ..plugin_restarts import when_restarted
 from ..rdma.capacity import when_offered
 from ..rdma.verification import Verification
-from ..registration import SecretText, child_options, configured_secret, kubernetes_resource, release
+from ..registration import SecretText, child_options, configured_secret, kubernetes_resource, pull_secret, release
 
 Outcome = pulumi.Output[dict[str, Any]]
 """The result of a verification."""
@@ -118,6 +119,12 @@ def _register_release(parent: StepComponent, item: HelmRelease, cluster: Cluster
     return (release(parent.name, item, child_options(parent, cluster, after), parent.secret_text),)
 
 
+def _register_pull_secret(
+    parent: StepComponent, item: PlannedPullSecret, cluster: ClusterHandle, after: Resources
+) -> Resources:
+    return (pull_secret(parent.name, item, child_options(parent, cluster, after), parent.secret_text),)
+
+
 def _register_group(parent: StepComponent, item: PlannedGroup, cluster: ClusterHandle, after: Resources) -> Resources:
     options = child_options(parent, cluster, after, in_python=True)
     return (when_written(KeptObjects(parent.name, item, cluster, options, owner=parent.owner)),)
@@ -155,6 +162,7 @@ REGISTRARS: dict[type, Registrar] = {
     HelmRelease: _register_release,
     PlannedReadiness: _planned_registrar(readiness_resource),
     PlannedPatch: _planned_registrar(patch_resource),
+    PlannedPullSecret: _register_pull_secret,
     PlannedRollout: _planned_registrar(rollout_resource),
     PlannedGroup: _register_group,
     PlannedQueues: _register_queue,

@@ -137,6 +137,9 @@ class FabricContract(FrozenModel):
     image_registries: dict[str, str] = Field(
         default={}, description="registries that images come from instead; `*` is every one without a line of its own"
     )
+    image_pull_secrets: tuple[str, ...] = Field(
+        default=(), description="names of the Secrets by which nodes pull images, in each of `namespaces`"
+    )
     advice: tuple[str, ...] = Field(default=(), description="what else to know about jobs on this shape, in words")
     pod_template_patch: dict[str, JsonValue] = Field(
         description="strategic-merge patch for a pod template whose GPU container is named `worker`"

@@ -1,6 +1,6 @@
 """The core group: Namespace, ConfigMap and ServiceAccount."""
 
-from gpu_fabric.k8s.base import KubernetesObject
+from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.field_types import SortedTexts
 
 
@@ -13,6 +13,12 @@ class ConfigMap(KubernetesObject, api_version="v1"):
 
     immutable: bool | None = None
     data: SortedTexts
+
+
+class LocalReference(KubernetesModel):
+    """An object in the same namespace, by its name."""
+
+    name: str
 
 
 class ServiceAccount(KubernetesObject, api_version="v1"):

@@ -28,14 +28,14 @@ class ChartReference(FrozenModel):
 
 
 class SecretValue(FrozenModel):
-    """A chart value from a secret: its dotted `path`, and the `entry` of the JSON that the configuration key holds.
+    """A value from a secret: its dotted `path`, and the `entry` of the JSON that the configuration key holds.
 
-    The chart takes it in Base64.
+    Without an `entry` it is the whole text. Charts and Secrets take it in Base64.
     """
 
     path: str
     key: str
-    entry: str
+    entry: str | None
 
 
 class HelmRelease(FrozenModel):
@@ -73,6 +73,21 @@ class PlannedObject(FrozenModel):
     def name(self) -> str:
         """The object's own name."""
         return self.object.metadata.name
+
+
+DOCKER_CONFIGURATION = ".dockerconfigjson"
+"""The entry of a Secret for pulling images: a Docker configuration."""
+
+
+class PlannedPullSecret(FrozenModel):
+    """A Secret for pulling images, which the stack creates; its content is that of the secret configuration key `key`.
+
+    The plan never holds it.
+    """
+
+    name: str
+    namespace: str
+    key: str
 
 
 def config_map_name(name: str, content: str) -> str:

@@ -77,6 +77,7 @@ def plan_workload(
         shape=" or ".join(group.shape.name for group in case.groups),
         model=case.choices.model,
         image_registries=case.spec.software.registries,
+        image_pull_secrets=tuple(entry.name for entry in case.spec.software.image_pull_secrets),
         nodes=case.nodes,
         gpus_per_node=shape.gpus.count,
         gpu_resource=shape.gpus.resource,
