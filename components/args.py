@@ -352,6 +352,16 @@ class FabricCheckArgs:
 
 
 @dataclass
+class NamespaceShareArgs:
+    """A namespace's share of the GPU nodes, with their GPUs, NICs and addresses."""
+
+    nodes: int
+    """GPU nodes that the namespace's jobs can have at any time. At least 1."""
+    most_nodes: int | None = None
+    """GPU nodes that they can have while others do not use theirs. Default: no more than `nodes`."""
+
+
+@dataclass
 class OfferedNamespaceArgs:
     """A namespace in which jobs can attach to the fabric; `create` makes it part of the stack."""
 
@@ -359,6 +369,9 @@ class OfferedNamespaceArgs:
     """Name of the namespace."""
     create: bool | None = None
     """Whether the stack creates the namespace, and deletes it on destroy. Default: no."""
+    share: NamespaceShareArgs | None = None
+    """The namespace's own share of the GPU nodes, by a quota and in the queues of schedulers. Default: it shares what
+    others leave."""
 
 
 @dataclass

@@ -12,9 +12,8 @@ from pulumi.dynamic import Resource as PulumiDynamicResource
 from pulumi.dynamic import ResourceProvider
 from pulumi.runtime import config as engine
 
-from gpu_fabric.plan.records import HelmRelease, PlannedPullSecret, SecretValue
+from gpu_fabric.plan.records import HelmRelease, SecretValue
 from gpu_fabric.resources.charts import release_resource
-from gpu_fabric.resources.objects import pull_secret_resource
 from gpu_fabric.resources.resource import Handling, Leaf, Resource, replace_leaves
 
 from .cluster.handle import ClusterHandle, Resources
@@ -79,17 +78,10 @@ def release(
     resource = release_resource(name, planned)
     if not planned.secret_values:
         return kubernetes_resource(resource, options)
-    return _with_secrets(resource, "values", options, secret_text)
+    return resource_with_secrets(resource, "values", options, secret_text)
 
 
-def pull_secret(
-    name: str, planned: PlannedPullSecret, options: pulumi.ResourceOptions, secret_text: SecretText
-) -> pulumi.CustomResource:
-    """A Secret for pulling images, of the component of this name; its content is secret."""
-    return _with_secrets(pull_secret_resource(name, planned), "data", options, secret_text)
-
-
-def _with_secrets(
+def resource_with_secrets(
     resource: Resource, key: str, options: pulumi.ResourceOptions, secret_text: SecretText
 ) -> pulumi.CustomResource:
     """A resource whose property `key` has values from secrets, and is secret as a whole."""

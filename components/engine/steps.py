@@ -25,7 +25,13 @@ from gpu_fabric.plan.records import (
     PlannedWebhookCleanup,
 )
 from gpu_fabric.plan.steps import NODES, Step
-from gpu_fabric.resources.objects import object_resource, patch_resource, readiness_resource, rollout_resource
+from gpu_fabric.resources.objects import (
+    object_resource,
+    patch_resource,
+    pull_secret_resource,
+    readiness_resource,
+    rollout_resource,
+)
 from gpu_fabric.resources.resource import Resource
 
 from ..cluster.handle import ClusterHandle, Resources
@@ -37,7 +43,14 @@ from ..operators.webhook_cleanup import WebhookCleanup
 from ..plugin_restarts import when_restarted
 from ..rdma.capacity import when_offered
 from ..rdma.verification import Verification
-from ..registration import SecretText, child_options, configured_secret, kubernetes_resource, pull_secret, release
+from ..registration import (
+    SecretText,
+    child_options,
+    configured_secret,
+    kubernetes_resource,
+    release,
+    resource_with_secrets,
+)
 
 Outcome = pulumi.Output[dict[str, Any]]
 """The result of a verification."""
@@ -122,7 +135,8 @@ def _register_release(parent: StepComponent, item: HelmRelease, cluster: Cluster
 def _register_pull_secret(
     parent: StepComponent, item: PlannedPullSecret, cluster: ClusterHandle, after: Resources
 ) -> Resources:
-    return (pull_secret(parent.name, item, child_options(parent, cluster, after), parent.secret_text),)
+    resource, options = pull_secret_resource(parent.name, item), child_options(parent, cluster, after)
+    return (resource_with_secrets(resource, "data", options, parent.secret_text),)
 
 
 def _register_group(parent: StepComponent, item: PlannedGroup, cluster: ClusterHandle, after: Resources) -> Resources:
@@ -139,7 +153,7 @@ def _register_queue(parent: StepComponent, item: PlannedQueues, cluster: Cluster
         created.append(kubernetes_resource(object_resource(parent.name, entry), options))
     # For another queue it is another resource: the old queue is emptied before it is deleted.
     options = child_options(parent, cluster, created, in_python=True)
-    return (*created, QueueDrain(parent.name, item, cluster, options))
+    return (*created, *(QueueDrain(parent.name, one, cluster, options) for one in item.each))
 
 
 def _register_cleanup(

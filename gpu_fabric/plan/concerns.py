@@ -25,6 +25,7 @@ from gpu_fabric.plan.operators.operator import LABELLED, manager_steps
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedCapacity, PlannedGroup, PlannedObject, PlannedPullSecret
 from gpu_fabric.plan.steps import NODES, Context, Step, Words, daemon_sets, kinds
+from gpu_fabric.plan.tenants import tenant_quotas
 from gpu_fabric.plan.verification import plan_verification
 
 _PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
@@ -134,6 +135,13 @@ def fabric_networks(context: Context) -> Iterator[Step]:
     planned = manager_of(case).networks(context.rails, context.addresses)
     after = ("namespaces", *manager_steps(case), "sriov", *_POOLS, "cni-plugins", "whereabouts", "capacity")
     yield _step("networks", kind, planned, after, Words(title="networks", what=kinds(planned)))
+
+
+def quotas(context: Context) -> Iterator[Step]:
+    """The quota of every namespace with a share of its own, before anything in it requests devices."""
+    planned = tenant_quotas(context.case, context.rails)
+    words = Words(title="shares", what=kinds(planned))
+    yield _step("quotas", "cluster:Quotas", planned, ("namespaces",), words)
 
 
 def nccl(context: Context) -> Iterator[Step]:

@@ -132,7 +132,8 @@ class PlannedGroup(FrozenModel):
 class PlannedQueues(FrozenModel):
     """A queue of Kueue with what it stands on (`flavors`), and every namespace's way into it.
 
-    `namespace` and `controller` are those of the Deployment that takes finalizers off what is deleted.
+    `namespace` and `controller` are those of the Deployment that takes finalizers off what is deleted. `tenants` are
+    the queues of namespaces with a share of their own, in one cohort with the queue.
     """
 
     name: str
@@ -140,12 +141,19 @@ class PlannedQueues(FrozenModel):
     controller: str
     flavors: tuple[PlannedObject, ...]
     queue: PlannedObject
+    tenants: tuple[PlannedObject, ...] = ()
     local_queues: tuple[PlannedObject, ...]
 
     @property
     def objects(self) -> tuple[PlannedObject, ...]:
         """Every object, in the order in which they are needed."""
-        return (*self.flavors, self.queue, *self.local_queues)
+        return (*self.flavors, self.queue, *self.tenants, *self.local_queues)
+
+    @property
+    def each(self) -> tuple[PlannedQueues, ...]:
+        """The same once for every queue, under the queue's name."""
+        names = (self.queue.name, *(entry.name for entry in self.tenants))
+        return tuple(self.model_copy(update={"name": name}) for name in names)
 
 
 class PlannedWebhookCleanup(FrozenModel):

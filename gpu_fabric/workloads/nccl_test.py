@@ -160,7 +160,7 @@ def _volcano_job(contract: FabricContract, wish: NcclTest, run: MpiRun, metadata
             # All pods or none: fewer pods would occupy GPUs while they wait for the others.
             "minAvailable": 1 + run.nodes,
             "schedulerName": "volcano",
-            "queue": contract.scheduler_hints.queue_of("volcano") or "default",
+            "queue": contract.queue_of("volcano", metadata["namespace"]) or "default",
             "plugins": {"ssh": [], "svc": []},
             "tasks": [
                 {

@@ -209,11 +209,12 @@ def _left_out(item: Item, plan: Plan) -> tuple[str, str] | None:
                 f"at both times: `kubectl delete {kinds} {item.name} --ignore-not-found`",
             )
         case PlannedQueues():
+            names = [one.name for one in item.each]
             return (
-                f"empties queue {item.name} before it is deleted, and stops its controller last",
+                f"empties queue {', '.join(names)} before it is deleted, and stops its controller last",
                 "before you delete it: `kubectl patch clusterqueue "
-                f'{item.name} --type merge -p \'{{"spec":{{"stopPolicy":"HoldAndDrain"}}}}\'`, and wait until its jobs '
-                "have ended",
+                f'{" ".join(names)} --type merge -p \'{{"spec":{{"stopPolicy":"HoldAndDrain"}}}}\'`, and wait until '
+                "its jobs have ended",
             )
         case PlannedVerification():
             return (

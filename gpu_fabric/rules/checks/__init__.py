@@ -26,6 +26,7 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     spiderpool_software,
     support,
     taints,
+    tenants,
     verification,
     virtual_functions,
 )
