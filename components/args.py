@@ -352,6 +352,16 @@ class FabricCheckArgs:
 
 
 @dataclass
+class NamespaceShareArgs:
+    """A namespace's share of the GPU nodes, with their GPUs, NICs and addresses."""
+
+    nodes: int
+    """GPU nodes that the namespace's jobs can have at any time. At least 1."""
+    most_nodes: int | None = None
+    """GPU nodes that they can have while others do not use theirs. Default: no more than `nodes`."""
+
+
+@dataclass
 class OfferedNamespaceArgs:
     """A namespace in which jobs can attach to the fabric; `create` makes it part of the stack."""
 
@@ -359,6 +369,9 @@ class OfferedNamespaceArgs:
     """Name of the namespace."""
     create: bool | None = None
     """Whether the stack creates the namespace, and deletes it on destroy. Default: no."""
+    share: NamespaceShareArgs | None = None
+    """The namespace's own share of the GPU nodes, by a quota and in the queues of schedulers. Default: it shares what
+    others leave."""
 
 
 @dataclass
@@ -407,6 +420,30 @@ class FabricArgs:
     namespaces: list[OfferedNamespaceArgs] | None = None
     """Where networks are offered: names of namespaces that exist, or {name, create: true} for new ones. Default: the
     namespace default alone."""
+
+
+@dataclass
+class ImagePullSecretArgs:
+    """A Secret with the login of a registry, by which nodes pull images."""
+
+    name: str
+    """Name of the Secret, in every namespace where pods of the stack run."""
+    secret: str | None = None
+    """Name of the secret configuration key that holds a Docker configuration (JSON with `auths`), from which the stack
+    creates the Secret in each of these namespaces; without, it must exist there. Default: none."""
+
+
+@dataclass
+class ProxyArgs:
+    """The HTTP proxy of containers that download packages; images are pulled by the nodes' container runtime."""
+
+    http: str | None = None
+    """Proxy of http:// addresses, without a login in it. Default: none."""
+    https: str | None = None
+    """Proxy of https:// addresses; its own address may begin with http://. Default: none."""
+    no_proxy: list[str] | None = None
+    """Hosts, domains and ranges that are reached directly, beside the cluster's own ranges and names. Default:
+    none."""
 
 
 @dataclass
@@ -649,6 +686,10 @@ class SoftwareArgs:
     registries: dict[str, str] | None = None
     """Registries that nodes pull images from instead, such as `nvcr.io: mirror.example/nvcr`; `*` is every registry
     without a line of its own; charts are included if they come from `oci://`. Default: none."""
+    image_pull_secrets: list[ImagePullSecretArgs] | None = None
+    """Secrets by which nodes pull the images of charts, policies, DaemonSets and the verification. Default: none."""
+    proxy: ProxyArgs | None = None
+    """HTTP proxy of the containers that install drivers. Default: they download without one."""
     gpu_operator: GpuOperatorSettingsArgs | None = None
     """Settings of the GPU Operator. Default: the defaults of its fields."""
     network_operator: NetworkOperatorSettingsArgs | None = None

@@ -9,8 +9,9 @@ import pulumi
 
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import HelmRelease, PlannedObject
-from gpu_fabric.plan.steps import NODES, Step
+from gpu_fabric.plan.managers import SYSTEM_NAMESPACE
+from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedPullSecret
+from gpu_fabric.plan.steps import NODES, Item, Step
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity, open_choice
 from gpu_fabric.spec.places import dotted
@@ -27,7 +28,7 @@ from .public_component import PublicComponent, dependencies, fabric_outputs, sec
 _KUBECONFIG = ("cluster", "kubeconfig")
 _CLUSTER_KEYS = ("context", "kubernetes", "pools", "ranges", "shapes", "installed")
 _SECTIONS = ("fabric", "software", "verification")
-_NAMESPACES, _NETWORKS = "cluster:Namespaces", "rdma:FabricNetworks"
+_NAMESPACES, _NETWORKS, _MULTUS = "cluster:Namespaces", "rdma:FabricNetworks", "operators:Multus"
 
 
 @dataclass
@@ -159,15 +160,16 @@ def _plan(component: str, name: str, args: GpuFabricArgs) -> Plan:
 def _part(plan: Plan, kinds: Collection[str]) -> Plan:
     """The steps of some kinds; what came after other steps comes after what the component depends on.
 
-    A namespace belongs to the part whose chart is installed in it, or to that of the networks, which are offered in it.
+    A namespace belongs to the part whose chart is installed in it, or to that of the networks, which are offered in it;
+    a Secret belongs where its namespace does.
     """
-    homes: dict[str, str] = dict.fromkeys(plan.workload.namespaces, _NETWORKS)
+    homes: dict[str, str] = {SYSTEM_NAMESPACE: _MULTUS, **dict.fromkeys(plan.workload.namespaces, _NETWORKS)}
     homes |= {item.namespace: step.kind for step in plan.steps for item in step.items if isinstance(item, HelmRelease)}
 
     def own(step: Step) -> Step:
         items = step.items
         if step.kind == _NAMESPACES:
-            items = tuple(item for item in items if isinstance(item, PlannedObject) and homes.get(item.name) in kinds)
+            items = tuple(item for item in items if homes.get(_namespace(item)) in kinds)
         return step.model_copy(update={"items": items})
 
     kept = [found for step in plan.steps if step.kind in (*kinds, _NAMESPACES) if (found := own(step)).items]
@@ -177,6 +179,12 @@ def _part(plan: Plan, kinds: Collection[str]) -> Plan:
         return step.model_copy(update={"after": tuple({name if name in names else NODES: None for name in step.after})})
 
     return plan.model_copy(update={"steps": tuple(map(after, kept))})
+
+
+def _namespace(item: Item) -> str:
+    """The namespace that an item of the namespaces' step is, or is in."""
+    assert isinstance(item, PlannedObject | PlannedPullSecret), "nothing else is in that step"
+    return item.namespace if isinstance(item, PlannedPullSecret) else item.name
 
 
 def _kubeconfig_findings(args: GpuFabricArgs) -> Iterator[Finding]:

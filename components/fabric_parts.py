@@ -113,13 +113,15 @@ class Spiderpool(FabricComponent):
 
 
 class FabricNetworks(FabricComponent):
-    """The networks (NetworkAttachmentDefinitions) alone, and the namespaces that `fabric.namespaces` creates.
+    """The networks (NetworkAttachmentDefinitions) alone, and the namespaces that `fabric.namespaces` creates,
+    with their shares.
 
     Must exist before: Multus, the operator, and the address pools; name them in `depends_on`. Waits until the nodes
     offer the networks' resources.
     """
 
     _kinds = ("rdma:FabricNetworks",)
+    _beside = ("cluster:Quotas",)
     _asks = "choose another fabric.model than host-network"
 
     contract: pulumi.Output[FabricContract]

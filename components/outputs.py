@@ -3,6 +3,21 @@
 from typing import Any, NotRequired, TypedDict
 
 
+class NamespaceShare(TypedDict):
+    """A namespace's own share of the GPU nodes."""
+
+    nodes: int
+    """GPU nodes that the namespace's jobs can have at any time."""
+    mostNodes: int
+    """GPU nodes that they can have at most."""
+    quota: dict[str, str]
+    """The namespace's quota, such as `requests.nvidia.com/gpu`."""
+    queues: dict[str, str]
+    """Its own queues by scheduler, where jobs name another one than in other namespaces."""
+    addresses: NotRequired[int]
+    """Addresses of each rail that its pods can have at most; none where no device limits them."""
+
+
 class AttachedNetwork(TypedDict):
     """One interface of the pod: its rail, network and resource, and its name inside the pod."""
 
@@ -113,6 +128,8 @@ class FabricContract(TypedDict):
     """GPUs of one node."""
     namespaces: list[str]
     """Namespaces in which the networks and files exist."""
+    shares: dict[str, NamespaceShare]
+    """The namespaces with a share of their own, by name."""
     hostNetwork: bool
     """Whether the pod runs in the node's own network namespace."""
     networks: list[AttachedNetwork]
@@ -144,6 +161,8 @@ class FabricContract(TypedDict):
     """What a scheduler must know, and Kubernetes cannot express."""
     imageRegistries: dict[str, str]
     """Registries that images come from instead; `*` is every one without a line of its own."""
+    imagePullSecrets: list[str]
+    """Names of the Secrets by which nodes pull images, in each of `namespaces`."""
     advice: list[str]
     """What else to know about jobs on this shape, in words."""
     podTemplatePatch: dict[str, Any]

@@ -20,7 +20,7 @@ from .cluster.handle import ClusterHandle, Resources
 from .secret_keys import secret_configuration
 
 SecretText = Callable[[SecretValue], str | pulumi.Output[str]]
-"""The text that a value of a chart has from a secret."""
+"""The text that a value of a chart, or a Secret, has from a secret."""
 
 
 def add_handling(
@@ -78,14 +78,21 @@ def release(
     resource = release_resource(name, planned)
     if not planned.secret_values:
         return kubernetes_resource(resource, options)
+    return resource_with_secrets(resource, "values", options, secret_text)
+
+
+def resource_with_secrets(
+    resource: Resource, key: str, options: pulumi.ResourceOptions, secret_text: SecretText
+) -> pulumi.CustomResource:
+    """A resource whose property `key` has values from secrets, and is secret as a whole."""
 
     def in_base64(leaf: Leaf) -> str | pulumi.Output[str]:
-        assert isinstance(leaf, SecretValue), "a chart's values hold no other leaf"
+        assert isinstance(leaf, SecretValue), "charts and Secrets hold no other leaf"
         text = secret_text(leaf)
         return _base64(text) if isinstance(text, str) else text.apply(_base64)
 
-    values = replace_leaves(resource.properties["values"], in_base64)
-    return kubernetes_resource(resource, options, {"values": pulumi.Output.secret(values)})
+    sent = replace_leaves(resource.properties[key], in_base64)
+    return kubernetes_resource(resource, options, {key: pulumi.Output.secret(sent)})
 
 
 def _base64(text: str) -> str:
@@ -103,15 +110,27 @@ def configured_secret(wanted: SecretValue) -> str:
 
 
 def secret_entry(text: str | None, wanted: SecretValue) -> str:
-    """An entry of a secret's text, which must be JSON; messages never repeat its content.
+    """What is wanted of a secret's text, which must be JSON; messages never repeat its content.
+
+    The whole of a text is a Docker configuration.
 
     Raises:
         pulumi.RunError: there is no text, or it does not have this entry.
     """
     try:
-        found = json.loads(text or "")[wanted.entry]
+        content = json.loads(text or "")
+        if wanted.entry is None:
+            if isinstance(content["auths"], dict) and content["auths"]:
+                return text or ""
+            raise KeyError("auths")
+        found = content[wanted.entry]
     except (ValueError, TypeError, KeyError):
         found = None
+    if wanted.entry is None:
+        raise pulumi.RunError(
+            f"the secret {wanted.key} is not set, or no Docker configuration: JSON with `auths`, as "
+            "`kubectl create secret docker-registry` and `docker login` write it"
+        )
     if not isinstance(found, str):
         raise pulumi.RunError(f"the secret {wanted.key} is not set, or no JSON with the text {wanted.entry!r}")
     return found

@@ -15,6 +15,7 @@ from gpu_fabric.plan.records import (
     PlannedGroup,
     PlannedObject,
     PlannedPatch,
+    PlannedPullSecret,
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
@@ -24,7 +25,13 @@ from gpu_fabric.plan.records import (
     PlannedWebhookCleanup,
 )
 from gpu_fabric.plan.steps import NODES, Step
-from gpu_fabric.resources.objects import object_resource, patch_resource, readiness_resource, rollout_resource
+from gpu_fabric.resources.objects import (
+    object_resource,
+    patch_resource,
+    pull_secret_resource,
+    readiness_resource,
+    rollout_resource,
+)
 from gpu_fabric.resources.resource import Resource
 
 from ..cluster.handle import ClusterHandle, Resources
@@ -36,7 +43,14 @@ from ..operators.webhook_cleanup import WebhookCleanup
 from ..plugin_restarts import when_restarted
 from ..rdma.capacity import when_offered
 from ..rdma.verification import Verification
-from ..registration import SecretText, child_options, configured_secret, kubernetes_resource, release
+from ..registration import (
+    SecretText,
+    child_options,
+    configured_secret,
+    kubernetes_resource,
+    release,
+    resource_with_secrets,
+)
 
 Outcome = pulumi.Output[dict[str, Any]]
 """The result of a verification."""
@@ -118,6 +132,13 @@ def _register_release(parent: StepComponent, item: HelmRelease, cluster: Cluster
     return (release(parent.name, item, child_options(parent, cluster, after), parent.secret_text),)
 
 
+def _register_pull_secret(
+    parent: StepComponent, item: PlannedPullSecret, cluster: ClusterHandle, after: Resources
+) -> Resources:
+    resource, options = pull_secret_resource(parent.name, item), child_options(parent, cluster, after)
+    return (resource_with_secrets(resource, "data", options, parent.secret_text),)
+
+
 def _register_group(parent: StepComponent, item: PlannedGroup, cluster: ClusterHandle, after: Resources) -> Resources:
     options = child_options(parent, cluster, after, in_python=True)
     return (when_written(KeptObjects(parent.name, item, cluster, options, owner=parent.owner)),)
@@ -132,7 +153,7 @@ def _register_queue(parent: StepComponent, item: PlannedQueues, cluster: Cluster
         created.append(kubernetes_resource(object_resource(parent.name, entry), options))
     # For another queue it is another resource: the old queue is emptied before it is deleted.
     options = child_options(parent, cluster, created, in_python=True)
-    return (*created, QueueDrain(parent.name, item, cluster, options))
+    return (*created, *(QueueDrain(parent.name, one, cluster, options) for one in item.each))
 
 
 def _register_cleanup(
@@ -155,6 +176,7 @@ REGISTRARS: dict[type, Registrar] = {
     HelmRelease: _register_release,
     PlannedReadiness: _planned_registrar(readiness_resource),
     PlannedPatch: _planned_registrar(patch_resource),
+    PlannedPullSecret: _register_pull_secret,
     PlannedRollout: _planned_registrar(rollout_resource),
     PlannedGroup: _register_group,
     PlannedQueues: _register_queue,

@@ -24,7 +24,7 @@ from gpu_fabric.attach.stamp import (
     update_additions,
     write_stamps,
 )
-from gpu_fabric.contract import FabricContract, SchedulerHints
+from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION, QUEUE_LABEL
 
 _ONE_AFTER_THE_OTHER = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}
@@ -183,7 +183,7 @@ def _write(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric, wishes:
     if wishes.queue is not None:
         _attach_queue(workload, chosen, wishes.queue)
     elif fabric.namespace in contract.namespaces:
-        _suggest_queue(workload, chosen, contract.scheduler_hints)
+        _suggest_queue(workload, chosen, fabric)
     if wishes.queue is not None or contract.scheduler_hints.annotations:
         _add_small_request(workload)
     if workload.kind.note is not None:
@@ -228,10 +228,10 @@ def _attach_queue(workload: Workload, chosen: Sequence[Chosen], queue: str) -> N
             place.refuse("ATT013", last, f"is {display(own)} already, not {queue!r}", "remove it, or leave --queue out")
 
 
-def _suggest_queue(workload: Workload, chosen: Sequence[Chosen], hints: SchedulerHints) -> None:
-    """Set the fabric's queue of the kind's scheduler; a queue that the user set stays."""
+def _suggest_queue(workload: Workload, chosen: Sequence[Chosen], fabric: Fabric) -> None:
+    """Set the queue of the kind's scheduler for jobs of the namespace; a queue that the user set stays."""
     keeper = workload.kind.queue_keeper
-    queue = None if keeper is None else hints.queue_of(keeper)
+    queue = None if keeper is None else fabric.contract.queue_of(keeper, fabric.namespace)
     if queue is None:
         return
     for place, last in _queue_places(workload, chosen):

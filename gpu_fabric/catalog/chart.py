@@ -57,10 +57,34 @@ class ChartImage(Part):
     note: str | None = None
 
 
-class UnknownImage(Part):
-    """A part whose image is not known here; `what` describes it."""
+class DescribedPart(Part):
+    """A part that is not named by a value; `what` describes it."""
 
     what: str
+
+
+class UnknownImage(DescribedPart):
+    """A part whose image is not known here."""
+
+
+class PullSecretKeys(FrozenModel):
+    """The values in which a chart takes the names of Secrets for pulling its images, as dotted paths.
+
+    `names` are lists of names, `objects` lists of objects with the key `name`; `single` have room for one name. The
+    pods of `lacking` get none, whatever the values are.
+    """
+
+    source: str
+    names: tuple[str, ...] = ()
+    objects: tuple[str, ...] = ()
+    single: tuple[str, ...] = ()
+    lacking: tuple[DescribedPart, ...] = ()
+
+
+class ProxyVariables(Part):
+    """A list of environment variables for pods that download from the internet: the dotted path of the value."""
+
+    at: str
 
 
 def _settings(values: Mapping[str, JsonValue], defaults: Mapping[str, bool]) -> list[bool]:
@@ -272,6 +296,8 @@ class ChartVersion(FrozenModel):
     """
 
     source: str
+    pull_secrets: PullSecretKeys
+    proxy: tuple[ProxyVariables, ...] = ()
     digest: Digest | None = None
     keys: tuple[str, ...] = ()
     override: str | None = None

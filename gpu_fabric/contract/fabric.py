@@ -99,6 +99,21 @@ class SchedulerHints(FrozenModel):
         return self.queues.get(scheduler) or (self.queue if self.scheduler == scheduler else None)
 
 
+class NamespaceShare(FrozenModel):
+    """A namespace's own share of the GPU nodes."""
+
+    nodes: int = Field(description="GPU nodes that the namespace's jobs can have at any time")
+    most_nodes: int = Field(description="GPU nodes that they can have at most")
+    quota: dict[str, str] = Field(description="the namespace's quota, such as `requests.nvidia.com/gpu`")
+    addresses: int | None = Field(
+        default=None,
+        description="addresses of each rail that its pods can have at most; none where no device limits them",
+    )
+    queues: dict[str, str] = Field(
+        default={}, description="its own queues by scheduler, where jobs name another one than in other namespaces"
+    )
+
+
 class FabricContract(FrozenModel):
     """The output `fabric` of a stack. `resources` are both requests and limits of the pod's GPU container."""
 
@@ -110,6 +125,9 @@ class FabricContract(FrozenModel):
     gpus_per_node: int = Field(description="GPUs of one node")
     gpu_resource: str | None = Field(default=None, description="extended resource of the GPUs, one of `resources`")
     namespaces: tuple[str, ...] = Field(description="namespaces in which the networks and files exist")
+    shares: dict[str, NamespaceShare] = Field(
+        default={}, description="the namespaces with a share of their own, by name"
+    )
     host_network: bool = Field(description="whether the pod runs in the node's own network namespace")
     networks: tuple[AttachedNetwork, ...] = Field(description="interfaces of the pod, in the order of the rails")
     annotations: dict[str, str] = Field(description="annotations of the pod, or of a pod template: not of a Deployment")
@@ -137,10 +155,19 @@ class FabricContract(FrozenModel):
     image_registries: dict[str, str] = Field(
         default={}, description="registries that images come from instead; `*` is every one without a line of its own"
     )
+    image_pull_secrets: tuple[str, ...] = Field(
+        default=(), description="names of the Secrets by which nodes pull images, in each of `namespaces`"
+    )
     advice: tuple[str, ...] = Field(default=(), description="what else to know about jobs on this shape, in words")
     pod_template_patch: dict[str, JsonValue] = Field(
         description="strategic-merge patch for a pod template whose GPU container is named `worker`"
     )
+
+    def queue_of(self, scheduler: str, namespace: str | None = None) -> str | None:
+        """A scheduler's queue for the jobs of a namespace; None without one."""
+        share = None if namespace is None else self.shares.get(namespace)
+        own = None if share is None else share.queues.get(scheduler)
+        return own or self.scheduler_hints.queue_of(scheduler)
 
     @property
     def devices(self) -> dict[str, int]:

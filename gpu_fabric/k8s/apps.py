@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject, ObjectMeta
+from gpu_fabric.k8s.core import LocalReference
 from gpu_fabric.k8s.field_types import NumberOrPercent, Quantity
 from gpu_fabric.k8s.scheduling import EnvVar, LabelSelector, NodeAffinity, Toleration
 
@@ -146,6 +147,7 @@ class PodSpec(KubernetesModel):
 
     service_account_name: str | None = None
     automount_service_account_token: bool | None = None
+    image_pull_secrets: tuple[LocalReference, ...] | None = None
     host_network: bool | None = None
     host_pid: bool | None = None
     priority_class_name: str | None = None

@@ -1,7 +1,7 @@
-"""The core group: Namespace, ConfigMap and ServiceAccount."""
+"""The core group: Namespace, ConfigMap, ServiceAccount and ResourceQuota."""
 
-from gpu_fabric.k8s.base import KubernetesObject
-from gpu_fabric.k8s.field_types import SortedTexts
+from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.field_types import Quantity, SortedTexts
 
 
 class Namespace(KubernetesObject, api_version="v1", scope="Cluster"):
@@ -13,6 +13,24 @@ class ConfigMap(KubernetesObject, api_version="v1"):
 
     immutable: bool | None = None
     data: SortedTexts
+
+
+class ResourceQuotaSpec(KubernetesModel):
+    """What all pods of a namespace can request together, such as `requests.nvidia.com/gpu`."""
+
+    hard: dict[str, Quantity]
+
+
+class ResourceQuota(KubernetesObject, api_version="v1"):
+    """A limit on a namespace, which the API server enforces when pods are created."""
+
+    spec: ResourceQuotaSpec
+
+
+class LocalReference(KubernetesModel):
+    """An object in the same namespace, by its name."""
+
+    name: str
 
 
 class ServiceAccount(KubernetesObject, api_version="v1"):

@@ -74,6 +74,7 @@ class ResourceQuota(KubernetesModel):
 
     name: str
     nominal_quota: Quantity
+    borrowing_limit: Quantity | None = None
 
 
 class FlavorQuotas(KubernetesModel):
@@ -97,8 +98,20 @@ class ResourceGroup(KubernetesModel):
         return self
 
 
+class QueuePreemption(KubernetesModel):
+    """Whose jobs are stopped for the queue's: `Any` are those that hold quota which others lent them."""
+
+    reclaim_within_cohort: Literal["Never", "LowerPriority", "Any"]
+
+
 class ClusterQueueSpec(KubernetesModel):
-    """The namespaces of the queue, and its quotas; a pod that requests any other resource is never admitted."""
+    """The namespaces of the queue, and its quotas; a pod that requests any other resource is never admitted.
+
+    Queues of one cohort lend each other what they do not use.
+    """
+
+    cohort_name: str | None = Field(default=None, max_length=253)
+    preemption: QueuePreemption | None = None
 
     namespace_selector: LabelSelector | None = None
     resource_groups: tuple[ResourceGroup, ...] = Field(min_length=1, max_length=16)

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from gpu_fabric.base.grammar import ImageMirror
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
-from gpu_fabric.k8s.scheduling import Toleration, vendor_label
+from gpu_fabric.k8s.scheduling import EnvVar, Toleration, vendor_label
 
 _API_VERSION = "mellanox.com/v1alpha1"
 
@@ -37,10 +37,15 @@ class OperandImage(KubernetesModel):
     # Source: the operator's CRD of NicClusterPolicy and its validator.
     repository: ImageMirror
     version: str
+    image_pull_secrets: tuple[str, ...] | None = Field(
+        default=None, description="Names of Secrets in the operator's namespace."
+    )
 
 
 class OfedDriver(OperandImage):
     """The DOCA-OFED driver container; left out if the host image contains the driver."""
+
+    env: tuple[EnvVar, ...] | None = None
 
     @field_validator("version")
     @classmethod

@@ -3,12 +3,24 @@
 from pydantic import Field
 
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
+from gpu_fabric.k8s.field_types import Quantity
+
+
+class Guarantee(KubernetesModel):
+    """What is kept for a queue whether or not it uses it."""
+
+    resource: dict[str, Quantity]
 
 
 class QueueSpec(KubernetesModel):
-    """The queue's share of the cluster: its weight relative to the other queues."""
+    """The queue's share of the cluster: its weight relative to the other queues, and amounts of resources.
+
+    `capability` is the most that its jobs get.
+    """
 
     weight: int = Field(ge=1, le=65535)
+    capability: dict[str, Quantity] | None = None
+    guarantee: Guarantee | None = None
 
 
 class Queue(KubernetesObject, api_version="scheduling.volcano.sh/v1beta1", scope="Cluster"):

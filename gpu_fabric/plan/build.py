@@ -53,7 +53,14 @@ def build(case: Case) -> Plan:
 
 def _steps(context: Context) -> tuple[Step, ...]:
     """Every step, in this order where nothing else decides."""
-    fabric = (concerns.on_nodes, concerns.pools, concerns.fabric_networks, concerns.nccl, concerns.check)
+    fabric = (
+        concerns.on_nodes,
+        concerns.pools,
+        concerns.quotas,
+        concerns.fabric_networks,
+        concerns.nccl,
+        concerns.check,
+    )
     sources = (concerns.namespaces, *(operator.steps for operator in OPERATORS), *fabric)
     others = in_order(step for source in sources for step in source(context))
     return in_order((*others, *concerns.verification(context, others)))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gpu_fabric.base.registries import pulled
 from gpu_fabric.catalog import Catalog, Nic, ReleaseLine, Shape
 from gpu_fabric.catalog.release import StandaloneName
+from gpu_fabric.k8s.core import LocalReference
 from gpu_fabric.k8s.scheduling import vendor_label
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
 from gpu_fabric.plan.choices import Choices, choices_of
@@ -77,6 +78,11 @@ class Case:
         image = self.line.standalone[part].image
         assert image is not None, "the catalog's row has one"
         return self.pulled(own or image.reference)
+
+    @property
+    def pull_secrets(self) -> tuple[LocalReference, ...] | None:
+        """The Secrets by which nodes pull images, as a pod names them; None without any."""
+        return tuple(LocalReference(name=entry.name) for entry in self.spec.software.image_pull_secrets) or None
 
     @property
     def mtu(self) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import Namespace
@@ -23,8 +23,9 @@ from gpu_fabric.plan.nccl_files import nccl_config_maps
 from gpu_fabric.plan.operators.network_operator import labelled
 from gpu_fabric.plan.operators.operator import LABELLED, manager_steps
 from gpu_fabric.plan.rail import Rail
-from gpu_fabric.plan.records import PlannedCapacity, PlannedGroup, PlannedObject
+from gpu_fabric.plan.records import PlannedCapacity, PlannedGroup, PlannedObject, PlannedPullSecret
 from gpu_fabric.plan.steps import NODES, Context, Step, Words, daemon_sets, kinds
+from gpu_fabric.plan.tenants import tenant_quotas
 from gpu_fabric.plan.verification import plan_verification
 
 _PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
@@ -39,20 +40,47 @@ _FABRIC = ("namespaces", NODES, "host-preparation", "networks")
 def namespaces(context: Context) -> Iterator[Step]:
     """Namespaces as resources, since a release that creates its own leaves out the Pod Security labels.
 
-    Everything comes after them; they are deleted last, since whatever is in them must be gone first.
+    Everything comes after them; they are deleted last, since whatever is in them must be gone first. Secrets for
+    pulling images are in the same step, so that every pod comes after them, too.
     """
+    case = context.case
     privileged = dict(context.namespaces)
-    if context.case.spec.fabric.host_preparation.jobs:
-        privileged[manager_of(context.case).namespace] = True
+    if case.spec.fabric.host_preparation.jobs:
+        privileged[manager_of(case).namespace] = True
+    secrets = tuple(_pull_secrets(case, privileged))
     privileged.pop(SYSTEM_NAMESPACE, None)
     operators = {name: _PRIVILEGED if privileged[name] else None for name in sorted(privileged)}
-    own = {entry.name: _OF_JOBS for entry in context.case.spec.fabric.namespaces if entry.create}
+    own = {entry.name: _OF_JOBS for entry in case.spec.fabric.namespaces if entry.create}
     planned = tuple(
         PlannedObject(object=Namespace(metadata=ObjectMeta(name=name, labels=labels)))
         for name, labels in (*operators.items(), *own.items())
     )
-    words = Words(title="namespaces", what=", ".join(entry.name for entry in planned))
-    yield _step("namespaces", "cluster:Namespaces", planned, ("webhook-cleanup",), words)
+    words: tuple[Words, ...] = (Words(title="namespaces", what=", ".join(entry.name for entry in planned)),)
+    if secrets:
+        what = f"Secret {', '.join(dict.fromkeys(entry.name for entry in secrets))}"
+        places = ", ".join(dict.fromkeys(entry.namespace for entry in secrets))
+        words = (*words, Words(title="pull secrets", what=f"{what} in {places}"))
+    yield Step(
+        name="namespaces",
+        component="namespaces",
+        kind="cluster:Namespaces",
+        items=(*planned, *secrets),
+        after=("webhook-cleanup",),
+        # A Secret needs its namespace.
+        in_order=bool(secrets),
+        words=words,
+    )
+
+
+def _pull_secrets(case: Case, operators: Collection[str]) -> Iterator[PlannedPullSecret]:
+    """The Secrets that the stack creates, in every namespace in which it has pods or jobs run."""
+    own = (SYSTEM_NAMESPACE,) if manager_of(case).namespace == SYSTEM_NAMESPACE else ()
+    offered = (entry.name for entry in case.spec.fabric.namespaces)
+    places = tuple(dict.fromkeys((*sorted(operators), *own, *offered)))
+    for secret in case.spec.software.image_pull_secrets:
+        if secret.secret is not None:
+            for namespace in places:
+                yield PlannedPullSecret(name=secret.name, namespace=namespace, key=secret.secret)
 
 
 def on_nodes(context: Context) -> Iterator[Step]:
@@ -107,6 +135,13 @@ def fabric_networks(context: Context) -> Iterator[Step]:
     planned = manager_of(case).networks(context.rails, context.addresses)
     after = ("namespaces", *manager_steps(case), "sriov", *_POOLS, "cni-plugins", "whereabouts", "capacity")
     yield _step("networks", kind, planned, after, Words(title="networks", what=kinds(planned)))
+
+
+def quotas(context: Context) -> Iterator[Step]:
+    """The quota of every namespace with a share of its own, before anything in it requests devices."""
+    planned = tenant_quotas(context.case, context.rails)
+    words = Words(title="shares", what=kinds(planned))
+    yield _step("quotas", "cluster:Quotas", planned, ("namespaces",), words)
 
 
 def nccl(context: Context) -> Iterator[Step]:

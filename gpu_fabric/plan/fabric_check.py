@@ -61,6 +61,7 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
     )
     pod = PodSpec(
         automount_service_account_token=False,
+        image_pull_secrets=case.pull_secrets,
         termination_grace_period_seconds=5,
         node_selector=case.node_selector,
         tolerations=contract.tolerations or None,

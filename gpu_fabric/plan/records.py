@@ -28,14 +28,14 @@ class ChartReference(FrozenModel):
 
 
 class SecretValue(FrozenModel):
-    """A chart value from a secret: its dotted `path`, and the `entry` of the JSON that the configuration key holds.
+    """A value from a secret: its dotted `path`, and the `entry` of the JSON that the configuration key holds.
 
-    The chart takes it in Base64.
+    Without an `entry` it is the whole text. Charts and Secrets take it in Base64.
     """
 
     path: str
     key: str
-    entry: str
+    entry: str | None
 
 
 class HelmRelease(FrozenModel):
@@ -73,6 +73,21 @@ class PlannedObject(FrozenModel):
     def name(self) -> str:
         """The object's own name."""
         return self.object.metadata.name
+
+
+DOCKER_CONFIGURATION = ".dockerconfigjson"
+"""The entry of a Secret for pulling images: a Docker configuration."""
+
+
+class PlannedPullSecret(FrozenModel):
+    """A Secret for pulling images, which the stack creates; its content is that of the secret configuration key `key`.
+
+    The plan never holds it.
+    """
+
+    name: str
+    namespace: str
+    key: str
 
 
 def config_map_name(name: str, content: str) -> str:
@@ -117,7 +132,8 @@ class PlannedGroup(FrozenModel):
 class PlannedQueues(FrozenModel):
     """A queue of Kueue with what it stands on (`flavors`), and every namespace's way into it.
 
-    `namespace` and `controller` are those of the Deployment that takes finalizers off what is deleted.
+    `namespace` and `controller` are those of the Deployment that takes finalizers off what is deleted. `tenants` are
+    the queues of namespaces with a share of their own, in one cohort with the queue.
     """
 
     name: str
@@ -125,12 +141,19 @@ class PlannedQueues(FrozenModel):
     controller: str
     flavors: tuple[PlannedObject, ...]
     queue: PlannedObject
+    tenants: tuple[PlannedObject, ...] = ()
     local_queues: tuple[PlannedObject, ...]
 
     @property
     def objects(self) -> tuple[PlannedObject, ...]:
         """Every object, in the order in which they are needed."""
-        return (*self.flavors, self.queue, *self.local_queues)
+        return (*self.flavors, self.queue, *self.tenants, *self.local_queues)
+
+    @property
+    def each(self) -> tuple[PlannedQueues, ...]:
+        """The same once for every queue, under the queue's name."""
+        names = (self.queue.name, *(entry.name for entry in self.tenants))
+        return tuple(self.model_copy(update={"name": name}) for name in names)
 
 
 class PlannedWebhookCleanup(FrozenModel):

@@ -21,6 +21,7 @@ from gpu_fabric.plan.records import (
     PlannedGroup,
     PlannedObject,
     PlannedPatch,
+    PlannedPullSecret,
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
@@ -38,6 +39,7 @@ Item = (
     | PlannedObject
     | PlannedReadiness
     | PlannedPatch
+    | PlannedPullSecret
     | PlannedRollout
     | PlannedGroup
     | PlannedQueues

@@ -12,6 +12,7 @@ from gpu_fabric.contract.fabric import (
     FabricContract,
     FileMount,
     HugePages,
+    NamespaceShare,
     SchedulerHints,
     SharedMemory,
 )
@@ -27,6 +28,7 @@ from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.operators.kueue import topology_annotations
 from gpu_fabric.plan.rail import Rail
+from gpu_fabric.plan.tenants import node_devices, quota_of, tenants
 from gpu_fabric.spec.software import DEFAULT_QUEUE
 
 
@@ -77,10 +79,12 @@ def plan_workload(
         shape=" or ".join(group.shape.name for group in case.groups),
         model=case.choices.model,
         image_registries=case.spec.software.registries,
+        image_pull_secrets=tuple(entry.name for entry in case.spec.software.image_pull_secrets),
         nodes=case.nodes,
         gpus_per_node=shape.gpus.count,
         gpu_resource=shape.gpus.resource,
         namespaces=namespaces,
+        shares=_shares(case, rails),
         host_network=case.choices.model == "host-network",
         networks=attached,
         annotations=_annotations(case, attached),
@@ -102,6 +106,23 @@ def plan_workload(
         pod_template_patch={},
     )
     return contract.model_copy(update={"pod_template_patch": _pod_template_patch(contract)})
+
+
+def _shares(case: Case, rails: tuple[Rail, ...]) -> dict[str, NamespaceShare]:
+    """The shares of namespaces. Kueue's queue has one name in all namespaces, and Volcano's belongs to the cluster."""
+    devices = node_devices(case, rails)
+    limited = len(devices) > 1 and case.choices.layout != "none"
+    own_queue = case.spec.software.schedulers.volcano is not None
+    return {
+        tenant.namespace: NamespaceShare(
+            nodes=tenant.nodes,
+            most_nodes=tenant.most,
+            quota=quota_of(devices, tenant),
+            addresses=tenant.most * case.pods_per_nic if limited else None,
+            queues={"volcano": tenant.queue} if own_queue else {},
+        )
+        for tenant in tenants(case)
+    }
 
 
 def _scheduler_hints(case: Case) -> SchedulerHints:

@@ -128,7 +128,8 @@ def placeholder(leaf: Leaf, names: frozenset[str]) -> str:
         case Text():
             return leaf.text.format(**{name: placeholder(ref, names) for name, ref in leaf.refs.items()})
         case SecretValue():
-            return f"<secret {NAMESPACE}:{leaf.key}, entry {leaf.entry}, in Base64>"
+            entry = "" if leaf.entry is None else f", entry {leaf.entry}"
+            return f"<secret {NAMESPACE}:{leaf.key}{entry}, in Base64>"
         case _:
             return f"<secret {leaf.name}>"
 

@@ -44,7 +44,7 @@ def queue_resources(component: str, planned: PlannedQueues, context: str | None)
     yield queue_release(component, planned, context)
     for entry in planned.objects:
         yield object_resource(component, entry)
-    yield queue_drain(component, planned, context)
+    yield from (queue_drain(component, one, context) for one in planned.each)
 
 
 def queue_release(component: str, planned: PlannedQueues, context: str | None) -> Resource:

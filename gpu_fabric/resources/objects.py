@@ -7,7 +7,15 @@ import json
 from typing import Any
 
 from gpu_fabric.k8s.spiderpool import SpiderReservedIP
-from gpu_fabric.plan.records import PlannedObject, PlannedPatch, PlannedReadiness, PlannedRollout
+from gpu_fabric.plan.records import (
+    DOCKER_CONFIGURATION,
+    PlannedObject,
+    PlannedPatch,
+    PlannedPullSecret,
+    PlannedReadiness,
+    PlannedRollout,
+    SecretValue,
+)
 from gpu_fabric.resources.resource import Handling, Resource
 
 KUBERNETES = "kubernetes"
@@ -69,6 +77,22 @@ def patch_resource(component: str, planned: PlannedPatch) -> Resource:
     """Fields of an object that another controller owns; fields that are not stated do not change."""
     content = {"metadata": {"name": planned.name, "annotations": _FORCED}, "spec": planned.spec}
     return _patch(f"{planned.name}-settings", component, planned.api_version, planned.kind, content)
+
+
+def pull_secret_resource(component: str, planned: PlannedPullSecret) -> Resource:
+    """A Secret for pulling images, with a leaf for its content."""
+    return Resource(
+        component=component,
+        name=f"{component}-{planned.name}-{planned.namespace}",
+        type="kubernetes:core/v1:Secret",
+        properties={
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": planned.name, "namespace": planned.namespace},
+            "type": "kubernetes.io/dockerconfigjson",
+            "data": {DOCKER_CONFIGURATION: SecretValue(path=DOCKER_CONFIGURATION, key=planned.key, entry=None)},
+        },
+    )
 
 
 def rollout_resource(component: str, planned: PlannedRollout) -> Resource:

@@ -13,6 +13,7 @@ from gpu_fabric.plan.records import (
     PlannedGroup,
     PlannedObject,
     PlannedPatch,
+    PlannedPullSecret,
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
@@ -35,6 +36,7 @@ from gpu_fabric.resources.objects import (
     KUBERNETES,
     object_resource,
     patch_resource,
+    pull_secret_resource,
     readiness_resource,
     rollout_resource,
 )
@@ -74,6 +76,7 @@ MADE_OF: dict[type, Callable[[str, Any, Plan], Iterable[Resource]]] = {
     HelmRelease: lambda component, item, _: (release_resource(component, item),),
     PlannedReadiness: lambda component, item, _: (readiness_resource(component, item),),
     PlannedPatch: lambda component, item, _: (patch_resource(component, item),),
+    PlannedPullSecret: lambda component, item, _: (pull_secret_resource(component, item),),
     PlannedRollout: lambda component, item, _: (rollout_resource(component, item),),
     PlannedGroup: lambda component, item, plan: (
         group_resource(component, item, f"{NAMESPACE}/{plan.stack}", plan.cluster.context),

@@ -6,7 +6,7 @@ import re
 from operator import attrgetter
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, model_validator
+from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
 
 from gpu_fabric.base.grammar import DnsLabel, ImageReference, InterfaceName, LineText, PciAddress, RdmaDevice
 from gpu_fabric.base.repeats import require_unique
@@ -185,12 +185,40 @@ class DpdkSpec(FrozenModel):
     memory: Quantity = Field(description="ordinary memory of the container, such as 8Gi")
 
 
+class NamespaceShareSpec(FrozenModel):
+    """A namespace's share of the GPU nodes, with their GPUs, NICs and addresses."""
+
+    nodes: int = Field(ge=1, description="GPU nodes that the namespace's jobs can have at any time")
+    most_nodes: int | None = Field(
+        default=None,
+        description="GPU nodes that they can have while others do not use theirs; by default no more than `nodes`",
+    )
+
+    @field_validator("most_nodes")
+    @classmethod
+    def _most_is_no_less(cls, value: int | None, info: ValidationInfo) -> int | None:
+        nodes = info.data.get("nodes")
+        if value is not None and nodes is not None and value < nodes:
+            raise ValueError(f"{value} is less than nodes: {nodes}; write {nodes} or more, or leave it out")
+        return value
+
+    @property
+    def most(self) -> int:
+        """GPU nodes that the namespace's jobs can have at most."""
+        return self.most_nodes or self.nodes
+
+
 class OfferedNamespaceSpec(FrozenModel):
     """A namespace in which jobs can attach to the fabric; `create` makes it part of the stack."""
 
     name: DnsLabel = Field(description="name of the namespace")
     create: bool = Field(
         default=False, description="whether the stack creates the namespace, and deletes it on destroy"
+    )
+    share: NamespaceShareSpec | None = Field(
+        default=None,
+        description="the namespace's own share of the GPU nodes, by a quota and in the queues of schedulers; by "
+        "default it shares what others leave",
     )
 
 

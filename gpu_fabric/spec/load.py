@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,12 @@ MOST_NESTED = 30
 SECTIONS = tuple(name for name in StackSpec.model_fields if name != "name")
 
 _PROVIDER: Location = ("cluster", "provider")
-# Places of a stack file that hold the name of a secret configuration key.
+# Places of a stack file that hold the name of a secret configuration key; `*` is every entry of a list.
 _SECRET_NAMES = (
     ("cluster", "kubeconfigSecret"),
     ("cluster", "kubeconfig", "tokenSecret"),
     ("software", "spiderpool", "tls", "secret"),
+    ("software", "imagePullSecrets", "*", "secret"),
 )
 
 
@@ -203,7 +204,7 @@ def validate(document: StackDocument) -> tuple[StackSpec | None, tuple[Finding, 
     whole, wrong = joined(document, _read_other)
     sections, strangers = _drop_strangers(whole)
     known, own_shapes = _add_own_shapes(sections)
-    named = (_value_at(sections, place) for place in _SECRET_NAMES)
+    named = (key for _, key in _secret_names(sections))
     secrets = plain_secrets(document.sections, named, document.plain_settings)
     before = (*wrong, *document.unclear, *strangers, *own_shapes, *secrets)
     try:
@@ -311,21 +312,30 @@ def _add_own_shapes(sections: Mapping[str, Any]) -> tuple[Catalog, tuple[Finding
     return catalog().with_shapes(shapes), tuple(clashes)
 
 
-def _value_at(sections: Mapping[str, Any], place: tuple[str, ...]) -> Any:
-    found: Any = sections
-    for key in place:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found
+def _secret_names(sections: Mapping[str, Any]) -> Iterator[tuple[Location, Any]]:
+    """What the places of secret names hold, each with its location."""
+    for place in _SECRET_NAMES:
+        found: list[tuple[Location, Any]] = [((), sections)]
+        for key in place:
+            found = [entry for location, value in found for entry in _inside(location, value, key)]
+        yield from found
+
+
+def _inside(location: Location, value: Any, key: str) -> Iterator[tuple[Location, Any]]:
+    if key == "*" and isinstance(value, list):
+        yield from (((*location, number), entry) for number, entry in enumerate(value))
+    elif isinstance(value, Mapping) and key in value:
+        yield (*location, key), value[key]
 
 
 def unset_secrets(document: StackDocument) -> tuple[tuple[str, str], ...]:
     """The places that name a secret key which the configuration does not have, each with the key."""
-    named = ((place, _value_at(document.sections, place)) for place in _SECRET_NAMES)
+    named = _secret_names(document.sections)
     return tuple((dotted(place), key) for place, key in named if isinstance(key, str) and key not in document.sections)
 
 
 def _drop_strangers(sections: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Finding, ...]]:
-    secrets = [_value_at(sections, place) for place in _SECRET_NAMES]
+    secrets = [key for _, key in _secret_names(sections)]
     known = {key: value for key, value in sections.items() if key in SECTIONS}
     strangers = [key for key in sections if key not in SECTIONS and key not in secrets]
     return known, tuple(

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from gpu_fabric.base.grammar import (
     DnsLabel,
@@ -16,10 +25,11 @@ from gpu_fabric.base.grammar import (
     LineText,
     ObjectName,
     RegistryName,
+    Spelled,
     shown,
     web_address,
 )
-from gpu_fabric.base.repeats import repeated
+from gpu_fabric.base.repeats import repeated, require_unique
 from gpu_fabric.catalog import Catalog
 from gpu_fabric.k8s.field_types import Quantity
 from gpu_fabric.k8s.kueue import MOST_LEVELS
@@ -30,6 +40,17 @@ from gpu_fabric.spec.suggestion import nearest
 
 DEFAULT_QUEUE = "default"
 """Volcano's queue that exists without configuration."""
+
+ProxyAddress = Annotated[str, AfterValidator(web_address("http", "https"))]
+# What Go, curl and APT read alike: a host or a domain, with a port or not, or a range.
+ProxyException = Annotated[
+    str,
+    Spelled(
+        r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*(:\d{1,5})?|[0-9.]+/\d{1,2}|[0-9a-fA-F:]*:[0-9a-fA-F:]*(/\d{1,3})?",
+        "exception",
+        "a host, a domain such as .example.com, an address or a range such as 10.0.0.0/8",
+    ),
+]
 
 
 class VolcanoSpec(FrozenModel):
@@ -315,6 +336,36 @@ class MultusSpec(FrozenModel):
     )
 
 
+class ImagePullSecretSpec(FrozenModel):
+    """A Secret with the login of a registry, by which nodes pull images."""
+
+    name: ObjectName = Field(description="name of the Secret, in every namespace where pods of the stack run")
+    secret: DnsLabel | None = Field(
+        default=None,
+        description="name of the secret configuration key that holds a Docker configuration (JSON with `auths`), from "
+        "which the stack creates the Secret in each of these namespaces; without, it must exist there",
+    )
+
+
+class ProxySpec(FrozenModel):
+    """The HTTP proxy of containers that download packages; images are pulled by the nodes' container runtime."""
+
+    http: ProxyAddress | None = Field(default=None, description="proxy of http:// addresses, without a login in it")
+    https: ProxyAddress | None = Field(
+        default=None, description="proxy of https:// addresses; its own address may begin with http://"
+    )
+    no_proxy: tuple[ProxyException, ...] = Field(
+        default=(),
+        description="hosts, domains and ranges that are reached directly, beside the cluster's own ranges and names",
+    )
+
+    @model_validator(mode="after")
+    def _names_a_proxy(self) -> Self:
+        if self.http is None and self.https is None:
+            raise ValueError("neither http nor https is written; write the proxy's address, or leave the section out")
+        return self
+
+
 class WhereaboutsSpec(FrozenModel):
     """Settings of Whereabouts, which is installed if `addressing.ipam` names it."""
 
@@ -333,6 +384,17 @@ class SoftwareSpec(FrozenModel):
         default={},
         description="registries that nodes pull images from instead, such as `nvcr.io: mirror.example/nvcr`; `*` is "
         "every registry without a line of its own; charts are included if they come from `oci://`",
+    )
+    image_pull_secrets: Annotated[
+        tuple[ImagePullSecretSpec, ...],
+        require_unique(attrgetter("name"), "{} is listed twice; list each Secret once"),
+    ] = Field(
+        default=(),
+        description="Secrets by which nodes pull the images of charts, policies, DaemonSets and the verification",
+    )
+    proxy: ProxySpec | None = Field(
+        default=None,
+        description="HTTP proxy of the containers that install drivers; by default they download without one",
     )
     gpu_operator: GpuOperatorSpec = GpuOperatorSpec()
     network_operator: NetworkOperatorSpec = NetworkOperatorSpec()

@@ -145,6 +145,12 @@ def manifest_text(manifest: dict[str, Any]) -> str:
     return text
 
 
+def pull_secrets(contract: FabricContract) -> dict[str, Any]:
+    """The field of a pod of the program's own that names the stack's Secrets for pulling images; none without any."""
+    names = contract.image_pull_secrets
+    return {"imagePullSecrets": [{"name": name} for name in names]} if names else {}
+
+
 def _volcano_job(contract: FabricContract, wish: NcclTest, run: MpiRun, metadata: dict[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "batch.volcano.sh/v1alpha1",
@@ -154,7 +160,7 @@ def _volcano_job(contract: FabricContract, wish: NcclTest, run: MpiRun, metadata
             # All pods or none: fewer pods would occupy GPUs while they wait for the others.
             "minAvailable": 1 + run.nodes,
             "schedulerName": "volcano",
-            "queue": contract.scheduler_hints.queue_of("volcano") or "default",
+            "queue": contract.queue_of("volcano", metadata["namespace"]) or "default",
             "plugins": {"ssh": [], "svc": []},
             "tasks": [
                 {
@@ -202,6 +208,7 @@ def _launcher(contract: FabricContract, wish: NcclTest, script: str) -> dict[str
     }
     return {
         "spec": {
+            **pull_secrets(contract),
             "restartPolicy": "OnFailure",
             "tolerations": [entry.to_dict() for entry in contract.tolerations],
             "containers": [container],
@@ -220,5 +227,10 @@ def _worker(contract: FabricContract, wish: NcclTest, run: MpiRun) -> dict[str, 
         "resources": {"requests": dict(amounts), "limits": dict(amounts)},
     }
     return {
-        "spec": {"restartPolicy": "OnFailure", "terminationGracePeriodSeconds": 15, "containers": [container]},
+        "spec": {
+            **pull_secrets(contract),
+            "restartPolicy": "OnFailure",
+            "terminationGracePeriodSeconds": 15,
+            "containers": [container],
+        }
     }

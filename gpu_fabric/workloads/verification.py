@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from gpu_fabric.attach.attachment import Wishes, attach
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.spec.verification import Launcher
-from gpu_fabric.workloads.nccl_test import SSH_PORT_ON_HOSTS, JobScheduler, MpiRun, NcclTest, nccl_test
+from gpu_fabric.workloads.nccl_test import SSH_PORT_ON_HOSTS, JobScheduler, MpiRun, NcclTest, nccl_test, pull_secrets
 
 SCRIPT = "verification.sh"
 COMPONENT = "verification"
@@ -135,6 +135,7 @@ def _plain_job(contract: FabricContract, run: Verification) -> Manifest:
             "template": {
                 "metadata": {"labels": _labels(run)},
                 "spec": {
+                    **pull_secrets(contract),
                     "subdomain": run.name,
                     "restartPolicy": "Never",
                     "automountServiceAccountToken": False,

@@ -36,6 +36,33 @@ KINDS = (
         ),
     ),
     Kind(
+        "a pull secret is no Secret's name, or is there twice",
+        "SPC002",
+        together(
+            written_below(
+                "software.imagePullSecrets",
+                "[0].name",
+                [{"name": "Mirror"}],
+                [{"name": ""}],
+            ),
+            written("software.imagePullSecrets", [{"name": "mirror"}, {"name": "mirror"}]),
+        ),
+    ),
+    Kind(
+        "a proxy has a login, or is none",
+        "SPC002",
+        together(
+            written_below(
+                "software.proxy",
+                ".https",
+                {"https": "http://me:word@proxy.example:3128"},
+                {"https": "proxy.example:3128"},
+                {"https": "socks5://proxy.example:1080"},
+            ),
+            written("software.proxy", {"noProxy": [".example.com"]}),
+        ),
+    ),
+    Kind(
         "a price is no price",
         "SPC002",
         together(

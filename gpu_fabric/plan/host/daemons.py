@@ -47,6 +47,7 @@ def node_daemon(
     """
     pod = PodSpec(
         automount_service_account_token=False,
+        image_pull_secrets=case.pull_secrets,
         host_network=True,
         host_pid=True if sees_processes else None,
         priority_class_name="system-node-critical",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from gpu_fabric.k8s.base import ObjectMeta, compact_json
@@ -13,6 +12,7 @@ from gpu_fabric.k8s.kueue import (
     FlavorQuotas,
     LocalQueue,
     LocalQueueSpec,
+    QueuePreemption,
     ResourceFlavor,
     ResourceFlavorSpec,
     ResourceGroup,
@@ -29,6 +29,7 @@ from gpu_fabric.plan.operators.releases import tolerations
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject, PlannedQueues
 from gpu_fabric.plan.steps import Context, Step, Words, kinds
+from gpu_fabric.plan.tenants import COHORT, Tenant, amounts, node_devices, tenants
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.software import KueueSpec
 
@@ -80,29 +81,13 @@ def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) ->
     topology = None if levels is None else _topology(levels)
     flavor = _flavor(case, None if topology is None else topology.metadata.name)
     quotas = queue_quotas(case, rails, pod)
-    queue = ClusterQueue(
-        metadata=ObjectMeta(name=name),
-        spec=ClusterQueueSpec(
-            namespace_selector=LabelSelector(
-                match_expressions=(
-                    LabelRequirement(key="kubernetes.io/metadata.name", operator="In", values=_namespaces(case)),
-                )
-            ),
-            resource_groups=(
-                ResourceGroup(
-                    covered_resources=tuple(quotas),
-                    flavors=(
-                        FlavorQuotas(
-                            name=flavor.metadata.name,
-                            resources=tuple(
-                                ResourceQuota(name=resource, nominal_quota=quota) for resource, quota in quotas.items()
-                            ),
-                        ),
-                    ),
-                ),
-            ),
-        ),
-    )
+    shares = tenants(case)
+    own = [tenant.namespace for tenant in shares]
+    others = tuple(namespace for namespace in _namespaces(case) if namespace not in own)
+    limited = tuple(_queue(case, flavor, tenant, quotas, rails) for tenant in shares)
+    rest = _rest(case, quotas, rails)
+    limits = {resource: "0" for resource in node_devices(case, rails)} if shares else {}
+    queue = _cluster_queue(case, name, others, flavor, rest, limits)
     return PlannedQueues(
         name=name,
         namespace=case.line.charts["kueue"].namespace,
@@ -110,15 +95,77 @@ def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) ->
         flavors=tuple(PlannedObject(object=entry) for entry in (topology, flavor) if entry is not None),
         # A queue whose flavors do not exist, or whose definition was refused, admits no job and reports it here alone.
         queue=PlannedObject(object=queue, wait_for="condition=Active"),
+        tenants=tuple(PlannedObject(object=entry, wait_for="condition=Active") for entry in limited),
+        # In every namespace the way into its queue has the same name, so a job is the same everywhere.
         local_queues=tuple(
             PlannedObject(
                 object=LocalQueue(
-                    metadata=ObjectMeta(name=name, namespace=namespace), spec=LocalQueueSpec(cluster_queue=name)
+                    metadata=ObjectMeta(name=name, namespace=namespace), spec=LocalQueueSpec(cluster_queue=to)
                 )
             )
             for namespace in _namespaces(case)
+            for to in [next((tenant.queue for tenant in shares if tenant.namespace == namespace), name)]
         ),
     )
+
+
+def _cluster_queue(
+    case: Case,
+    name: str,
+    namespaces: tuple[str, ...],
+    flavor: ResourceFlavor,
+    quotas: Mapping[str, str],
+    limits: Mapping[str, str],
+) -> ClusterQueue:
+    """A queue of these namespaces. `limits` are what it can borrow of a resource, in a stack with several queues."""
+    lent = any(tenant.most > tenant.nodes for tenant in tenants(case))
+    # Without namespaces it lends what no namespace has a share of.
+    selector = None
+    if namespaces:
+        by_name = LabelRequirement(key="kubernetes.io/metadata.name", operator="In", values=namespaces)
+        selector = LabelSelector(match_expressions=(by_name,))
+    resources = tuple(
+        ResourceQuota(name=resource, nominal_quota=quota, borrowing_limit=limits.get(resource))
+        for resource, quota in quotas.items()
+    )
+    return ClusterQueue(
+        metadata=ObjectMeta(name=name),
+        spec=ClusterQueueSpec(
+            cohort_name=COHORT if tenants(case) else None,
+            # What was lent comes back: the jobs that hold it are stopped, and queued again.
+            preemption=QueuePreemption(reclaim_within_cohort="Any") if lent else None,
+            namespace_selector=selector,
+            resource_groups=(
+                ResourceGroup(
+                    covered_resources=tuple(quotas),
+                    flavors=(FlavorQuotas(name=flavor.metadata.name, resources=resources),),
+                ),
+            ),
+        ),
+    )
+
+
+def _queue(
+    case: Case, flavor: ResourceFlavor, tenant: Tenant, quotas: Mapping[str, str], rails: Iterable[Rail]
+) -> ClusterQueue:
+    """The queue of a namespace with a share; of resources that are no nodes' devices it borrows the queue's."""
+    devices = node_devices(case, rails)
+    own = amounts(devices, tenant.nodes)
+    limits = amounts(devices, tenant.most - tenant.nodes)
+    shared = {resource: own.get(resource, "0") for resource in quotas}
+    return _cluster_queue(case, tenant.queue, (tenant.namespace,), flavor, shared, limits)
+
+
+def _rest(case: Case, quotas: Mapping[str, str], rails: Iterable[Rail]) -> dict[str, str]:
+    """The quotas without the shares of namespaces; a rule refuses shares of more than there is."""
+    taken = {
+        resource: count * sum(tenant.nodes for tenant in tenants(case))
+        for resource, count in node_devices(case, rails).items()
+    }
+    return {
+        resource: str(max(0, int(quota) - taken[resource])) if taken.get(resource) and quota.isdigit() else quota
+        for resource, quota in quotas.items()
+    }
 
 
 def queue_quotas(case: Case, rails: Iterable[Rail], pod: Mapping[str, str]) -> dict[str, str]:
@@ -131,9 +178,7 @@ def queue_quotas(case: Case, rails: Iterable[Rail], pod: Mapping[str, str]) -> d
         bounds.max_nodes if (bounds := getattr(pool, "auto_scale", None)) else pool.nodes
         for pool in case.spec.cluster.pools
     )
-    devices = Counter(rail.resource_name for rail in rails if rail.resource_name is not None)
-    quotas = {case.shape.gpus.resource: str(nodes * case.shape.gpus.count)}
-    quotas |= {name: str(nodes * nics * case.pods_per_nic) for name, nics in devices.items()}
+    quotas = amounts(node_devices(case, rails), nodes)
     others = {name: _UNLIMITED.get(name, _UNLIMITED_HUGE_PAGES) for name in pod if name not in quotas}
     return {**quotas, **_UNLIMITED, **others, **_wanted(case).quotas}
 

@@ -95,6 +95,7 @@ def mpi_operator(case: Case) -> tuple[PlannedObject, ...]:
 def _deployment(case: Case, wanted: MpiOperatorSpec) -> Deployment:
     pod = PodSpec(
         service_account_name=_NAME,
+        image_pull_secrets=case.pull_secrets,
         containers=(
             Container(
                 name=_NAME,

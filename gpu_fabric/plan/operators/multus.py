@@ -131,6 +131,7 @@ def _daemon_set(case: Case, configuration: str) -> DaemonSet:
     image = case.standalone_image("multus", case.spec.software.multus.image)
     pod = PodSpec(
         service_account_name=_NAME,
+        image_pull_secrets=case.pull_secrets,
         host_network=True,
         # The pods' network namespaces are reached by the processes in them.
         host_pid=True,

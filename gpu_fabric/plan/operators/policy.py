@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from gpu_fabric.catalog import Component
 from gpu_fabric.k8s.base import ObjectMeta
@@ -26,6 +27,7 @@ from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.operators.releases import tolerations
+from gpu_fabric.plan.proxy import proxy_variables
 from gpu_fabric.plan.records import PlannedConfiguration, PlannedObject, PlannedRollout
 from gpu_fabric.plan.steps import Context
 
@@ -53,7 +55,9 @@ def nic_cluster_policy(context: Context) -> PlannedObject:
         metadata=ObjectMeta(name=NIC_CLUSTER_POLICY_NAME),
         spec=NicClusterPolicySpec(
             tolerations=tolerations(case) or None,
-            ofed_driver=OfedDriver(**_image(case, "ofedDriver")) if switches.ofed_driver else None,
+            ofed_driver=OfedDriver(**_image(case, "ofedDriver"), env=proxy_variables(case))
+            if switches.ofed_driver
+            else None,
             sriov_device_plugin=_virtual(case, context.sriov_plugin),
             rdma_shared_device_plugin=_shared(case, context.shared_plugin),
             ib_kubernetes=None
@@ -149,9 +153,10 @@ def configuration_digest(*configurations: SriovDevicePluginConfig | RdmaSharedDe
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _image(case: Case, component: Component) -> dict[str, str]:
-    image = case.line.images.image(component)
-    return {**image.model_dump(), "repository": case.pulled(image.repository)}
+def _image(case: Case, component: Component) -> dict[str, Any]:
+    image, secrets = case.line.images.image(component), case.spec.software.image_pull_secrets
+    names = {"image_pull_secrets": tuple(entry.name for entry in secrets)} if secrets else {}
+    return {**image.model_dump(), "repository": case.pulled(image.repository), **names}
 
 
 def _virtual(case: Case, config: SriovDevicePluginConfig | None) -> SriovDevicePlugin | None:

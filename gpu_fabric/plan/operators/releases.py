@@ -12,7 +12,10 @@ from gpu_fabric.catalog.chart import ChartImage, ChartVersion, value_at
 from gpu_fabric.catalog.release import Chart, ChartName
 from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.proxy import proxy_variables
 from gpu_fabric.plan.records import ChartReference, HelmRelease
+
+Values = Mapping[str, JsonValue]
 
 # Tolerated by default by the operands of NVIDIA's operators, and by Node Feature Discovery's worker.
 _GPU_TOLERATION = Toleration(key="nvidia.com/gpu", operator="Exists", effect="NoSchedule")
@@ -54,13 +57,32 @@ def release(case: Case, name: ChartName, computed: dict[str, JsonValue], overrid
     """A release of a chart of the line: its own values, those of the vendor's machines, the plan's, the user's."""
     chart = case.line.charts[name]
     hosts = chart.host_values.get(case.shape.provider, {})
+    decided = merged(chart.values, hosts, computed, override)
+    access = _access_values(case, case.known.chart_versions[name][chart.version], decided)
     return HelmRelease(
         name=name,
         namespace=chart.namespace,
         chart=_reference(case, name, chart),
-        values=apply_mirrors(case, name, chart.version, merged(chart.values, hosts, computed, override)),
+        values=apply_mirrors(case, name, chart.version, merged(chart.values, hosts, computed, access, override)),
         timeout=chart.timeout,
     )
+
+
+def _access_values(case: Case, known: ChartVersion, values: Values) -> dict[str, JsonValue]:
+    """What the chart's pods get to reach registries and the internet: names of pull secrets, and the proxy's variables.
+
+    `values` decide which of its parts run. Where the stack file writes one of these lists itself, that one holds.
+    """
+    places: dict[str, JsonValue] = {}
+    if names := [entry.name for entry in case.spec.software.image_pull_secrets]:
+        keys = known.pull_secrets
+        places |= {place: list[JsonValue](names) for place in keys.names}
+        places |= {place: [{"name": name} for name in names] for place in keys.objects}
+        places |= dict.fromkeys(keys.single, names[0])
+    if (variables := proxy_variables(case)) is not None:
+        environment: list[JsonValue] = [entry.to_dict() for entry in variables]
+        places |= {row.at: environment for row in known.proxy if row.runs(values)}
+    return merged(*(_nested(place, value) for place, value in places.items()))
 
 
 def _reference(case: Case, name: ChartName, chart: Chart) -> ChartReference:
@@ -81,9 +103,6 @@ def merged(*layers: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
             present = result.get(key)
             result[key] = merged(present, value) if isinstance(present, dict) and isinstance(value, dict) else value
     return result
-
-
-Values = Mapping[str, JsonValue]
 
 
 class RunImage(NamedTuple):

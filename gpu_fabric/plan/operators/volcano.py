@@ -15,11 +15,13 @@ from collections.abc import Iterator
 from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ServiceAccount
 from gpu_fabric.k8s.rbac import RoleBinding, RoleReference, Subject
-from gpu_fabric.k8s.volcano import Queue, QueueSpec
+from gpu_fabric.k8s.volcano import Guarantee, Queue, QueueSpec
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.operator import BESIDE, Operator, OwnChart, chart_step
+from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import PlannedObject, PlannedState
 from gpu_fabric.plan.steps import Context, Step, Words, kinds
+from gpu_fabric.plan.tenants import amounts, node_devices, tenants
 from gpu_fabric.spec.software import DEFAULT_QUEUE, VolcanoSpec
 
 JOB_ACCOUNT = "mpi-worker-view"
@@ -46,7 +48,7 @@ def _steps(context: Context) -> Iterator[Step]:
     assert wanted is not None, "the stack installs its chart"
     yield chart_step(CHART.release(case), kind, "Volcano", note=BESIDE)
     yield Step(name="volcano-open", component=CHART.name, kind=kind, items=(_DEFAULT_OPEN,), after=(CHART.name,))
-    objects = volcano_objects(case, wanted)
+    objects = (*volcano_objects(case, wanted), *tenant_queues(case, context.rails))
     words = (Words(title="job scheduling", what=kinds(objects), waits=f"Queue {wanted.queue} open"),)
     after = ("namespaces", CHART.name, "volcano-open")
     yield Step(name="volcano-objects", component=CHART.name, kind=kind, items=objects, after=after, words=words)
@@ -64,6 +66,25 @@ def volcano_objects(case: Case, wanted: VolcanoSpec) -> tuple[PlannedObject, ...
     queue = Queue(metadata=ObjectMeta(name=name), spec=QueueSpec(weight=1))
     planned = PlannedObject(object=queue, wait_for="jsonpath={.status.state}=Open", timeout=_SECONDS)
     return (*(() if name == DEFAULT_QUEUE else (planned,)), *accounts)
+
+
+def tenant_queues(case: Case, rails: tuple[Rail, ...]) -> tuple[PlannedObject, ...]:
+    """A queue for every namespace with a share: what is kept for its jobs, and the most that they get."""
+    devices = node_devices(case, rails)
+    queues = (
+        Queue(
+            metadata=ObjectMeta(name=tenant.queue),
+            spec=QueueSpec(
+                weight=1,
+                capability=amounts(devices, tenant.most),
+                guarantee=Guarantee(resource=amounts(devices, tenant.nodes)),
+            ),
+        )
+        for tenant in tenants(case)
+    )
+    return tuple(
+        PlannedObject(object=queue, wait_for="jsonpath={.status.state}=Open", timeout=_SECONDS) for queue in queues
+    )
 
 
 def _account(namespace: str) -> tuple[ServiceAccount, RoleBinding]:

@@ -13,6 +13,7 @@ from gpu_fabric.plan.records import (
     PlannedGroup,
     PlannedObject,
     PlannedPatch,
+    PlannedPullSecret,
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
@@ -31,7 +32,9 @@ from gpu_fabric.report.template import fill_template
 
 _TEMPLATE = "gitops.md.j2"
 # Keys under which a chart or an object names a Secret, or several.
-_NAMES_SECRETS = frozenset({"imagePullSecrets", "secretKeyRef", "secretName", "secretRef", "ufmSecret"})
+_NAMES_PULL_SECRETS = frozenset({"imagePullSecrets", "pullSecrets", "image_pull_secret"})
+_NAMES_SECRETS = _NAMES_PULL_SECRETS | {"secretKeyRef", "secretName", "secretRef", "ufmSecret"}
+_FOR_PULLING = "type `kubernetes.io/dockerconfigjson`: a Docker configuration with the registry's login"
 _ROLLED_OUT = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 # Longer lists are given by their ends: they count rails.
 _MOST_LISTED = 3
@@ -105,14 +108,20 @@ def wanted_secrets(plan: Plan) -> Iterator[WantedSecret]:
             content = f"entry `{value.entry}`: the value of `{value.path}` of the chart {release.name}, in Base64"
             found[WantedSecret(FLUX_NAMESPACE, value.key, content)] = None
         for key, name in _named_secrets(release.values):
-            content = f"as the chart {release.name} wants it under `{key}`"
+            content = _content(key, f"the chart {release.name}")
             found[WantedSecret(release.namespace, name, content)] = None
     for entry in plan.objects:
         for key, name in _named_secrets(entry.object.manifest()):
             namespace = entry.object.metadata.namespace or "the operator's namespace"
-            content = f"as {entry.object.kind} {entry.name} wants it under `{key}`"
+            content = _content(key, f"{entry.object.kind} {entry.name}")
             found[WantedSecret(namespace, name, content)] = None
+    for secret in plan.records(PlannedPullSecret):
+        found[WantedSecret(secret.namespace, secret.name, _FOR_PULLING)] = None
     return iter(found)
+
+
+def _content(key: str, wanted_by: str) -> str:
+    return _FOR_PULLING if key in _NAMES_PULL_SECRETS else f"as {wanted_by} wants it under `{key}`"
 
 
 def _named_secrets(value: Any) -> Iterator[tuple[str, str]]:
@@ -200,11 +209,12 @@ def _left_out(item: Item, plan: Plan) -> tuple[str, str] | None:
                 f"at both times: `kubectl delete {kinds} {item.name} --ignore-not-found`",
             )
         case PlannedQueues():
+            names = [one.name for one in item.each]
             return (
-                f"empties queue {item.name} before it is deleted, and stops its controller last",
+                f"empties queue {', '.join(names)} before it is deleted, and stops its controller last",
                 "before you delete it: `kubectl patch clusterqueue "
-                f'{item.name} --type merge -p \'{{"spec":{{"stopPolicy":"HoldAndDrain"}}}}\'`, and wait until its jobs '
-                "have ended",
+                f'{" ".join(names)} --type merge -p \'{{"spec":{{"stopPolicy":"HoldAndDrain"}}}}\'`, and wait until '
+                "its jobs have ended",
             )
         case PlannedVerification():
             return (
@@ -213,6 +223,9 @@ def _left_out(item: Item, plan: Plan) -> tuple[str, str] | None:
             )
         case HelmRelease() | PlannedObject() | PlannedPatch() | PlannedGroup():
             # Written whole; `_replaced` has what cannot change in them.
+            return None
+        case PlannedPullSecret():
+            # Among the Secrets that the page asks for.
             return None
         case PlannedReadiness() | PlannedState():
             # A condition of an object by its name.

@@ -17,6 +17,8 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     oke_network,
     ownership,
     pods,
+    proxy,
+    pull_secrets,
     releases,
     resources,
     schedulers,
@@ -24,6 +26,7 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     spiderpool_software,
     support,
     taints,
+    tenants,
     verification,
     virtual_functions,
 )

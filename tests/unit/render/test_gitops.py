@@ -400,7 +400,7 @@ def test_a_secret_that_a_chart_names_is_listed_with_its_namespace(plan_with: Cal
     values = {"operator": {"imagePullSecrets": ["mirror-login"]}}
     plan = plan_with({"software.charts": "upstream", "software.gpuOperator.values": values})
     notes = Written(plan, "argo").files["NOTES.md"]
-    assert "| gpu-operator | mirror-login | as the chart gpu-operator wants it under `imagePullSecrets` |" in notes
+    assert "| gpu-operator | mirror-login | type `kubernetes.io/dockerconfigjson`: a Docker configuration " in notes
 
 
 @each(

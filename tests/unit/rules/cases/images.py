@@ -7,6 +7,11 @@ from rules.tables import bad, good, irrelevant
 _KEY = "software.registries"
 _EVERY = {"*": "mirror.example"}
 
+_PULL = "software.imagePullSecrets"
+_CREATED = {_PULL: [{"name": "mirror", "secret": "mirror-login"}]}
+_GPU_DRIVER = "software.gpuOperator.values.driver.imagePullSecrets"
+_NFD = "software.gpuOperator.values.node-feature-discovery.imagePullSecrets"
+
 CASES = (
     good("IMG001", "host-device", {_KEY: _EVERY}),
     good("IMG001", "guide-23-10", {_KEY: _EVERY}),
@@ -43,4 +48,26 @@ CASES = (
         "software.schedulers.mpiOperator.image",
     ),
     irrelevant("IMG005", "dev", {"verification": {"image": "tests:latest"}}),
+    good("IMG006", "host-device", _CREATED),
+    good("IMG006", "doks-mi325x", {_PULL: [{"name": "mirror"}]}),
+    bad(
+        "IMG006",
+        "host-device",
+        {_PULL: [{"name": "first", "secret": "mirror-login"}, {"name": "second"}]},
+        f"{_PULL}[1]",
+    ),
+    irrelevant("IMG006", "host-device"),
+    good("IMG007", "host-device", _CREATED),
+    bad("IMG007", "spiderpool-macvlan", _CREATED, _PULL),
+    good("IMG007", "host-device", {"software.schedulers.volcano": {}, **_CREATED}),
+    bad(
+        "IMG007",
+        "host-device",
+        {"software.schedulers.volcano": {}, _PULL: [{"name": name, "secret": name} for name in ("one", "two")]},
+        _PULL,
+    ),
+    irrelevant("IMG007", "spiderpool-macvlan"),
+    good("IMG008", "host-device", {**_CREATED, _GPU_DRIVER: ["other", "mirror"], _NFD: [{"name": "mirror"}]}),
+    bad("IMG008", "host-device", {**_CREATED, _GPU_DRIVER: ["other"], _NFD: []}, _GPU_DRIVER, _NFD),
+    irrelevant("IMG008", "host-device", {_GPU_DRIVER: ["other"]}),
 )

@@ -1,0 +1,78 @@
+"""Namespaces with a share of their own: their part of the GPU nodes, the rails' devices and the addresses.
+
+Address managers have no quotas. An address is taken with a device of its rail, and a namespace's devices are limited by
+its quota, so its addresses are, too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.core import ResourceQuota, ResourceQuotaSpec
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.rail import Rail
+from gpu_fabric.plan.records import PlannedObject
+
+QUOTA = "gpu-fabric"
+"""Name of the ResourceQuota in a namespace with a share."""
+
+COHORT = "gpu-fabric"
+"""Name of the cohort of Kueue's queues."""
+
+
+class Tenant(NamedTuple):
+    """A namespace with a share: GPU nodes at any time, and at most. `queue` is the name of its queues."""
+
+    namespace: str
+    nodes: int
+    most: int
+
+    @property
+    def queue(self) -> str:
+        """The name of its ClusterQueue, and of its queue of Volcano: both belong to the whole cluster."""
+        return f"tenant-{self.namespace}"
+
+
+def tenants(case: Case) -> tuple[Tenant, ...]:
+    """The namespaces with a share, in the order of the stack file."""
+    return tuple(
+        Tenant(entry.name, entry.share.nodes, entry.share.most)
+        for entry in case.spec.fabric.namespaces
+        if entry.share is not None
+    )
+
+
+def node_devices(case: Case, rails: Iterable[Rail]) -> dict[str, int]:
+    """What one node offers to jobs: its GPUs, and the rails' devices, as often as pods can have them."""
+    devices = Counter(rail.resource_name for rail in rails if rail.resource_name is not None)
+    return {
+        case.shape.gpus.resource: case.shape.gpus.count,
+        **{name: nics * case.pods_per_nic for name, nics in devices.items()},
+    }
+
+
+def amounts(devices: dict[str, int], nodes: int) -> dict[str, str]:
+    """What a number of nodes offers."""
+    return {name: str(nodes * count) for name, count in devices.items()}
+
+
+def tenant_quotas(case: Case, rails: Iterable[Rail]) -> tuple[PlannedObject, ...]:
+    """The quota of every namespace with a share."""
+    devices = node_devices(case, rails)
+    return tuple(
+        PlannedObject(
+            object=ResourceQuota(
+                metadata=ObjectMeta(name=QUOTA, namespace=tenant.namespace),
+                spec=ResourceQuotaSpec(hard=quota_of(devices, tenant)),
+            )
+        )
+        for tenant in tenants(case)
+    )
+
+
+def quota_of(devices: dict[str, int], tenant: Tenant) -> dict[str, str]:
+    """A namespace's quota; extended resources have one of their requests only, since limits are the same."""
+    return {f"requests.{name}": amount for name, amount in amounts(devices, tenant.most).items()}

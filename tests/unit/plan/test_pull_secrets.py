@@ -1,0 +1,155 @@
+"""Secrets for pulling images, from the stack file to every pod of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from changes import Changes
+from committed_stacks import stack_names
+from planned_fabrics import plan_of
+
+from gpu_fabric.catalog.chart import value_at
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import PlannedPullSecret
+from gpu_fabric.render.gitops.notes import wanted_secrets
+from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
+
+MIRROR = {"software.imagePullSecrets": [{"name": "mirror", "secret": "mirror-login"}, {"name": "vendor"}]}
+NAMED = [{"name": "mirror"}, {"name": "vendor"}]
+BUSY: dict[str, Any] = {
+    "fabric.check": {},
+    "fabric.vfsPerNic": 2,
+    "fabric.hostPreparation": {"lossless": {}},
+    "software.schedulers": {"volcano": {}, "kueue": {}, "mpiOperator": {}, "jobSet": {}, "leaderWorkerSet": {}},
+    "verification": {"enabled": True, "image": "nvcr.io/own/nccl-tests:1"},
+}
+
+
+def pods(value: Any) -> Iterator[dict[str, Any]]:
+    """The specs of all pods in manifests."""
+    if isinstance(value, dict):
+        if isinstance(value.get("containers"), list):
+            yield value
+        for inner in value.values():
+            yield from pods(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from pods(inner)
+
+
+def pods_of(plan: Plan) -> list[dict[str, Any]]:
+    run = plan.verification
+    manifests = [entry.object.manifest() for entry in plan.objects]
+    return [*pods([*manifests, *(run.manifests if run else ())])]
+
+
+@pytest.mark.parametrize(
+    ("stack", "changes"),
+    [("sriov-per-node", BUSY), ("spiderpool-macvlan", {"fabric.check": {}}), ("doks-h200", {}), ("oke-h200", {})],
+)
+def test_every_pod_of_the_stacks_own_names_the_secrets(stack: str, changes: Changes) -> None:
+    plan = plan_of(stack, {**MIRROR, **changes})
+
+    assert pods_of(plan)
+    assert [pod for pod in pods_of(plan) if pod.get("imagePullSecrets") != NAMED] == []
+
+
+@pytest.mark.parametrize("launcher", JobScheduler)
+def test_the_pods_of_a_test_job_name_the_secrets(launcher: JobScheduler) -> None:
+    job = nccl_test(plan_of("sriov-per-node", MIRROR).workload, NcclTest(launcher, "nccl-tests:1")).documents[0]
+
+    assert len([*pods(job)]) == 2
+    assert all(pod["imagePullSecrets"] == NAMED for pod in pods(job))
+
+
+@pytest.mark.parametrize(
+    ("stack", "chart", "key", "value"),
+    [
+        ("host-device", "gpu-operator", "operator.imagePullSecrets", ["mirror", "vendor"]),
+        ("host-device", "gpu-operator", "dcgmExporter.imagePullSecrets", ["mirror", "vendor"]),
+        ("host-device", "gpu-operator", "node-feature-discovery.imagePullSecrets", NAMED),
+        ("host-device", "network-operator", "imagePullSecrets", ["mirror", "vendor"]),
+        ("sriov-operator", "network-operator", "sriov-network-operator.imagePullSecrets", ["mirror", "vendor"]),
+        ("guide-23-10", "network-operator", "imagePullSecrets", ["mirror", "vendor"]),
+        ("spiderpool-macvlan", "spiderpool", "spiderpoolAgent.image.imagePullSecrets", NAMED),
+        ("spiderpool-macvlan", "spiderpool", "spiderpoolController.image.imagePullSecrets", NAMED),
+        ("sriov-whereabouts", "whereabouts", "imagePullSecrets", NAMED),
+    ],
+)
+def test_every_chart_gets_the_secrets_in_its_own_form(stack: str, chart: str, key: str, value: object) -> None:
+    release = plan_of(stack, MIRROR).release(chart)
+
+    assert release is not None
+    assert value_at(release.values, key) == value
+
+
+def test_schedulers_get_the_secrets_and_volcano_the_first_alone() -> None:
+    values = {release.name: release.values for release in plan_of("sriov-per-node", {**MIRROR, **BUSY}).releases}
+
+    assert value_at(values["kueue"], "controllerManager.imagePullSecrets") == NAMED
+    assert value_at(values["jobset"], "image.pullSecrets") == NAMED
+    assert value_at(values["lws"], "imagePullSecrets") == NAMED
+    assert value_at(values["volcano"], "basic.image_pull_secret") == "mirror"
+
+
+def test_every_section_of_the_network_operators_policies_names_the_secrets() -> None:
+    changes: Changes = {**MIRROR, "software.networkOperator.ofedDriver": True}
+    (policy,) = (
+        entry.object.manifest()["spec"]
+        for entry in plan_of("ib-sriov", changes).objects
+        if entry.object.kind == "NicClusterPolicy"
+    )
+    secondary = policy.pop("secondaryNetwork")
+    operands = [section for section in (*policy.values(), *secondary.values()) if "repository" in section]
+
+    assert len(operands) == 5
+    assert all(section["imagePullSecrets"] == ["mirror", "vendor"] for section in operands)
+
+
+def test_a_secret_is_created_in_every_namespace_with_pods_of_the_stack_and_an_existing_one_is_not() -> None:
+    changes: Changes = {**MIRROR, "fabric.namespaces": ["default", {"name": "team", "create": True}]}
+    created = plan_of("host-device", changes).records(PlannedPullSecret)
+
+    assert {(entry.name, entry.key) for entry in created} == {("mirror", "mirror-login")}
+    assert [entry.namespace for entry in created] == ["gpu-operator", "nvidia-network-operator", "default", "team"]
+
+
+@pytest.mark.parametrize("name", stack_names())
+def test_no_pod_runs_where_the_secret_is_not_created(name: str) -> None:
+    plan = plan_of(name, MIRROR)
+    created = {entry.namespace for entry in plan.records(PlannedPullSecret)}
+    with_pods = {entry.object.metadata.namespace for entry in plan.objects if [*pods(entry.object.manifest())]} | {
+        release.namespace for release in plan.releases
+    }
+
+    assert with_pods <= created
+
+
+def test_the_names_come_before_the_pods_that_use_them() -> None:
+    plan = plan_of("host-device", MIRROR)
+    step = plan.step("namespaces")
+
+    assert step is not None
+    assert step.in_order
+    assert [type(item).__name__ for item in step.items] == [
+        *["PlannedObject"] * (len(step.items) - 3),
+        *["PlannedPullSecret"] * 3,
+    ]
+
+
+def test_tools_that_write_the_cluster_ask_for_the_secrets_by_name_and_kind() -> None:
+    found = {(entry.namespace, entry.name): entry.content for entry in wanted_secrets(plan_of("host-device", MIRROR))}
+
+    assert {"gpu-operator", "nvidia-network-operator", "default"} <= {namespace for namespace, _ in found}
+    assert "dockerconfigjson" in found["gpu-operator", "mirror"]
+    assert "dockerconfigjson" in found["gpu-operator", "vendor"]
+
+
+def test_a_list_of_the_users_own_holds() -> None:
+    changes: Changes = {**MIRROR, "software.gpuOperator.values": {"driver": {"imagePullSecrets": ["own"]}}}
+    release = plan_of("host-device", changes).release("gpu-operator")
+
+    assert release is not None
+    assert value_at(release.values, "driver.imagePullSecrets") == ["own"]
