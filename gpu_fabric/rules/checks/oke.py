@@ -13,6 +13,7 @@ from gpu_fabric.rules.planned_nodes import PlacedPool, place_pools
 from gpu_fabric.rules.ranges import wide_ranges
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric
 from gpu_fabric.spec.oke import OkeClusterSpec, OkePoolSpec
+from gpu_fabric.spec.places import Location
 
 # Source: Oracle's documentation of pre-authenticated requests, whose addresses have such a part.
 _PRE_AUTHENTICATED = re.compile(r"/p/[^/]+/")
@@ -359,7 +360,7 @@ def image_addresses_hold_no_secret(case: Case, pool: _Pool) -> Iterator[Problem]
 @check_of("OKE044", oke_cluster)
 def cpu_machines_can_be_made(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """The system pool and the hosts of people are CPU machines with memory that Oracle gives for their OCPUs."""
-    machines: list[tuple[tuple[str, ...], str, int, int]] = [
+    machines: list[tuple[Location, str, int, int]] = [
         (("systemPool",), cluster.system_pool.shape, cluster.system_pool.ocpus, cluster.system_pool.memory_gib)
     ]
     if cluster.access.mode == "bastion-host":
@@ -371,10 +372,11 @@ def cpu_machines_can_be_made(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
             message, remedy = f"{shape} is a machine with GPUs", "write a CPU shape, such as VM.Standard.E5.Flex"
             yield Problem(in_cluster(*where, "shape"), message, remedy)
         elif shape.endswith(".Flex"):
-            yield from _impossible_sizes(case, where, shape, ocpus, memory)
+            yield from impossible_sizes(case, where, shape, ocpus, memory)
 
 
-def _impossible_sizes(case: Case, where: tuple[str, ...], shape: str, ocpus: int, memory: int) -> Iterator[Problem]:
+def impossible_sizes(case: Case, where: Location, shape: str, ocpus: int, memory: int) -> Iterator[Problem]:
+    """Processors or memory that a flexible shape does not come with."""
     limits, largest = case.known.oke_clusters.flexible_memory, case.known.oke_clusters.flexible_machines.get(shape)
     if largest is not None and ocpus > largest.most_ocpus:
         yield Problem(

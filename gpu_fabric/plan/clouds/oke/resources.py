@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from typing import NamedTuple
 
-from pydantic import SerializeAsAny
+from pydantic import Field, SerializeAsAny
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.oke import Placement
@@ -29,6 +30,7 @@ from gpu_fabric.plan.clouds.oke.identity import OkeIdentity, oke_identity
 from gpu_fabric.plan.clouds.oke.machines import (
     SYSTEM_POOL,
     PlannedNodePool,
+    beside_the_fabric,
     domains_lookup,
     images_lookup,
     imported_images,
@@ -38,25 +40,38 @@ from gpu_fabric.plan.clouds.oke.machines import (
 from gpu_fabric.plan.clouds.oke.network import OkeNetwork, oke_network, services_lookup
 from gpu_fabric.plan.clouds.oke.site import NETWORK, NODE_IMAGES, NODE_POOLS, TENANCY, Site
 from gpu_fabric.plan.clouds.record import Lookup, Record, Ref, Text
+from gpu_fabric.plan.other_pools import other_pools
+from gpu_fabric.spec.cluster import AutoScaleSpec
 from gpu_fabric.spec.oke import OkeClusterSpec, OkePoolSpec
 
 
 class PlannedConstruct(FrozenModel):
     """A GPU pool: its construct, how the construct grows and replaces a node, and its records.
 
-    It is ready when that many `nodes` of the cluster are ready with its `node_labels`: Oracle reports a construct of
+    It is ready when its `awaited` nodes of the cluster are ready with its `node_labels`: Oracle reports a construct of
     self-managed machines as running before they have joined.
     """
 
     pool: str
     shape: str
     nodes: int
+    bounds: AutoScaleSpec | None = Field(default=None, exclude_if=operator.not_)
     node_labels: dict[str, str]
     placement: Placement
     self_managed: bool
     growth: str
     replacement: str
     records: tuple[SerializeAsAny[Record], ...]
+
+    @property
+    def awaited(self) -> int:
+        """The nodes that must join: an autoscaler may have removed the others before this run."""
+        return self.nodes if self.bounds is None else self.bounds.min_nodes
+
+    @property
+    def most_nodes(self) -> int:
+        """The most nodes that there may be."""
+        return self.nodes if self.bounds is None else self.bounds.max_nodes
 
 
 class OkeResources(FrozenModel):
@@ -79,6 +94,7 @@ class OkeResources(FrozenModel):
     addons: tuple[PlannedAddon, ...]
     images: tuple[SerializeAsAny[Record], ...]
     pools: tuple[PlannedConstruct, ...]
+    other_pools: tuple[PlannedNodePool, ...] = Field(default=(), exclude_if=operator.not_)
     access: OkeAccess
     join_minutes: int
     protect: bool
@@ -118,6 +134,7 @@ class OkeResources(FrozenModel):
         yield from self.images
         for pool in self.pools:
             yield from pool.records
+        yield from self.other_pools
         yield from self.access.records
 
 
@@ -138,6 +155,7 @@ def oke_resources(case: Case, cluster: OkeClusterSpec) -> OkeResources:
         addons=oke_addons(site, SYSTEM_POOL),
         images=tuple(imported_images(site)),
         pools=tuple(_construct(site, pool) for pool in cluster.pools),
+        other_pools=tuple(beside_the_fabric(site, pool) for pool in other_pools(case)),
         access=oke_access(site),
         join_minutes=cluster.join_minutes,
         protect=cluster.protect,
@@ -151,6 +169,7 @@ def _construct(site: Site, pool: OkePoolSpec) -> PlannedConstruct:
         pool=pool.name,
         shape=pool.shape,
         nodes=pool.nodes,
+        bounds=pool.auto_scale,
         node_labels={POOL_LABEL: pool.name},
         placement=pool.placement,
         self_managed=facts.self_managed,
