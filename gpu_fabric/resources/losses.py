@@ -39,8 +39,8 @@ _PARTS = frozenset(wire_type(f"core.{kind}") for kind in ("ComputeGpuMemoryClust
 class Loss(FrozenModel):
     """Lost nodes, their GPUs, and the fabric's addresses that pods on these nodes hold.
 
-    A pool with automatic scaling counts with its maximum of nodes; `up_to` marks that there may be fewer. Nodes `beside`
-    the fabric take none of its networks with them.
+    A pool with automatic scaling counts with its maximum of nodes; `up_to` marks that there may be fewer. Nodes that
+    are `beside` the fabric take none of its networks with them.
     """
 
     nodes: int = 0

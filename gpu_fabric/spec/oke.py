@@ -44,6 +44,10 @@ ImageId = Annotated[str, _id("an image", "image")]
 ReservationId = Annotated[str, _id("a capacity reservation", "capacityreservation")]
 DynamicGroupId = Annotated[str, _id("a dynamic group", "dynamicgroup")]
 KeyId = Annotated[str, _id("a key", "key")]
+AnyId = Annotated[
+    str,
+    Spelled(r"ocid1\.[a-z0-9-]+" + _REST, "id of a resource at Oracle", "ocid1.…, as the console shows it"),
+]
 # Source of these kinds' names: the metadata of Oracle's hosts in the OKE quick-start.
 IslandId = Annotated[str, _id("an HPC island", "hpcisland", "computehpcisland")]
 NetworkBlockId = Annotated[str, _id("a network block", "computenetworkblock", "networkblock")]
@@ -337,6 +341,11 @@ class OkeClusterSpec(ClusterBase):
     addons: tuple[ManagedAddonSpec, ...] = Field(default=(), description="add-ons that Oracle installs and keeps")
     access: AccessSpec = AccessSpec()
     kubeconfig: OkeKubeconfigSpec = OkeKubeconfigSpec()
+    adopt: dict[str, AnyId] = Field(
+        default={},
+        description="ids of existing resources that the stack adopts, and then changes and destroys as its own, by the "
+        "resources' names in the plan, such as cluster, vcn, subnet-workers, system-pool and pool-NAME",
+    )
     kms_key_id: KeyId | None = Field(default=None, description="id of a key that encrypts the cluster's secrets")
     name: DnsLabel | None = Field(default=None, description="name of the cluster; by default the stack's")
     create_minutes: int = Field(

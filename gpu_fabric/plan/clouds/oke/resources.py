@@ -78,7 +78,8 @@ class OkeResources(FrozenModel):
     """All cloud resources at Oracle.
 
     `lookups` are the queries to which a record refers. `home_region` is the region of the records that are marked for
-    it. Machines have `join_minutes` to become nodes. Only `records` is in an order in which they can be created.
+    it. Machines have `join_minutes` to become nodes. `adopts` are ids of existing resources, by the logical names of
+    their records. Only `records` has them, and is in an order in which they can be created.
     """
 
     name: str
@@ -98,11 +99,12 @@ class OkeResources(FrozenModel):
     access: OkeAccess
     join_minutes: int
     protect: bool
+    adopts: dict[str, str] = Field(default={}, exclude_if=operator.not_)
 
     @property
     def records(self) -> tuple[Record, ...]:
         """Every resource, after those that it depends on."""
-        found = {record.logical_name: record for record in self._parts()}
+        found = {record.logical_name: self._adopting(record) for record in self._parts()}
         lookups = {lookup.logical_name: lookup for lookup in self.lookups}
 
         def needs(references: tuple[Ref, ...]) -> Iterator[str]:
@@ -123,6 +125,10 @@ class OkeResources(FrozenModel):
     def provider(self, record: Record) -> str:
         """The provider of the cluster's region, or of the tenancy's home region where that is another."""
         return "oci-home" if record.in_home_region and self.home_region != self.region else "oci"
+
+    def _adopting(self, record: Record) -> Record:
+        known = self.adopts.get(record.logical_name)
+        return record if known is None else record.model_copy(update={"adopts": known})
 
     def _parts(self) -> Iterator[Record]:
         yield from self.identity.groups
@@ -159,6 +165,7 @@ def oke_resources(case: Case, cluster: OkeClusterSpec) -> OkeResources:
         access=oke_access(site),
         join_minutes=cluster.join_minutes,
         protect=cluster.protect,
+        adopts=cluster.adopt,
     )
     return resources.model_copy(update={"lookups": _lookups(site, resources)})
 
@@ -270,7 +277,10 @@ def _record(planned: OkeResources, name: str) -> Record | None:
 
 
 def _what(planned: OkeResources, record: Record) -> str:
-    of = next((pool for pool in planned.pools if record in pool.records), None)
+    def holds(pool: PlannedConstruct) -> bool:
+        return any(entry.logical_name == record.logical_name for entry in pool.records)
+
+    of = next((pool for pool in planned.pools if holds(pool)), None)
     if of is None:
         return record.logical_name
     pool = f"pool {of.pool} ({of.nodes} of {of.shape})"
