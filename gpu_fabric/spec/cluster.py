@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from operator import attrgetter
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -177,7 +177,12 @@ class PoolSpec(FrozenModel):
 
 
 class OtherPoolSpec(FrozenModel):
-    """Equal nodes beside the fabric: CPU nodes, or GPU nodes without RDMA. No job of the fabric runs on them."""
+    """Equal nodes beside the fabric: CPU nodes, or GPU nodes without RDMA. No job of the fabric runs on them.
+
+    `absent_keys` are keys that people look for in vain, each with the problem and, after a semicolon, the remedy.
+    """
+
+    absent_keys: ClassVar[dict[str, str]] = {}
 
     name: DnsLabel = Field(description="name of the pool, unique among all pools of the cluster")
     nodes: int = Field(ge=0, le=1000, description="number of nodes; with autoScale, at creation only")

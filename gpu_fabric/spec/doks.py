@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
@@ -52,6 +52,12 @@ class DoksPoolSpec(PoolSpec):
 
 class DoksOtherPoolSpec(OtherPoolSpec):
     """A pool beside the fabric. A spot pool is one of a spot size: DigitalOcean has no other spot nodes."""
+
+    absent_keys: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("spot", "preemptible"),
+        "DigitalOcean has no spot or preemptible pools; leave it out, or write a GPU size that ends in -spot, which "
+        "`gpu-fabric shapes` lists",
+    )
 
     size: CpuSize = Field(
         description="a CPU size such as s-8vcpu-16gb, or a GPU size without a fabric; `gpu-fabric shapes` lists those "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator
 
@@ -226,6 +226,8 @@ class OkePoolSpec(PoolSpec):
 
 class OkeOtherPoolSpec(OtherPoolSpec):
     """A managed node pool beside the fabric, of any shape without an RDMA network."""
+
+    absent_keys: ClassVar[dict[str, str]] = {"spot": "Oracle calls such machines preemptible; write preemptible: true"}
 
     shape: CpuShape = Field(description="a CPU shape such as VM.Standard.E5.Flex, or a GPU shape such as VM.GPU.A10.1")
     ocpus: int | None = Field(default=None, ge=1, le=126, description="OCPUs of a node; of flexible shapes only")
