@@ -788,7 +788,7 @@ class AdoptionArgs:
     cluster: str | None = None
     """Id of the cluster. Default: none."""
     pools: dict[str, str] | None = None
-    """Ids of GPU pools, by the pools' names. Default: none."""
+    """Ids of pools and otherPools, by the pools' names. Default: none."""
 
 
 @dataclass
@@ -851,6 +851,27 @@ class DoksPoolArgs:
     gpu_partition_mode: str | None = None
     """Partitioning of AMD GPUs; DPX doubles the GPUs that a node shows. One of AMD_PARTITION_MODE_SPX_NPS1,
     AMD_PARTITION_MODE_DPX_NPS2. Default: none."""
+    tags: list[str] | None = None
+    """Tags of the pool. Default: none."""
+
+
+@dataclass
+class DoksOtherPoolArgs:
+    """A pool beside the fabric. A spot pool is one of a spot size: DigitalOcean has no other spot nodes."""
+
+    name: str
+    """Name of the pool, unique among all pools of the cluster."""
+    nodes: int
+    """Number of nodes; with autoScale, at creation only. From 0 to 1000."""
+    size: str
+    """A CPU size such as s-8vcpu-16gb, or a GPU size without a fabric; `gpu-fabric shapes` lists those with GPUs.
+    Changing it replaces the pool."""
+    labels: dict[str, str] | None = None
+    """Labels of the pool's nodes. Default: none."""
+    taints: list[TaintArgs] | None = None
+    """Taints of the pool's nodes, beside the one that the cloud sets on GPU nodes. Default: none."""
+    auto_scale: AutoScaleArgs | None = None
+    """Bounds for automatic scaling; fixed size without. Default: none."""
     tags: list[str] | None = None
     """Tags of the pool. Default: none."""
 
@@ -946,6 +967,8 @@ class DoksClusterArgs:
     """Workers without public addresses; needs a NAT gateway. Default: no."""
     system_pool: SystemPoolArgs | None = None
     """The CPU pool that is created with the cluster and runs its system pods. Default: the defaults of its fields."""
+    other_pools: list[DoksOtherPoolArgs] | None = None
+    """Pools beside the fabric: CPU nodes, and GPU nodes for inference. Default: none."""
     plugins: ManagedPluginsArgs | None = None
     """Which component installs each plug-in: DigitalOcean (`managed`) or this stack's operators (`operator`). Default:
     the defaults of its fields."""
@@ -1100,6 +1123,44 @@ class OkePoolArgs:
     cycling: str | None = None
     """How a managed node pool applies changes to its nodes. One of boot-volume-replace, instance-replace. Default: not
     at all."""
+    auto_scale: AutoScaleArgs | None = None
+    """Bounds for Oracle's Cluster Autoscaler; fixed size without. Default: none."""
+
+
+@dataclass
+class OkeOtherPoolArgs:
+    """A managed node pool beside the fabric, of any shape without an RDMA network."""
+
+    name: str
+    """Name of the pool, unique among all pools of the cluster."""
+    nodes: int
+    """Number of nodes; with autoScale, at creation only. From 0 to 1000."""
+    shape: str
+    """A CPU shape such as VM.Standard.E5.Flex, or a GPU shape such as VM.GPU.A10.1."""
+    labels: dict[str, str] | None = None
+    """Labels of the pool's nodes. Default: none."""
+    taints: list[TaintArgs] | None = None
+    """Taints of the pool's nodes, beside the one that the cloud sets on GPU nodes. Default: none."""
+    auto_scale: AutoScaleArgs | None = None
+    """Bounds for automatic scaling; fixed size without. Default: none."""
+    ocpus: int | None = None
+    """OCPUs of a node; of flexible shapes only. From 1 to 126. Default: none."""
+    memory_gib: int | None = None
+    """Memory of a node in GiB; of flexible shapes only. From 1 to 2098. Default: none."""
+    boot_volume_gib: int | None = None
+    """Size of the boot volume in GiB. From 50 to 32768. Default: 128."""
+    image_id: str | None = None
+    """Id of the machine image. Default: Oracle's newest for shape and Kubernetes version."""
+    max_pods: int | None = None
+    """Pods a node may run. From 1 to 110. Default: 110."""
+    availability_domain: str | None = None
+    """Availability domain, such as AD-1, which is the default. Default: none."""
+    fault_domains: list[str] | None = None
+    """Fault domains of the machines. Default: any."""
+    capacity_reservation_id: str | None = None
+    """Id of a capacity reservation. Default: none."""
+    preemptible: bool | None = None
+    """Preemptible machines, which cost less and which Oracle takes back at any time. Default: no."""
 
 
 @dataclass
@@ -1228,6 +1289,8 @@ class OkeClusterArgs:
     """Access to the API server, which always has a private address. Default: the defaults of its fields."""
     system_pool: FlexPoolArgs | None = None
     """The CPU pool for system pods; a node pool that Oracle manages. Default: the defaults of its fields."""
+    other_pools: list[OkeOtherPoolArgs] | None = None
+    """Node pools beside the fabric: CPU nodes, GPU nodes for inference, preemptible nodes. Default: none."""
     identity: IdentityArgs | None = None
     """Permissions of machines and services in the compartment. Default: the defaults of its fields."""
     gpu_plugin: str | None = None
@@ -1239,6 +1302,9 @@ class OkeClusterArgs:
     """Access for people to machines without public addresses. Default: the defaults of its fields."""
     kubeconfig: OkeKubeconfigArgs | None = None
     """Authentication of the stack at the cluster that it creates. Default: the defaults of its fields."""
+    adopt: dict[str, str] | None = None
+    """Ids of existing resources that the stack adopts, and then changes and destroys as its own, by the resources'
+    names in the plan, such as cluster, vcn, subnet-workers, system-pool and pool-NAME. Default: none."""
     kms_key_id: str | None = None
     """Id of a key that encrypts the cluster's secrets. Default: none."""
     name: str | None = None

@@ -370,6 +370,31 @@ class SharedPool(TypedDict):
     """How Oracle places the machines; nothing elsewhere."""
 
 
+class OtherNodes(TypedDict):
+    """One entry of the output `otherPools`: a pool whose nodes have no part in the fabric."""
+
+    name: str
+    """Name of the pool."""
+    machine: str
+    """Machine type of its nodes."""
+    nodes: int
+    """Number of nodes; with automatic scaling, at creation."""
+    leastNodes: int
+    """Fewest nodes: the minimum of the automatic scaling, if the pool has one."""
+    mostNodes: int
+    """Most nodes: the maximum of the automatic scaling, if the pool has one."""
+    gpusPerNode: int
+    """GPUs of one node."""
+    nodeSelector: dict[str, str]
+    """Labels of the pool's nodes."""
+    tolerations: list[Toleration]
+    """Taints of the nodes that a pod tolerates."""
+    reclaimable: bool
+    """Whether the cloud may take the nodes back at any time."""
+    gpuResource: NotRequired[str]
+    """Extended resource of the GPUs; none on CPU nodes."""
+
+
 class Ranges(TypedDict):
     """Ranges that the cluster already uses, which the fabric must not overlap."""
 
@@ -553,6 +578,8 @@ class ClusterContract(TypedDict):
     """Version as the stack file has it; the cluster's own may be newer."""
     pools: list[SharedPool]
     """The GPU pools."""
+    otherPools: list[OtherNodes]
+    """The pools beside the fabric."""
     ranges: Ranges
     """Ranges in use, which the fabric must not touch."""
     shapes: dict[str, Shape]

@@ -23,7 +23,8 @@ class StackOutputs:
     proof, and `applied` is the record that the next run is compared with; both are packed
     (`gpu_fabric.changes.footprint`). `kubeconfig` is secret. `access` is the command that opens a way to a cluster
     without a public address. `verification` is the outcome of the verification: the job, the bars and the measured
-    values. `cluster` is the input of a platform stack's plan (`gpu-fabric schema cluster`).
+    values. `cluster` is the input of a platform stack's plan (`gpu-fabric schema cluster`). `other_pools` has, for each
+    pool beside the fabric, what pods carry that are to run on it.
     """
 
     applied: str
@@ -34,6 +35,7 @@ class StackOutputs:
     kubeconfig: pulumi.Output[str] | None = None
     access: pulumi.Output[str] | None = None
     verification: pulumi.Output[dict[str, Any]] | None = None
+    other_pools: dict[str, JsonValue] | None = None
 
     def export(self) -> None:
         """Export them as the running stack's outputs."""
@@ -51,6 +53,7 @@ def stack_outputs(
         cluster_id=cluster.cluster_id,
         kubeconfig=cluster.kubeconfig,
         access=cluster.access,
+        other_pools=_other_pools(plan),
     )
 
 
@@ -79,4 +82,11 @@ def cluster_outputs(plan: Plan, cluster: ClusterHandle) -> StackOutputs:
         cluster_id=cluster.cluster_id,
         kubeconfig=cluster.kubeconfig,
         access=cluster.access,
+        other_pools=_other_pools(plan),
     )
+
+
+def _other_pools(plan: Plan) -> dict[str, JsonValue] | None:
+    """The contract of each pool beside the fabric, by name; None where there is none."""
+    entries = plan.cluster.other_pools
+    return {nodes.name: nodes.model_dump(mode="json", by_alias=True, exclude_none=True) for nodes in entries} or None

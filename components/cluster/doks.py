@@ -71,7 +71,7 @@ def create_doks_cluster(
         cluster_id=cluster.id,
         kubeconfig=kubeconfig,
         context=None,
-        nodes=tuple(records[pool.logical_name] for pool in planned.pools),
+        nodes=tuple(records[pool.logical_name] for pool in (*planned.pools, *planned.other_pools)),
     )
 
 

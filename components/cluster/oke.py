@@ -117,7 +117,8 @@ def create_oke_cluster(
         when_joined(planned, pool, handle, [records[record.logical_name] for record in pool.records], settings.words)
         for pool in planned.pools
     )
-    return replace(handle, nodes=tuple(node for pool in joined for node in pool))
+    beside = (records[pool.logical_name] for pool in planned.other_pools)
+    return replace(handle, nodes=(*(node for pool in joined for node in pool), *beside))
 
 
 def oci_provider(

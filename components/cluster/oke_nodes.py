@@ -66,9 +66,9 @@ def _status(pool: PlannedConstruct, look: Look) -> NodeStatus:
         seen = look()
     except RequestError as error:
         return NodeStatus(0, {}, missing=f"pool {pool.pool}: the cluster gives no answer: {error}")
-    few = f"pool {pool.pool}: {len(seen)} of {pool.nodes} nodes have joined the cluster"
+    few = f"pool {pool.pool}: {len(seen)} of {pool.awaited} nodes have joined the cluster"
     lacks = {node: "it has joined, but is not ready" for node, ready in seen.items() if not ready}
-    return NodeStatus(len(seen), lacks, missing=few if len(seen) < pool.nodes else "")
+    return NodeStatus(len(seen), lacks, missing=few if len(seen) < pool.awaited else "")
 
 
 def _is_ready(node: Mapping[str, Any]) -> bool:

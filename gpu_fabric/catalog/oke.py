@@ -47,7 +47,7 @@ class OkeAdvice(FrozenModel):
     joining: JoiningAdvice
 
 
-PolicyName = Literal["join", "nodes", "services", "operator"]
+PolicyName = Literal["join", "nodes", "services", "operator", "autoscaler"]
 PolicyNeed = Literal[
     "always",
     "self-managed",
@@ -58,6 +58,7 @@ PolicyNeed = Literal[
     "gpu-memory-cluster",
     "file-storage",
     "operator-host",
+    "autoscaler",
 ]
 
 

@@ -252,7 +252,7 @@ def add_networks(found: Iterable[ResourceDiff], base: RenderedPlan) -> tuple[Res
     def needed(resource: ResourceDiff) -> tuple[str, ...]:
         if resource.verdict not in ("replaced", "deleted") and not resource.renewed:
             return ()
-        if resource.lost.nodes:
+        if resource.lost.nodes and not resource.lost.beside:
             return tuple(sorted(named))
         properties = objects.get((resource.type, resource.name), {})
         metadata = properties.get("metadata") or {}

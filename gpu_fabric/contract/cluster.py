@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any, Literal
 
 from pydantic import Field
 
 from gpu_fabric.catalog.shape import Hardware
+from gpu_fabric.contract.nodes import OtherNodes
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.cluster import AddressRangesSpec, Component, TaintSpec
 from gpu_fabric.spec.doks import ManagedPluginsSpec
@@ -38,6 +40,9 @@ class ClusterFacts(FrozenModel):
     region: str = Field(description="region of the cloud")
     kubernetes_version: str = Field(description="version as the stack file has it; the cluster's own may be newer")
     pools: tuple[SharedPool, ...] = Field(description="the GPU pools")
+    other_pools: tuple[OtherNodes, ...] = Field(
+        default=(), exclude_if=operator.not_, description="the pools beside the fabric"
+    )
     ranges: AddressRangesSpec = Field(description="ranges in use, which the fabric must not touch")
     shapes: dict[str, Hardware] = Field(description="machine types that the stack file describes itself")
     installed: tuple[Component, ...] = Field(description="software that the cluster has already")

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from gpu_fabric.base.grammar import ImageMirror
 from gpu_fabric.k8s.base import KubernetesModel, KubernetesObject
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
-from gpu_fabric.k8s.scheduling import EnvVar, Toleration, vendor_label
+from gpu_fabric.k8s.scheduling import EnvVar, NodeAffinity, Toleration, vendor_label
 
 _API_VERSION = "mellanox.com/v1alpha1"
 
@@ -121,6 +121,7 @@ class NicClusterPolicySpec(KubernetesModel):
     """Operands to run; a section that is left out is not deployed."""
 
     tolerations: tuple[Toleration, ...] | None = None
+    node_affinity: NodeAffinity | None = None
     ofed_driver: OfedDriver | None = None
     rdma_shared_device_plugin: RdmaSharedDevicePlugin | None = None
     sriov_device_plugin: SriovDevicePlugin | None = None
@@ -153,6 +154,7 @@ class NicNodePolicySpec(KubernetesModel):
 
     node_selector: dict[str, str] = Field(min_length=1)
     tolerations: tuple[Toleration, ...] | None = None
+    node_affinity: NodeAffinity | None = None
     ofed_driver: OfedDriver | None = None
     rdma_shared_device_plugin: RdmaSharedDevicePlugin | None = None
     sriov_device_plugin: SriovDevicePlugin | None = None

@@ -14,6 +14,7 @@ from gpu_fabric.plan.nccl_files import plan_nccl_files
 from gpu_fabric.plan.nccl_settings import fabric_facts
 from gpu_fabric.plan.operators import OPERATORS
 from gpu_fabric.plan.operators.releases import tolerations
+from gpu_fabric.plan.other_pools import other_nodes
 from gpu_fabric.plan.plan import Plan, PlannedCluster, PlannedPool
 from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.steps import Context, Step, in_order
@@ -114,6 +115,7 @@ def _cluster(case: Case) -> PlannedCluster:
             )
             for pool, shape in zip(cluster.pools, case.shapes, strict=True)
         ),
+        other_pools=other_nodes(case),
         doks=_doks(case, cluster) if isinstance(cluster, DoksClusterSpec) else None,
         oke=_oke(case, cluster) if isinstance(cluster, OkeClusterSpec) else None,
     )

@@ -12,7 +12,7 @@ from gpu_fabric.k8s.core import LocalReference
 from gpu_fabric.k8s.scheduling import vendor_label
 from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_addresses
 from gpu_fabric.plan.choices import Choices, choices_of
-from gpu_fabric.spec.cluster import PoolSpec
+from gpu_fabric.spec.cluster import PoolSpec, most_nodes
 from gpu_fabric.spec.fabric import FabricSpec
 from gpu_fabric.spec.stack import StackSpec
 
@@ -191,7 +191,8 @@ def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices) 
         ipam=choices.ipam or "host",
         rails=shape.rails,
         addresses_per_nic=pods.get(choices.access or "physical", 1),
-        nodes=sum(pool.nodes for pool in spec.cluster.pools),
+        # A pool that scales counts with its most nodes, so that the proof holds whatever size it has.
+        nodes=sum(map(most_nodes, spec.cluster.pools)),
         node_names=_node_names(spec),
         node_numbers=_node_numbers(spec),
         names={entry.rail: entry.network for entry in spec.fabric.rails if entry.network},
@@ -219,7 +220,7 @@ def pool_shares(pools: Sequence[PoolSpec]) -> Iterator[tuple[PoolSpec, int, tupl
     free = 0
     for pool in pools:
         first = free if pool.first_share is None else pool.first_share
-        places = len(pool.node_names) or pool.nodes
+        places = len(pool.node_names) or most_nodes(pool)
         yield (
             pool,
             first,

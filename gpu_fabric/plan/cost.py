@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gpu_fabric.catalog.price import PriceTable
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.other_pools import other_nodes
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.oke import OkeClusterSpec
 
@@ -81,6 +82,10 @@ def _machines(case: Case) -> Iterator[_Machines]:
         bounds = getattr(pool, "auto_scale", None)
         least, most = (bounds.min_nodes, bounds.max_nodes) if bounds is not None else (pool.nodes, pool.nodes)
         yield _Machines(pool.name, pool.shape, least, most)
+    for nodes in other_nodes(case):
+        # Another price than that of the same shape on demand; DigitalOcean's spot sizes have names of their own.
+        preemptible = " preemptible" if nodes.reclaimable and isinstance(cluster, OkeClusterSpec) else ""
+        yield _Machines(nodes.name, f"{nodes.machine}{preemptible}", nodes.least_nodes, nodes.most_nodes)
     if isinstance(cluster, DoksClusterSpec):
         system = cluster.system_pool
         least = 0 if system.auto_scale_to_zero else system.nodes

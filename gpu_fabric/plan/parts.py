@@ -9,6 +9,7 @@ from gpu_fabric.contract.cluster import ClusterFacts, SharedPool
 from gpu_fabric.findings import Finding
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.cost import PlannedCost
+from gpu_fabric.plan.other_pools import other_nodes
 from gpu_fabric.plan.plan import Plan, PlannedSplit
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.existing import ExistingClusterSpec
@@ -65,6 +66,7 @@ def _cluster_facts(case: Case, cluster: DoksClusterSpec | OkeClusterSpec) -> Clu
             )
             for pool, shape in zip(cluster.pools, case.shapes, strict=True)
         ),
+        other_pools=other_nodes(case),
         ranges=cluster.ranges,
         shapes=cluster.shapes,
         installed=cluster.installed,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from pydantic import SerializeAsAny
+from pydantic import Field, SerializeAsAny
 
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.cluster import ClusterFacts
+from gpu_fabric.contract.nodes import OtherNodes
 from gpu_fabric.findings import Finding
 from gpu_fabric.k8s.device_plugin import RdmaSharedDevicePluginConfig, SriovDevicePluginConfig
 from gpu_fabric.model import FrozenModel
@@ -54,7 +56,8 @@ class PlannedPool(FrozenModel):
 class PlannedCluster(FrozenModel):
     """The cluster of the stack. `kubeconfig` is a path, `kubeconfig_secret` the name of a secret key.
 
-    Both are None where the stack creates the cluster; the records of that cloud describe it.
+    Both are None where the stack creates the cluster; the records of that cloud describe it. `other_pools` have no part
+    in the fabric.
     """
 
     provider: str
@@ -63,6 +66,7 @@ class PlannedCluster(FrozenModel):
     context: str | None
     id: str | None
     pools: tuple[PlannedPool, ...]
+    other_pools: tuple[OtherNodes, ...] = Field(default=(), exclude_if=operator.not_)
     doks: DoksResources | None
     oke: OkeResources | None
 

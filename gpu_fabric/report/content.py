@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sized
 from typing import TYPE_CHECKING, Any
 
+from gpu_fabric.contract.nodes import OtherNodes
 from gpu_fabric.findings import Finding, Severity
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.cost import HourlyRange, PlannedCost, PoolCost
@@ -29,6 +30,7 @@ def overview_rows(plan: Plan) -> dict[str, str]:
     for pool in plan.cluster.pools:
         counted = f"{pool.nodes} x {pool.shape}, {pool.gpus} GPUs, {pool.nics} RDMA NICs"
         rows[f"pool {pool.name}"] = counted + pool_bounds(plan, pool.name)
+    rows |= {f"pool {nodes.name}": other_pool(nodes) for nodes in plan.cluster.other_pools}
     if plan.part == "cluster":
         return rows | cost_rows(plan.cost)
     resources = list(dict.fromkeys(rail.resource_name for rail in plan.rails if rail.resource_name is not None))
@@ -52,6 +54,15 @@ def overview_rows(plan: Plan) -> dict[str, str]:
         or "none",
         **(cost_rows(plan.cost) if plan.part == "all" else {}),
     }
+
+
+def other_pool(nodes: OtherNodes) -> str:
+    """A pool beside the fabric in one line."""
+    gpus = f", {nodes.nodes * nodes.gpus_per_node} GPUs" if nodes.gpus_per_node else ", no GPUs"
+    scales = nodes.least_nodes != nodes.nodes or nodes.most_nodes != nodes.nodes
+    bounds = f", {nodes.least_nodes} to {nodes.most_nodes} nodes by automatic scaling" if scales else ""
+    taken = ", which the cloud may take back" if nodes.reclaimable else ""
+    return f"{nodes.nodes} x {nodes.machine}{gpus}, beside the fabric{bounds}{taken}"
 
 
 def split_rows(plan: Plan) -> dict[str, str]:
@@ -393,7 +404,10 @@ def oke_rows(cloud: OkeResources) -> dict[str, str]:
 
 
 def _oke_pool(cloud: OkeResources, pool: str) -> str:
-    return next(f", {_CONSTRUCTS[entry.placement]}" for entry in cloud.pools if entry.pool == pool)
+    found = next(entry for entry in cloud.pools if entry.pool == pool)
+    bounds = found.bounds
+    scales = "" if bounds is None else f", {bounds.min_nodes} to {bounds.max_nodes} nodes by automatic scaling"
+    return f", {_CONSTRUCTS[found.placement]}{scales}"
 
 
 def oke_steps(cloud: OkeResources) -> Iterator[StepRow]:
@@ -427,6 +441,9 @@ def oke_steps(cloud: OkeResources) -> Iterator[StepRow]:
         limit = _minutes(pool.records[-1].create_timeout)
         what = f"{pool.pool}: {pool.nodes} x {pool.shape}, {_CONSTRUCTS[pool.placement]}{_AT_ONCE * bool(number)}"
         yield "GPU pool", what, f"{waits}, {limit} at most"
+    for beside in cloud.other_pools:
+        what = f"{beside.name}: {beside.node_config_details['size']} x {beside.node_shape}{_AT_ONCE}"
+        yield "other pool", what, f"every node active, {_minutes(beside.create_timeout)} at most"
     if cloud.access.mode != "none":
         yield "access", f"{_OKE_ACCESS[cloud.access.mode]}{_AT_ONCE}", ""
 
@@ -470,6 +487,9 @@ def _doks_steps(cloud: DoksResources) -> Iterator[StepRow]:
     for number, pool in enumerate(cloud.pools):
         what = f"{_named(pool)}: {pool.node_count} x {pool.size}{_AT_ONCE * bool(number)}"
         yield "GPU pool", what, f"every node running, {_minutes(pool.create_timeout)} at most"
+    for pool in cloud.other_pools:
+        what = f"{_named(pool)}: {pool.node_count} x {pool.size}{_AT_ONCE}"
+        yield "other pool", what, f"every node running, {_minutes(pool.create_timeout)} at most"
     if cloud.listing is not None:
         listed = f"{cloud.listing.project}, which the cluster is listed under"
         yield "project", cloud.project.name if cloud.project else listed, ""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from pydantic import Field
+
+from gpu_fabric.contract.nodes import OtherNodes
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.plan import PlannedCluster, PlannedPool
@@ -35,13 +39,15 @@ _PARTS = frozenset(wire_type(f"core.{kind}") for kind in ("ComputeGpuMemoryClust
 class Loss(FrozenModel):
     """Lost nodes, their GPUs, and the fabric's addresses that pods on these nodes hold.
 
-    A pool with automatic scaling counts with its maximum of nodes; `up_to` marks that there may be fewer.
+    A pool with automatic scaling counts with its maximum of nodes; `up_to` marks that there may be fewer. Nodes that
+    are `beside` the fabric take none of its networks with them.
     """
 
     nodes: int = 0
     gpus: int = 0
     addresses: int = 0
     up_to: bool = False
+    beside: bool = Field(default=False, exclude_if=operator.not_)
 
     def beyond(self, later: Loss) -> Loss:
         """The part of this loss that exceeds `later`."""
@@ -51,6 +57,7 @@ class Loss(FrozenModel):
             gpus=gpus,
             addresses=max(self.addresses - later.addresses, 0),
             up_to=self.up_to and bool(nodes or gpus),
+            beside=self.beside and bool(nodes or gpus),
         )
 
     def within(self, whole: Loss) -> Loss:
@@ -60,6 +67,7 @@ class Loss(FrozenModel):
             gpus=min(self.gpus, whole.gpus),
             addresses=min(self.addresses, whole.addresses),
             up_to=self.up_to,
+            beside=self.beside,
         )
 
 
@@ -81,11 +89,18 @@ def losses(plan: Plan, resources: tuple[Resource, ...]) -> dict[str, Loss]:
     most = {pool.name: pool.max_nodes for pool in (doks.pools if doks is not None else ()) if pool.max_nodes}
     machines = {pool.name: _machines(pool, most.get(pool.name, pool.nodes)) for pool in plan.cluster.pools}
     addresses = Loss(addresses=sum(pool.needed for pool in plan.addresses.pools))
-    whole = together((*machines.values(), addresses))
+    beside = {nodes.name: _beside(nodes) for nodes in plan.cluster.other_pools}
+    if oke is not None:
+        machines |= {
+            pool.name: _machines(pool, each.most_nodes)
+            for pool, each in zip(plan.cluster.pools, oke.pools, strict=True)
+        }
+    whole = together((*machines.values(), *beside.values(), addresses))
     for record in _whole(plan.cluster):
         found[f"{CLUSTER}-{record.logical_name}"] = whole
     if doks is not None:
         found |= {f"{CLUSTER}-{pool.logical_name}": machines[pool.name] for pool in doks.pools}
+    found |= {f"{CLUSTER}-pool-{name}": loss for name, loss in beside.items()}
     if oke is not None:
         types = {resource.name: resource.type for resource in resources}
         for construct in oke.pools:
@@ -108,6 +123,15 @@ def _machines(pool: PlannedPool, most: int) -> Loss:
     return Loss(nodes=most, gpus=pool.gpus // pool.nodes * most, up_to=most > pool.nodes)
 
 
+def _beside(nodes: OtherNodes) -> Loss:
+    return Loss(
+        nodes=nodes.most_nodes,
+        gpus=nodes.gpus_per_node * nodes.most_nodes,
+        up_to=nodes.most_nodes > nodes.nodes,
+        beside=nodes.most_nodes > 0,
+    )
+
+
 def _construct(plan: Plan, construct: PlannedConstruct, types: dict[str, str]) -> dict[str, Loss]:
     """The loss with each record of a GPU pool: all machines, or one part where each machine or rack has a record."""
     pool = next(pool for pool in plan.cluster.pools if pool.name == construct.pool)
@@ -116,7 +140,7 @@ def _construct(plan: Plan, construct: PlannedConstruct, types: dict[str, str]) -
     parts = [name for name in holding if types[name] in _PARTS]
     each = max(len(parts), 1)
     part = Loss(nodes=pool.nodes // each, gpus=pool.gpus // each)
-    return {name: part if name in parts else Loss(nodes=pool.nodes, gpus=pool.gpus) for name in holding}
+    return {name: part if name in parts else _machines(pool, construct.most_nodes) for name in holding}
 
 
 def _pools(plan: Plan) -> Iterator[tuple[str, Loss]]:

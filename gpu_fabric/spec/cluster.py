@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from operator import attrgetter
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from gpu_fabric.base.grammar import Day, DnsLabel, LabelKey, LabelValue, is_label_key, is_label_value, shown
 from gpu_fabric.base.name_ranges import every_name
@@ -73,6 +81,19 @@ Taints = Annotated[
 ]
 
 
+def _legal_labels(value: dict[str, str]) -> dict[str, str]:
+    for key, text in value.items():
+        if not is_label_key(key) or not is_label_value(text):
+            raise ValueError(
+                f"{shown(f'{key}={text}')} is not a valid label; write [domain/]name with at most 63 letters, "
+                "digits, '-', '_' and '.', and a value of the same"
+            )
+    return value
+
+
+Labels = Annotated[dict[str, str], AfterValidator(_legal_labels)]
+
+
 def _names_of_ranges(value: Any) -> Any:
     texts = [value] if isinstance(value, str) else value
     if not isinstance(texts, list | tuple):
@@ -84,13 +105,26 @@ def _names_of_ranges(value: Any) -> Any:
 NodeNames = Annotated[tuple[str, ...], BeforeValidator(_names_of_ranges, json_schema_input_type=str | tuple[str, ...])]
 
 
+class AutoScaleSpec(FrozenModel):
+    """Bounds of the provider's automatic scaling."""
+
+    min_nodes: int = Field(ge=0, le=512, description="fewest nodes")
+    max_nodes: int = Field(ge=0, le=512, description="most nodes")
+
+
+def most_nodes(pool: PoolSpec | OtherPoolSpec) -> int:
+    """The most nodes that a pool may come to have."""
+    bounds: AutoScaleSpec | None = getattr(pool, "auto_scale", None)
+    return pool.nodes if bounds is None else max(pool.nodes, bounds.max_nodes)
+
+
 class PoolSpec(FrozenModel):
     """A group of equal GPU nodes."""
 
     name: DnsLabel = Field(description="name of the pool, unique among the pools")
     shape: str = Field(description="machine type from the catalog or from `shapes`; `gpu-fabric shapes` lists them")
     nodes: int = Field(ge=1, le=8192, description="number of GPU nodes in the pool")
-    labels: dict[str, str] = Field(
+    labels: Labels = Field(
         default={}, description="labels the pool's nodes carry; jobs select by those that all pools have in common"
     )
     taints: Taints | None = Field(
@@ -121,17 +155,6 @@ class PoolSpec(FrozenModel):
             raise ValueError(f"no shape {value!r} in the catalog; {guess}`gpu-fabric shapes` lists all of them")
         return value
 
-    @field_validator("labels")
-    @classmethod
-    def _labels_are_legal(cls, value: dict[str, str]) -> dict[str, str]:
-        for key, text in value.items():
-            if not is_label_key(key) or not is_label_value(text):
-                raise ValueError(
-                    f"{shown(f'{key}={text}')} is not a valid label; write [domain/]name with at most 63 letters, "
-                    "digits, '-', '_' and '.', and a value of the same"
-                )
-        return value
-
     @field_validator("node_names")
     @classmethod
     def _one_name_per_node(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
@@ -151,6 +174,40 @@ class PoolSpec(FrozenModel):
     def taints_with(self, vendor: Vendor) -> tuple[TaintSpec, ...]:
         """The stated taints; by default the taint of the vendor's GPU nodes."""
         return (TaintSpec(key=f"{vendor}.com/gpu", value="present"),) if self.taints is None else self.taints
+
+
+class OtherPoolSpec(FrozenModel):
+    """Equal nodes beside the fabric: CPU nodes, or GPU nodes without RDMA. No job of the fabric runs on them.
+
+    `absent_keys` are keys that people look for in vain, each with the problem and, after a semicolon, the remedy.
+    """
+
+    absent_keys: ClassVar[dict[str, str]] = {}
+
+    name: DnsLabel = Field(description="name of the pool, unique among all pools of the cluster")
+    nodes: int = Field(ge=0, le=1000, description="number of nodes; with autoScale, at creation only")
+    labels: Labels = Field(default={}, description="labels of the pool's nodes")
+    taints: Taints = Field(
+        default=(), description="taints of the pool's nodes, beside the one that the cloud sets on GPU nodes"
+    )
+    auto_scale: AutoScaleSpec | None = Field(
+        default=None, description="bounds for automatic scaling; fixed size without"
+    )
+
+    @property
+    def machine(self) -> str:
+        """The machine type, as its cloud writes it."""
+        raise NotImplementedError
+
+    @property
+    def is_reclaimable(self) -> bool:
+        """Whether the cloud may take the nodes back at any time."""
+        raise NotImplementedError
+
+    def taints_with(self, vendor: Vendor | None) -> tuple[TaintSpec, ...]:
+        """The taint that the cloud sets on nodes with a vendor's GPUs, and the stated taints."""
+        own = () if vendor is None else (TaintSpec(key=f"{vendor}.com/gpu", value="present"),)
+        return (*own, *self.taints)
 
 
 class AddressRangesSpec(FrozenModel):

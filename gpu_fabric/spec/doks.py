@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from gpu_fabric.base.grammar import DnsLabel, HttpsAddress, LineText, Spelled
 from gpu_fabric.catalog.shape import Vendor
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.cluster import DISTINCT_POOL_NAMES, ClusterBase, PoolSpec, TaintSpec
+from gpu_fabric.spec.cluster import DISTINCT_POOL_NAMES, AutoScaleSpec, ClusterBase, OtherPoolSpec, PoolSpec, TaintSpec
 from gpu_fabric.spec.network_types import Network
 
 Tag = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9:_-]{1,255}$")]
@@ -32,13 +32,6 @@ class SystemPoolSpec(FrozenModel):
     auto_scale_to_zero: bool = Field(default=False, description="whether the pool may shrink to no node at all")
 
 
-class AutoScaleSpec(FrozenModel):
-    """Bounds of the provider's automatic scaling."""
-
-    min_nodes: int = Field(ge=0, le=512, description="fewest nodes")
-    max_nodes: int = Field(ge=0, le=512, description="most nodes")
-
-
 class DoksPoolSpec(PoolSpec):
     """A pool of GPU Droplets. DOKS sets the vendor's taint; `taints` lists only further ones."""
 
@@ -55,6 +48,30 @@ class DoksPoolSpec(PoolSpec):
         """The vendor's taint, which DOKS always sets, and the stated taints."""
         automatic = self.model_copy(update={"taints": None})
         return (*PoolSpec.taints_with(automatic, vendor), *(self.taints or ()))
+
+
+class DoksOtherPoolSpec(OtherPoolSpec):
+    """A pool beside the fabric. A spot pool is one of a spot size: DigitalOcean has no other spot nodes."""
+
+    absent_keys: ClassVar[dict[str, str]] = dict.fromkeys(
+        ("spot", "preemptible"),
+        "DigitalOcean has no spot or preemptible pools; leave it out, or write a GPU size that ends in -spot, which "
+        "`gpu-fabric shapes` lists",
+    )
+
+    size: CpuSize = Field(
+        description="a CPU size such as s-8vcpu-16gb, or a GPU size without a fabric; `gpu-fabric shapes` lists those "
+        "with GPUs. Changing it replaces the pool"
+    )
+    tags: tuple[Tag, ...] = Field(default=(), description="tags of the pool")
+
+    @property
+    def machine(self) -> str:
+        return self.size
+
+    @property
+    def is_reclaimable(self) -> bool:
+        return self.size.endswith("-spot")
 
 
 CloudId = Annotated[
@@ -115,7 +132,7 @@ class AdoptionSpec(FrozenModel):
 
     vpc: CloudId | None = Field(default=None, description="id of the VPC")
     cluster: CloudId | None = Field(default=None, description="id of the cluster")
-    pools: dict[str, CloudId] = Field(default={}, description="ids of GPU pools, by the pools' names")
+    pools: dict[str, CloudId] = Field(default={}, description="ids of pools and otherPools, by the pools' names")
 
 
 class ManagedPluginsSpec(FrozenModel):
@@ -175,6 +192,9 @@ class DoksClusterSpec(ClusterBase):
     isolated_workers: bool = Field(default=False, description="workers without public addresses; needs a NAT gateway")
     system_pool: SystemPoolSpec = SystemPoolSpec()
     pools: Annotated[tuple[DoksPoolSpec, ...], DISTINCT_POOL_NAMES] = Field(min_length=1, description="the GPU pools")
+    other_pools: Annotated[tuple[DoksOtherPoolSpec, ...], DISTINCT_POOL_NAMES] = Field(
+        default=(), description="pools beside the fabric: CPU nodes, and GPU nodes for inference"
+    )
     plugins: ManagedPluginsSpec = ManagedPluginsSpec()
     kubeconfig: DoksKubeconfigSpec = DoksKubeconfigSpec()
     control_plane_firewall: ControlPlaneFirewallSpec | None = None
@@ -193,3 +213,8 @@ class DoksClusterSpec(ClusterBase):
         default=False, description="refuse to delete or replace VPC, cluster and GPU pools; set it in production"
     )
     tags: tuple[Tag, ...] = Field(default=(), description="tags of the cluster")
+
+    @property
+    def every_pool(self) -> tuple[DoksPoolSpec | DoksOtherPoolSpec, ...]:
+        """The pools of the fabric, and those beside it."""
+        return (*self.pools, *self.other_pools)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, StringConstraints, field_validator
 
 from gpu_fabric.base.grammar import DnsLabel, HttpsAddress, LineText, Spelled, web_address
 from gpu_fabric.catalog.oke import Cycling, Placement, SubnetName
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.spec.cluster import DISTINCT_POOL_NAMES, ClusterBase, KubernetesVersion, PoolSpec
+from gpu_fabric.spec.cluster import (
+    DISTINCT_POOL_NAMES,
+    AutoScaleSpec,
+    ClusterBase,
+    KubernetesVersion,
+    OtherPoolSpec,
+    PoolSpec,
+)
 from gpu_fabric.spec.network_types import Network
 
 # ocid1.KIND.REALM.[REGION].UNIQUE; the region may have a further part that Oracle reserves for future use.
@@ -37,6 +44,10 @@ ImageId = Annotated[str, _id("an image", "image")]
 ReservationId = Annotated[str, _id("a capacity reservation", "capacityreservation")]
 DynamicGroupId = Annotated[str, _id("a dynamic group", "dynamicgroup")]
 KeyId = Annotated[str, _id("a key", "key")]
+AnyId = Annotated[
+    str,
+    Spelled(r"ocid1\.[a-z0-9-]+" + _REST, "id of a resource at Oracle", "ocid1.…, as the console shows it"),
+]
 # Source of these kinds' names: the metadata of Oracle's hosts in the OKE quick-start.
 IslandId = Annotated[str, _id("an HPC island", "hpcisland", "computehpcisland")]
 NetworkBlockId = Annotated[str, _id("a network block", "computenetworkblock", "networkblock")]
@@ -208,6 +219,44 @@ class OkePoolSpec(PoolSpec):
     cycling: Cycling | None = Field(
         default=None, description="how a managed node pool applies changes to its nodes; by default not at all"
     )
+    auto_scale: AutoScaleSpec | None = Field(
+        default=None, description="bounds for Oracle's Cluster Autoscaler; fixed size without"
+    )
+
+
+class OkeOtherPoolSpec(OtherPoolSpec):
+    """A managed node pool beside the fabric, of any shape without an RDMA network."""
+
+    absent_keys: ClassVar[dict[str, str]] = {"spot": "Oracle calls such machines preemptible; write preemptible: true"}
+
+    shape: CpuShape = Field(description="a CPU shape such as VM.Standard.E5.Flex, or a GPU shape such as VM.GPU.A10.1")
+    ocpus: int | None = Field(default=None, ge=1, le=126, description="OCPUs of a node; of flexible shapes only")
+    memory_gib: int | None = Field(
+        default=None, ge=1, le=2098, description="memory of a node in GiB; of flexible shapes only"
+    )
+    boot_volume_gib: int = Field(default=128, ge=50, le=32768, description="size of the boot volume in GiB")
+    image_id: ImageId | None = Field(
+        default=None, description="id of the machine image; by default Oracle's newest for shape and Kubernetes version"
+    )
+    max_pods: int = Field(default=110, ge=1, le=110, description="pods a node may run")
+    availability_domain: AvailabilityDomain | None = Field(
+        default=None, description="availability domain, such as AD-1, which is the default"
+    )
+    fault_domains: tuple[FaultDomain, ...] = Field(
+        default=(), description="fault domains of the machines; by default any"
+    )
+    capacity_reservation_id: ReservationId | None = Field(default=None, description="id of a capacity reservation")
+    preemptible: bool = Field(
+        default=False, description="preemptible machines, which cost less and which Oracle takes back at any time"
+    )
+
+    @property
+    def machine(self) -> str:
+        return self.shape
+
+    @property
+    def is_reclaimable(self) -> bool:
+        return self.preemptible
 
 
 RegionName = Annotated[str, StringConstraints(pattern=r"^[a-z]{2,3}(-[a-z]+)+-\d$")]
@@ -282,6 +331,9 @@ class OkeClusterSpec(ClusterBase):
     endpoint: ApiEndpointSpec = ApiEndpointSpec()
     system_pool: FlexPoolSpec = FlexPoolSpec()
     pools: Annotated[tuple[OkePoolSpec, ...], DISTINCT_POOL_NAMES] = Field(min_length=1, description="the GPU pools")
+    other_pools: Annotated[tuple[OkeOtherPoolSpec, ...], DISTINCT_POOL_NAMES] = Field(
+        default=(), description="node pools beside the fabric: CPU nodes, GPU nodes for inference, preemptible nodes"
+    )
     identity: IdentitySpec = IdentitySpec()
     gpu_plugin: Literal["managed", "operator"] | None = Field(
         default=None,
@@ -291,6 +343,11 @@ class OkeClusterSpec(ClusterBase):
     addons: tuple[ManagedAddonSpec, ...] = Field(default=(), description="add-ons that Oracle installs and keeps")
     access: AccessSpec = AccessSpec()
     kubeconfig: OkeKubeconfigSpec = OkeKubeconfigSpec()
+    adopt: dict[str, AnyId] = Field(
+        default={},
+        description="ids of existing resources that the stack adopts, and then changes and destroys as its own, by the "
+        "resources' names in the plan, such as cluster, vcn, subnet-workers, system-pool and pool-NAME",
+    )
     kms_key_id: KeyId | None = Field(default=None, description="id of a key that encrypts the cluster's secrets")
     name: DnsLabel | None = Field(default=None, description="name of the cluster; by default the stack's")
     create_minutes: int = Field(
@@ -308,6 +365,11 @@ class OkeClusterSpec(ClusterBase):
         if repeated := sorted({addon.name for addon in value if names.count(addon.name.casefold()) > 1}):
             raise ValueError(f"{', '.join(repeated)} is there twice; list each add-on once, with all its settings")
         return value
+
+    @property
+    def every_pool(self) -> tuple[OkePoolSpec | OkeOtherPoolSpec, ...]:
+        """The pools of the fabric, and those beside it."""
+        return (*self.pools, *self.other_pools)
 
     @property
     def pods_of_own_subnet(self) -> bool:

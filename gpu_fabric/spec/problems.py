@@ -76,6 +76,10 @@ def _finding(problem: Problem, provider: str) -> Finding:
     path = dotted(location)
     if kind == "extra_forbidden":
         known = _keys_at(location[:-1], provider)
+        holder = _first(_annotation_at(location[:-1], provider), _is_model)
+        if (instead := getattr(holder, "absent_keys", {}).get(str(location[-1]))) is not None:
+            wrong, _, allowed = instead.partition("; ")
+            return finding("SPC001", path, wrong, allowed)
         remedy = f"{nearest(str(location[-1]), known)}remove it, or use one of: {', '.join(known)}"
         return finding("SPC001", path, "this key is not known", remedy)
     if kind == "union_tag_not_found":

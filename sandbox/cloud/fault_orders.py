@@ -43,7 +43,9 @@ _FAULTS = {
     "credentials-expired": Fault("the date moves on by eight days: every kubeconfig has expired"),
     "version-bumped": Fault("every cluster is upgraded to the next version, as by a forced upgrade"),
     "cluster-gone": Fault("every cluster is deleted behind the stack's back", clouds=_ALL),
-    "pool-resized": Fault("every autoscaled pool, or else every pool but the default one, gets one node more"),
+    "pool-resized": Fault(
+        "every autoscaled pool (at DigitalOcean, or else every pool) gets one node more", clouds=_ALL
+    ),
     "default-tag-lost": Fault("every default pool loses the tag that the provider knows it by"),
     "out-of-capacity": Fault(
         "no host is free for GPU machines (500): a pool is not made, or not grown", times=1, clouds=_OCI

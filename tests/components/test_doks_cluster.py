@@ -274,7 +274,8 @@ def test_creation_may_take_as_long_as_the_stack_file_says_and_the_vpc_waits_for_
 
 
 def test_all_that_lies_on_the_cluster_goes_with_it_and_nothing_else_does(on_doks: Recording) -> None:
-    on_cluster = {entry.name for entry in on_doks.resources if entry.type.startswith("kubernetes:")} | {POOL}
+    pools = {entry.name for entry in on_doks.resources if entry.type.endswith(":KubernetesNodePool")}
+    on_cluster = {entry.name for entry in on_doks.resources if entry.type.startswith("kubernetes:")} | pools
     assert {entry.name for entry in on_doks.resources if entry.deleted_with == CLUSTER} == on_cluster
     assert {entry.deleted_with for entry in on_doks.resources} == {CLUSTER, ""}
 

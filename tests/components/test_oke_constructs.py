@@ -100,10 +100,30 @@ HOSTS = {
     "operator": {"imageId": IMAGE},
 }
 # Settings of the cluster, each with the rows that it adds to those of a cluster network.
-SETTINGS: dict[str, tuple[dict[str, Any], set[str]]] = {
+SETTINGS: dict[str, tuple[Any, set[str]]] = {
     "identity": ({"registry": True}, {"images"}),
     "vcn": ({"fileStorage": True}, {"cluster-file-systems", "cluster-file-networks"}),
     "access": (HOSTS, {"operator"}),
+    "otherPools": (
+        [
+            {
+                "name": "cpu",
+                "shape": "VM.Standard.E5.Flex",
+                "ocpus": 4,
+                "memoryGib": 32,
+                "nodes": 1,
+                "autoScale": {"minNodes": 1, "maxNodes": 4},
+            }
+        ],
+        {
+            "autoscaler-node-pools",
+            "autoscaler-instances",
+            "autoscaler-subnets",
+            "autoscaler-networks",
+            "autoscaler-interfaces",
+            "autoscaler-compartments",
+        },
+    ),
 }
 NATIVE = {"pod-subnets", "pod-interfaces", "pod-security-groups"}
 HOST_GROUP = {"placement": "compute-cluster", "hostGroupId": "ocid1.computehostgroup.oc1.iad.example"}

@@ -46,6 +46,17 @@ _RACKS = {
     f"{POOL}.shape": "BM.GPU.GB200-v2.4",
     f"{POOL}.memoryFabricIds": [f"ocid1.computegpumemoryfabric.oc1.us-chicago-1.{name}" for name in ("one", "two")],
 }
+_OTHERS = "cluster.otherPools"
+_INFERENCE = {"name": "inference", "size": "gpu-l40sx1-48gb", "nodes": 2}
+_A10 = {"name": "inference", "shape": "VM.GPU.A10.1", "nodes": 2}
+_SCALED = {
+    "name": "cpu",
+    "shape": "VM.Standard.E5.Flex",
+    "ocpus": 4,
+    "memoryGib": 32,
+    "nodes": 1,
+    "autoScale": {"minNodes": 1, "maxNodes": 4},
+}
 _IMAGE = "ocid1.image.oc1.us-chicago-1.aaaaaaaaanother"
 _EXISTING = {
     "provider": "existing",
@@ -126,6 +137,33 @@ CLOUD_EDITS = (
         {"cluster.pools": _TWO_POOLS},
         guarded=("cluster-pool-more",),
     ),
+    Edit("DOKS pool beside the fabric added", "doks-h200", {_OTHERS: [_INFERENCE]}),
+    Edit(
+        "DOKS pool beside the fabric removed",
+        "doks-inference",
+        {f"{_OTHERS}[0]": None},
+        guarded=("cluster-pool-inference",),
+    ),
+    Edit(
+        "DOKS pool beside the fabric of another size, with other bounds",
+        "doks-inference",
+        {f"{_OTHERS}[0].size": "gpu-6000adax1-48gb", f"{_OTHERS}[0].autoScale.maxNodes": 6},
+        guarded=("cluster-pool-inference",),
+    ),
+    Edit(
+        "DOKS pool beside the fabric with other labels and taints",
+        "doks-inference",
+        {f"{_OTHERS}[0].labels": {"role": "serving"}, f"{_OTHERS}[0].taints": []},
+    ),
+    Edit("OKE pools beside the fabric added", "oke-h200", {_OTHERS: [_A10, _SCALED]}),
+    Edit(
+        "OKE pool beside the fabric removed, and with it the autoscaler",
+        "oke-h200",
+        {_OTHERS: [_A10]},
+        {_OTHERS: [_A10, _SCALED]},
+        guarded=("cluster-pool-cpu",),
+    ),
+    Edit("OKE bounds of a pool beside the fabric", "oke-pools", {f"{_OTHERS}[0].autoScale.maxNodes": 8}),
     Edit("OKE nodes more", "oke-h100", {NODES: 6}),
     Edit("OKE availability domain", "oke-h100", {f"{POOL}.availabilityDomain": "AD-2"}, guarded=("cluster-pool-gpu",)),
     Edit(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from typing import ClassVar, Literal
+
+from pydantic import Field
 
 from gpu_fabric.catalog.shape import Vendor
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds import POOL_LABEL
 from gpu_fabric.plan.clouds.record import Id, Record, Ref, Value
-from gpu_fabric.spec.doks import DoksClusterSpec, DoksPoolSpec
+from gpu_fabric.plan.other_pools import gpu_pools_beside
+from gpu_fabric.spec.doks import DoksClusterSpec, DoksOtherPoolSpec, DoksPoolSpec
 
 CLUSTER, VPC, PROJECT = "doks", "vpc", "project"
 """Logical names to which other records refer."""
@@ -82,7 +86,10 @@ class PlannedDoksCluster(DoksRecord):
 
 
 class PlannedDoksPool(DoksRecord):
-    """A GPU pool. DigitalOcean sets the vendor's taint itself; `taints` are the further ones."""
+    """A pool other than the system pool.
+
+    DigitalOcean sets the vendor's taint on GPU nodes itself; `taints` are the further ones.
+    """
 
     sdk: ClassVar[str] = "digitalocean.KubernetesNodePool"
     on_cluster: ClassVar[bool] = True
@@ -125,6 +132,7 @@ class DoksResources(FrozenModel):
     vpc_id: str | None
     cluster: PlannedDoksCluster
     pools: tuple[PlannedDoksPool, ...]
+    other_pools: tuple[PlannedDoksPool, ...] = Field(default=(), exclude_if=operator.not_)
     project: PlannedProject | None
     listing: PlannedListing | None
     version_prefix: str
@@ -134,7 +142,7 @@ class DoksResources(FrozenModel):
     @property
     def records(self) -> tuple[Record, ...]:
         """Every resource, after those that it depends on."""
-        found = (self.vpc, self.cluster, *self.pools, self.project, self.listing)
+        found = (self.vpc, self.cluster, *self.pools, *self.other_pools, self.project, self.listing)
         return tuple(record for record in found if record is not None)
 
     def before(self, record: Record) -> tuple[str, ...]:
@@ -168,7 +176,8 @@ def doks_resources(case: Case, cluster: DoksClusterSpec) -> DoksResources:
         ),
         vpc_id=cluster.vpc.id,
         cluster=_cluster(case, cluster, name, version),
-        pools=tuple(_pool(cluster, pool) for pool in cluster.pools),
+        pools=tuple(_pool(cluster, pool, pool.shape, pool.gpu_partition_mode) for pool in cluster.pools),
+        other_pools=tuple(_pool(cluster, pool, pool.size) for pool in cluster.other_pools),
         project=PlannedProject(logical_name=PROJECT, name=project.name, environment=project.environment)
         if project and project.name
         else None,
@@ -188,7 +197,8 @@ def _cluster(case: Case, cluster: DoksClusterSpec, name: str, version: Id) -> Pl
     system, firewall, sign_on = cluster.system_pool, cluster.control_plane_firewall, cluster.single_sign_on
     window, scales = cluster.maintenance, cluster.system_pool.auto_scale_to_zero
     bounds: dict[str, Value] = {"min_nodes": 0, "max_nodes": system.nodes} if scales else {}
-    plugins = _plugins(cluster, {shape.gpus.vendor for shape in case.shapes}, fabric=bool(case.shape.nics))
+    beside = [pool.shape for pool in gpu_pools_beside(case) if pool.shape is not None]
+    plugins = _plugins(cluster, {shape.gpus.vendor for shape in (*case.shapes, *beside)}, fabric=bool(case.shape.nics))
     return PlannedDoksCluster(
         logical_name=CLUSTER,
         name=name,
@@ -255,13 +265,15 @@ def _plugins(cluster: DoksClusterSpec, vendors: set[Vendor], *, fabric: bool) ->
     return chosen
 
 
-def _pool(cluster: DoksClusterSpec, pool: DoksPoolSpec) -> PlannedDoksPool:
+def _pool(
+    cluster: DoksClusterSpec, pool: DoksPoolSpec | DoksOtherPoolSpec, size: str, partition_mode: str | None = None
+) -> PlannedDoksPool:
     bounds = pool.auto_scale
     return PlannedDoksPool(
         logical_name=f"pool-{pool.name}",
         cluster_id=Ref(ref=CLUSTER),
         name=pool.name,
-        size=pool.shape,
+        size=size,
         node_count=pool.nodes,
         auto_scale=bounds is not None,
         min_nodes=bounds and bounds.min_nodes,
@@ -269,7 +281,7 @@ def _pool(cluster: DoksClusterSpec, pool: DoksPoolSpec) -> PlannedDoksPool:
         labels={**pool.labels, POOL_LABEL: pool.name},
         taints=[taint.model_dump() for taint in pool.taints or ()] or None,
         tags=_tags(pool.tags),
-        gpu_partition_mode=pool.gpu_partition_mode,
+        gpu_partition_mode=partition_mode,
         adopts=cluster.adopt.pools.get(pool.name),
         # The autoscaler changes node_count.
         ignore_changes=("node_count",) if bounds else (),

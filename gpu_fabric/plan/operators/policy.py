@@ -23,10 +23,17 @@ from gpu_fabric.k8s.mellanox import (
     SecondaryNetwork,
     SriovDevicePlugin,
 )
-from gpu_fabric.k8s.scheduling import Toleration
+from gpu_fabric.k8s.scheduling import (
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Toleration,
+)
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.operators.releases import tolerations
+from gpu_fabric.plan.other_pools import gpu_pools_beside
 from gpu_fabric.plan.proxy import proxy_variables
 from gpu_fabric.plan.records import PlannedConfiguration, PlannedObject, PlannedRollout
 from gpu_fabric.plan.steps import Context
@@ -55,6 +62,7 @@ def nic_cluster_policy(context: Context) -> PlannedObject:
         metadata=ObjectMeta(name=NIC_CLUSTER_POLICY_NAME),
         spec=NicClusterPolicySpec(
             tolerations=tolerations(case) or None,
+            node_affinity=_fabric_nodes(case),
             ofed_driver=OfedDriver(**_image(case, "ofedDriver"), env=proxy_variables(case))
             if switches.ofed_driver
             else None,
@@ -79,6 +87,18 @@ def nic_cluster_policy(context: Context) -> PlannedObject:
     )
     timeout = _DRIVER_TIMEOUT if switches.ofed_driver else POLICY_TIMEOUT
     return PlannedObject(object=policy, wait_for=READY, timeout=timeout)
+
+
+def _fabric_nodes(case: Case) -> NodeAffinity | None:
+    """The fabric's nodes, where the cluster has others with GPUs: by its default the operator looks at NICs alone."""
+    if not gpu_pools_beside(case):
+        return None
+    expressions = tuple(
+        NodeSelectorRequirement(key=key, operator="In", values=(value,))
+        for key, value in sorted(case.node_labels.items())
+    )
+    term = NodeSelectorTerm(match_expressions=expressions)
+    return NodeAffinity(required_during_scheduling_ignored_during_execution=NodeSelector(node_selector_terms=(term,)))
 
 
 def nic_node_policy(case: Case, nodes: PlannedNodes) -> PlannedObject:

@@ -12,6 +12,7 @@ from gpu_fabric.catalog.chart import ChartImage, ChartVersion, value_at
 from gpu_fabric.catalog.release import Chart, ChartName
 from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.other_pools import gpu_pools_beside
 from gpu_fabric.plan.proxy import proxy_variables
 from gpu_fabric.plan.records import ChartReference, HelmRelease
 
@@ -34,8 +35,12 @@ def tolerations(case: Case) -> tuple[Toleration, ...]:
 
 
 def extra_tolerations(case: Case) -> JsonValue | None:
-    """Tolerations of operands whose own default does not cover every taint of the pools; None where it does."""
-    needed = tolerations(case)
+    """Tolerations of operands whose own default does not cover every taint of the pools; None where it does.
+
+    GPUs beside the fabric need drivers, device plug-ins and labels as well.
+    """
+    beside = (entry for pool in gpu_pools_beside(case) for entry in pool.tolerations)
+    needed = tuple(dict.fromkeys((*tolerations(case), *beside)))
     if set(needed) <= {_GPU_TOLERATION}:
         return None
     return [entry.to_dict() for entry in dict.fromkeys((_GPU_TOLERATION, *needed))]

@@ -15,6 +15,7 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     objects,
     oke,
     oke_network,
+    other_pools,
     ownership,
     pods,
     proxy,

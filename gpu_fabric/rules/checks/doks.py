@@ -9,9 +9,11 @@ from gpu_fabric.catalog import Shape
 from gpu_fabric.catalog.version import lies_below
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.other_pools import OtherPool, other_pools
 from gpu_fabric.rules.chart_values import charts_in_use, gpu_operator_parts
 from gpu_fabric.rules.planned_nodes import AnyPool, PlacedPool, place_pools, placed_pools
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric
+from gpu_fabric.spec.cluster import most_nodes
 from gpu_fabric.spec.doks import DoksClusterSpec, DoksPoolSpec
 
 _LEAST_MINUTES = 60
@@ -185,7 +187,9 @@ def kubeconfig_outlives_the_run(case: Case, cluster: DoksClusterSpec) -> Iterato
 def tags_are_free(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """No tag begins as those do by which DigitalOcean and its provider find their own resources."""
     tags = [(in_cluster("tags", place), tag) for place, tag in enumerate(cluster.tags)]
-    tags += [(pool.at("tags", place), tag) for pool in _pools(case) for place, tag in enumerate(pool.spec.tags)]
+    for pool in _every_pool(case):
+        stated = getattr(pool.spec, "tags", ())
+        tags += [(pool.at("tags", place), tag) for place, tag in enumerate(stated)]
     for where, tag in tags:
         if tag.startswith(("k8s", "terraform:")):
             yield Problem(where, f"{tag} is reserved")
@@ -198,19 +202,19 @@ def cluster_is_protected(case: Case, cluster: DoksClusterSpec) -> Iterator[Probl
         yield Problem(in_cluster("protect"))
 
 
-def most_nodes(pool: DoksPoolSpec) -> int:
-    """The most nodes that a pool may come to have."""
-    return max(pool.nodes, pool.auto_scale.max_nodes) if pool.auto_scale else pool.nodes
-
-
 def all_nodes(cluster: DoksClusterSpec) -> int:
     """The most nodes that a cluster may come to have, CPU nodes included."""
-    return cluster.system_pool.nodes + sum(most_nodes(pool) for pool in cluster.pools)
+    return cluster.system_pool.nodes + sum(map(most_nodes, cluster.every_pool))
 
 
 def _pools(case: Case) -> list[_Pool]:
     cluster = doks_cluster(case)
     return place_pools(cluster.pools, case.shapes) if cluster else []
+
+
+def _every_pool(case: Case) -> list[_Pool | OtherPool]:
+    """The pools of the fabric, and those beside it."""
+    return [*_pools(case), *other_pools(case)] if doks_cluster(case) else []
 
 
 def _is_contracted(shape: Shape) -> bool:
@@ -290,9 +294,9 @@ def contract_holds_the_nodes(case: Case, pool: _Pool) -> Iterator[Problem]:
         yield Problem(pool.at("autoScale", "maxNodes"), message, f"write {have} or less")
 
 
-@check_each("DOK008", _pools)
-def scaling_keeps_a_node(case: Case, pool: _Pool) -> Iterator[Problem]:
-    """A GPU pool that scales keeps at least one node."""
+@check_each("DOK008", _every_pool)
+def scaling_keeps_a_node(case: Case, pool: _Pool | OtherPool) -> Iterator[Problem]:
+    """A pool that scales keeps at least one node."""
     if pool.spec.auto_scale and pool.spec.auto_scale.min_nodes == 0:
         yield Problem(pool.at("autoScale", "minNodes"))
 
@@ -382,24 +386,24 @@ def rdma_devices_are_amds(case: Case) -> Iterator[Problem]:
             yield Problem(in_fabric("rails", place, "rdmaDevice"), f"{rail.rdma_device} is not a device of {model}")
 
 
-@check_each("DOK034", _pools)
-def labels_are_in_the_users_domain(case: Case, pool: _Pool) -> Iterator[Problem]:
+@check_each("DOK034", _every_pool)
+def labels_are_in_the_users_domain(case: Case, pool: _Pool | OtherPool) -> Iterator[Problem]:
     """No label is in DigitalOcean's own domain."""
     for key in pool.spec.labels:
         if key.startswith("doks.digitalocean.com/"):
             yield Problem(pool.at("labels", key))
 
 
-@check_each("DOK036", _pools)
-def vendors_taint_is_not_declared(case: Case, pool: _Pool) -> Iterator[Problem]:
+@check_each("DOK036", _every_pool)
+def vendors_taint_is_not_declared(case: Case, pool: _Pool | OtherPool) -> Iterator[Problem]:
     """The taint that DOKS sets on GPU nodes is not declared as well."""
     for number, taint in enumerate(pool.spec.taints or ()):
-        if taint.key == pool.shape.gpus.resource:
+        if pool.shape is not None and taint.key == pool.shape.gpus.resource:
             yield Problem(pool.at("taints", number), f"DOKS sets {taint.key} on these nodes itself")
 
 
-@check_each("DOK048", _pools)
-def taints_have_values(case: Case, pool: _Pool) -> Iterator[Problem]:
+@check_each("DOK048", _every_pool)
+def taints_have_values(case: Case, pool: _Pool | OtherPool) -> Iterator[Problem]:
     """Every taint of a pool has a value."""
     for number, taint in enumerate(pool.spec.taints or ()):
         if not taint.value:
@@ -470,7 +474,7 @@ def nothing_keeps_the_vpc(case: Case, cluster: DoksClusterSpec) -> Iterator[Prob
 @check_of("DOK051", doks_cluster)
 def adopted_pools_are_planned(case: Case, cluster: DoksClusterSpec) -> Iterator[Problem]:
     """Every pool that is taken over is one of the stack file's."""
-    names = [pool.name for pool in cluster.pools]
+    names = [pool.name for pool in cluster.every_pool]
     for name in cluster.adopt.pools:
         if name not in names:
             yield Problem(

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 from gpu_fabric.catalog.version import lies_below
+from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.oke.site import Site
 from gpu_fabric.rules.chart_values import charts_in_use
 from gpu_fabric.rules.planned_nodes import PlacedPool, place_pools
 from gpu_fabric.rules.ranges import wide_ranges
-from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster, in_fabric
+from gpu_fabric.rules.registry import Problem, check, check_each, check_of, check_plan, in_cluster, in_fabric
 from gpu_fabric.spec.oke import OkeClusterSpec, OkePoolSpec
+from gpu_fabric.spec.places import Location
 
 # Source: Oracle's documentation of pre-authenticated requests, whose addresses have such a part.
 _PRE_AUTHENTICATED = re.compile(r"/p/[^/]+/")
+# Kinds whose resources Oracle's provider imports by something other than an id.
+_WITHOUT_ID = frozenset(
+    {
+        "Addon",
+        "DefaultSecurityList",
+        "DomainsDynamicResourceGroup",
+        "NetworkSecurityGroupSecurityRule",
+        "ShapeManagement",
+    }
+)
 # Constructs that are a resource for each machine, or for each cluster of machines.
 _NUMBERED = ("compute-cluster-instances", "gpu-memory-cluster")
 
@@ -359,7 +372,7 @@ def image_addresses_hold_no_secret(case: Case, pool: _Pool) -> Iterator[Problem]
 @check_of("OKE044", oke_cluster)
 def cpu_machines_can_be_made(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """The system pool and the hosts of people are CPU machines with memory that Oracle gives for their OCPUs."""
-    machines: list[tuple[tuple[str, ...], str, int, int]] = [
+    machines: list[tuple[Location, str, int, int]] = [
         (("systemPool",), cluster.system_pool.shape, cluster.system_pool.ocpus, cluster.system_pool.memory_gib)
     ]
     if cluster.access.mode == "bastion-host":
@@ -371,10 +384,11 @@ def cpu_machines_can_be_made(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
             message, remedy = f"{shape} is a machine with GPUs", "write a CPU shape, such as VM.Standard.E5.Flex"
             yield Problem(in_cluster(*where, "shape"), message, remedy)
         elif shape.endswith(".Flex"):
-            yield from _impossible_sizes(case, where, shape, ocpus, memory)
+            yield from impossible_sizes(case, where, shape, ocpus, memory)
 
 
-def _impossible_sizes(case: Case, where: tuple[str, ...], shape: str, ocpus: int, memory: int) -> Iterator[Problem]:
+def impossible_sizes(case: Case, where: Location, shape: str, ocpus: int, memory: int) -> Iterator[Problem]:
+    """Processors or memory that a flexible shape does not come with."""
     limits, largest = case.known.oke_clusters.flexible_memory, case.known.oke_clusters.flexible_machines.get(shape)
     if largest is not None and ocpus > largest.most_ocpus:
         yield Problem(
@@ -393,3 +407,23 @@ def _impossible_sizes(case: Case, where: tuple[str, ...], shape: str, ocpus: int
             f"write {least} to {most}"
             f", or another {'shape' if largest and memory > largest.most_gib else 'number of OCPUs'}",
         )
+
+
+@check_plan("OKE050")
+def adopted_resources_are_planned(case: Case, plan: Plan) -> Iterator[Problem]:
+    """Every id is that of a resource of the plan, and of the same kind."""
+    cluster, planned = oke_cluster(case), plan.cluster.oke
+    if cluster is None or planned is None:
+        return
+    kinds = {record.logical_name: record.kind.rpartition(".")[2] for record in planned.records}
+    offered = [name for name, kind in kinds.items() if kind not in _WITHOUT_ID]
+    for name, identifier in cluster.adopt.items():
+        where, found = in_cluster("adopt", name), identifier.split(".")[1]
+        if name not in offered:
+            near = get_close_matches(name, offered, 3, 0.5) or ["cluster", "system-pool"]
+            said = "is not taken over by an id" if name in kinds else "is not a resource of the plan"
+            yield Problem(where, f"{name} {said}", f"write a name such as {', '.join(near)}, or leave it out")
+        elif found != kinds[name].lower():
+            yield Problem(
+                where, f"it is the id of a {found}, and {name} is a {kinds[name]}", "write the id of that resource"
+            )

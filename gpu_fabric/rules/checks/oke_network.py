@@ -12,6 +12,7 @@ from gpu_fabric.plan.clouds.oke.site import Site
 from gpu_fabric.rules.checks.oke import oke_cluster, oke_site
 from gpu_fabric.rules.ranges import has_overlap, node_parts_problem, wide_ranges
 from gpu_fabric.rules.registry import Problem, check, check_of, in_cluster, in_fabric
+from gpu_fabric.spec.cluster import most_nodes
 from gpu_fabric.spec.network_types import IPNetwork
 from gpu_fabric.spec.oke import OkeClusterSpec, OkePoolSpec
 from gpu_fabric.spec.places import Location, dotted
@@ -103,7 +104,9 @@ def new_subnets_have_routes(case: Case, site: Site) -> Iterator[Problem]:
 @check_of("OKE033", oke_site)
 def worker_subnet_holds_the_nodes(case: Case, site: Site) -> Iterator[Problem]:
     """The worker subnet has an address for every node."""
-    subnet, nodes = site.range_of("workers"), case.nodes + site.cluster.system_pool.nodes
+    cluster = site.cluster
+    nodes = cluster.system_pool.nodes + sum(map(most_nodes, cluster.every_pool))
+    subnet = site.range_of("workers")
     if subnet is not None and nodes > subnet.num_addresses:
         needed = subnet.max_prefixlen - (nodes - 1).bit_length()
         yield Problem(
@@ -245,7 +248,7 @@ def pod_subnet_holds_the_pods(case: Case, cluster: OkeClusterSpec) -> Iterator[P
         return
     subnet = _subnets(case, cluster).get("pods")
     pods = cluster.system_pool.nodes * case.known.oke_clusters.system_max_pods
-    pods += sum(pool.nodes * pool.max_pods for pool in cluster.pools)
+    pods += sum(most_nodes(pool) * pool.max_pods for pool in cluster.every_pool)
     if subnet is not None and pods > subnet.num_addresses:
         needed = subnet.max_prefixlen - (pods - 1).bit_length()
         yield Problem(
@@ -314,7 +317,8 @@ def pods_are_outside_the_vcn(case: Case, cluster: OkeClusterSpec) -> Iterator[Pr
 def flannel_has_a_part_for_every_node(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
     """With flannel the pods' range has a part for every node, those of the system pool and of cycling among them."""
     pods = cluster.ranges.pods if cluster.cni == "flannel" else None
-    nodes = cluster.system_pool.nodes + sum(pool.nodes + _surge(case, pool) for pool in cluster.pools)
+    nodes = cluster.system_pool.nodes + sum(most_nodes(pool) + _surge(case, pool) for pool in cluster.pools)
+    nodes += sum(map(most_nodes, cluster.other_pools))
     prefix = case.known.oke_clusters.flannel_node_prefix
     return node_parts_problem(in_cluster("ranges", "pods"), pods, prefix, nodes, "one a node with cni flannel")
 

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import re
+
 from sandbox.cloud.oci import facts
 from sandbox.cloud.oci.machines import addons_of, bring_about
 from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import conflict, invalid
+from sandbox.cloud.oci.tenancy import Tenancy, conflict, invalid
 from sandbox.cloud.requests import Refused
 from sandbox.cloud.resource import Call, CloudError
 from sandbox.cloud.store import Record
 from sandbox.cloud.wire import Properties
 
 _POLL_S = 10
+
+
+AUTOSCALER = "ClusterAutoscaler"
+_BOUNDS = re.compile(r"(?P<least>\d+):(?P<most>\d+):(?P<pool>ocid1\.nodepool\.\S+)")
+
+
+def scaled_pools(tenancy: Tenancy, inputs: Properties) -> list[Record]:
+    """The node pools whose sizes the autoscaler changes, by its setting `nodes`: bounds and id of each, with commas.
+
+    Source: Oracle's documentation of the add-on's configuration arguments; its own words of refusal are not known.
+    """
+    settings = {entry["key"]: entry["value"] for entry in inputs.get("configurations") or []}
+    if settings.get("authType", "instance") not in ("instance", "workload"):
+        raise invalid(f"add-on {AUTOSCALER}: authType {settings['authType']} is not instance or workload")
+    found = []
+    for entry in filter(None, (part.strip() for part in settings.get("nodes", "").split(","))):
+        match = _BOUNDS.fullmatch(entry)
+        if match is None or int(match["least"]) > int(match["most"]):
+            raise invalid(f"add-on {AUTOSCALER}: nodes: {entry} is not MIN:MAX:OCID of a node pool")
+        pool = tenancy.found(match["pool"])
+        if pool["inputs"]["clusterId"] != inputs["clusterId"]:
+            raise invalid(f"add-on {AUTOSCALER}: nodes: {match['pool']} is a node pool of another cluster")
+        found.append({**pool, "least": int(match["least"]), "most": int(match["most"])})
+    return found
 
 
 class Addon(Stored):
@@ -32,6 +58,8 @@ class Addon(Stored):
             raise invalid(f"add-on {name} needs {needed}")
         if record is None and name in present and not inputs.get("overrideExisting"):
             raise conflict(f"addon {name} exists")
+        if name == AUTOSCALER:
+            scaled_pools(self.tenancy, inputs)
         if self.tenancy.faults.happens("addon-busy"):
             raise Refused(409, f"IncorrectState, cluster {cluster['id']} is being changed")
 

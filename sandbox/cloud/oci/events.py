@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sandbox.cloud.oci.addons import AUTOSCALER, scaled_pools
 from sandbox.cloud.oci.kubernetes_clusters import forget_cluster
 from sandbox.cloud.oci.machines import bring_about, join_all
+from sandbox.cloud.oci.node_pools import NodePool
+from sandbox.cloud.oci.policies import may_scale
 from sandbox.cloud.oci.pools import machines_of
 from sandbox.cloud.oci.provider import open_tenancy
 from sandbox.cloud.oci.tenancy import Tenancy
@@ -79,6 +82,21 @@ def _configuration_released(tenancy: Tenancy) -> str:
     return f"deleted: {', '.join(pool['id'] for pool in strange) or 'no instance pool'}"
 
 
+def _pool_resized(tenancy: Tenancy) -> str:
+    """Let each cluster's autoscaler add a machine to every node pool that it scales, up to the pool's most."""
+    grown = []
+    for addon in tenancy.store.list("addon"):
+        if addon["inputs"]["addonName"] != AUTOSCALER:
+            continue
+        if not may_scale(tenancy, tenancy.found(addon["inputs"]["clusterId"])):
+            return "no policy lets the autoscaler's pods manage cluster-node-pools"
+        for pool in scaled_pools(tenancy, addon["inputs"]):
+            if len(pool["nodes"]) < pool["most"]:
+                NodePool(tenancy).grow(pool["id"])
+                grown.append(f"{pool['inputs']['name']} has {len(pool['nodes']) + 1} nodes")
+    return "; ".join(grown) or "there is no node pool that may grow"
+
+
 def _replace(tenancy: Tenancy, machine: Record) -> None:
     from sandbox.cloud.oci.machines import machine_of
 
@@ -115,5 +133,6 @@ _EVENTS: dict[str, Callable[[Tenancy], str]] = {
     "configuration-used": _configuration_used,
     "node-lost": _node_lost,
     "policies-given": _policies_given,
+    "pool-resized": _pool_resized,
     "unjoined-terminated": _unjoined_terminated,
 }

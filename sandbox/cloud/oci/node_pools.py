@@ -86,6 +86,15 @@ class NodePool(Stored):
 
         tenancy.wait_until_ready(call, cluster, names)
 
+    def grow(self, identifier: str) -> None:
+        """Launch one more machine, as Oracle's autoscaler does."""
+        with self.tenancy.store.lock():
+            record = self._found(identifier)
+            record["inputs"]["nodeConfigDetails"]["size"] += 1
+            self.tenancy.store.put(self.collection, record)
+            self._launch(identifier)
+        bring_about(self.tenancy, record["inputs"]["clusterId"])
+
     def removed(self, call: Call, record: Record) -> None:
         bring_about(self.tenancy, record["inputs"]["clusterId"])
 
@@ -113,6 +122,8 @@ class NodePool(Stored):
         for placement in config["placementConfigs"]:
             check_launch(self.tenancy, details, placement["availabilityDomain"])
             self.tenancy.found(placement["subnetId"])
+            if placement.get("preemptibleNodeConfig"):
+                check_preemptible(inputs["nodeShape"], placement)
             if placement.get("capacityReservationId") and len(config["placementConfigs"]) > 1:
                 raise invalid("placementConfigs: a pool with a capacity reservation has one placement")
         asked = {**config, **config["placementConfigs"][0]}
@@ -183,6 +194,16 @@ class NodePool(Stored):
             # the next one's address is to be another
             self.tenancy.store.put(self.collection, record)
         self.tenancy.store.put(self.collection, record)
+
+
+def check_preemptible(shape: str, placement: Properties) -> None:
+    """Oracle's documentation of preemptible instances, support and limitations; its own words are not known."""
+    if shape.startswith("BM."):
+        raise invalid(f"preemptibleNodeConfig: {shape} is a bare-metal shape")
+    if placement.get("capacityReservationId"):
+        raise invalid("preemptibleNodeConfig: preemptible capacity cannot be used with a capacity reservation")
+    if placement["preemptibleNodeConfig"]["preemptionAction"]["type"] != "TERMINATE":
+        raise invalid("preemptionAction: type is not TERMINATE")
 
 
 def _labels(inputs: Properties) -> dict[str, str]:

@@ -31,6 +31,8 @@ _RDMA, _HOST = "oci.oraclecloud.com/rdma", "oci.oraclecloud.com/host"
 _TAINTS = re.compile(r"--register-with-taints=(?P<taints>[^'\"\s]+)")
 _TAINT = re.compile(r"(?P<key>[^=:,]+)(?:=(?P<value>[^:,]*))?:(?P<effect>\w+)")
 _IMAGES = "node-images.json"
+# Oracle's documentation of preemptible capacity names label and taint; the taint's effect is made up.
+_PREEMPTIBLE = "oci.oraclecloud.com/oke-is-preemptible"
 
 
 def node_objects(tenancy: Tenancy, cluster: Record, pools: list[Record], machines: list[Record]) -> list[Object]:
@@ -42,13 +44,14 @@ def node_objects(tenancy: Tenancy, cluster: Record, pools: list[Record], machine
     found = []
     for pool in pools:
         inputs = pool["inputs"]
+        labels, taints = _preemptible(inputs)
         for node in pool["nodes"]:
             found.append(
                 _node(
                     node["address"],
                     inputs["nodeShape"],
-                    node["labels"],
-                    _taints(node["userData"]),
+                    {**labels, **node["labels"]},
+                    [*taints, *_taints(node["userData"])],
                     _places(
                         cluster["region"], node["availabilityDomain"], node["faultDomain"], node["id"], pool["rdma"], ""
                     ),
@@ -120,6 +123,14 @@ def _capacity(shape: Shape | None, config: dict[str, Any]) -> dict[str, str]:
     # one of Oracle's processors is two for Kubernetes, but for Arm's
     memory = config.get("memoryInGbs") or 16 * config["ocpus"]
     return {**SYSTEM_NODE, "cpu": str(int(2 * config["ocpus"])), "memory": f"{int(memory)}Gi"}
+
+
+def _preemptible(inputs: dict[str, Any]) -> tuple[dict[str, str], list[dict[str, str]]]:
+    """What Oracle marks the nodes of a pool with that has preemptible machines."""
+    placement = inputs["nodeConfigDetails"]["placementConfigs"][0]
+    if not placement.get("preemptibleNodeConfig"):
+        return {}, []
+    return {_PREEMPTIBLE: "true"}, [{"key": _PREEMPTIBLE, "value": "present", "effect": "NoSchedule"}]
 
 
 def _places(region: str, domain: str, fault_domain: str, machine: str, rdma: bool, fabric: str) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What policies allow, as far as a cluster depends on it: permissions in braces, by statement.
 
-Statements that allow by verb and kind (`to manage clusters`) are taken and kept, and never looked at; neither are
-conditions other than on the cluster and on the kind of principal.
+Statements that allow by verb and kind (`to manage clusters`) are looked at for the autoscaler alone; conditions other
+than on the cluster and on the kind of principal never are.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _STATEMENT = re.compile(
     (?: \s+ where \s+ (?P<condition>.+) )? \s*""",
     re.IGNORECASE | re.VERBOSE,
 )
-_CONDITION = re.compile(r"(?P<key>target\.cluster\.id|request\.principal\.type)\s*=\s*'(?P<value>[^']*)'")
+_CONDITION = re.compile(
+    r"(?P<key>target\.cluster\.id|request\.principal\.(?:type|cluster_id))\s*=\s*'(?P<value>[^']*)'"
+)
 _RULE = re.compile(r"instance\.(?P<key>compartment\.id|id)\s*=\s*'(?P<value>[^']*)'")
 
 
@@ -47,7 +49,7 @@ def statement_of(text: str) -> Statement:
     if match is None:
         raise StatementError(f"{text!r} is not a statement")
     # what people may do is nothing that a machine may
-    allowed = "" if match["users"] else match["permissions"] or ""
+    allowed = "" if match["users"] else match["permissions"] or f"{match['verb']} {match['what']}"
     permissions = frozenset(part.strip() for part in allowed.split(",") if part.strip())
     conditions = {found["key"]: found["value"] for found in _CONDITION.finditer(match["condition"] or "")}
     return Statement(
@@ -69,6 +71,16 @@ def may_launch(tenancy: Tenancy, permission: str, compartment: str, principal: s
     return any(
         not statement.group and statement.conditions.get("request.principal.type", principal) == principal
         for statement in _granting(tenancy, permission, compartment)
+    )
+
+
+def may_scale(tenancy: Tenancy, cluster: Record) -> bool:
+    """Whether the pods of a cluster's autoscaler may change the sizes of its node pools, by their own identity."""
+    return any(
+        not statement.group
+        and statement.conditions.get("request.principal.type", "workload") == "workload"
+        and statement.conditions.get("request.principal.cluster_id", cluster["id"]) == cluster["id"]
+        for statement in _granting(tenancy, "manage cluster-node-pools", cluster["inputs"]["compartmentId"])
     )
 
 

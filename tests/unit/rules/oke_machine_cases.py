@@ -13,6 +13,8 @@ _MEMORY = "cluster.systemPool.memoryGib"
 _FABRICS = [f"ocid1.computegpumemoryfabric.oc1.iad.fabric{number}" for number in range(2)]
 _RACK = {f"{_POOL}.shape": "BM.GPU.GB300.4", f"{_POOL}.placement": "gpu-memory-cluster"}
 _ISLAND = "ocid1.hpcisland.oc1.iad.example"
+_CLUSTER = "ocid1.cluster.oc1.iad.example"
+_NODE_POOL = "ocid1.nodepool.oc1.iad.example"
 _BLOCK = "ocid1.networkblock.oc1.iad.example"
 _KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIExample someone@example"
 _NO_PLUGIN = {"software.gpuOperator": {"values": {"devicePlugin": {"enabled": False}}}}
@@ -160,4 +162,14 @@ CASES = (
         "cluster.systemPool.ocpus",
     ),
     irrelevant("OKE044", "doks-h200"),
+    good("OKE050", "oke-h100-26-4", {"cluster.adopt": {"cluster": _CLUSTER, "system-pool": _NODE_POOL}}),
+    bad("OKE050", "oke-h100-26-4", {"cluster.adopt": {"pool-other": _NODE_POOL}}, "cluster.adopt.pool-other"),
+    bad("OKE050", "oke-h100-26-4", {"cluster.adopt": {"pool-gpu": _NODE_POOL}}, "cluster.adopt.pool-gpu"),
+    bad(
+        "OKE050",
+        "oke-h100-26-4",
+        {"cluster.addons": [{"name": "CertManager"}], "cluster.adopt": {"addon-certmanager": _CLUSTER}},
+        "cluster.adopt.addon-certmanager",
+    ),
+    irrelevant("OKE050", "doks-h200"),
 )

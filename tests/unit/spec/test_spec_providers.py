@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from changes import changed
+from committed_stacks import folder_of
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.findings import ConfigurationError, Finding
 from gpu_fabric.prepare import checked_plan, prepare
 from gpu_fabric.spec.doks import DoksClusterSpec
-from gpu_fabric.spec.load import validate
+from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.stack import StackSpec
 from gpu_fabric.spec.stack_text import StackDocument
@@ -142,7 +144,7 @@ def test_a_problem_of_a_doks_stack_is_placed_as_written(
         ("cluster.pools[0].placement", "cluster", "must be 'cluster-network', 'compute-cluster'"),
         ("cluster.pools[0].bootVolume", {"sizeGib": 10}, "must be greater than or equal to 50"),
         ("cluster.pools[0].maxPods", 111, "must be less than or equal to 110"),
-        ("cluster.pools[0].autoScale", {}, "this key is not known"),
+        ("cluster.pools[0].contractedNodes", 2, "this key is not known"),
         ("cluster.endpoint.public", 1, "must be true or false without quotes"),
         ("cluster.systemPool", [], "must be a mapping of keys to values"),
     ],
@@ -344,3 +346,22 @@ def test_ranges_of_names_are_checked_as_names_are(document_with: DocumentWith, w
     problem = only_problem(document_with({"cluster.pools[0].nodes": 3, "cluster.pools[0].nodeNames": written}))
 
     assert says in problem.message
+
+
+@pytest.mark.parametrize(
+    ("stack", "key", "problem", "remedy"),
+    [
+        ("doks-inference", "spot", "DigitalOcean has no spot or preemptible pools", "a GPU size that ends in -spot"),
+        ("doks-inference", "preemptible", "DigitalOcean has no spot or preemptible pools", "leave it out"),
+        ("oke-pools", "spot", "Oracle calls such machines preemptible", "write preemptible: true"),
+        ("oke-pools", "spots", "this key is not known", "use one of: name, nodes"),
+    ],
+)
+def test_a_key_that_a_cloud_does_not_have_is_refused_with_what_it_has(
+    stack: str, key: str, problem: str, remedy: str
+) -> None:
+    place = f"cluster.otherPools[0].{key}"
+    _, [found] = validate(changed(read_document(stack, folder_of(stack)), {place: True}))
+
+    assert (found.id, found.path, found.message) == ("SPC001", f"gpu-fabric:{place}", problem)
+    assert remedy in found.remedy

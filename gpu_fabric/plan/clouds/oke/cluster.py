@@ -7,10 +7,11 @@ from typing import ClassVar, Literal
 from gpu_fabric.catalog.oke import SubnetName
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.clouds.oke.boot import boot_script, user_data
+from gpu_fabric.plan.clouds.oke.identity import autoscaler_policies
 from gpu_fabric.plan.clouds.oke.machines import PlannedInstance
 from gpu_fabric.plan.clouds.oke.site import CLUSTER, KUBECONFIG, NETWORK, Site
 from gpu_fabric.plan.clouds.record import Id, Lookup, Record, Ref, Text, Value
-from gpu_fabric.spec.oke import AccessHostSpec
+from gpu_fabric.spec.oke import AccessHostSpec, ManagedAddonSpec
 
 # An upgrade of the control plane and its endpoint.
 _UPDATE = "120m"
@@ -100,19 +101,46 @@ def oke_cluster_record(site: Site) -> PlannedOkeCluster:
     )
 
 
+AUTOSCALER = "ClusterAutoscaler"
+"""The name of Oracle's add-on that changes the sizes of managed node pools."""
+
+
 def oke_addons(site: Site, nodes: str) -> tuple[PlannedAddon, ...]:
-    """The add-ons, which start only on nodes: after the node pool named `nodes`."""
-    return tuple(
-        PlannedAddon(
-            logical_name=f"addon-{addon.name.lower()}",
-            cluster_id=Ref(ref=CLUSTER),
-            addon_name=addon.name,
-            version=addon.version,
-            configurations=[{"key": key, "value": text} for key, text in sorted(addon.configurations.items())] or None,
-            after=(nodes,),
-            create_timeout=_ADDON_CREATE,
-        )
-        for addon in site.cluster.addons
+    """The add-ons, which start only on nodes: after the node pool named `nodes`.
+
+    Pools that scale need the autoscaler, whose other settings are those of the stack file's add-on of this name.
+    """
+    scaled = site.scaled_pools
+    stated = site.cluster.addons
+    if scaled and all(addon.name != AUTOSCALER for addon in stated):
+        stated = (*stated, ManagedAddonSpec(name=AUTOSCALER))
+    return tuple(_addon(site, addon, nodes) for addon in stated)
+
+
+def _addon(site: Site, addon: ManagedAddonSpec, nodes: str) -> PlannedAddon:
+    settings: dict[str, Value] = {**addon.configurations}
+    after: tuple[str, ...] = (nodes,)
+    if addon.name == AUTOSCALER and site.scaled_pools:
+        # Oracle's documentation, configuration arguments of the add-on: bounds and id of each node pool, with commas.
+        # The identity of the add-on's own pods may do this; that of the nodes would be any pod's.
+        settings |= {"authType": "workload", "nodes": _bounds(site)}
+        after = (nodes, *autoscaler_policies(site))
+    return PlannedAddon(
+        logical_name=f"addon-{addon.name.lower()}",
+        cluster_id=Ref(ref=CLUSTER),
+        addon_name=addon.name,
+        version=addon.version,
+        configurations=[{"key": key, "value": text} for key, text in sorted(settings.items())] or None,
+        after=after,
+        create_timeout=_ADDON_CREATE,
+    )
+
+
+def _bounds(site: Site) -> Text:
+    bounds = {pool.name: pool.auto_scale for pool in site.scaled_pools if pool.auto_scale is not None}
+    return Text(
+        text=", ".join(f"{each.min_nodes}:{each.max_nodes}:{{{name}}}" for name, each in bounds.items()),
+        refs={name: Ref(ref=f"pool-{name}") for name in bounds},
     )
 
 

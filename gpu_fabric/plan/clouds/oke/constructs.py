@@ -26,6 +26,7 @@ from gpu_fabric.plan.clouds.oke.machines import (
     node_labels,
     node_placement,
     node_source,
+    size_of_scaled,
 )
 from gpu_fabric.plan.clouds.oke.site import CLUSTER, Site
 from gpu_fabric.plan.clouds.record import Record, Ref, Value
@@ -89,6 +90,7 @@ def _compute_cluster_pool(site: Site, pool: OkePoolSpec) -> Iterator[Record]:
         node_metadata={"user_data": user_data(boot_text(site, pool))},
         node_eviction_node_pool_settings=EVICTION,
         node_pool_cycling_details=_cycling(site, pool),
+        ignore_changes=size_of_scaled(pool),
         after=(*last_managed(site), *image_ready(site, pool)),
         create_timeout=site.timeout,
         update_timeout=site.timeout,

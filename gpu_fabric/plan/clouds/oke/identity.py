@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from gpu_fabric.catalog.oke import PolicyName, PolicyNeed, PolicyRow
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.plan.clouds.oke.site import CLUSTER, JOIN_POLICY, Site
+from gpu_fabric.plan.clouds.oke.site import AUTOSCALER_POLICY, CLUSTER, JOIN_POLICY, Site
 from gpu_fabric.plan.clouds.record import Id, Record, Ref, Text, Value
 
 _SCHEMA = "urn:ietf:params:scim:schemas:oracle:idcs:DynamicResourceGroup"
@@ -16,6 +16,7 @@ _DESCRIPTIONS: dict[PolicyName, str] = {
     "nodes": "What GPU nodes of {name} may use",
     "services": "What Oracle's services may do for {name}",
     "operator": "The operator host of {name} may use it",
+    "autoscaler": "The autoscaler of {name} may change the sizes of its node pools",
 }
 
 
@@ -116,6 +117,7 @@ def policy_rows(site: Site) -> Iterator[PolicyRow]:
         "host-group-pool": any(pool.host_group_id for pool in managed),
         "gpu-memory-cluster": "gpu-memory-cluster" in placements,
         "file-storage": site.cluster.vcn.file_storage,
+        "autoscaler": bool(site.scaled_pools),
         "operator-host": site.cluster.access.mode == "bastion-host",
     }
     return (row for row in site.facts.policies if needs[row.needs])
@@ -125,13 +127,18 @@ def last_policies(site: Site) -> tuple[str, ...]:
     """The policies without which no node can join: records that launch nodes depend on them."""
     if not site.cluster.identity.create:
         return ()
-    names = dict.fromkeys(row.policy for row in policy_rows(site) if row.policy != "operator")
+    names = dict.fromkeys(row.policy for row in policy_rows(site) if row.policy not in ("operator", "autoscaler"))
     return tuple(f"policy-{name}" for name in names)
 
 
 def joins_after(site: Site) -> tuple[str, ...]:
     """The policy that lets self-managed nodes join."""
     return (JOIN_POLICY,) if JOIN_POLICY in last_policies(site) else ()
+
+
+def autoscaler_policies(site: Site) -> tuple[str, ...]:
+    """The policy without which the autoscaler changes no size."""
+    return (AUTOSCALER_POLICY,) if site.cluster.identity.create else ()
 
 
 def _groups(site: Site) -> Iterator[PlannedDynamicGroup | PlannedDomainGroup]:

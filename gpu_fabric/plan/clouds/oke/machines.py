@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import ClassVar
 
 from gpu_fabric.plan.clouds import POOL_LABEL
@@ -10,7 +10,9 @@ from gpu_fabric.plan.clouds.oke.boot import boot_script, encoded, user_data
 from gpu_fabric.plan.clouds.oke.identity import joins_after, last_policies
 from gpu_fabric.plan.clouds.oke.site import CLUSTER, DOMAINS, KUBECONFIG, NODE_IMAGES, NODE_POOLS, Site
 from gpu_fabric.plan.clouds.record import Id, Lookup, Record, Ref, Value
-from gpu_fabric.spec.oke import OkePoolSpec
+from gpu_fabric.plan.other_pools import OtherPool
+from gpu_fabric.spec.cluster import TaintSpec
+from gpu_fabric.spec.oke import OkeOtherPoolSpec, OkePoolSpec
 
 
 class PlannedNodePool(Record):
@@ -174,6 +176,54 @@ def system_pool(site: Site) -> PlannedNodePool:
     )
 
 
+def beside_the_fabric(site: Site, pool: OtherPool) -> PlannedNodePool:
+    """A node pool beside the fabric. Oracle's autoscaler changes the size of one that scales."""
+    wanted, shape = pool.spec, pool.shape
+    assert isinstance(wanted, OkeOtherPoolSpec), "a cluster at Oracle has Oracle's pools"
+    placement: dict[str, Value] = {
+        "availability_domain": site.availability_domain(wanted.availability_domain),
+        "subnet_id": site.subnet("workers"),
+    }
+    if wanted.capacity_reservation_id:
+        placement["capacity_reservation_id"] = wanted.capacity_reservation_id
+    if wanted.fault_domains:
+        placement["fault_domains"] = list(wanted.fault_domains)
+    if wanted.preemptible:
+        placement["preemptible_node_config"] = {
+            "preemption_action": {"type": "TERMINATE", "is_preserve_boot_volume": False}
+        }
+    flexible: dict[str, Value] = {"ocpus": wanted.ocpus, "memory_in_gbs": wanted.memory_gib}
+    labels = {**wanted.labels, POOL_LABEL: wanted.name}
+    if shape is not None and shape.gpus.vendor == "nvidia" and site.own_gpu_plugin:
+        labels[site.facts.instances.gpu_plugin_off_label] = "true"
+    image = wanted.image_id or Ref(ref=NODE_IMAGES, output="image" if shape is None else "image_for_gpus")
+    return PlannedNodePool(
+        logical_name=f"pool-{wanted.name}",
+        compartment_id=site.compartment,
+        cluster_id=Ref(ref=CLUSTER),
+        name=wanted.name,
+        kubernetes_version=site.version,
+        node_shape=wanted.shape,
+        node_shape_config=flexible if wanted.ocpus else None,
+        node_config_details=node_config(site, wanted.nodes, wanted.max_pods, placement),
+        node_source_details=node_source(image, wanted.boot_volume_gib),
+        initial_node_labels=[{"key": key, "value": text} for key, text in sorted(labels.items())],
+        # A node pool has no argument for taints: the kubelet registers with them.
+        node_metadata={"user_data": user_data(_managed_boot(wanted.taints))} if wanted.taints else None,
+        node_eviction_node_pool_settings=EVICTION,
+        ignore_changes=size_of_scaled(wanted),
+        after=last_managed(site),
+        create_timeout=site.timeout,
+        update_timeout=site.timeout,
+        protect=site.cluster.protect,
+    )
+
+
+def size_of_scaled(pool: OkePoolSpec | OkeOtherPoolSpec) -> tuple[str, ...]:
+    """The argument with the size of a node pool that scales, which the autoscaler changes."""
+    return () if pool.auto_scale is None else ("node_config_details.size",)
+
+
 def last_managed(site: Site) -> tuple[str, ...]:
     """The policies that must exist before a managed node pool."""
     return tuple(name for name in last_policies(site) if name not in joins_after(site))
@@ -301,16 +351,22 @@ def boot_text(site: Site, pool: OkePoolSpec) -> str:
         "join",
         {
             "MODE": "managed" if managed else "self-managed",
-            "KUBELET_EXTRA_ARGS": _kubelet_arguments(pool),
+            "KUBELET_EXTRA_ARGS": _kubelet_arguments(pool.taints or ()),
             "BEFORE_JOIN": encoded(pool.boot.before_join),
             "AFTER_JOIN": encoded(pool.boot.after_join),
         },
     )
 
 
-def _kubelet_arguments(pool: OkePoolSpec) -> str:
+def _managed_boot(taints: Iterable[TaintSpec]) -> str:
+    """The script of managed nodes that have taints and no boot steps."""
+    arguments = {"MODE": "managed", "KUBELET_EXTRA_ARGS": _kubelet_arguments(taints)}
+    return boot_script("join", {**arguments, "BEFORE_JOIN": encoded(None), "AFTER_JOIN": encoded(None)})
+
+
+def _kubelet_arguments(stated: Iterable[TaintSpec]) -> str:
     # Only the stack file's taints: Oracle sets the taint of the GPUs' vendor.
-    taints = [f"{taint.key}={taint.value}:{taint.effect}" for taint in pool.taints or ()]
+    taints = [f"{taint.key}={taint.value}:{taint.effect}" for taint in stated]
     return f"--register-with-taints={','.join(taints)}" if taints else ""
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator
 from graphlib import TopologicalSorter
 from typing import NamedTuple
 
-from pydantic import SerializeAsAny
+from pydantic import Field, SerializeAsAny
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.oke import Placement
@@ -29,6 +30,7 @@ from gpu_fabric.plan.clouds.oke.identity import OkeIdentity, oke_identity
 from gpu_fabric.plan.clouds.oke.machines import (
     SYSTEM_POOL,
     PlannedNodePool,
+    beside_the_fabric,
     domains_lookup,
     images_lookup,
     imported_images,
@@ -38,19 +40,22 @@ from gpu_fabric.plan.clouds.oke.machines import (
 from gpu_fabric.plan.clouds.oke.network import OkeNetwork, oke_network, services_lookup
 from gpu_fabric.plan.clouds.oke.site import NETWORK, NODE_IMAGES, NODE_POOLS, TENANCY, Site
 from gpu_fabric.plan.clouds.record import Lookup, Record, Ref, Text
+from gpu_fabric.plan.other_pools import other_pools
+from gpu_fabric.spec.cluster import AutoScaleSpec
 from gpu_fabric.spec.oke import OkeClusterSpec, OkePoolSpec
 
 
 class PlannedConstruct(FrozenModel):
     """A GPU pool: its construct, how the construct grows and replaces a node, and its records.
 
-    It is ready when that many `nodes` of the cluster are ready with its `node_labels`: Oracle reports a construct of
+    It is ready when its `awaited` nodes of the cluster are ready with its `node_labels`: Oracle reports a construct of
     self-managed machines as running before they have joined.
     """
 
     pool: str
     shape: str
     nodes: int
+    bounds: AutoScaleSpec | None = Field(default=None, exclude_if=operator.not_)
     node_labels: dict[str, str]
     placement: Placement
     self_managed: bool
@@ -58,12 +63,23 @@ class PlannedConstruct(FrozenModel):
     replacement: str
     records: tuple[SerializeAsAny[Record], ...]
 
+    @property
+    def awaited(self) -> int:
+        """The nodes that must join: an autoscaler may have removed the others before this run."""
+        return self.nodes if self.bounds is None else self.bounds.min_nodes
+
+    @property
+    def most_nodes(self) -> int:
+        """The most nodes that there may be."""
+        return self.nodes if self.bounds is None else self.bounds.max_nodes
+
 
 class OkeResources(FrozenModel):
     """All cloud resources at Oracle.
 
     `lookups` are the queries to which a record refers. `home_region` is the region of the records that are marked for
-    it. Machines have `join_minutes` to become nodes. Only `records` is in an order in which they can be created.
+    it. Machines have `join_minutes` to become nodes. `adopts` are ids of existing resources, by the logical names of
+    their records. Only `records` has them, and is in an order in which they can be created.
     """
 
     name: str
@@ -79,14 +95,16 @@ class OkeResources(FrozenModel):
     addons: tuple[PlannedAddon, ...]
     images: tuple[SerializeAsAny[Record], ...]
     pools: tuple[PlannedConstruct, ...]
+    other_pools: tuple[PlannedNodePool, ...] = Field(default=(), exclude_if=operator.not_)
     access: OkeAccess
     join_minutes: int
     protect: bool
+    adopts: dict[str, str] = Field(default={}, exclude_if=operator.not_)
 
     @property
     def records(self) -> tuple[Record, ...]:
         """Every resource, after those that it depends on."""
-        found = {record.logical_name: record for record in self._parts()}
+        found = {record.logical_name: self._adopting(record) for record in self._parts()}
         lookups = {lookup.logical_name: lookup for lookup in self.lookups}
 
         def needs(references: tuple[Ref, ...]) -> Iterator[str]:
@@ -108,6 +126,10 @@ class OkeResources(FrozenModel):
         """The provider of the cluster's region, or of the tenancy's home region where that is another."""
         return "oci-home" if record.in_home_region and self.home_region != self.region else "oci"
 
+    def _adopting(self, record: Record) -> Record:
+        known = self.adopts.get(record.logical_name)
+        return record if known is None else record.model_copy(update={"adopts": known})
+
     def _parts(self) -> Iterator[Record]:
         yield from self.identity.groups
         yield from self.identity.policies
@@ -118,6 +140,7 @@ class OkeResources(FrozenModel):
         yield from self.images
         for pool in self.pools:
             yield from pool.records
+        yield from self.other_pools
         yield from self.access.records
 
 
@@ -138,9 +161,11 @@ def oke_resources(case: Case, cluster: OkeClusterSpec) -> OkeResources:
         addons=oke_addons(site, SYSTEM_POOL),
         images=tuple(imported_images(site)),
         pools=tuple(_construct(site, pool) for pool in cluster.pools),
+        other_pools=tuple(beside_the_fabric(site, pool) for pool in other_pools(case)),
         access=oke_access(site),
         join_minutes=cluster.join_minutes,
         protect=cluster.protect,
+        adopts=cluster.adopt,
     )
     return resources.model_copy(update={"lookups": _lookups(site, resources)})
 
@@ -151,6 +176,7 @@ def _construct(site: Site, pool: OkePoolSpec) -> PlannedConstruct:
         pool=pool.name,
         shape=pool.shape,
         nodes=pool.nodes,
+        bounds=pool.auto_scale,
         node_labels={POOL_LABEL: pool.name},
         placement=pool.placement,
         self_managed=facts.self_managed,
@@ -251,7 +277,10 @@ def _record(planned: OkeResources, name: str) -> Record | None:
 
 
 def _what(planned: OkeResources, record: Record) -> str:
-    of = next((pool for pool in planned.pools if record in pool.records), None)
+    def holds(pool: PlannedConstruct) -> bool:
+        return any(entry.logical_name == record.logical_name for entry in pool.records)
+
+    of = next((pool for pool in planned.pools if holds(pool)), None)
     if of is None:
         return record.logical_name
     pool = f"pool {of.pool} ({of.nodes} of {of.shape})"

@@ -8,7 +8,7 @@ from gpu_fabric.catalog.oke import OkeClusterFacts, SubnetName
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.record import Id, Ref
 from gpu_fabric.spec.network_types import IPNetwork
-from gpu_fabric.spec.oke import OkeClusterSpec
+from gpu_fabric.spec.oke import OkeClusterSpec, OkeOtherPoolSpec, OkePoolSpec
 
 CLUSTER = "cluster"
 NETWORK = "network"
@@ -19,6 +19,7 @@ SERVICES = "oracle-services"
 NODE_IMAGES = "node-images"
 NODE_POOLS = "node-pools"
 JOIN_POLICY = "policy-join"
+AUTOSCALER_POLICY = "policy-autoscaler"
 
 _FIRST_DOMAIN = "AD-1"
 
@@ -116,3 +117,8 @@ class Site:
     def self_managed(self) -> bool:
         """Whether a pool has machines that join by themselves."""
         return any(self.facts.placements[pool.placement].self_managed for pool in self.cluster.pools)
+
+    @property
+    def scaled_pools(self) -> tuple[OkePoolSpec | OkeOtherPoolSpec, ...]:
+        """The pools whose size Oracle's autoscaler changes."""
+        return tuple(pool for pool in self.cluster.every_pool if pool.auto_scale is not None)

@@ -142,3 +142,19 @@ def test_the_bastion_service_lets_the_stated_ranges_make_sessions_of_its_own_sub
     assert resources.access.command is not None
     assert "--target-port 6443" in resources.access.command.text
     assert names_of(resources, "core.Instance") == []
+
+
+def test_existing_resources_are_taken_over_by_their_ids_and_all_others_are_created() -> None:
+    ids = {
+        "vcn": "ocid1.vcn.oc1.iad.mine",
+        "subnet-workers": "ocid1.subnet.oc1.iad.mine",
+        "cluster": "ocid1.cluster.oc1.iad.mine",
+        "system-pool": "ocid1.nodepool.oc1.iad.mine",
+        "pool-gpu": "ocid1.clusternetwork.oc1.iad.mine",
+    }
+    found = resources_of("oke-h100-26-4", {"cluster.adopt": ids})
+
+    assert {record.logical_name: record.adopts for record in found.records if record.adopts} == ids
+    assert [record.logical_name for record in found.records] == [
+        record.logical_name for record in resources_of("oke-h100-26-4").records
+    ]

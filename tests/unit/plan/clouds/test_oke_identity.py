@@ -13,6 +13,10 @@ from gpu_fabric.plan.clouds.record import Ref, Text
 COMPARTMENT = "ocid1.compartment.oc1..aaaaaaaaexample"
 _IN = f"in compartment id {COMPARTMENT}"
 _OF_CLUSTER = "where target.cluster.id = '{cluster}'"
+_SCALES = (
+    "where ALL {request.principal.type = 'workload', request.principal.namespace = 'kube-system', "
+    "request.principal.service_account = 'cluster-autoscaler', request.principal.cluster_id = '{cluster}'}"
+)
 _RACKS = "where request.principal.type = 'compute-gpu-memory-clusters'"
 
 STATEMENTS = {
@@ -40,10 +44,17 @@ STATEMENTS = {
     "memory-cluster-tags": f"Allow any-user to use tag-namespaces {_IN} {_RACKS}",
     "memory-cluster-configurations": f"Allow any-user to read compute-management-family {_IN} {_RACKS}",
     "operator": f"Allow dynamic-group 'oke-h100-26-4-operator' to use clusters {_IN} {_OF_CLUSTER}",
+    "autoscaler-node-pools": f"Allow any-user to manage cluster-node-pools {_IN} {_SCALES}",
+    "autoscaler-instances": f"Allow any-user to manage instance-family {_IN} {_SCALES}",
+    "autoscaler-subnets": f"Allow any-user to use subnets {_IN} {_SCALES}",
+    "autoscaler-networks": f"Allow any-user to read virtual-network-family {_IN} {_SCALES}",
+    "autoscaler-interfaces": f"Allow any-user to use vnics {_IN} {_SCALES}",
+    "autoscaler-compartments": f"Allow any-user to inspect compartments {_IN} {_SCALES}",
 }
 
 ALWAYS = {"cluster-security-groups"}
 NATIVE = {"pod-subnets", "pod-interfaces", "pod-security-groups"}
+SCALER = {name for name in STATEMENTS if name.startswith("autoscaler-")}
 RACK = {name for name in STATEMENTS if name.startswith("memory-cluster-")}
 _HOST_GROUP = {f"{POOL}.placement": "compute-cluster", f"{POOL}.hostGroupId": "ocid1.computehostgroup.oc1.iad.x"}
 
@@ -57,6 +68,13 @@ WANTED: dict[str, tuple[tuple[str, Changes], set[str]]] = {
     "managed nodes with native pods": (
         ("oke-h100-26-4", {"cluster.cni": "vcn-native", f"{POOL}.placement": "compute-cluster"}),
         {"launch-in-compute-cluster"},
+    ),
+    "pools that scale": (
+        (
+            "oke-h100-26-4",
+            {f"{POOL}.placement": "compute-cluster", f"{POOL}.autoScale": {"minNodes": 1, "maxNodes": 8}},
+        ),
+        {"launch-in-compute-cluster"} | SCALER,
     ),
     "registry": (("oke-h100-26-4", {"cluster.identity": {"registry": True}}), {"join", "images"}),
     "file storage": (

@@ -11,6 +11,8 @@ import yaml
 from cloud_engine import Failed, Resource
 from oracle_engine import COMPARTMENT, H100, OracleEngine, oracle_on
 
+from sandbox.cloud.oci.events import play_on
+
 NEW_BOOT_VOLUMES = {"isNodeCyclingEnabled": True, "cycleModes": ["BOOT_VOLUME_REPLACE"]}
 
 
@@ -344,3 +346,88 @@ def test_a_pool_whose_image_is_of_another_version_is_refused_new_and_changed(
 def images(engine: OracleEngine, version: str) -> str:
     asked = {"nodePoolOptionId": "all", "nodePoolK8sVersion": version}
     return str(engine.ask("ContainerEngine/getNodePoolOption", **asked)["sources"][0]["imageId"])
+
+
+def scaled(cluster: Resource, nodes: str, **more: str) -> dict[str, Any]:
+    """The autoscaler with its setting of node pools."""
+    settings = [{"key": key, "value": value} for key, value in {"nodes": nodes, **more}.items()]
+    common = {"removeAddonResourcesOnDelete": True, "overrideExisting": True}
+    return {"clusterId": cluster.id, "addonName": "ClusterAutoscaler", "configurations": settings, **common}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "more", "message"),
+    [
+        ("1-4:{pool}", {}, "is not MIN:MAX:OCID"),
+        ("4:1:{pool}", {}, "is not MIN:MAX:OCID"),
+        ("1:4:ocid1.nodepool.oc1.iad.another", {}, "404-NotAuthorizedOrNotFound"),
+        ("1:4:{pool}", {"authType": "user"}, "authType user"),
+    ],
+)
+def test_the_autoscaler_is_told_of_node_pools_of_its_cluster(
+    engine: OracleEngine, cluster: Resource, subnet: Resource, nodes: str, more: dict[str, str], message: str
+) -> None:
+    pool = engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet))
+    with pytest.raises(Failed, match=message):
+        engine.up("Addon", "scaler", scaled(cluster, nodes.format(pool=pool.id), **more))
+
+
+def test_the_autoscaler_adds_nodes_to_the_most_once_a_policy_lets_its_pods(
+    engine: OracleEngine, cluster: Resource, subnet: Resource
+) -> None:
+    engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet, 1))
+    inputs = engine.node_pool_inputs(cluster, subnet, 1, name="cpu")
+    pool = engine.up("NodePool", "cpu", inputs)
+    engine.up("Addon", "scaler", scaled(cluster, f"1:2:{pool.id}", authType="workload"))
+    assert play_on(engine.api, "pool-resized").startswith("no policy")
+
+    text = f"Allow any-user to manage cluster-node-pools in compartment id {COMPARTMENT} where ALL "
+    where = f"{{request.principal.type = 'workload', request.principal.cluster_id = '{cluster.id}'}}"
+    given = {"compartmentId": COMPARTMENT, "name": "scaler", "description": "d", "statements": [text + where]}
+    engine.up("Policy", "scaler", given)
+
+    assert play_on(engine.api, "pool-resized") == "cpu has 2 nodes"
+    assert len(engine.names_of_nodes(cluster)) == 3
+    assert play_on(engine.api, "pool-resized") == "there is no node pool that may grow"
+    grown = engine.refresh(pool)
+    assert grown is not None
+    assert grown.outputs["nodeConfigDetails"]["size"] == 2
+
+
+def preemptible(engine: OracleEngine, cluster: Resource, subnet: Resource, **placed: Any) -> dict[str, Any]:
+    inputs = engine.node_pool_inputs(cluster, subnet, 1, name="batch")
+    [placement] = inputs["nodeConfigDetails"]["placementConfigs"]
+    action = {"preemptionAction": {"type": "TERMINATE", "isPreserveBootVolume": False}}
+    placed = {**placement, "preemptibleNodeConfig": action, **placed}
+    return {**inputs, "nodeConfigDetails": {**inputs["nodeConfigDetails"], "placementConfigs": [placed]}}
+
+
+def test_preemptible_nodes_have_oracles_label_and_taint(
+    engine: OracleEngine, cluster: Resource, subnet: Resource
+) -> None:
+    engine.up("NodePool", "batch", preemptible(engine, cluster, subnet))
+    [node] = engine.planes.nodes[cluster.id]
+
+    assert node["metadata"]["labels"]["oci.oraclecloud.com/oke-is-preemptible"] == "true"
+    assert "oci.oraclecloud.com/oke-is-preemptible" in {taint["key"] for taint in node["spec"]["taints"]}
+
+
+@pytest.mark.parametrize(
+    ("shape", "placed", "message"),
+    [
+        ("BM.GPU.A10.4", {}, "is a bare-metal shape"),
+        ("VM.GPU.A10.1", {"capacityReservationId": "ocid1.capacityreservation.oc1.iad.some"}, "capacity reservation"),
+        (
+            "VM.GPU.A10.1",
+            {"preemptibleNodeConfig": {"preemptionAction": {"type": "STOP"}}},
+            "type is not TERMINATE",
+        ),
+    ],
+)
+def test_preemptible_machines_are_virtual_and_take_no_reservation(
+    engine: OracleEngine, cluster: Resource, subnet: Resource, shape: str, placed: dict[str, Any], message: str
+) -> None:
+    inputs = {**preemptible(engine, cluster, subnet, **placed), "nodeShape": shape}
+    del inputs["nodeShapeConfig"]
+    with pytest.raises(Failed, match=message):
+        engine.up("NodePool", "batch", inputs)

@@ -1,0 +1,120 @@
+"""Stacks with nodes beside the fabric, whole: pods of each pool run on its nodes alone, and everything is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from cloud_driver import NODES, CloudSandbox
+from driver import PODS, until
+
+from sandbox.kubernetes_api import Object
+
+pytestmark = pytest.mark.sandbox
+
+GPU = "nvidia.com/gpu"
+# Stack: its cloud, the fabric's nodes, and the devices of the fabric on each.
+SCALED = {"doks-inference": 1, "oke-pools": 2}
+STACKS = {"doks-inference": ("digitalocean", 2, 8), "oke-pools": ("oci", 2, 8)}
+
+
+@pytest.fixture(scope="module", params=STACKS)
+def stack(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[CloudSandbox]:
+    """Each stack, brought up; the tests of the module go on from one another."""
+    cloud = STACKS[request.param][0]
+    sandbox = CloudSandbox(tmp_path_factory.mktemp(cloud), request.param, cloud)
+    try:
+        sandbox.up()
+        yield sandbox
+    finally:
+        sandbox.clean_up()
+
+
+def pods_of(contract: dict[str, Any], name: str) -> Object:
+    """A pod written from the contract of a pool beside the fabric alone."""
+    resources = {contract["gpuResource"]: "1"} if "gpuResource" in contract else {"cpu": "100m"}
+    container = {"name": "main", "image": "serving", "resources": {"requests": resources, "limits": resources}}
+    spec = {
+        "nodeSelector": contract["nodeSelector"],
+        "tolerations": contract["tolerations"],
+        "containers": [container],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def node_of(sandbox: CloudSandbox, pod: str) -> Object | None:
+    """The node that a pod runs on; None before it runs."""
+    found = sandbox.api.get(f"{PODS}/{pod}")
+    if found["status"].get("phase") != "Running":
+        return None
+    node: Object = sandbox.api.get(f"{NODES}/{found['spec']['nodeName']}")
+    return node
+
+
+def pool_of(node: Object) -> str:
+    return str(node["metadata"]["labels"]["gpu-fabric/pool"])
+
+
+def devices(node: Object) -> dict[str, str]:
+    """The devices that a node offers, but for none of a kind."""
+    offered = node["status"]["allocatable"]
+    return {name: amount for name, amount in offered.items() if "/" in name and amount != "0"}
+
+
+def remove(sandbox: CloudSandbox, *pods: str) -> None:
+    for pod in pods:
+        sandbox.api.delete(f"{PODS}/{pod}?gracePeriodSeconds=0")
+
+
+def test_each_pools_pods_run_on_its_nodes_by_its_contract(stack: CloudSandbox) -> None:
+    contracts = stack.outputs()["otherPools"]
+    for name, contract in contracts.items():
+        stack.api.post(PODS, pods_of(contract, name))
+        node = until(partial(node_of, stack, name), f"{name} runs")
+        assert pool_of(node) == name
+    remove(stack, *contracts)
+
+
+def test_jobs_of_the_fabric_take_the_fabrics_nodes_and_no_other(stack: CloudSandbox) -> None:
+    _, nodes, rails = STACKS[stack.stack]
+    names = [f"worker-{number}" for number in range(nodes)]
+    for name in names:
+        stack.api.post(PODS, stack.pod(name))
+    found = [until(partial(node_of, stack, name), f"{name} runs") for name in names]
+    assert {pool_of(node) for node in found} == {"gpu"}
+    assert len({node["metadata"]["name"] for node in found}) == nodes
+    assert all(len(devices(node)) == rails + 1 for node in found)
+    stack.api.post(PODS, stack.pod("one-more"))
+    conditions = until(partial(_unschedulable, stack, "one-more"), "there is no node left for one more")
+    assert conditions[0]["reason"] == "Unschedulable"
+    remove(stack, *names, "one-more")
+
+
+def _unschedulable(sandbox: CloudSandbox, pod: str) -> list[Object]:
+    conditions = sandbox.api.get(f"{PODS}/{pod}")["status"].get("conditions", [])
+    return [entry for entry in conditions if entry["type"] == "PodScheduled" and entry["status"] == "False"]
+
+
+def test_nodes_for_inference_offer_their_gpus_and_nothing_of_the_fabric(stack: CloudSandbox) -> None:
+    beside = [node for node in stack.items(NODES) if node["metadata"]["labels"].get("gpu-fabric/pool") == "inference"]
+
+    assert [devices(node) for node in beside] == [{GPU: "1"}] * 2
+
+
+def test_a_second_up_changes_nothing(stack: CloudSandbox) -> None:
+    assert f"    {stack.counted} unchanged" in stack.up()
+
+
+def test_a_node_that_the_autoscaler_adds_is_no_change_of_the_stack(stack: CloudSandbox) -> None:
+    before = len(stack.items(NODES))
+    stack.fault("pool-resized")
+    assert len(stack.items(NODES)) == before + SCALED[stack.stack]
+    assert stack.preview().steps == {}
+    assert f"    {stack.counted} unchanged" in stack.up()
+
+
+def test_destroy_leaves_nothing_at_the_cloud(stack: CloudSandbox) -> None:
+    stack.destroy()
+    stack.assert_nothing_is_left()
