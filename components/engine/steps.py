@@ -10,6 +10,7 @@ import pulumi
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import (
     HelmRelease,
+    PlannedAdoption,
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
@@ -18,6 +19,7 @@ from gpu_fabric.plan.records import (
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
+    PlannedSharing,
     PlannedState,
     PlannedVerification,
     PlannedWait,
@@ -27,6 +29,7 @@ from gpu_fabric.plan.steps import NODES, Step
 from gpu_fabric.resources.objects import object_resource, patch_resource, readiness_resource, rollout_resource
 from gpu_fabric.resources.resource import Resource
 
+from ..adopted_sections import AdoptedSections
 from ..cluster.handle import ClusterHandle, Resources
 from ..kept_objects import KeptObjects, when_written
 from ..node_states import when_synced
@@ -126,13 +129,22 @@ def _register_group(parent: StepComponent, item: PlannedGroup, cluster: ClusterH
 def _register_queue(parent: StepComponent, item: PlannedQueues, cluster: ClusterHandle, after: Resources) -> Resources:
     """A queue with the objects that it needs; it is emptied before it is deleted, while its controller still runs."""
     options = child_options(parent, cluster, after, in_python=True)
-    created: list[pulumi.Resource] = [QueueRelease(parent.name, item, cluster, options)]
+    created: list[pulumi.Resource] = []
+    if item.stops_controller:
+        created.append(QueueRelease(parent.name, item, cluster, options))
     for entry in item.objects:
         options = child_options(parent, cluster, (*after, *created))
         created.append(kubernetes_resource(object_resource(parent.name, entry), options))
     # For another queue it is another resource: the old queue is emptied before it is deleted.
     options = child_options(parent, cluster, created, in_python=True)
     return (*created, QueueDrain(parent.name, item, cluster, options))
+
+
+def _register_adoption(
+    parent: StepComponent, item: PlannedAdoption, cluster: ClusterHandle, after: Resources
+) -> Resources:
+    options = child_options(parent, cluster, after, in_python=True)
+    return (AdoptedSections(parent.name, item, cluster, options, owner=parent.owner),)
 
 
 def _register_cleanup(
@@ -156,9 +168,12 @@ REGISTRARS: dict[type, Registrar] = {
     PlannedReadiness: _planned_registrar(readiness_resource),
     PlannedPatch: _planned_registrar(patch_resource),
     PlannedRollout: _planned_registrar(rollout_resource),
+    PlannedAdoption: _register_adoption,
     PlannedGroup: _register_group,
     PlannedQueues: _register_queue,
     PlannedWebhookCleanup: _register_cleanup,
+    # The program has compared it with the cluster before anything is registered.
+    PlannedSharing: lambda *_: (),
     PlannedWait: lambda _, item, cluster, after: when_synced(item, cluster, after),
     # The provider exists in any case, also where the nodes are not resources of the stack.
     PlannedCapacity: lambda _, item, cluster, after: when_offered(item, cluster, after or (cluster.provider,)),

@@ -16,6 +16,7 @@ from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import (
     HelmRelease,
+    PlannedAdoption,
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
@@ -24,6 +25,7 @@ from gpu_fabric.plan.records import (
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
+    PlannedSharing,
     PlannedState,
     PlannedVerification,
     PlannedWait,
@@ -38,6 +40,7 @@ Item = (
     | PlannedObject
     | PlannedReadiness
     | PlannedPatch
+    | PlannedAdoption
     | PlannedRollout
     | PlannedGroup
     | PlannedQueues
@@ -47,6 +50,7 @@ Item = (
     | PlannedConfiguration
     | PlannedState
     | PlannedWebhookCleanup
+    | PlannedSharing
 )
 """What a step applies, or waits for."""
 

@@ -57,7 +57,7 @@ def partitions_have_a_key(case: Case) -> Iterator[Problem]:
 def secret_of_ufm_exists(case: Case, keys: PartitionKeysSpec) -> Iterator[Problem]:
     """The user knows which secret must exist first."""
     if "network-operator" in charts_in_use(case):
-        namespace = case.line.charts["network-operator"].namespace
+        namespace = manager_of(case).namespace
         yield Problem(
             _at("partitionKeys", "ufmSecret"),
             f"the secret {keys.ufm_secret} must be in the namespace {namespace} when ib-kubernetes starts",

@@ -13,6 +13,7 @@ from gpu_fabric.catalog.version import Version
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.images import foreign_images, unknown_images
+from gpu_fabric.plan.operators import CHARTS
 from gpu_fabric.rules.chart_values import (
     SECTIONS,
     Charts,
@@ -39,6 +40,18 @@ _SERVICE_MONITORS: dict[ChartName, tuple[tuple[str, ...], ...]] = {
         ("spiderpoolAgent", "prometheus", "serviceMonitor", "install"),
         ("spiderpoolController", "prometheus", "serviceMonitor", "install"),
     ),
+}
+# Keys that have an effect where the cluster has the operator, and the stack installs none.
+_POLICY = ("install", "namespace", "policy", "multus", "ofedDriver", "partitionKeys")
+_OF_PRESENT: dict[ChartName, tuple[str, ...]] = {
+    "gpu-operator": ("install",),
+    "network-operator": _POLICY,
+    "spiderpool": ("install", "namespace", "injection", "ibKubernetes", "coordinator"),
+    "whereabouts": ("install",),
+    "volcano": ("install", "queue"),
+    "kueue": ("install", "queue", "quotas", "topology"),
+    "jobset": ("install",),
+    "lws": ("install",),
 }
 _DISTRIBUTIONS = ("-ubuntu", "-ubi", "-centos", "-rhel")
 _REGISTRIES = in_software("registries")
@@ -105,15 +118,21 @@ def values_are_heeded(case: Case) -> Iterator[Problem]:
 def sections_have_a_chart(case: Case) -> Iterator[Problem]:
     """Switches and values are written only for charts that the stack installs."""
     charts = charts_in_use(case)
+    present = {chart.name for chart in CHARTS if chart.is_present(case)}
     for name, section in SECTIONS.items():
         if name in charts:
             continue
         for key in written_switches(case, name):
             if (name, key) == ("gpu-operator", "install") and case.spec.software.gpu_operator.install is False:
                 continue
-            yield Problem(
-                in_software(section, key), f"the stack installs {' and '.join(charts) or 'no chart'}, and not {name}"
+            if name in present and key in _OF_PRESENT[name]:
+                continue
+            reason = (
+                f"the cluster has {name}, and the stack does not install it"
+                if name in present
+                else f"the stack installs {' and '.join(charts) or 'no chart'}, and not {name}"
             )
+            yield Problem(in_software(section, key), reason)
 
 
 @check_of("REL006", chart_in_use("gpu-operator"))

@@ -138,7 +138,7 @@ def definitions_stay_after_destroy(case: Case, chart: ChartValues) -> Iterator[P
         return
     for place, owner in _other_owners(case):
         yield Problem(
-            in_cluster("installed", place),
+            place,
             f"uninstalling Spiderpool would take the definitions of the cluster's {owner} with its own, so it cleans "
             "nothing up, and its definitions stay after `make destroy`",
         )
@@ -303,9 +303,12 @@ def _plugin_switches(case: Case) -> dict[str, JsonValue]:
     return plugins if isinstance(plugins, dict) else {}
 
 
-def _other_owners(case: Case) -> Iterator[tuple[int, Component]]:
+def _other_owners(case: Case) -> Iterator[tuple[str, Component]]:
     """Software of the cluster that has definitions of the SR-IOV operator, with its place."""
-    return ((place, name) for place, name in enumerate(case.spec.cluster.installed) if name in _OTHERS)
+    installed = case.spec.cluster.installed
+    yield from ((in_cluster("installed", place), name) for place, name in enumerate(installed) if name in _OTHERS)
+    if "sriov-operator" in case.spec.software.present:
+        yield in_software("sriovOperator", "install"), "sriov-operator"
 
 
 def _no_effect(switch: str, reason: str, remedy: str) -> Problem:
