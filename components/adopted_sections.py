@@ -25,6 +25,7 @@ from .registration import DynamicResource
 _PATIENCE = 60.0
 _MERGE = {"Content-Type": "application/merge-patch+json"}
 _CONFLICT = 409
+_SHOWN = 200
 _IDENTITY = ("cluster", "path", "manager")
 
 Path = tuple[str, ...]
@@ -58,10 +59,16 @@ def apply_sections(api: ClusterApi, path: str, manifest: Json, manager: str, *, 
     except RequestError as error:
         if error.status != _CONFLICT:
             raise
+        differing = [f"  {line}" for line in _differing(manifest["spec"], before.get("spec") or {})]
         raise AdoptionError(
-            f"{kind} {name} has other values in what the fabric needs: {error}. What other software wrote is not "
-            "changed: take these sections out of the object, or write policy: theirs and plan with what it offers "
-            "(docs/existing-operators.md)"
+            "\n".join(
+                [
+                    f"{kind} {name} has other values in what the fabric needs, and they stay: {error}",
+                    *differing,
+                    "-> take these sections out of it, or write policy: theirs and plan with what it offers "
+                    "(docs/existing-operators.md). Nothing was changed",
+                ]
+            )
         ) from None
     return before
 
@@ -204,6 +211,21 @@ def _absent(wanted: Json, there: Json) -> Iterator[Path]:
             yield (key,)
         elif isinstance(value, dict) and isinstance(there[key], dict):
             yield from ((key, *rest) for rest in _absent(value, there[key]))
+
+
+def _differing(wanted: Json, there: Json, path: Path = ("spec",)) -> Iterator[str]:
+    """A line for every field that has another value than the wanted one; long ones are cut."""
+    for key, value in wanted.items():
+        found = there.get(key)
+        if isinstance(value, dict) and isinstance(found, dict):
+            yield from _differing(value, found, (*path, key))
+        elif found is not None and found != value:
+            yield f"{'.'.join((*path, key))}: it is {_short(found)}, and the plan has {_short(value)}"
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _at(value: Any, path: Sequence[str]) -> Any:

@@ -117,6 +117,8 @@ def answered_waits() -> Iterator[None]:
         patch("components.object_states.looking", _in_state),
         patch("components.plugin_restarts.looking", _all_restarted),
         patch("components.rdma.capacity.looking", _all_offered),
+        # A shared cluster has what the stack relies on, and nothing of its names.
+        patch("stacks.program.sharing_refusal", lambda *_: ""),
     ):
         yield
 

@@ -87,6 +87,11 @@ class FabricManager(ABC):
         return self.is_present or not self.case.spec.software.sriov_operator.install
 
     @property
+    def installs_sriov_operator(self) -> bool:
+        """Whether its chart installs the SR-IOV operator."""
+        return self.case.choices.by_sriov_operator and not self.sriov_operator_is_present
+
+    @property
     def _software(self) -> NetworkOperatorSpec | SpiderpoolSpec:
         software = self.case.spec.software
         return software.spiderpool if self.chart == "spiderpool" else software.network_operator

@@ -54,7 +54,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
         # Somebody must label the nodes that have NICs, and exactly one.
         computed["nfd"] = {"enabled": True, "deployNodeFeatureRules": True}
         computed |= discovery_values(case)
-    if case.choices.by_sriov_operator and not manager_of(case).sriov_operator_is_present:
+    if manager_of(case).installs_sriov_operator:
         computed["sriovNetworkOperator"] = {"enabled": True}
     if case.line.policy_by == "chart":
         computed |= _policy_values(case, None, None)

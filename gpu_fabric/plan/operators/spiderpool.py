@@ -35,7 +35,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
             "multus": {"multusCNI": {"install": switches.multus and case.spec.software.multus.install}},
             "plugins": _cni_plugins(case),
         },
-        _sriov(case) if case.choices.by_sriov_operator and not manager_of(case).sriov_operator_is_present else {},
+        _sriov(case) if manager_of(case).installs_sriov_operator else {},
         _controller(case),
         _observed(case),
         {"global": {"imageRegistryOverride": switches.image_registry}} if switches.image_registry else {},

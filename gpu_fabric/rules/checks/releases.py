@@ -71,7 +71,11 @@ def _unmet_needs(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
     present: dict[Needed, str] = {"kubernetes": version} if version else {}
     if "gpu-operator" in charts:
         present["gpu-operator"] = charts["gpu-operator"].version
-    for row in case.line.unmet(tuple(charts), present):
+    # An operator that the cluster has is expected in the line's version, and needs what that one needs.
+    there = tuple(chart.name for chart in CHARTS if chart.is_present(case))
+    if "gpu-operator" in there:
+        present["gpu-operator"] = case.line.charts["gpu-operator"].version
+    for row in case.line.unmet((*charts, *there), present):
         if row.severity == severity:
             yield Problem(
                 dotted(place if row.needs == "kubernetes" else ("software", "releaseLine")),
