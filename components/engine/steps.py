@@ -27,6 +27,7 @@ from gpu_fabric.plan.records import (
 )
 from gpu_fabric.plan.steps import NODES, Step
 from gpu_fabric.resources.objects import object_resource, patch_resource, readiness_resource, rollout_resource
+from gpu_fabric.resources.order import WITHOUT_RESOURCE
 from gpu_fabric.resources.resource import Resource
 
 from ..adopted_sections import AdoptedSections
@@ -65,7 +66,7 @@ class StepComponent(pulumi.ComponentResource):
         super().__init__(f"gpu-fabric:{kind}", self.name, None, pulumi.ResourceOptions(parent=owner))
 
 
-Registrar = Callable[[StepComponent, Any, ClusterHandle, Resources], Resources]
+Registrar = Callable[[Any, Any, ClusterHandle, Resources], Resources]
 
 
 def register_steps(
@@ -87,9 +88,10 @@ def register_steps(
             options = pulumi.ResourceOptions(parent=owner)
             outcome = Verification(_name(owner, step.component), run, cluster, after, options).outcome
             continue
-        if step.component not in components:
+        # A component of waits alone has nothing to show.
+        if step.component not in components and _has_resources(plan, step.component):
             components[step.component] = StepComponent(step.component, step.kind, owner, secret_text)
-        done[step.name] = _register_step(components[step.component], step, cluster, after)
+        done[step.name] = _register_step(components.get(step.component), step, cluster, after)
     for name, component in components.items():
         component.register_outputs(_outputs([step for step in plan.steps if step.component == name]))
     return Registered(tuple(resource for step in done.values() for resource in step), outcome)
@@ -99,7 +101,12 @@ def _name(owner: pulumi.Resource | None, name: str) -> str:
     return name if owner is None else f"{owner.pulumi_resource_name}-{name}"
 
 
-def _register_step(parent: StepComponent, step: Step, cluster: ClusterHandle, after: Resources) -> Resources:
+def _has_resources(plan: Plan, component: str) -> bool:
+    items = (item for step in plan.steps if step.component == component for item in step.items)
+    return any(not isinstance(item, WITHOUT_RESOURCE) for item in items)
+
+
+def _register_step(parent: StepComponent | None, step: Step, cluster: ClusterHandle, after: Resources) -> Resources:
     """The step's resources; those of a wait are known when it has ended."""
     created: list[pulumi.Input[pulumi.Resource]] = []
     for item in step.items:

@@ -49,6 +49,9 @@ CLUSTER = "cluster"
 
 
 WAITS = (PlannedWait, PlannedCapacity, PlannedConfiguration, PlannedState)
+"""Types of items that are waits without a resource."""
+
+WITHOUT_RESOURCE = (*WAITS, PlannedSharing)
 """Types of items without a resource."""
 
 

@@ -165,5 +165,7 @@ def _all_offered(planned: PlannedCapacity, _kubeconfig: str, _context: str | Non
 
 def _in_state(planned: PlannedState, _kubeconfig: str, _context: str | None) -> Any:
     """A cluster whose object has the value that is waited for."""
-    outer, inner = planned.field.split(".")
-    return lambda: {outer: {inner: planned.value}}
+    found: Any = planned.value
+    for key in reversed(planned.field.split(".")):
+        found = {key: found}
+    return lambda: found

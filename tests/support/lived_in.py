@@ -7,7 +7,7 @@ A test that wants something else in the way (a webhook, a strict Pod Security, p
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from driver import POLICY, Sandbox, until
@@ -29,6 +29,7 @@ MULTUS_POLICY: Json = {"secondaryNetwork": {"multus": MULTUS}}
 # Kinds that the cluster itself writes all the time, or that follow from others: what a node runs at the moment, which
 # revision of a template it is, how far an election is.
 _PASSING = {"events", "leases", "pods", "controllerrevisions", "endpoints", "endpointslices", "replicasets"}
+_NOT_YET = 429
 _PASSING_METADATA = ("resourceVersion", "managedFields", "generation", "creationTimestamp")
 
 
@@ -103,13 +104,19 @@ def differences(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[s
     return lines
 
 
-def settled(api: Api, alike: Callable[[], bool] = lambda: True) -> dict[str, Json]:
+def settled(api: Api) -> dict[str, Json]:
     """Everything on a cluster once two looks in a row are the same: controllers are still busy after a change."""
-    seen: list[dict[str, Json]] = [everything(api)]
+    seen: list[dict[str, Json]] = []
 
     def twice() -> bool:
-        seen.append(everything(api))
-        return seen[-1] == seen[-2] and alike()
+        try:
+            seen.append(everything(api))
+        except ApiError as error:
+            # The storage of a kind that was just defined is not ready at once.
+            if error.status != _NOT_YET:
+                raise
+            return False
+        return len(seen) > 1 and seen[-1] == seen[-2]
 
     until(twice, "the cluster is at rest")
     return seen[-1]

@@ -71,7 +71,8 @@ def test_the_words_of_a_plan_say_what_must_be_there() -> None:
 
 def test_an_adopted_policy_gets_the_sections_that_a_policy_of_the_stack_would_have() -> None:
     adopted = planned(THERE).record(PlannedAdoption, "adopted-sections")
-    own = planned("host-device", {"cluster.pools": planned_pools(), "fabric.linkType": "ether"}).applied("nic-policies")[0].object
+    alike = planned("host-device", {"cluster.pools": planned_pools(), "fabric.linkType": "ether"})
+    own = alike.applied("nic-policies")[0].object
     assert adopted is not None
     assert isinstance(own, NicClusterPolicy)
     wanted = own.manifest()["spec"]
