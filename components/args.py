@@ -404,6 +404,9 @@ class FabricArgs:
     """Pods that share one NIC, in models that share it (macvlan, ipoib). From 1 to 1000. Default: 1."""
     pkey: str | None = None
     """InfiniBand partition key, 0x0 to 0x7fff, with a digit after the x. Default: none."""
+    prefix: str | None = None
+    """Beginning of the names of networks, pools, policies and everything else that is named per stack, followed by a
+    dash; tells the objects of several stacks on one cluster apart. Resources keep their names. Default: none."""
     rails: list[RailOverrideArgs] | None = None
     """What differs on single rails from the shape. Default: none."""
     addressing: AddressingArgs | None = None
@@ -451,8 +454,8 @@ class GpuOperatorSettingsArgs:
     """Settings of the GPU Operator."""
 
     install: bool | None = None
-    """Whether the stack installs the operator. Default: for NVIDIA's GPUs, but not where DigitalOcean manages the
-    nodes' plug-ins."""
+    """Whether the stack installs the operator; false where the cluster has one. Default: for NVIDIA's GPUs, but not
+    where DigitalOcean manages the nodes' plug-ins."""
     driver: bool | None = None
     """Whether the operator installs the GPU driver; false where the node image contains it. Default: no."""
     toolkit: bool | None = None
@@ -496,6 +499,15 @@ class PartitionKeysArgs:
 class NetworkOperatorSettingsArgs:
     """Settings of the Network Operator."""
 
+    install: bool | None = None
+    """False where the cluster has the Network Operator: the stack then installs no second one, and uses its policy as
+    `policy` states. Default: yes."""
+    namespace: str | None = None
+    """Install: false only: the namespace of the cluster's Network Operator. Default: the chart's."""
+    policy: str | None = None
+    """`own`: the stack creates the one NicClusterPolicy; `adopt`: it adds the sections that the fabric needs to the
+    one that exists, and takes them out again; `theirs`: it writes nothing, and what it needs is compared with the
+    policy before `up`. The last two need install: false. Default: own."""
     multus: bool | None = None
     """Whether its policy installs Multus; false where the cluster has one. Default: yes."""
     ofed_driver: bool | None = None
@@ -543,6 +555,10 @@ class CoordinatorArgs:
 class SpiderpoolSettingsArgs:
     """Settings of Spiderpool."""
 
+    install: bool | None = None
+    """False where the cluster has Spiderpool: the stack then installs no second one. Default: yes."""
+    namespace: str | None = None
+    """Install: false only: the namespace of the cluster's Spiderpool. Default: the chart's."""
     multus: bool | None = None
     """Whether its chart installs Multus; false where the cluster has one. Default: yes."""
     injection: str | None = None
@@ -575,8 +591,11 @@ class SpiderpoolSettingsArgs:
 
 @dataclass
 class MultusSettingsArgs:
-    """Settings of Multus if the stack itself installs it (manager `doks`)."""
+    """Settings of Multus: whether the cluster has one, and of the one that the stack installs (manager `doks`)."""
 
+    install: bool | None = None
+    """False where the cluster has Multus: the stack then installs no second one, whichever chart or policy would
+    install it. Default: yes."""
     memory: str | None = None
     """Memory of its daemon on every node, such as 1Gi. Default: the release line's."""
     image: str | None = None
@@ -587,14 +606,38 @@ class MultusSettingsArgs:
 class WhereaboutsArgs:
     """Settings of Whereabouts, which is installed if `addressing.ipam` names it."""
 
+    install: bool | None = None
+    """False where the cluster has Whereabouts: the stack then installs no second one. Default: yes."""
     values: dict[str, Any] | None = None
     """Chart values, merged last. Default: none."""
+
+
+@dataclass
+class SriovOperatorArgs:
+    """The SR-IOV operator, which the manager's chart contains."""
+
+    install: bool | None = None
+    """False where the cluster has the SR-IOV operator: the manager's chart then installs no second one, and the
+    stack's policies are for the cluster's. Default: yes."""
+    namespace: str | None = None
+    """Install: false only: the namespace of the cluster's SR-IOV operator. Default: the manager's."""
+
+
+@dataclass
+class NodeFeatureDiscoveryArgs:
+    """Node Feature Discovery, which a chart of NVIDIA's operators installs."""
+
+    install: bool | None = None
+    """False where the cluster has Node Feature Discovery: no chart then installs a second one. Default: none."""
 
 
 @dataclass
 class VolcanoArgs:
     """Volcano as in the OKE guide: gang scheduling, and jobs whose pods reach each other through ssh."""
 
+    install: bool | None = None
+    """False where the cluster has Volcano: the stack then installs no second one, and creates queue and accounts
+    alone. Default: yes."""
     queue: str | None = None
     """Queue of the fabric's jobs; one of another name than `default` is created. Default: default."""
     values: dict[str, Any] | None = None
@@ -605,6 +648,9 @@ class VolcanoArgs:
 class KueueArgs:
     """Kueue, which suspends jobs until all resources that they request are free."""
 
+    install: bool | None = None
+    """False where the cluster has Kueue: the stack then installs no second one, and creates the queue alone. Default:
+    yes."""
     queue: str | None = None
     """Name of the ClusterQueue, and in every namespace of the fabric of the LocalQueue that jobs name; in a namespace
     with one named `default`, jobs that name none are queued, too. Default: fabric."""
@@ -622,6 +668,8 @@ class KueueArgs:
 class MpiOperatorArgs:
     """The MPI operator, which creates the launcher and workers of an MPIJob."""
 
+    install: bool | None = None
+    """False where the cluster has the MPI operator: the stack then installs no second one. Default: yes."""
     image: str | None = None
     """Another image of the operator. Default: the release line's."""
 
@@ -630,6 +678,8 @@ class MpiOperatorArgs:
 class JobSetArgs:
     """JobSet, which creates several Jobs together, with DNS names for their pods."""
 
+    install: bool | None = None
+    """False where the cluster has JobSet: the stack then installs no second one. Default: yes."""
     values: dict[str, Any] | None = None
     """Chart values, merged last. Default: none."""
 
@@ -638,6 +688,8 @@ class JobSetArgs:
 class LeaderWorkerSetArgs:
     """LeaderWorkerSet, which creates groups of a leader and its workers, as for inference on several nodes."""
 
+    install: bool | None = None
+    """False where the cluster has LeaderWorkerSet: the stack then installs no second one. Default: yes."""
     values: dict[str, Any] | None = None
     """Chart values, merged last. Default: none."""
 
@@ -697,10 +749,15 @@ class SoftwareArgs:
     spiderpool: SpiderpoolSettingsArgs | None = None
     """Settings of Spiderpool. Default: the defaults of its fields."""
     multus: MultusSettingsArgs | None = None
-    """Settings of Multus if the stack itself installs it (manager `doks`). Default: the defaults of its fields."""
+    """Settings of Multus: whether the cluster has one, and of the one that the stack installs (manager `doks`).
+    Default: the defaults of its fields."""
     whereabouts: WhereaboutsArgs | None = None
     """Settings of Whereabouts, which is installed if `addressing.ipam` names it. Default: the defaults of its
     fields."""
+    sriov_operator: SriovOperatorArgs | None = None
+    """The SR-IOV operator, which the manager's chart contains. Default: the defaults of its fields."""
+    node_feature_discovery: NodeFeatureDiscoveryArgs | None = None
+    """Node Feature Discovery, which a chart of NVIDIA's operators installs. Default: the defaults of its fields."""
     schedulers: SchedulersArgs | None = None
     """Schedulers in addition to Kubernetes' own, and job controllers. Default: none."""
     ofed_driver: ContainerOfedDriverArgs | None = None

@@ -90,8 +90,8 @@ class NetworkOperator(FabricComponent):
     have the planned configuration.
     """
 
-    _kinds = ("operators:NetworkOperator",)
-    _beside = ("operators:NicPolicies", "operators:SriovPolicies", "operators:WebhookCleanup", "rdma:CniPlugins")
+    _kinds = ("operators:NetworkOperator", "operators:NicPolicies")
+    _beside = ("operators:SriovPolicies", "operators:WebhookCleanup", "rdma:CniPlugins")
     _asks = "write fabric.manager: network-operator"
 
     ready: pulumi.Output[bool]

@@ -10,6 +10,7 @@ import pulumi
 from stacks.configuration import program_plan
 from stacks.gpu_cluster import gpu_cluster
 from stacks.guard import refusal
+from stacks.shared_cluster import sharing_refusal
 
 
 def program(root: Path, today: date | None = None) -> None:
@@ -22,7 +23,7 @@ def program(root: Path, today: date | None = None) -> None:
         pulumi.RunError: the stack cannot be brought up, or the plan has losses that are not acknowledged.
     """
     plan = program_plan(root)
-    refused = refusal(plan, root, today)
+    refused = refusal(plan, root, today) or sharing_refusal(plan, root)
     if not refused:
         gpu_cluster(plan, root).export()
         return

@@ -10,6 +10,7 @@ import pulumi
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import (
     HelmRelease,
+    PlannedAdoption,
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
@@ -19,6 +20,7 @@ from gpu_fabric.plan.records import (
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
+    PlannedSharing,
     PlannedState,
     PlannedVerification,
     PlannedWait,
@@ -32,8 +34,10 @@ from gpu_fabric.resources.objects import (
     readiness_resource,
     rollout_resource,
 )
+from gpu_fabric.resources.order import WITHOUT_RESOURCE
 from gpu_fabric.resources.resource import Resource
 
+from ..adopted_sections import AdoptedSections
 from ..cluster.handle import ClusterHandle, Resources
 from ..kept_objects import KeptObjects, when_written
 from ..node_states import when_synced
@@ -76,7 +80,7 @@ class StepComponent(pulumi.ComponentResource):
         super().__init__(f"gpu-fabric:{kind}", self.name, None, pulumi.ResourceOptions(parent=owner))
 
 
-Registrar = Callable[[StepComponent, Any, ClusterHandle, Resources], Resources]
+Registrar = Callable[[Any, Any, ClusterHandle, Resources], Resources]
 
 
 def register_steps(
@@ -98,9 +102,10 @@ def register_steps(
             options = pulumi.ResourceOptions(parent=owner)
             outcome = Verification(_name(owner, step.component), run, cluster, after, options).outcome
             continue
-        if step.component not in components:
+        # A component of waits alone has nothing to show.
+        if step.component not in components and _has_resources(plan, step.component):
             components[step.component] = StepComponent(step.component, step.kind, owner, secret_text)
-        done[step.name] = _register_step(components[step.component], step, cluster, after)
+        done[step.name] = _register_step(components.get(step.component), step, cluster, after)
     for name, component in components.items():
         component.register_outputs(_outputs([step for step in plan.steps if step.component == name]))
     return Registered(tuple(resource for step in done.values() for resource in step), outcome)
@@ -110,7 +115,12 @@ def _name(owner: pulumi.Resource | None, name: str) -> str:
     return name if owner is None else f"{owner.pulumi_resource_name}-{name}"
 
 
-def _register_step(parent: StepComponent, step: Step, cluster: ClusterHandle, after: Resources) -> Resources:
+def _has_resources(plan: Plan, component: str) -> bool:
+    items = (item for step in plan.steps if step.component == component for item in step.items)
+    return any(not isinstance(item, WITHOUT_RESOURCE) for item in items)
+
+
+def _register_step(parent: StepComponent | None, step: Step, cluster: ClusterHandle, after: Resources) -> Resources:
     """The step's resources; those of a wait are known when it has ended."""
     created: list[pulumi.Input[pulumi.Resource]] = []
     for item in step.items:
@@ -147,13 +157,22 @@ def _register_group(parent: StepComponent, item: PlannedGroup, cluster: ClusterH
 def _register_queue(parent: StepComponent, item: PlannedQueues, cluster: ClusterHandle, after: Resources) -> Resources:
     """A queue with the objects that it needs; it is emptied before it is deleted, while its controller still runs."""
     options = child_options(parent, cluster, after, in_python=True)
-    created: list[pulumi.Resource] = [QueueRelease(parent.name, item, cluster, options)]
+    created: list[pulumi.Resource] = []
+    if item.stops_controller:
+        created.append(QueueRelease(parent.name, item, cluster, options))
     for entry in item.objects:
         options = child_options(parent, cluster, (*after, *created))
         created.append(kubernetes_resource(object_resource(parent.name, entry), options))
     # For another queue it is another resource: the old queue is emptied before it is deleted.
     options = child_options(parent, cluster, created, in_python=True)
     return (*created, *(QueueDrain(parent.name, one, cluster, options) for one in item.each))
+
+
+def _register_adoption(
+    parent: StepComponent, item: PlannedAdoption, cluster: ClusterHandle, after: Resources
+) -> Resources:
+    options = child_options(parent, cluster, after, in_python=True)
+    return (AdoptedSections(parent.name, item, cluster, options, owner=parent.owner),)
 
 
 def _register_cleanup(
@@ -178,9 +197,12 @@ REGISTRARS: dict[type, Registrar] = {
     PlannedPatch: _planned_registrar(patch_resource),
     PlannedPullSecret: _register_pull_secret,
     PlannedRollout: _planned_registrar(rollout_resource),
+    PlannedAdoption: _register_adoption,
     PlannedGroup: _register_group,
     PlannedQueues: _register_queue,
     PlannedWebhookCleanup: _register_cleanup,
+    # The program has compared it with the cluster before anything is registered.
+    PlannedSharing: lambda *_: (),
     PlannedWait: lambda _, item, cluster, after: when_synced(item, cluster, after),
     # The provider exists in any case, also where the nodes are not resources of the stack.
     PlannedCapacity: lambda _, item, cluster, after: when_offered(item, cluster, after or (cluster.provider,)),

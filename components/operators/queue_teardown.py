@@ -117,7 +117,7 @@ class QueueDrainProvider(_Teardown):
         queue, path = props["queue"], f"{_QUEUES}/clusterqueues/{props['queue']}"
         if self._patch(api, path, {"spec": {"stopPolicy": "HoldAndDrain"}}) is None:
             return
-        if not _available(self._controller(api, props)):
+        if not props.get("shared") and not _available(self._controller(api, props)):
             # Without the controller, no job is stopped and no finalizer removed.
             self._release(api, props)
             return

@@ -14,6 +14,7 @@ from gpu_fabric.plan.nccl_files import plan_nccl_files
 from gpu_fabric.plan.nccl_settings import fabric_facts
 from gpu_fabric.plan.operators import OPERATORS
 from gpu_fabric.plan.operators.releases import tolerations
+from gpu_fabric.plan.operators.sharing import marked, shared_cluster
 from gpu_fabric.plan.other_pools import other_nodes
 from gpu_fabric.plan.plan import Plan, PlannedCluster, PlannedPool
 from gpu_fabric.plan.rails import plan_rails
@@ -63,7 +64,8 @@ def _steps(context: Context) -> tuple[Step, ...]:
         concerns.check,
     )
     sources = (concerns.namespaces, *(operator.steps for operator in OPERATORS), *fabric)
-    others = in_order(step for source in sources for step in source(context))
+    own = tuple(step for source in sources for step in source(context))
+    others = in_order(marked(context.case, (*shared_cluster(context, own), *own)))
     return in_order((*others, *concerns.verification(context, others)))
 
 
@@ -76,7 +78,9 @@ def _context(case: Case, addresses: AddressPlan) -> Context:
     # One configuration serves all nodes, unless node groups have their NICs at other PCI addresses.
     virtual, shared = configurations.pop() if len(configurations) == 1 else (None, None)
     facts, wish = fabric_facts(case), case.spec.fabric.nccl.topology
-    nccl = plan_nccl_files(case.shape, case.known, devices=row.access, topology=wish, facts=facts)
+    nccl = plan_nccl_files(
+        case.shape, case.known, devices=row.access, topology=wish, facts=facts, prefix=case.named("")
+    )
     offered = tuple(entry.name for entry in case.spec.fabric.namespaces)
     brought = [entry.chart for entry in OPERATORS if entry.chart is not None and entry.chart.brought(case)]
     rows = [case.line.charts[chart.name] for chart in brought]

@@ -16,6 +16,9 @@ from gpu_fabric.spec.cluster import PoolSpec, most_nodes
 from gpu_fabric.spec.fabric import FabricSpec
 from gpu_fabric.spec.stack import StackSpec
 
+PREFIX_LABEL = "gpu-fabric/prefix"
+"""The label of pods on the nodes with the prefix of their stack."""
+
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
 
@@ -69,6 +72,16 @@ class Case:
         """GPU nodes of the stack."""
         return sum(pool.nodes for pool in self.spec.cluster.pools)
 
+    def named(self, name: str) -> str:
+        """A name of something that every stack has, with the prefix that tells the stacks of a cluster apart."""
+        return prefixed(self.spec, name)
+
+    @property
+    def own_labels(self) -> dict[str, str]:
+        """Labels that tell pods of DaemonSets apart from those of another stack; none without a prefix."""
+        prefix = self.spec.fabric.prefix
+        return {PREFIX_LABEL: prefix} if prefix else {}
+
     def pulled(self, image: str) -> str:
         """An image, or a place of images, as nodes pull it: from a mirror where the stack file names one."""
         return pulled(self.spec.software.registries, image)
@@ -110,6 +123,11 @@ class Case:
     def pods_per_nic(self) -> int:
         """Pods that one NIC can serve at a time."""
         return self.demand.addresses_per_nic
+
+
+def prefixed(spec: StackSpec, name: str) -> str:
+    """A name with the stack's prefix; without one, the name itself."""
+    return f"{spec.fabric.prefix}-{name}" if spec.fabric.prefix else name
 
 
 def case_of(spec: StackSpec) -> Case:
@@ -196,6 +214,7 @@ def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices) 
         node_names=_node_names(spec),
         node_numbers=_node_numbers(spec),
         names={entry.rail: entry.network for entry in spec.fabric.rails if entry.network},
+        prefix=prefixed(spec, ""),
         smallest_block=line.nv_ipam_smallest_block,
         passes_over=line.nv_ipam_passes_over,
     )

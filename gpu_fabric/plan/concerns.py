@@ -45,7 +45,8 @@ def namespaces(context: Context) -> Iterator[Step]:
     """
     case = context.case
     privileged = dict(context.namespaces)
-    if case.spec.fabric.host_preparation.jobs:
+    # The namespace of an operator that the cluster has is the cluster's, and admits its privileged pods.
+    if case.spec.fabric.host_preparation.jobs and not manager_of(case).is_present:
         privileged[manager_of(case).namespace] = True
     secrets = tuple(_pull_secrets(case, privileged))
     privileged.pop(SYSTEM_NAMESPACE, None)
@@ -131,7 +132,8 @@ def fabric_networks(context: Context) -> Iterator[Step]:
         devices = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
         waits = f"{devices} on every node, of {offered.count} or more"
         words = (Words(title="devices", what="nothing is made", waits=waits),)
-        yield Step(name="capacity", component="networks", kind=kind, items=(offered,), after=(NODES,), words=words)
+        after: tuple[str, ...] = (NODES, *manager_steps(case), "sriov") if manager_of(case).is_present else (NODES,)
+        yield Step(name="capacity", component="networks", kind=kind, items=(offered,), after=after, words=words)
     planned = manager_of(case).networks(context.rails, context.addresses)
     after = ("namespaces", *manager_steps(case), "sriov", *_POOLS, "cni-plugins", "whereabouts", "capacity")
     yield _step("networks", kind, planned, after, Words(title="networks", what=kinds(planned)))
@@ -193,18 +195,22 @@ def _daemons(
 
 
 def _capacity(case: Case, rails: tuple[Rail, ...]) -> PlannedCapacity | None:
-    """What nodes must offer where the cloud advertises it; the operators of a stack report their own states.
+    """What nodes must offer where the cloud advertises it, or an operator that the cluster has.
+
+    The operators of a stack report their own states.
 
     A pool that scales counts with its fewest nodes.
     """
     resources: dict[str, int | None] = {
         rail.resource_name: rail.index for rail in rails if rail.resource_name is not None
     }
-    if manager_of(case).devices_advertised_by is None or not resources:
+    manager = manager_of(case)
+    if (manager.devices_advertised_by is None and not manager.is_present) or not resources:
         return None
+    nodes = case.node_selector if manager.is_present else case.node_labels
     pools = case.spec.cluster.pools
     fewest = sum(bounds.min_nodes if (bounds := getattr(pool, "auto_scale", None)) else pool.nodes for pool in pools)
-    return PlannedCapacity(nodes=case.node_labels, count=fewest, resources=resources, timeout=_CAPACITY_TIMEOUT)
+    return PlannedCapacity(nodes=nodes, count=fewest, resources=resources, timeout=_CAPACITY_TIMEOUT)
 
 
 def _groups(case: Case, addresses: AddressPlan) -> tuple[PlannedGroup, ...]:

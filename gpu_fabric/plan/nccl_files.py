@@ -74,20 +74,21 @@ def plan_nccl_files(
     devices: DeviceAccess = "virtual",
     topology: TopologyWish = "auto",
     facts: FabricFacts | None = None,
+    prefix: str = "",
 ) -> NcclFiles:
     """Settings and topology for pods that come by a shape's NICs in one way.
 
-    A ConfigMap's name carries its content's hash, so new content rolls pods.
+    A ConfigMap's name begins with the prefix and carries its content's hash, so new content rolls pods.
     """
     settings = planned_settings(shape, known, devices, facts or FabricFacts())
     environment = environment_of(settings, "training")
     # Neither comments nor blanks: RCCL takes them for part of a name or value.
     text = "".join(f"{variable}={value}\n" for variable, value in environment.items())
-    files = [_file(f"nccl-settings-{_label(shape)}", SETTINGS_PLACES[shape.gpus.vendor], text)]
+    files = [_file(f"{prefix}nccl-settings-{_label(shape)}", SETTINGS_PLACES[shape.gpus.vendor], text)]
     choice = choose_topology(topology, shape, known, devices)
     if choice.form is not None:
         xml = topology_xml(shape, known.topologies[shape.name], choice.form)
-        files.append(_file(f"nccl-topology-{_label(shape)}", TOPOLOGY_PLACE, xml))
+        files.append(_file(f"{prefix}nccl-topology-{_label(shape)}", TOPOLOGY_PLACE, xml))
     return NcclFiles(
         environment=environment,
         verification_environment=environment_of(settings, "verification"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field, JsonValue, SerializeAsAny, field_serializer
 
 from gpu_fabric.catalog import Shape
+from gpu_fabric.catalog.version import RangeText
 from gpu_fabric.k8s.base import KubernetesObject, ObjectMeta
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.model import FrozenModel
@@ -132,13 +133,15 @@ class PlannedGroup(FrozenModel):
 class PlannedQueues(FrozenModel):
     """A queue of Kueue with what it stands on (`flavors`), and every namespace's way into it.
 
-    `namespace` and `controller` are those of the Deployment that takes finalizers off what is deleted. `tenants` are
-    the queues of namespaces with a share of their own, in one cohort with the queue.
+    `namespace` and `controller` are those of the Deployment that takes finalizers off what is deleted. It is stopped
+    last where it is the stack's own (`stops_controller`). `tenants` are the queues of namespaces with a share of their
+    own, in one cohort with the queue.
     """
 
     name: str
     namespace: str
     controller: str
+    stops_controller: bool = True
     flavors: tuple[PlannedObject, ...]
     queue: PlannedObject
     tenants: tuple[PlannedObject, ...] = ()
@@ -174,6 +177,75 @@ class PlannedPatch(FrozenModel):
     kind: str
     name: str
     spec: dict[str, JsonValue]
+
+
+class PlannedAdoption(FrozenModel):
+    """Sections that the stack adds to an object that exists, and takes out again when they are not wanted any more.
+
+    What other software wrote is never changed: a field of another value is a conflict, which is reported.
+    """
+
+    api_version: str
+    kind: str
+    plural: str
+    name: str
+    spec: dict[str, JsonValue]
+
+
+class ExpectedDefinition(FrozenModel):
+    """A kind that the stack uses and does not define: the name of its definition, and the version of the API."""
+
+    name: str
+    version: str
+
+
+class ExpectedOperator(FrozenModel):
+    """An operator that the cluster has, with the kinds that the stack uses of it.
+
+    `tested` is the release line's own version, and `versions` the range that counts as that: both are None for an
+    operator that no chart of the line is. `namespace` is None where the stack puts nothing into the operator's.
+    """
+
+    name: str
+    title: str
+    tested: str | None = None
+    versions: RangeText | None = None
+    namespace: str | None = None
+    definitions: tuple[ExpectedDefinition, ...] = ()
+
+
+class ExpectedResource(FrozenModel):
+    """A resource that a device plug-in of the cluster must offer, and the NICs that it must select for it.
+
+    `shared` is that of the RDMA shared plug-in. `addresses` are the NICs' PCI addresses and `interfaces` their names,
+    None where one is not known; `all_rails`: they are all RDMA NICs of the node. `pods` share each NIC.
+    """
+
+    name: str
+    shared: bool
+    addresses: tuple[str | None, ...]
+    interfaces: tuple[str | None, ...]
+    all_rails: bool
+    pods: int
+
+
+class ExpectedPolicy(FrozenModel):
+    """What the cluster's own NicClusterPolicy must have: dotted sections, and resources of its device plug-ins."""
+
+    sections: tuple[str, ...]
+    resources: tuple[ExpectedResource, ...]
+
+
+class PlannedSharing(FrozenModel):
+    """What a stack that shares a cluster finds there, which is checked before anything is registered.
+
+    `stack` is the mark of the stack's objects: one that exists without it is another's. `policy` is None where the
+    stack writes a policy, or needs none.
+    """
+
+    stack: str
+    operators: tuple[ExpectedOperator, ...] = ()
+    policy: ExpectedPolicy | None = None
 
 
 class PlannedReadiness(FrozenModel):

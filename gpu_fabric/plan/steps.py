@@ -16,6 +16,7 @@ from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import (
     HelmRelease,
+    PlannedAdoption,
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
@@ -25,6 +26,7 @@ from gpu_fabric.plan.records import (
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
+    PlannedSharing,
     PlannedState,
     PlannedVerification,
     PlannedWait,
@@ -40,6 +42,7 @@ Item = (
     | PlannedReadiness
     | PlannedPatch
     | PlannedPullSecret
+    | PlannedAdoption
     | PlannedRollout
     | PlannedGroup
     | PlannedQueues
@@ -49,6 +52,7 @@ Item = (
     | PlannedConfiguration
     | PlannedState
     | PlannedWebhookCleanup
+    | PlannedSharing
 )
 """What a step applies, or waits for."""
 

@@ -153,7 +153,7 @@ def job_queues(case: Case) -> JobQueues:
     Kueue comes first where there are both: it queues every kind of job but Volcano's own. The queues of a Kueue that
     the cluster has are not known.
     """
-    own, installed = case.spec.software.schedulers, case.spec.cluster.installed
+    own, installed = case.spec.software.schedulers, case.spec.present
     queues = {} if own.kueue is None else {"kueue": own.kueue.queue}
     if own.volcano is not None:
         queues["volcano"] = own.volcano.queue
@@ -165,7 +165,7 @@ def job_queues(case: Case) -> JobQueues:
 
 def job_controllers(case: Case) -> tuple[JobController, ...]:
     """The controllers of jobs that the stack installs or the cluster has."""
-    own, installed = case.spec.software.schedulers, case.spec.cluster.installed
+    own, installed = case.spec.software.schedulers, case.spec.present
     return tuple(
         name
         for name in get_args(JobController)

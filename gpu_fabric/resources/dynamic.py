@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpu_fabric.plan.clouds.record import Ref
-from gpu_fabric.plan.records import PlannedGroup, PlannedQueues, PlannedVerification, PlannedWebhookCleanup
+from gpu_fabric.plan.records import (
+    PlannedAdoption,
+    PlannedGroup,
+    PlannedQueues,
+    PlannedVerification,
+    PlannedWebhookCleanup,
+)
 from gpu_fabric.resources.objects import KUBERNETES, object_resource
 from gpu_fabric.resources.resource import Handling, Resource, Secret
 
@@ -16,6 +22,7 @@ DYNAMIC = "pulumi-python:dynamic/gpu-fabric:"
 
 KEPT_OBJECTS = f"{DYNAMIC}KeptObjects"
 VERIFICATION = f"{DYNAMIC}Verification"
+ADOPTED_SECTIONS = f"{DYNAMIC}AdoptedSections"
 
 
 def group_resource(component: str, planned: PlannedGroup, stack: str, context: str | None) -> Resource:
@@ -39,9 +46,27 @@ def group_resource(component: str, planned: PlannedGroup, stack: str, context: s
     )
 
 
+def adoption_resource(component: str, planned: PlannedAdoption, stack: str, context: str | None) -> Resource:
+    """Sections of an object that exists; `stack` is the project's and the stack's name."""
+    # Each stack manages its own fields, so that one takes out no section of another.
+    of_stack = hashlib.sha256(stack.encode()).hexdigest()[:8]
+    properties = {
+        "manager": f"gpu-fabric-{of_stack}",
+        "path": f"/apis/{planned.api_version}/{planned.plural}/{planned.name}",
+        "manifest": {
+            "apiVersion": planned.api_version,
+            "kind": planned.kind,
+            "metadata": {"name": planned.name},
+            "spec": planned.spec,
+        },
+    }
+    return _dynamic(component, f"{planned.name}-sections", ADOPTED_SECTIONS, properties, context)
+
+
 def queue_resources(component: str, planned: PlannedQueues, context: str | None) -> Iterator[Resource]:
-    """A queue and its objects; on deletion, the queue is drained first and its controller is stopped last."""
-    yield queue_release(component, planned, context)
+    """A queue and its objects; on deletion, the queue is drained first and the stack's controller is stopped last."""
+    if planned.stops_controller:
+        yield queue_release(component, planned, context)
     for entry in planned.objects:
         yield object_resource(component, entry)
     yield from (queue_drain(component, one, context) for one in planned.each)
@@ -54,7 +79,8 @@ def queue_release(component: str, planned: PlannedQueues, context: str | None) -
 
 def queue_drain(component: str, planned: PlannedQueues, context: str | None) -> Resource:
     """The resource that drains a queue before the queue is deleted."""
-    properties = {**_controller(planned), "queue": planned.name}
+    shared = {} if planned.stops_controller else {"shared": True}
+    properties = {**_controller(planned), "queue": planned.name, **shared}
     return _dynamic(component, f"drain-{planned.name}", f"{DYNAMIC}QueueDrain", properties, context)
 
 

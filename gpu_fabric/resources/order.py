@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import (
     HelmRelease,
+    PlannedAdoption,
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
@@ -17,6 +18,7 @@ from gpu_fabric.plan.records import (
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
+    PlannedSharing,
     PlannedState,
     PlannedVerification,
     PlannedWait,
@@ -27,6 +29,7 @@ from gpu_fabric.resources.charts import release_resource
 from gpu_fabric.resources.cloud import cloud_resources
 from gpu_fabric.resources.dynamic import (
     DYNAMIC,
+    adoption_resource,
     group_resource,
     queue_resources,
     verification_resource,
@@ -48,6 +51,9 @@ CLUSTER = "cluster"
 
 
 WAITS = (PlannedWait, PlannedCapacity, PlannedConfiguration, PlannedState)
+"""Types of items that are waits without a resource."""
+
+WITHOUT_RESOURCE = (*WAITS, PlannedSharing)
 """Types of items without a resource."""
 
 
@@ -77,6 +83,9 @@ MADE_OF: dict[type, Callable[[str, Any, Plan], Iterable[Resource]]] = {
     PlannedReadiness: lambda component, item, _: (readiness_resource(component, item),),
     PlannedPatch: lambda component, item, _: (patch_resource(component, item),),
     PlannedPullSecret: lambda component, item, _: (pull_secret_resource(component, item),),
+    PlannedAdoption: lambda component, item, plan: (
+        adoption_resource(component, item, f"{NAMESPACE}/{plan.stack}", plan.cluster.context),
+    ),
     PlannedRollout: lambda component, item, _: (rollout_resource(component, item),),
     PlannedGroup: lambda component, item, plan: (
         group_resource(component, item, f"{NAMESPACE}/{plan.stack}", plan.cluster.context),
@@ -84,7 +93,8 @@ MADE_OF: dict[type, Callable[[str, Any, Plan], Iterable[Resource]]] = {
     PlannedQueues: lambda component, item, plan: queue_resources(component, item, plan.cluster.context),
     PlannedVerification: lambda component, item, plan: (verification_resource(component, item, plan.cluster.context),),
     PlannedWebhookCleanup: lambda component, item, plan: (webhook_cleanup(component, item, plan.cluster.context),),
-    # Waits have no resource.
+    # Waits have no resource, and what is checked before the first one has none.
+    PlannedSharing: lambda *_: (),
     PlannedWait: lambda *_: (),
     PlannedCapacity: lambda *_: (),
     PlannedConfiguration: lambda *_: (),

@@ -269,6 +269,11 @@ class FabricSpec(FrozenModel):
     pkey: Annotated[str, StringConstraints(pattern=r"^0x([0-9][0-9a-fA-F]{0,2}|[0-7][0-9a-fA-F]{3})$")] | None = Field(
         default=None, description="InfiniBand partition key, 0x0 to 0x7fff, with a digit after the x"
     )
+    prefix: Annotated[str, StringConstraints(pattern=r"^[a-z]([-a-z0-9]{0,13}[a-z0-9])?$")] | None = Field(
+        default=None,
+        description="beginning of the names of networks, pools, policies and everything else that is named per stack, "
+        "followed by a dash; tells the objects of several stacks on one cluster apart. Resources keep their names",
+    )
     rails: Annotated[
         tuple[RailOverrideSpec, ...], require_unique(attrgetter("rail"), "rail {} is listed twice; list each rail once")
     ] = Field(default=(), description="what differs on single rails from the shape")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Protocol, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -34,7 +34,9 @@ from gpu_fabric.catalog import Catalog
 from gpu_fabric.k8s.field_types import Quantity
 from gpu_fabric.k8s.kueue import MOST_LEVELS
 from gpu_fabric.k8s.names import HOSTNAME_LABEL
+from gpu_fabric.k8s.scheduling import JobController
 from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.network_types import Network
 from gpu_fabric.spec.suggestion import nearest
 
@@ -56,6 +58,11 @@ ProxyException = Annotated[
 class VolcanoSpec(FrozenModel):
     """Volcano as in the OKE guide: gang scheduling, and jobs whose pods reach each other through ssh."""
 
+    install: bool = Field(
+        default=True,
+        description="false where the cluster has Volcano: the stack then installs no second one, and creates "
+        "queue and accounts alone",
+    )
     queue: DnsLabel = Field(
         default=DEFAULT_QUEUE, description="queue of the fabric's jobs; one of another name than `default` is created"
     )
@@ -65,6 +72,11 @@ class VolcanoSpec(FrozenModel):
 class KueueSpec(FrozenModel):
     """Kueue, which suspends jobs until all resources that they request are free."""
 
+    install: bool = Field(
+        default=True,
+        description="false where the cluster has Kueue: the stack then installs no second one, and creates "
+        "the queue alone",
+    )
     queue: DnsLabel = Field(
         default="fabric",
         description="name of the ClusterQueue, and in every namespace of the fabric of the LocalQueue that jobs name; "
@@ -102,6 +114,9 @@ class KueueSpec(FrozenModel):
 class MpiOperatorSpec(FrozenModel):
     """The MPI operator, which creates the launcher and workers of an MPIJob."""
 
+    install: bool = Field(
+        default=True, description="false where the cluster has the MPI operator: the stack then installs no second one"
+    )
     image: ImageReference | None = Field(
         default=None, description="another image of the operator; by default the release line's"
     )
@@ -110,12 +125,18 @@ class MpiOperatorSpec(FrozenModel):
 class JobSetSpec(FrozenModel):
     """JobSet, which creates several Jobs together, with DNS names for their pods."""
 
+    install: bool = Field(
+        default=True, description="false where the cluster has JobSet: the stack then installs no second one"
+    )
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
 class LeaderWorkerSetSpec(FrozenModel):
     """LeaderWorkerSet, which creates groups of a leader and its workers, as for inference on several nodes."""
 
+    install: bool = Field(
+        default=True, description="false where the cluster has LeaderWorkerSet: the stack then installs no second one"
+    )
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
 
@@ -199,6 +220,13 @@ class CoordinatorSpec(FrozenModel):
 class SpiderpoolSpec(FrozenModel):
     """Settings of Spiderpool."""
 
+    install: bool = Field(
+        default=True, description="false where the cluster has Spiderpool: the stack then installs no second one"
+    )
+    namespace: DnsLabel | None = Field(
+        default=None,
+        description="install: false only: the namespace of the cluster's Spiderpool; by default the chart's",
+    )
     multus: bool = Field(default=True, description="whether its chart installs Multus; false where the cluster has one")
     injection: LabelValue | None = Field(
         default=None,
@@ -232,6 +260,10 @@ class SpiderpoolSpec(FrozenModel):
     coordinator: CoordinatorSpec = CoordinatorSpec()
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
+    @model_validator(mode="after")
+    def _namespace_of_the_cluster(self) -> Self:
+        return _stated_where_present(self)
+
 
 class ContainerOfedDriverSpec(FrozenModel):
     """The vendor's network drivers in a container, installed by the chart ofed-driver of the Spiderpool project."""
@@ -256,8 +288,8 @@ class GpuOperatorSpec(FrozenModel):
 
     install: bool | None = Field(
         default=None,
-        description="whether the stack installs the operator; by default for NVIDIA's GPUs, but not where DigitalOcean "
-        "manages the nodes' plug-ins",
+        description="whether the stack installs the operator; false where the cluster has one. By default for NVIDIA's "
+        "GPUs, but not where DigitalOcean manages the nodes' plug-ins",
     )
     driver: bool = Field(
         default=False,
@@ -310,9 +342,27 @@ class PartitionKeysSpec(FrozenModel):
         return self
 
 
+PolicyOwner = Literal["own", "adopt", "theirs"]
+
+
 class NetworkOperatorSpec(FrozenModel):
     """Settings of the Network Operator."""
 
+    install: bool = Field(
+        default=True,
+        description="false where the cluster has the Network Operator: the stack then installs no second "
+        "one, and uses its policy as `policy` states",
+    )
+    namespace: DnsLabel | None = Field(
+        default=None,
+        description="install: false only: the namespace of the cluster's Network Operator; by default the chart's",
+    )
+    policy: PolicyOwner = Field(
+        default="own",
+        description="`own`: the stack creates the one NicClusterPolicy; `adopt`: it adds the sections that the fabric "
+        "needs to the one that exists, and takes them out again; `theirs`: it writes nothing, and what it needs is "
+        "compared with the policy before `up`. The last two need install: false",
+    )
     multus: bool = Field(
         default=True, description="whether its policy installs Multus; false where the cluster has one"
     )
@@ -324,10 +374,21 @@ class NetworkOperatorSpec(FrozenModel):
     )
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
 
+    @model_validator(mode="after")
+    def _policy_of_the_cluster_has_an_operator(self) -> Self:
+        if self.install and self.policy != "own":
+            raise ValueError(f"policy: {self.policy} is for a cluster that has the operator; add install: false")
+        return _stated_where_present(self)
+
 
 class MultusSpec(FrozenModel):
-    """Settings of Multus if the stack itself installs it (manager `doks`)."""
+    """Settings of Multus: whether the cluster has one, and of the one that the stack installs (manager `doks`)."""
 
+    install: bool = Field(
+        default=True,
+        description="false where the cluster has Multus: the stack then installs no second one, whichever "
+        "chart or policy would install it",
+    )
     memory: Annotated[str, StringConstraints(pattern=r"^[1-9]\d*(Mi|Gi)$")] | None = Field(
         default=None, description="memory of its daemon on every node, such as 1Gi; by default the release line's"
     )
@@ -369,7 +430,54 @@ class ProxySpec(FrozenModel):
 class WhereaboutsSpec(FrozenModel):
     """Settings of Whereabouts, which is installed if `addressing.ipam` names it."""
 
+    install: bool = Field(
+        default=True, description="false where the cluster has Whereabouts: the stack then installs no second one"
+    )
     values: dict[str, JsonValue] = Field(default={}, description="chart values, merged last")
+
+
+class _HasNamespace(Protocol):
+    @property
+    def install(self) -> bool: ...
+    @property
+    def namespace(self) -> str | None: ...
+
+
+Section = TypeVar("Section", bound=_HasNamespace)
+
+
+def _stated_where_present(section: Section) -> Section:
+    """A section whose `namespace` is stated for an operator of the cluster alone."""
+    if section.install and section.namespace is not None:
+        raise ValueError("namespace is that of an operator which the cluster has; add install: false, or leave it out")
+    return section
+
+
+class SriovOperatorSpec(FrozenModel):
+    """The SR-IOV operator, which the manager's chart contains."""
+
+    install: bool = Field(
+        default=True,
+        description="false where the cluster has the SR-IOV operator: the manager's chart then installs no second one, "
+        "and the stack's policies are for the cluster's",
+    )
+    namespace: DnsLabel | None = Field(
+        default=None,
+        description="install: false only: the namespace of the cluster's SR-IOV operator; by default the manager's",
+    )
+
+    @model_validator(mode="after")
+    def _namespace_of_the_cluster(self) -> Self:
+        return _stated_where_present(self)
+
+
+class NodeFeatureDiscoverySpec(FrozenModel):
+    """Node Feature Discovery, which a chart of NVIDIA's operators installs."""
+
+    install: bool | None = Field(
+        default=None,
+        description="false where the cluster has Node Feature Discovery: no chart then installs a second one",
+    )
 
 
 class SoftwareSpec(FrozenModel):
@@ -401,6 +509,8 @@ class SoftwareSpec(FrozenModel):
     spiderpool: SpiderpoolSpec = SpiderpoolSpec()
     multus: MultusSpec = MultusSpec()
     whereabouts: WhereaboutsSpec = WhereaboutsSpec()
+    sriov_operator: SriovOperatorSpec = SriovOperatorSpec()
+    node_feature_discovery: NodeFeatureDiscoverySpec = NodeFeatureDiscoverySpec()
     schedulers: SchedulersSpec = SchedulersSpec()
     ofed_driver: ContainerOfedDriverSpec | None = Field(
         default=None,
@@ -416,6 +526,20 @@ class SoftwareSpec(FrozenModel):
         description="image of the DaemonSets that prepare nodes, which take only chroot from it; by default the "
         "release line's",
     )
+
+    @property
+    def present(self) -> frozenset[Component]:
+        """What the cluster has by the switches `install: false`."""
+        sections: dict[Component, FrozenModel | None] = {
+            "gpu-operator": self.gpu_operator,
+            "network-operator": self.network_operator,
+            "sriov-operator": self.sriov_operator,
+            "multus": self.multus,
+            "nfd": self.node_feature_discovery,
+            "kueue": self.schedulers.kueue,
+            **{name: getattr(self.schedulers, name.replace("-", "_")) for name in get_args(JobController)},
+        }
+        return frozenset(name for name, section in sections.items() if getattr(section, "install", None) is False)
 
     @field_validator("release_line")
     @classmethod

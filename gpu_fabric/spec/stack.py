@@ -9,6 +9,7 @@ from pydantic import Field
 from gpu_fabric.catalog import Catalog, Shape, catalog
 from gpu_fabric.catalog.shape import Hardware
 from gpu_fabric.model import FrozenModel
+from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.fabric import FabricSpec
@@ -43,6 +44,11 @@ class StackSpec(FrozenModel):
     def cluster_stack(self) -> str:
         """The stack that creates or reaches the cluster: this one, unless it is of part platform."""
         return self.split.cluster_stack or self.name
+
+    @property
+    def present(self) -> frozenset[Component]:
+        """Software that the cluster has: what its section lists, and what is not installed because it is there."""
+        return self.software.present.union(self.cluster.installed)
 
     @property
     def catalog(self) -> Catalog:

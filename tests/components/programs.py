@@ -117,6 +117,8 @@ def answered_waits() -> Iterator[None]:
         patch("components.object_states.looking", _in_state),
         patch("components.plugin_restarts.looking", _all_restarted),
         patch("components.rdma.capacity.looking", _all_offered),
+        # A shared cluster has what the stack relies on, and nothing of its names.
+        patch("stacks.program.sharing_refusal", lambda *_: ""),
     ):
         yield
 
@@ -163,5 +165,7 @@ def _all_offered(planned: PlannedCapacity, _kubeconfig: str, _context: str | Non
 
 def _in_state(planned: PlannedState, _kubeconfig: str, _context: str | None) -> Any:
     """A cluster whose object has the value that is waited for."""
-    outer, inner = planned.field.split(".")
-    return lambda: {outer: {inner: planned.value}}
+    found: Any = planned.value
+    for key in reversed(planned.field.split(".")):
+        found = {key: found}
+    return lambda: found

@@ -106,7 +106,7 @@ def test_a_chart_with_a_node_feature_rule_waits_for_the_chart_that_brings_its_de
 
 
 def test_the_gpu_operators_readiness_is_only_looked_at_once_its_chart_is_there(on_existing: Recording) -> None:
-    # NVIDIA's operator is no part of a stack of AMD machines.
+    # NVIDIA's operator is no part of a stack of AMD machines, nor of one whose cluster has it.
     has_operator = bool(on_existing.of_type("GpuOperator"))
     assert [entry.name for entry in on_existing.of_type(GPUS_READY)] == [
         "gpu-operator-cluster-policy-ready"

@@ -86,7 +86,8 @@ def test_releases_are_of_the_versions_that_the_line_pins(recorded: Callable[[str
 
 def test_releases_have_a_time_limit_and_a_bounded_history(on_existing: Recording) -> None:
     releases = on_existing.of_type("helm.sh/v3:Release")
-    assert releases
+    # Where the cluster has the operators there is none.
+    assert bool(releases) == any(map(on_existing.of_type, ("GpuOperator", "NetworkOperator", "Spiderpool")))
     for release in releases:
         assert release.delete_before_replace
         assert release.inputs["timeout"] >= 600

@@ -25,10 +25,15 @@ def _pods(**changes: Any) -> dict[str, Any]:
 
 
 def _with_gpu_operator(base: Base) -> bool:
-    return base.manager != "doks"
+    return base.manager != "doks" and not base.has(f"{_GPU}.install")
 
 
 def _with_network_operator(base: Base) -> bool:
+    return _needs_network_operator(base) and not base.has(f"{_NETWORK}.install")
+
+
+def _needs_network_operator(base: Base) -> bool:
+    """Stacks that bring the Network Operator, or use the cluster's own."""
     return base.manager == "network-operator" and base.model != "host-network"
 
 
@@ -66,8 +71,8 @@ KINDS = (
                 written(f"{_GPU}.{key}", value, where=lambda base: not _with_gpu_operator(base))
                 for key, value in (("driver", True), ("gdrcopy", True), ("mig", "mixed"), ("gpuDirect", "dma-buf"))
             ),
-            written(f"{_NETWORK}.ofedDriver", True, where=lambda base: not _with_network_operator(base)),
-            written(_KEYS, _UFM, where=lambda base: not _with_network_operator(base)),
+            written(f"{_NETWORK}.ofedDriver", True, where=lambda base: not _needs_network_operator(base)),
+            written(_KEYS, _UFM, where=lambda base: not _needs_network_operator(base)),
             written("software.spiderpool.multus", False, where=lambda base: base.manager != "spiderpool"),
         ),
     ),

@@ -16,7 +16,7 @@ _SCHEDULERS = "software.schedulers"
 
 def _with_gpu_operator(base: Base) -> bool:
     """Stacks on NVIDIA's GPUs that bring the GPU Operator."""
-    return base.manager != "doks" and not base.amd
+    return base.manager != "doks" and not base.amd and not base.has("software.gpuOperator.install")
 
 
 def _by_dma_buf(base: Base) -> bool:
@@ -24,6 +24,11 @@ def _by_dma_buf(base: Base) -> bool:
 
 
 def _with_network_operator(base: Base) -> bool:
+    return _needs_network_operator(base) and not base.has("software.networkOperator.install")
+
+
+def _needs_network_operator(base: Base) -> bool:
+    """Stacks that bring the Network Operator, or use the cluster's own."""
     return base.manager == "network-operator" and base.model != "host-network"
 
 

@@ -24,7 +24,7 @@ def cni_plugins(case: Case) -> tuple[PlannedObject, ...]:
         return (_keeping_daemon(case),)
     daemon = node_daemon(
         case,
-        _NAME,
+        case.named(_NAME),
         {COMPONENT_LABEL: "cni-plugins"},
         case.node_selector,
         tuple(_container(case, name) for name in plugins),
@@ -54,7 +54,7 @@ def _keeping_daemon(case: Case) -> PlannedObject:
     )
     daemon = node_daemon(
         case,
-        _KEEPING_NAME,
+        case.named(_KEEPING_NAME),
         {COMPONENT_LABEL: _KEEPING_NAME},
         case.node_selector,
         (container,),

@@ -57,7 +57,7 @@ def node_daemon(
         containers=containers,
         volumes=volumes,
     )
-    return daemon_set(name, manager_of(case).namespace, labels, pod)
+    return daemon_set(name, manager_of(case).namespace, labels | case.own_labels, pod)
 
 
 # The parts before each script, in order; each may use the definitions of the parts before it.
@@ -111,7 +111,7 @@ def script_daemons(
     """
     stem = _stem(component)
     # A new script is a new ConfigMap, which restarts the pods (rolling).
-    files = file_config_map(component, manager_of(case).namespace, f"{stem}.sh", script(stem))
+    files = file_config_map(case.named(component), manager_of(case).namespace, f"{stem}.sh", script(stem))
     daemons = (
         _script_daemon(case, component, group, files.metadata.name, environment, tables or {}, dry_run=dry_run)
         for group, environment in environments
@@ -157,7 +157,7 @@ def _script_daemon(
     suffix = f"-{group.name}" if len(case.groups) > 1 else ""
     return node_daemon(
         case,
-        f"{component}{suffix}",
+        case.named(f"{component}{suffix}"),
         {COMPONENT_LABEL: component, _NODES_LABEL: group.name},
         group.selector,
         (container,),

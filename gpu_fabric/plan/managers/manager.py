@@ -15,6 +15,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.rail import Rail, one_resource
 from gpu_fabric.plan.records import PlannedObject
 from gpu_fabric.spec.fabric import Model
+from gpu_fabric.spec.software import NetworkOperatorSpec, SpiderpoolSpec
 
 SYSTEM_NAMESPACE = "kube-system"
 """A namespace that every cluster has, and in which privileged pods are allowed."""
@@ -64,8 +65,36 @@ class FabricManager(ABC):
         """The namespace of its operands, and of what the stack runs on the nodes: a privileged one."""
         if self.chart is None:
             return SYSTEM_NAMESPACE
+        if self.is_present and (stated := self._software.namespace) is not None:
+            return stated
         # A line without the chart is refused, and still checked by the other rules.
         return self.case.line.charts[self.chart].namespace if self.chart in self.case.line.charts else self.chart
+
+    @property
+    def sriov_namespace(self) -> str:
+        """The namespace of the SR-IOV operator, in which its policies are."""
+        section = self.case.spec.software.sriov_operator
+        return self.namespace if section.install or section.namespace is None else section.namespace
+
+    @property
+    def is_present(self) -> bool:
+        """Whether the cluster has it, and the stack does not install it."""
+        return self.chart is not None and not self._software.install
+
+    @property
+    def sriov_operator_is_present(self) -> bool:
+        """Whether the cluster has the SR-IOV operator: by itself, or with the manager."""
+        return self.is_present or not self.case.spec.software.sriov_operator.install
+
+    @property
+    def installs_sriov_operator(self) -> bool:
+        """Whether its chart installs the SR-IOV operator."""
+        return self.case.choices.by_sriov_operator and not self.sriov_operator_is_present
+
+    @property
+    def _software(self) -> NetworkOperatorSpec | SpiderpoolSpec:
+        software = self.case.spec.software
+        return software.spiderpool if self.chart == "spiderpool" else software.network_operator
 
     @property
     @abstractmethod
@@ -81,7 +110,7 @@ class FabricManager(ABC):
             return pool, "sriov_rdma_vf" if self.case.choices.access == "virtual" else "rdma_nic", pod_interface
         # The plug-ins' grammar allows no dash in a resource.
         resource = None if self.case.choices.model in self.models_without_rdma else f"rail_{index:02d}"
-        return f"rail-{index:02d}", resource, pod_interface
+        return self.case.named(f"rail-{index:02d}"), resource, pod_interface
 
     def networks(self, rails: tuple[Rail, ...], addresses: AddressPlan) -> tuple[PlannedObject, ...]:
         """One network per rail, or one for rails that share a resource, in every namespace; none on host networks."""

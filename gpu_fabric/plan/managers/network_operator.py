@@ -58,7 +58,7 @@ class NetworkOperator(FabricManager):
         return tuple(PlannedObject(object=self._operator_network(rail, addresses)) for rail in by_network.values())
 
     def _operator_network(self, rail: Rail, addresses: AddressPlan) -> SriovNetwork | SriovIBNetwork:
-        metadata = ObjectMeta(name=rail.network or "", namespace=self.namespace)
+        metadata = ObjectMeta(name=rail.network or "", namespace=self.sriov_namespace)
         ipam = cni_ipam(addresses, addresses.pool_of(rail.index))
         chained = self._chained(ipam)
         common = {

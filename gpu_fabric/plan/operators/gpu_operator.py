@@ -16,7 +16,7 @@ from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import Operator, OwnChart, chart_step
 from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations
 from gpu_fabric.plan.records import PlannedCapacity, PlannedReadiness
-from gpu_fabric.plan.steps import NODES, Context, Item, Step, conditions
+from gpu_fabric.plan.steps import NODES, Context, Item, Step, Words, conditions
 from gpu_fabric.spec.doks import DoksClusterSpec
 
 _KIND = "operators:GpuOperator"
@@ -25,16 +25,16 @@ _WITH_GPU = {"nvidia.com/gpu.present": "true"}
 _RECONCILED = 'jsonpath={.status.conditions[?(@.type=="Ready")].reason}=Reconciled'
 
 
-def _wanted(case: Case) -> bool:
-    """Whether the stack installs NVIDIA's GPU Operator, which serves NVIDIA's GPUs only.
+def _needed(case: Case) -> bool:
+    """Whether the stack needs NVIDIA's GPU Operator, which serves NVIDIA's GPUs only.
 
     By default always, unless DigitalOcean manages the nodes' plug-ins or the cluster has one.
     """
-    cluster, wanted = case.spec.cluster, case.spec.software.gpu_operator.install
+    cluster = case.spec.cluster
     if case.shape.gpus.vendor != "nvidia":
         return False
-    if wanted is not None:
-        return wanted
+    if case.spec.software.gpu_operator.install:
+        return True
     if isinstance(cluster, DoksClusterSpec):
         return cluster.plugins.gpu == "operator" and "gpu-operator" not in cluster.installed
     return manager_of(case).devices_advertised_by is None
@@ -69,7 +69,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
         computed["dcgmExporter"] = {"serviceMonitor": {"enabled": True}}
     if (accepted := extra_tolerations(case)) is not None:
         computed["daemonsets"] = {"tolerations": accepted}
-    if switches.feature_discovery:
+    if switches.feature_discovery and case.spec.software.node_feature_discovery.install is not False:
         computed |= discovery_values(case)
     else:
         computed["nfd"] = {"enabled": False}
@@ -117,7 +117,7 @@ def plan_gpu_capacity(case: Case, values: Mapping[str, JsonValue], timeout: int)
     )
 
 
-CHART = OwnChart("gpu-operator", "gpuOperator", _values, _wanted)
+CHART = OwnChart("gpu-operator", "gpuOperator", _values, _needed)
 
 
 def _steps(context: Context) -> Iterator[Step]:
@@ -133,7 +133,21 @@ def _steps(context: Context) -> Iterator[Step]:
         yield _step("gpu-capacity", offered, ("gpu-operator-ready",))
 
 
-OPERATOR = Operator(_steps, CHART)
+def _steps_of_present(context: Context) -> Iterator[Step]:
+    """GPUs that the nodes offer: by the cluster's operator, or by another device plug-in of its own."""
+    case = context.case
+    offered = PlannedCapacity(
+        nodes=case.node_labels or _WITH_GPU,
+        count=int(has_lasting_nodes(case)),
+        resources={case.shape.gpus.resource: None},
+        timeout=case.line.charts[CHART.name].timeout,
+    )
+    waits = f"{case.shape.gpus.resource} on the nodes"
+    words = (Words(title="GPUs", what="nothing is created", waits=waits),)
+    yield Step(name="gpu-capacity", component=CHART.name, kind=_KIND, items=(offered,), after=(NODES,), words=words)
+
+
+OPERATOR = Operator(_steps, CHART, steps_of_present=_steps_of_present)
 
 
 def _step(name: str, item: Item, after: tuple[str, ...]) -> Step:

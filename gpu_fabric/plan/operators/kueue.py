@@ -33,6 +33,7 @@ from gpu_fabric.plan.tenants import COHORT, Tenant, amounts, node_devices, tenan
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.software import KueueSpec
 
+_KIND = "operators:Kueue"
 CONTROLLER = "kueue-controller-manager"
 """The Deployment of Kueue's chart."""
 
@@ -61,24 +62,31 @@ def _steps(context: Context) -> Iterator[Step]:
     While its webhooks have no pod to answer, the API server refuses every Deployment and Job (docs/decisions/0023); and
     Kueue looks for the definitions of jobs when it starts.
     """
-    case, kind = context.case, "operators:Kueue"
-    others = (name for name in context.charts if name != CHART.name)
-    before = (*LABELLED, *others, "volcano-objects", "mpi-operator", "host-preparation", "networks")
+    before = _before(context)
     note = ", after all operators: its webhooks look at their Deployments and Jobs"
-    yield chart_step(CHART.release(case), kind, "Kueue", before, note)
+    yield chart_step(CHART.release(context.case), _KIND, "Kueue", before, note)
+    yield _queues(context, (*before, CHART.name))
+
+
+def _before(context: Context) -> tuple[str, ...]:
+    others = (name for name in context.charts if name != CHART.name)
+    return (*LABELLED, *others, "volcano-objects", "mpi-operator", "host-preparation", "networks")
+
+
+def _queues(context: Context, after: tuple[str, ...]) -> Step:
+    case = context.case
     queues = kueue_queues(case, context.rails, context.contract.resources)
     words = (Words(title="job queue", what=kinds(queues.objects), waits=f"ClusterQueue {queues.name} active"),)
-    after = (*before, CHART.name)
-    yield Step(name="kueue-queues", component=CHART.name, kind=kind, items=(queues,), after=after, words=words)
+    return Step(name="kueue-queues", component=CHART.name, kind=_KIND, items=(queues,), after=after, words=words)
 
 
-OPERATOR = Operator(_steps, CHART)
+OPERATOR = Operator(_steps, CHART, steps_of_present=lambda context: iter((_queues(context, _before(context)),)))
 
 
 def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) -> PlannedQueues:
     """The queue with what it stands on; `pod` is what a full-node pod asks for, by resource."""
     levels, name = topology_levels(case), _wanted(case).queue
-    topology = None if levels is None else _topology(levels)
+    topology = None if levels is None else _topology(case, levels)
     flavor = _flavor(case, None if topology is None else topology.metadata.name)
     quotas = queue_quotas(case, rails, pod)
     shares = tenants(case)
@@ -92,6 +100,7 @@ def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) ->
         name=name,
         namespace=case.line.charts["kueue"].namespace,
         controller=CONTROLLER,
+        stops_controller=not CHART.is_present(case),
         flavors=tuple(PlannedObject(object=entry) for entry in (topology, flavor) if entry is not None),
         # A queue whose flavors do not exist, or whose definition was refused, admits no job and reports it here alone.
         queue=PlannedObject(object=queue, wait_for="condition=Active"),
@@ -211,9 +220,9 @@ def topology_annotations(case: Case) -> dict[str, str]:
     return {PREFERRED_TOPOLOGY: above[-1]}
 
 
-def _topology(levels: tuple[str, ...]) -> Topology:
+def _topology(case: Case, levels: tuple[str, ...]) -> Topology:
     spec = TopologySpec(levels=tuple(TopologyLevel(node_label=label) for label in levels))
-    return Topology(metadata=ObjectMeta(name=_hashed_name("rdma", spec.to_dict())), spec=spec)
+    return Topology(metadata=ObjectMeta(name=_hashed_name(case.named("rdma"), spec.to_dict())), spec=spec)
 
 
 def _flavor(case: Case, topology: str | None) -> ResourceFlavor:
@@ -223,7 +232,7 @@ def _flavor(case: Case, topology: str | None) -> ResourceFlavor:
         tolerations=tolerations(case) or None,
         topology_name=topology,
     )
-    return ResourceFlavor(metadata=ObjectMeta(name=_hashed_name("gpu-nodes", spec.to_dict())), spec=spec)
+    return ResourceFlavor(metadata=ObjectMeta(name=_hashed_name(case.named("gpu-nodes"), spec.to_dict())), spec=spec)
 
 
 def _hashed_name(prefix: str, content: Mapping[str, object]) -> str:

@@ -61,7 +61,12 @@ _RULES = (
 
 
 def _namespace(case: Case) -> str | None:
-    return None if case.spec.software.schedulers.mpi_operator is None else MPI_OPERATOR_NAMESPACE
+    return None if _wanted(case) is None else MPI_OPERATOR_NAMESPACE
+
+
+def _wanted(case: Case) -> MpiOperatorSpec | None:
+    section = case.spec.software.schedulers.mpi_operator
+    return section if section is not None and section.install else None
 
 
 def _steps(context: Context) -> Iterator[Step]:
@@ -82,7 +87,7 @@ OPERATOR = Operator(_steps, namespace=_namespace)
 
 def mpi_operator(case: Case) -> tuple[PlannedObject, ...]:
     """Definition, identity, permissions and Deployment, in the order in which they are needed."""
-    wanted = case.spec.software.schedulers.mpi_operator
+    wanted = _wanted(case)
     if wanted is None:
         return ()
     return (

@@ -77,7 +77,7 @@ _HOST_FOLDERS = (
 
 def brings_multus(case: Case) -> bool:
     """Whether the stack installs it: where the manager does not, unless the cluster has one."""
-    return manager_of(case).multus_switch is None and "multus" not in case.spec.cluster.installed
+    return manager_of(case).multus_switch is None and "multus" not in case.spec.present
 
 
 def _steps(context: Context) -> Iterator[Step]:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
+from gpu_fabric.k8s.apiextensions import CustomResourceDefinition
 from gpu_fabric.k8s.device_plugin import (
     RdmaSharedDevicePluginConfig,
     RdmaSharedResource,
@@ -19,6 +20,7 @@ from gpu_fabric.k8s.device_plugin import (
     SriovResource,
 )
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NicClusterPolicy
+from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
@@ -26,6 +28,7 @@ from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, Operator, Own
 from gpu_fabric.plan.operators.policy import (
     POLICY_TIMEOUT,
     READY,
+    installs_multus,
     nic_cluster_policy,
     nic_node_policy,
     plugin_configurations,
@@ -33,13 +36,13 @@ from gpu_fabric.plan.operators.policy import (
     uses_nv_ipam,
 )
 from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations
-from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedReadiness
+from gpu_fabric.plan.records import HelmRelease, PlannedAdoption, PlannedObject, PlannedReadiness, PlannedState
 from gpu_fabric.plan.steps import Context, Step, Words, condition
 
 _POLICIES, _KIND = "nic-policies", "operators:NicPolicies"
 
 
-def _wanted(case: Case) -> bool:
+def _needed(case: Case) -> bool:
     # On the host's network there is nothing for it to install.
     return manager_of(case).chart == CHART.name and case.choices.model != "host-network"
 
@@ -47,18 +50,18 @@ def _wanted(case: Case) -> bool:
 def _values(case: Case) -> dict[str, JsonValue]:
     """What differs from the chart's defaults: what it installs comes from its policy."""
     computed: dict[str, JsonValue] = {}
-    if not GPU_OPERATOR.brought(case) and "nfd" not in case.spec.cluster.installed:
+    if not GPU_OPERATOR.brought(case) and "nfd" not in case.spec.present:
         # Somebody must label the nodes that have NICs, and exactly one.
         computed["nfd"] = {"enabled": True, "deployNodeFeatureRules": True}
         computed |= discovery_values(case)
-    if case.choices.by_sriov_operator:
+    if manager_of(case).installs_sriov_operator:
         computed["sriovNetworkOperator"] = {"enabled": True}
     if case.line.policy_by == "chart":
         computed |= _policy_values(case, None, None)
     return computed
 
 
-CHART = OwnChart("network-operator", "networkOperator", _values, _wanted)
+CHART = OwnChart("network-operator", "networkOperator", _values, _needed)
 
 
 def network_operator(
@@ -91,13 +94,21 @@ def _steps(context: Context) -> Iterator[Step]:
     policy = nic_cluster_policy(context) if by_stack else policy_ready()
     before = (*before, CHART.name)
     yield _policy_step(_POLICIES, (policy,), before)
+    yield from _policies_of_nodes(context, policy, before)
+
+
+def _policies_of_nodes(
+    context: Context, policy: PlannedObject | PlannedReadiness, before: tuple[str, ...]
+) -> Iterator[Step]:
+    """Policies of node groups, and what is awaited of all policies: configurations that the plug-ins run with."""
+    case = context.case
     of_nodes = tuple(nic_node_policy(case, nodes) for nodes in context.node_groups)
     # The cluster's policy installs what the operands of the others wait for.
     yield _policy_step("nic-node-policies", of_nodes, (*before, _POLICIES))
     by_stack_made = (*((policy,) if isinstance(policy, PlannedObject) else ()), *of_nodes)
     # The operator says `ready` for some seconds as before a change.
     written = tuple(plugin_configurations(case, by_stack_made))
-    after = (_POLICIES, "nic-node-policies")
+    after: tuple[str, ...] = (_POLICIES, "nic-node-policies")
     yield Step(name="plugin-configurations", component=_POLICIES, kind=_KIND, items=written, after=after)
     rolled = rollouts(context)
     words = tuple(
@@ -109,7 +120,75 @@ def _steps(context: Context) -> Iterator[Step]:
     yield Step(name="plugin-rollouts", component=_POLICIES, kind=_KIND, items=rolled, after=after, words=words)
 
 
-OPERATOR = Operator(_steps, CHART)
+def _steps_of_present(context: Context) -> Iterator[Step]:
+    """The policy of an operator that the cluster has: the stack's own, sections of the one that exists, or nothing.
+
+    Adopted sections are written while the operator runs, so its `ready` is awaited as after any change of a policy.
+    """
+    case = context.case
+    before: tuple[str, ...] = (*LABELLED, *ON_NODES)
+    whole = nic_cluster_policy(context)
+    ready = _policy_state()
+    match case.spec.software.network_operator.policy:
+        case "theirs":
+            words = (Words(title="policy", what="nothing is created", waits=f"{ready.name} {ready.value}"),)
+            yield Step(name=_POLICIES, component=_POLICIES, kind=_KIND, items=(ready,), after=before, words=words)
+            return
+        case "adopt":
+            added = adoption(case, whole)
+            what = f"{', '.join(added.spec)} of the {added.kind} that exists"
+            words = (Words(title="policy", what=what, waits=f"{ready.name} {ready.value}"),)
+            adopted, items = "adopted-sections", (added,)
+            yield Step(name=adopted, component=_POLICIES, kind=_KIND, items=items, after=before, words=words)
+            # The operator's `ready` may be one of before; of pools it defines the kinds when it installs their IPAM.
+            states = (ready, _pools_defined(case)) if uses_nv_ipam(case) else (ready,)
+            yield Step(name=_POLICIES, component=_POLICIES, kind=_KIND, items=states, after=(*before, adopted))
+            before = (*before, adopted)
+        case _:
+            yield _policy_step(_POLICIES, (whole,), before)
+    yield from _policies_of_nodes(context, whole, before)
+
+
+OPERATOR = Operator(_steps, CHART, steps_of_present=_steps_of_present)
+
+
+def adoption(case: Case, policy: PlannedObject) -> PlannedAdoption:
+    """The sections of a policy as additions to the one that exists."""
+    manifest = policy.object.manifest()
+    # Pods of the operator tolerate the GPU taint by themselves, and a list that exists cannot be added to.
+    beside = extra_tolerations(case) is None
+    spec = {name: section for name, section in manifest["spec"].items() if not beside or name != "tolerations"}
+    kind = NicClusterPolicy
+    return PlannedAdoption(
+        api_version=kind.api_version, kind=kind.kind, plural=kind.plural, name=policy.name, spec=spec
+    )
+
+
+def _pools_defined(case: Case) -> PlannedState:
+    kind = CIDRPool if case.choices.layout == "per-node" else IPPool
+    return PlannedState(
+        api_version=CustomResourceDefinition.api_version,
+        kind=CustomResourceDefinition.kind,
+        plural=CustomResourceDefinition.plural,
+        name=f"{kind.plural}.{kind.group()}",
+        creator="the Network Operator",
+        field="status.acceptedNames.kind",
+        value=kind.kind,
+        timeout=POLICY_TIMEOUT,
+    )
+
+
+def _policy_state() -> PlannedState:
+    return PlannedState(
+        api_version=NicClusterPolicy.api_version,
+        kind=NicClusterPolicy.kind,
+        plural=NicClusterPolicy.plural,
+        name=NIC_CLUSTER_POLICY_NAME,
+        creator="whoever installed the operator",
+        field="status.state",
+        value="ready",
+        timeout=POLICY_TIMEOUT,
+    )
 
 
 def _policy_step(name: str, policies: tuple[PlannedObject | PlannedReadiness, ...], after: tuple[str, ...]) -> Step:
@@ -147,7 +226,7 @@ def _policy_values(
     """The policy as chart values; what the chart has on by default and the model does not use is switched off."""
     switches = case.spec.software.network_operator
     network: dict[str, JsonValue] = {"ipamPlugin": {"deploy": case.choices.ipam == "whereabouts"}}
-    if not switches.multus:
+    if not installs_multus(case):
         network["multus"] = {"deploy": False}
     if case.choices.model == "ipoib":
         network["ipoib"] = {"deploy": True}

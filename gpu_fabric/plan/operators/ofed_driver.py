@@ -12,7 +12,7 @@ from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.operator import LABELLED, OwnChart, chart_operator
 
 
-def _wanted(case: Case) -> bool:
+def _needed(case: Case) -> bool:
     return manager_of(case).takes_ofed_driver_chart and case.spec.software.ofed_driver is not None
 
 
@@ -22,7 +22,7 @@ def _values(case: Case) -> dict[str, JsonValue]:
     return {} if wanted is None else {"image": {"OSName": wanted.os, "OSVer": wanted.os_version, "Arch": wanted.arch}}
 
 
-CHART = OwnChart("ofed-driver", "ofedDriver", _values, _wanted)
+CHART = OwnChart("ofed-driver", "ofedDriver", _values, _needed)
 
 
 OPERATOR = chart_operator(CHART, "operators:OfedDriver", "network drivers", note="", after=LABELLED)

@@ -37,14 +37,14 @@ def manager_steps(case: Case) -> tuple[str, ...]:
 class OwnChart:
     """A chart that a stack may install; `section` is its section of the stack file's `software`.
 
-    `wanted_by` decides whether a stack needs it; without, it is needed where the section is written. `values` are the
+    `needed_by` decides whether a stack needs it; without, it is needed where the section is written. `values` are the
     plan's own.
     """
 
     name: ChartName
     section: str
     values: Callable[[Case], dict[str, JsonValue]] = lambda _: {}
-    wanted_by: Callable[[Case], bool] | None = None
+    needed_by: Callable[[Case], bool] | None = None
 
     def section_of(self, spec: StackSpec) -> FrozenModel | None:
         """The section; None where the stack file has none."""
@@ -58,9 +58,17 @@ class OwnChart:
         """The values that the user wrote."""
         return dict(getattr(self.section_of(spec), "values", {}))
 
+    def needed(self, case: Case) -> bool:
+        """Whether the stack needs what the chart installs, whoever installs it."""
+        return self.section_of(case.spec) is not None if self.needed_by is None else self.needed_by(case)
+
+    def is_present(self, case: Case) -> bool:
+        """Whether the stack needs it and uses the cluster's own (`install: false`)."""
+        return self.needed(case) and getattr(self.section_of(case.spec), "install", None) is False
+
     def wanted(self, case: Case) -> bool:
         """Whether the stack needs the chart, whether or not its release line has it."""
-        return self.section_of(case.spec) is not None if self.wanted_by is None else self.wanted_by(case)
+        return self.needed(case) and not self.is_present(case)
 
     def brought(self, case: Case) -> bool:
         """Whether the stack installs it; one that its line lacks is refused, and the rest is checked nevertheless."""
@@ -73,15 +81,21 @@ class OwnChart:
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator: its steps, its chart if any, and a namespace of its own beside the chart's if it needs one."""
+    """An operator: its steps, its chart if any, and a namespace of its own beside the chart's if it needs one.
+
+    `steps_of_present` are those of an operator that the cluster has.
+    """
 
     steps_of: Callable[[Context], Iterator[Step]]
     chart: OwnChart | None = None
     namespace: Callable[[Case], str | None] = lambda _: None
+    steps_of_present: Callable[[Context], Iterator[Step]] = lambda _: iter(())
 
     def steps(self, context: Context) -> Iterator[Step]:
-        """The operator's steps; none if the stack does not install its chart."""
-        return self.steps_of(context) if self.chart is None or self.chart.brought(context.case) else iter(())
+        """The operator's steps; none if the stack does not need its chart."""
+        if self.chart is None or self.chart.brought(context.case):
+            return self.steps_of(context)
+        return self.steps_of_present(context) if self.chart.is_present(context.case) else iter(())
 
 
 def chart_step(

@@ -32,6 +32,7 @@ from gpu_fabric.k8s.scheduling import (
 )
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.devices import PlannedNodes
+from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.operators.releases import tolerations
 from gpu_fabric.plan.other_pools import gpu_pools_beside
 from gpu_fabric.plan.proxy import proxy_variables
@@ -50,6 +51,11 @@ _NAME_LENGTH = 30
 def uses_nv_ipam(case: Case) -> bool:
     """Whether nv-ipam hands out the addresses."""
     return case.choices.ipam == "nv-ipam" and case.choices.layout != "none"
+
+
+def installs_multus(case: Case) -> bool:
+    """Whether the policy installs Multus."""
+    return case.spec.software.network_operator.multus and case.spec.software.multus.install
 
 
 def nic_cluster_policy(context: Context) -> PlannedObject:
@@ -79,7 +85,7 @@ def nic_cluster_policy(context: Context) -> PlannedObject:
             # The webhook would need cert-manager; what it checks is proved in the plan.
             nv_ipam=NvIpamOperand(**_image(case, "nvIpam"), enable_webhook=False) if uses_nv_ipam(case) else None,
             secondary_network=SecondaryNetwork(
-                multus=OperandImage(**_image(case, "multus")) if switches.multus else None,
+                multus=OperandImage(**_image(case, "multus")) if installs_multus(case) else None,
                 cni_plugins=OperandImage(**_image(case, "cniPlugins")),
                 ipoib=OperandImage(**_image(case, "ipoib")) if case.choices.model == "ipoib" else None,
             ),
@@ -108,7 +114,7 @@ def nic_node_policy(case: Case, nodes: PlannedNodes) -> PlannedObject:
     digest = configuration_digest(nodes.sriov_plugin, nodes.shared_plugin)
     marker = Toleration(key=_CONFIGURATION, operator="Equal", value=digest, effect="NoSchedule")
     policy = NicNodePolicy(
-        metadata=ObjectMeta(name=nodes.name[:_NAME_LENGTH].rstrip("-")),
+        metadata=ObjectMeta(name=case.named(nodes.name)[:_NAME_LENGTH].rstrip("-")),
         spec=NicNodePolicySpec(
             node_selector=nodes.labels,
             tolerations=(*tolerations(case), marker),
@@ -133,7 +139,7 @@ def rollouts(context: Context) -> tuple[PlannedRollout, ...]:
     )
     return tuple(
         PlannedRollout(
-            namespace=line.charts["network-operator"].namespace,
+            namespace=manager_of(context.case).namespace,
             daemon_set=line.plugin_daemon_sets[component],
             annotations={_CONFIGURATION: configuration_digest(config)},
             timeout=POLICY_TIMEOUT,
@@ -159,7 +165,7 @@ def plugin_configurations(case: Case, policies: Iterable[PlannedObject]) -> Iter
         for component, section in sections:
             if section is not None and section.config and component in case.line.plugin_config_maps:
                 yield PlannedConfiguration(
-                    namespace=case.line.charts["network-operator"].namespace,
+                    namespace=manager_of(case).namespace,
                     config_map=case.line.plugin_config_maps[component] + suffix,
                     daemon_set=case.line.plugin_daemon_sets[component] + suffix,
                     text=section.config,

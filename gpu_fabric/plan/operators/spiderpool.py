@@ -24,22 +24,25 @@ from gpu_fabric.plan.steps import Context, Step, Words
 _CERTIFICATE = {"tlsCert": "certificate", "tlsKey": "key", "tlsCa": "authority"}
 
 
-def _wanted(case: Case) -> bool:
+def _needed(case: Case) -> bool:
     return manager_of(case).chart == CHART.name
 
 
 def _values(case: Case) -> dict[str, JsonValue]:
     switches = case.spec.software.spiderpool
     return merged(
-        {"multus": {"multusCNI": {"install": switches.multus}}, "plugins": _cni_plugins(case)},
-        _sriov(case) if case.choices.by_sriov_operator else {},
+        {
+            "multus": {"multusCNI": {"install": switches.multus and case.spec.software.multus.install}},
+            "plugins": _cni_plugins(case),
+        },
+        _sriov(case) if manager_of(case).installs_sriov_operator else {},
         _controller(case),
         _observed(case),
         {"global": {"imageRegistryOverride": switches.image_registry}} if switches.image_registry else {},
     )
 
 
-CHART = OwnChart("spiderpool", "spiderpool", _values, _wanted)
+CHART = OwnChart("spiderpool", "spiderpool", _values, _needed)
 
 
 def spiderpool(case: Case, shared: RdmaSharedDevicePluginConfig | None) -> HelmRelease:
@@ -59,13 +62,17 @@ def _steps(context: Context) -> Iterator[Step]:
     case, kind = context.case, "operators:Spiderpool"
     planned = spiderpool(case, context.shared_plugin)
     yield chart_step(planned, kind, "Spiderpool", (*LABELLED, "ofed-driver", *ON_NODES))
-    if (patch := coordinator_patch(case)) is not None:
+    yield from _coordinator(context)
+
+
+def _coordinator(context: Context) -> Iterator[Step]:
+    if (patch := coordinator_patch(context.case)) is not None:
         words = (Words(title="coordinator", what=f"{', '.join(patch.spec)} of {patch.kind}"),)
-        after = (planned.name,)
-        yield Step(name="coordinator", component=planned.name, kind=kind, items=(patch,), after=after, words=words)
+        name, kind, after = CHART.name, "operators:Spiderpool", (CHART.name,)
+        yield Step(name="coordinator", component=name, kind=kind, items=(patch,), after=after, words=words)
 
 
-OPERATOR = Operator(_steps, CHART)
+OPERATOR = Operator(_steps, CHART, steps_of_present=_coordinator)
 
 
 def coordinator_patch(case: Case) -> PlannedPatch | None:
@@ -91,7 +98,7 @@ def coordinator_patch(case: Case) -> PlannedPatch | None:
 
 def cleans_up(case: Case) -> bool:
     """Whether uninstalling removes Spiderpool's definitions, and with them those of every SR-IOV operator."""
-    others = {"sriov-operator", "network-operator"} & set(case.spec.cluster.installed)
+    others = {"sriov-operator", "network-operator"} & case.spec.present
     return case.spec.software.spiderpool.cleanup and not others
 
 

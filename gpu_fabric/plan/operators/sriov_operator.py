@@ -48,9 +48,10 @@ def _steps(context: Context) -> Iterator[Step]:
     synced, discovered = sriov_synced(case), sriov_discovered(case)
     before = (*LABELLED, *manager_steps(case))
     # It may register its webhooks once more after its chart's last Job has deleted them.
-    cleanup = PlannedWebhookCleanup(name=_WEBHOOK_CONFIGURATIONS, namespace=manager_of(case).namespace)
+    cleanup = PlannedWebhookCleanup(name=_WEBHOOK_CONFIGURATIONS, namespace=manager_of(case).sriov_namespace)
     kind = "operators:WebhookCleanup"
-    yield Step(name="webhook-cleanup", component="webhook-cleanup", kind=kind, items=(cleanup,))
+    if not manager_of(case).sriov_operator_is_present:
+        yield Step(name="webhook-cleanup", component="webhook-cleanup", kind=kind, items=(cleanup,))
     yield _step("sriov-discovered", () if discovered is None else (discovered,), before)
     before = (*before, "sriov-discovered")
     yield _step("sriov-pool", (pool,), before)
@@ -73,7 +74,7 @@ def sriov_synced(case: Case) -> PlannedWait:
     return PlannedWait(
         api_version=SriovNetworkNodePolicy.api_version,
         plural="sriovnetworknodestates",
-        namespace=manager_of(case).namespace,
+        namespace=manager_of(case).sriov_namespace,
         nodes=case.node_selector,
         having=case.shape.gpus.resource,
         resources={
@@ -106,7 +107,7 @@ def sriov_discovered(case: Case) -> PlannedWait | None:
 def _pool(case: Case) -> SriovNetworkPoolConfig:
     external = case.choices.virtual_functions == "externally-managed"
     return SriovNetworkPoolConfig(
-        metadata=ObjectMeta(name=_NAME, namespace=manager_of(case).namespace),
+        metadata=ObjectMeta(name=case.named(_NAME), namespace=manager_of(case).sriov_namespace),
         spec=SriovNetworkPoolConfigSpec(
             node_selector=LabelSelector(match_labels=case.node_selector),
             # Nothing is drained where the functions exist; else one node at a time.
@@ -143,10 +144,10 @@ def _policy(case: Case, group: NodeGroup, resource: str, rails: list[Rail]) -> S
     nic = group.shape.nic_model
     addresses = tuple(rail.pci for rail in rails if rail.pci) or None
     interfaces = tuple(rail.interface for rail in rails if rail.interface) or None
-    name = resource.lower().replace("_", "-") + (f"-{group.name}" if len(case.groups) > 1 else "")
+    name = case.named(resource.lower().replace("_", "-") + (f"-{group.name}" if len(case.groups) > 1 else ""))
     ethernet = case.choices.link_type == "ether"
     return SriovNetworkNodePolicy(
-        metadata=ObjectMeta(name=name, namespace=manager_of(case).namespace),
+        metadata=ObjectMeta(name=name, namespace=manager_of(case).sriov_namespace),
         spec=SriovNetworkNodePolicySpec(
             resource_name=resource,
             node_selector=group.selector,

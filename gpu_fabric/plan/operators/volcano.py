@@ -27,6 +27,7 @@ from gpu_fabric.spec.software import DEFAULT_QUEUE, VolcanoSpec
 JOB_ACCOUNT = "mpi-worker-view"
 """The account by which a job of the OKE guide sees whether its workers are ready."""
 
+_KIND = "operators:Volcano"
 _SECONDS = 300
 _DEFAULT_OPEN = PlannedState(
     api_version=Queue.api_version,
@@ -43,10 +44,14 @@ CHART = OwnChart("volcano", "schedulers.volcano")
 
 
 def _steps(context: Context) -> Iterator[Step]:
-    case, kind = context.case, "operators:Volcano"
+    yield chart_step(CHART.release(context.case), _KIND, "Volcano", note=BESIDE)
+    yield from _steps_of_present(context)
+
+
+def _steps_of_present(context: Context) -> Iterator[Step]:
+    case, kind = context.case, _KIND
     wanted = case.spec.software.schedulers.volcano
-    assert wanted is not None, "the stack installs its chart"
-    yield chart_step(CHART.release(case), kind, "Volcano", note=BESIDE)
+    assert wanted is not None, "the stack has its section"
     yield Step(name="volcano-open", component=CHART.name, kind=kind, items=(_DEFAULT_OPEN,), after=(CHART.name,))
     objects = (*volcano_objects(case, wanted), *tenant_queues(case, context.rails))
     words = (Words(title="job scheduling", what=kinds(objects), waits=f"Queue {wanted.queue} open"),)
@@ -54,7 +59,7 @@ def _steps(context: Context) -> Iterator[Step]:
     yield Step(name="volcano-objects", component=CHART.name, kind=kind, items=objects, after=after, words=words)
 
 
-OPERATOR = Operator(_steps, CHART)
+OPERATOR = Operator(_steps, CHART, steps_of_present=_steps_of_present)
 
 
 def volcano_objects(case: Case, wanted: VolcanoSpec) -> tuple[PlannedObject, ...]:

@@ -11,11 +11,11 @@ from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
 from gpu_fabric.plan.operators.operator import OwnChart, chart_operator
 
 
-def _wanted(case: Case) -> bool:
+def _needed(case: Case) -> bool:
     # In older release lines the Network Operator's own policy installs it.
     by_own_chart = case.choices.ipam == "whereabouts" and case.line.policy_by == "stack"
-    return by_own_chart and NETWORK_OPERATOR.wanted(case)
+    return by_own_chart and NETWORK_OPERATOR.needed(case)
 
 
-CHART = OwnChart("whereabouts", "whereabouts", wanted_by=_wanted)
+CHART = OwnChart("whereabouts", "whereabouts", needed_by=_needed)
 OPERATOR = chart_operator(CHART, "operators:Whereabouts", "Whereabouts", note="")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import (
     HelmRelease,
+    PlannedAdoption,
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
@@ -17,6 +18,7 @@ from gpu_fabric.plan.records import (
     PlannedQueues,
     PlannedReadiness,
     PlannedRollout,
+    PlannedSharing,
     PlannedState,
     PlannedVerification,
     PlannedWait,
@@ -220,6 +222,17 @@ def _left_out(item: Item, plan: Plan) -> tuple[str, str] | None:
             return (
                 f"runs the verification on {item.nodes} nodes and judges its result",
                 f"`gpu-fabric job nccl-test --image IMAGE -s {plan.stack}`, and `gpu-fabric verdict` on its result",
+            )
+        case PlannedAdoption():
+            return (
+                f"adds {', '.join(item.spec)} to the {item.kind} that exists, and takes them out again on destroy",
+                f"`kubectl apply --server-side -f` a {item.kind} {item.name} with these sections alone; to take them "
+                "out again, the same without them",
+            )
+        case PlannedSharing():
+            return (
+                "looks for the operators that the cluster must have, and for objects of other stacks, at first",
+                "compare `gpu-fabric plan` with the cluster yourself",
             )
         case HelmRelease() | PlannedObject() | PlannedPatch() | PlannedGroup():
             # Written whole; `_replaced` has what cannot change in them.

@@ -13,8 +13,11 @@ from gpu_fabric.k8s.spiderpool import SpiderIPPool
 from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.ipam import gateway_index, reserved_indexes
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.operators.sharing import SHARED
+from gpu_fabric.plan.operators.whereabouts import CHART as WHEREABOUTS
 from gpu_fabric.plan.plan import Plan
-from gpu_fabric.plan.records import PlannedReadiness
+from gpu_fabric.plan.records import PlannedAdoption, PlannedReadiness, PlannedSharing
 from gpu_fabric.rules.chart_values import charts_in_use, value_at
 from gpu_fabric.rules.planned_network import PoolReference, read_network
 from gpu_fabric.rules.planned_nodes import is_tainted
@@ -103,16 +106,22 @@ def whereabouts_controllers_find_a_node(case: Case) -> Iterator[Problem]:
 
 
 def _brings_nv_ipam(plan: Plan) -> bool:
-    """Whether the policy installs it: the stack's own, or the one that the chart creates from its values."""
+    """Whether a policy installs it: the stack's own, one that the chart creates from its values, or the cluster's."""
     chart = plan.release("network-operator")
     if chart is not None and plan.record(PlannedReadiness, "nic-policies") is not None:
         return value_at(chart.values, "nvIpam", "deploy") is True
+    if (adopted := plan.record(PlannedAdoption, "adopted-sections")) is not None:
+        return "nvIpam" in adopted.spec
+    if (sharing := plan.record(PlannedSharing, SHARED)) is not None and sharing.policy is not None:
+        return "nvIpam" in sharing.policy.sections
     policies = (entry.object for entry in plan.applied("nic-policies"))
     return any(isinstance(policy, NicClusterPolicy) and policy.spec.nv_ipam is not None for policy in policies)
 
 
-def _brings_whereabouts(plan: Plan) -> bool:
-    """Whether Whereabouts is installed: by its own chart, or in older lines by the policy of the operator's chart."""
+def _has_whereabouts(case: Case, plan: Plan) -> bool:
+    """Whether Whereabouts is there: by its own chart, by the policy of an older operator's chart, or in the cluster."""
+    if WHEREABOUTS.is_present(case):
+        return True
     chart = plan.release("network-operator")
     by_policy = chart is not None and value_at(chart.values, "secondaryNetwork", "ipamPlugin", "deploy") is True
     return plan.release("whereabouts") is not None or by_policy
@@ -130,9 +139,9 @@ def _exists(case: Case, plan: Plan, pool: PoolReference) -> bool:
         )
     if pool.kind:
         # nv-ipam honours pools in its own namespace only, and only if the policy installs it.
-        home = case.line.charts["network-operator"].namespace
+        home = manager_of(case).namespace
         return _brings_nv_ipam(plan) and any(
             (entry.object.kind, entry.name, entry.object.metadata.namespace) == (pool.kind, pool.name, home)
             for entry in plan.applied("ip-pools")
         )
-    return _brings_whereabouts(plan) and pool.name in {str(known.subnet) for known in plan.addresses.pools}
+    return _has_whereabouts(case, plan) and pool.name in {str(known.subnet) for known in plan.addresses.pools}

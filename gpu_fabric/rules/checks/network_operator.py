@@ -57,7 +57,7 @@ def partitions_have_a_key(case: Case) -> Iterator[Problem]:
 def secret_of_ufm_exists(case: Case, keys: PartitionKeysSpec) -> Iterator[Problem]:
     """The user knows which secret must exist first."""
     if "network-operator" in charts_in_use(case):
-        namespace = case.line.charts["network-operator"].namespace
+        namespace = manager_of(case).namespace
         yield Problem(
             _at("partitionKeys", "ufmSecret"),
             f"the secret {keys.ufm_secret} must be in the namespace {namespace} when ib-kubernetes starts",
@@ -79,7 +79,7 @@ def values_keep_what_the_model_needs(case: Case, plan: Plan) -> Iterator[Problem
                 else "it is not what the rails and networks of this stack need",
                 "leave it out; the section's switches and the rails decide it",
             )
-    if case.choices.by_sriov_operator:
+    if manager_of(case).installs_sriov_operator:
         yield from _sriov_operator_problems(final)
 
 
@@ -88,7 +88,7 @@ def cni_plugins_are_in_one_folder(case: Case, chart: ChartValues) -> Iterator[Pr
     """All CNI plug-ins are installed in the folder in which the runtime looks."""
     own, other = ("operator", "cniBinDirectory"), ("sriov-network-operator", "operator", "cniBinPath")
     folder, theirs = (chart.value(*keys) or _CNI_FOLDER for keys in (own, other))
-    if case.choices.by_sriov_operator and folder != theirs:
+    if manager_of(case).installs_sriov_operator and folder != theirs:
         place, written = (other, theirs) if chart.written_value(*other) is not None else (own, folder)
         yield Problem(
             chart.place(*place),
@@ -123,7 +123,7 @@ def _values_relied_on(case: Case, plan: Plan) -> Iterator[tuple[tuple[str, ...],
     switches = case.spec.software.network_operator.model_copy(update={"values": {}})
     alone = replace_sections(case, network_operator=switches)
     own = network_operator(alone, plan.sriov_plugin, plan.shared_plugin).values
-    if case.choices.by_sriov_operator:
+    if manager_of(case).installs_sriov_operator:
         yield ("sriovNetworkOperator", "enabled"), True
     if case.line.policy_by == "stack":
         return

@@ -142,8 +142,10 @@ def nodes_are_in_one_pool(case: Case) -> Iterator[Problem]:
 @check_plan("OBJ008")
 def operators_see_their_objects(case: Case, plan: Plan) -> Iterator[Problem]:
     """Objects that nv-ipam and the SR-IOV operator honour in their own namespace only are in that namespace."""
-    home = manager_of(case).namespace
+    manager = manager_of(case)
     for planned in plan.objects:
+        is_pool = planned.object.api_version == IPPool.api_version
+        home = manager.namespace if is_pool else manager.sriov_namespace
         namespace = planned.object.metadata.namespace
         if planned.object.api_version in _HOME_ONLY and namespace != home:
             what = f"the {planned.object.kind} {planned.name} is in {namespace or 'no namespace'}"

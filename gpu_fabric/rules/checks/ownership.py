@@ -7,10 +7,16 @@ from typing import NamedTuple
 
 from gpu_fabric.k8s.mellanox import NIC_LABEL
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.choices import Choices
 from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
+from gpu_fabric.plan.operators.policy import installs_multus
+from gpu_fabric.plan.operators.sharing import policy_of_present
+from gpu_fabric.plan.operators.spiderpool import CHART as SPIDERPOOL
+from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.rules.chart_values import Charts, ChartValues, charts_in_use, gpu_operator_parts
 from gpu_fabric.rules.planned_nodes import first_pool
-from gpu_fabric.rules.registry import Problem, check, in_cluster, in_software
+from gpu_fabric.rules.registry import Problem, check, check_of, in_cluster, in_software
 from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.places import dotted
@@ -25,11 +31,23 @@ class _Owner(NamedTuple):
     path: str
 
 
+# The section of `software` for each component of NVIDIA's operators, whose switch is `install`.
+_SECTIONS: dict[Component, str] = {
+    "gpu-operator": "gpuOperator",
+    "network-operator": "networkOperator",
+    "sriov-operator": "sriovOperator",
+    "multus": "multus",
+    "nfd": "nodeFeatureDiscovery",
+}
+
+
 def _owner_in_cluster(case: Case, component: Component) -> list[_Owner]:
     installed = case.spec.cluster.installed
-    if component not in installed:
-        return []
-    return [_Owner("the cluster", in_cluster("installed", installed.index(component)))]
+    if component in installed:
+        return [_Owner("the cluster", in_cluster("installed", installed.index(component)))]
+    if component in case.spec.present:
+        return [_Owner("the cluster", in_software(_SECTIONS[component], "install"))]
+    return []
 
 
 def _discovery_owners(case: Case, charts: Charts) -> list[_Owner]:
@@ -68,6 +86,8 @@ def _multus_owners(case: Case, charts: Charts) -> list[_Owner]:
     if network and not on_host and _policy_has_multus(case, network, by_chart):
         place = network.decided_at("multus", *by_chart)
         owners.append(_Owner("the Network Operator's policy", place))
+    if not on_host and policy_of_present(case) in ("own", "adopt") and installs_multus(case):
+        owners.append(_Owner("the Network Operator's policy", in_software("networkOperator", "multus")))
     spiderpool, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
     if spiderpool and spiderpool.value(*keys) is not False:
         owners.append(_Owner("Spiderpool's chart", spiderpool.decided_at("multus", *keys)))
@@ -78,7 +98,7 @@ def _policy_has_multus(case: Case, network: ChartValues, by_chart: tuple[str, ..
     """Whether the policy installs Multus; in older lines the chart creates the policy from its values."""
     if case.line.policy_by == "chart":
         return network.value(*by_chart) is not False
-    return case.spec.software.network_operator.multus
+    return installs_multus(case)
 
 
 @check("OWN003")
@@ -93,7 +113,10 @@ def pods_get_networks(case: Case) -> Iterator[Problem]:
     charts, manager = charts_in_use(case), manager_of(case)
     if manager.multus_switch is None or case.choices.model == "host-network" or _multus_owners(case, charts):
         return
-    # SUP008 refuses a line without the chart that would install it.
+    if policy_of_present(case) in ("own", "adopt"):
+        yield Problem(in_software("networkOperator", "multus"))
+        return
+    # SUP008 refuses a line without the chart that would install it; a manager that the cluster has comes with Multus.
     if manager.chart not in charts:
         return
     chart, keys = charts.get("spiderpool"), ("multus", "multusCNI", "install")
@@ -120,8 +143,50 @@ def operators_are_installed_once(case: Case) -> Iterator[Problem]:
             yield Problem(
                 owner.path,
                 f"the stack installs {component} as well",
-                f"uninstall the cluster's own {component} first, and take it out of this list",
+                f"write software.{_SECTIONS[component]}.install: false, and the stack uses the cluster's own"
+                f"{_more(component)}; or uninstall that one first, and take {component} out of this list",
             )
+
+
+def _more(component: Component) -> str:
+    """What else to decide for a component that the cluster has."""
+    return " with its policy (policy: adopt or theirs)" if component == "network-operator" else ""
+
+
+def _policy_by_chart(case: Case) -> str | None:
+    """How the policy of a cluster's Network Operator is used, on a line whose chart creates it; None on others."""
+    return policy_of_present(case) if case.line.policy_by == "chart" else None
+
+
+@check_of("OWN011", _policy_by_chart)
+def policies_of_charts_are_read_alone(case: Case, policy: str) -> Iterator[Problem]:
+    """A NicClusterPolicy that the operator's chart creates is not written by the stack."""
+    if policy != "theirs":
+        yield Problem(
+            in_software("networkOperator", "policy"),
+            f"in release line {case.line.name} the operator's chart creates the policy, and restores it at an upgrade",
+        )
+
+
+@check("OWN012")
+def discovery_of_the_cluster_is_known(case: Case) -> Iterator[Problem]:
+    """A cluster that has a GPU Operator says whether it has Node Feature Discovery as well."""
+    network = charts_in_use(case).get("network-operator")
+    if network is None or not GPU_OPERATOR.is_present(case) or "nfd" in case.spec.present:
+        return
+    if case.spec.software.node_feature_discovery.install is None and network.value("nfd", "enabled") is True:
+        yield Problem(in_software("nodeFeatureDiscovery", "install"))
+
+
+@check_of("OWN013", lambda case: case.choices if SPIDERPOOL.is_present(case) else None)
+def shared_plugins_of_the_cluster_are_known(case: Case, choices: Choices) -> Iterator[Problem]:
+    """The user knows that a device plug-in of the cluster's Spiderpool is not configured by the stack."""
+    if choices.access == "shared" and any(rail.resource_name for rail in plan_rails(case)):
+        names = ", ".join(dict.fromkeys(rail.resource_name or "" for rail in plan_rails(case)))
+        yield Problem(
+            in_software("spiderpool", "install"),
+            f"the device plug-in of the cluster's Spiderpool must offer {names}, each with the NIC of its rail",
+        )
 
 
 @check("OWN006")

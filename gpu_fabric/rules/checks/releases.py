@@ -13,6 +13,7 @@ from gpu_fabric.catalog.version import Version
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.images import foreign_images, unknown_images
+from gpu_fabric.plan.operators import CHARTS
 from gpu_fabric.rules.chart_values import (
     SECTIONS,
     Charts,
@@ -40,6 +41,18 @@ _SERVICE_MONITORS: dict[ChartName, tuple[tuple[str, ...], ...]] = {
         ("spiderpoolController", "prometheus", "serviceMonitor", "install"),
     ),
 }
+# Keys that have an effect where the cluster has the operator, and the stack installs none.
+_POLICY = ("install", "namespace", "policy", "multus", "ofedDriver", "partitionKeys")
+_OF_PRESENT: dict[ChartName, tuple[str, ...]] = {
+    "gpu-operator": ("install",),
+    "network-operator": _POLICY,
+    "spiderpool": ("install", "namespace", "injection", "ibKubernetes", "coordinator"),
+    "whereabouts": ("install",),
+    "volcano": ("install", "queue"),
+    "kueue": ("install", "queue", "quotas", "topology"),
+    "jobset": ("install",),
+    "lws": ("install",),
+}
 _DISTRIBUTIONS = ("-ubuntu", "-ubi", "-centos", "-rhel")
 _REGISTRIES = in_software("registries")
 
@@ -58,7 +71,11 @@ def _unmet_needs(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
     present: dict[Needed, str] = {"kubernetes": version} if version else {}
     if "gpu-operator" in charts:
         present["gpu-operator"] = charts["gpu-operator"].version
-    for row in case.line.unmet(tuple(charts), present):
+    # An operator that the cluster has is expected in the line's version, and needs what that one needs.
+    there = tuple(chart.name for chart in CHARTS if chart.is_present(case))
+    if "gpu-operator" in there:
+        present["gpu-operator"] = case.line.charts["gpu-operator"].version
+    for row in case.line.unmet((*charts, *there), present):
         if row.severity == severity:
             yield Problem(
                 dotted(place if row.needs == "kubernetes" else ("software", "releaseLine")),
@@ -105,15 +122,21 @@ def values_are_heeded(case: Case) -> Iterator[Problem]:
 def sections_have_a_chart(case: Case) -> Iterator[Problem]:
     """Switches and values are written only for charts that the stack installs."""
     charts = charts_in_use(case)
+    present = {chart.name for chart in CHARTS if chart.is_present(case)}
     for name, section in SECTIONS.items():
         if name in charts:
             continue
         for key in written_switches(case, name):
             if (name, key) == ("gpu-operator", "install") and case.spec.software.gpu_operator.install is False:
                 continue
-            yield Problem(
-                in_software(section, key), f"the stack installs {' and '.join(charts) or 'no chart'}, and not {name}"
+            if name in present and key in _OF_PRESENT[name]:
+                continue
+            reason = (
+                f"the cluster has {name}, and the stack does not install it"
+                if name in present
+                else f"the stack installs {' and '.join(charts) or 'no chart'}, and not {name}"
             )
+            yield Problem(in_software(section, key), reason)
 
 
 @check_of("REL006", chart_in_use("gpu-operator"))

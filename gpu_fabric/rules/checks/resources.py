@@ -123,7 +123,7 @@ def gpus_are_advertised(case: Case, plan: Plan) -> Iterator[Problem]:
     if case.shape.provider == "doks" or manager_of(case).devices_advertised_by is not None:
         return
     gpus, release = case.shape.gpus, plan.release("gpu-operator")
-    if release is None and "gpu-operator" not in case.spec.cluster.installed:
+    if release is None and "gpu-operator" not in case.spec.present:
         yield Problem(
             in_cluster("pools", 0, "shape"),
             f"this stack installs no device plug-in for {gpus.resource}",

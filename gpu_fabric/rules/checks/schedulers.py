@@ -36,11 +36,13 @@ def schedulers_are_installed_once(case: Case) -> Iterator[Problem]:
     own, installed = case.spec.software.schedulers, case.spec.cluster.installed
     for name, field in type(own).model_fields.items():
         component = name.replace("_", "-")
-        if component in installed and getattr(own, name) is not None:
+        section = getattr(own, name)
+        if component in installed and section is not None and section.install:
             yield Problem(
                 _place(field.alias or name),
                 f"the cluster has {component} already",
-                f"leave it out: jobs use the cluster's own; or take {component} out of cluster.installed",
+                "add install: false to it, or leave it out: jobs use the cluster's own; or take "
+                f"{component} out of cluster.installed",
             )
 
 
@@ -48,7 +50,7 @@ def schedulers_are_installed_once(case: Case) -> Iterator[Problem]:
 def nodes_are_in_one_queue(case: Case) -> Iterator[Problem]:
     """Not both Kueue and Volcano hand out the same nodes."""
     found = job_queues(case)
-    kueue = "kueue" in found.queues or "kueue" in case.spec.cluster.installed
+    kueue = "kueue" in found.queues or "kueue" in case.spec.present
     own = case.spec.software.schedulers
     if kueue and "volcano" in found.queues and (own.kueue is not None or own.volcano is not None):
         yield Problem(_place("volcano" if own.volcano is not None else "kueue"))

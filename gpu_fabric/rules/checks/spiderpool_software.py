@@ -84,7 +84,7 @@ def values_leave_injection_on(case: Case, chart: ChartValues) -> Iterator[Proble
 def certificates_are_replaced(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The user knows where a change of the release replaces the webhooks' certificates."""
     methods = {"Spiderpool's controller": chart.value(*_TLS)}
-    if case.choices.by_sriov_operator:
+    if manager_of(case).installs_sriov_operator:
         methods["the SR-IOV operator"] = chart.value("sriov", "webhooktls", "method")
     whose = [name for name, method in methods.items() if method in (None, "auto")]
     if whose:
@@ -138,7 +138,7 @@ def definitions_stay_after_destroy(case: Case, chart: ChartValues) -> Iterator[P
         return
     for place, owner in _other_owners(case):
         yield Problem(
-            in_cluster("installed", place),
+            place,
             f"uninstalling Spiderpool would take the definitions of the cluster's {owner} with its own, so it cleans "
             "nothing up, and its definitions stay after `make destroy`",
         )
@@ -208,7 +208,7 @@ def driver_containers_reach_packages(case: Case) -> Iterator[Problem]:
 def policies_reach_the_operators_webhook(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """The user knows on which nodes the SR-IOV operator's webhook runs."""
     keys = ("sriov", "operatorConfig", "enableOperatorWebhook")
-    if not case.choices.by_sriov_operator or case.choices.control_plane_apart:
+    if not manager_of(case).installs_sriov_operator or case.choices.control_plane_apart:
         return
     if chart.value(*keys) is not False:
         yield Problem(chart.place(*keys))
@@ -225,7 +225,7 @@ def coordinator_finds_the_clusters_ranges(case: Case) -> Iterator[Problem]:
 def sriov_operator_knows_the_nics(case: Case, chart: ChartValues) -> Iterator[Problem]:
     """Spiderpool's SR-IOV operator knows the NICs that are to have virtual functions."""
     known = case.line.spiderpool_sriov_nics
-    if known is None or not case.choices.by_sriov_operator:
+    if known is None or not manager_of(case).installs_sriov_operator:
         return
     added = tuple(_texts(chart.value(*_EXTRA_NICS)))
     for place, (pool, shape) in enumerate(zip(case.spec.cluster.pools, case.shapes, strict=True)):
@@ -263,7 +263,7 @@ def _unfit_values(case: Case, plan: Plan, values: dict[str, JsonValue]) -> Itera
             yield (*_PLUGIN, "install"), _resources_message("the RDMA shared device plug-in")
         if value_at(values, *_PLUGIN, "deviceConfig") != plan.shared_plugin.to_dict():
             yield (*_PLUGIN, "deviceConfig"), "it is not the configuration that the rails need"
-    if case.choices.by_sriov_operator:
+    if manager_of(case).installs_sriov_operator:
         if value_at(values, "sriov", "install") is not True:
             yield ("sriov", "install"), _resources_message("the SR-IOV operator")
         webhook = ("sriov", "operatorConfig", "enableOperatorWebhook")
@@ -303,9 +303,12 @@ def _plugin_switches(case: Case) -> dict[str, JsonValue]:
     return plugins if isinstance(plugins, dict) else {}
 
 
-def _other_owners(case: Case) -> Iterator[tuple[int, Component]]:
+def _other_owners(case: Case) -> Iterator[tuple[str, Component]]:
     """Software of the cluster that has definitions of the SR-IOV operator, with its place."""
-    return ((place, name) for place, name in enumerate(case.spec.cluster.installed) if name in _OTHERS)
+    installed = case.spec.cluster.installed
+    yield from ((in_cluster("installed", place), name) for place, name in enumerate(installed) if name in _OTHERS)
+    if "sriov-operator" in case.spec.software.present:
+        yield in_software("sriovOperator", "install"), "sriov-operator"
 
 
 def _no_effect(switch: str, reason: str, remedy: str) -> Problem:

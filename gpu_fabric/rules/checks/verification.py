@@ -47,7 +47,7 @@ def has_a_launcher(case: Case, wanted: VerificationSpec) -> Iterator[Problem]:
         "mpi-operator": spec.software.schedulers.mpi_operator is not None,
     }
     key = {"volcano": "volcano", "mpi-operator": "mpiOperator"}.get(wanted.launcher)
-    if key is None or brought[wanted.launcher] or wanted.launcher in spec.cluster.installed:
+    if key is None or brought[wanted.launcher] or wanted.launcher in spec.present:
         return
     remedy = (
         f"write launcher: job, which needs neither; or software.schedulers.{key}: {{}}; or name {wanted.launcher} in "

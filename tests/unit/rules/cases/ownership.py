@@ -7,6 +7,7 @@ from rules.tables import bad, good, irrelevant
 _GPU = "software.gpuOperator"
 _NETWORK = "software.networkOperator"
 _SPIDERPOOL = "software.spiderpool"
+_DISCOVERY = "software.nodeFeatureDiscovery"
 _AMD = {"cluster.pools[0].shape": "BM.GPU.MI300X.8"}
 _SRIOV_WEBHOOKS = {"operator": {"admissionControllers": {"enabled": True}}}
 _ON_DOKS_NODES = {
@@ -251,4 +252,24 @@ CASES = (
     bad("OWN010", "ipoib", {}, "cluster.pools[0].labels"),
     irrelevant("OWN010", "whereabouts"),
     irrelevant("OWN010", "spiderpool-ib"),
+    # What the cluster has by the switch of its section counts as what `cluster.installed` lists.
+    good("OWN001", "host-device", {f"{_DISCOVERY}.install": False}),
+    good("OWN003", "host-device", {"software.multus.install": False}),
+    good("OWN003", "spiderpool-macvlan", {"software.multus.install": False}),
+    bad("OWN003", "existing-operators", {"software.multus": {}, "cluster.installed": ["multus"]}, f"{_NETWORK}.multus"),
+    bad("OWN004", "existing-operators", {"software.multus": {}, f"{_NETWORK}.multus": False}, f"{_NETWORK}.multus"),
+    good("OWN005", "existing-operators", {"cluster.installed": ["gpu-operator", "network-operator", "nfd"]}),
+    good("OWN005", "spiderpool-ib", {"software.sriovOperator.install": False}),
+    good("OWN011", "guide-23-10", {_NETWORK: {"install": False, "policy": "theirs"}}),
+    bad("OWN011", "guide-23-10", {_NETWORK: {"install": False, "policy": "adopt"}}, f"{_NETWORK}.policy"),
+    bad("OWN011", "guide-23-10", {_NETWORK: {"install": False}}, f"{_NETWORK}.policy"),
+    irrelevant("OWN011", "existing-operators"),
+    good("OWN012", "host-device", {f"{_GPU}.install": False, f"{_DISCOVERY}.install": False}),
+    good("OWN012", "host-device", {f"{_GPU}.install": False, f"{_DISCOVERY}.install": True}),
+    good("OWN012", "host-device", {f"{_GPU}.install": False, "cluster.installed": ["nfd"]}),
+    bad("OWN012", "host-device", {f"{_GPU}.install": False}, f"{_DISCOVERY}.install"),
+    irrelevant("OWN012", "existing-operators"),
+    good("OWN013", "spiderpool-ib", {f"{_SPIDERPOOL}.install": False}),
+    bad("OWN013", "spiderpool-macvlan", {f"{_SPIDERPOOL}.install": False}, f"{_SPIDERPOOL}.install"),
+    irrelevant("OWN013", "spiderpool-macvlan"),
 )  # fmt: skip

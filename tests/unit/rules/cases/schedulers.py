@@ -15,6 +15,7 @@ CASES: tuple[RuleCase, ...] = (
     good("SCH001", "host-device", {_VOLCANO: {}}),
     good("SCH001", "host-device", {_VOLCANO: {}, "cluster.installed": ["prometheus-operator"]}),
     good("SCH001", "host-device", {_KUEUE: {}, "cluster.installed": ["mpi-operator", "job-set"]}),
+    good("SCH001", "host-device", {_VOLCANO: {"install": False}, "cluster.installed": ["volcano"]}),
     bad("SCH001", "host-device", {_VOLCANO: {}, "cluster.installed": ["volcano"]}, _VOLCANO),
     bad("SCH001", "guide-23-10", {_VOLCANO: {"queue": "training"}, "cluster.installed": ["volcano"]}, _VOLCANO),
     bad(

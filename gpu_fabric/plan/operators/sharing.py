@@ -1,0 +1,244 @@
+"""A cluster that a stack shares: operators that are there, and what the stack expects of each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from gpu_fabric.catalog.release import StandaloneName
+from gpu_fabric.catalog.version import Version, VersionRange
+from gpu_fabric.k8s.mellanox import NicClusterPolicy
+from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.devices import rails_by_resource
+from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
+from gpu_fabric.plan.operators.policy import nic_cluster_policy
+from gpu_fabric.plan.rails import group_rails
+from gpu_fabric.plan.records import (
+    ExpectedDefinition,
+    ExpectedOperator,
+    ExpectedPolicy,
+    ExpectedResource,
+    PlannedAdoption,
+    PlannedGroup,
+    PlannedObject,
+    PlannedQueues,
+    PlannedSharing,
+)
+from gpu_fabric.plan.steps import Context, Item, Step, Words
+from gpu_fabric.spec.software import PolicyOwner
+
+SHARED = "shared-cluster"
+"""The name of the step."""
+
+STACK_ANNOTATION = "gpu-fabric/stack"
+"""The annotation of every object of a stack that shares its cluster, with the stack's name."""
+
+
+class _Known(NamedTuple):
+    """An operator that a cluster may have: its title, its release's name, and the API groups that it defines."""
+
+    title: str
+    chart: str | None
+    groups: tuple[str, ...] = ()
+
+
+# By the name that `cluster.installed` has for it; Spiderpool and Whereabouts, which it does not list, by their charts'.
+_OPERATORS = {
+    "gpu-operator": _Known("GPU Operator", "gpu-operator"),
+    "nfd": _Known("Node Feature Discovery", None),
+    "network-operator": _Known("Network Operator", "network-operator", ("mellanox.com", "nv-ipam.nvidia.com")),
+    "sriov-operator": _Known("SR-IOV operator", None, ("sriovnetwork.openshift.io",)),
+    "spiderpool": _Known("Spiderpool", "spiderpool", ("spiderpool.spidernet.io",)),
+    "whereabouts": _Known("Whereabouts", "whereabouts", ("whereabouts.cni.cncf.io",)),
+    "multus": _Known("Multus", None, ("k8s.cni.cncf.io",)),
+    "kueue": _Known("Kueue", "kueue", ("kueue.x-k8s.io",)),
+    "volcano": _Known("Volcano", "volcano", ("scheduling.volcano.sh",)),
+    "mpi-operator": _Known("MPI operator", None, ()),
+    "job-set": _Known("JobSet", "jobset"),
+    "leader-worker-set": _Known("LeaderWorkerSet", "lws"),
+}
+
+
+# Longer lists are given by their ends: they count rails.
+_LISTED = 3
+
+
+def present_operators(case: Case) -> tuple[str, ...]:
+    """The operators that a switch `install: false` says the cluster has, as far as this stack uses them."""
+    software = case.spec.software
+    stated: set[str] = set(software.present)
+    if not software.spiderpool.install:
+        stated.add("spiderpool")
+    if not software.whereabouts.install:
+        stated.add("whereabouts")
+    others = {"network-operator", "spiderpool"} - {manager_of(case).chart}
+    if case.choices.ipam != "whereabouts":
+        others.add("whereabouts")
+    if not case.choices.by_sriov_operator:
+        others.add("sriov-operator")
+    elif manager_of(case).is_present:
+        stated.add("sriov-operator")
+    return tuple(name for name in _OPERATORS if name in stated - others)
+
+
+def is_shared(case: Case) -> bool:
+    """Whether the cluster has software, or another stack's objects, that this stack builds on."""
+    return bool(present_operators(case)) or case.spec.fabric.prefix is not None
+
+
+def marked(case: Case, steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps, in which every object carries the stack's mark where the cluster is shared."""
+    shared = is_shared(case)
+    for step in steps:
+        items = tuple(_marked(case, item) for item in step.items) if shared else step.items
+        yield step.model_copy(update={"items": items})
+
+
+def _marked(case: Case, item: Item) -> Item:
+    def mark(planned: PlannedObject) -> PlannedObject:
+        metadata = planned.object.metadata
+        annotations = {**(metadata.annotations or {}), STACK_ANNOTATION: case.spec.name}
+        named = metadata.model_copy(update={"annotations": dict(sorted(annotations.items()))})
+        return planned.model_copy(update={"object": planned.object.model_copy(update={"metadata": named})})
+
+    if isinstance(item, PlannedObject):
+        return mark(item)
+    if isinstance(item, PlannedGroup):
+        return item.model_copy(update={"objects": tuple(map(mark, item.objects))})
+    if isinstance(item, PlannedQueues):
+        changed = {"queue": mark(item.queue)}
+        lists = {name: tuple(map(mark, getattr(item, name))) for name in ("flavors", "local_queues")}
+        return item.model_copy(update={**changed, **lists})
+    return item
+
+
+def shared_cluster(context: Context, steps: tuple[Step, ...]) -> Iterator[Step]:
+    """What is checked before anything is registered, by the other `steps`; nothing on a cluster of the stack's own."""
+    case = context.case
+    if not is_shared(case):
+        return
+    used = tuple(_definitions(steps))
+    operators = tuple(_expected(case, name, used) for name in present_operators(case))
+    policy = _expected_policy(context) if policy_of_present(case) == "theirs" else None
+    sharing = PlannedSharing(stack=case.spec.name, operators=operators, policy=policy)
+    words = tuple(
+        Words(
+            title=entry.title,
+            what=f"not installed, must be there: {_what(entry)}",
+            waits="nothing: checked before anything is created" if entry.definitions else "",
+        )
+        for entry in operators
+    )
+    if policy is not None:
+        names = tuple(dict.fromkeys(entry.name for entry in policy.resources))
+        resources = names if len(names) < _LISTED else (f"{names[0]} to {names[-1]}",)
+        needs = ", ".join((*policy.sections, *resources)) or "nothing"
+        what = f"{NicClusterPolicy.kind}: nothing is written, and it must have {needs}"
+        words = (*words, Words(title="policy", what=what, waits="nothing: compared before anything is created"))
+    yield Step(
+        name=SHARED,
+        component=SHARED,
+        kind="cluster:SharedCluster",
+        items=(sharing,),
+        words=words,
+    )
+
+
+def policy_of_present(case: Case) -> PolicyOwner | None:
+    """How the NicClusterPolicy of a Network Operator that the cluster has is used; None where there is none."""
+    return case.spec.software.network_operator.policy if NETWORK_OPERATOR.is_present(case) else None
+
+
+def _expected_policy(context: Context) -> ExpectedPolicy:
+    """The sections and resources that the stack would have written."""
+    case = context.case
+    policy = nic_cluster_policy(context).object.manifest()["spec"]
+    plugins = {"sriovDevicePlugin", "rdmaSharedDevicePlugin", "tolerations"}
+    at_nodes = {"secondaryNetwork.cniPlugins"} if case.spec.software.cni_plugins == "node-image" else set()
+    nested = {f"secondaryNetwork.{key}" for key in policy.get("secondaryNetwork", {})} - at_nodes
+    resources = dict.fromkeys(found for group in case.groups for found in _resources(case, group))
+    return ExpectedPolicy(
+        sections=tuple(sorted((policy.keys() - plugins - {"secondaryNetwork"}) | nested)),
+        resources=tuple(resources) if manager_of(case).runs_policy_plugins else (),
+    )
+
+
+def _resources(case: Case, group: NodeGroup) -> Iterator[ExpectedResource]:
+    rails = group_rails(case, group)
+    for members in rails_by_resource(rails).values():
+        if (name := members[0].resource_name) is not None:
+            yield ExpectedResource(
+                name=name,
+                shared=case.choices.access == "shared",
+                addresses=tuple(rail.pci for rail in members),
+                interfaces=tuple(rail.interface for rail in members),
+                all_rails=len(members) == len(rails),
+                pods=case.pods_per_nic,
+            )
+
+
+def _what(entry: ExpectedOperator) -> str:
+    kinds = ", ".join(f"{found.name}/{found.version}" for found in entry.definitions)
+    parts = (
+        f"{entry.versions}, tested with {entry.tested}" if entry.versions else "",
+        f"in namespace {entry.namespace}" if entry.namespace else "",
+        f"with {kinds}" if kinds else "",
+    )
+    return "; ".join(filter(None, parts)) or "in a version that works with the others"
+
+
+def _expected(case: Case, name: str, used: tuple[ExpectedDefinition, ...]) -> ExpectedOperator:
+    # What a policy of the stack's installs comes later.
+    later = {"nv-ipam.nvidia.com"} if policy_of_present(case) in ("own", "adopt") else set()
+    known, manager, tested = _OPERATORS[name], manager_of(case), _tested(case, name)
+    namespaces = {manager.chart: manager.namespace, "sriov-operator": manager.sriov_namespace}
+    return ExpectedOperator(
+        name=name,
+        title=known.title,
+        tested=tested,
+        versions=None if tested is None else _same_minor(Version.parse(tested)),
+        namespace=namespaces.get(name),
+        definitions=tuple(found for found in used if found.name.partition(".")[2] in set(known.groups) - later),
+    )
+
+
+def _tested(case: Case, name: str) -> str | None:
+    """The version of the release line; None for a part of other charts."""
+    chart = _OPERATORS[name].chart
+    if chart is not None and chart in case.line.charts:
+        return case.line.charts[chart].version
+    part: StandaloneName | None = {"multus": "multus", "mpi-operator": "mpiOperator"}.get(name)  # type: ignore[assignment]
+    return case.line.standalone[part].version if part is not None and part in case.line.standalone else None
+
+
+def _same_minor(tested: Version) -> VersionRange:
+    """The versions of the same minor release."""
+    major, minor = (*tested.release, 0)[:2]
+    return VersionRange(lowest=Version(release=(major, minor)), below=Version(release=(major, minor + 1)))
+
+
+def _definitions(steps: Iterable[Step]) -> Iterator[ExpectedDefinition]:
+    """The kinds of everything that is applied and that is not of Kubernetes itself, each once."""
+    found: dict[str, ExpectedDefinition] = {}
+    defined = set()
+    for step in steps:
+        for item in step.items:
+            if isinstance(item, PlannedAdoption):
+                group, _, version = item.api_version.partition("/")
+                found.setdefault(
+                    f"{item.plural}.{group}", ExpectedDefinition(name=f"{item.plural}.{group}", version=version)
+                )
+            for entry in _objects(item):
+                group, _, version = entry.object.api_version.rpartition("/")
+                if entry.object.kind == "CustomResourceDefinition":
+                    defined.add(entry.name)
+                name = f"{entry.object.plural}.{group}"
+                found.setdefault(name, ExpectedDefinition(name=name, version=version))
+    return (entry for name, entry in sorted(found.items()) if name not in defined)
+
+
+def _objects(item: Item) -> tuple[PlannedObject, ...]:
+    if isinstance(item, PlannedGroup | PlannedQueues):
+        return item.objects
+    return (item,) if isinstance(item, PlannedObject) else ()

@@ -1,0 +1,122 @@
+"""Clusters as people have them: operators installed by hand, and everything on a cluster, to compare before and after.
+
+A test that wants something else in the way (a webhook, a strict Pod Security, pools of somebody) applies it with
+`by_hand`, before it looks at `everything`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+from driver import POLICY, Sandbox, until
+
+from sandbox.home import project_root
+from sandbox.kubernetes_api import APPLY_PATCH, Api, ApiError
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
+
+Json = dict[str, Any]
+
+NAMESPACES = {"gpu-operator": "gpu-operator", "network-operator": "nvidia-network-operator"}
+"""The namespaces of the vendor's own instructions."""
+
+MULTUS = {"image": "multus-cni", "repository": "nvcr.io/nvidia/mellanox", "version": "network-operator-v26.4.1"}
+MULTUS_POLICY: Json = {"secondaryNetwork": {"multus": MULTUS}}
+"""A policy as somebody has it who wants Multus and nothing else."""
+
+# Kinds that the cluster itself writes all the time, or that follow from others: what a node runs at the moment, which
+# revision of a template it is, how far an election is.
+_PASSING = {"events", "leases", "pods", "controllerrevisions", "endpoints", "endpointslices", "replicasets"}
+_NOT_YET = 429
+_PASSING_METADATA = ("resourceVersion", "managedFields", "generation", "creationTimestamp")
+
+
+def install_by_hand(
+    sandbox: Sandbox, chart: str, line: str = "26.4", namespace: str | None = None, values: Mapping[str, str] = {}
+) -> None:
+    """Install a stand-in chart of a release line by Helm, as a user does, and wait until its pods are ready."""
+    helm = ensure(["helm"], Progress()).folder("helm") / "helm"
+    command = [
+        *(str(helm), "install", chart, str(project_root() / "sandbox/charts" / line / chart)),
+        *("--namespace", namespace or NAMESPACES[chart], "--create-namespace", "--kubeconfig"),
+        *(str(sandbox.home.kubeconfig), "--wait"),
+        *(part for key, value in values.items() for part in ("--set", f"{key}={value}")),
+    ]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def by_hand(sandbox: Sandbox, path: str, manifest: Json, manager: str = "kubectl-create") -> None:
+    """Apply an object as somebody who is not the stack."""
+    sandbox.api.request("PATCH", f"{path}?fieldManager={manager}&force=true", manifest, APPLY_PATCH)
+
+
+def nvidia_operators(sandbox: Sandbox, policy: Json = MULTUS_POLICY) -> None:
+    """Both of NVIDIA's operators with one Node Feature Discovery, and a policy made by hand, ready."""
+    install_by_hand(sandbox, "gpu-operator")
+    no_second = {"nfd.enabled": "false", "nfd.deployNodeFeatureRules": "false"}
+    install_by_hand(sandbox, "network-operator", values=no_second)
+    manifest = {
+        "apiVersion": "mellanox.com/v1alpha1",
+        "kind": "NicClusterPolicy",
+        "metadata": {"name": "nic-cluster-policy"},
+        "spec": policy,
+    }
+    by_hand(sandbox, POLICY, manifest)
+    until(lambda: sandbox.api.get(POLICY).get("status", {}).get("state") == "ready", "the policy is ready")
+
+
+def everything(api: Api) -> dict[str, Json]:
+    """Every object of a cluster by its path, without what changes by itself: versions, managers, status."""
+    found: dict[str, Json] = {}
+    groups = [
+        "/api/v1",
+        *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in api.get("/apis")["groups"]),
+    ]
+    for group in groups:
+        try:
+            listed = api.get(group)["resources"]
+        except ApiError as error:
+            if error.status == 404:
+                continue
+            raise
+        for kind in listed:
+            if "/" in kind["name"] or "list" not in kind["verbs"] or kind["name"] in _PASSING:
+                continue
+            for item in api.get(f"{group}/{kind['name']}")["items"]:
+                metadata = item["metadata"]
+                place = f"{group}/{kind['name']}/{metadata.get('namespace', '')}/{metadata['name']}"
+                kept = {key: value for key, value in metadata.items() if key not in _PASSING_METADATA}
+                rest = {key: value for key, value in item.items() if key not in ("metadata", "status")}
+                found[place] = {"metadata": kept, **rest}
+    return found
+
+
+def differences(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[str]:
+    """A line for every object that is new, gone, or not as it was."""
+    lines = [f"new: {place}" for place in sorted(after.keys() - before.keys())]
+    lines += [f"gone: {place}" for place in sorted(before.keys() - after.keys())]
+    for place in sorted(before.keys() & after.keys()):
+        if before[place] != after[place]:
+            lines.append(f"changed: {place}\n  before {before[place]}\n  after  {after[place]}")
+    return lines
+
+
+def settled(api: Api) -> dict[str, Json]:
+    """Everything on a cluster once two looks in a row are the same: controllers are still busy after a change."""
+    seen: list[dict[str, Json]] = []
+
+    def twice() -> bool:
+        try:
+            seen.append(everything(api))
+        except ApiError as error:
+            # The storage of a kind that was just defined is not ready at once.
+            if error.status != _NOT_YET:
+                raise
+            return False
+        return len(seen) > 1 and seen[-1] == seen[-2]
+
+    until(twice, "the cluster is at rest")
+    return seen[-1]
