@@ -148,6 +148,10 @@ class FabricContract(TypedDict):
     """What else to know about jobs on this shape, in words."""
     podTemplatePatch: dict[str, Any]
     """Strategic-merge patch for a pod template whose GPU container is named `worker`."""
+    fabric: NotRequired[str]
+    """Name of the fabric in a stack of several; none for that of the section `fabric`."""
+    purpose: NotRequired[str]
+    """`storage` for a fabric that a pod has beside the compute fabric of its nodes; none for compute."""
     gpuResource: NotRequired[str]
     """Extended resource of the GPUs, one of `resources`."""
     hugePages: NotRequired[HugePages]

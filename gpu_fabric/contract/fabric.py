@@ -99,11 +99,25 @@ class SchedulerHints(FrozenModel):
         return self.queues.get(scheduler) or (self.queue if self.scheduler == scheduler else None)
 
 
+def _is_missing(value: object) -> bool:
+    return value is None
+
+
 class FabricContract(FrozenModel):
     """The output `fabric` of a stack. `resources` are both requests and limits of the pod's GPU container."""
 
     schema_version: Literal["v1"] = Field(default="v1", description="changes where a reader must")
     stack: str = Field(description="name of the stack, or of the component in a program")
+    fabric: str | None = Field(
+        default=None,
+        exclude_if=_is_missing,
+        description="name of the fabric in a stack of several; none for that of the section `fabric`",
+    )
+    purpose: Literal["storage"] | None = Field(
+        default=None,
+        exclude_if=_is_missing,
+        description="`storage` for a fabric that a pod has beside the compute fabric of its nodes; none for compute",
+    )
     shape: str = Field(description="machine type of the GPU nodes")
     model: str = Field(description="how a NIC gets into a pod")
     nodes: int = Field(description="GPU nodes of the stack")

@@ -41,9 +41,9 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
     if wanted is None or not contract.networks:
         return ()
     text = Path(__file__).with_name(_SCRIPT).read_text(encoding="utf-8")
-    namespace = contract.namespaces[0]
+    namespace, name = contract.namespaces[0], case.own_copy(CHECK)
     files = file_config_map(CHECK, namespace, _SCRIPT, text)
-    labels = {COMPONENT_LABEL: CHECK}
+    labels = {COMPONENT_LABEL: name}
     devices = {name: str(count) for name, count in contract.devices.items() if name != case.shape.gpus.resource}
     container = Container(
         name=CHECK,
@@ -67,7 +67,7 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
         containers=(container,),
         volumes=(Volume(name="script", config_map=ConfigMapFiles(name=files.metadata.name)),),
     )
-    daemon = daemon_set(CHECK, namespace, labels, pod, annotations=contract.annotations)
+    daemon = daemon_set(name, namespace, labels, pod, annotations=contract.annotations)
     return (PlannedObject(object=files), PlannedObject(object=daemon, timeout=_TIMEOUT))
 
 

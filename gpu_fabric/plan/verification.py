@@ -80,7 +80,7 @@ def plan_verification(
         for rail in (planned if each is not None else ())
     )
     run = Verification(
-        name=REPORT,
+        name=case.own_copy(REPORT),
         namespace=contract.namespaces[0],
         launcher=wanted.launcher,
         nodes=nodes_of(case),
@@ -94,7 +94,8 @@ def plan_verification(
     bar = fabric_bar(case)
     # Another time limit is no reason to measure again.
     lasting = verification_manifests(contract, run._replace(seconds=0))
-    named = run._replace(name=f"{REPORT}-{_digest(case, steps, lasting, (bar, each))}")
+    report = case.own_copy(REPORT)
+    named = run._replace(name=f"{report}-{_digest(case, steps, lasting, (bar, each))}")
     own_keys = run.launcher == "job"
     return PlannedVerification(
         name=named.name,
@@ -110,6 +111,7 @@ def plan_verification(
         own_rail_bar=wanted.rail_bar,
         seconds=named.seconds,
         wait=wanted.wait,
+        report=report,
         keys_secret=f"{named.name}-{KEYS_SECRET}" if own_keys else None,
         shapes=_shapes(case),
         manifests=verification_manifests(contract, named),

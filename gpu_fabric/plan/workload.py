@@ -25,7 +25,7 @@ from gpu_fabric.k8s.scheduling import JobController, Toleration
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import NcclFiles
-from gpu_fabric.plan.operators.kueue import topology_annotations
+from gpu_fabric.plan.operators.kueue import job_queue, topology_annotations
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.spec.software import DEFAULT_QUEUE
 
@@ -37,11 +37,11 @@ def plan_workload(
     namespaces: tuple[str, ...],
     tolerations: tuple[Toleration, ...],
 ) -> FabricContract:
-    """The contract of a full-node pod: all GPUs and one device of every rail.
+    """The contract of a full-node pod: all GPUs and one device of every rail; of a storage fabric the rails alone.
 
     `namespaces` are those in which networks and files exist.
     """
-    shape, manager = case.shape, manager_of(case)
+    shape, manager, is_storage = case.shape, manager_of(case), case.purpose == "storage"
     shared = Counter(rail.network for rail in rails)
     attached = tuple(
         AttachedNetwork(
@@ -57,7 +57,8 @@ def plan_workload(
         if rail.network is not None and rail.pod_interface is not None
     )
     devices = Counter(network.resource for network in attached if network.resource is not None)
-    resources = {shape.gpus.resource: str(shape.gpus.count)} | {name: str(n) for name, n in devices.items()}
+    gpus = {} if is_storage else {shape.gpus.resource: str(shape.gpus.count)}
+    resources = gpus | {name: str(n) for name, n in devices.items()}
     dpdk = case.spec.fabric.dpdk
     if dpdk is not None:
         # Whole processors and equal limits give a pod processors of its own.
@@ -74,12 +75,14 @@ def plan_workload(
     environment |= {file.variable: file.mount_path for file in files if file.variable is not None}
     contract = FabricContract(
         stack=case.spec.name,
+        fabric=case.fabric or None,
+        purpose="storage" if is_storage else None,
         shape=" or ".join(group.shape.name for group in case.groups),
         model=case.choices.model,
         image_registries=case.spec.software.registries,
         nodes=case.nodes,
         gpus_per_node=shape.gpus.count,
-        gpu_resource=shape.gpus.resource,
+        gpu_resource=None if is_storage else shape.gpus.resource,
         namespaces=namespaces,
         host_network=case.choices.model == "host-network",
         networks=attached,
@@ -105,6 +108,9 @@ def plan_workload(
 
 
 def _scheduler_hints(case: Case) -> SchedulerHints:
+    if case.purpose == "storage":
+        # How a job is scheduled follows from its GPUs, which it has from the contract of its compute fabric.
+        return SchedulerHints(pods_per_node=case.pods_per_nic, gang=False)
     scheduler, queues = job_queues(case)
     kueue = case.spec.software.schedulers.kueue
     return SchedulerHints(
@@ -113,7 +119,7 @@ def _scheduler_hints(case: Case) -> SchedulerHints:
         scheduler=scheduler,
         queue=None if scheduler is None else queues.get(scheduler),
         queues=queues,
-        labels={} if kueue is None else {QUEUE_LABEL: kueue.queue},
+        labels={} if kueue is None else {QUEUE_LABEL: job_queue(case)},
         annotations={} if kueue is None else topology_annotations(case),
         controllers=job_controllers(case),
     )
@@ -133,7 +139,7 @@ def job_queues(case: Case) -> JobQueues:
     the cluster has are not known.
     """
     own, installed = case.spec.software.schedulers, case.spec.cluster.installed
-    queues = {} if own.kueue is None else {"kueue": own.kueue.queue}
+    queues = {} if own.kueue is None else {"kueue": job_queue(case)}
     if own.volcano is not None:
         queues["volcano"] = own.volcano.queue
     elif "volcano" in installed:

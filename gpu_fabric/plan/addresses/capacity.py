@@ -23,8 +23,9 @@ class AddressDemand(FrozenModel):
 
     `node_numbers` are the nodes' numbers if they are not 0, 1, 2, …: a pool of nodes may reserve numbers for growth.
     With the layout per-node they number the shares, with others the hosts' own addresses. `addresses_per_nic` is the
-    number of pods that one NIC can serve at a time; `names` override the names of rails' pools; `passes_over` is the
-    pool's; `smallest_block` is the smallest block, in addresses, that the IPAM's version can assign to a node.
+    number of pods that one NIC can serve at a time; `names` override the names of rails' pools, and `prefix` begins all
+    others; `passes_over` is the pool's; `smallest_block` is the smallest block, in addresses, that the IPAM's version
+    can assign to a node.
     """
 
     layout: Layout
@@ -35,6 +36,7 @@ class AddressDemand(FrozenModel):
     node_names: tuple[str, ...] = ()
     node_numbers: tuple[int, ...] = ()
     names: dict[int, str] = {}
+    prefix: str = ""
     smallest_block: int = 1
     passes_over: bool = False
 
@@ -64,8 +66,8 @@ class AddressDemand(FrozenModel):
     def serving(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """The pools with their rails; numbers are zero-padded so that text order is rail order."""
         if self.one_pool:
-            return ((self.names.get(0, "rdma-fabric"), tuple(range(self.rails))),)
-        return tuple((self.names.get(rail, f"rail-{rail:02d}"), (rail,)) for rail in range(self.rails))
+            return ((self.names.get(0, f"{self.prefix}rdma-fabric"), tuple(range(self.rails))),)
+        return tuple((self.names.get(rail, f"{self.prefix}rail-{rail:02d}"), (rail,)) for rail in range(self.rails))
 
 
 def share_count(addressing: AddressingSpec, demand: AddressDemand) -> int:

@@ -27,6 +27,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.operator import LABELLED, Operator, OwnChart, chart_step
 from gpu_fabric.plan.operators.releases import tolerations
 from gpu_fabric.plan.rail import Rail
+from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.records import PlannedObject, PlannedQueues
 from gpu_fabric.plan.steps import Context, Step, Words, kinds
 from gpu_fabric.spec.oke import OkeClusterSpec
@@ -65,6 +66,9 @@ def _steps(context: Context) -> Iterator[Step]:
     before = (*LABELLED, *others, "volcano-objects", "mpi-operator", "host-preparation", "networks")
     note = ", after all operators: its webhooks look at their Deployments and Jobs"
     yield chart_step(CHART.release(case), kind, "Kueue", before, note)
+    if case.purpose == "storage":
+        # The queues of the compute fabrics give out the devices of storage as well.
+        return
     queues = kueue_queues(case, context.rails, context.contract.resources)
     words = (Words(title="job queue", what=kinds(queues.objects), waits=f"ClusterQueue {queues.name} active"),)
     after = (*before, CHART.name)
@@ -76,7 +80,7 @@ OPERATOR = Operator(_steps, CHART)
 
 def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) -> PlannedQueues:
     """The queue with what it stands on; `pod` is what a full-node pod asks for, by resource."""
-    levels, name = topology_levels(case), _wanted(case).queue
+    levels, name = topology_levels(case), job_queue(case)
     topology = None if levels is None else _topology(levels)
     flavor = _flavor(case, None if topology is None else topology.metadata.name)
     quotas = queue_quotas(case, rails, pod)
@@ -121,6 +125,11 @@ def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) ->
     )
 
 
+def job_queue(case: Case) -> str:
+    """The name of the queue of a fabric's jobs, which is that of its way in as well."""
+    return case.own_name(_wanted(case).queue)
+
+
 def queue_quotas(case: Case, rails: Iterable[Rail], pod: Mapping[str, str]) -> dict[str, str]:
     """What the queue gives out at a time: the nodes' GPUs and devices, and all that else is asked for.
 
@@ -134,6 +143,10 @@ def queue_quotas(case: Case, rails: Iterable[Rail], pod: Mapping[str, str]) -> d
     devices = Counter(rail.resource_name for rail in rails if rail.resource_name is not None)
     quotas = {case.shape.gpus.resource: str(nodes * case.shape.gpus.count)}
     quotas |= {name: str(nodes * nics * case.pods_per_nic) for name, nics in devices.items()}
+    # A job may attach to a storage fabric of its nodes as well, and a queue admits none that asks for what it lacks.
+    for storage in case.storage:
+        of_storage = Counter(rail.resource_name for rail in plan_rails(storage) if rail.resource_name is not None)
+        quotas |= {name: str(nodes * nics * storage.pods_per_nic) for name, nics in of_storage.items()}
     others = {name: _UNLIMITED.get(name, _UNLIMITED_HUGE_PAGES) for name in pod if name not in quotas}
     return {**quotas, **_UNLIMITED, **others, **_wanted(case).quotas}
 
