@@ -103,6 +103,8 @@ class FabricContract(TypedDict):
     """Changes where a reader must."""
     stack: str
     """Name of the stack, or of the component in a program."""
+    beside: list[str]
+    """Of a storage fabric: names of the compute fabrics on whose nodes it is; none for compute."""
     shape: str
     """Machine type of the GPU nodes."""
     model: str

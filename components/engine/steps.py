@@ -43,10 +43,14 @@ Outcome = pulumi.Output[dict[str, Any]]
 
 
 class Registered(NamedTuple):
-    """The resources on a cluster, some of them known only after a wait, and the outcome of its verification if any."""
+    """The resources on a cluster, some of them known only after a wait, and the outcome of its verification if any.
+
+    `verifications` are those of further fabrics, by the fabric's name.
+    """
 
     resources: Resources
     verification: Outcome | None
+    verifications: dict[str, Outcome]
 
 
 class StepComponent(pulumi.ComponentResource):
@@ -77,19 +81,20 @@ def register_steps(
     """
     done: dict[str, Resources] = {NODES: cluster.nodes}
     components: dict[str, StepComponent] = {}
-    outcome: Outcome | None = None
+    outcomes: dict[str, Outcome] = {}
     for step in plan.steps:
         after = tuple(resource for name in step.after for resource in done.get(name, ()))
         if (run := plan.record(PlannedVerification, step.name)) is not None:
             options = pulumi.ResourceOptions(parent=owner)
-            outcome = Verification(_name(owner, step.component), run, cluster, after, options).outcome
+            outcomes[run.fabric] = Verification(_name(owner, step.component), run, cluster, after, options).outcome
             continue
         if step.component not in components:
             components[step.component] = StepComponent(step.component, step.kind, owner, secret_text)
         done[step.name] = _register_step(components[step.component], step, cluster, after)
     for name, component in components.items():
         component.register_outputs(_outputs([step for step in plan.steps if step.component == name]))
-    return Registered(tuple(resource for step in done.values() for resource in step), outcome)
+    resources = tuple(resource for step in done.values() for resource in step)
+    return Registered(resources, outcomes.pop("", None), outcomes)
 
 
 def _name(owner: pulumi.Resource | None, name: str) -> str:
@@ -126,7 +131,9 @@ def _register_group(parent: StepComponent, item: PlannedGroup, cluster: ClusterH
 def _register_queue(parent: StepComponent, item: PlannedQueues, cluster: ClusterHandle, after: Resources) -> Resources:
     """A queue with the objects that it needs; it is emptied before it is deleted, while its controller still runs."""
     options = child_options(parent, cluster, after, in_python=True)
-    created: list[pulumi.Resource] = [QueueRelease(parent.name, item, cluster, options)]
+    created: list[pulumi.Resource] = []
+    if item.stops_controller:
+        created.append(QueueRelease(parent.name, item, cluster, options))
     for entry in item.objects:
         options = child_options(parent, cluster, (*after, *created))
         created.append(kubernetes_resource(object_resource(parent.name, entry), options))

@@ -135,7 +135,7 @@ def case_of(
 ) -> Case:
     """The case of a spec with one fabric, up to its addresses; `others` are the ranges of the stack's other fabrics."""
     known = spec.catalog
-    shapes = tuple(_with_nics(_found(known, pool.shape), spec.fabric) for pool in spec.cluster.pools)
+    shapes = tuple(with_own_nics(_found(known, pool.shape), spec.fabric) for pool in spec.cluster.pools)
     groups = _groups(spec, shapes)
     shape = groups[0].shape
     line = known.releases[spec.software.release_line]
@@ -168,7 +168,7 @@ def _found(known: Catalog, name: str) -> Shape:
     return shape
 
 
-def _with_nics(shape: Shape, fabric: FabricSpec) -> Shape:
+def with_own_nics(shape: Shape, fabric: FabricSpec) -> Shape:
     """The shape with a fabric's own NICs in the place of its RDMA NICs; their names are those on the nodes."""
     if not isinstance(fabric, FurtherFabricSpec) or not fabric.nics:
         return shape

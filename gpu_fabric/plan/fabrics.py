@@ -53,6 +53,14 @@ def fabric_cases(spec: StackSpec) -> tuple[Case, ...]:
     return tuple((found | storage)[name] for name in sections)
 
 
+def fabrics_of_pool(spec: StackSpec, pool: PoolSpec) -> tuple[StackSpec, ...]:
+    """The stack as each fabric of a pool's nodes has it, the compute fabric first."""
+    names = [name for name in fabric_sections(spec) if pool in pools_of_fabric(spec, name)]
+    return tuple(
+        _own_spec(spec, name) for name in sorted(names, key=lambda name: is_storage(fabric_sections(spec)[name]))
+    )
+
+
 def spoken_name(fabric: str) -> str:
     """A fabric's name in texts and outputs."""
     return fabric or MAIN

@@ -104,7 +104,14 @@ def joined_steps(fabrics: Sequence[tuple[str, Sequence[Step]]]) -> Joined:
             after = step.after
             if before is not None:
                 after = (*before.after, *(name for name in step.after if name not in before.after))
-            found[step.name] = step.model_copy(update={"items": tuple(items.values()), "after": after, "words": words})
+            found[step.name] = step.model_copy(
+                update={
+                    "items": tuple(items.values()),
+                    "after": after,
+                    "in_order": step.in_order or (before is not None and before.in_order),
+                    "words": words,
+                }
+            )
     return Joined(tuple(found.values()), tuple(conflicts))
 
 

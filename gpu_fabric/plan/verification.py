@@ -112,6 +112,7 @@ def plan_verification(
         seconds=named.seconds,
         wait=wanted.wait,
         report=report,
+        fabric=case.fabric,
         keys_secret=f"{named.name}-{KEYS_SECRET}" if own_keys else None,
         shapes=_shapes(case),
         manifests=verification_manifests(contract, named),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple, get_args
 
-from pydantic import JsonValue
-
 from gpu_fabric.contract.fabric import (
     AttachedNetwork,
     FabricContract,
@@ -14,6 +12,7 @@ from gpu_fabric.contract.fabric import (
     HugePages,
     SchedulerHints,
     SharedMemory,
+    pod_template_patch,
 )
 from gpu_fabric.k8s.names import (
     DEFAULT_NETWORK_ANNOTATION,
@@ -23,6 +22,7 @@ from gpu_fabric.k8s.names import (
 )
 from gpu_fabric.k8s.scheduling import JobController, Toleration
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.fabrics import spoken_name
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.operators.kueue import job_queue, topology_annotations
@@ -77,6 +77,7 @@ def plan_workload(
         stack=case.spec.name,
         fabric=case.fabric or None,
         purpose="storage" if is_storage else None,
+        beside=tuple(spoken_name(entry.fabric) for entry in case.compute),
         shape=" or ".join(group.shape.name for group in case.groups),
         model=case.choices.model,
         image_registries=case.spec.software.registries,
@@ -104,7 +105,7 @@ def plan_workload(
         advice=tuple(dict.fromkeys(line for group in case.groups for line in group.shape.advice)),
         pod_template_patch={},
     )
-    return contract.model_copy(update={"pod_template_patch": _pod_template_patch(contract)})
+    return contract.model_copy(update={"pod_template_patch": pod_template_patch(contract)})
 
 
 def _scheduler_hints(case: Case) -> SchedulerHints:
@@ -167,44 +168,3 @@ def _annotations(case: Case, attached: tuple[AttachedNetwork, ...]) -> dict[str,
     if (word := manager_of(case).injection) is not None:
         return {**annotations, RDMA_RESOURCE_INJECT_ANNOTATION: word}
     return {**annotations, NETWORKS_ANNOTATION: manager_of(case).networks_annotation(attached)}
-
-
-def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
-    volumes: list[JsonValue] = [
-        {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": contract.shared_memory.size_limit}}
-    ]
-    mounts: list[JsonValue] = [{"name": "shared-memory", "mountPath": contract.shared_memory.mount_path}]
-    for file in contract.files:
-        volume = file.config_map.rpartition("-")[0]
-        volumes.append({"name": volume, "configMap": {"name": file.config_map}})
-        mounts.append({"name": volume, "mountPath": file.mount_path, "subPath": file.key, "readOnly": True})
-    if contract.huge_pages is not None:
-        volumes.append({"name": "huge-pages", "emptyDir": {"medium": contract.huge_pages.medium}})
-        mounts.append({"name": "huge-pages", "mountPath": contract.huge_pages.mount_path})
-    if contract.host_network:
-        # Oracle's test jobs for physical functions; elsewhere the device plug-in mounts the files.
-        volumes.append({"name": "rdma-devices", "hostPath": {"path": "/dev/infiniband"}})
-        mounts.append({"name": "rdma-devices", "mountPath": "/dev/infiniband"})
-    security: dict[str, JsonValue] = {"capabilities": {"add": list(contract.capabilities)}}
-    if contract.privileged:
-        security["privileged"] = True
-    container: dict[str, JsonValue] = {
-        "name": "worker",
-        "resources": {"limits": dict(contract.resources), "requests": dict(contract.resources)},
-        "env": [{"name": name, "value": value} for name, value in contract.environment.items()],
-        "volumeMounts": mounts,
-        "securityContext": security,
-    }
-    on_host: dict[str, JsonValue] = (
-        {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if contract.host_network else {}
-    )
-    return {
-        "metadata": {"annotations": {**contract.annotations, **contract.scheduler_hints.annotations}},
-        "spec": {
-            **on_host,
-            "nodeSelector": dict(contract.node_selector),
-            "tolerations": [toleration.to_dict() for toleration in contract.tolerations],
-            "volumes": volumes,
-            "containers": [container],
-        },
-    }

@@ -41,7 +41,8 @@ def group_resource(component: str, planned: PlannedGroup, stack: str, context: s
 
 def queue_resources(component: str, planned: PlannedQueues, context: str | None) -> Iterator[Resource]:
     """A queue and its objects; on deletion, the queue is drained first and its controller is stopped last."""
-    yield queue_release(component, planned, context)
+    if planned.stops_controller:
+        yield queue_release(component, planned, context)
     for entry in planned.objects:
         yield object_resource(component, entry)
     yield queue_drain(component, planned, context)

@@ -72,7 +72,17 @@ def _steps(context: Context) -> Iterator[Step]:
     queues = kueue_queues(case, context.rails, context.contract.resources)
     words = (Words(title="job queue", what=kinds(queues.objects), waits=f"ClusterQueue {queues.name} active"),)
     after = (*before, CHART.name)
-    yield Step(name="kueue-queues", component=CHART.name, kind=kind, items=(queues,), after=after, words=words)
+    # The queues of further fabrics come after the first, whose controller is stopped when all of them are deleted.
+    ordered = bool(case.fabric)
+    yield Step(
+        name="kueue-queues",
+        component=CHART.name,
+        kind=kind,
+        items=(queues,),
+        after=after,
+        in_order=ordered,
+        words=words,
+    )
 
 
 OPERATOR = Operator(_steps, CHART)
@@ -114,6 +124,7 @@ def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) ->
         flavors=tuple(PlannedObject(object=entry) for entry in (topology, flavor) if entry is not None),
         # A queue whose flavors do not exist, or whose definition was refused, admits no job and reports it here alone.
         queue=PlannedObject(object=queue, wait_for="condition=Active"),
+        stops_controller=not case.fabric,
         local_queues=tuple(
             PlannedObject(
                 object=LocalQueue(
