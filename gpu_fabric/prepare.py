@@ -9,10 +9,18 @@ from gpu_fabric.catalog import catalog
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, errors, finding
 from gpu_fabric.plan import Plan, build
 from gpu_fabric.plan.addresses import AddressPlan
-from gpu_fabric.plan.case import case_of
+from gpu_fabric.plan.build import build_all
+from gpu_fabric.plan.case import Case, case_of
+from gpu_fabric.plan.fabrics import fabric_cases
 from gpu_fabric.plan.parts import findings_of_part, part_plan
 from gpu_fabric.progress import UNHEARD, Progress
 from gpu_fabric.rules.checking import plan_findings, spec_findings
+from gpu_fabric.rules.several_fabrics import (
+    fabric_plan_findings,
+    fabric_spec_findings,
+    whole_plan_findings,
+    whole_spec_findings,
+)
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.kubeconfig import kubeconfig_findings
 from gpu_fabric.spec.load import read_document, unset_secrets, validate
@@ -62,6 +70,8 @@ def checked_plan(spec: StackSpec, progress: Progress = UNHEARD) -> Plan:
     file = f"Pulumi.{spec.name}.yaml"
     progress.step(f"planning the addresses of stack {spec.name}")
     case = case_of(spec)
+    if spec.fabrics:
+        return _checked_fabrics(case, file, progress)
     before = findings_of_part(spec, spec_findings(case))
     if errors(before) or not isinstance(case.addresses, AddressPlan):
         raise ConfigurationError(errors(before), file)
@@ -73,6 +83,28 @@ def checked_plan(spec: StackSpec, progress: Progress = UNHEARD) -> Plan:
     if errors(after):
         raise ConfigurationError(errors(after), file)
     return part_plan(case, plan).model_copy(update={"findings": (*before, *after)})
+
+
+def _checked_fabrics(whole: Case, file: str, progress: Progress) -> Plan:
+    """The plan of a stack with several fabrics: each is checked alone, and all of them together."""
+    spec = whole.spec
+    before = findings_of_part(spec, whole_spec_findings(whole))
+    # Which nodes a fabric has is known only where the rules about that hold.
+    if errors(before):
+        raise ConfigurationError(errors(before), file)
+    cases = fabric_cases(spec)
+    before = (*before, *findings_of_part(spec, fabric_spec_findings(whole, cases)))
+    if errors(before):
+        raise ConfigurationError(errors(before), file)
+    progress.step(f"planning stack {spec.name}, {len(cases)} fabrics, {whole.nodes:,} nodes")
+    plan, _ = build_all(whole, cases)
+    progress.step(f"checking the plan of stack {spec.name}")
+    alone = ((case, build(case)) for case in cases)
+    found = (*fabric_plan_findings(whole, alone), *whole_plan_findings(whole, plan))
+    after = findings_of_part(spec, found)
+    if errors(after):
+        raise ConfigurationError(errors(after), file)
+    return part_plan(whole, plan).model_copy(update={"findings": (*before, *after)})
 
 
 def beyond_this_version(plan: Plan) -> tuple[Finding, ...]:

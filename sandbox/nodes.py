@@ -84,7 +84,8 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
     The CPU node is `system-0`, or `system-cpu` where a GPU node has that name. NICs are the shape's, with the stack
     file's settings of single rails. Raises ValueError for a pool whose shape is unknown.
     """
-    from gpu_fabric.plan.case import shape_on_nodes
+    from gpu_fabric.plan.case import shape_on_nodes, with_own_nics
+    from gpu_fabric.plan.fabrics import fabrics_of_pool
 
     known = spec.catalog
     names = {name for pool in spec.cluster.pools for name in _names(pool)}
@@ -94,32 +95,36 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
         shape = known.find(pool.shape)
         if shape is None:
             raise ValueError(f"pool {pool.name}: no shape {pool.shape!r} in the catalog or in the stack file")
-        machine = machine_annotations(spec, shape_on_nodes(shape, spec.fabric))
+        first, *others = fabrics_of_pool(spec, pool)
+        further = [shape_on_nodes(with_own_nics(shape, one.fabric), one.fabric) for one in others]
+        machine = machine_annotations(first, shape_on_nodes(shape, first.fabric), further)
         for name in _names(pool):
             nodes.append(_gpu_node(pool, shape, name, _FIRST_ADDRESS + len(nodes), machine))
     return nodes
 
 
-def machine_annotations(spec: StackSpec, shape: Shape) -> dict[str, str]:
+def machine_annotations(spec: StackSpec, shape: Shape, further: Sequence[Shape] = ()) -> dict[str, str]:
     """Annotations of a node that is not configured yet: its devices and its RDMA mode.
 
+    `further` has the shape as it is for each further fabric on the node, with that fabric's NICs.
     Virtual functions, modes and addresses that the stack's own software configures are missing when a node joins.
     """
     from gpu_fabric.plan.choices import choices_of
     from gpu_fabric.plan.managers import MANAGERS
-    from sandbox.hardware.inventory import inventory_annotation
+    from sandbox.hardware.inventory import annotation_of, machine_inventory
 
     choices = choices_of(spec, shape, spec.catalog)
     makes_functions = choices.virtual_functions in ("sriov-operator", "daemon-set")
     # elsewhere the stack's host preparation sets the RDMA mode, or the image does
     by_operator = makes_functions and MANAGERS[choices.manager].sriov_operator_knows_rdma_mode
     sets_mode = spec.fabric.host_preparation.rdma_mode or by_operator
+    bare = {"vfs_per_nic": 0} if makes_functions else {}
     return {
         # part of a node's definition, so that a node that another stack configured is created again
         PREPARED_ANNOTATION: choices.virtual_functions or "as-it-is",
         NIC_ADDRESSES_ANNOTATION: "[]",
         RDMA_MODE_ANNOTATION: "shared" if sets_mode else choices.rdma_mode,
-        **inventory_annotation(shape.model_copy(update={"vfs_per_nic": 0}) if makes_functions else shape),
+        **annotation_of(machine_inventory([one.model_copy(update=bare) for one in (shape, *further)])),
     }
 
 

@@ -24,11 +24,11 @@ def gpu_cluster(plan: Plan, root: Path) -> StackOutputs:
 
         assert plan.split is not None, "a plan of a platform states its cluster stack"
         referenced = ReferencedCluster("cluster", plan.split)
-        return platform_outputs(plan, register_steps(plan, referenced.handle).verification, referenced.cluster_id)
+        return platform_outputs(plan, register_steps(plan, referenced.handle), referenced.cluster_id)
     cluster = _cluster(plan, root)
     if plan.part == "cluster":
         return cluster_outputs(plan, cluster)
-    return stack_outputs(plan, cluster, register_steps(plan, cluster).verification)
+    return stack_outputs(plan, cluster, register_steps(plan, cluster))
 
 
 def _cluster(plan: Plan, root: Path) -> ClusterHandle:

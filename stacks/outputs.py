@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
 from components.cluster.handle import ClusterHandle
+from components.engine.steps import Registered
 from gpu_fabric.changes.footprint import applied_document, footprint, pack
 from gpu_fabric.contract.cluster import cluster_contract
 from gpu_fabric.plan import Plan
@@ -19,16 +20,19 @@ from gpu_fabric.plan import Plan
 class StackOutputs:
     """The values that training jobs and other stacks read; None in a stack of the part that does not have them.
 
-    `fabric` is the contract (JSON Schema: `gpu-fabric schema contract`). `address_plan` is the address plan with its
+    `fabric` is the contract (JSON Schema: `gpu-fabric schema contract`). `fabrics` has the contracts of a stack with
+    several fabrics by name, of which `fabric` is the first. `address_plan` is the address plan with its
     proof, and `applied` is the record that the next run is compared with; both are packed
     (`gpu_fabric.changes.footprint`). `kubeconfig` is secret. `access` is the command that opens a way to a cluster
     without a public address. `verification` is the outcome of the verification: the job, the bars and the measured
-    values. `cluster` is the input of a platform stack's plan (`gpu-fabric schema cluster`). `other_pools` has, for each
-    pool beside the fabric, what pods carry that are to run on it.
+    values; `verifications` has those of further fabrics, by name. `cluster` is the input of a platform stack's plan
+    (`gpu-fabric schema cluster`). `other_pools` has, for each pool beside the fabric, what pods carry that are to run
+    on it.
     """
 
     applied: str
     fabric: dict[str, JsonValue] | None = None
+    fabrics: dict[str, JsonValue] | None = None
     address_plan: str | None = None
     cluster: pulumi.Output[dict[str, JsonValue]] | None = None
     cluster_id: pulumi.Output[str] | None = None
@@ -36,6 +40,7 @@ class StackOutputs:
     access: pulumi.Output[str] | None = None
     verification: pulumi.Output[dict[str, Any]] | None = None
     other_pools: dict[str, JsonValue] | None = None
+    verifications: dict[str, pulumi.Output[dict[str, Any]]] | None = None
 
     def export(self) -> None:
         """Export them as the running stack's outputs."""
@@ -44,12 +49,10 @@ class StackOutputs:
                 pulumi.export(to_camel(field.name), value)
 
 
-def stack_outputs(
-    plan: Plan, cluster: ClusterHandle, verification: pulumi.Output[dict[str, Any]] | None = None
-) -> StackOutputs:
-    """The outputs of a plan on a cluster, with the outcome of its verification if it has one."""
+def stack_outputs(plan: Plan, cluster: ClusterHandle, registered: Registered) -> StackOutputs:
+    """The outputs of a plan on a cluster, with the outcomes of its verifications."""
     return replace(
-        platform_outputs(plan, verification, address=cluster.address),
+        platform_outputs(plan, registered, address=cluster.address),
         cluster_id=cluster.cluster_id,
         kubeconfig=cluster.kubeconfig,
         access=cluster.access,
@@ -59,17 +62,24 @@ def stack_outputs(
 
 def platform_outputs(
     plan: Plan,
-    verification: pulumi.Output[dict[str, Any]] | None = None,
+    registered: Registered,
     cluster_id: str | None = None,
     address: str | None = None,
 ) -> StackOutputs:
     """The outputs of the resources on another stack's cluster with this id, or on an existing one at this address."""
     return StackOutputs(
-        fabric=plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
+        fabric=_contract(plan),
+        fabrics={name: _contract(one) for name, one in plan.by_fabric.items()} if plan.fabrics else None,
         address_plan=pack(plan.addresses.model_dump(mode="json", by_alias=True, exclude_none=True)),
         applied=pack(applied_document(footprint(plan, cluster_id, address))),
-        verification=verification,
+        verification=registered.verification,
+        verifications=registered.verifications or None,
     )
+
+
+def _contract(plan: Plan) -> dict[str, JsonValue]:
+    document: dict[str, JsonValue] = plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return document
 
 
 def cluster_outputs(plan: Plan, cluster: ClusterHandle) -> StackOutputs:

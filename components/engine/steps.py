@@ -61,10 +61,14 @@ Outcome = pulumi.Output[dict[str, Any]]
 
 
 class Registered(NamedTuple):
-    """The resources on a cluster, some of them known only after a wait, and the outcome of its verification if any."""
+    """The resources on a cluster, some of them known only after a wait, and the outcome of its verification if any.
+
+    `verifications` are those of further fabrics, by the fabric's name.
+    """
 
     resources: Resources
     verification: Outcome | None
+    verifications: dict[str, Outcome]
 
 
 class StepComponent(pulumi.ComponentResource):
@@ -95,12 +99,12 @@ def register_steps(
     """
     done: dict[str, Resources] = {NODES: cluster.nodes}
     components: dict[str, StepComponent] = {}
-    outcome: Outcome | None = None
+    outcomes: dict[str, Outcome] = {}
     for step in plan.steps:
         after = tuple(resource for name in step.after for resource in done.get(name, ()))
         if (run := plan.record(PlannedVerification, step.name)) is not None:
             options = pulumi.ResourceOptions(parent=owner)
-            outcome = Verification(_name(owner, step.component), run, cluster, after, options).outcome
+            outcomes[run.fabric] = Verification(_name(owner, step.component), run, cluster, after, options).outcome
             continue
         # A component of waits alone has nothing to show.
         if step.component not in components and _has_resources(plan, step.component):
@@ -108,7 +112,8 @@ def register_steps(
         done[step.name] = _register_step(components.get(step.component), step, cluster, after)
     for name, component in components.items():
         component.register_outputs(_outputs([step for step in plan.steps if step.component == name]))
-    return Registered(tuple(resource for step in done.values() for resource in step), outcome)
+    resources = tuple(resource for step in done.values() for resource in step)
+    return Registered(resources, outcomes.pop("", None), outcomes)
 
 
 def _name(owner: pulumi.Resource | None, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,7 +13,9 @@ from gpu_fabric.attach.attachment import Wishes, attach, is_for_gpus, reason_of_
 from gpu_fabric.attach.kinds import spec_keys
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.contract import FabricContract, contract_of, read_contract
+from gpu_fabric.contract.several import chosen_of
 from gpu_fabric.findings import InputError
+from gpu_fabric.spec.further_fabric import MAIN
 
 from ..arguments import as_written, is_known_later
 
@@ -24,14 +26,15 @@ _TAKEN = "the output `contract` of a GpuFabric, the output `fabric` of a stack, 
 
 
 def fabric_transform(
-    contract: pulumi.Input[FabricContract | Mapping[str, Any] | str], wishes: Wishes | None = None
+    contract: pulumi.Input[FabricContract | Mapping[str, Any] | str | Sequence[Any]], wishes: Wishes | None = None
 ) -> pulumi.ResourceTransform:
     """A transform that attaches the fabric to Kubernetes workloads whose containers ask for GPUs, or are named.
 
     For `transforms` of a resource or a component, or `pulumi.runtime.register_resource_transform`; every other resource
     stays as it is, and so does what a GpuFabric creates. `contract` is `fabric.contract` of a GpuFabric, the output
     `fabric` of another stack, its JSON text, or an Output of one of these: a workload is then registered when the
-    contract is known, and depends on the same resources. What depends on values that a preview does not know is
+    contract is known, and depends on the same resources. Of a stack with several fabrics it is one of the output
+    `fabrics`, or a list of a compute fabric's and those of storage fabrics on its nodes. What depends on values that a preview does not know is
     unknown there, without the name. Pod templates get the same stamp as from the command, so that `gpu-fabric detach`
     and `attach --check` work on a cluster's objects.
 
@@ -184,8 +187,21 @@ def _checked(value: Any) -> FabricContract:
     """
     if isinstance(value, FabricContract):
         return value
+    if isinstance(value, list | tuple) and value:
+        first, *others = map(_checked, value)
+        return _joint(first, others)
     try:
         return read_contract(value) if isinstance(value, str) else contract_of(as_written(value))
+    except InputError as error:
+        raise pulumi.RunError(f"fabric_transform: {error}\n  -> it takes {_TAKEN}") from None
+
+
+def _joint(compute: FabricContract, storage: Sequence[FabricContract]) -> FabricContract:
+    try:
+        return chosen_of(
+            {one.fabric or MAIN: one for one in (compute, *storage)},
+            [one.fabric or MAIN for one in (compute, *storage)],
+        )
     except InputError as error:
         raise pulumi.RunError(f"fabric_transform: {error}\n  -> it takes {_TAKEN}") from None
 

@@ -29,10 +29,16 @@ class FunctionConfig(FrozenModel):
     stack: str | None = None
     stack_file: str | None = None
     contract: str | None = None
+    group: str = ""
     containers: str = ""
     namespace: str | None = None
     queue: str | None = None
     skip: str = ""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of the fabrics, where the stack has several."""
+        return _words(self.group)
 
     @property
     def wishes(self) -> Wishes:

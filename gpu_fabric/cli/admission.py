@@ -9,7 +9,7 @@ import yaml
 
 from gpu_fabric.attach.admission import admission_policies
 from gpu_fabric.base.yaml_files import LineDumper
-from gpu_fabric.cli.stack_choice import ContractFile, StackFile, StackName, chosen_contract
+from gpu_fabric.cli.stack_choice import ContractFile, Groups, StackFile, StackName, chosen_contract
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.k8s.admission import MutatingVersion
 
@@ -18,12 +18,13 @@ def admission(
     stack: StackName = None,
     stack_file: StackFile = None,
     contract: ContractFile = None,
+    group: Groups = None,
     api_version: Annotated[
         MutatingVersion,
         typer.Option(help="of mutating policies: v1 in Kubernetes 1.36, v1beta1 from 1.34, v1alpha1 from 1.32"),
     ] = "v1",
 ) -> None:
     """Print admission policies that attach the fabric to labelled pods, and warn of pods without it."""
-    known = chosen_contract(stack, stack_file, contract)
+    known = chosen_contract(stack, stack_file, contract, group or ())
     policies = admission_policies(known, api_version)
     print_document(yaml.dump_all(policies, Dumper=LineDumper, sort_keys=False, allow_unicode=True, width=10**9))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gpu_fabric.attach.attachment import Wishes, detach_text
+from gpu_fabric.attach.groups import contract_for
 from gpu_fabric.attach.manifest_files import FilesError, attach_files
+from gpu_fabric.attach.manifest_text import read_manifests
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.attach.stamp import STAMP
 from gpu_fabric.cli.conversation import refuse, say, text_of
 from gpu_fabric.cli.manifest_files import ManifestFiles, write_manifests
 from gpu_fabric.cli.progress import show_progress
-from gpu_fabric.cli.stack_choice import ContractFile, StackFile, StackName, chosen_contract
+from gpu_fabric.cli.stack_choice import ContractFile, Groups, StackFile, StackName, chosen_contracts
 from gpu_fabric.cli.standard_streams import print_document
+from gpu_fabric.contract.several import Contracts
 from gpu_fabric.findings import InputError
 
 
@@ -29,6 +33,7 @@ def attach(
     stack: StackName = None,
     stack_file: StackFile = None,
     contract: ContractFile = None,
+    group: Groups = None,
     container: Annotated[
         list[str] | None,
         typer.Option("-c", "--container", help="container, role, or role/container that gets it; more than once"),
@@ -59,8 +64,12 @@ def attach(
     files = ManifestFiles(manifests)
     if not (files.is_one or check or in_place or out is not None):
         refuse("folders and several files are not printed: write --in-place, --out DIR or --check")
-    known = chosen_contract(stack, stack_file, contract)
+    contracts = chosen_contracts(stack, stack_file, contract)
     texts = {name: text_of(name) for name in files.names}
+    try:
+        known = contract_for(contracts, group or (), _documents(contracts, texts))
+    except InputError as error:
+        refuse(f"{error}; nothing was attached")
     try:
         with show_progress() as progress:
             progress.step("attaching the fabric to the manifests")
@@ -84,6 +93,16 @@ def attach(
         write_manifests({targets[name]: text for name, text in attached.texts.items()})
     else:
         print_document(*attached.texts.values())
+
+
+def _documents(contracts: Contracts, texts: Mapping[str, str]) -> Iterator[Any]:
+    """The documents of the texts that can be read, where they decide which of several fabrics is meant."""
+    for text in texts.values() if len(contracts) > 1 else ():
+        try:
+            yield from read_manifests(text).documents
+        except InputError:
+            # What is wrong with it is said when the fabric is attached.
+            continue
 
 
 def _say_reasons(error: FilesError, files: ManifestFiles) -> int:

@@ -8,7 +8,7 @@ import typer
 
 from gpu_fabric.attach.place import AttachError
 from gpu_fabric.cli.conversation import refuse, say
-from gpu_fabric.cli.stack_choice import ContractFile, StackFile, StackName, chosen_contract
+from gpu_fabric.cli.stack_choice import ContractFile, Groups, StackFile, StackName, chosen_contract
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.workloads.nccl_test import JobError, JobScheduler, NcclTest, manifest_text, nccl_test
@@ -27,6 +27,7 @@ def nccl_test_job(
     stack: StackName = None,
     stack_file: StackFile = None,
     contract: ContractFile = None,
+    group: Groups = None,
     nodes: Annotated[int | None, typer.Option(min=1, help="GPU nodes; all of the stack's by default")] = None,
     scheduler: Annotated[
         JobScheduler | None, typer.Option(help="what runs it; by default the scheduler that the stack installs")
@@ -39,7 +40,7 @@ def nccl_test_job(
     ] = "all_reduce_perf",
 ) -> None:
     """Print the all-reduce test over the fabric as a job: one worker a node, one rank a GPU."""
-    known = chosen_contract(stack, stack_file, contract)
+    known = chosen_contract(stack, stack_file, contract, group or ())
     installed = _installed_schedulers(known)
     if scheduler is None and not installed:
         refuse("the stack installs no scheduler of jobs; write --scheduler volcano or --scheduler mpi-operator")

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import typer
 
+from gpu_fabric.attach.groups import contract_for
 from gpu_fabric.attach.resource_list import read_resource_list
 from gpu_fabric.cli.conversation import refuse, say, text_of
-from gpu_fabric.cli.stack_choice import chosen_contract
+from gpu_fabric.cli.stack_choice import chosen_contracts
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import InputError
 
@@ -18,7 +19,8 @@ _INPUT = "standard input"
 def krm() -> None:
     """Attach the fabric as a KRM function: a ResourceList on standard input, the same with results on standard output.
 
-    functionConfig is a ConfigMap, whose data has stack, stackFile or contract, and containers, namespace, queue, skip.
+    functionConfig is a ConfigMap, whose data has stack, stackFile or contract, and group, containers, namespace, queue,
+    skip.
     """
     try:
         given = read_resource_list(text_of("-"))
@@ -26,7 +28,8 @@ def krm() -> None:
         if config.contract == "-":
             refuse("functionConfig.data.contract: standard input is the ResourceList; name a file")
         file = None if config.stack_file is None else Path(config.stack_file)
-        answer = given.attach(chosen_contract(config.stack, file, config.contract), config.wishes)
+        contracts = chosen_contracts(config.stack, file, config.contract)
+        answer = given.attach(contract_for(contracts, config.groups, given.content["items"]), config.wishes)
     except InputError as error:
         refuse(f"{_INPUT}: {error}; nothing was attached")
     print_document(answer.text)

@@ -5,7 +5,7 @@ What reads and plans a stack is imported where it is used, since many commands n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +42,12 @@ StackName = Annotated[str | None, stack_option("the stack's name: Pulumi.<name>.
 StackFile = Annotated[Path | None, typer.Option("-f", "--stack-file", help="a stack file of any name, in any folder")]
 ContractFile = Annotated[
     str | None, typer.Option("--contract", help="its outputs as JSON instead, from `make outputs`; - for stdin")
+]
+Groups = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--group", metavar="FABRIC", help="which of several fabrics; more than once for a compute and storage fabrics"
+    ),
 ]
 StackArgument = Annotated[
     str | None, typer.Argument(metavar="STACK", help="the same as --stack", autocompletion=known_stacks)
@@ -125,16 +131,31 @@ def chosen_stack(name: str | None, file: Path | None, argument: str | None = Non
     return named_stack(name, file, argument) or StackChoice()
 
 
-def chosen_contract(name: str | None, file: Path | None, contract: str | None) -> FabricContract:
-    """The contract of the named stack, or from its outputs; refuses a stack without one, with every reason."""
-    from gpu_fabric.contract import read_contract
+def chosen_contract(
+    name: str | None, file: Path | None, contract: str | None, groups: Sequence[str] = ()
+) -> FabricContract:
+    """The contract of the named stack, or from its outputs; refuses a stack without one, with every reason.
+
+    Of several fabrics it is that of the named `groups`, a compute fabric with storage fabrics of its nodes.
+    """
+    from gpu_fabric.contract.several import chosen_of
+
+    try:
+        return chosen_of(chosen_contracts(name, file, contract), groups)
+    except InputError as error:
+        refuse(str(error))
+
+
+def chosen_contracts(name: str | None, file: Path | None, contract: str | None) -> dict[str, FabricContract]:
+    """The contracts of all fabrics of the named stack, by name; one fabric alone has the empty name."""
+    from gpu_fabric.contract.several import read_contracts
 
     if contract is not None:
         if name is not None or file is not None:
             option = "--stack" if file is None else "--stack-file"
             refuse(f"the contract comes from {option} or from --contract, not from both")
         try:
-            return read_contract(text_of(contract))
+            return read_contracts(text_of(contract))
         except InputError as error:
             refuse(f"{contract}: {error}")
     choice = chosen_stack(name, file)
@@ -142,4 +163,4 @@ def chosen_contract(name: str | None, file: Path | None, contract: str | None) -
         plan = choice.plan(progress)
     if plan.part == "cluster":
         refuse(f"stack {plan.stack} creates a cluster only; the fabric is in the stack with part platform")
-    return plan.workload
+    return {fabric: one.workload for fabric, one in plan.by_fabric.items()}

@@ -114,11 +114,30 @@ class NamespaceShare(FrozenModel):
     )
 
 
+def _is_missing(value: object) -> bool:
+    return value is None or value == ()
+
+
 class FabricContract(FrozenModel):
     """The output `fabric` of a stack. `resources` are both requests and limits of the pod's GPU container."""
 
     schema_version: Literal["v1"] = Field(default="v1", description="changes where a reader must")
     stack: str = Field(description="name of the stack, or of the component in a program")
+    fabric: str | None = Field(
+        default=None,
+        exclude_if=_is_missing,
+        description="name of the fabric in a stack of several; none for that of the section `fabric`",
+    )
+    purpose: Literal["storage"] | None = Field(
+        default=None,
+        exclude_if=_is_missing,
+        description="`storage` for a fabric that a pod has beside the compute fabric of its nodes; none for compute",
+    )
+    beside: tuple[str, ...] = Field(
+        default=(),
+        exclude_if=_is_missing,
+        description="of a storage fabric: names of the compute fabrics on whose nodes it is; none for compute",
+    )
     shape: str = Field(description="machine type of the GPU nodes")
     model: str = Field(description="how a NIC gets into a pod")
     nodes: int = Field(description="GPU nodes of the stack")
@@ -175,6 +194,48 @@ class FabricContract(FrozenModel):
         return {name: int(amount) for name, amount in self.resources.items() if "/" in name}
 
 
+def pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
+    """The patch that says what the other fields of a contract say."""
+    volumes: list[JsonValue] = [
+        {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": contract.shared_memory.size_limit}}
+    ]
+    mounts: list[JsonValue] = [{"name": "shared-memory", "mountPath": contract.shared_memory.mount_path}]
+    for file in contract.files:
+        volume = file.config_map.rpartition("-")[0]
+        volumes.append({"name": volume, "configMap": {"name": file.config_map}})
+        mounts.append({"name": volume, "mountPath": file.mount_path, "subPath": file.key, "readOnly": True})
+    if contract.huge_pages is not None:
+        volumes.append({"name": "huge-pages", "emptyDir": {"medium": contract.huge_pages.medium}})
+        mounts.append({"name": "huge-pages", "mountPath": contract.huge_pages.mount_path})
+    if contract.host_network:
+        # Oracle's test jobs for physical functions; elsewhere the device plug-in mounts the files.
+        volumes.append({"name": "rdma-devices", "hostPath": {"path": "/dev/infiniband"}})
+        mounts.append({"name": "rdma-devices", "mountPath": "/dev/infiniband"})
+    security: dict[str, JsonValue] = {"capabilities": {"add": list(contract.capabilities)}}
+    if contract.privileged:
+        security["privileged"] = True
+    container: dict[str, JsonValue] = {
+        "name": "worker",
+        "resources": {"limits": dict(contract.resources), "requests": dict(contract.resources)},
+        "env": [{"name": name, "value": value} for name, value in contract.environment.items()],
+        "volumeMounts": mounts,
+        "securityContext": security,
+    }
+    on_host: dict[str, JsonValue] = (
+        {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if contract.host_network else {}
+    )
+    return {
+        "metadata": {"annotations": {**contract.annotations, **contract.scheduler_hints.annotations}},
+        "spec": {
+            **on_host,
+            "nodeSelector": dict(contract.node_selector),
+            "tolerations": [toleration.to_dict() for toleration in contract.tolerations],
+            "volumes": volumes,
+            "containers": [container],
+        },
+    }
+
+
 _KNOWN = "v1"
 
 
@@ -186,14 +247,22 @@ def read_contract(text: str) -> FabricContract:
     Raises:
         InputError: the text is not JSON, not a contract, or has another version.
     """
+    return contract_of(loaded(text))
+
+
+def loaded(text: str) -> Any:
+    """The data in a JSON text that has a contract.
+
+    Raises:
+        InputError: the text is not JSON.
+    """
     try:
-        found: Any = json.loads(text)
+        return json.loads(text)
     except json.JSONDecodeError as error:
         message = f"no JSON (line {error.lineno}: {error.msg}); print one with `make outputs`"
         raise InputError("ATT004", message) from None
     except RecursionError:
         raise InputError("ATT004", "no contract: it is nested too deep; print one with `make outputs`") from None
-    return contract_of(found)
 
 
 def contract_of(found: Any) -> FabricContract:
@@ -202,8 +271,11 @@ def contract_of(found: Any) -> FabricContract:
     Fields that a newer program added within the same version are ignored.
 
     Raises:
-        InputError: the data are not a contract, or have another version.
+        InputError: the data are not a contract, or have another version; or they have several, of which one is meant.
     """
+    if isinstance(found, dict) and isinstance(found.get("fabrics"), dict) and found["fabrics"]:
+        names = ", ".join(map(str, found["fabrics"]))
+        raise InputError("ATT031", f"the stack has several fabrics; take one of its output `fabrics`: {names}")
     if isinstance(found, dict) and isinstance(found.get("fabric"), dict):
         found = found["fabric"]
     if not isinstance(found, dict) or "schemaVersion" not in found:

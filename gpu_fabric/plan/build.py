@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpu_fabric.plan import concerns
@@ -10,13 +11,14 @@ from gpu_fabric.plan.bandwidth import plan_bandwidth
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.cost import plan_cost
 from gpu_fabric.plan.devices import planned_nodes
-from gpu_fabric.plan.nccl_files import plan_nccl_files
+from gpu_fabric.plan.joining import Conflict, joined_steps, with_joint_plugins
+from gpu_fabric.plan.nccl_files import no_nccl_files, plan_nccl_files
 from gpu_fabric.plan.nccl_settings import fabric_facts
 from gpu_fabric.plan.operators import OPERATORS
 from gpu_fabric.plan.operators.releases import tolerations
 from gpu_fabric.plan.operators.sharing import marked, shared_cluster
 from gpu_fabric.plan.other_pools import other_nodes
-from gpu_fabric.plan.plan import Plan, PlannedCluster, PlannedPool
+from gpu_fabric.plan.plan import Plan, PlannedCluster, PlannedFabric, PlannedPool
 from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.steps import Context, Step, in_order
 from gpu_fabric.plan.workload import plan_workload
@@ -31,8 +33,26 @@ if TYPE_CHECKING:
 
 def build(case: Case) -> Plan:
     """The whole plan of a case, without findings: `prepare` runs the rules on it."""
-    assert isinstance(case.addresses, AddressPlan), "a case without addresses was refused"
-    context = _context(case, case.addresses)
+    context = _context(case)
+    return _plan(case, context, _steps(context))
+
+
+def build_all(whole: Case, cases: Sequence[Case]) -> tuple[Plan, tuple[Conflict, ...]]:
+    """The plan of a stack with several fabrics, a case each, and why its fabrics cannot be of one stack, if so.
+
+    `whole` is the stack as if all its pools were in one fabric: what its cluster and its costs follow from.
+    """
+    contexts = with_joint_plugins([_context(case) for case in cases])
+    joined = joined_steps([(context.case.fabric, _before_verification(context)) for context in contexts])
+    others = in_order(joined.steps)
+    runs = [run for context in contexts for run in concerns.verification(context, others)]
+    plan = _plan(cases[0], _context(cases[0]), in_order((*others, *runs)))
+    further = tuple(_further(case, _context(case)) for case in cases[1:])
+    stack = {"cluster": _cluster(whole), "cost": plan_cost(whole), "fabrics": further}
+    return plan.model_copy(update=stack), joined.conflicts
+
+
+def _plan(case: Case, context: Context, steps: tuple[Step, ...]) -> Plan:
     return Plan(
         stack=case.spec.name,
         release_line=case.line.name,
@@ -41,20 +61,42 @@ def build(case: Case) -> Plan:
         cost=plan_cost(case),
         bandwidth=plan_bandwidth(case),
         rails=context.rails,
-        addresses=case.addresses,
+        addresses=context.addresses,
         sriov_plugin=context.sriov_plugin,
         shared_plugin=context.shared_plugin,
         node_groups=context.node_groups,
         nccl=context.nccl,
-        steps=_steps(context),
+        steps=steps,
         workload=context.contract,
         findings=(),
         acknowledgements=case.spec.guard.acknowledge,
     )
 
 
+def _further(case: Case, context: Context) -> PlannedFabric:
+    return PlannedFabric(
+        name=case.fabric,
+        purpose=case.purpose,
+        pools=tuple(pool.name for pool in case.spec.cluster.pools),
+        choices=case.choices,
+        bandwidth=plan_bandwidth(case),
+        rails=context.rails,
+        addresses=context.addresses,
+        sriov_plugin=context.sriov_plugin,
+        shared_plugin=context.shared_plugin,
+        node_groups=context.node_groups,
+        nccl=context.nccl,
+        workload=context.contract,
+    )
+
+
 def _steps(context: Context) -> tuple[Step, ...]:
     """Every step, in this order where nothing else decides."""
+    others = _before_verification(context)
+    return in_order((*others, *concerns.verification(context, others)))
+
+
+def _before_verification(context: Context) -> tuple[Step, ...]:
     fabric = (
         concerns.on_nodes,
         concerns.pools,
@@ -65,11 +107,12 @@ def _steps(context: Context) -> tuple[Step, ...]:
     )
     sources = (concerns.namespaces, *(operator.steps for operator in OPERATORS), *fabric)
     own = tuple(step for source in sources for step in source(context))
-    others = in_order(marked(context.case, (*shared_cluster(context, own), *own)))
-    return in_order((*others, *concerns.verification(context, others)))
+    return in_order(marked(context.case, (*shared_cluster(context, own), *own)))
 
 
-def _context(case: Case, addresses: AddressPlan) -> Context:
+def _context(case: Case) -> Context:
+    addresses = case.addresses
+    assert isinstance(addresses, AddressPlan), "a case without addresses was refused"
     row = case.choices.row
     assert row is not None, "a pair that is not in the support matrix was refused"
     rails = plan_rails(case)
@@ -78,8 +121,12 @@ def _context(case: Case, addresses: AddressPlan) -> Context:
     # One configuration serves all nodes, unless node groups have their NICs at other PCI addresses.
     virtual, shared = configurations.pop() if len(configurations) == 1 else (None, None)
     facts, wish = fabric_facts(case), case.spec.fabric.nccl.topology
-    nccl = plan_nccl_files(
-        case.shape, case.known, devices=row.access, topology=wish, facts=facts, prefix=case.named("")
+    nccl = (
+        no_nccl_files()
+        if case.purpose == "storage"
+        else plan_nccl_files(
+            case.shape, case.known, devices=row.access, topology=wish, facts=facts, prefix=case.named("")
+        )
     )
     offered = tuple(entry.name for entry in case.spec.fabric.namespaces)
     brought = [entry.chart for entry in OPERATORS if entry.chart is not None and entry.chart.brought(case)]

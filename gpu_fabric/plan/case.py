@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_fabric.base.registries import pulled
@@ -14,6 +14,8 @@ from gpu_fabric.plan.addresses import AddressDemand, AddressPlan, Refusal, plan_
 from gpu_fabric.plan.choices import Choices, choices_of
 from gpu_fabric.spec.cluster import PoolSpec, most_nodes
 from gpu_fabric.spec.fabric import FabricSpec
+from gpu_fabric.spec.further_fabric import FurtherFabricSpec, Purpose
+from gpu_fabric.spec.network_types import IPNetwork
 from gpu_fabric.spec.stack import StackSpec
 
 PREFIX_LABEL = "gpu-fabric/prefix"
@@ -56,6 +58,11 @@ class Case:
 
     `shapes` holds each pool's shape, in pool order; `groups` the node groups, of which most stacks have one.
     `addresses` is None where the layout needs a supernet and has none, or where the shape has no RDMA NICs.
+
+    A stack of several fabrics has a case for each, with the nodes of that fabric alone. `fabric` is then the name of a
+    further fabric, and empty for that of the section `fabric`. `storage` has the storage fabrics on the nodes of a
+    compute fabric, and `compute` the compute fabrics on the nodes of a storage fabric; `rails_before` counts the rails
+    of fabrics on the same nodes that come before this one.
     """
 
     spec: StackSpec
@@ -66,6 +73,19 @@ class Case:
     choices: Choices
     demand: AddressDemand
     addresses: AddressPlan | Refusal | None
+    fabric: str = ""
+    purpose: Purpose = "compute"
+    storage: tuple[Case, ...] = ()
+    compute: tuple[Case, ...] = ()
+    rails_before: int = 0
+
+    def own_name(self, name: str) -> str:
+        """A name that begins with the fabric's, for what each fabric of a stack has: `a100-rail-00`."""
+        return self.named(f"{self.fabric}-{name}" if self.fabric else name)
+
+    def own_copy(self, name: str) -> str:
+        """A name that ends with the fabric's, for what runs once for each fabric: `fabric-check-a100`."""
+        return self.named(f"{name}-{self.fabric}" if self.fabric else name)
 
     @property
     def nodes(self) -> int:
@@ -130,15 +150,21 @@ def prefixed(spec: StackSpec, name: str) -> str:
     return f"{spec.fabric.prefix}-{name}" if spec.fabric.prefix else name
 
 
-def case_of(spec: StackSpec) -> Case:
-    """The case of a spec, up to its addresses."""
+def case_of(
+    spec: StackSpec,
+    fabric: str = "",
+    others: Mapping[str, IPNetwork] | None = None,
+    compute: tuple[Case, ...] = (),
+    rails_before: int = 0,
+) -> Case:
+    """The case of a spec with one fabric, up to its addresses; `others` are the ranges of the stack's other fabrics."""
     known = spec.catalog
-    shapes = tuple(_found(known, pool.shape) for pool in spec.cluster.pools)
+    shapes = tuple(with_own_nics(_found(known, pool.shape), spec.fabric) for pool in spec.cluster.pools)
     groups = _groups(spec, shapes)
     shape = groups[0].shape
     line = known.releases[spec.software.release_line]
     choices = choices_of(spec, shape, known)
-    demand = _demand(spec, shape, line, choices)
+    demand = _demand(spec, shape, line, choices, fabric)
     addressing = spec.fabric.addressing
     missing = demand.layout != "none" and addressing.supernet is None
     return Case(
@@ -151,7 +177,11 @@ def case_of(spec: StackSpec) -> Case:
         demand=demand,
         addresses=None
         if missing or not demand.rails
-        else plan_addresses(addressing, spec.cluster.ranges, demand, spec.cluster.ranges_within),
+        else plan_addresses(addressing, spec.cluster.ranges, demand, spec.cluster.ranges_within, others or {}),
+        fabric=fabric,
+        purpose=spec.fabric.purpose if isinstance(spec.fabric, FurtherFabricSpec) else "compute",
+        compute=compute,
+        rails_before=rails_before,
     )
 
 
@@ -160,6 +190,21 @@ def _found(known: Catalog, name: str) -> Shape:
     if shape is None:
         raise LookupError(f"the spec was validated against another catalog: it has no shape {name!r}")
     return shape
+
+
+def with_own_nics(shape: Shape, fabric: FabricSpec) -> Shape:
+    """The shape with a fabric's own NICs in the place of its RDMA NICs; their names are those on the nodes."""
+    if not isinstance(fabric, FurtherFabricSpec) or not fabric.nics:
+        return shape
+    model = fabric.nic_model or shape.nic_model
+    if model is not None and fabric.link_type is not None:
+        model = model.model_copy(update={"link_type": fabric.link_type})
+    speed = fabric.nic_speed_gbps or (shape.nic_speed_gbps if fabric.nic_model is None else None)
+    # A NIC of the node network that is listed here is one no more.
+    listed = {nic.pci for nic in fabric.nics}
+    others = shape.front_end_nics and tuple(nic for nic in shape.front_end_nics if nic.pci not in listed)
+    changes = {"nics": fabric.nics, "nic_model": model, "nic_speed_gbps": speed, "front_end_nics": others}
+    return shape.model_copy(update=changes)
 
 
 def _groups(spec: StackSpec, shapes: Sequence[Shape]) -> tuple[NodeGroup, ...]:
@@ -202,7 +247,7 @@ def shape_on_nodes(shape: Shape, fabric: FabricSpec) -> Shape:
     return shape.model_copy(update=changed)
 
 
-def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices) -> AddressDemand:
+def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices, fabric: str) -> AddressDemand:
     pods = {"virtual": max(1, shape.vfs_per_nic), "shared": spec.fabric.pods_per_nic}
     return AddressDemand(
         layout=choices.layout,
@@ -214,7 +259,7 @@ def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices) 
         node_names=_node_names(spec),
         node_numbers=_node_numbers(spec),
         names={entry.rail: entry.network for entry in spec.fabric.rails if entry.network},
-        prefix=prefixed(spec, ""),
+        prefix=prefixed(spec, f"{fabric}-" if fabric else ""),
         smallest_block=line.nv_ipam_smallest_block,
         passes_over=line.nv_ipam_passes_over,
     )

@@ -169,8 +169,8 @@ def verification(context: Context, others: tuple[Step, ...]) -> Iterator[Step]:
     what = f"{run.manifests[-1]['kind']} {run.name} on {run.nodes} nodes"
     waits = f"{bars}, {run.seconds // 60} minutes at most" if run.wait else "nothing"
     yield Step(
-        name="verification",
-        component="verification",
+        name=context.case.own_copy("verification"),
+        component=context.case.own_copy("verification"),
         kind="rdma:Verification",
         items=(run,),
         after=tuple(step.name for step in others),
@@ -218,7 +218,7 @@ def _groups(case: Case, addresses: AddressPlan) -> tuple[PlannedGroup, ...]:
     with_table = case.spec.fabric.host_preparation.addresses and bool(addresses.node_names)
     return tuple(
         PlannedGroup(
-            name=f"rail-{pool.rails[0]:02d}",
+            name=case.own_name(f"rail-{pool.rails[0]:02d}"),
             cut=f"{pool.space} /{pool.node_prefix_length}",
             objects=(*pools, *((address_table(case, addresses, pool),) if with_table else ())),
         )

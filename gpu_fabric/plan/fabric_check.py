@@ -43,7 +43,7 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
     text = Path(__file__).with_name(_SCRIPT).read_text(encoding="utf-8")
     namespace = contract.namespaces[0]
     files = file_config_map(case.named(CHECK), namespace, _SCRIPT, text)
-    labels = {COMPONENT_LABEL: CHECK, **case.own_labels}
+    labels = {COMPONENT_LABEL: case.own_copy(CHECK), **case.own_labels}
     devices = {name: str(count) for name, count in contract.devices.items() if name != case.shape.gpus.resource}
     container = Container(
         name=CHECK,
@@ -68,7 +68,7 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
         containers=(container,),
         volumes=(Volume(name="script", config_map=ConfigMapFiles(name=files.metadata.name)),),
     )
-    daemon = daemon_set(case.named(CHECK), namespace, labels, pod, annotations=contract.annotations)
+    daemon = daemon_set(case.own_copy(CHECK), namespace, labels, pod, annotations=contract.annotations)
     return (PlannedObject(object=files), PlannedObject(object=daemon, timeout=_TIMEOUT))
 
 

@@ -98,6 +98,17 @@ def plan_nccl_files(
     )
 
 
+def no_nccl_files() -> NcclFiles:
+    """Those of a storage fabric, which NCCL leaves alone."""
+    return NcclFiles(
+        environment={},
+        verification_environment={},
+        settings=(),
+        files=(),
+        topology=_none("NCCL uses no storage fabric"),
+    )
+
+
 def nccl_config_maps(nccl: NcclFiles, namespaces: tuple[str, ...]) -> tuple[PlannedObject, ...]:
     """Every file in every namespace in which jobs may run."""
     return tuple(

@@ -15,6 +15,7 @@ from gpu_fabric.plan.rail import rails_are_routed
 from gpu_fabric.spec.fabric import LosslessSpec
 
 TRAFFIC_CLASS = "NCCL_IB_TC"
+DEVICES = "NCCL_IB_HCA"
 
 
 class PlannedSetting(FrozenModel):
@@ -38,20 +39,39 @@ class FabricFacts:
     """What settings depend on beside shape and devices: link layer, family of the addresses, and the stack's own.
 
     Without a link layer it is the shape's. Without planned addresses there is no address family. `lossless` is what
-    hosts are prepared for; a dry run prepares nothing.
+    hosts are prepared for; a dry run prepares nothing. `storage` are the RDMA devices of storage fabrics that a pod
+    sees beside its own virtual functions.
     """
 
     link: LinkType | None = None
     ip_version: IpVersion | None = None
     own: Mapping[str, str] = field(default_factory=dict)
     lossless: LosslessSpec | None = None
+    storage: tuple[str, ...] = ()
 
 
 def fabric_facts(case: Case) -> FabricFacts:
     """The facts of a stack."""
     hosts = case.spec.fabric.host_preparation
     lossless = None if hosts.dry_run or case.choices.link_type != "ether" else hosts.lossless
-    return FabricFacts(case.choices.link_type, _ip_version(case), case.spec.fabric.nccl.settings, lossless)
+    own, storage = case.spec.fabric.nccl.settings, storage_devices(case)
+    return FabricFacts(case.choices.link_type, _ip_version(case), own, lossless, storage or ())
+
+
+def storage_devices(case: Case) -> tuple[str, ...] | None:
+    """The RDMA devices of storage fabrics among which a pod's own virtual functions are; None where one has no name.
+
+    Pods that see the nodes' own devices get a list of those of their fabric, and need no list of others.
+    """
+    if case.choices.access != "virtual":
+        return ()
+    names: list[str] = []
+    for storage in case.storage:
+        nics = [nic for group in storage.groups for nic in group.shape.nics]
+        if storage.choices.access == "virtual" or not all(nic.rdma_device for nic in nics):
+            return None
+        names += [nic.rdma_device for nic in nics if nic.rdma_device is not None]
+    return tuple(dict.fromkeys(names))
 
 
 def planned_settings(
@@ -62,6 +82,8 @@ def planned_settings(
     if facts.lossless is not None:
         marked = _traffic_class(facts.lossless, known)
         rows = (*(row for row in rows if row.variable != TRAFFIC_CLASS), marked)
+    if facts.storage:
+        rows = (*(row for row in rows if row.variable != DEVICES), _without(facts.storage, known))
     # The settings of the verification stay, whatever those of jobs are.
     kept = [row for row in rows if row.variable not in facts.own or row.scope == "verification"]
     return tuple(sorted((*kept, *_own(facts.own, known)), key=lambda row: (row.variable, row.scope)))
@@ -118,6 +140,19 @@ def _traffic_class(lossless: LosslessSpec, known: Catalog) -> PlannedSetting:
         why=f"The hosts pause DSCP {dscp} in priority {lossless.priority}, so jobs mark their packets with it.",
         source="the stack file, fabric.hostPreparation.lossless",
         since=known.nccl_variables[TRAFFIC_CLASS].since,
+        stated_by="stack",
+    )
+
+
+def _without(storage: tuple[str, ...], known: Catalog) -> PlannedSetting:
+    return PlannedSetting(
+        variable=DEVICES,
+        # One `^` before the list excludes, and `=` has each name match as a whole (source: NCCL manual, NCCL_IB_HCA).
+        value=f"^={','.join(storage)}",
+        scope="both",
+        why="A pod may see the devices of storage as well, and its own virtual functions have no lasting names.",
+        source="the stack file, fabrics",
+        since=known.nccl_variables[DEVICES].since,
         stated_by="stack",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from pydantic import Field, SerializeAsAny
 
@@ -22,6 +22,7 @@ from gpu_fabric.plan.nccl_files import NcclFiles
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import HelmRelease, PlannedGroup, PlannedObject, PlannedQueues, PlannedVerification
 from gpu_fabric.plan.steps import Item, Step
+from gpu_fabric.spec.further_fabric import MAIN, Purpose
 from gpu_fabric.spec.guard import AcknowledgementSpec
 from gpu_fabric.spec.split import Part
 
@@ -38,7 +39,7 @@ Record = TypeVar("Record", bound=FrozenModel)
 _OF_THE_PLATFORM = frozenset(
     {
         *("choices", "bandwidth", "rails", "addresses", "sriov_plugin", "shared_plugin", "node_groups"),
-        *("nccl", "workload"),
+        *("nccl", "workload", "fabrics"),
     }
 )
 
@@ -76,6 +77,23 @@ class PlannedCluster(FrozenModel):
         return self.doks or self.oke
 
 
+class PlannedFabric(FrozenModel):
+    """A further fabric of a stack, with the fields that a plan has of its first one; `pools` are their names."""
+
+    name: str
+    purpose: Purpose
+    pools: tuple[str, ...]
+    choices: Choices
+    bandwidth: PlannedBandwidth
+    rails: tuple[Rail, ...]
+    addresses: AddressPlan
+    sriov_plugin: SriovDevicePluginConfig | None
+    shared_plugin: RdmaSharedDevicePluginConfig | None
+    node_groups: tuple[PlannedNodes, ...]
+    nccl: NcclFiles
+    workload: FabricContract
+
+
 class PlannedSplit(FrozenModel):
     """Which of two parts the stack is. `cluster` is what both plan with, `organization` whose the cluster stack is."""
 
@@ -90,7 +108,8 @@ class Plan(FrozenModel):
 
     `steps` are what is applied, each after all that it comes after. `sriov_plugin` and `shared_plugin` are the
     configurations of the two device plug-ins; both are None where kinds of nodes need their own, which are in
-    `node_groups` then. `split` is None where one stack makes all.
+    `node_groups` then. `split` is None where one stack makes all. `fabrics` are further fabrics, whose steps are among
+    `steps`; all other fields about a fabric are those of the section `fabric`.
     """
 
     schema_version: Literal["v1"] = "v1"
@@ -111,6 +130,30 @@ class Plan(FrozenModel):
     findings: tuple[Finding, ...]
     acknowledgements: tuple[AcknowledgementSpec, ...] = ()
     split: PlannedSplit | None = None
+    fabrics: tuple[PlannedFabric, ...] = Field(default=(), exclude_if=lambda value: not value)
+
+    @property
+    def by_fabric(self) -> dict[str, Plan]:
+        """The plan as each fabric has it, by the fabric's name: its own pools and fields, and all steps.
+
+        One fabric alone has no name.
+        """
+        if not self.fabrics:
+            return {"": self}
+        taken = {pool for fabric in self.fabrics if fabric.purpose == "compute" for pool in fabric.pools}
+        first = self._narrowed(tuple(pool.name for pool in self.cluster.pools if pool.name not in taken), {})
+        return {MAIN: first} | {
+            fabric.name: self._narrowed(
+                fabric.pools,
+                {field: getattr(fabric, field) for field in PlannedFabric.model_fields if field in Plan.model_fields},
+            )
+            for fabric in self.fabrics
+        }
+
+    def _narrowed(self, pools: tuple[str, ...], changes: dict[str, Any]) -> Plan:
+        own = tuple(pool for pool in self.cluster.pools if pool.name in pools)
+        cluster = self.cluster.model_copy(update={"pools": own})
+        return self.model_copy(update={**changes, "cluster": cluster, "fabrics": ()})
 
     @property
     def not_its_own(self) -> frozenset[str]:

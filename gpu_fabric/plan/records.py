@@ -133,19 +133,19 @@ class PlannedGroup(FrozenModel):
 class PlannedQueues(FrozenModel):
     """A queue of Kueue with what it stands on (`flavors`), and every namespace's way into it.
 
-    `namespace` and `controller` are those of the Deployment that takes finalizers off what is deleted. It is stopped
-    last where it is the stack's own (`stops_controller`). `tenants` are the queues of namespaces with a share of their
-    own, in one cohort with the queue.
+    `namespace` and `controller` are those of the Deployment that takes finalizers off what is deleted. Of the stack's
+    own controller the first queue `stops_controller` once all of them are deleted. `tenants` are the queues of
+    namespaces with a share of their own, in one cohort with the queue.
     """
 
     name: str
     namespace: str
     controller: str
-    stops_controller: bool = True
     flavors: tuple[PlannedObject, ...]
     queue: PlannedObject
     tenants: tuple[PlannedObject, ...] = ()
     local_queues: tuple[PlannedObject, ...]
+    stops_controller: bool = Field(default=True, exclude_if=bool)
 
     @property
     def objects(self) -> tuple[PlannedObject, ...]:
@@ -371,7 +371,8 @@ class PlannedVerification(FrozenModel):
 
     `name` is that of the job and all its objects; its end is a hash of everything that the run depends on. `pods` are
     all of the job's; `seconds` its limit. `own_bar` and `own_rail_bar` are the stack file's. `shapes` are those of the
-    nodes. `keys_secret` is made when the run starts: keys have no place in a plan.
+    nodes. `keys_secret` is made when the run starts: keys have no place in a plan. `fabric` is the name of the fabric
+    that is measured, where it is not that of the section `fabric`.
     """
 
     name: str
@@ -388,6 +389,7 @@ class PlannedVerification(FrozenModel):
     seconds: int
     wait: bool
     report: str = REPORT
+    fabric: str = Field(default="", exclude_if=lambda value: not value)
     keys_secret: str | None
     shapes: tuple[Shape, ...]
     manifests: tuple[dict[str, JsonValue], ...]

@@ -14,6 +14,7 @@ from gpu_fabric.k8s.base import ObjectMeta
 from gpu_fabric.k8s.core import ResourceQuota, ResourceQuotaSpec
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.rail import Rail
+from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.records import PlannedObject
 
 QUOTA = "gpu-fabric"
@@ -47,11 +48,16 @@ def tenants(case: Case) -> tuple[Tenant, ...]:
 
 def node_devices(case: Case, rails: Iterable[Rail]) -> dict[str, int]:
     """What one node offers to jobs: its GPUs, and the rails' devices, as often as pods can have them."""
+    offered = {case.shape.gpus.resource: case.shape.gpus.count, **_devices(case, rails)}
+    # A job may attach to a storage fabric of its nodes as well, and a queue admits none that asks for what it lacks.
+    for storage in case.storage:
+        offered |= _devices(storage, plan_rails(storage))
+    return offered
+
+
+def _devices(case: Case, rails: Iterable[Rail]) -> dict[str, int]:
     devices = Counter(rail.resource_name for rail in rails if rail.resource_name is not None)
-    return {
-        case.shape.gpus.resource: case.shape.gpus.count,
-        **{name: nics * case.pods_per_nic for name, nics in devices.items()},
-    }
+    return {name: nics * case.pods_per_nic for name, nics in devices.items()}
 
 
 def amounts(devices: dict[str, int], nodes: int) -> dict[str, str]:

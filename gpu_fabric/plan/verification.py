@@ -80,7 +80,7 @@ def plan_verification(
         for rail in (planned if each is not None else ())
     )
     run = Verification(
-        name=case.named(REPORT),
+        name=case.own_copy(REPORT),
         namespace=contract.namespaces[0],
         launcher=wanted.launcher,
         nodes=nodes_of(case),
@@ -111,6 +111,7 @@ def plan_verification(
         seconds=named.seconds,
         wait=wanted.wait,
         report=run.name,
+        fabric=case.fabric,
         keys_secret=f"{named.name}-{KEYS_SECRET}" if own_keys else None,
         shapes=_shapes(case),
         manifests=verification_manifests(contract, named),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple, get_args
 
-from pydantic import JsonValue
-
 from gpu_fabric.contract.fabric import (
     AttachedNetwork,
     FabricContract,
@@ -15,6 +13,7 @@ from gpu_fabric.contract.fabric import (
     NamespaceShare,
     SchedulerHints,
     SharedMemory,
+    pod_template_patch,
 )
 from gpu_fabric.k8s.names import (
     DEFAULT_NETWORK_ANNOTATION,
@@ -24,9 +23,10 @@ from gpu_fabric.k8s.names import (
 )
 from gpu_fabric.k8s.scheduling import JobController, Toleration
 from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.fabrics import spoken_name
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import NcclFiles
-from gpu_fabric.plan.operators.kueue import topology_annotations
+from gpu_fabric.plan.operators.kueue import job_queue, topology_annotations
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.tenants import node_devices, quota_of, tenants
 from gpu_fabric.spec.software import DEFAULT_QUEUE
@@ -39,11 +39,11 @@ def plan_workload(
     namespaces: tuple[str, ...],
     tolerations: tuple[Toleration, ...],
 ) -> FabricContract:
-    """The contract of a full-node pod: all GPUs and one device of every rail.
+    """The contract of a full-node pod: all GPUs and one device of every rail; of a storage fabric the rails alone.
 
     `namespaces` are those in which networks and files exist.
     """
-    shape, manager = case.shape, manager_of(case)
+    shape, manager, is_storage = case.shape, manager_of(case), case.purpose == "storage"
     shared = Counter(rail.network for rail in rails)
     attached = tuple(
         AttachedNetwork(
@@ -59,7 +59,8 @@ def plan_workload(
         if rail.network is not None and rail.pod_interface is not None
     )
     devices = Counter(network.resource for network in attached if network.resource is not None)
-    resources = {shape.gpus.resource: str(shape.gpus.count)} | {name: str(n) for name, n in devices.items()}
+    gpus = {} if is_storage else {shape.gpus.resource: str(shape.gpus.count)}
+    resources = gpus | {name: str(n) for name, n in devices.items()}
     dpdk = case.spec.fabric.dpdk
     if dpdk is not None:
         # Whole processors and equal limits give a pod processors of its own.
@@ -76,13 +77,16 @@ def plan_workload(
     environment |= {file.variable: file.mount_path for file in files if file.variable is not None}
     contract = FabricContract(
         stack=case.spec.name,
+        fabric=case.fabric or None,
+        purpose="storage" if is_storage else None,
+        beside=tuple(spoken_name(entry.fabric) for entry in case.compute),
         shape=" or ".join(group.shape.name for group in case.groups),
         model=case.choices.model,
         image_registries=case.spec.software.registries,
         image_pull_secrets=tuple(entry.name for entry in case.spec.software.image_pull_secrets),
         nodes=case.nodes,
         gpus_per_node=shape.gpus.count,
-        gpu_resource=shape.gpus.resource,
+        gpu_resource=None if is_storage else shape.gpus.resource,
         namespaces=namespaces,
         shares=_shares(case, rails),
         host_network=case.choices.model == "host-network",
@@ -105,7 +109,7 @@ def plan_workload(
         advice=tuple(dict.fromkeys(line for group in case.groups for line in group.shape.advice)),
         pod_template_patch={},
     )
-    return contract.model_copy(update={"pod_template_patch": _pod_template_patch(contract)})
+    return contract.model_copy(update={"pod_template_patch": pod_template_patch(contract)})
 
 
 def _shares(case: Case, rails: tuple[Rail, ...]) -> dict[str, NamespaceShare]:
@@ -126,6 +130,9 @@ def _shares(case: Case, rails: tuple[Rail, ...]) -> dict[str, NamespaceShare]:
 
 
 def _scheduler_hints(case: Case) -> SchedulerHints:
+    if case.purpose == "storage":
+        # How a job is scheduled follows from its GPUs, which it has from the contract of its compute fabric.
+        return SchedulerHints(pods_per_node=case.pods_per_nic, gang=False)
     scheduler, queues = job_queues(case)
     kueue = case.spec.software.schedulers.kueue
     return SchedulerHints(
@@ -134,7 +141,7 @@ def _scheduler_hints(case: Case) -> SchedulerHints:
         scheduler=scheduler,
         queue=None if scheduler is None else queues.get(scheduler),
         queues=queues,
-        labels={} if kueue is None else {QUEUE_LABEL: kueue.queue},
+        labels={} if kueue is None else {QUEUE_LABEL: job_queue(case)},
         annotations={} if kueue is None else topology_annotations(case),
         controllers=job_controllers(case),
     )
@@ -154,7 +161,7 @@ def job_queues(case: Case) -> JobQueues:
     the cluster has are not known.
     """
     own, installed = case.spec.software.schedulers, case.spec.present
-    queues = {} if own.kueue is None else {"kueue": own.kueue.queue}
+    queues = {} if own.kueue is None else {"kueue": job_queue(case)}
     if own.volcano is not None:
         queues["volcano"] = own.volcano.queue
     elif "volcano" in installed:
@@ -182,44 +189,3 @@ def _annotations(case: Case, attached: tuple[AttachedNetwork, ...]) -> dict[str,
     if (word := manager_of(case).injection) is not None:
         return {**annotations, RDMA_RESOURCE_INJECT_ANNOTATION: word}
     return {**annotations, NETWORKS_ANNOTATION: manager_of(case).networks_annotation(attached)}
-
-
-def _pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
-    volumes: list[JsonValue] = [
-        {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": contract.shared_memory.size_limit}}
-    ]
-    mounts: list[JsonValue] = [{"name": "shared-memory", "mountPath": contract.shared_memory.mount_path}]
-    for file in contract.files:
-        volume = file.config_map.rpartition("-")[0]
-        volumes.append({"name": volume, "configMap": {"name": file.config_map}})
-        mounts.append({"name": volume, "mountPath": file.mount_path, "subPath": file.key, "readOnly": True})
-    if contract.huge_pages is not None:
-        volumes.append({"name": "huge-pages", "emptyDir": {"medium": contract.huge_pages.medium}})
-        mounts.append({"name": "huge-pages", "mountPath": contract.huge_pages.mount_path})
-    if contract.host_network:
-        # Oracle's test jobs for physical functions; elsewhere the device plug-in mounts the files.
-        volumes.append({"name": "rdma-devices", "hostPath": {"path": "/dev/infiniband"}})
-        mounts.append({"name": "rdma-devices", "mountPath": "/dev/infiniband"})
-    security: dict[str, JsonValue] = {"capabilities": {"add": list(contract.capabilities)}}
-    if contract.privileged:
-        security["privileged"] = True
-    container: dict[str, JsonValue] = {
-        "name": "worker",
-        "resources": {"limits": dict(contract.resources), "requests": dict(contract.resources)},
-        "env": [{"name": name, "value": value} for name, value in contract.environment.items()],
-        "volumeMounts": mounts,
-        "securityContext": security,
-    }
-    on_host: dict[str, JsonValue] = (
-        {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if contract.host_network else {}
-    )
-    return {
-        "metadata": {"annotations": {**contract.annotations, **contract.scheduler_hints.annotations}},
-        "spec": {
-            **on_host,
-            "nodeSelector": dict(contract.node_selector),
-            "tolerations": [toleration.to_dict() for toleration in contract.tolerations],
-            "volumes": volumes,
-            "containers": [container],
-        },
-    }

@@ -13,6 +13,7 @@ from gpu_fabric.spec.cluster import Component
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.fabric import FabricSpec
+from gpu_fabric.spec.further_fabric import FabricName, FurtherFabricSpec
 from gpu_fabric.spec.guard import GuardSpec
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.software import SoftwareSpec
@@ -35,6 +36,10 @@ class StackSpec(FrozenModel):
     name: str = Field(description="the stack's name")
     cluster: Cluster
     fabric: FabricSpec = FabricSpec()
+    fabrics: dict[FabricName, FurtherFabricSpec] = Field(
+        default={},
+        description="further fabrics by name: of pools with other machines, or of other NICs on the same nodes",
+    )
     software: SoftwareSpec = SoftwareSpec()
     verification: VerificationSpec = VerificationSpec()
     guard: GuardSpec = GuardSpec()

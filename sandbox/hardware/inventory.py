@@ -78,6 +78,18 @@ def inventory(shape: Shape) -> tuple[SimulatedDevice, ...]:
     return with_virtual_functions((*front_end, *able), {rail.pci: shape.vfs_per_nic for rail in able})
 
 
+def machine_inventory(shapes: Sequence[Shape]) -> tuple[SimulatedDevice, ...]:
+    """All devices of one node with several fabrics: those of the first shape, and the RDMA NICs of each further one.
+
+    A front-end NIC of the first shape that is an RDMA NIC of another is that. Raises ValueError as `inventory`.
+    """
+    first, *further = shapes
+    rails = {nic.pci for shape in further for nic in shape.nics}
+    others = first.front_end_nics and tuple(nic for nic in first.front_end_nics if nic.pci not in rails)
+    devices = inventory(first.model_copy(update={"front_end_nics": others}))
+    return (*devices, *(device for shape in further for device in inventory(shape) if device.root_device in rails))
+
+
 def with_virtual_functions(
     devices: Sequence[SimulatedDevice], counts: Mapping[str, int]
 ) -> tuple[SimulatedDevice, ...]:

@@ -53,7 +53,8 @@ def _many_nodes(base: Base) -> Iterator[Mistake]:
 def _many_nodes_in_two_pools(base: Base) -> Iterator[Mistake]:
     room = _room(base)
     rest = None if room is None else room - int(base.pool["nodes"])
-    if rest is not None and rest < 8192:
+    # A further fabric names the pool that is replaced here.
+    if rest is not None and rest < 8192 and not base.has("fabrics"):
         more = {**base.pool, "name": "more", "nodes": rest + 1}
         yield Mistake({"cluster.pools": [base.pool, more]}, f"{_AT}.supernet")
 

@@ -16,11 +16,14 @@ def _shapes(base: Base) -> list[str]:
 
 
 def _has_kinds(base: Base) -> bool:
-    """Stacks whose pools have different shapes, which the file describes itself."""
-    return len(_shapes(base)) > 1
+    """Stacks whose pools have different shapes in one fabric, which the file describes itself."""
+    return len(_shapes(base)) > 1 and not base.has("fabrics")
 
 
 def _with_pools_of(*shapes: str, base: Base) -> Iterator[Mistake]:
+    if base.has("fabrics"):
+        # A further fabric names the second pool.
+        return
     for shape in shapes:
         more = {**base.pool, "name": "more", "shape": shape}
         yield Mistake({_POOLS: [base.pool, more]}, f"{_POOLS}[1].shape")

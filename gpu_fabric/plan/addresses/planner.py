@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
+from types import MappingProxyType
 from typing import Any
 
 from gpu_fabric.catalog import catalog
@@ -24,11 +25,16 @@ from gpu_fabric.spec.network_types import IPNetwork
 
 
 def plan_addresses(
-    addressing: AddressingSpec, ranges: AddressRangesSpec, demand: AddressDemand, within: Collection[str] = ()
+    addressing: AddressingSpec,
+    ranges: AddressRangesSpec,
+    demand: AddressDemand,
+    within: Collection[str] = (),
+    others: Mapping[str, IPNetwork] = MappingProxyType({}),
 ) -> AddressPlan | Refusal:
     """The plan, or the reason why there is none; every proposed remedy is proved to fit.
 
-    `within` names the ranges in use that are parts of another range, and need not be stated.
+    `within` names the ranges in use that are parts of another range, and need not be stated. `others` are the ranges of
+    the stack's other fabrics, by name.
 
     Raises:
         ValueError: the layout gives addresses, and `addressing` has no supernet.
@@ -57,7 +63,9 @@ def plan_addresses(
             needed_per_node=demand.needed_per_node if pools else 0,
             growth=growth_of(addressing, demand, pools, limits),
             limits=limits,
-            disjoint_from=tuple(RangeInUse(name=name, range=network) for name, network in stated_ranges(ranges)),
+            disjoint_from=tuple(
+                RangeInUse(name=name, range=network) for name, network in (*stated_ranges(ranges), *others.items())
+            ),
             not_stated=ranges.not_stated(within),
         ),
     )

@@ -24,8 +24,8 @@ def cni_plugins(case: Case) -> tuple[PlannedObject, ...]:
         return (_keeping_daemon(case),)
     daemon = node_daemon(
         case,
-        case.named(_NAME),
-        {COMPONENT_LABEL: "cni-plugins"},
+        case.own_copy(_NAME),
+        {COMPONENT_LABEL: case.own_copy("cni-plugins")},
         case.node_selector,
         tuple(_container(case, name) for name in plugins),
         (
@@ -54,8 +54,8 @@ def _keeping_daemon(case: Case) -> PlannedObject:
     )
     daemon = node_daemon(
         case,
-        case.named(_KEEPING_NAME),
-        {COMPONENT_LABEL: _KEEPING_NAME},
+        case.own_copy(_KEEPING_NAME),
+        {COMPONENT_LABEL: case.own_copy(_KEEPING_NAME)},
         case.node_selector,
         (container,),
         tuple(Volume(name=name, host_path=HostPath(path=path, type="DirectoryOrCreate")) for name, path in folders),

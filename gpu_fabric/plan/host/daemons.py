@@ -157,8 +157,8 @@ def _script_daemon(
     suffix = f"-{group.name}" if len(case.groups) > 1 else ""
     return node_daemon(
         case,
-        case.named(f"{component}{suffix}"),
-        {COMPONENT_LABEL: component, _NODES_LABEL: group.name},
+        f"{case.own_copy(component)}{suffix}",
+        {COMPONENT_LABEL: component, _NODES_LABEL: case.own_name(group.name)},
         group.selector,
         (container,),
         (

@@ -52,7 +52,7 @@ def nic_addresses(case: Case, addresses: AddressPlan) -> tuple[PlannedObject, ..
         # With a subnet per node, a host reaches the other nodes' subnets through the router of its first rail.
         "FABRIC_RANGE": str(addresses.supernet) if addresses.layout == "per-node" else "",
         "RULE_PRIORITY": str(_RAIL_RULE_PRIORITY),
-        "FIRST_TABLE": str(FIRST_TABLE),
+        "FIRST_TABLE": str(FIRST_TABLE + case.rails_before),
     }
     by_group = [(group, environment) for group in case.groups]
     return script_daemons(case, "nic-addresses", by_group, timeout=_TIMEOUT, tables=tables, dry_run=wanted.dry_run)

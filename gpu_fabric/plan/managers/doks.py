@@ -39,7 +39,7 @@ class Doks(FabricManager):
     def rail_names(self, index: int, nic: Nic, pool: str | None) -> tuple[str | None, str | None, str]:
         """Names as in the DOKS guide: DigitalOcean names a resource after the NIC's interface."""
         fabric = nic.interface or f"fabric{index}"
-        return self.case.named(f"roce-net-{fabric}"), fabric, fabric
+        return self.case.own_name(f"roce-net-{fabric}"), fabric, fabric
 
     def network(self, rail: Rail, namespace: str, addresses: AddressPlan) -> PlannedObject:
         """A network that moves the NIC as it is."""

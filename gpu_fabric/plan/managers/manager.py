@@ -103,14 +103,23 @@ class FabricManager(ABC):
 
     def rail_names(self, index: int, nic: Nic, pool: str | None) -> tuple[str | None, str | None, str]:
         """A rail's network, its resource where it has one, and its interface in the pod."""
-        # Fixed per rail: Multus' own numbering follows the order of the list, which editors change.
-        pod_interface = f"net{index + 1}"
+        # Fixed per rail: Multus' own numbering follows the order of the list, which editors change. A pod may have a
+        # storage fabric beside a compute fabric, so the names of its interfaces are others.
+        pod_interface = f"{self.case.fabric if self.case.purpose == 'storage' else 'net'}{index + 1}"
         if one_resource(self.case):
             # The OKE guide's own names for the one network and the one resource of virtual functions.
-            return pool, "sriov_rdma_vf" if self.case.choices.access == "virtual" else "rdma_nic", pod_interface
+            resource = "sriov_rdma_vf" if self.case.choices.access == "virtual" else "rdma_nic"
+            return pool, self._resource(resource), pod_interface
+        without = self.case.choices.model in self.models_without_rdma
+        return (
+            self.case.own_name(f"rail-{index:02d}"),
+            None if without else self._resource(f"rail_{index:02d}"),
+            pod_interface,
+        )
+
+    def _resource(self, name: str) -> str:
         # The plug-ins' grammar allows no dash in a resource.
-        resource = None if self.case.choices.model in self.models_without_rdma else f"rail_{index:02d}"
-        return self.case.named(f"rail-{index:02d}"), resource, pod_interface
+        return self.case.own_name(name).replace("-", "_")
 
     def networks(self, rails: tuple[Rail, ...], addresses: AddressPlan) -> tuple[PlannedObject, ...]:
         """One network per rail, or one for rails that share a resource, in every namespace; none on host networks."""

@@ -65,7 +65,7 @@ def _steps(context: Context) -> Iterator[Step]:
     before = _before(context)
     note = ", after all operators: its webhooks look at their Deployments and Jobs"
     yield chart_step(CHART.release(context.case), _KIND, "Kueue", before, note)
-    yield _queues(context, (*before, CHART.name))
+    yield from _queues(context, (*before, CHART.name))
 
 
 def _before(context: Context) -> tuple[str, ...]:
@@ -73,19 +73,32 @@ def _before(context: Context) -> tuple[str, ...]:
     return (*LABELLED, *others, "volcano-objects", "mpi-operator", "host-preparation", "networks")
 
 
-def _queues(context: Context, after: tuple[str, ...]) -> Step:
+def _queues(context: Context, after: tuple[str, ...]) -> Iterator[Step]:
     case = context.case
+    if case.purpose == "storage":
+        # The queues of the compute fabrics give out the devices of storage as well.
+        return
     queues = kueue_queues(case, context.rails, context.contract.resources)
     words = (Words(title="job queue", what=kinds(queues.objects), waits=f"ClusterQueue {queues.name} active"),)
-    return Step(name="kueue-queues", component=CHART.name, kind=_KIND, items=(queues,), after=after, words=words)
+    # The queues of further fabrics come after the first, whose controller is stopped when all of them are deleted.
+    ordered = bool(case.fabric)
+    yield Step(
+        name="kueue-queues",
+        component=CHART.name,
+        kind=_KIND,
+        items=(queues,),
+        after=after,
+        in_order=ordered,
+        words=words,
+    )
 
 
-OPERATOR = Operator(_steps, CHART, steps_of_present=lambda context: iter((_queues(context, _before(context)),)))
+OPERATOR = Operator(_steps, CHART, steps_of_present=lambda context: _queues(context, _before(context)))
 
 
 def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) -> PlannedQueues:
     """The queue with what it stands on; `pod` is what a full-node pod asks for, by resource."""
-    levels, name = topology_levels(case), _wanted(case).queue
+    levels, name = topology_levels(case), job_queue(case)
     topology = None if levels is None else _topology(case, levels)
     flavor = _flavor(case, None if topology is None else topology.metadata.name)
     quotas = queue_quotas(case, rails, pod)
@@ -100,7 +113,7 @@ def kueue_queues(case: Case, rails: tuple[Rail, ...], pod: Mapping[str, str]) ->
         name=name,
         namespace=case.line.charts["kueue"].namespace,
         controller=CONTROLLER,
-        stops_controller=not CHART.is_present(case),
+        stops_controller=not case.fabric and not CHART.is_present(case),
         flavors=tuple(PlannedObject(object=entry) for entry in (topology, flavor) if entry is not None),
         # A queue whose flavors do not exist, or whose definition was refused, admits no job and reports it here alone.
         queue=PlannedObject(object=queue, wait_for="condition=Active"),
@@ -175,6 +188,11 @@ def _rest(case: Case, quotas: Mapping[str, str], rails: Iterable[Rail]) -> dict[
         resource: str(max(0, int(quota) - taken[resource])) if taken.get(resource) and quota.isdigit() else quota
         for resource, quota in quotas.items()
     }
+
+
+def job_queue(case: Case) -> str:
+    """The name of the queue of a fabric's jobs, which is that of its way in as well."""
+    return case.own_name(_wanted(case).queue)
 
 
 def queue_quotas(case: Case, rails: Iterable[Rail], pod: Mapping[str, str]) -> dict[str, str]:

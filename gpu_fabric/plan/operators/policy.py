@@ -114,7 +114,7 @@ def nic_node_policy(case: Case, nodes: PlannedNodes) -> PlannedObject:
     digest = configuration_digest(nodes.sriov_plugin, nodes.shared_plugin)
     marker = Toleration(key=_CONFIGURATION, operator="Equal", value=digest, effect="NoSchedule")
     policy = NicNodePolicy(
-        metadata=ObjectMeta(name=case.named(nodes.name)[:_NAME_LENGTH].rstrip("-")),
+        metadata=ObjectMeta(name=policy_name(case.named(nodes.name))),
         spec=NicNodePolicySpec(
             node_selector=nodes.labels,
             tolerations=(*tolerations(case), marker),
@@ -123,6 +123,11 @@ def nic_node_policy(case: Case, nodes: PlannedNodes) -> PlannedObject:
         ),
     )
     return PlannedObject(object=policy, wait_for=READY, timeout=POLICY_TIMEOUT)
+
+
+def policy_name(group: str) -> str:
+    """The name of the policy of a node group."""
+    return group[:_NAME_LENGTH].rstrip("-")
 
 
 def rollouts(context: Context) -> tuple[PlannedRollout, ...]:

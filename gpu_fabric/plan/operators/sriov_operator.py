@@ -44,7 +44,8 @@ def _steps(context: Context) -> Iterator[Step]:
     case = context.case
     if not case.choices.by_sriov_operator:
         return
-    pool, policies = PlannedObject(object=_pool(case)), tuple(PlannedObject(object=each) for each in _policies(case))
+    pool = tuple(PlannedObject(object=each) for each in _pools(case))
+    policies = tuple(PlannedObject(object=each) for each in _policies(case))
     synced, discovered = sriov_synced(case), sriov_discovered(case)
     before = (*LABELLED, *manager_steps(case))
     # It may register its webhooks once more after its chart's last Job has deleted them.
@@ -54,10 +55,10 @@ def _steps(context: Context) -> Iterator[Step]:
         yield Step(name="webhook-cleanup", component="webhook-cleanup", kind=kind, items=(cleanup,))
     yield _step("sriov-discovered", () if discovered is None else (discovered,), before)
     before = (*before, "sriov-discovered")
-    yield _step("sriov-pool", (pool,), before)
+    yield _step("sriov-pool", pool, before)
     yield _step("sriov-policies", policies, (*before, "sriov-pool"))
     waits = f"{synced.field} {synced.value} on every GPU node"
-    words = (Words(title="SR-IOV", what=kinds((pool, *policies)), waits=waits),)
+    words = (Words(title="SR-IOV", what=kinds((*pool, *policies)), waits=waits),)
     yield _step("sriov", (synced,), ("sriov-pool", "sriov-policies"), words)
 
 
@@ -104,10 +105,16 @@ def sriov_discovered(case: Case) -> PlannedWait | None:
     return sriov_synced(case).model_copy(update=changes)
 
 
-def _pool(case: Case) -> SriovNetworkPoolConfig:
+def _pools(case: Case) -> Iterator[SriovNetworkPoolConfig]:
+    """The pool of a fabric's nodes; none for a storage fabric whose nodes are in pools of their compute fabrics.
+
+    The operator refuses a node that is in two pools.
+    """
+    if case.compute and all(entry.choices.by_sriov_operator for entry in case.compute):
+        return
     external = case.choices.virtual_functions == "externally-managed"
-    return SriovNetworkPoolConfig(
-        metadata=ObjectMeta(name=case.named(_NAME), namespace=manager_of(case).sriov_namespace),
+    yield SriovNetworkPoolConfig(
+        metadata=ObjectMeta(name=case.own_copy(_NAME), namespace=manager_of(case).sriov_namespace),
         spec=SriovNetworkPoolConfigSpec(
             node_selector=LabelSelector(match_labels=case.node_selector),
             # Nothing is drained where the functions exist; else one node at a time.

@@ -6,6 +6,7 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     devices,
     doks,
     doks_network,
+    fabrics,
     gpu_operator,
     host_preparation,
     ipam,

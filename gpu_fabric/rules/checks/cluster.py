@@ -14,6 +14,7 @@ from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.cost import machine_types
 from gpu_fabric.plan.managers import manager_of
 from gpu_fabric.plan.nccl_files import plan_nccl_files
+from gpu_fabric.plan.operators.policy import policy_name
 from gpu_fabric.rules.clashes import Stated, clashes
 from gpu_fabric.rules.planned_nodes import AnyPool, first_pool, group_of, labels_of_pools, placed_pools, unnamed_pools
 from gpu_fabric.rules.registry import Problem, check, check_each, check_plan, in_cluster, in_fabric, in_software
@@ -191,9 +192,11 @@ def facts_of_nics_are_the_shapes(case: Case) -> Iterator[Problem]:
 @check_plan("CLU010")
 def policies_have_different_names(case: Case, plan: Plan) -> Iterator[Problem]:
     """The NicNodePolicies of two node groups have different names."""
+    if not plan.applied("nic-node-policies"):
+        return
     stated = [
-        Stated(("cluster", "pools", first_pool(case, group).number), policy.name, f"pool {group.name}")
-        for group, policy in zip(case.groups, plan.applied("nic-node-policies"), strict=False)
+        Stated(("cluster", "pools", first_pool(case, group).number), policy_name(group.name), f"pool {group.name}")
+        for group in case.groups
     ]
     for clash in clashes({}, stated):
         yield Problem(

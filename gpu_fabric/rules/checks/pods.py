@@ -14,6 +14,7 @@ from gpu_fabric.nccl.name_list import NameList
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.nccl_settings import storage_devices
 from gpu_fabric.rules.registry import Problem, check, check_plan, in_cluster, in_fabric
 
 # Either of them attaches a pod to networks.
@@ -36,12 +37,12 @@ def shapes_can_be_parts_of_names(case: Case) -> Iterator[Problem]:
 
 @check_plan("POD002")
 def networks_come_with_a_device(case: Case, plan: Plan) -> Iterator[Problem]:
-    """A job requests one device of its rail for every network that it attaches to, and all GPUs of a node."""
+    """A job requests one device of its rail for every network that it attaches to, and all GPUs but for storage."""
     contract = plan.workload
     wanted = Counter(network.resource for network in contract.networks if network.resource)
-    gpus = case.shape.gpus
+    gpus = {} if case.purpose == "storage" else {case.shape.gpus.resource: case.shape.gpus.count}
     requested = contract.devices
-    if requested != {**wanted, gpus.resource: gpus.count}:
+    if requested != {**wanted, **gpus}:
         yield Problem(
             _RAILS,
             f"a job attaches to {len(contract.networks)} networks and requests "
@@ -69,6 +70,9 @@ def devices_are_named_exactly(case: Case, plan: Plan) -> Iterator[Problem]:
     virtual = case.choices.access == "virtual"
     # The names of virtual functions are not known before the pod runs; it sees no others in its namespace.
     if value is None or (virtual and re.fullmatch(r"[a-z]+\d?", value)):
+        return
+    # Beside storage they are all devices but those of storage (FAB011).
+    if virtual and value == f"^={','.join(storage_devices(case) or ())}":
         return
     exact = value.startswith("=") and not value.startswith("==")
     named = sorted(name.partition(":")[0] for name in value.lstrip("=").split(","))

@@ -31,7 +31,9 @@ TESTED_WHERE_READ = {
     "SUP010": "test_support.py",
     **dict.fromkeys(("SPL001", "SPL002", "SPL003"), "test_split.py"),
     **{
-        name: {"ATT004": "test_attach_rules.py", "ATT030": "test_attach_krm.py"}.get(name, "attach_cases.py")
+        name: {"ATT004": "test_attach_rules.py", "ATT030": "test_attach_krm.py", "ATT031": "test_attach_groups.py"}.get(
+            name, "attach_cases.py"
+        )
         for name, rule in rules().items()
         if rule.group == "attach"
     },

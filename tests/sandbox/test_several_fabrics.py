@@ -1,0 +1,88 @@
+"""Stacks with several fabrics, whole: jobs of each fabric run on its nodes by its contract, and nothing stays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from driver import PODS, Sandbox, until
+from whole_lives import assert_just_what_is_planned
+
+from gpu_fabric.contract.several import chosen_of, read_contracts
+from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
+from gpu_fabric.prepare import prepare_stack
+from sandbox.home import project_root
+from sandbox.kubernetes_api import Object
+
+pytestmark = pytest.mark.sandbox
+
+NETWORKS = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions"
+
+
+def job_of(sandbox: Sandbox, name: str, *fabrics: str) -> Object:
+    """A pod written from the contract of some fabrics, as the outputs have it."""
+    contract = chosen_of(read_contracts(json.dumps(sandbox.outputs())), fabrics)
+    patch: Any = contract.pod_template_patch
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **patch["metadata"]}, "spec": patch["spec"]}
+    pod["spec"]["containers"][0]["image"] = "training"
+    return pod
+
+
+def node_of(sandbox: Sandbox, name: str) -> str | None:
+    """The node on which a pod runs; None while it does not."""
+    pod = sandbox.api.get(f"{PODS}/{name}")
+    return pod["spec"].get("nodeName") if pod["status"].get("phase") == "Running" else None
+
+
+def assert_a_job_runs(sandbox: Sandbox, nodes: set[str], *fabrics: str) -> None:
+    """A pod of these fabrics is scheduled on one of the nodes; every network that it names exists."""
+    name = "-".join(("job", *fabrics))
+    job = job_of(sandbox, name, *fabrics)
+    named = {entry["name"] for entry in json.loads(job["metadata"]["annotations"][NETWORKS_ANNOTATION])}
+    assert named <= {entry["metadata"]["name"] for entry in sandbox.items(NETWORKS)}
+    sandbox.api.post(PODS, job)
+    assert until(lambda: node_of(sandbox, name), f"{name} runs") in nodes
+    sandbox.api.delete(f"{PODS}/{name}?gracePeriodSeconds=0")
+    until(lambda: name not in {pod["metadata"]["name"] for pod in sandbox.items(PODS)}, f"{name} is gone")
+
+
+def offering(sandbox: Sandbox, resource: str, nodes: set[str]) -> None:
+    until(lambda: sandbox.allocatable(resource) == dict.fromkeys(nodes, "1"), f"{resource} is on {nodes} alone")
+
+
+def assert_it_stays_and_goes(sandbox: Sandbox) -> None:
+    """Nothing but the plan, a second `up` that changes nothing, and nothing after `destroy`."""
+    assert sandbox.open_definitions() == []
+    assert_just_what_is_planned(sandbox.state().resources, prepare_stack(sandbox.stack, project_root()))
+    assert f"{sandbox.counted} unchanged" in sandbox.up()
+    sandbox.run("pulumi", "destroy", *sandbox.options)
+    left = {entry["metadata"]["name"] for entry in sandbox.items("/api/v1/namespaces")}
+    assert left == {"default", "kube-node-lease", "kube-public", "kube-system"}
+    until(lambda: sandbox.items(NETWORKS) == [], "every network is gone")
+
+
+def test_jobs_of_each_kind_of_machines_run_on_their_nodes(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("two-machines")
+    sandbox.up()
+    h100, a100 = {"h100-0", "h100-1"}, {"a100-0", "a100-1"}
+    offering(sandbox, "nvidia.com/rail_00", h100)
+    offering(sandbox, "nvidia.com/a100_rail_00", a100)
+
+    assert_a_job_runs(sandbox, h100, "main")
+    assert_a_job_runs(sandbox, a100, "a100")
+    assert_it_stays_and_goes(sandbox)
+    until(lambda: sandbox.allocatable("nvidia.com/a100_rail_00") == {}, "no node offers a rail any more")
+
+
+def test_a_job_has_compute_and_storage_of_its_node(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("storage-fabric")
+    sandbox.up()
+    nodes = {"h100-0", "h100-1"}
+    offering(sandbox, "nvidia.com/rail_07", nodes)
+    offering(sandbox, "nvidia.com/storage_rail_01", nodes)
+
+    assert_a_job_runs(sandbox, nodes, "main")
+    assert_a_job_runs(sandbox, nodes, "main", "storage")
+    assert_it_stays_and_goes(sandbox)
