@@ -173,7 +173,9 @@ def _merged(ours: Any, theirs: Any, place: str, differing: list[str]) -> Any:
         return {key: _merged(ours.get(key), theirs.get(key), f"{place}.{key}".lstrip("."), differing) for key in keys}
     if isinstance(ours, tuple) and all(hasattr(entry, "name") for entry in (*ours, *theirs)):
         named = [{entry.name: entry for entry in entries} for entries in (ours, theirs)]
-        return tuple(_merged(*(found.get(name) for found in named), place, differing) for name in named[0] | named[1])
+        return tuple(
+            _merged(named[0].get(name), named[1].get(name), place, differing) for name in {**named[0], **named[1]}
+        )
     if isinstance(ours, list | tuple) and isinstance(theirs, list | tuple):
         return type(ours)((*ours, *(entry for entry in theirs if entry not in ours)))
     differing.append(place)

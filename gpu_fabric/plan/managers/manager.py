@@ -118,8 +118,9 @@ class FabricManager(ABC):
         )
 
     def _resource(self, name: str) -> str:
-        # The plug-ins' grammar allows no dash in a resource.
-        return self.case.own_name(name).replace("-", "_")
+        # The plug-ins' grammar allows no dash in a resource. Stacks of one cluster share its device plug-ins, so a
+        # resource has the name of its fabric, and not the prefix of the stack.
+        return f"{self.case.fabric}_{name}".replace("-", "_") if self.case.fabric else name
 
     def networks(self, rails: tuple[Rail, ...], addresses: AddressPlan) -> tuple[PlannedObject, ...]:
         """One network per rail, or one for rails that share a resource, in every namespace; none on host networks."""
