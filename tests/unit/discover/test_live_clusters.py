@@ -158,7 +158,7 @@ def test_each_group_gets_a_file_where_all_are_asked_for(cluster: Cluster, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "name a cluster by --kubeconfig or -s, or files with the output of tools"),
+        ([], "Missing argument FILE, the output of a tool, or a cluster by --kubeconfig or -s"),
         (["--look", "a.txt"], "--look runs a Job in a cluster: name one by --kubeconfig or -s"),
         (["--group", "all", "a.txt"], "--group all writes a file for each group of a live cluster"),
         (["--group", "all", "--kubeconfig", "k"], "name them by --out, such as Pulumi.lab.yaml"),
