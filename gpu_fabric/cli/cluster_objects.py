@@ -8,7 +8,8 @@ from typing import Any
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
 from gpu_fabric.discover.cluster_objects import PATHS
 
-_NOT_READ = ("managedFields", "annotations", "ownerReferences")
+_METADATA = ("name", "labels")
+_STATUS = ("capacity", "conditions", "addresses", "nodeInfo", "interfaces", "node", "type", "ports")
 
 
 def cluster_text(kubectl: Kubectl) -> tuple[str, tuple[str, ...]]:
@@ -39,10 +40,11 @@ def _items(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _needed(item: dict[str, Any]) -> dict[str, Any]:
-    """An object without what takes most of its length and says nothing of a machine."""
-    metadata, status = item.get("metadata"), item.get("status")
-    if isinstance(metadata, dict):
-        item = {**item, "metadata": {key: value for key, value in metadata.items() if key not in _NOT_READ}}
-    if isinstance(status, dict):
-        item = {**item, "status": {key: value for key, value in status.items() if key != "images"}}
+    """An object without most of its length, which says nothing of a machine."""
+    for part, keys in (("metadata", _METADATA), ("status", _STATUS)):
+        if isinstance(found := item.get(part), dict):
+            item = {**item, part: {key: value for key, value in found.items() if key in keys}}
+    if item.get("kind") in ("SriovNetworkNodeState", "NicDevice", "NicClusterPolicy"):
+        # What is asked of the NICs, and not what they are.
+        item.pop("spec", None)
     return item

@@ -91,7 +91,7 @@ def discover(
     )
     cluster, wishes = _cluster(kubeconfig, context, stack, wishes)
     if cluster is None and not files:
-        refuse("name a cluster by --kubeconfig or -s, or files with the output of tools: docs/discover.md lists them")
+        refuse("Missing argument FILE, the output of a tool, or a cluster by --kubeconfig or -s; see docs/discover.md")
     if cluster is None and look:
         refuse("--look runs a Job in a cluster: name one by --kubeconfig or -s")
     if cluster is None and group == _ALL:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from gpu_fabric.discover.look_job import NAME, job, namespace, refused_level
 from gpu_fabric.spec.software import SoftwareSpec
 
 _EVERY_S = 2
+_TRIES_WITHOUT_POD = 5
 _TRIES = 150
 """So often the pod is asked for, every other second: as long as the Job may take."""
 
@@ -31,8 +33,22 @@ def look_at(kubectl: Kubectl, node: str, in_namespace: str, image: str, say: Cal
     Raises:
         ClusterError: the Job cannot be created, or does not end well; nothing is left in the cluster then either.
     """
-    with _namespace(kubectl, in_namespace, say), _job(kubectl, node, in_namespace, image, say):
+    with (
+        _ended_as_by_ctrl_c(),
+        _namespace(kubectl, in_namespace, say),
+        _job(kubectl, node, in_namespace, image, say),
+    ):
         return _result(kubectl, node, in_namespace)
+
+
+@contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """Has SIGTERM, by which a CI ends a command, leave through everything that cleans up."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager
@@ -98,8 +114,10 @@ def _created(
 
 
 def _result(kubectl: Kubectl, node: str, in_namespace: str) -> str:
-    for _ in range(_TRIES):
+    for number in range(_TRIES):
         pod = _pod(kubectl, in_namespace)
+        if not pod and number >= _TRIES_WITHOUT_POD and (reason := _warning(kubectl, in_namespace)):
+            raise ClusterError(f"{node}: the look's pod is not created: {reason}")
         phase = (pod.get("status") or {}).get("phase")
         if phase in ("Running", "Succeeded", "Failed"):
             text = _printed(kubectl, in_namespace, pod["metadata"]["name"])
@@ -134,6 +152,11 @@ def _reason(kubectl: Kubectl, in_namespace: str) -> str:
     for container in (_pod(kubectl, in_namespace).get("status") or {}).get("containerStatuses") or ():
         if waiting := (container.get("state") or {}).get("waiting"):
             return f"{waiting.get('reason', '')} {waiting.get('message', '')}".strip()
-    events = (kubectl.get(f"/api/v1/namespaces/{in_namespace}/events") or {}).get("items") or []
-    warnings = [str(event.get("message")) for event in events if event.get("type") == "Warning"]
-    return warnings[-1] if warnings else "no pod of the Job ran"
+    return _warning(kubectl, in_namespace) or "no pod of the Job ran"
+
+
+def _warning(kubectl: Kubectl, in_namespace: str) -> str:
+    """The last warning about the Job, such as that a policy forbids its pod; empty if there is none."""
+    about = f"involvedObject.kind%3DJob%2CinvolvedObject.name%3D{NAME}%2Ctype%3DWarning"
+    events = kubectl.get(f"/api/v1/namespaces/{in_namespace}/events?fieldSelector={about}")
+    return next((str(event.get("message")) for event in reversed((events or {}).get("items") or ())), "")

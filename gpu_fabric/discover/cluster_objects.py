@@ -181,11 +181,10 @@ def _add_node_facts(
     known = {each[1] for each in versions if each}
     found.add(0, "node", "", kubernetes=known.pop() if len(known) == 1 and None not in versions else None)
     found.add(0, "node", "", taints=_shared(map(_taints, nodes)))
-    if groups > 1:
-        own = _label_of_their_own(group, [item for item in items if item.get("kind") == "Node"])
-        found.add(0, "node", "", labels=own)
-        if not own:
-            notes.append("no label is on these nodes alone; give them one, and write it as the pool's label")
+    own = _label_of_their_own(group, [item for item in items if item.get("kind") == "Node"])
+    found.add(0, "node", "", labels=own, groups=groups)
+    if groups > 1 and not own:
+        notes.append("no label is on these nodes alone; give them one, and write it as the pool's label")
     if away := [_name(node) for node in nodes if _mapping(node, "spec").get("unschedulable") is True]:
         notes.append(f"{_some(sorted(away))}: cordoned, and counted among the nodes")
     if away := sorted(name for name, node in group.nodes.items() if not _is_ready(node)):

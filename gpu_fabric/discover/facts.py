@@ -45,9 +45,9 @@ class Statement(NamedTuple):
     - interface: `pci`, `mtu`, `linkType`, `speed` (Gb/s)
     - gpu: `pci`, `name`, `memory` (MiB), `listed`, `vendor`
     - node: `names`, `machine`, `gpuName`, `instanceType` (a label of Kubernetes); of its cluster `kubernetes` (the
-      version), `taints` (as kubectl writes them), `labels` (key=value, of these nodes alone), `pods` and `services`
-      (ranges; `podsBy` is where the first is from), `addresses` (of all nodes),
-      `unseen` (nodes on which no operator saw NICs)
+      version), `taints` (as kubectl writes them), `labels` (key=value, of these nodes alone), `groups` (the number of
+      groups of GPU nodes), `pods` and `services` (ranges; `podsBy` is where the first is from), `addresses` (of all
+      nodes), `unseen` (nodes on which no operator saw NICs)
     """
 
     subject: Subject

@@ -1,6 +1,7 @@
 #!/bin/bash
 # What a node has, for `gpu-fabric discover`: read from sysfs, and from nvidia-smi and setpci where the node has them.
-# It runs in the node's own root file system and changes nothing. Each line is a record of fields between tabs, and the
+# It runs in the node's own root file system, which is read-only to it (a here-document of an older Bash would need a
+# temporary file), and changes nothing. Each line is a record of fields between tabs, and the
 # last one counts them, so that a text that was cut is seen.
 #
 #   SYS    where sysfs is mounted
@@ -53,11 +54,11 @@ add_target() {
 
 # The addresses of the bridges above a PCI function, from the root, with commas.
 add_bridges() {
-    local found part bridges=''
+    local found part bridges='' IFS=/
     place "$1"
-    while IFS= read -r -d / part; do
+    for part in ${found%/*}; do
         [[ $part =~ ^$ADDRESS$ ]] && bridges+=,$part
-    done <<<"$found"
+    done
     add path "${bridges#,}"
 }
 
@@ -127,17 +128,18 @@ interfaces() {
 }
 
 gpus() {
-    local index pci name memory
+    local list row IFS=$'\n'
     command -v nvidia-smi >/dev/null || return 0
-    while IFS=, read -r index pci name memory; do
-        # Where the driver does not run, it prints a message instead.
-        [[ $index =~ ^[0-9]+$ ]] || continue
-        begin gpu "$index"
-        add pci "${pci# }"
-        add name "${name# }"
-        add memory "${memory# }"
+    list=$(timeout 60 nvidia-smi --query-gpu=index,pci.bus_id,name,memory.total --format=csv,noheader,nounits)
+    for row in $list; do
+        # Where the driver does not run, nvidia-smi prints a message instead.
+        [[ $row =~ ^([0-9]+),\ *([^,]+),\ *([^,]+),\ *([0-9]+) ]] || continue
+        begin gpu "${BASH_REMATCH[1]}"
+        add pci "${BASH_REMATCH[2]}"
+        add name "${BASH_REMATCH[3]}"
+        add memory "${BASH_REMATCH[4]}"
         finish
-    done < <(timeout 60 nvidia-smi --query-gpu=index,pci.bus_id,name,memory.total --format=csv,noheader,nounits)
+    done
 }
 
 # Functions that send what NICs and GPUs say to each other by way of the CPU.

@@ -95,6 +95,7 @@ class ClusterFacts:
     kubernetes: str | None = None
     taints: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
+    groups: int = 1
     pods: str | None = None
     pods_by: str = ""
     services: str | None = None
@@ -143,6 +144,7 @@ def node_of(observations: Sequence[Observation]) -> NodeFacts:
             kubernetes=stated("kubernetes"),
             taints=tuple(stated("taints") or ()),
             labels=tuple(stated("labels") or ()),
+            groups=int(stated("groups") or 1),
             pods=stated("pods"),
             pods_by=str(stated("podsBy") or ""),
             services=stated("services"),

@@ -69,6 +69,14 @@ class Discovered:
         """The catalog's shape that the machine is."""
         return next(iter(self.match.equal), None)
 
+    @property
+    def places(self) -> list[dict[str, Any]]:
+        """The rails as they were seen, where a label alone says the shape and each of its rails was found."""
+        rails, shape = self.machine.fields.get("nics", []), self.match.shape
+        if not self.match.by_label or shape is None or len(rails) != len(shape.nics):
+            return []
+        return [{"rail": number, **row} for number, row in enumerate(rails) if "pci" in row]
+
 
 @dataclass(frozen=True)
 class StackText:
@@ -129,10 +137,8 @@ def _name(found: Discovered) -> str:
 
 def _choices(found: Discovered, shape: str, by_catalog: bool) -> Iterator[str]:
     if by_catalog and found.match.by_label:
-        yield (
-            f"{CHECK} the machine is the catalog's {shape} by its label {INSTANCE_TYPE}; no NIC was seen where the "
-            "catalog has one"
-        )
+        seen = "where its rails are is as seen" if found.places else "no NIC was seen where the catalog has one"
+        yield f"{CHECK} the machine is the catalog's {shape} by its label {INSTANCE_TYPE}; {seen}"
     elif by_catalog:
         others = [name for name in found.match.equal if name != shape]
         yield (
@@ -228,7 +234,7 @@ def _pools(found: Discovered, wishes: Wishes, shape: str, by_catalog: bool) -> I
     yield "      - name: gpu"
     yield f"        shape: {_flow(shape)}"
     yield f"        nodes: {nodes}{note}"
-    labels, taints = found.node.cluster.labels, found.node.cluster.taints
+    taints, labels = found.node.cluster.taints, _labels(found, by_catalog)
     if labels:
         yield f"        labels: {_flow(dict(label.split('=', 1) for label in labels))}  # of these nodes alone"
     if taints and taints != (f"{found.node.gpu_vendor}.com/gpu=present:NoSchedule",):
@@ -241,6 +247,16 @@ def _pools(found: Discovered, wishes: Wishes, shape: str, by_catalog: bool) -> I
             else "required, since the NICs' vendor is not known"
         )
         yield f"        # labels: {{KEY: VALUE}}  # {_CHOOSE}: labels of these nodes alone; {what}"
+
+
+def _labels(found: Discovered, by_catalog: bool) -> tuple[str, ...]:
+    """Labels by which the nodes are selected, where the NICs' vendor would not do."""
+    if by_catalog and found.match.shape is not None:
+        model = found.match.shape.nic_model
+        is_known = model is not None and model.vendor_id is not None
+    else:
+        is_known = "vendorId" in found.machine.fields.get("nicModel", {})
+    return found.node.cluster.labels if found.node.cluster.groups > 1 or not is_known else ()
 
 
 def _taint(written: str) -> dict[str, str]:
@@ -268,11 +284,10 @@ def _some(addresses: Sequence[str]) -> str:
 
 def _fabric(found: Discovered, wishes: Wishes, by_catalog: bool) -> Iterator[str]:
     yield "  gpu-fabric:fabric:"
-    if by_catalog and found.match.by_label:
+    if by_catalog and found.match.by_label and not found.places:
         models = ", ".join(get_args(Model))
         words = f"{_CHOOSE}: model: {models}; by default the one that the shape's nodes are for."
         yield from (f"    {line}" for line in _comment(words))
-        yield from _rails_of_label(found)
         yield from _addressing(found, wishes)
         return
     model, why = _model(found)
@@ -281,18 +296,11 @@ def _fabric(found: Discovered, wishes: Wishes, by_catalog: bool) -> Iterator[str
     yield f"    model: {model}"
     if by_catalog and found.match.shape is not None:
         yield from (f"    {key}: {value}  # as seen on the node" for key, value in _overrules(found, found.match.shape))
+    if by_catalog and found.places:
+        yield "    rails:"
+        yield from (f"      - {_flow(place)}" for place in found.places)
     if model != "host-network":
         yield from _addressing(found, wishes)
-
-
-def _rails_of_label(found: Discovered) -> Iterator[str]:
-    """The rails' places, where they were seen and the catalog does not have them."""
-    rails, shape = found.machine.fields.get("nics", []), found.match.shape
-    if shape is None or not rails or len(rails) != len(shape.nics) or not all("pci" in row for row in rails):
-        return
-    yield "    rails:"
-    for number, row in enumerate(rails):
-        yield f"      - {_flow({'rail': number, **row})}"
 
 
 def _addressing(found: Discovered, wishes: Wishes) -> Iterator[str]:

@@ -18,7 +18,7 @@ from gpu_fabric.catalog import Nic, Shape, catalog
 from gpu_fabric.catalog.shape import FrontEndNic
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
 from sandbox.hardware.device_plugins import annotations_of, labels_of
-from sandbox.hardware.inventory import SimulatedDevice, devices_of
+from sandbox.hardware.inventory import RAIL_DOMAIN, SimulatedDevice, devices_of
 from sandbox.kubernetes_api import Object
 from sandbox.nodes import RDMA_MODE_ANNOTATION
 
@@ -72,7 +72,8 @@ def _write_node(root: Path, node: Object) -> None:
     for number, (pci, vendor) in enumerate(_gpus(shape)):
         _write_function(sys, pci, number, {"class": "0x030200", "vendor": vendor, "device": "0xffff"}, vendor)
     devices = devices_of(annotations)
-    near = {nic.pci: nic.nearest_gpu for nic in shape.nics} if shape is not None else {}
+    rails = enumerate(shape.nics if shape is not None else ())
+    near = {nic.pci or f"{RAIL_DOMAIN}:{rail:02x}:00.0": nic.nearest_gpu for rail, nic in rails}
     names = dict(_rdma_names(devices, shape))
     for device in devices:
         _write_nic(sys, device, near.get(device.root_device), names.get(device.pci))

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from driver import Sandbox, until
 
-from gpu_fabric.discover.look_job import NAMESPACE
 from gpu_fabric.plan import Plan
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import document_of, read_file, validated
@@ -170,4 +170,12 @@ def test_what_the_sriov_operator_saw_is_enough_for_the_shapes_plan(
 
     assert "NicClusterPolicy nic-cluster-policy" in text.replace("\n", " ")
     assert "by its label" not in written
-    assert "    model: sriov\n" in written
+    config = yaml.safe_load(written)["config"]
+    assert config["gpu-fabric:cluster"]["pools"] == [{"name": "gpu", "shape": "server.dgx-h100.8", "nodes": 4}]
+    assert config["gpu-fabric:fabric"] == {
+        "model": "sriov",
+        "linkType": "ether",
+        "vfsPerNic": 8,
+        "addressing": {"supernet": "172.16.0.0/16"},
+    }
+    assert len(plan_of(written, tmp_path).rails) == 8

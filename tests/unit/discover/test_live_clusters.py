@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -158,7 +159,7 @@ def test_each_group_gets_a_file_where_all_are_asked_for(cluster: Cluster, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], "name a cluster by --kubeconfig or -s, or files with the output of tools"),
+        ([], "Missing argument FILE, the output of a tool, or a cluster by --kubeconfig or -s"),
         (["--look", "a.txt"], "--look runs a Job in a cluster: name one by --kubeconfig or -s"),
         (["--group", "all", "a.txt"], "--group all writes a file for each group of a live cluster"),
         (["--group", "all", "--kubeconfig", "k"], "name them by --out, such as Pulumi.lab.yaml"),
@@ -279,7 +280,7 @@ def test_what_the_api_server_refuses_to_create_is_not_deleted(cluster: Cluster) 
                     "items": [{"type": "Warning", "message": "violates PodSecurity baseline"}]
                 },
             },
-            "the look did not end in 300 s: violates PodSecurity baseline",
+            "gpu-0: the look's pod is not created: violates PodSecurity baseline",
         ),
         ({f"create {JOBS}": {"error": "Unable to connect to the server: timeout"}}, "was not reached"),
     ],
@@ -288,6 +289,7 @@ def test_a_look_that_fails_leaves_nothing_in_the_cluster(
     answers: dict[str, Any], words: str, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(node_look, "_TRIES", 2)
+    monkeypatch.setattr(node_look, "_TRIES_WITHOUT_POD", 1)
     monkeypatch.setattr(node_look, "_EVERY_S", 150)
     stand_in = cluster(**looked(**answers))
 
@@ -295,16 +297,20 @@ def test_a_look_that_fails_leaves_nothing_in_the_cluster(
     assert changes(stand_in)[-2:] == [f"delete {JOBS}/gpu-fabric-look", f"delete {NAMESPACES}/{NAMESPACE}"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_look_that_is_interrupted_leaves_nothing_in_the_cluster(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    number: int, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+
     def interrupted(_: float) -> None:
-        raise KeyboardInterrupt
+        signal.raise_signal(number)
 
     monkeypatch.setattr(node_look, "pause", interrupted)
     stand_in = cluster(**looked())
 
     assert run("discover", "--kubeconfig", "lab.yaml", "--look").exit_code != 0
+    assert signal.getsignal(signal.SIGTERM) is before
     assert changes(stand_in)[-2:] == [f"delete {JOBS}/gpu-fabric-look", f"delete {NAMESPACES}/{NAMESPACE}"]
 
 
