@@ -15,11 +15,13 @@ class Guarantee(KubernetesModel):
 class QueueSpec(KubernetesModel):
     """The queue's share of the cluster: its weight relative to the other queues, and amounts of resources.
 
-    `capability` is the most that its jobs get.
+    `capability` is the most that its jobs get, `guarantee` what is kept for them, and `deserved` between the two; the
+    admission asks for the third where the second is written (pkg/webhooks/admission/queues/validate).
     """
 
     weight: int = Field(ge=1, le=65535)
     capability: dict[str, Quantity] | None = None
+    deserved: dict[str, Quantity] | None = None
     guarantee: Guarantee | None = None
 
 

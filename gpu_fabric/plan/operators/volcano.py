@@ -82,6 +82,7 @@ def tenant_queues(case: Case, rails: tuple[Rail, ...]) -> tuple[PlannedObject, .
             spec=QueueSpec(
                 weight=1,
                 capability=amounts(devices, tenant.most),
+                deserved=amounts(devices, tenant.nodes),
                 guarantee=Guarantee(resource=amounts(devices, tenant.nodes)),
             ),
         )

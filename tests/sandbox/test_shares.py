@@ -1,0 +1,102 @@
+"""Namespaces with a share of the nodes, on real Kueue and Volcano: what is admitted, lent, given back and refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from driver import Sandbox, until
+
+from gpu_fabric.attach.attachment import attach
+from gpu_fabric.contract import FabricContract, read_contract
+from sandbox.kubernetes_api import ApiError, Object
+
+pytestmark = pytest.mark.sandbox
+
+NAMESPACES: list[Any] = [
+    "default",
+    {"name": "team-a", "create": True, "share": {"nodes": 2}},
+    {"name": "team-b", "create": True, "share": {"nodes": 2, "mostNodes": 4}},
+]
+GPU = "nvidia.com/gpu"
+
+
+def job(contract: FabricContract, namespace: str, nodes: int) -> Object:
+    """A user's Job of whole nodes, with the fabric attached."""
+    container = {"name": "train", "image": "training:1", "resources": {"limits": {GPU: 8}}}
+    written = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": f"train-{nodes}", "namespace": namespace},
+        "spec": {
+            "parallelism": nodes,
+            "completions": nodes,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container]}},
+        },
+    }
+    return attach([written], contract).documents[0]
+
+
+def start(sandbox: Sandbox, contract: FabricContract, namespace: str, nodes: int) -> str:
+    sandbox.api.post(f"/apis/batch/v1/namespaces/{namespace}/jobs", job(contract, namespace, nodes))
+    return f"train-{nodes}"
+
+
+def stop(sandbox: Sandbox, namespace: str, name: str) -> None:
+    sandbox.api.delete(f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}?propagationPolicy=Foreground")
+    until(lambda: not pods(sandbox, namespace), f"the pods of {namespace} are gone")
+
+
+def pods(sandbox: Sandbox, namespace: str) -> list[Object]:
+    return sandbox.items(f"/api/v1/namespaces/{namespace}/pods")
+
+
+def running(sandbox: Sandbox, namespace: str) -> list[str]:
+    return [pod["spec"]["nodeName"] for pod in pods(sandbox, namespace) if pod["status"].get("phase") == "Running"]
+
+
+def why_pending(sandbox: Sandbox, namespace: str) -> str:
+    """What Kueue says of the namespace's one workload that has no quota."""
+    workloads = sandbox.items(f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{namespace}/workloads")
+    conditions = [entry for workload in workloads for entry in workload.get("status", {}).get("conditions", [])]
+    return next((entry["message"] for entry in conditions if entry["type"] == "QuotaReserved"), "")
+
+
+def test_shares_are_kept_lent_and_limited(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying("host-device")
+    sandbox.run("up", *sandbox.options)
+    sandbox.up_with(fabric={"namespaces": NAMESPACES}, software={"schedulers": {"kueue": {}, "volcano": {}}})
+    contract = read_contract(json.dumps(sandbox.outputs()["fabric"]))
+    assert contract.nodes == 4
+
+    # More than the share waits in its queue, and never reaches the quota.
+    large = start(sandbox, contract, "team-a", 3)
+    until(lambda: "insufficient" in why_pending(sandbox, "team-a"), "Kueue says that the share is too small")
+    assert pods(sandbox, "team-a") == []
+    sandbox.api.delete(f"/apis/batch/v1/namespaces/team-a/jobs/{large}?propagationPolicy=Foreground")
+    until(lambda: not sandbox.items("/apis/kueue.x-k8s.io/v1beta2/namespaces/team-a/workloads"), "it is gone")
+
+    # A share that nobody uses is lent, and comes back when its namespace asks.
+    start(sandbox, contract, "team-b", 4)
+    until(lambda: len(set(running(sandbox, "team-b"))) == 4, "team-b has all nodes")
+    own = start(sandbox, contract, "team-a", 2)
+    until(lambda: len(set(running(sandbox, "team-a"))) == 2, "team-a has its nodes back", 120)
+    until(lambda: running(sandbox, "team-b") == [], "the job that had borrowed them waits")
+
+    # A pod that is in no queue is refused by the quota.
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "beside"}, "spec": pod_spec(contract)}
+    with pytest.raises(ApiError, match="exceeded quota: gpu-fabric"):
+        sandbox.api.post("/api/v1/namespaces/team-a/pods", pod)
+    stop(sandbox, "team-a", own)
+
+    queue = sandbox.api.get("/apis/scheduling.volcano.sh/v1beta1/queues/tenant-team-b")
+    assert queue["status"]["state"] == "Open"
+    assert queue["spec"]["guarantee"]["resource"][GPU] == "16"
+
+
+def pod_spec(contract: FabricContract) -> dict[str, Any]:
+    """A pod of a whole node, without a queue."""
+    requests = {"limits": dict(contract.resources), "requests": dict(contract.resources)}
+    return {"containers": [{"name": "main", "image": "training:1", "resources": requests}]}
