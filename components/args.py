@@ -1360,8 +1360,9 @@ class OkeClusterArgs:
     kubeconfig: OkeKubeconfigArgs | None = None
     """Authentication of the stack at the cluster that it creates. Default: the defaults of its fields."""
     adopt: dict[str, str] | None = None
-    """Ids of existing resources that the stack adopts, and then changes and destroys as its own, by the resources'
-    names in the plan, such as cluster, vcn, subnet-workers, system-pool and pool-NAME. Default: none."""
+    """Ids of existing resources that the stack adopts and later destroys as its own, by the resources' names in the
+    plan, such as cluster, vcn, subnet-workers, system-pool and pool-NAME; while a name is in the list, nothing of that
+    resource is changed. Default: none."""
     kms_key_id: str | None = None
     """Id of a key that encrypts the cluster's secrets. Default: none."""
     name: str | None = None

@@ -248,6 +248,7 @@ def shape_on_nodes(shape: Shape, fabric: FabricSpec) -> Shape:
 
 
 def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices, fabric: str) -> AddressDemand:
+    names = _node_names(spec)
     pods = {"virtual": max(1, shape.vfs_per_nic), "shared": spec.fabric.pods_per_nic}
     return AddressDemand(
         layout=choices.layout,
@@ -255,8 +256,8 @@ def _demand(spec: StackSpec, shape: Shape, line: ReleaseLine, choices: Choices, 
         rails=shape.rails,
         addresses_per_nic=pods.get(choices.access or "physical", 1),
         # A pool that scales counts with its most nodes, so that the proof holds whatever size it has.
-        nodes=sum(map(most_nodes, spec.cluster.pools)),
-        node_names=_node_names(spec),
+        nodes=len(names) or sum(map(most_nodes, spec.cluster.pools)),
+        node_names=names,
         node_numbers=_node_numbers(spec),
         names={entry.rail: entry.network for entry in spec.fabric.rails if entry.network},
         prefix=prefixed(spec, f"{fabric}-" if fabric else ""),

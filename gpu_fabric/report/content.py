@@ -400,6 +400,8 @@ def oke_rows(cloud: OkeResources) -> dict[str, str]:
         "pool system": f"{system.node_config_details['size']} x {system.node_shape}",
     }
     rows |= {"kubeconfig": f"by {sign_in}", "access": _OKE_ACCESS[cloud.access.mode]}
+    if cloud.adopts:
+        rows["taken over"] = f"{', '.join(cloud.adopts)}; none of them is changed while cluster.adopt names it"
     return {**rows, "protected": "yes" if cloud.protect else "no: destroy and replacement are not refused"}
 
 

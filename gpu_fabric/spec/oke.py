@@ -28,6 +28,12 @@ _KNOWN = (
 )
 
 
+_NO_IPV6 = (
+    "clusters with IPv6 are not planned: what Oracle publishes of their routes, security rules and self-managed "
+    "machines is not enough to prove a plan; leave it out (docs/oke.md)"
+)
+
+
 def _id(what: str, *kinds: str) -> Spelled:
     """The form of an id of one of these kinds."""
     return Spelled(
@@ -84,6 +90,8 @@ class RouteTablesSpec(FrozenModel):
 
 class VcnSpec(FrozenModel):
     """The network: a new one with the range `ranges.nodes`, or an existing one by its ids."""
+
+    absent_keys: ClassVar[dict[str, str]] = {"ipv6": _NO_IPV6}
 
     id: VcnId | None = Field(default=None, description="id of a VCN that exists, and stays on destroy")
     subnets: dict[SubnetName, Network] = Field(
@@ -318,6 +326,8 @@ class OkeKubeconfigSpec(FrozenModel):
 class OkeClusterSpec(ClusterBase):
     """An Oracle Kubernetes Engine cluster with GPU pools on a cluster network."""
 
+    absent_keys: ClassVar[dict[str, str]] = dict.fromkeys(("ipv6", "ipFamilies"), _NO_IPV6)
+
     provider: Literal["oke"] = Field(description="where the cluster comes from: Oracle creates it")
     region: RegionName = Field(description="region, such as us-ashburn-1")
     compartment_id: CompartmentId = Field(description="id of the compartment")
@@ -345,8 +355,9 @@ class OkeClusterSpec(ClusterBase):
     kubeconfig: OkeKubeconfigSpec = OkeKubeconfigSpec()
     adopt: dict[str, AnyId] = Field(
         default={},
-        description="ids of existing resources that the stack adopts, and then changes and destroys as its own, by the "
-        "resources' names in the plan, such as cluster, vcn, subnet-workers, system-pool and pool-NAME",
+        description="ids of existing resources that the stack adopts and later destroys as its own, by the resources' "
+        "names in the plan, such as cluster, vcn, subnet-workers, system-pool and pool-NAME; while a name is in the "
+        "list, nothing of that resource is changed",
     )
     kms_key_id: KeyId | None = Field(default=None, description="id of a key that encrypts the cluster's secrets")
     name: DnsLabel | None = Field(default=None, description="name of the cluster; by default the stack's")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 from cloud_driver import NODES, CloudSandbox
 from driver import PODS, until
 
+from gpu_fabric.spec.load import read_document
+from sandbox.home import project_root
 from sandbox.kubernetes_api import Object
 
 pytestmark = pytest.mark.sandbox
@@ -113,6 +116,34 @@ def test_a_node_that_the_autoscaler_adds_is_no_change_of_the_stack(stack: CloudS
     assert len(stack.items(NODES)) == before + SCALED[stack.stack]
     assert stack.preview().steps == {}
     assert f"    {stack.counted} unchanged" in stack.up()
+
+
+def test_a_node_pool_that_exists_at_oracle_is_taken_over_by_its_id_as_it_is(stack: CloudSandbox) -> None:
+    if stack.stack != "oke-pools":
+        pytest.skip("node pools at DigitalOcean: test_doks_faults.py")
+    identifier = _made_elsewhere(stack)
+    beside = read_document("oke-pools", project_root()).sections["cluster"]["otherPools"]
+    more = {**beside[-1], "name": "more", "nodes": 0}
+    before = stack.found("nodepool")
+
+    otherwise = {"otherPools": [*beside, {**more, "ocpus": 8}], "adopt": {"pool-more": identifier}}
+    for _ in range(2):
+        stack.up(**otherwise)
+        assert stack.found("nodepool") == before
+    assert f"    {stack.counted} unchanged" in stack.up(otherPools=[*beside, more])
+    assert stack.preview(otherPools=otherwise["otherPools"]).steps == {"cluster-pool-more": "update"}
+
+
+def _made_elsewhere(sandbox: CloudSandbox) -> str:
+    """A node pool `more` without nodes that the stack does not know, otherwise as the pool `batch`; gives its id."""
+    made = copy.deepcopy(next(pool for pool in sandbox.store.list("nodepool") if pool["inputs"]["name"] == "batch"))
+    made["id"] = f"{made['id'].rpartition('.')[0]}.{'m' * 60}"
+    made["nodes"] = []
+    made["inputs"]["name"] = "more"
+    made["inputs"]["nodeConfigDetails"]["size"] = 0
+    made["inputs"]["initialNodeLabels"] = [{"key": "gpu-fabric/pool", "value": "more"}]
+    sandbox.store.add("nodepool", made)
+    return str(made["id"])
 
 
 def test_destroy_leaves_nothing_at_the_cloud(stack: CloudSandbox) -> None:

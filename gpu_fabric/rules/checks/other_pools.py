@@ -8,7 +8,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds.oke.cluster import AUTOSCALER
 from gpu_fabric.plan.other_pools import OtherPool, gpu_pools_beside, other_pools
 from gpu_fabric.rules.checks.oke import impossible_sizes, oke_cluster
-from gpu_fabric.rules.planned_nodes import PlacedPool, place_pools
+from gpu_fabric.rules.planned_nodes import AnyPool, PlacedPool, place_pools, placed_pools
 from gpu_fabric.rules.registry import Problem, check, check_each, check_of, in_cluster
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.oke import OkeClusterSpec, OkeOtherPoolSpec, OkePoolSpec
@@ -169,3 +169,10 @@ def a_fabric_keeps_a_node(case: Case) -> Iterator[Problem]:
     for pool in _scaled(case):
         if isinstance(pool, PlacedPool) and pool.spec.auto_scale is not None and pool.spec.auto_scale.min_nodes == 0:
             yield Problem(pool.at("autoScale", "minNodes"), f"pool {pool.spec.name} may have no node")
+
+
+@check_each("OTH010", placed_pools)
+def nodes_that_scale_have_no_stated_names(case: Case, pool: AnyPool) -> Iterator[Problem]:
+    """Nodes are named only in pools of a fixed size."""
+    if pool.spec.node_names and getattr(pool.spec, "auto_scale", None) is not None:
+        yield Problem(pool.at("nodeNames"), f"the nodes of pool {pool.spec.name} come and go")

@@ -365,3 +365,11 @@ def test_a_key_that_a_cloud_does_not_have_is_refused_with_what_it_has(
 
     assert (found.id, found.path, found.message) == ("SPC001", f"gpu-fabric:{place}", problem)
     assert remedy in found.remedy
+
+
+@pytest.mark.parametrize("place", ["cluster.ipv6", "cluster.ipFamilies", "cluster.vcn.ipv6"])
+def test_ipv6_at_oracle_is_refused_with_the_reason(place: str) -> None:
+    _, [found] = validate(changed(read_document("oke-h200", folder_of("oke-h200")), {place: True}))
+
+    assert found.path == f"gpu-fabric:{place}"
+    assert found.message.startswith("clusters with IPv6 are not planned")

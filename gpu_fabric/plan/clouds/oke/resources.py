@@ -128,7 +128,10 @@ class OkeResources(FrozenModel):
 
     def _adopting(self, record: Record) -> Record:
         known = self.adopts.get(record.logical_name)
-        return record if known is None else record.model_copy(update={"adopts": known})
+        if known is None:
+            return record
+        # Pulumi would import it and change it in the same run to what the stack file says.
+        return record.model_copy(update={"adopts": known, "ignore_changes": tuple(record.arguments)})
 
     def _parts(self) -> Iterator[Record]:
         yield from self.identity.groups

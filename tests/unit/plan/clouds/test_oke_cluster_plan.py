@@ -155,6 +155,7 @@ def test_existing_resources_are_taken_over_by_their_ids_and_all_others_are_creat
     found = resources_of("oke-h100-26-4", {"cluster.adopt": ids})
 
     assert {record.logical_name: record.adopts for record in found.records if record.adopts} == ids
+    assert record_of(found, "pool-gpu").ignore_changes == tuple(record_of(found, "pool-gpu").arguments)
     assert [record.logical_name for record in found.records] == [
         record.logical_name for record in resources_of("oke-h100-26-4").records
     ]

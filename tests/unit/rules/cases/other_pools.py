@@ -122,4 +122,17 @@ CASES = (
     good("OTH009", _OKE, {**_MANAGED, **_others({**_FLEX, **_scaled(0, 4)})}),
     bad("OTH009", _OKE, _fabric_scaled(0, 8), f"{_POOL}.autoScale.minNodes"),
     irrelevant("OTH009", _DOKS),
+    good("OTH010", _OKE, {f"{_POOL}.nodeNames": "gpu-[1-4]"}),
+    bad("OTH010", _OKE, {**_fabric_scaled(1, 8), f"{_POOL}.nodeNames": "gpu-[1-4]"}, f"{_POOL}.nodeNames"),
+    bad(
+        "OTH010",
+        _DOKS,
+        {
+            f"{_POOL}.nodeNames": "gpu-[1-2]",
+            f"{_POOL}.contractedNodes": 4,
+            f"{_POOL}.autoScale": {"minNodes": 1, "maxNodes": 4},
+        },
+        f"{_POOL}.nodeNames",
+    ),
+    irrelevant("OTH010", _OKE, _fabric_scaled(1, 8)),
 )
