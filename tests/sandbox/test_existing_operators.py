@@ -68,17 +68,20 @@ def test_a_section_of_another_value_is_reported_and_nothing_is_registered(there:
     write_policy(there, MULTUS_POLICY)
 
 
-def test_a_foreign_policy_that_lacks_something_is_refused_before_anything_is_registered(there: Sandbox) -> None:
+def test_a_foreign_policy_that_lacks_something_is_refused_before_anything_is_registered(
+    there: Sandbox, capfd: pytest.CaptureFixture[str]
+) -> None:
     before = settled(there.api)
 
     there.up_with(fails=True, software=THEIRS)
 
+    assert "no policy has the section secondaryNetwork.cniPlugins" in "".join(capfd.readouterr())
     assert_as_before(before, there.api)
 
 
 def test_a_stack_on_a_foreign_policy_leaves_everything_as_it_was(there: Sandbox) -> None:
     write_policy(there, whole_policy())
-    until(lambda: RAIL in str(there.allocatable(RAIL)) or there.allocatable(RAIL), "the nodes offer the rails")
+    until(lambda: len(there.allocatable(RAIL)) == 2, "the nodes offer the rails")
     before = settled(there.api)
 
     there.up_with(software=THEIRS)

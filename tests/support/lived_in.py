@@ -32,7 +32,7 @@ MULTUS_POLICY: Json = {"secondaryNetwork": {"multus": MULTUS}}
 _PASSING = {"events", "leases", "pods", "controllerrevisions", "endpoints", "endpointslices", "replicasets"}
 # The simulation of machines keeps its own books on nodes and on its own objects.
 _SIMULATION = "sandbox.gpu-fabric/"
-_NOT_YET = 429
+_NOT_YET, _LOOKS = 429, 4
 _PASSING_METADATA = ("resourceVersion", "managedFields", "generation", "creationTimestamp")
 
 
@@ -126,10 +126,11 @@ def assert_as_before(before: Mapping[str, Json], api: Api, seconds: float = 120)
 
 
 def settled(api: Api) -> dict[str, Json]:
-    """Everything on a cluster once two looks in a row are the same: controllers are still busy after a change."""
+    """Everything on a cluster once it stays the same for some seconds: controllers are still busy after a change."""
     seen: list[dict[str, Json]] = []
 
-    def twice() -> bool:
+    def is_at_rest() -> bool:
+        time.sleep(1)
         try:
             seen.append(everything(api))
         except ApiError as error:
@@ -137,7 +138,7 @@ def settled(api: Api) -> dict[str, Json]:
             if error.status != _NOT_YET:
                 raise
             return False
-        return len(seen) > 1 and seen[-1] == seen[-2]
+        return len(seen) >= _LOOKS and all(look == seen[-1] for look in seen[-_LOOKS:])
 
-    until(twice, "the cluster is at rest")
+    until(is_at_rest, "the cluster is at rest")
     return seen[-1]
