@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from driver import POLICY, Sandbox, until
-from lived_in import MULTUS, by_hand, differences, nvidia_operators, settled
+from lived_in import MULTUS, MULTUS_POLICY, assert_as_before, by_hand, nvidia_operators, settled, write_policy
 from test_models import assert_a_job_runs
 
 from gpu_fabric.plan.records import PlannedAdoption
@@ -18,7 +17,8 @@ from sandbox.home import project_root
 
 pytestmark = pytest.mark.sandbox
 
-STACK = "existing-operators"
+STACK, RAIL = "existing-operators", "nvidia.com/rail_00"
+THEIRS = {"networkOperator": {"install": False, "policy": "theirs"}}
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +46,72 @@ def test_an_adopted_policy_carries_the_fabric_and_is_afterwards_as_it_was(there:
     sections = there.api.get(POLICY)["spec"]
     assert sections.keys() == {"nvIpam", "secondaryNetwork", "sriovDevicePlugin"}
     assert sections["secondaryNetwork"]["multus"] == MULTUS
-    assert_a_job_runs(there, "nvidia.com/rail_00", 1)
+    assert_a_job_runs(there, RAIL, 1)
 
     assert f"{there.counted} unchanged" in there.run("pulumi", "up", *there.options)
 
     there.run("pulumi", "destroy", *there.options)
-    until(lambda: there.api.get(POLICY)["status"]["state"] == "ready", "the policy is ready as it was")
-    until(lambda: there.allocatable("nvidia.com/rail_00") == {}, "no node offers the rails any more")
-    assert differences(before, settled(there.api)) == []
+    until(lambda: there.allocatable(RAIL) == {}, "no node offers the rails any more")
+    assert_as_before(before, there.api)
+
+
+def test_a_section_of_another_value_is_reported_and_nothing_is_registered(there: Sandbox) -> None:
+    ipam = {"image": "nvidia-k8s-ipam", "repository": "mirror.example", "version": "v0.1"}
+    write_policy(there, {**MULTUS_POLICY, "nvIpam": ipam})
+    before = settled(there.api)
+
+    printed = there.run("pulumi", "up", *there.options, status=1)
+
+    assert "spec.nvIpam.version: it is v0.1, and the plan has network-operator-v26.4.1" in printed
+    assert "write policy: theirs" in printed
+    assert_as_before(before, there.api)
+    write_policy(there, MULTUS_POLICY)
+
+
+def test_a_foreign_policy_that_lacks_something_is_refused_before_anything_is_registered(
+    there: Sandbox, capfd: pytest.CaptureFixture[str]
+) -> None:
+    before = settled(there.api)
+
+    there.up_with(fails=True, software=THEIRS)
+
+    assert "no policy has the section secondaryNetwork.cniPlugins" in "".join(capfd.readouterr())
+    assert_as_before(before, there.api)
+
+
+def test_a_stack_on_a_foreign_policy_leaves_everything_as_it_was(there: Sandbox) -> None:
+    write_policy(there, whole_policy())
+    until(lambda: len(there.allocatable(RAIL)) == 2, "the nodes offer the rails")
+    before = settled(there.api)
+
+    there.up_with(software=THEIRS)
+    policy = there.api.get(POLICY)
+    assert {entry["manager"] for entry in policy["metadata"]["managedFields"] if "subresource" not in entry} == {
+        "kubectl-create"
+    }
+    assert_a_job_runs(there, RAIL, 1)
+    made = there.counted
+    there.up_with(software=THEIRS)
+    assert there.counted == made
+
+    there.run("pulumi", "destroy", *there.options)
+    assert_as_before(before, there.api)
+
+
+def test_an_object_that_somebody_made_is_not_taken_over(there: Sandbox) -> None:
+    write_policy(there, whole_policy())
+    pool = {
+        "apiVersion": "nv-ipam.nvidia.com/v1alpha1",
+        "kind": "CIDRPool",
+        "metadata": {"name": "rail-03", "namespace": "nvidia-network-operator"},
+        "spec": {"cidr": "192.168.0.0/16", "perNodeNetworkPrefix": 24},
+    }
+    path = "/apis/nv-ipam.nvidia.com/v1alpha1/namespaces/nvidia-network-operator/cidrpools/rail-03"
+    by_hand(there, path, pool)
+    before = settled(there.api)
+
+    printed = there.run("pulumi", "up", *there.options, status=1)
+
+    assert "CIDRPool nvidia-network-operator/rail-03 exists, and no stack has marked it as its own" in printed
+    assert_as_before(before, there.api)
+    there.api.delete(path)

@@ -7,7 +7,8 @@ A test that wants something else in the way (a webhook, a strict Pod Security, p
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from driver import POLICY, Sandbox, until
@@ -29,7 +30,9 @@ MULTUS_POLICY: Json = {"secondaryNetwork": {"multus": MULTUS}}
 # Kinds that the cluster itself writes all the time, or that follow from others: what a node runs at the moment, which
 # revision of a template it is, how far an election is.
 _PASSING = {"events", "leases", "pods", "controllerrevisions", "endpoints", "endpointslices", "replicasets"}
-_NOT_YET = 429
+# The simulation of machines keeps its own books on nodes and on its own objects.
+_SIMULATION = "sandbox.gpu-fabric/"
+_NOT_YET, _LOOKS = 429, 4
 _PASSING_METADATA = ("resourceVersion", "managedFields", "generation", "creationTimestamp")
 
 
@@ -58,12 +61,13 @@ def nvidia_operators(sandbox: Sandbox, policy: Json = MULTUS_POLICY) -> None:
     install_by_hand(sandbox, "gpu-operator")
     no_second = {"nfd.enabled": "false", "nfd.deployNodeFeatureRules": "false"}
     install_by_hand(sandbox, "network-operator", values=no_second)
-    manifest = {
-        "apiVersion": "mellanox.com/v1alpha1",
-        "kind": "NicClusterPolicy",
-        "metadata": {"name": "nic-cluster-policy"},
-        "spec": policy,
-    }
+    write_policy(sandbox, policy)
+
+
+def write_policy(sandbox: Sandbox, spec: Json) -> None:
+    """The one policy, as somebody wrote it, and ready."""
+    metadata = {"name": "nic-cluster-policy"}
+    manifest = {"apiVersion": "mellanox.com/v1alpha1", "kind": "NicClusterPolicy", "metadata": metadata, "spec": spec}
     by_hand(sandbox, POLICY, manifest)
     until(lambda: sandbox.api.get(POLICY).get("status", {}).get("state") == "ready", "the policy is ready")
 
@@ -89,6 +93,8 @@ def everything(api: Api) -> dict[str, Json]:
                 metadata = item["metadata"]
                 place = f"{group}/{kind['name']}/{metadata.get('namespace', '')}/{metadata['name']}"
                 kept = {key: value for key, value in metadata.items() if key not in _PASSING_METADATA}
+                if notes := metadata.get("annotations"):
+                    kept["annotations"] = {key: text for key, text in notes.items() if not key.startswith(_SIMULATION)}
                 rest = {key: value for key, value in item.items() if key not in ("metadata", "status")}
                 found[place] = {"metadata": kept, **rest}
     return found
@@ -99,16 +105,32 @@ def differences(before: Mapping[str, Json], after: Mapping[str, Json]) -> list[s
     lines = [f"new: {place}" for place in sorted(after.keys() - before.keys())]
     lines += [f"gone: {place}" for place in sorted(before.keys() - after.keys())]
     for place in sorted(before.keys() & after.keys()):
-        if before[place] != after[place]:
-            lines.append(f"changed: {place}\n  before {before[place]}\n  after  {after[place]}")
+        lines += [f"changed: {place} {line}" for line in _changes(before[place], after[place])]
     return lines
 
 
+def _changes(before: Any, after: Any, path: str = "") -> Iterator[str]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        for key in sorted(before.keys() | after.keys()):
+            yield from _changes(before.get(key), after.get(key), f"{path}.{key}")
+    elif before != after:
+        yield f"{path}: {before!r} -> {after!r}"
+
+
+def assert_as_before(before: Mapping[str, Json], api: Api, seconds: float = 120) -> None:
+    """Everything on the cluster is as it was, once its controllers are at rest."""
+    end = time.monotonic() + seconds
+    while (lines := differences(before, settled(api))) and time.monotonic() < end:
+        time.sleep(1)
+    assert not lines, "\n".join(lines)
+
+
 def settled(api: Api) -> dict[str, Json]:
-    """Everything on a cluster once two looks in a row are the same: controllers are still busy after a change."""
+    """Everything on a cluster once it stays the same for some seconds: controllers are still busy after a change."""
     seen: list[dict[str, Json]] = []
 
-    def twice() -> bool:
+    def is_at_rest() -> bool:
+        time.sleep(1)
         try:
             seen.append(everything(api))
         except ApiError as error:
@@ -116,7 +138,7 @@ def settled(api: Api) -> dict[str, Json]:
             if error.status != _NOT_YET:
                 raise
             return False
-        return len(seen) > 1 and seen[-1] == seen[-2]
+        return len(seen) >= _LOOKS and all(look == seen[-1] for look in seen[-_LOOKS:])
 
-    until(twice, "the cluster is at rest")
+    until(is_at_rest, "the cluster is at rest")
     return seen[-1]

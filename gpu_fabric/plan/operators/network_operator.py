@@ -184,7 +184,7 @@ def _policy_state() -> PlannedState:
         kind=NicClusterPolicy.kind,
         plural=NicClusterPolicy.plural,
         name=NIC_CLUSTER_POLICY_NAME,
-        creator="whoever installed the operator",
+        creator="the owner of the operator",
         field="status.state",
         value="ready",
         timeout=POLICY_TIMEOUT,

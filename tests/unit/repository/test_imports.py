@@ -292,7 +292,7 @@ CHANGES = (
     {"model"},
     {"properties", "resources", "addresses", "holders", "plan_diff"},
     {"markup", "diff_markdown"},
-    {"watched", "dangers", "footprint", "guard"},
+    {"watched", "dangers", "footprint", "guard", "shared_cluster"},
     {"change_page", "review"},
 )
 
