@@ -120,7 +120,7 @@ def machines_make_one_fabric(case: Case, pool: AnyPool) -> Iterator[Problem]:
         yield Problem(
             pool.at("shape"),
             f"{group.shape.name} and {first.shape.name} make no one fabric: they differ in {', '.join(differing)}",
-            f"write {first.shape.name}, or move the pool to a stack of its own",
+            f"write {first.shape.name}, or give the pool a fabric of its own under gpu-fabric:fabrics (docs/groups.md)",
         )
 
 
@@ -147,7 +147,7 @@ def line_configures_node_groups(case: Case, plan: Plan) -> Iterator[Problem]:
             in_software("releaseLine"),
             f"the device plug-ins of {' and '.join(group.shape.name for group in case.groups)} need configurations of "
             f"their own, and release line {case.line.name} has one for all nodes",
-            f"write {' or '.join(able)}, or move one of the pools to a stack of its own",
+            f"write {' or '.join(able)}, or move one of the pools to a cluster of its own",
         )
 
 
