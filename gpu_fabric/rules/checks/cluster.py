@@ -106,8 +106,9 @@ def names_of_nodes_have_an_effect(case: Case, pool: AnyPool) -> Iterator[Problem
 
 
 def _pools_of_other_shapes(case: Case) -> Iterator[AnyPool]:
-    """The pools whose node group is not the first pool's."""
-    return (pool for pool in placed_pools(case) if group_of(case, pool.spec) is not case.groups[0])
+    """The pools whose node group is not the first pool's; none for a cluster alone, whose platform has the fabrics."""
+    pools = placed_pools(case) if case.spec.split.part != "cluster" else []
+    return (pool for pool in pools if group_of(case, pool.spec) is not case.groups[0])
 
 
 @check_each("CLU002", _pools_of_other_shapes)
