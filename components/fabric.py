@@ -19,6 +19,8 @@ class GpuFabric(FabricComponent):
 
     contract: pulumi.Output[FabricContract]
     """What the pods of a job carry to use the fabric, as in a stack's output `fabric` (docs/contract.md)."""
+    contracts: pulumi.Output[dict[str, FabricContract]]
+    """The contract of each fabric by its name, as in a stack's output `fabrics`; `main` is that of `contract`."""
     address_plan: pulumi.Output[AddressPlan]
     """The ranges of rails, nodes and pools, with the proof that they are large enough and do not overlap
     (docs/addresses.md)."""

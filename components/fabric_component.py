@@ -17,7 +17,15 @@ from gpu_fabric.spec.kubeconfig import cluster_entry, cluster_identity, open_cho
 from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.stack_text import StackDocument
 
-from .args import FabricArgs, GpuPoolArgs, RangesArgs, ShapeArgs, SoftwareArgs, VerificationSettingsArgs
+from .args import (
+    FabricArgs,
+    FurtherFabricArgs,
+    GpuPoolArgs,
+    RangesArgs,
+    ShapeArgs,
+    SoftwareArgs,
+    VerificationSettingsArgs,
+)
 from .arguments import as_written, is_known_later, output_findings, refuse
 from .cluster.handle import ClusterHandle, kubernetes_provider
 from .engine.steps import register_steps
@@ -27,7 +35,7 @@ from .public_component import PublicComponent, dependencies, fabric_outputs, sec
 
 _KUBECONFIG = ("cluster", "kubeconfig")
 _CLUSTER_KEYS = ("context", "kubernetes", "pools", "ranges", "shapes", "installed")
-_SECTIONS = ("fabric", "software", "verification")
+_SECTIONS = ("fabric", "fabrics", "software", "verification")
 _NAMESPACES, _NETWORKS, _MULTUS = "cluster:Namespaces", "rdma:FabricNetworks", "operators:Multus"
 
 
@@ -63,6 +71,9 @@ class GpuFabricArgs:
     fabric: FabricArgs | Mapping[str, Any] | None = None
     """How NICs get into pods, and with which addresses: the section `fabric` of a stack file (docs/configuration.md);
     in Python also a mapping with its keys. Default: the defaults of its fields."""
+    fabrics: dict[str, FurtherFabricArgs] | None = None
+    """Further fabrics by name, of some of the pools: the section `fabrics` of a stack file (docs/groups.md). Default:
+    none."""
     software: SoftwareArgs | Mapping[str, Any] | None = None
     """Release line, charts and operators: the section `software` of a stack file (docs/configuration.md); in Python
     also a mapping with its keys. Default: the newest release line, from the vendors' repositories."""
@@ -163,7 +174,8 @@ def _part(plan: Plan, kinds: Collection[str]) -> Plan:
     A namespace belongs to the part whose chart is installed in it, or to that of the networks, which are offered in it;
     a Secret belongs where its namespace does.
     """
-    homes: dict[str, str] = {SYSTEM_NAMESPACE: _MULTUS, **dict.fromkeys(plan.workload.namespaces, _NETWORKS)}
+    offered = (name for one in plan.by_fabric.values() for name in one.workload.namespaces)
+    homes: dict[str, str] = {SYSTEM_NAMESPACE: _MULTUS, **dict.fromkeys(offered, _NETWORKS)}
     homes |= {item.namespace: step.kind for step in plan.steps for item in step.items if isinstance(item, HelmRelease)}
 
     def own(step: Step) -> Step:

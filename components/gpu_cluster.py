@@ -10,7 +10,7 @@ from gpu_fabric.findings import finding
 from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.stack_text import StackDocument
 
-from .args import DoksClusterArgs, FabricArgs, OkeClusterArgs, SoftwareArgs, VerificationSettingsArgs
+from .args import DoksClusterArgs, FabricArgs, FurtherFabricArgs, OkeClusterArgs, SoftwareArgs, VerificationSettingsArgs
 from .arguments import as_written, output_findings, refuse
 from .cluster_arguments import ClusterArguments, plan_cluster
 from .cluster_component import create_cluster
@@ -20,7 +20,7 @@ from .public_component import PublicComponent, fabric_outputs, secret_findings, 
 
 # Annotations are evaluated here, since Pulumi infers the package's schema from them.
 
-_SECTIONS = ("fabric", "software", "verification")
+_SECTIONS = ("fabric", "fabrics", "software", "verification")
 
 
 @dataclass
@@ -38,6 +38,9 @@ class GpuClusterArgs:
     fabric: FabricArgs | None = None
     """How NICs get into pods, and with which addresses: the section `fabric` of a stack file (docs/configuration.md).
     Default: the defaults of its fields."""
+    fabrics: dict[str, FurtherFabricArgs] | None = None
+    """Further fabrics by name, of some of the pools: the section `fabrics` of a stack file (docs/groups.md). Default:
+    none."""
     software: SoftwareArgs | None = None
     """Release line, charts and operators: the section `software` of a stack file (docs/configuration.md). Default: the
     newest release line, from the vendors' repositories."""
@@ -64,6 +67,8 @@ class GpuCluster(PublicComponent):
     """Command that opens a way to machines without public addresses. None where the arguments ask for no access."""
     contract: pulumi.Output[FabricContract]
     """What the pods of a job carry to use the fabric, as in a stack's output `fabric` (docs/contract.md)."""
+    contracts: pulumi.Output[dict[str, FabricContract]]
+    """The contract of each fabric by its name, as in a stack's output `fabrics`; `main` is that of `contract`."""
     address_plan: pulumi.Output[AddressPlan]
     """The ranges of rails, nodes and pools, with the proof that they are large enough and do not overlap
     (docs/addresses.md)."""

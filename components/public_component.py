@@ -12,6 +12,7 @@ from pydantic.alias_generators import to_camel
 from gpu_fabric.findings import Finding, Severity, finding
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
+from gpu_fabric.plan.fabrics import spoken_name
 from gpu_fabric.plan.records import SecretValue
 from gpu_fabric.spec.load import unset_secrets
 from gpu_fabric.spec.places import within_section
@@ -93,19 +94,18 @@ def fabric_outputs(plan: Plan, registered: Registered) -> dict[str, Any]:
     """The outputs of a component with a fabric, by name."""
     return {
         "contract": _document(plan.workload),
+        "contracts": {spoken_name(name): _document(one.workload) for name, one in plan.by_fabric.items()},
         "address_plan": _document(plan.addresses),
         "networks": list(dict.fromkeys(network.network for network in plan.workload.networks)),
         "verification": _known_values(registered.verification),
-        "ready": when_applied(registered.resources, registered.verification),
+        "ready": when_applied(registered.resources, registered.verification, *registered.verifications.values()),
     }
 
 
-def when_applied(
-    resources: Iterable[pulumi.Input[pulumi.Resource]], outcome: Outcome | None = None
-) -> pulumi.Output[bool]:
+def when_applied(resources: Iterable[pulumi.Input[pulumi.Resource]], *outcomes: Outcome | None) -> pulumi.Output[bool]:
     """True, known when all of the resources are applied, what delays them has ended, and a verification has ended."""
     applied = [pulumi.Output.from_input(entry).apply(_identity) for entry in resources]
-    return pulumi.Output.all(outcome, *applied).apply(lambda _: True)
+    return pulumi.Output.all(*outcomes, *applied).apply(lambda _: True)
 
 
 def _document(model: FrozenModel) -> dict[str, Any]:

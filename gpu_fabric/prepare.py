@@ -109,25 +109,25 @@ def _checked_fabrics(whole: Case, file: str, progress: Progress) -> Plan:
 
 def beyond_this_version(plan: Plan) -> tuple[Finding, ...]:
     """Why this version cannot bring the stack up, by the support matrix; empty where it can."""
-    place, what, ways = _brought_up(plan)
-    if not ways:
-        return ()
     refusal = "can be planned, but this version cannot create it yet"
-    return (finding("SUP007", place, f"{what} {refusal}", f"`gpu-fabric plan` works; {ways}"),)
+    found = (_brought_up(one) for one in plan.by_fabric.values())
+    return tuple(
+        finding("SUP007", place, f"{what} {refusal}", f"`gpu-fabric plan` works; {ways}")
+        for place, what, ways in found
+        if ways
+    )
 
 
 def _plan_only(plan: Plan) -> tuple[Finding, ...]:
-    place, what, ways = _brought_up(plan)
-    if not ways:
-        return ()
     refusal = "can be planned, but `up` refuses it: this version cannot create it yet"
-    return (finding("SUP010", place, f"{what} {refusal}", ways),)
+    found = (_brought_up(one) for one in plan.by_fabric.values())
+    return tuple(finding("SUP010", place, f"{what} {refusal}", ways) for place, what, ways in found if ways)
 
 
 def _brought_up(plan: Plan) -> tuple[str, str, str]:
     """The place that decides what a stack is, what it is, and what could be brought up in its stead; none if it can."""
-    choices = plan.choices
-    place, what = dotted(("fabric", "model")), f"{choices.model} by {choices.manager}"
+    choices, fabric = plan.choices, plan.workload.fabric
+    place, what = dotted(("fabrics", fabric, "model") if fabric else ("fabric", "model")), f"{choices.model} by {choices.manager}"
     if choices.row is not None and choices.provider in choices.row.up_providers:
         return place, what, ""
     up = (row for row in catalog().support if row.up_providers)

@@ -21,13 +21,12 @@ class StackOutputs:
     """The values that training jobs and other stacks read; None in a stack of the part that does not have them.
 
     `fabric` is the contract (JSON Schema: `gpu-fabric schema contract`). `fabrics` has the contracts of a stack with
-    several fabrics by name, of which `fabric` is the first. `address_plan` is the address plan with its
-    proof, and `applied` is the record that the next run is compared with; both are packed
-    (`gpu_fabric.changes.footprint`). `kubeconfig` is secret. `access` is the command that opens a way to a cluster
-    without a public address. `verification` is the outcome of the verification: the job, the bars and the measured
-    values; `verifications` has those of further fabrics, by name. `cluster` is the input of a platform stack's plan
-    (`gpu-fabric schema cluster`). `other_pools` has, for each pool beside the fabric, what pods carry that are to run
-    on it.
+    several fabrics by name, of which `fabric` is the first. `address_plan` is the address plan with its proof, and
+    `applied` is the record that the next run is compared with; both are packed (`gpu_fabric.changes.footprint`).
+    `kubeconfig` is secret. `access` is the command that opens a way to a cluster without a public address.
+    `verification` is the outcome of the verification: the job, the bars and the measured values; `verifications` has
+    those of further fabrics, by name. `cluster` is the input of a platform stack's plan (`gpu-fabric schema cluster`).
+    `other_pools` has, for each pool beside the fabric, what pods carry that are to run on it.
     """
 
     applied: str

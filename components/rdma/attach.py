@@ -34,9 +34,9 @@ def fabric_transform(
     stays as it is, and so does what a GpuFabric creates. `contract` is `fabric.contract` of a GpuFabric, the output
     `fabric` of another stack, its JSON text, or an Output of one of these: a workload is then registered when the
     contract is known, and depends on the same resources. Of a stack with several fabrics it is one of the output
-    `fabrics`, or a list of a compute fabric's and those of storage fabrics on its nodes. What depends on values that a preview does not know is
-    unknown there, without the name. Pod templates get the same stamp as from the command, so that `gpu-fabric detach`
-    and `attach --check` work on a cluster's objects.
+    `fabrics`, or a list of a compute fabric's and those of storage fabrics on its nodes. What depends on values that a
+    preview does not know is unknown there, without the name. Pod templates get the same stamp as from the command, so
+    that `gpu-fabric detach` and `attach --check` work on a cluster's objects.
 
     A workload to which the fabric cannot be attached is refused with every reason, before it is created or changed.
 

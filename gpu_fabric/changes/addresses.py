@@ -14,7 +14,16 @@ from gpu_fabric.render.model import RenderedPlan
 
 
 def rail_diffs(base: RenderedPlan, head: RenderedPlan) -> Iterator[RailDiff]:
-    """Compare the addresses of every rail: their range, their allocator, the nodes that hold them and their NICs."""
+    """Compare the addresses of every rail of every fabric."""
+    before, after = base.by_fabric, head.by_fabric
+    for name in dict.fromkeys([*before, *after]):
+        sides = (side.get(name) or RenderedPlan(stack=head.stack) for side in (before, after))
+        for found in _rail_diffs(*sides):
+            yield found.model_copy(update={"fabric": name}) if name else found
+
+
+def _rail_diffs(base: RenderedPlan, head: RenderedPlan) -> Iterator[RailDiff]:
+    """Compare the addresses of a fabric's rails: their range, their allocator, the nodes that hold them, their NICs."""
     old, new = Side.of(base), Side.of(head)
     for rail in sorted({rail for side in (old, new) for pool in side.holders.pools for rail in pool.rails}):
         before, after = old.holders.pool_of(rail), new.holders.pool_of(rail)

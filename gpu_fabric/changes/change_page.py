@@ -50,7 +50,7 @@ class DrawnSide(NamedTuple):
 
 def change_page(diff: PlanDiff, base: RenderedPlan, head: RenderedPlan, judgement: Judgement) -> str:
     """The whole page; it depends on the two plans, the judgement and the program only."""
-    before, after = drawn_fabric(base), drawn_fabric(head)
+    before, after = drawn_fabrics(base), drawn_fabrics(head)
     # The text is Markdown in which user's text is escaped already, so its HTML is this program's own.
     text = markdown(diff, _MOST_CHARACTERS, section(judgement, escape(f"Pulumi.{diff.stack}.yaml")))
     return html_page(
@@ -62,7 +62,7 @@ def change_page(diff: PlanDiff, base: RenderedPlan, head: RenderedPlan, judgemen
         lost="" if diff.lost == Loss() else loss_text(diff.lost),
         refused=len(group_answers(judgement.refused)),
         acknowledged=len(group_answers(judgement.answers)),
-        sides=_sides(before, after),
+        sides=tuple(side for name in {**before, **after} for side in _sides(name, before.get(name), after.get(name))),
         draw=drawing,
         text=MarkdownIt("commonmark", {"html": True}).enable("table").render(text),
     )
@@ -88,6 +88,11 @@ def figure_changes(base: RenderedPlan, head: RenderedPlan) -> Iterator[FigureCha
         yield FigureChange(name, before.get(name), after.get(name))
 
 
+def drawn_fabrics(plan: RenderedPlan) -> dict[str, Fabric | None]:
+    """Every fabric of a rendered plan by its name; the first one's is empty."""
+    return {name: drawn_fabric(one) for name, one in plan.by_fabric.items()}
+
+
 def drawn_fabric(plan: RenderedPlan) -> Fabric | None:
     """The fabric of a rendered plan; None where it has no rails, or where its folder is of another version."""
     cluster = plan.decisions.get("cluster", {})
@@ -104,12 +109,14 @@ def drawn_fabric(plan: RenderedPlan) -> Fabric | None:
     return Fabric(shape, pools, rails, groups, addresses) if rails else None
 
 
-def _sides(before: Fabric | None, after: Fabric | None) -> tuple[DrawnSide, ...]:
-    """Both drawings, or one where they are the same."""
+def _sides(fabric_name: str, before: Fabric | None, after: Fabric | None) -> tuple[DrawnSide, ...]:
+    """Both drawings of a fabric, or one where they are the same."""
+    of, own = (f", fabric {fabric_name}", f"{fabric_name}-") if fabric_name else ("", "")
     if before == after:
-        return (DrawnSide("before and after", "after-", None if before is None else drawing.drawing_of(before)),)
+        drawn = None if before is None else drawing.drawing_of(before)
+        return (DrawnSide(f"before and after{of}", f"{own}after-", drawn),)
     pairs = (("before", before, after), ("after", after, before))
     return tuple(
-        DrawnSide(name, f"{name}-", None if fabric is None else drawing.drawing_of(fabric, other))
+        DrawnSide(f"{name}{of}", f"{own}{name}-", None if fabric is None else drawing.drawing_of(fabric, other))
         for name, fabric, other in pairs
     )

@@ -107,7 +107,7 @@ def _reallocations(diff: PlanDiff, removed: Mapping[str, ResourceDiff]) -> Itera
     for rail in diff.rails:
         if rail.moved or rail.reasons:
             # A rail without a pool or network of its own is reported by its number.
-            for keeper in rail.keepers or (_keeper(f"rail-{rail.rail:02d}", f"rail {rail.rail}", "rails"),):
+            for keeper in rail.keepers or (_keeper(_rail_name(rail), f"rail {rail.label}", "rails"),):
                 rails.setdefault(keeper, []).append(rail)
         elif rail.hosts:
             rails.setdefault(_keeper(HOSTS, "the hosts' own addresses", HOSTS), []).append(rail)
@@ -121,6 +121,10 @@ def _reallocations(diff: PlanDiff, removed: Mapping[str, ResourceDiff]) -> Itera
         danger, reasons = _danger(entry, "moved"), filter(None, (why(entry, "moved"), share_reason(served)))
         update = {"alternative": alternative(entry.type, entry.component, "moved", by)} if by else {}
         yield danger.model_copy(update={"why": "; ".join(reasons), **update})
+
+
+def _rail_name(rail: RailDiff) -> str:
+    return f"{rail.fabric}-rail-{rail.rail:02d}".lstrip("-")
 
 
 def _keeper(name: str, identity: str, component: str) -> Keeper:
@@ -249,7 +253,7 @@ def share_reason(rails: Iterable[RailDiff]) -> str:
     words = list(dict.fromkeys(reason.text for rail in served for reason in rail.reasons))
     nodes = max(len(rail.moved) for rail in served)
     hosts = 0 if nodes else max(len(rail.hosts) for rail in served)
-    where = f"rail{'s' * (len(served) > 1)} {first_names([str(rail.rail) for rail in served], _MOST)}"
+    where = f"rail{'s' * (len(served) > 1)} {first_names([rail.label for rail in served], _MOST)}"
     count = quantity(nodes, "node") if nodes else quantity(hosts, "host")
     verb = "gets" if max(nodes, hosts) == 1 else "get"
     got = [f"{count} {verb} other addresses on {where}"] if nodes or hosts else [f"on {where}"]

@@ -236,7 +236,7 @@ def _addresses(rails: tuple[RailDiff, ...]) -> Iterator[str]:
     if len(texts) > _NAMES:
         yield f"{quantity(len(texts) - _NAMES, 'reason')} more why addresses change hands"
     for text in texts[:_NAMES]:
-        served = [str(rail.rail) for rail in rails if any(reason.text == text for reason in rail.reasons)]
+        served = [rail.label for rail in rails if any(reason.text == text for reason in rail.reasons)]
         yield f"**Rail{'s' * (len(served) > 1)} {', '.join(served)}**: {plain(text)}"
 
 
@@ -263,7 +263,7 @@ def _rails(rails: tuple[RailDiff, ...], level: Level) -> Iterator[str]:
         words = [f"{number} {word}" for number, word in counts if number]
         words += [f"{quantity(len(rail.hosts), 'host')} of another address"] if rail.hosts else []
         rows.append(
-            (str(rail.rail), spaces, "; ".join([", ".join(words), *(plain(r.text) for r in rail.reasons)]).strip("; "))
+            (rail.label, spaces, "; ".join([", ".join(words), *(plain(r.text) for r in rail.reasons)]).strip("; "))
         )
     most = None if level.groups is None else max(level.groups, 16)
     yield from first_rows(("rail", "range", "nodes' shares"), rows, most, "rail")
@@ -278,9 +278,9 @@ def _nodes(rails: tuple[RailDiff, ...], level: Level) -> Iterator[tuple[str, str
         hosts = () if rail.moved else rail.hosts
         shown, left = first((*rail.moved, *hosts, *rail.removed, *rail.added), level.nodes)
         for move in shown:
-            yield str(rail.rail), span(move.node), _side(move.old), _side(move.new)
+            yield rail.label, span(move.node), _side(move.old), _side(move.new)
         if left:
-            yield str(rail.rail), f"and {quantity(left, 'node')} more", "", ""
+            yield rail.label, f"and {quantity(left, 'node')} more", "", ""
 
 
 def _order(order: tuple[OrderDiff, ...], level: Level) -> Iterator[str]:

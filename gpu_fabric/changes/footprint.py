@@ -23,7 +23,7 @@ from gpu_fabric.plan.ipam import node_pool_name
 from gpu_fabric.plan.plan import PlannedPool
 from gpu_fabric.plan.records import PlannedGroup
 from gpu_fabric.plan.steps import Step
-from gpu_fabric.render.model import RenderedPlan, RenderedRail, RenderedResource
+from gpu_fabric.render.model import RenderedFabric, RenderedPlan, RenderedRail, RenderedResource
 from gpu_fabric.render.places import group_identity, is_object, object_identity
 from gpu_fabric.render.rendering import address_document, rendered_resources
 from gpu_fabric.resources.dynamic import KEPT_OBJECTS
@@ -46,6 +46,16 @@ class AppliedSplit(FrozenModel):
     organization: str | None = None
 
 
+class AppliedFabric(FrozenModel):
+    """A further fabric: its pools, who holds its addresses, and its networks and namespaces."""
+
+    name: str
+    pools: tuple[str, ...]
+    allocation: Allocation | None = None
+    addresses: dict[str, JsonValue] = {}
+    contract: dict[str, JsonValue] = {}
+
+
 class Applied(FrozenModel):
     """The output `applied`: pools of nodes, and the resources whose loss loses nodes or addresses.
 
@@ -55,7 +65,7 @@ class Applied(FrozenModel):
 
     `region` is Oracle's. `cluster_id` is the id of an existing cluster, or of another stack's cluster. `address` is
     derived from the kubeconfig's server. No property has these three. `split` is None for a whole stack and in records
-    of versions without it; `allocation` is None without addresses and in such records.
+    of versions without it; `allocation` is None without addresses and in such records. `fabrics` are further fabrics.
     """
 
     schema_version: Literal["v1"] = SCHEMA
@@ -66,6 +76,7 @@ class Applied(FrozenModel):
     address: str | None = None
     split: AppliedSplit | None = None
     allocation: Allocation | None = None
+    fabrics: tuple[AppliedFabric, ...] = ()
     fixed: dict[str, tuple[str, ...]]
     resources: tuple[RenderedResource, ...]
 
@@ -96,7 +107,7 @@ def footprint(plan: Plan, cluster_id: str | None = None, address: str | None = N
     kept = _add_references({entry.name for entry in resources if _is_watched(entry)}, resources)
     recorded = tuple(_reduce(entry, kept) for entry in resources if entry.name in kept)
     fixed = {entry.type: tuple(map(".".join, _fixed(entry.type))) for entry in recorded}
-    split = plan.split
+    split, first = plan.split, next(iter(plan.by_fabric.values()))
     contract = plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True, include=set(OF_CONTRACT))
     return Footprint(
         applied=Applied(
@@ -106,7 +117,8 @@ def footprint(plan: Plan, cluster_id: str | None = None, address: str | None = N
             cluster_id=plan.cluster.id or cluster_id,
             address=address,
             split=None if split is None else AppliedSplit(**split.model_dump(include=set(AppliedSplit.model_fields))),
-            allocation=allocation(plan) if plan.addresses.pools else None,
+            allocation=allocation(first) if first.addresses.pools else None,
+            fabrics=tuple(_fabrics(plan)),
             fixed=dict(sorted(fixed.items())),
             resources=recorded,
         ),
@@ -114,6 +126,21 @@ def footprint(plan: Plan, cluster_id: str | None = None, address: str | None = N
         contract=contract,
         known_id=plan.cluster.id or address,
     )
+
+
+def _fabrics(plan: Plan) -> Iterator[AppliedFabric]:
+    by_fabric = plan.by_fabric
+    for fabric in plan.fabrics:
+        one = by_fabric[fabric.name]
+        yield AppliedFabric(
+            name=fabric.name,
+            pools=fabric.pools,
+            allocation=allocation(one) if one.addresses.pools else None,
+            addresses=address_document(one.addresses),
+            contract=one.workload.model_dump(
+                mode="json", by_alias=True, exclude_none=True, include={*OF_CONTRACT, "purpose"}
+            ),
+        )
 
 
 def reduce_to_record(entry: RenderedResource, record: RenderedResource, fixed: tuple[str, ...]) -> RenderedResource:
@@ -226,11 +253,26 @@ def _rendered(stack: str, found: Footprint, resources: tuple[RenderedResource, .
         resources=tuple(_add_addresses(entry, found, other) for entry in resources),
         decisions=decisions,
         proof=found.addresses.document(),
-        rails=tuple(
-            RenderedRail(rail=rail, pool=pool.name, shares=()) for pool in found.addresses.pools for rail in pool.rails
-        ),
+        rails=_rails_of(found.addresses),
         contract=found.contract,
+        fabrics=tuple(
+            RenderedFabric(
+                name=fabric.name,
+                pools=fabric.pools,
+                proof=fabric.addresses,
+                rails=_rails_of(Holders.of(fabric.addresses)),
+                contract=fabric.contract,
+                allocation=None
+                if fabric.allocation is None
+                else fabric.allocation.model_dump(mode="json", by_alias=True),
+            )
+            for fabric in applied.fabrics
+        ),
     )
+
+
+def _rails_of(holders: Holders) -> tuple[RenderedRail, ...]:
+    return tuple(RenderedRail(rail=rail, pool=pool.name, shares=()) for pool in holders.pools for rail in pool.rails)
 
 
 def _add_addresses(entry: RenderedResource, found: Footprint, other: Holders) -> RenderedResource:
@@ -242,13 +284,16 @@ def _add_addresses(entry: RenderedResource, found: Footprint, other: Holders) ->
         names: dict[str, Any] = {node_pool_name(pool, number): {} for pool in held for number in sorted(numbers)}
         return entry.model_copy(update={"properties": {**entry.properties, "objects": {SpiderIPPool.kind: names}}})
     name = (entry.properties.get("metadata") or {}).get("name")
-    rails = {network.get("rail") for network in found.contract.get("networks", ()) if network["network"] == name}
-    spanned = {
-        pool.name: geometry(pool)
-        for pool in holders.pools
-        if (entry.component == "ip-pools" and pool.name == name)
-        or (entry.component == "networks" and rails & set(pool.rails))
-    }
+    spanned: dict[str, Any] = {}
+    further = [(Holders.of(fabric.addresses), fabric.contract) for fabric in found.applied.fabrics]
+    for own, contract in ((holders, found.contract), *further):
+        rails = {network.get("rail") for network in contract.get("networks", ()) if network["network"] == name}
+        spanned |= {
+            pool.name: geometry(pool)
+            for pool in own.pools
+            if (entry.component == "ip-pools" and pool.name == name)
+            or (entry.component == "networks" and rails & set(pool.rails))
+        }
     addresses: dict[str, Any] = {"addresses": spanned} if spanned else {}
     return entry.model_copy(update={"properties": {**entry.properties, **addresses}})
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date
 from typing import Any, Literal
 
+from pydantic import Field
+
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.cost import HourlyRange
 from gpu_fabric.resources import Loss
@@ -125,10 +127,11 @@ class RailDiff(FrozenModel):
     """A rail whose addresses differ, with the ranges of its pool before and after; None where the rail does not exist.
 
     `keepers` hold its addresses before the change. `moved`: shares of pods that lose an address. `hosts`: hosts' own
-    addresses that change.
+    addresses that change. `fabric` is the name of a further fabric; empty for that of the section `fabric`.
     """
 
     rail: int
+    fabric: str = Field(default="", exclude_if=lambda value: not value)
     keepers: tuple[Keeper, ...] = ()
     old_space: str | None
     new_space: str | None
@@ -137,6 +140,11 @@ class RailDiff(FrozenModel):
     removed: tuple[Move, ...] = ()
     hosts: tuple[Move, ...] = ()
     reasons: tuple[RailReason, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The rail's number, after the name of its fabric if that is a further one."""
+        return f"{self.fabric} {self.rail}".lstrip()
 
     @property
     def differs(self) -> bool:

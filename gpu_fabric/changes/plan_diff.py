@@ -117,6 +117,12 @@ def _elsewhere(base: RenderedPlan, head: RenderedPlan) -> Iterator[str]:
     for name in sorted(base.contract.keys() | head.contract.keys()):
         if name not in _REPEATED and base.contract.get(name) != head.contract.get(name):
             yield f"contract {name}"
+    before, after = ({fabric.name: fabric for fabric in plan.fabrics} for plan in (base, head))
+    for name in dict.fromkeys([*before, *after]):
+        if name not in before or name not in after:
+            yield f"fabric {name}"
+        elif (before[name].contract, before[name].facts) != (after[name].contract, after[name].facts):
+            yield f"contract or decisions of fabric {name}"
     yield from (f"decisions {path}" for path in _parts(base.decisions, head.decisions) if not path.startswith(_APART))
     if [wait.record for wait in base.waits] != [wait.record for wait in head.waits]:
         yield "waits"
@@ -179,7 +185,7 @@ def jobs_diff(base: RenderedPlan, head: RenderedPlan) -> JobsDiff | None:
     """Compare what pods cannot start without; None without a difference, or where a plan has no contract."""
     if not base.contract or not head.contract:
         return None
-    before, after = (plan.contract.get("resources", {}) for plan in (base, head))
+    before, after = map(_resources, (base, head))
     # Only devices are counted: the fabric's nodes advertise them, and every node has processors and memory.
     resources = _compare(before, after, lambda name, old, now: "/" in name and int(now or 0) < int(old))
     objects = _compare(_objects(base), _objects(head), lambda name, old, now: now is None)
@@ -204,14 +210,25 @@ def _compare(before: Asked, after: Asked, waits: Callable[[str, str, str | None]
     return JobsDiff(gone=tuple(gone), new=tuple(new), changed=tuple(changed))
 
 
+def _resources(plan: RenderedPlan) -> Asked:
+    """The resources of every fabric; those of the first one win, since all request the GPUs."""
+    found: dict[str, str] = {}
+    for fabric in reversed(plan.by_fabric.values()):
+        found |= fabric.contract.get("resources", {})
+    return found
+
+
 def _objects(plan: RenderedPlan) -> Asked:
     """ConfigMaps of files, and the networks that pods name; a webhook adds networks of other namespaces."""
+    contracts = [fabric.contract for fabric in plan.by_fabric.values()]
     networks = {
         entry["network"]: entry.get("interface", "")
-        for entry in plan.contract.get("networks", ())
+        for contract in contracts
+        for entry in contract.get("networks", ())
         if entry.get("namespace") is None
     }
-    return networks | {entry["configMap"]: entry["mountPath"] for entry in plan.contract.get("files", ())}
+    files = (entry for contract in contracts for entry in contract.get("files", ()))
+    return networks | {entry["configMap"]: entry["mountPath"] for entry in files}
 
 
 # The input of a proof, without what follows from it.
@@ -220,13 +237,18 @@ _HELD_AGAINST = ("spareNodes", "surgeNodes", "disjointFrom", "notStated")
 
 def proof_changes(base: RenderedPlan, head: RenderedPlan) -> Iterator[Change]:
     """Compare what the proof takes into account: spare nodes, ranges and the growth step."""
-    if not base.proof or not head.proof:
-        return
-    before, after = (
-        {key: proof[key] for key in _HELD_AGAINST if key in proof} | {"growthStep": proof.get("growth", {}).get("step")}
-        for proof in (base.proof.get("proof", {}), head.proof.get("proof", {}))
-    )
-    yield from (found.change() for found in differences(before, after))
+    before, after = base.by_fabric, head.by_fabric
+    for name in before:
+        if name in after and before[name].proof and after[name].proof:
+            old, new = _taken_into_account(before[name]), _taken_into_account(after[name])
+            for found in (found.change() for found in differences(old, new)):
+                yield found.model_copy(update={"path": f"{name}.{found.path}"}) if name else found
+
+
+def _taken_into_account(plan: RenderedPlan) -> dict[str, Any]:
+    proof = plan.proof.get("proof", {})
+    growth = {"growthStep": proof.get("growth", {}).get("step")}
+    return {key: proof[key] for key in _HELD_AGAINST if key in proof} | growth
 
 
 def protection_diff(base: RenderedPlan, head: RenderedPlan) -> ProtectionDiff | None:

@@ -238,15 +238,16 @@ def _add_losses(found: ResourceDiff, old: RenderedResource, new: RenderedResourc
 
 def add_networks(found: Iterable[ResourceDiff], base: RenderedPlan) -> tuple[ResourceDiff, ...]:
     """Add to each deleted or smaller resource the job networks that depend on it."""
-    networks = {
-        entry["rail"]: entry["network"] for entry in base.contract.get("networks", ()) if entry.get("rail") is not None
-    }
-    named = {entry["network"] for entry in base.contract.get("networks", ())}
-    offered = set(base.contract.get("namespaces", ()))
+    named, offered = set[str](), set[str]()
     of_pool: dict[str, list[str]] = {}
-    for rail in base.rails:
-        if rail.rail in networks:
-            of_pool.setdefault(rail.pool, []).append(networks[rail.rail])
+    for fabric in base.by_fabric.values():
+        attached = fabric.contract.get("networks", ())
+        networks = {entry["rail"]: entry["network"] for entry in attached if entry.get("rail") is not None}
+        named |= {entry["network"] for entry in attached}
+        offered |= set(fabric.contract.get("namespaces", ()))
+        for rail in fabric.rails:
+            if rail.rail in networks:
+                of_pool.setdefault(rail.pool, []).append(networks[rail.rail])
     objects = {(entry.type, entry.name): entry.properties for entry in base.resources}
 
     def needed(resource: ResourceDiff) -> tuple[str, ...]:
@@ -283,6 +284,6 @@ def whole_loss(found: Iterable[ResourceDiff], base: RenderedPlan) -> Loss:
     whole = Loss(
         nodes=max((entry.loss.nodes for entry in base.resources), default=0),
         gpus=max((entry.loss.gpus for entry in base.resources), default=0),
-        addresses=sum(pool["needed"] for pool in base.proof.get("pools", ())),
+        addresses=sum(pool["needed"] for one in base.by_fabric.values() for pool in one.proof.get("pools", ())),
     )
     return together(outer).within(whole)

@@ -19,6 +19,8 @@ from gpu_fabric.nccl.verdict.bundle import BundleError, is_bundle, read_bundle
 from gpu_fabric.nccl.verdict.judging import judge, judge_bundle
 from gpu_fabric.nccl.verdict.report import Verdict, verdict_lines
 from gpu_fabric.nccl.verdict.result import Expectation, ResultError
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.prepare import prepare
 from gpu_fabric.progress import Progress
 from gpu_fabric.spec.load import validate
@@ -29,6 +31,9 @@ def verdict(
     result: Annotated[Path, typer.Argument(help="what nccl-tests wrote with -J FILE, or results.tar.gz")],
     stack: Annotated[str | None, stack_option("the stack whose fabric was measured")] = None,
     stack_file: StackFile = None,
+    group: Annotated[
+        str | None, typer.Option("--group", metavar="FABRIC", help="which of the stack's fabrics was measured")
+    ] = None,
     bar: Annotated[float | None, typer.Option("--bar", help="GB/s to reach, instead of the derived bar")] = None,
     nodes: Annotated[int | None, typer.Option("--nodes", min=2, help="nodes that must have taken part")] = None,
     log: Annotated[Path | None, typer.Option("--log", help="the run's output with NCCL_DEBUG=INFO")] = None,
@@ -44,7 +49,7 @@ def verdict(
     try:
         with show_progress() as progress:
             document = None if choice is None else choice.read()
-            expected = _expectation(document, nodes, bar, operation, progress)
+            expected = _expectation(document, group, nodes, bar, operation, progress)
         judged = _judge_file(result.read_bytes(), expected, log)
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
@@ -63,7 +68,12 @@ def verdict(
 
 
 def _expectation(
-    document: StackDocument | None, nodes: int | None, bar: float | None, operation: Operation, progress: Progress
+    document: StackDocument | None,
+    group: str | None,
+    nodes: int | None,
+    bar: float | None,
+    operation: Operation,
+    progress: Progress,
 ) -> Expectation:
     """The expectation of a stack's fabric, or of the user's bar, on a run.
 
@@ -72,15 +82,30 @@ def _expectation(
     """
     if document is None:
         return Expectation((), None, nodes, bar, operation)
-    plan = prepare(document, for_up=False, progress=progress)
-    if plan.verification is not None:
-        expected = plan.verification.expectation
+    plan = _measured(prepare(document, for_up=False, progress=progress), group)
+    fabric = plan.workload.fabric or ""
+    run = next((run for run in plan.records(PlannedVerification) if run.fabric == fabric), None)
+    if run is not None:
+        expected = run.expectation
         wanted = replace(expected, nodes=nodes or expected.nodes, operation=operation)
         return wanted if bar is None else replace(wanted, bar=bar, bars_from="--bar")
     spec, _ = validate(document)
     known = [] if spec is None else [spec.catalog.find(pool.shape) for pool in plan.cluster.pools]
     shapes = {shape.name: shape for shape in known if shape is not None}
     return Expectation(tuple(shapes.values()), len(plan.rails), nodes, bar, operation)
+
+
+def _measured(plan: Plan, group: str | None) -> Plan:
+    """The plan of the fabric that was measured; refuses several compute fabrics without a name."""
+    compute = {name: one for name, one in plan.by_fabric.items() if one.workload.purpose is None}
+    if group is None and len(compute) == 1:
+        return next(iter(compute.values()))
+    names = ", ".join(f"--group {name}" for name in compute if name)
+    if group is None:
+        refuse(f"the stack has several fabrics; name the measured one: {names}")
+    if group not in compute or not group:
+        refuse(f"the stack has no compute fabric {group}; {f'choose of: {names}' if names else 'leave --group out'}")
+    return compute[group]
 
 
 def _judge_file(data: bytes, expected: Expectation, log: Path | None) -> Verdict:

@@ -9,7 +9,9 @@ from gpu_fabric.k8s.apps import DaemonSet
 from gpu_fabric.k8s.nv_ipam import CIDRPool, IPPool
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
+from gpu_fabric.plan.host.preparation import table_name
 from gpu_fabric.plan.plan import Plan
+from gpu_fabric.plan.records import PlannedObject
 
 # Machines of another type are others, which have had no addresses; and a node's NICs are labelled by what finds them.
 _CARRIED = (INSTANCE_TYPE_LABEL, "feature.node.kubernetes.io/pci-")
@@ -43,7 +45,7 @@ class Allocation(FrozenModel):
 
 def allocation(plan: Plan) -> Allocation:
     """The allocation of a plan."""
-    hosts = any(isinstance(entry.object, DaemonSet) and entry.awaited for entry in plan.applied("nic-addresses"))
+    hosts = any(_sets_addresses(plan, entry) for entry in plan.applied("nic-addresses"))
     # There a pod's pool is found by the host's own address, whatever has set it (rule SPI009).
     hosts = hosts or (plan.step("node-pools") is not None and plan.choices.model == "sriov")
     by_interface = plan.choices.access == "shared"
@@ -55,9 +57,23 @@ def allocation(plan: Plan) -> Allocation:
     )
 
 
+def _sets_addresses(plan: Plan, entry: PlannedObject) -> bool:
+    """Whether an object is a DaemonSet that sets the hosts' addresses of this plan's pools, and not in a dry run."""
+    if not isinstance(entry.object, DaemonSet) or not entry.awaited:
+        return False
+    tables = {table_name(pool) for pool in plan.addresses.pools}
+    volumes = entry.object.spec.template.spec.volumes or ()
+    return any(volume.config_map is not None and volume.config_map.name in tables for volume in volumes)
+
+
 def _selector(plan: Plan) -> dict[str, str] | None:
+    own = {pool.name for pool in plan.addresses.pools}
     for entry in plan.applied("ip-pools"):
-        if isinstance(entry.object, IPPool | CIDRPool) and (nodes := entry.object.spec.node_selector) is not None:
+        if (
+            entry.name in own
+            and isinstance(entry.object, IPPool | CIDRPool)
+            and (nodes := entry.object.spec.node_selector) is not None
+        ):
             terms = (has for term in nodes.node_selector_terms for has in term.match_expressions or ())
             labels = {has.key: ",".join(has.values or ()) for has in terms}
             return {key: text for key, text in labels.items() if not key.startswith(_CARRIED)}

@@ -36,6 +36,8 @@ def plan_bandwidth(case: Case) -> PlannedBandwidth:
     rates = tuple(
         NodeRate(shape=shape.name, nics=shape.rails, gbps=nic_speed(shape)) for shape in dict.fromkeys(case.shapes)
     )
+    if case.purpose == "storage":
+        return PlannedBandwidth(rates=rates, bar=None, unknown="NCCL's tests do not measure a storage fabric")
     try:
         return PlannedBandwidth(rates=rates, bar=fabric_bar(case))
     except BarUnknownError as error:

@@ -14,6 +14,7 @@ from gpu_fabric.catalog import Catalog
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.operators.releases import run_images
 from gpu_fabric.plan.plan import Plan
+from gpu_fabric.plan.records import PlannedVerification
 
 _OFED = "ofedDriver"
 _BY_NODE = "the operator completes the tag with each node's operating system"
@@ -103,9 +104,9 @@ def _applied(plan: Plan, *, with_values: bool) -> Iterator[tuple[str, dict[str, 
         yield f"{entry.object.kind} {entry.name}", entry.object.manifest()
     for release in plan.releases if with_values else ():
         yield f"the chart {release.name}", release.values
-    run = plan.verification
-    for manifest in run.manifests if run is not None else ():
-        yield f"{manifest['kind']} of the verification", manifest
+    for run in plan.records(PlannedVerification):
+        for manifest in run.manifests:
+            yield f"{manifest['kind']} of the verification", manifest
 
 
 def _manifest_images(value: Any, user: str, key: str = "") -> Iterator[_Found]:

@@ -16,11 +16,20 @@ import yaml
 from gpu_fabric.base.yaml_files import LineDumper
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.progress import UNHEARD, Progress
-from gpu_fabric.render.model import VERSION, RefusedPlan, RenderedPlan, RenderedRail, RenderedResource, RenderedShare
+from gpu_fabric.render.model import (
+    VERSION,
+    RefusedPlan,
+    RenderedFabric,
+    RenderedPlan,
+    RenderedRail,
+    RenderedResource,
+    RenderedShare,
+)
 from gpu_fabric.render.places import (
     CLOUD,
     CONTRACT,
     DECISIONS,
+    FABRICS,
     INDEX,
     NCCL,
     PROOF,
@@ -50,6 +59,12 @@ def files(plan: RenderedPlan, progress: Progress = UNHEARD) -> dict[str, str]:
         found |= _resource_files(resource)
     for rail in plan.rails:
         found[rail_path(rail.rail)] = table_text(RenderedShare._fields, rail.shares)
+    for fabric in plan.fabrics:
+        place = f"{FABRICS}/{fabric.name}"
+        for rail in fabric.rails:
+            found[f"{place}/{rail_path(rail.rail)}"] = table_text(RenderedShare._fields, rail.shares)
+        found[f"{place}/{PROOF}"], found[f"{place}/{CONTRACT}"] = json_text(fabric.proof), json_text(fabric.contract)
+        found[f"{place}/{DECISIONS}"] = yaml_text(fabric.facts)
     found |= plan.nccl_files
     # A cluster stack has neither.
     if plan.proof:
@@ -99,15 +114,30 @@ def plan_of(found: Mapping[str, str]) -> RenderedPlan:
             "ncclFiles": {path: found[path] for path in index["files"] if path.startswith(f"{NCCL}/")},
             "contract": json.loads(found[CONTRACT]) if CONTRACT in found else {},
             "report": found[REPORT],
+            "fabrics": [_fabric(entry, found) for entry in index.get("fabrics", ())],
         }
     )
+
+
+def _fabric(entry: Mapping[str, Any], found: Mapping[str, str]) -> dict[str, Any]:
+    place = f"{FABRICS}/{entry['name']}"
+    return {
+        **{key: entry[key] for key in ("name", "pools", "allocation")},
+        "proof": json.loads(found[f"{place}/{PROOF}"]),
+        "contract": json.loads(found[f"{place}/{CONTRACT}"]),
+        "facts": yaml_value(found[f"{place}/{DECISIONS}"]),
+        "rails": [
+            RenderedRail(**rail, shares=_shares(found[f"{place}/{rail_path(rail['rail'])}"])) for rail in entry["rails"]
+        ],
+    }
 
 
 def _index(plan: RenderedPlan, paths: list[str]) -> dict[str, Any]:
     return {
         "writtenBy": WRITTEN_BY,
         "files": paths,
-        "rails": [{"rail": rail.rail, "pool": rail.pool} for rail in plan.rails],
+        "rails": _rails(plan.rails),
+        **({"fabrics": [_fabric_entry(fabric) for fabric in plan.fabrics]} if plan.fabrics else {}),
         "resources": [_entry(resource) for resource in plan.resources],
         **plan.model_dump(
             mode="json",
@@ -118,6 +148,15 @@ def _index(plan: RenderedPlan, paths: list[str]) -> dict[str, Any]:
             },
         ),
     }
+
+
+def _rails(rails: Iterable[RenderedRail]) -> list[dict[str, Any]]:
+    return [{"rail": rail.rail, "pool": rail.pool} for rail in rails]
+
+
+def _fabric_entry(fabric: RenderedFabric) -> dict[str, Any]:
+    entry = {"name": fabric.name, "pools": fabric.pools, "allocation": fabric.allocation}
+    return {**entry, "rails": _rails(fabric.rails)}
 
 
 def _entry(resource: RenderedResource) -> dict[str, Any]:

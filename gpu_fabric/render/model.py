@@ -72,6 +72,21 @@ class RenderedRail(FrozenModel):
     shares: tuple[RenderedShare, ...]
 
 
+class RenderedFabric(FrozenModel):
+    """A further fabric of a stack: the names of its pools, and what a rendered plan has of the first one.
+
+    `allocation` and `facts` are its decisions: who holds an address; and rails, choices, bandwidth and node groups.
+    """
+
+    name: str
+    pools: tuple[str, ...]
+    proof: dict[str, Any] = {}
+    rails: tuple[RenderedRail, ...] = ()
+    contract: dict[str, Any] = {}
+    allocation: dict[str, Any] | None = None
+    facts: dict[str, Any] = {}
+
+
 class RenderedPlan(FrozenModel):
     """A whole plan, or an empty one; `resources` are in an order in which they can be created.
 
@@ -79,7 +94,8 @@ class RenderedPlan(FrozenModel):
     without the shares, which are in `rails`. `nccl_files` are the files that pods read, by their path in the folder.
     `contract` is the `fabric` output; it and the proof are empty for a cluster stack. `report` is the plan as text.
     `acknowledgements` are those of the stack file; `steps` are applied on the cluster, in order; `figures` are those at
-    the top of a report. A folder of an earlier version has none of the three.
+    the top of a report. A folder of an earlier version has none of the three. `fabrics` are further fabrics; all else
+    about a fabric is that of the section `fabric`.
     """
 
     schema_version: Literal["v1"] = VERSION
@@ -97,6 +113,27 @@ class RenderedPlan(FrozenModel):
     nccl_files: dict[str, str] = {}
     contract: dict[str, Any] = {}
     report: str = ""
+    fabrics: tuple[RenderedFabric, ...] = ()
+
+    @property
+    def by_fabric(self) -> dict[str, RenderedPlan]:
+        """The plan as each fabric has it, by the fabric's name, which is empty for the first one."""
+        cluster = self.decisions.get("cluster", {})
+        taken = {pool for fabric in self.fabrics if fabric.contract.get("purpose") is None for pool in fabric.pools}
+        own = [pool for pool in cluster.get("pools", ()) if pool["name"] not in taken]
+        first = {**self.decisions, "cluster": {**cluster, "pools": own}} if self.fabrics else self.decisions
+        return {"": self.model_copy(update={"decisions": first, "fabrics": ()})} | {
+            fabric.name: self._narrowed(fabric, cluster) for fabric in self.fabrics
+        }
+
+    def _narrowed(self, fabric: RenderedFabric, cluster: dict[str, Any]) -> RenderedPlan:
+        pools = [pool for pool in cluster.get("pools", ()) if pool["name"] in fabric.pools]
+        decisions = {**self.decisions, **fabric.facts, "cluster": {**cluster, "pools": pools}}
+        decisions.pop("allocation", None)
+        if fabric.allocation is not None:
+            decisions["allocation"] = fabric.allocation
+        changes = {"proof": fabric.proof, "rails": fabric.rails, "contract": fabric.contract}
+        return self.model_copy(update={**changes, "decisions": decisions, "fabrics": ()})
 
 
 class RefusedPlan(FrozenModel):

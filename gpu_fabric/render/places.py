@@ -15,6 +15,7 @@ OBJECTS, RELEASES, CLOUD, TASKS, ADDRESSES, NCCL = "kubernetes", "helm", "cloud"
 
 INDEX, DECISIONS, CONTRACT, REPORT = "index.json", "decisions.yaml", "contract.json", "report.txt"
 PROOF = f"{ADDRESSES}/proof.json"
+FABRICS = "fabrics"
 """The files that every rendered plan has."""
 
 

@@ -13,6 +13,7 @@ from gpu_fabric.plan.records import SecretValue
 from gpu_fabric.plan.steps import NODES
 from gpu_fabric.progress import UNHEARD, Progress
 from gpu_fabric.render.model import (
+    RenderedFabric,
     RenderedPlan,
     RenderedRail,
     RenderedResource,
@@ -39,6 +40,7 @@ _ELSEWHERE = {
     "findings",
     "acknowledgements",
     "steps",
+    "fabrics",
 }
 # A cloud's records are rendered as resources.
 _CLOUD_RECORDS = {"doks": {"vpc", "cluster", "pools", "project", "listing", "version_prefix"}}
@@ -74,12 +76,38 @@ def rendered(plan: Plan, progress: Progress = UNHEARD) -> RenderedPlan:
         decisions=_decisions(plan),
         proof={} if plan.part == "cluster" else address_document(plan.addresses),
         rails=tuple(_rails(plan, progress)),
-        nccl_files={nccl_path(file): file.content for file in plan.nccl.files},
+        nccl_files={nccl_path(file): file.content for one in plan.by_fabric.values() for file in one.nccl.files},
         contract={}
         if plan.part == "cluster"
         else plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
         report=report_text(plan_report(plan), _WIDTH),
+        fabrics=tuple(rendered_fabrics(plan, progress)),
     )
+
+
+_FACTS = {"choices", "bandwidth", "rails", "sriov_plugin", "shared_plugin", "node_groups"}
+
+
+def rendered_fabrics(plan: Plan, progress: Progress = UNHEARD) -> Iterator[RenderedFabric]:
+    """The further fabrics of a plan."""
+    by_fabric = plan.by_fabric
+    for fabric in plan.fabrics:
+        one = by_fabric[fabric.name]
+        yield RenderedFabric(
+            name=fabric.name,
+            pools=fabric.pools,
+            proof=address_document(one.addresses),
+            rails=tuple(_rails(one, progress)),
+            contract=one.workload.model_dump(mode="json", by_alias=True, exclude_none=True),
+            allocation=_allocation(one),
+            facts=fabric.model_dump(mode="json", by_alias=True, include=_FACTS),
+        )
+
+
+def _allocation(plan: Plan) -> dict[str, Any] | None:
+    if not plan.addresses.pools:
+        return None
+    return allocation(plan).model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 def address_document(addresses: AddressPlan) -> dict[str, Any]:
@@ -143,8 +171,8 @@ def _decisions(plan: Plan) -> dict[str, Any]:
         exclude={"cluster": _CLOUD_RECORDS, **dict.fromkeys(left_out, True)},
     )
     document["cluster"] = _drop_records(document["cluster"])
-    if plan.addresses.pools:
-        document["allocation"] = allocation(plan).model_dump(mode="json", by_alias=True, exclude_none=True)
+    if (found := _allocation(next(iter(plan.by_fabric.values())))) is not None:
+        document["allocation"] = found
     return document
 
 

@@ -26,27 +26,22 @@ _CREATORS = {
 
 def overview_rows(plan: Plan) -> dict[str, str]:
     """Name and description of each choice, including the cloud's resources."""
-    choices, rows = plan.choices, split_rows(plan) | cloud_rows(plan)
+    rows = split_rows(plan) | cloud_rows(plan)
     for pool in plan.cluster.pools:
         counted = f"{pool.nodes} x {pool.shape}, {pool.gpus} GPUs, {pool.nics} RDMA NICs"
         rows[f"pool {pool.name}"] = counted + pool_bounds(plan, pool.name)
     rows |= {f"pool {nodes.name}": other_pool(nodes) for nodes in plan.cluster.other_pools}
     if plan.part == "cluster":
         return rows | cost_rows(plan.cost)
-    resources = list(dict.fromkeys(rail.resource_name for rail in plan.rails if rail.resource_name is not None))
-    advertised = f", resource{_s(resources)} {_span(resources)}" if resources else ""
+    by_fabric = plan.by_fabric
+    for name, one in by_fabric.items():
+        own = _before_jobs(one)
+        rows |= own if len(by_fabric) == 1 else {f"{key} of {name}": text for key, text in own.items()}
+    rows |= {"Multus": "by this stack, in kube-system"} if plan.step("multus") else {}
+    for name, one in by_fabric.items():
+        own = _of_jobs(one)
+        rows |= own if len(by_fabric) == 1 else {f"{key} of {name}": text for key, text in own.items()}
     return rows | {
-        "model": f"{choices.model} by {choices.manager}, release line {plan.release_line}",
-        **({"functions": f"created by {_CREATORS[choices.virtual_functions]}"} if choices.virtual_functions else {}),
-        "links": f"{_LINKS[choices.link_type]}, RDMA mode {choices.rdma_mode}",
-        "rails": f"{len(plan.rails)}{advertised}",
-        "networks": _networks(plan),
-        "addresses": address_summary(plan),
-        "bar": _bar(plan),
-        **({"Multus": "by this stack, in kube-system"} if plan.step("multus") else {}),
-        **({"jobs": _jobs(plan)} if plan.workload.scheduler_hints.scheduler or plan.step("mpi-operator") else {}),
-        "NCCL files": ", ".join(file.config_map for file in plan.nccl.files),
-        "NCCL topology": f"{plan.nccl.topology.form or 'no file'}: {plan.nccl.topology.reason}",
         "charts": ", ".join(
             f"{release.name} {release.chart.version}" + (" (stand-in)" if release.chart.path else "")
             for release in plan.releases
@@ -63,6 +58,38 @@ def other_pool(nodes: OtherNodes) -> str:
     bounds = f", {nodes.least_nodes} to {nodes.most_nodes} nodes by automatic scaling" if scales else ""
     taken = ", which the cloud may take back" if nodes.reclaimable else ""
     return f"{nodes.nodes} x {nodes.machine}{gpus}, beside the fabric{bounds}{taken}"
+
+
+def _before_jobs(plan: Plan) -> dict[str, str]:
+    """What is decided of a fabric for all that attaches to it."""
+    choices = plan.choices
+    resources = list(dict.fromkeys(rail.resource_name for rail in plan.rails if rail.resource_name is not None))
+    advertised = f", resource{_s(resources)} {_span(resources)}" if resources else ""
+    return {
+        "model": f"{choices.model} by {choices.manager}, release line {plan.release_line}",
+        **({"functions": f"created by {_CREATORS[choices.virtual_functions]}"} if choices.virtual_functions else {}),
+        "links": f"{_LINKS[choices.link_type]}, RDMA mode {choices.rdma_mode}",
+        "rails": f"{len(plan.rails)}{advertised}",
+        "networks": _networks(plan),
+        "addresses": address_summary(plan),
+        **({} if plan.workload.purpose == "storage" else {"bar": _bar(plan)}),
+    }
+
+
+def _of_jobs(plan: Plan) -> dict[str, str]:
+    """What is decided of a fabric for its jobs; nothing for storage, which NCCL does not use."""
+    if plan.workload.purpose == "storage":
+        return {}
+    return {
+        **({"jobs": _jobs(plan)} if plan.workload.scheduler_hints.scheduler or plan.step("mpi-operator") else {}),
+        "NCCL files": ", ".join(file.config_map for file in plan.nccl.files),
+        "NCCL topology": f"{plan.nccl.topology.form or 'no file'}: {plan.nccl.topology.reason}",
+    }
+
+
+def fabric_titles(plan: Plan) -> dict[str, Plan]:
+    """The plan of each fabric by the end of its headings: ` of fabric a100`; empty for one fabric alone."""
+    return {f" of fabric {name}" if name else "": one for name, one in plan.by_fabric.items()}
 
 
 def split_rows(plan: Plan) -> dict[str, str]:

@@ -17,9 +17,18 @@ COLUMNS = (
 
 
 def csv_report(plan: Plan) -> str:
-    """A row for each node and rail, for each node where there are no rails; a cell without a fact is empty."""
+    """A row for each node and rail, for each node where there are no rails; a cell without a fact is empty.
+
+    With several fabrics the first column is the fabric's name.
+    """
     text = StringIO()
-    csv.writer(text, lineterminator="\n").writerows([COLUMNS, *_rows(plan)])
+    by_fabric = plan.by_fabric
+    if len(by_fabric) == 1:
+        table: list[tuple[object, ...]] = [COLUMNS, *_rows(plan)]
+    else:
+        rows = ((name, *row) for name, one in by_fabric.items() for row in _rows(one))
+        table = [("fabric", *COLUMNS), *rows]
+    csv.writer(text, lineterminator="\n").writerows(table)
     return text.getvalue()
 
 

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from gpu_fabric.plan.records import PlannedVerification
+
 if TYPE_CHECKING:
     from gpu_fabric.plan import Plan
     from gpu_fabric.resources import Handling
@@ -47,10 +49,17 @@ def _figures(plan: Plan, resources: Sequence[CountedResource]) -> Iterator[Figur
     nics = f"{sum(pool.nics for pool in pools):,} RDMA NICs"
     machines = ", ".join(f"{pool.nodes:,} x {pool.shape}" for pool in pools)
     yield Figure("GPUs", f"{sum(pool.gpus for pool in pools):,}", machines)
-    if on_cluster:
+    if on_cluster and not plan.fabrics:
         yield Figure("rails", str(len(plan.rails)), nics)
-    yield _line_rate(plan)
-    if on_cluster:
+    if not plan.fabrics:
+        yield _line_rate(plan)
+    for name, one in plan.by_fabric.items() if plan.fabrics else ():
+        count = f"{len(one.rails) * sum(pool.nodes for pool in one.cluster.pools):,} RDMA NICs"
+        yield Figure(f"rails of {name}", str(len(one.rails)), count)
+        yield _line_rate(one)._replace(name=f"line rate of a node of {name}")
+        if one.workload.purpose != "storage":
+            yield _bar(one)._replace(name=f"bus bandwidth to reach in {name}")
+    if on_cluster and not plan.fabrics:
         yield _bar(plan)
     yield _cost(plan)
     yield from _region(plan)
@@ -71,7 +80,9 @@ def _bar(plan: Plan) -> Figure:
     name, bar = "bus bandwidth to reach", plan.bandwidth.bar
     if bar is None:
         return Figure(name, UNKNOWN, plan.bandwidth.unknown or "")
-    measured = "measured by up" if plan.verification is not None else "not measured by up: the verification is off"
+    fabric = plan.workload.fabric or ""
+    is_measured = any(run.fabric == fabric for run in plan.records(PlannedVerification))
+    measured = "measured by up" if is_measured else "not measured by up: the verification is off"
     return Figure(name, f"{bar.value:g} GB/s", measured)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import shlex
-from typing import Any
+from typing import Any, NamedTuple
 
 from gpu_fabric import __version__
 from gpu_fabric.plan import Plan
@@ -22,7 +22,8 @@ _MOST_AT_A_GLANCE = 6
 
 def html_report(plan: Plan) -> str:
     """The whole page; it depends on the plan and the program only."""
-    stack, fabric = shlex.quote(plan.stack), fabric_of(plan)
+    (name, own), *others = plan.by_fabric.items()
+    stack, fabric = shlex.quote(plan.stack), fabric_of(own)
     # The addresses of thousands of nodes would make the page large: a command writes them.
     is_small = len(fabric.places) <= drawing.MOST_WHOLE
     return html_page(
@@ -36,6 +37,11 @@ def html_report(plan: Plan) -> str:
         fabric=drawing.drawing_of(fabric),
         draw=drawing,
         field=drawing.node_field(fabric),
+        first=name,
+        further=tuple(
+            FurtherFabric(name, one, drawing.drawing_of(fabric_of(one)), address_map.address_map(one))
+            for name, one in others
+        ),
         space=address_map.address_map(plan),
         bars=address_map,
         nccl=[(row.variable, row.value, row.scope, row.why, row.stated_by) for row in plan.nccl.settings],
@@ -43,6 +49,15 @@ def html_report(plan: Plan) -> str:
         csv_command=f"gpu-fabric plan -s {stack} --format csv > {shlex.quote(plan.stack + '-nics.csv')}",
         attach_command=f"gpu-fabric attach job.yaml -s {stack}",
     )
+
+
+class FurtherFabric(NamedTuple):
+    """What the page shows of a fabric beside the first: its plan, its drawing, and its addresses as bars."""
+
+    name: str
+    plan: Plan
+    drawing: drawing.Drawing
+    space: address_map.AddressMap | None
 
 
 def program_figure() -> Figure:

@@ -21,13 +21,16 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "c
 
 def plan_report(plan: Plan) -> RenderableType:
     """Everything that the plan decides, on one or two screens."""
-    fabric: list[RenderableType] = [
-        _heading("Rails"),
-        FittingTable(content.RAIL_COLUMNS, content.rail_rows(plan)),
-        _heading("Addresses"),
-        _addresses(plan),
-    ]
-    job: list[RenderableType] = [_heading("A job's pod carries"), Pairs(content.job_rows(plan))]
+    fabric: list[RenderableType] = []
+    job: list[RenderableType] = []
+    for of, one in content.fabric_titles(plan).items():
+        fabric += [
+            _heading(f"Rails{of}"),
+            FittingTable(content.RAIL_COLUMNS, content.rail_rows(one)),
+            _heading(f"Addresses{of}"),
+            _addresses(one),
+        ]
+        job += [_heading(f"A job's pod carries{of}"), Pairs(content.job_rows(one))]
     on_cluster = plan.part != "cluster"
     return Group(
         _heading(f"Plan of stack {plan.stack}"),

@@ -88,7 +88,8 @@ def losses(plan: Plan, resources: tuple[Resource, ...]) -> dict[str, Loss]:
     doks, oke = plan.cluster.doks, plan.cluster.oke
     most = {pool.name: pool.max_nodes for pool in (doks.pools if doks is not None else ()) if pool.max_nodes}
     machines = {pool.name: _machines(pool, most.get(pool.name, pool.nodes)) for pool in plan.cluster.pools}
-    addresses = Loss(addresses=sum(pool.needed for pool in plan.addresses.pools))
+    planned = [pool for fabric in plan.by_fabric.values() for pool in fabric.addresses.pools]
+    addresses = Loss(addresses=sum(pool.needed for pool in planned))
     beside = {nodes.name: _beside(nodes) for nodes in plan.cluster.other_pools}
     if oke is not None:
         machines |= {
@@ -145,7 +146,7 @@ def _construct(plan: Plan, construct: PlannedConstruct, types: dict[str, str]) -
 
 def _pools(plan: Plan) -> Iterator[tuple[str, Loss]]:
     """The loss with each address pool; a group of pools of single nodes counts as one."""
-    of_pool = {pool.name: pool for pool in plan.addresses.pools}
+    of_pool = {pool.name: pool for fabric in plan.by_fabric.values() for pool in fabric.addresses.pools}
     for planned in plan.applied("ip-pools"):
         if (pool := of_pool.get(planned.name)) is not None:
             yield object_name("ip-pools", planned), Loss(addresses=pool.needed)

@@ -188,7 +188,12 @@ def test_a_stack_has_exactly_these_outputs(stack: Recording) -> None:
     # Those of one part are held by the tests of split stacks.
     whole, cluster = of_cluster | of_platform, of_cluster | {"cluster"}
     assert "applied" in stack.outputs
-    assert set(stack.outputs) - {"access", "verification", "applied"} in (whole, cluster, of_platform)
+    further = {"access", "verification", "applied", "fabrics"}
+    assert set(stack.outputs) - further in (whole, cluster, of_platform)
+    if (contracts := stack.outputs.get("fabrics")) is not None:
+        # Programs that read the one contract of a stack go on with the first fabric's.
+        assert contracts["main"] == stack.outputs["fabric"]
+        assert {contract.get("fabric", "main") for contract in contracts.values()} == contracts.keys() > {"main"}
 
 
 def test_the_fabric_output_is_the_plans_contract_and_names_no_empty_values(dev: Recording, dev_plan: Plan) -> None:

@@ -35,7 +35,8 @@ _LEFT_OUT = {
     "OkeKubeconfigSpec": {"tokenSecret"},
 }
 _ARGUMENTS = (
-    *("PoolSpec", "AddressRangesSpec", "Hardware", "FabricSpec", "SoftwareSpec", "VerificationSpec"),
+    *("PoolSpec", "AddressRangesSpec", "Hardware", "FabricSpec", "FurtherFabricSpec", "SoftwareSpec"),
+    "VerificationSpec",
     *("DoksClusterSpec", "OkeClusterSpec"),
 )
 _OUTPUTS = (FabricContract, AddressPlan, VerificationOutcome, ClusterContract)

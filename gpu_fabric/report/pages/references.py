@@ -11,6 +11,7 @@ from gpu_fabric.catalog.version import Version
 from gpu_fabric.findings import groups, rules
 from gpu_fabric.report.pages import explanation
 from gpu_fabric.report.template import fill_template
+from gpu_fabric.spec.fabric import FabricSpec
 from gpu_fabric.spec.stack import StackSpec
 
 Row = tuple[str, ...]
@@ -23,16 +24,22 @@ def configuration_reference() -> str:
     schema = StackSpec.model_json_schema(by_alias=True)
     seen: set[str] = set()
     sections = [
-        (f"{section}`{which}", _first_line(model), list(_key_rows(model, schema, "", seen)))
+        (f"{section}`{which}", _first_line(model), rows)
         for section, field in schema["properties"].items()
         if section != "name"
         for model, which in _forms(field, schema)
+        for rows in [
+            _entry_rows(model, schema, seen) if "patternProperties" in field else [*_key_rows(model, schema, "", seen)]
+        ]
     ]
     return fill_template("configuration.md.j2", sections=sections)
 
 
 def _forms(field: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     """The models a section may have: one, or one per provider with its name."""
+    if "patternProperties" in field:
+        yield _resolve(next(iter(field["patternProperties"].values())), schema), ""
+        return
     if "oneOf" not in field:
         yield _resolve(field, schema), ""
         return
@@ -40,6 +47,14 @@ def _forms(field: dict[str, Any], schema: dict[str, Any]) -> Iterator[tuple[dict
     names = {reference: name for name, reference in field["discriminator"]["mapping"].items()}
     for form in field["oneOf"]:
         yield _resolve(form, schema), f" with `{key}: {names[form['$ref']]}`"
+
+
+def _entry_rows(model: dict[str, Any], schema: dict[str, Any], seen: set[str]) -> list[Row]:
+    """The keys of a further fabric's entry, without those that the section of the first fabric has as well."""
+    above = schema["$defs"][FabricSpec.__name__]["properties"]
+    own = {key: field for key, field in model["properties"].items() if key not in above}
+    rows = list(_key_rows({**model, "properties": own}, schema, "<name>.", seen))
+    return [*rows, ("all others", "", "", "those of `gpu-fabric:fabric`, with the same meaning and defaults")]
 
 
 def _key_rows(model: dict[str, Any], schema: dict[str, Any], prefix: str, seen: set[str]) -> Iterator[Row]:

@@ -108,8 +108,9 @@ def names_of_nodes_have_an_effect(case: Case, pool: AnyPool) -> Iterator[Problem
 
 
 def _pools_of_other_shapes(case: Case) -> Iterator[AnyPool]:
-    """The pools whose node group is not the first pool's."""
-    return (pool for pool in placed_pools(case) if group_of(case, pool.spec) is not case.groups[0])
+    """The pools whose node group is not the first pool's; none for a cluster alone, whose platform has the fabrics."""
+    pools = placed_pools(case) if case.spec.split.part != "cluster" else []
+    return (pool for pool in pools if group_of(case, pool.spec) is not case.groups[0])
 
 
 @check_each("CLU002", _pools_of_other_shapes)
@@ -122,7 +123,7 @@ def machines_make_one_fabric(case: Case, pool: AnyPool) -> Iterator[Problem]:
         yield Problem(
             pool.at("shape"),
             f"{group.shape.name} and {first.shape.name} make no one fabric: they differ in {', '.join(differing)}",
-            f"write {first.shape.name}, or move the pool to a stack of its own",
+            f"write {first.shape.name}, or give the pool a fabric of its own under gpu-fabric:fabrics (docs/groups.md)",
         )
 
 
@@ -149,7 +150,7 @@ def line_configures_node_groups(case: Case, plan: Plan) -> Iterator[Problem]:
             in_software("releaseLine"),
             f"the device plug-ins of {' and '.join(group.shape.name for group in case.groups)} need configurations of "
             f"their own, and release line {case.line.name} has one for all nodes",
-            f"write {' or '.join(able)}, or move one of the pools to a stack of its own",
+            f"write {' or '.join(able)}, or move one of the pools to a cluster of its own",
         )
 
 

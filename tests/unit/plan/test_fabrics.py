@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
-from committed_stacks import folder_of, stack_names
+import yaml
+from committed_stacks import ROOT, folder_of, stack_names
 from planned_fabrics import example
 
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
@@ -18,6 +20,7 @@ from gpu_fabric.prepare import prepare_stack
 
 _ALL_RAILS = [f"rail-{number:02d}" for number in range(8)]
 _A100 = "fabrics.a100"
+_IMAGE = "ocid1.image.oc1.us-chicago-1.aaaaaaaaexample"
 _SIXTEEN = {
     "cluster.pools[1].shape": "BM.GPU.B4.8",
     f"{_A100}.model": "sriov",
@@ -275,3 +278,24 @@ def test_findings_are_at_the_section_of_their_fabric_and_the_pools_number_in_the
     assert ("NET003", "gpu-fabric:fabrics.a100.rdmaMode") in paths
     assert len([entry for entry in plan.findings if entry.id == "CLU003"]) <= 1
     assert len(plan.findings) == len(set(plan.findings))
+
+
+def test_a_platform_has_fabrics_on_the_cluster_of_another_stack(tmp_path: Path) -> None:
+    """The cluster's file says nothing of fabrics, and its pools may have any machines."""
+    pool = {"nodes": 2, "placement": "compute-cluster", "availabilityDomain": "AD-1", "imageId": _IMAGE}
+    cluster = yaml.safe_load((ROOT / "examples/Pulumi.oke-split-cluster.yaml").read_text(encoding="utf-8"))
+    platform = yaml.safe_load((ROOT / "examples/Pulumi.oke-split-platform.yaml").read_text(encoding="utf-8"))
+    cluster["config"]["gpu-fabric:cluster"]["pools"] = [
+        {"name": "new", "shape": "BM.GPU.H200.8", **pool},
+        {"name": "old", "shape": "BM.GPU.A100-v2.8", **pool},
+    ]
+    platform["config"]["gpu-fabric:fabrics"] = {"old": {"pools": ["old"], "model": "host-network"}}
+    for name, content in (("cluster", cluster), ("platform", platform)):
+        (tmp_path / f"Pulumi.oke-split-{name}.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+
+    alone = prepare_stack("oke-split-cluster", tmp_path)
+    plan = prepare_stack("oke-split-platform", tmp_path)
+
+    assert (alone.part, alone.steps, alone.fabrics) == ("cluster", (), ())
+    assert {name: len(one.rails) for name, one in plan.by_fabric.items()} == {"main": 8, "old": 16}
+    assert plan.cluster.oke is None
