@@ -426,6 +426,101 @@ class FabricArgs:
 
 
 @dataclass
+class VerificationSettingsArgs:
+    """A job that measures each rail alone and then the whole fabric, and the thresholds that it must reach."""
+
+    enabled: bool | None = None
+    """Whether the fabric is measured after its creation or a change. Default: no."""
+    launcher: str | None = None
+    """Who runs it: `job`, a Job of Kubernetes with a launcher of our own; `volcano`; `mpi-operator`. Default: job."""
+    nodes: int | None = None
+    """GPU nodes that take part. From 2 to 10000. Default: all."""
+    image: str | None = None
+    """Image with bash, Open MPI, ssh's server and client, and nccl-tests 2.17.3 or later (rccl-tests on AMD's GPUs);
+    none is published that is known to be good on all shapes. Default: none."""
+    program: str | None = None
+    """The test in the image: a name on its PATH, or a path. Default: all_reduce_perf."""
+    bar: float | None = None
+    """GB/s that the whole fabric must reach. From 0.01 to 100000. Default: what follows from the line rate."""
+    rail_bar: float | None = None
+    """GB/s that each rail alone must reach. From 0.01 to 100000. Default: the fabric's bar, shared by the rails."""
+    per_rail: bool | None = None
+    """Whether each rail is measured alone first, so that it is named. Default: yes."""
+    minutes: int | None = None
+    """Time limit of the job, with the start of its pods. From 5 to 1440. Default: 60."""
+    wait: bool | None = None
+    """Whether `up` waits for the verdict and fails with it; else a later `up` reports it. Default: yes."""
+    trigger: str | None = None
+    """Any text; another one has an unchanged fabric measured again. Default: none."""
+
+
+@dataclass
+class FurtherFabricArgs:
+    """A fabric beside that of the section `fabric`: all of its keys, and the nodes and NICs that it is made of."""
+
+    pools: list[str]
+    """Names of the GPU pools whose nodes are in this fabric."""
+    model: str | None = None
+    """How a NIC gets into a pod. One of host-device, macvlan, sriov, ib-sriov, ipoib, host-network. Default: `sriov`,
+    on DOKS `host-device`."""
+    manager: str | None = None
+    """Who installs and drives the fabric software. One of doks, network-operator, spiderpool. Default:
+    `network-operator`, on DOKS `doks`."""
+    rdma_mode: str | None = None
+    """RDMA network-namespace mode that the nodes run in; `exclusive` moves the RDMA device into the pod. One of
+    shared, exclusive. Default: the one that the model needs."""
+    link_type: str | None = None
+    """Link layer of the RDMA NICs. One of ether, infiniband. Default: the shape's own."""
+    mtu: int | None = None
+    """Bytes. From 1280 to 9216. Default: the shape's own."""
+    vfs_per_nic: int | None = None
+    """Virtual functions per NIC. From 0 to 128. Default: the shape's own."""
+    virtual_functions: str | None = None
+    """What creates virtual functions: `node-image`; `daemon-set`, one of this stack; `sriov-operator`, which
+    advertises them too; `externally-managed`, where the cloud creates them and the SR-IOV operator does the rest.
+    Default: `node-image`, on servers that come without functions `daemon-set`, and with Spiderpool
+    `sriov-operator`."""
+    dpdk: DpdkArgs | None = None
+    """For pods that drive the NICs from user space: huge pages, processors and memory. Default: none."""
+    pods_per_nic: int | None = None
+    """Pods that share one NIC, in models that share it (macvlan, ipoib). From 1 to 1000. Default: 1."""
+    pkey: str | None = None
+    """InfiniBand partition key, 0x0 to 0x7fff, with a digit after the x. Default: none."""
+    prefix: str | None = None
+    """Beginning of the names of networks, pools, policies and everything else that is named per stack, followed by a
+    dash; tells the objects of several stacks on one cluster apart. Resources keep their names. Default: none."""
+    rails: list[RailOverrideArgs] | None = None
+    """What differs on single rails from the shape. Default: none."""
+    addressing: AddressingArgs | None = None
+    """The fabric's address space and its division. Default: the defaults of its fields."""
+    default_network: str | None = None
+    """Network of the pods' own first interface, as namespace/name. Default: the cluster's default."""
+    host_preparation: HostPreparationSettingsArgs | None = None
+    """Jobs on the GPU nodes, each in a privileged DaemonSet whose pods are ready if their nodes are as specified.
+    Default: the defaults of its fields."""
+    nccl: NcclArgs | None = None
+    """NCCL's settings in the stack's jobs. Default: the defaults of its fields."""
+    check: FabricCheckArgs | None = None
+    """A DaemonSet that is attached to all rails and checks each; `{}` for its defaults. Default: none."""
+    namespaces: list[OfferedNamespaceArgs] | None = None
+    """Where networks are offered: names of namespaces that exist, or {name, create: true} for new ones. Default: the
+    namespace default alone."""
+    purpose: str | None = None
+    """`compute`: the fabric that NCCL uses on these nodes, which no other fabric of this purpose has; `storage`: a
+    fabric of other NICs on nodes of a compute fabric, which NCCL leaves alone. Default: compute."""
+    nics: list[NicArgs] | None = None
+    """The fabric's NICs on each node, the k-th is rail k. Default: the RDMA NICs of the shape, which one fabric alone
+    can have."""
+    nic_model: NicModelArgs | None = None
+    """Common facts of `nics`. Default: those of the shape's RDMA NICs."""
+    nic_speed_gbps: int | None = None
+    """Line rate of one of `nics` in Gb/s. At least 1. Default: that of the shape's RDMA NICs."""
+    verification: VerificationSettingsArgs | None = None
+    """Measurement of this fabric, for `compute` only. Default: that of the section `verification`, without its number
+    of nodes and its bars."""
+
+
+@dataclass
 class ImagePullSecretArgs:
     """A Secret with the login of a registry, by which nodes pull images."""
 
@@ -767,35 +862,6 @@ class SoftwareArgs:
     chart: `install`, or `node-image` where the nodes have them. Default: install."""
     host_image: str | None = None
     """Image of the DaemonSets that prepare nodes, which take only chroot from it. Default: the release line's."""
-
-
-@dataclass
-class VerificationSettingsArgs:
-    """A job that measures each rail alone and then the whole fabric, and the thresholds that it must reach."""
-
-    enabled: bool | None = None
-    """Whether the fabric is measured after its creation or a change. Default: no."""
-    launcher: str | None = None
-    """Who runs it: `job`, a Job of Kubernetes with a launcher of our own; `volcano`; `mpi-operator`. Default: job."""
-    nodes: int | None = None
-    """GPU nodes that take part. From 2 to 10000. Default: all."""
-    image: str | None = None
-    """Image with bash, Open MPI, ssh's server and client, and nccl-tests 2.17.3 or later (rccl-tests on AMD's GPUs);
-    none is published that is known to be good on all shapes. Default: none."""
-    program: str | None = None
-    """The test in the image: a name on its PATH, or a path. Default: all_reduce_perf."""
-    bar: float | None = None
-    """GB/s that the whole fabric must reach. From 0.01 to 100000. Default: what follows from the line rate."""
-    rail_bar: float | None = None
-    """GB/s that each rail alone must reach. From 0.01 to 100000. Default: the fabric's bar, shared by the rails."""
-    per_rail: bool | None = None
-    """Whether each rail is measured alone first, so that it is named. Default: yes."""
-    minutes: int | None = None
-    """Time limit of the job, with the start of its pods. From 5 to 1440. Default: 60."""
-    wait: bool | None = None
-    """Whether `up` waits for the verdict and fails with it; else a later `up` reports it. Default: yes."""
-    trigger: str | None = None
-    """Any text; another one has an unchanged fabric measured again. Default: none."""
 
 
 @dataclass
