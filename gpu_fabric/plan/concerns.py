@@ -75,9 +75,9 @@ def namespaces(context: Context) -> Iterator[Step]:
 
 def _pull_secrets(case: Case, operators: Collection[str]) -> Iterator[PlannedPullSecret]:
     """The Secrets that the stack creates, in every namespace in which it has pods or jobs run."""
-    own = (SYSTEM_NAMESPACE,) if manager_of(case).namespace == SYSTEM_NAMESPACE else ()
     offered = (entry.name for entry in case.spec.fabric.namespaces)
-    places = tuple(dict.fromkeys((*sorted(operators), *own, *offered)))
+    # The manager's namespace holds what the stack runs on the nodes, whether or not the stack installs the manager.
+    places = tuple(dict.fromkeys((*sorted(operators), manager_of(case).namespace, *offered)))
     for secret in case.spec.software.image_pull_secrets:
         if secret.secret is not None:
             for namespace in places:
