@@ -1271,7 +1271,7 @@ class OkeOtherPoolArgs:
     memory_gib: int | None = None
     """Memory of a node in GiB; of flexible shapes only. From 1 to 2098. Default: none."""
     boot_volume_gib: int | None = None
-    """Size of the boot volume in GiB. From 50 to 32768. Default: 128."""
+    """Size of the boot volume in GiB. From 50 to 32768. Default: 128, and 512 of machines with GPUs."""
     image_id: str | None = None
     """Id of the machine image. Default: Oracle's newest for shape and Kubernetes version."""
     max_pods: int | None = None

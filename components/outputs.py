@@ -584,8 +584,6 @@ class ClusterContract(TypedDict):
     """Version as the stack file has it; the cluster's own may be newer."""
     pools: list[SharedPool]
     """The GPU pools."""
-    otherPools: list[OtherNodes]
-    """The pools beside the fabric."""
     ranges: Ranges
     """Ranges in use, which the fabric must not touch."""
     shapes: dict[str, Shape]
@@ -594,5 +592,7 @@ class ClusterContract(TypedDict):
     """Software that the cluster has already."""
     clusterId: str
     """The cluster's id at its cloud."""
+    otherPools: NotRequired[list[OtherNodes]]
+    """The pools beside the fabric."""
     plugins: NotRequired[ManagedPlugins]
     """What installs device plug-ins at DigitalOcean; empty elsewhere."""

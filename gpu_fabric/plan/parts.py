@@ -66,7 +66,7 @@ def _cluster_facts(case: Case, cluster: DoksClusterSpec | OkeClusterSpec) -> Clu
             )
             for pool, shape in zip(cluster.pools, case.shapes, strict=True)
         ),
-        other_pools=other_nodes(case),
+        other_pools=other_nodes(case) or None,
         ranges=cluster.ranges,
         shapes=cluster.shapes,
         installed=cluster.installed,

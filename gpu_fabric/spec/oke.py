@@ -242,7 +242,12 @@ class OkeOtherPoolSpec(OtherPoolSpec):
     memory_gib: int | None = Field(
         default=None, ge=1, le=2098, description="memory of a node in GiB; of flexible shapes only"
     )
-    boot_volume_gib: int = Field(default=128, ge=50, le=32768, description="size of the boot volume in GiB")
+    boot_volume_gib: int | None = Field(
+        default=None,
+        ge=50,
+        le=32768,
+        description="size of the boot volume in GiB; by default 128, and 512 of machines with GPUs",
+    )
     image_id: ImageId | None = Field(
         default=None, description="id of the machine image; by default Oracle's newest for shape and Kubernetes version"
     )

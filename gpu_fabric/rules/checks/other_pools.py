@@ -176,3 +176,10 @@ def nodes_that_scale_have_no_stated_names(case: Case, pool: AnyPool) -> Iterator
     """Nodes are named only in pools of a fixed size."""
     if pool.spec.node_names and getattr(pool.spec, "auto_scale", None) is not None:
         yield Problem(pool.at("nodeNames"), f"the nodes of pool {pool.spec.name} come and go")
+
+
+@check_of("OTH011", oke_cluster)
+def autoscaler_has_its_policy(case: Case, cluster: OkeClusterSpec) -> Iterator[Problem]:
+    """Where pools scale, the stack creates the policy of the autoscaler's pods."""
+    if _scaled(case) and not cluster.identity.create:
+        yield Problem(in_cluster("identity", "create"))

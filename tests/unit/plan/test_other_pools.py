@@ -147,6 +147,8 @@ def test_oracle_makes_a_node_pool_of_each_by_its_shape() -> None:
     assert cpu.node_metadata is None
     assert cpu.node_source_details["image_id"] == Ref(ref="node-images", output="image")
     assert inference.node_shape_config is None
+    sizes = [pool.node_source_details["boot_volume_size_in_gbs"] for pool in (cpu, inference)]
+    assert sizes == ["128", "512"]
     assert inference.node_source_details["image_id"] == Ref(ref="node-images", output="image_for_gpus")
     labels = {entry["key"]: entry["value"] for entry in inference.initial_node_labels or [] if isinstance(entry, dict)}
     assert labels == {

@@ -24,7 +24,7 @@ from gpu_fabric.report.markdown import markdown_report
 from gpu_fabric.resources import Resource, resources
 from gpu_fabric.spec.load import read_document, validate
 
-WHOLE = ("doks-h200", "doks-b300", "doks-mi325x", "oke-h100", "oke-h200", "oke-a100")
+WHOLE = ("doks-h200", "doks-b300", "doks-mi325x", "doks-inference", "oke-h100", "oke-h200", "oke-a100", "oke-pools")
 SPLIT = {"part": "platform", "clusterStack": "below"}
 Sections = dict[str, Any]
 Project = Callable[..., Path]

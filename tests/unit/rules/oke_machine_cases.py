@@ -109,6 +109,7 @@ CASES = (
         f"{_POOL}.memoryFabricIds",
     ),
     bad("OKE027", "oke-h100-26-4", {f"{_POOL}.networkBlockIds": [_BLOCK]}, f"{_POOL}.networkBlockIds"),
+    bad("OKE027", "oke-h100-26-4", {f"{_POOL}.autoScale": {"minNodes": 1, "maxNodes": 8}}, f"{_POOL}.autoScale"),
     irrelevant("OKE027", "doks-h200"),
     good("OKE030", "oke-h100-26-4", {**_A100, "cluster.region": "us-phoenix-1"}),
     bad("OKE030", "oke-h100-26-4", _A100, "cluster.region"),

@@ -206,7 +206,8 @@ def beside_the_fabric(site: Site, pool: OtherPool) -> PlannedNodePool:
         node_shape=wanted.shape,
         node_shape_config=flexible if wanted.ocpus else None,
         node_config_details=node_config(site, wanted.nodes, wanted.max_pods, placement),
-        node_source_details=node_source(image, wanted.boot_volume_gib),
+        # The sizes of the OKE quick-start's pools.
+        node_source_details=node_source(image, wanted.boot_volume_gib or (128 if shape is None else 512)),
         initial_node_labels=[{"key": key, "value": text} for key, text in sorted(labels.items())],
         # A node pool has no argument for taints: the kubelet registers with them.
         node_metadata={"user_data": user_data(_managed_boot(wanted.taints))} if wanted.taints else None,

@@ -135,4 +135,7 @@ CASES = (
         f"{_POOL}.nodeNames",
     ),
     irrelevant("OTH010", _OKE, _fabric_scaled(1, 8)),
+    good("OTH011", _OKE, _fabric_scaled(1, 8)),
+    bad("OTH011", _OKE, {**_fabric_scaled(1, 8), "cluster.identity": {"create": False}}, "cluster.identity.create"),
+    irrelevant("OTH011", _OKE, {"cluster.identity": {"create": False}}),
 )
