@@ -13,7 +13,7 @@ from .definition import HIGH, NoSettings, Violation, Words, resource_policy, sta
 from .reading import NETWORKS, at, is_one_of, many, mappings, object_name, of_kind, parsed
 
 RESOURCE_ANNOTATION = "k8s.v1.cni.cncf.io/resourceName"
-_OFFERING = ("NicClusterPolicy", "NicNodePolicy", "SriovNetworkNodePolicy", "Release")
+_OFFERING = ("NicClusterPolicy", "NicNodePolicy", "SriovNetworkNodePolicy", "Release", "AdoptedSections")
 
 
 class Offered(FrozenModel):
@@ -27,7 +27,7 @@ class Offered(FrozenModel):
 @stack_policy(
     "advertised-resources",
     Words(
-        "Every network requests a resource that a component of the stack advertises.",
+        "Every network requests a resource that the stack advertises, unless it advertises none.",
         "A pod that requests a resource that no node has stays Pending, and no message names the mistake.",
         "use the name in the device plug-in's configuration.",
         "the SR-IOV network device plug-in's documentation",
@@ -37,7 +37,8 @@ class Offered(FrozenModel):
 )
 def advertised_resources(resources: list[PolicyResource], settings: Offered) -> Iterator[Violation]:
     offered = {name for resource in of_kind(resources, *_OFFERING) for name in _advertised(resource)}
-    for network in of_kind(resources, *NETWORKS):
+    # A stack that advertises nothing uses what the cluster offers, which `up` compares.
+    for network in of_kind(resources, *NETWORKS) if offered else ():
         for name in _asked(network):
             if name.rpartition("/")[2] not in offered and not is_one_of(name, settings.elsewhere):
                 yield Violation(f"asks for {name}, which nothing in the stack advertises", network.urn)
