@@ -127,7 +127,10 @@ def _plan_only(plan: Plan) -> tuple[Finding, ...]:
 def _brought_up(plan: Plan) -> tuple[str, str, str]:
     """The place that decides what a stack is, what it is, and what could be brought up in its stead; none if it can."""
     choices, fabric = plan.choices, plan.workload.fabric
-    place, what = dotted(("fabrics", fabric, "model") if fabric else ("fabric", "model")), f"{choices.model} by {choices.manager}"
+    place, what = (
+        dotted(("fabrics", fabric, "model") if fabric else ("fabric", "model")),
+        f"{choices.model} by {choices.manager}",
+    )
     if choices.row is not None and choices.provider in choices.row.up_providers:
         return place, what, ""
     up = (row for row in catalog().support if row.up_providers)

@@ -15,7 +15,15 @@ from pulumi.output import UNKNOWN
 from recording import Recording, Registration, World, record
 from stub_cluster import KUBECONFIG, TOKEN
 
-from components import GpuFabric, GpuFabricArgs, GpuPoolArgs, RangesArgs, VerificationSettingsArgs
+from components import (
+    AddressingArgs,
+    FurtherFabricArgs,
+    GpuFabric,
+    GpuFabricArgs,
+    GpuPoolArgs,
+    RangesArgs,
+    VerificationSettingsArgs,
+)
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.spec.kubeconfig import cluster_identity
 
@@ -395,3 +403,35 @@ def test_what_uses_the_contract_comes_after_every_resource_of_the_fabric() -> No
 
     assert expected <= recording["job"].dependencies
     assert recording["job"].inputs["networks"]
+
+
+def test_further_fabrics_have_networks_and_a_contract_of_their_own() -> None:
+    pools = [
+        GpuPoolArgs(name="new", shape="BM.GPU.H100.8", nodes=2),
+        GpuPoolArgs(name="old", shape="BM.GPU.A100-v2.8", nodes=2),
+    ]
+    old = FurtherFabricArgs(pools=["old"], model="sriov", addressing=AddressingArgs(supernet="172.20.0.0/16"))
+
+    def program() -> None:
+        found = GpuFabric("train", arguments(pools=pools, fabrics={"old": old}))
+        pulumi.export("contract", found.contract)
+        pulumi.export("contracts", found.contracts)
+
+    recording = run(program)
+
+    networks = {entry.name for entry in children(recording) if entry.type.endswith(":NetworkAttachmentDefinition")}
+    # Sixteen rails of each kind of machines.
+    assert len([name for name in networks if "old-rail-" in name]) == 16
+    assert len(networks) == 32
+    contracts = recording.outputs["contracts"]
+    assert contracts["main"] == recording.outputs["contract"]
+    assert contracts["old"]["resources"]["nvidia.com/old_rail_15"] == "1"
+
+
+def test_a_problem_of_a_further_fabric_names_it() -> None:
+    old = FurtherFabricArgs(pools=["missing"], addressing=AddressingArgs(supernet="172.20.0.0/16"))
+
+    reason, recording = refusal(lambda: {"fabrics": {"old": old}})
+
+    assert "fabrics.old.pools[0]: the stack has no GPU pool missing" in reason
+    assert children(recording) == []

@@ -20,6 +20,7 @@ FABRIC_RULE_PRIORITY = 2000
 _RAIL_RULE_PRIORITY = 2100
 # The first rail's routing table, as in the guides' script, then one table per rail; the system's tables begin at 253.
 FIRST_TABLE = 151
+_FURTHER_TABLES = 256
 
 # Seconds for a DaemonSet's pods to be ready on all nodes; a mode that needs a reboot must be set by the operator.
 _TIMEOUT = 900
@@ -52,10 +53,15 @@ def nic_addresses(case: Case, addresses: AddressPlan) -> tuple[PlannedObject, ..
         # With a subnet per node, a host reaches the other nodes' subnets through the router of its first rail.
         "FABRIC_RANGE": str(addresses.supernet) if addresses.layout == "per-node" else "",
         "RULE_PRIORITY": str(_RAIL_RULE_PRIORITY),
-        "FIRST_TABLE": str(FIRST_TABLE + case.rails_before),
+        "FIRST_TABLE": str(_first_table(case)),
     }
     by_group = [(group, environment) for group in case.groups]
     return script_daemons(case, "nic-addresses", by_group, timeout=_TIMEOUT, tables=tables, dry_run=wanted.dry_run)
+
+
+def _first_table(case: Case) -> int:
+    """The first rail's table; those of a further fabric on the same nodes are beyond the system's."""
+    return FIRST_TABLE if not case.rails_before else _FURTHER_TABLES + case.rails_before
 
 
 def address_tables(case: Case, addresses: AddressPlan) -> tuple[PlannedObject, ...]:

@@ -111,3 +111,28 @@ def test_every_reason_is_explained() -> None:
 
     assert result.exit_code == 0
     assert "The bandwidth is below the bar." in result.stdout
+
+
+def test_the_bar_is_that_of_the_measured_fabric() -> None:
+    result = "examples/results/healthy.json"
+
+    assert "bar: 8 NICs x 400 Gb/s" in verdict(result, "-s", "two-machines", "--group", "main").stdout
+    assert "bar: 8 NICs x 200 Gb/s" in verdict(result, "-s", "two-machines", "--group", "a100").stdout
+    # Storage is not measured, so that one compute fabric needs no name.
+    assert "bar: 8 NICs x 400 Gb/s" in verdict(result, "-s", "storage-fabric").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("-s", "two-machines"), "name the measured one: --group main, --group a100"),
+        (("-s", "two-machines", "--group", "b200"), "no compute fabric b200; choose of: --group main, --group a100"),
+        (("-s", "storage-fabric", "--group", "storage"), "no compute fabric storage; choose of: --group main"),
+        (("-s", "dev", "--group", "main"), "no compute fabric main; leave --group out"),
+    ],
+)
+def test_a_fabric_that_cannot_be_meant_is_refused(arguments: tuple[str, ...], reason: str) -> None:
+    refused = verdict("examples/results/healthy.json", *arguments)
+
+    assert refused.exit_code == 2
+    assert reason in " ".join(refused.stderr.split())

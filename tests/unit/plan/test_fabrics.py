@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from committed_stacks import ROOT, folder_of, stack_names
-from planned_fabrics import example
+from planned_fabrics import example, plan_of
 
 from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.plan import Plan
@@ -299,3 +299,42 @@ def test_a_platform_has_fabrics_on_the_cluster_of_another_stack(tmp_path: Path) 
     assert (alone.part, alone.steps, alone.fabrics) == ("cluster", (), ())
     assert {name: len(one.rails) for name, one in plan.by_fabric.items()} == {"main": 8, "old": 16}
     assert plan.cluster.oke is None
+
+
+def test_fabrics_on_the_same_nodes_have_routing_tables_of_their_own() -> None:
+    hosts = {"hostPreparation": {"addresses": True}, "mtu": 4220}
+    plan = example("storage-fabric", {
+        "cluster.pools[0].nodeNames": ["gpu-1", "gpu-2"],
+        **{f"{place}.{key}": value for place in ("fabric", "fabrics.storage") for key, value in hosts.items()},
+        "fabric.rdmaMode": "shared",
+        "fabrics.storage.model": "macvlan",
+        "fabrics.storage.rdmaMode": "shared",
+        "fabric.addressing.reservedFirst": 8,
+        "fabrics.storage.addressing.reservedFirst": 8,
+    })  # fmt: skip
+    daemons = [
+        manifest for manifest in _manifests(plan, "DaemonSet") if "nic-addresses" in manifest["metadata"]["name"]
+    ]
+    variables = [
+        {entry["name"]: entry.get("value") for entry in daemon["spec"]["template"]["spec"]["containers"][0]["env"]}
+        for daemon in daemons
+    ]
+
+    assert [daemon["metadata"]["name"] for daemon in daemons] == ["nic-addresses", "nic-addresses-storage"]
+    # 253 to 255 are the system's.
+    assert [one["FIRST_TABLE"] for one in variables] == ["151", "264"]
+    assert len({one["RAILS"] for one in variables}) == 2
+
+
+def test_machines_of_digitalocean_have_fabrics_whose_resources_the_cloud_names_alike() -> None:
+    pools = [
+        {"name": "new", "shape": "gpu-h200x8-1128gb-fabric-contracted", "nodes": 2},
+        {"name": "old", "shape": "gpu-h100x8-640gb-contracted", "nodes": 2},
+    ]
+    plan = plan_of("doks-h200", {"cluster.pools": pools, "fabrics": {"old": {"pools": ["old"]}}})
+    first, second = plan.by_fabric.values()
+
+    assert [one.rails[0].network for one in (first, second)] == ["roce-net-fabric0", "old-roce-net-fabric0"]
+    assert first.rails[0].resource_name == second.rails[0].resource_name == "rdma/fabric0"
+    waits = plan.records(PlannedCapacity, "capacity")
+    assert [(wait.nodes, wait.count) for wait in waits] == [(one.workload.node_selector, 2) for one in (first, second)]
