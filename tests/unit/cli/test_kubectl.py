@@ -1,0 +1,201 @@
+"""Commands reach a cluster by the user's kubectl: what is asked, and one line for each way in which it fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from stand_in_kubectl import StandInKubectl
+
+from gpu_fabric.cli import kubectl
+from gpu_fabric.cli.kubectl import ClusterError, Kubectl
+
+NODES = "/api/v1/nodes"
+
+
+def cluster(folder: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, Any]) -> StandInKubectl:
+    stand_in = StandInKubectl(folder, answers)
+    monkeypatch.setenv("KUBECTL", str(stand_in.program))
+    return stand_in
+
+
+def refusal(folder: Path, monkeypatch: pytest.MonkeyPatch, said: str) -> ClusterError:
+    cluster(folder, monkeypatch, {f"get {NODES}": {"error": said}})
+    with pytest.raises(ClusterError) as refused:
+        Kubectl(Path("my.yaml")).get(NODES)
+    assert "\n" not in str(refused.value)
+    return refused.value
+
+
+def test_kubeconfig_and_context_are_kubectls_own_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in = cluster(tmp_path, monkeypatch, {"get /version": {"major": "1"}})
+
+    assert Kubectl(Path("my.yaml"), "lab").get("/version") == {"major": "1"}
+    assert Kubectl().get("/version") == {"major": "1"}
+    options = [call["options"] for call in stand_in.calls]
+    assert options[0] == ["--kubeconfig=my.yaml", "--context=lab", "--request-timeout=30s"]
+    assert options[1] == ["--request-timeout=30s"]
+
+
+def test_the_kubectl_on_path_is_used_where_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster(tmp_path, monkeypatch, {"get /version": {"major": "1"}})
+    monkeypatch.delenv("KUBECTL")
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert Kubectl().get("/version") == {"major": "1"}
+
+
+def test_a_list_is_read_with_all_of_its_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pages = {
+        f"get {NODES}?limit=500": {"kind": "NodeList", "items": [1], "metadata": {"continue": "a+b"}},
+        f"get {NODES}?limit=500&continue=a%2Bb": {"items": [2], "metadata": {"continue": "c"}},
+        f"get {NODES}?limit=500&continue=c": {"items": [3], "metadata": {}},
+        "get /apis/batch/v1/jobs?labelSelector=x&limit=500": {"items": None},
+    }
+    cluster(tmp_path, monkeypatch, pages)
+
+    found = Kubectl().get(NODES)
+    assert found is not None
+    assert (found["kind"], found["items"]) == ("NodeList", [1, 2, 3])
+    assert Kubectl().get("/apis/batch/v1/jobs?labelSelector=x") == {"items": []}
+
+
+def test_a_list_that_changed_between_its_pages_is_not_given_as_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expired = {"error": "Error from server (Expired): The provided continue parameter is too old"}
+    pages = {f"get {NODES}?limit=500": {"items": [1], "metadata": {"continue": "a"}}}
+    cluster(tmp_path, monkeypatch, {**pages, f"get {NODES}?limit=500&continue=a": expired})
+
+    with pytest.raises(ClusterError, match="/api/v1/nodes changed while it was read; run the command again"):
+        Kubectl().get(NODES)
+
+
+def test_what_the_cluster_does_not_have_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster(tmp_path, monkeypatch, {})
+
+    assert Kubectl().get("/apis/mellanox.com/v1alpha1/nicclusterpolicies") is None
+    assert Kubectl().delete("/api/v1/namespaces/a") is False
+
+
+def test_an_object_is_created_from_standard_input_and_deleted_with_what_it_owns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = "/apis/batch/v1/namespaces/a/jobs"
+    stand_in = cluster(tmp_path, monkeypatch, {f"create {jobs}": {"kind": "Job"}, f"delete {jobs}/look": {}})
+
+    assert Kubectl().create(jobs, {"kind": "Job", "spec": "é"}) == {"kind": "Job"}
+    assert Kubectl().delete(f"{jobs}/look") is True
+    created, deleted = stand_in.calls
+    assert json.loads(created["content"]) == {"kind": "Job", "spec": "é"}
+    assert deleted["path"] == f"{jobs}/look?propagationPolicy=Background"
+
+
+def test_an_object_that_exists_is_told_by_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = 'Error from server (AlreadyExists): namespaces "a" already exists'
+    cluster(tmp_path, monkeypatch, {"create /api/v1/namespaces": {"error": said}})
+
+    with pytest.raises(ClusterError) as refused:
+        Kubectl().create("/api/v1/namespaces", {})
+    assert refused.value.reason == "AlreadyExists"
+
+
+def test_what_a_pod_printed_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster(tmp_path, monkeypatch, {"get /api/v1/namespaces/a/pods/p/log": "one\ntwo"})
+
+    assert Kubectl().logs("a", "p") == "one\ntwo\n"
+    with pytest.raises(ClusterError, match="the cluster has no pod q in namespace a"):
+        Kubectl().logs("a", "q")
+
+
+def test_forbidden_says_which_verb_on_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = (
+        'Error from server (Forbidden): nodes is forbidden: User "jane" cannot list resource "nodes" in API group "" '
+        "at the cluster scope"
+    )
+
+    error = refusal(tmp_path, monkeypatch, said)
+
+    assert error.reason == "Forbidden"
+    assert str(error) == (
+        "the cluster forbids to get /api/v1/nodes: nodes is forbidden: "
+        'User "jane" cannot list resource "nodes" in API group "" at the cluster scope'
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            "E1126 03:04:05.000000 1 memcache.go:265] couldn't get current server API group list\n"
+            "The connection to the server 10.0.0.1:6443 was refused - did you specify the right host or port?",
+            "the cluster of my.yaml was not reached: The connection to the server 10.0.0.1:6443 was refused; try "
+            "kubectl --kubeconfig=my.yaml get --raw /version",
+        ),
+        (
+            "Unable to connect to the server: dial tcp: lookup nowhere.invalid: no such host",
+            "was not reached: Unable to connect to the server: dial tcp: lookup nowhere.invalid: no such host; try",
+        ),
+        (
+            "error: You must be logged in to the server (Unauthorized)",
+            "the cluster does not accept these credentials; log in, and try kubectl --kubeconfig=my.yaml get",
+        ),
+        ('error: context "b" does not exist', 'my.yaml: context "b" does not exist; see kubectl config get-contexts'),
+        ("error: stat my.yaml: no such file or directory", "my.yaml: no such file; name a kubeconfig by --kubeconfig"),
+        (
+            "Unable to connect to the server: getting credentials: exec: executable doctl not found\n\nIt looks like",
+            "my.yaml: executable doctl not found, which fetches the credentials; try kubectl",
+        ),
+        (
+            "Unable to connect to the server: getting credentials: exec: executable oci failed with exit code 1",
+            "my.yaml: executable oci failed with exit code 1, which fetches the credentials; try kubectl",
+        ),
+        (
+            "Error from server (ServiceUnavailable): etcd is away",
+            "the cluster refuses to get /api/v1/nodes: etcd is away",
+        ),
+    ],
+)
+def test_each_way_to_fail_is_one_line_with_a_remedy(
+    said: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert told in str(refusal(tmp_path, monkeypatch, said))
+
+
+def test_a_message_that_may_repeat_the_kubeconfig_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = refusal(tmp_path, monkeypatch, "error: error loading config file: cannot unmarshal token: s3cret")
+
+    assert str(error) == (
+        "kubectl cannot get /api/v1/nodes; its message: kubectl --kubeconfig=my.yaml get --raw /version"
+    )
+
+
+def test_no_kubectl_is_said_with_the_ways_to_have_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("KUBECTL", raising=False)
+    with pytest.raises(ClusterError, match="no program kubectl: it is not to be found; install kubectl, or name one"):
+        Kubectl().get(NODES)
+
+    monkeypatch.setenv("KUBECTL", "/nowhere/kubectl")
+    with pytest.raises(ClusterError, match="no program /nowhere/kubectl: KUBECTL names it"):
+        Kubectl().get(NODES)
+
+
+def test_a_kubectl_that_waits_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = tmp_path / "kubectl"
+    waiting.write_text("#!/bin/sh\nexec sleep 30\n", encoding="utf-8")
+    waiting.chmod(0o755)
+    monkeypatch.setenv("KUBECTL", str(waiting))
+    monkeypatch.setattr(kubectl, "_PROCESS_S", 1)
+
+    with pytest.raises(ClusterError, match="did not answer within 1 s; see what it waits for: kubectl get --raw"):
+        Kubectl().get(NODES)
+
+
+def test_an_answer_that_is_no_object_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster(tmp_path, monkeypatch, {f"get {NODES}": "<html>a proxy's page</html>"})
+
+    with pytest.raises(ClusterError, match="the answer for /api/v1/nodes is not an object of the Kubernetes API"):
+        Kubectl().get(NODES)
