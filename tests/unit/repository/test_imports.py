@@ -258,7 +258,7 @@ LAYERS = (
     ("workloads",),
     ("plan",),
     ("rules", "resources"),
-    ("report",),
+    ("report", "preflight"),
     ("render",),
     ("changes",),
     ("new_stack",),
