@@ -11,7 +11,7 @@ from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.release import Needed
 from gpu_fabric.model import FrozenModel
-from gpu_fabric.preflight.cluster import Cluster, Json, called, field, labels_of, namespace_of, release_of
+from gpu_fabric.preflight.cluster import Cluster, Json, called, field, labels_of, name_of, namespace_of, release_of
 from gpu_fabric.preflight.difference import Difference, Seen, difference
 from gpu_fabric.preflight.stack import Stack
 from gpu_fabric.spec.places import Location
@@ -29,6 +29,7 @@ class Software(FrozenModel):
     images: tuple[str, ...]
     workload: str
     release: str = ""
+    besides: str | None = None
 
 
 class Running(NamedTuple):
@@ -63,7 +64,7 @@ def running(cluster: Cluster, component: str) -> list[Running]:
     return [
         Running(kind, item, image)
         for kind, item in cluster.workloads
-        if kind == row.workload
+        if kind == row.workload and not (row.besides and row.besides in name_of(item))
         for image in _images(item)
         if _is_one_of(image, row.images)
     ]
