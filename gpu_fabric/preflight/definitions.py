@@ -23,7 +23,7 @@ def definition_differences(stack: Stack, cluster: Cluster) -> Iterator[Differenc
     for name, version in sorted(kinds.items()):
         found = cluster.get(f"{_PATH}/{name}")
         if found is not None:
-            yield from _of_one(stack, name, version, found)
+            yield from _of_one(stack, name, version, found, is_upgraded=stack.has_been_up(cluster))
         elif name == _NETWORKS and "multus" in stack.spec.cluster.installed and cluster.is_readable(f"{_PATH}/{name}"):
             yield difference(
                 "PRE023",
@@ -34,7 +34,8 @@ def definition_differences(stack: Stack, cluster: Cluster) -> Iterator[Differenc
             )
 
 
-def _of_one(stack: Stack, name: str, version: str, found: Json) -> Iterator[Difference]:
+def _of_one(stack: Stack, name: str, version: str, found: Json, *, is_upgraded: bool) -> Iterator[Difference]:
+    """`is_upgraded`: an `up` before this one may have brought the definition, and a newer chart may renew it."""
     called = f"CustomResourceDefinition {name}"
     served = [entry["name"] for entry in field(found, "spec", "versions") or () if entry.get("served")]
     conditions = {entry["type"]: entry for entry in field(found, "status", "conditions") or ()}
@@ -53,7 +54,7 @@ def _of_one(stack: Stack, name: str, version: str, found: Json) -> Iterator[Diff
             if deleted
             else f"see why: `kubectl get crd {name} -o yaml`",
         )
-    elif version not in served:
+    elif version not in served and not is_upgraded:
         yield difference(
             "PRE020",
             Seen(object=called, field="spec.versions", value=", ".join(served) or "none"),

@@ -9,7 +9,7 @@ from gpu_fabric.catalog import Nic
 from gpu_fabric.k8s.scheduling import vendor_label
 from gpu_fabric.plan.case import shape_on_nodes
 from gpu_fabric.preflight.cluster import Cluster, Json, called, collection, field, labels_of, name_of
-from gpu_fabric.preflight.difference import Difference, Seen, difference, some
+from gpu_fabric.preflight.difference import Difference, Seen, difference, of_some_nodes, some
 from gpu_fabric.preflight.pools import Pool, pools_of
 from gpu_fabric.preflight.stack import Stack
 from gpu_fabric.spec.places import Location
@@ -42,13 +42,17 @@ def _resources(stack: Stack, cluster: Cluster, pool: Pool) -> Iterator[Differenc
         lacking = [node for node in pool.nodes if stack.resources - (field(node, "status", "allocatable") or {}).keys()]
         if lacking:
             missing = sorted(stack.resources - (field(lacking[0], "status", "allocatable") or {}).keys())
-            yield difference(
-                "PRE071",
-                _of_node(lacking[0], f"status.allocatable[{missing[0]}]", "missing"),
-                ("fabric", "manager"),
-                f"pool {pool.spec.name}: {_names(lacking)} {_verb(lacking, 'does', 'do')} not offer {some(missing)}, "
-                "which the cloud's own plug-in does on nodes of a fabric",
-                "see that the pool is of a fabric's machine type, and that its plug-in runs (kube-system)",
+            yield of_some_nodes(
+                difference(
+                    "PRE071",
+                    _of_node(lacking[0], f"status.allocatable[{missing[0]}]", "missing"),
+                    ("fabric", "manager"),
+                    f"pool {pool.spec.name}: {_names(lacking)} {_verb(lacking, 'does', 'do')} not offer "
+                    f"{some(missing)}, which the cloud's own plug-in does on nodes of a fabric",
+                    "see that the pool is of a fabric's machine type, and that its plug-in runs (kube-system)",
+                ),
+                len(lacking),
+                len(pool.nodes),
             )
         return
     if stack.has_been_up(cluster):
@@ -75,13 +79,17 @@ def _discovery(pool: Pool) -> Iterator[Difference]:
     label = vendor_label(vendor)
     blind = [node for node in pool.nodes if _was_discovered(node) and labels_of(node).get(label) != "true"]
     if blind:
-        yield difference(
-            "PRE078",
-            _of_node(blind[0], f"metadata.labels[{label}]", labels_of(blind[0]).get(label, "missing")),
-            pool.at("shape"),
-            f"pool {pool.spec.name}: Node Feature Discovery saw {_names(blind)} and no NIC of vendor {vendor}, by "
-            "whose label the operators' pods select nodes",
-            "see `lspci -d " + vendor + ":` on the node, and whether discovery lists class 02 by vendor",
+        yield of_some_nodes(
+            difference(
+                "PRE078",
+                _of_node(blind[0], f"metadata.labels[{label}]", labels_of(blind[0]).get(label, "missing")),
+                pool.at("shape"),
+                f"pool {pool.spec.name}: Node Feature Discovery saw {_names(blind)} and no NIC of vendor {vendor}, by "
+                "whose label the operators' pods select nodes",
+                "see `lspci -d " + vendor + ":` on the node, and whether discovery lists class 02 by vendor",
+            ),
+            len(blind),
+            len(pool.nodes),
         )
 
 
@@ -108,37 +116,43 @@ class _Port(NamedTuple):
 
 def _nics(stack: Stack, pool: Pool, states: dict[str, Json]) -> Iterator[Difference]:
     """Differences of each type once a pool, with the first NIC that has it."""
+    found: dict[str, list[Difference]] = {}
+    compared = [(name, state) for name, state in sorted(states.items()) if field(state, "status", "interfaces")]
+    for name, state in compared:
+        by_rule: dict[str, Difference] = {}
+        for entry in _of_one(stack, pool, name, state):
+            by_rule.setdefault(entry.id, entry)
+        for rule, entry in by_rule.items():
+            found.setdefault(rule, []).append(entry)
+    for entries in found.values():
+        yield of_some_nodes(entries[0], len(entries), len(compared))
+
+
+def _of_one(stack: Stack, pool: Pool, name: str, state: Json) -> Iterator[Difference]:
     shape = shape_on_nodes(pool.shape, stack.spec.fabric)
-    model, found = shape.nic_model, set[str]()
-    for name, state in sorted(states.items()):
-        by_address = {item.get("pciAddress"): item for item in field(state, "status", "interfaces") or ()}
-        if not by_address:
-            continue
-        missing = [
-            f"rail {rail} ({nic.pci})" for rail, nic in enumerate(shape.nics) if nic.pci and nic.pci not in by_address
-        ]
-        if missing and "PRE072" not in found:
-            found.add("PRE072")
-            yield difference(
-                "PRE072",
-                Seen(
-                    object=called("SriovNetworkNodeState", state),
-                    field="status.interfaces[].pciAddress",
-                    value=f"{len(by_address)} NICs",
-                ),
-                _RAILS,
-                f"node {name} has no NIC of {some(missing)}",
-                "see `lspci` on the node; where the machine differs, write its addresses (fabric.rails[].pci), or "
-                "describe it in cluster.shapes",
-            )
-        for rail, nic in enumerate(shape.nics):
-            if nic.pci not in by_address:
-                continue
+    by_address = {item.get("pciAddress"): item for item in field(state, "status", "interfaces")}
+    missing = [
+        f"rail {rail} ({nic.pci})" for rail, nic in enumerate(shape.nics) if nic.pci and nic.pci not in by_address
+    ]
+    if missing:
+        yield difference(
+            "PRE072",
+            Seen(
+                object=called("SriovNetworkNodeState", state),
+                field="status.interfaces[].pciAddress",
+                value=f"{len(by_address)} NICs",
+            ),
+            _RAILS,
+            f"node {name} has no NIC of {some(missing)}",
+            "see `lspci` on the node; where the machine differs, write its addresses (fabric.rails[].pci), or "
+            "describe it in cluster.shapes",
+        )
+    driver = shape.nic_model.driver if shape.nic_model else None
+    for rail, nic in enumerate(shape.nics):
+        if nic.pci in by_address:
             port = _Port(rail, nic, state, by_address[nic.pci])
-            for entry in (*_functions(stack, port), *_link(stack, port, model.driver if model else None)):
-                if entry.id not in found:
-                    found.add(entry.id)
-                    yield entry
+            yield from _functions(stack, port)
+            yield from _link(stack, port, driver)
 
 
 def _functions(stack: Stack, port: _Port) -> Iterator[Difference]:

@@ -42,6 +42,14 @@ def difference(rule: str, seen: Seen, place: Location, message: str = "", remedy
     )
 
 
+def of_some_nodes(found: Difference, affected: int, nodes: int) -> Difference:
+    """A difference of nodes, which is a warning where others of the pool are as planned: a machine in repair."""
+    if affected == nodes:
+        return found
+    milder = difference("PRE062", found.seen, (), found.message, found.remedy)
+    return milder.model_copy(update={"path": found.path})
+
+
 def some(names: Sequence[str]) -> str:
     """Names for a message, of many the first."""
     rest = len(names) - _MOST_NAMES

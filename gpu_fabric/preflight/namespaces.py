@@ -64,7 +64,9 @@ def _of_one(stack: Stack, cluster: Cluster, name: str, found: Json) -> Iterator[
                 Seen(object=f"Namespace {name}", field="metadata.creationTimestamp", value=_created(found)),
                 _JOBS if name in stack.jobs_namespaces else ("software",),
                 f"namespace {name} exists, and not by this stack: `destroy` would delete it with all that is in it",
-                f"delete it where it is empty (`kubectl get all -n {name}`), so that the stack creates it",
+                "write its name without `create: true`"
+                if name in stack.jobs_namespaces
+                else f"delete it where it is empty (`kubectl get all -n {name}`), so that the stack creates it",
             )
         return
     wanted = stack.namespaces.get(name, {}).get(_ENFORCE)

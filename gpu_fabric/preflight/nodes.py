@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
 from gpu_fabric.preflight.cluster import Cluster, Json, field, labels_of, name_of
-from gpu_fabric.preflight.difference import Difference, Seen, difference, some
+from gpu_fabric.preflight.difference import Difference, Seen, difference, of_some_nodes, some
 from gpu_fabric.preflight.pools import Pool, pools_of, workers
 from gpu_fabric.preflight.stack import Stack
 
@@ -72,13 +72,17 @@ def _named(pool: Pool) -> Iterator[Difference]:
     for key, value in sorted(pool.spec.labels.items()):
         without = [name for name, node in there.items() if labels_of(node).get(key) != value]
         if without:
-            yield difference(
-                "PRE053",
-                _seen(there[without[0]], f"metadata.labels[{key}]", labels_of(there[without[0]]).get(key)),
-                pool.at("labels"),
-                f"pool {pool.spec.name}: {some(without)} {_has(without, 'lacks', 'lack')} the label {key}={value}, by "
-                "which pods select the pool's nodes",
-                f"kubectl label node {' '.join(without[:4])} {key}={value} --overwrite",
+            yield of_some_nodes(
+                difference(
+                    "PRE053",
+                    _seen(there[without[0]], f"metadata.labels[{key}]", labels_of(there[without[0]]).get(key)),
+                    pool.at("labels"),
+                    f"pool {pool.spec.name}: {some(without)} {_has(without, 'lacks', 'lack')} the label "
+                    f"{key}={value}, by which pods select the pool's nodes",
+                    f"kubectl label node {' '.join(without[:4])} {key}={value} --overwrite",
+                ),
+                len(without),
+                len(there),
             )
 
 
@@ -138,13 +142,17 @@ def _machines(pool: Pool) -> Iterator[Difference]:
     resource, count = pool.shape.gpus.resource, pool.shape.gpus.count
     fewer = [node for node in pool.nodes if 0 < _amount(node, resource) < count]
     if fewer:
-        yield difference(
-            "PRE055",
-            _seen(fewer[0], f"status.allocatable[{resource}]", _amount(fewer[0], resource)),
-            pool.at("shape"),
-            f"pool {pool.spec.name}: {_names(fewer)} {_has(fewer, 'has', 'have')} {_amount(fewer[0], resource)} of "
-            f"{resource}, and {pool.shape.name} has {count}",
-            "take the node out of the pool, or see which GPU is missing (`nvidia-smi` on the node)",
+        yield of_some_nodes(
+            difference(
+                "PRE055",
+                _seen(fewer[0], f"status.allocatable[{resource}]", _amount(fewer[0], resource)),
+                pool.at("shape"),
+                f"pool {pool.spec.name}: {_names(fewer)} {_has(fewer, 'has', 'have')} {_amount(fewer[0], resource)} of "
+                f"{resource}, and {pool.shape.name} has {count}",
+                "take the node out of the pool, or see which GPU is missing (`nvidia-smi` on the node)",
+            ),
+            len(fewer),
+            len(pool.nodes),
         )
     other = [node for node in pool.nodes if _type(node) and _is_another(pool, _type(node))]
     if other:
@@ -182,13 +190,17 @@ def _taints(pool: Pool) -> Iterator[Difference]:
                 continue
             surprising.setdefault(f"{key}={taint.get('value', '')}:{effect}", []).append(node)
     for text, nodes in sorted(surprising.items()):
-        yield difference(
-            "PRE056",
-            _seen(nodes[0], "spec.taints", text),
-            pool.at("taints"),
-            f"pool {pool.spec.name}: {_names(nodes)} {_has(nodes, 'has', 'have')} the taint {text}, which nothing of "
-            "the stack tolerates",
-            "list it among the pool's taints, or remove it from the nodes",
+        yield of_some_nodes(
+            difference(
+                "PRE056",
+                _seen(nodes[0], "spec.taints", text),
+                pool.at("taints"),
+                f"pool {pool.spec.name}: {_names(nodes)} {_has(nodes, 'has', 'have')} the taint {text}, which nothing "
+                "of the stack tolerates",
+                "list it among the pool's taints, or remove it from the nodes",
+            ),
+            len(nodes),
+            len(pool.nodes),
         )
     for taint in pool.spec.taints or ():
         missing = [node for node in pool.nodes if not _has_taint(node, taint.key, taint.effect)]

@@ -111,7 +111,8 @@ def test_errors_end_a_run_in_one_message_before_anything_is_registered(
     tmp_path: Path, served: Served, preview: bool
 ) -> None:
     served.cluster.namespace("gpu-operator")
-    served.cluster.nodes[0]["spec"]["taints"].append({"key": "reserved", "value": "", "effect": "NoSchedule"})
+    for node in served.cluster.nodes:
+        node["spec"]["taints"].append({"key": "reserved", "value": "", "effect": "NoSchedule"})
     recording = Recording()
 
     with pytest.raises(pulumi.RunError) as refusal:

@@ -157,14 +157,16 @@ def not_ready(node: Object) -> None:
     node["status"]["conditions"] = [{"type": "Ready", "status": "False", "reason": "KubeletNotReady"}]
 
 
-def states(change: Callable[[list[Object]], object] = lambda _: None, status: str = "Succeeded") -> Plant:
-    """An SR-IOV operator of somebody's has looked at every node; the first one's NICs may be others."""
+def states(
+    change: Callable[[list[Object]], object] = lambda _: None, status: str = "Succeeded", nodes: int = 99
+) -> Plant:
+    """An SR-IOV operator of somebody's has looked at every node; the first ones' NICs may be others."""
 
     def plant(cluster: PlayedCluster) -> None:
         cluster.namespace("sriov")
         for number, node in enumerate(cluster.nodes):
             interfaces = observed_interfaces(devices_on(node))
-            if number == 0:
+            if number < nodes:
                 change(interfaces)
             state = {"syncStatus": status if number == 0 else "Succeeded", "interfaces": interfaces}
             name = node["metadata"]["name"]
@@ -469,12 +471,17 @@ PLANTED = (
         lambda cluster: cluster.objects[NODES].remove(cluster.find(NODES, "b")),
         changes=NAMED,
     ),
-    Planted("a node without its label", "PRE053", on_a_node(unlabel("team")), changes=LABELLED),
+    Planted("nodes without their label", "PRE053", on_all_nodes(unlabel("team")), changes=LABELLED),
     Planted(
         "a node without its taint", "PRE054", on_a_node(lambda node: node["spec"].update(taints=[])), changes=TAINTED
     ),
-    Planted("a broken GPU", "PRE055", on_a_node(offers("nvidia.com/gpu", 7))),
-    Planted("a taint of somebody's", "PRE056", on_a_node(taint("reserved-for", "NoExecute"))),
+    Planted("half the GPUs", "PRE055", on_all_nodes(offers("nvidia.com/gpu", 4))),
+    Planted("a broken GPU", "PRE062", on_a_node(offers("nvidia.com/gpu", 7))),
+    Planted("a node without its label", "PRE062", on_a_node(unlabel("team")), changes=LABELLED),
+    Planted("a node in repair", "PRE062", on_a_node(taint("repair"))),
+    Planted("a node with a broken NIC", "PRE062", states(lambda nics: nics.pop(), nodes=1)),
+    Planted("a port that was set back", "PRE062", states(rail_nic(linkType="IB"), nodes=2)),
+    Planted("a taint of somebody's", "PRE056", on_all_nodes(taint("reserved-for", "NoExecute"))),
     Planted(
         "a node of another type by its name",
         "PRE057",
