@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from gpu_fabric.catalog import catalog
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, errors, finding
@@ -30,6 +31,13 @@ from gpu_fabric.spec.stack import StackSpec
 from gpu_fabric.spec.stack_text import StackDocument
 
 
+class Prepared(NamedTuple):
+    """A stack document as its spec, and the plan of it."""
+
+    spec: StackSpec
+    plan: Plan
+
+
 def prepare(document: StackDocument, *, for_up: bool, progress: Progress = UNHEARD) -> Plan:
     """The plan of a stack document.
 
@@ -38,6 +46,15 @@ def prepare(document: StackDocument, *, for_up: bool, progress: Progress = UNHEA
 
     Raises:
         ConfigurationError: with every problem of spec, kubeconfig and plan together.
+    """
+    return prepared(document, for_up=for_up, progress=progress).plan
+
+
+def prepared(document: StackDocument, *, for_up: bool, progress: Progress = UNHEARD) -> Prepared:
+    """The spec and the plan of a stack document; see `prepare`.
+
+    Raises:
+        ConfigurationError: see `prepare`.
     """
     spec, problems = validate(document)
     if spec is None:
@@ -52,7 +69,7 @@ def prepare(document: StackDocument, *, for_up: bool, progress: Progress = UNHEA
     if plan is None or found:
         raise ConfigurationError(found, document.file, document.places)
     later = () if for_up else (*_unset_secrets(document), *_plan_only(plan))
-    return plan.model_copy(update={"findings": (*absent, *later, *plan.findings)})
+    return Prepared(spec, plan.model_copy(update={"findings": (*absent, *later, *plan.findings)}))
 
 
 def prepare_stack(name: str, root: Path, *, for_up: bool = False, progress: Progress = UNHEARD) -> Plan:

@@ -12,7 +12,7 @@ from pulumi.runtime import config as engine
 
 from gpu_fabric.findings import ConfigurationError, Finding, Severity, finding
 from gpu_fabric.plan import Plan
-from gpu_fabric.prepare import prepare
+from gpu_fabric.prepare import Prepared, prepared
 from gpu_fabric.spec.load import SECTIONS, read_document, stack_file, too_deep
 from gpu_fabric.spec.parts import CLUSTER_SECTION
 from gpu_fabric.spec.places import NAMESPACE
@@ -21,19 +21,28 @@ from gpu_fabric.spec.stack_text import StackDocument
 
 
 def program_plan(root: Path) -> Plan:
-    """The plan of the running program's stack.
+    """The plan of the running program's stack; see `program_stack`.
+
+    Raises:
+        pulumi.RunError: see `program_stack`.
+    """
+    return program_stack(root).plan
+
+
+def program_stack(root: Path) -> Prepared:
+    """The spec and plan of the running program's stack; warnings are logged.
 
     Raises:
         pulumi.RunError: the configuration cannot be used; raised before any resource is registered.
     """
     try:
-        plan = prepare(_document(root), for_up=True)
+        found = prepared(_document(root), for_up=True)
     except ConfigurationError as error:
         raise pulumi.RunError(str(error)) from None
-    for entry in plan.findings:
+    for entry in found.plan.findings:
         if entry.severity is Severity.WARNING:
             pulumi.log.warn(f"{entry.id} {entry.path}: {entry.message} -> {entry.remedy}")
-    return plan
+    return found
 
 
 def stack_file_name(root: Path) -> str:

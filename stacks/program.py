@@ -7,23 +7,26 @@ from pathlib import Path
 
 import pulumi
 
-from stacks.configuration import program_plan
+from stacks.configuration import program_stack
 from stacks.gpu_cluster import gpu_cluster
 from stacks.guard import refusal
+from stacks.preflight import hindrance
 from stacks.shared_cluster import sharing_refusal
 
 
 def program(root: Path, today: date | None = None) -> None:
     """Register the stack; `root` is the project's folder, and `today` is by default today's date in UTC.
 
-    The guard refuses a run before any resource is registered. A preview registers the resources nonetheless and fails
-    at its end, so that it shows the refused difference.
+    The guard refuses a run before any resource is registered, and so does what stands in the way on the cluster. A
+    preview registers the resources nonetheless and fails at its end, so that it shows the refused difference.
 
     Raises:
-        pulumi.RunError: the stack cannot be brought up, or the plan has losses that are not acknowledged.
+        pulumi.RunError: the stack cannot be brought up, the plan has losses that are not acknowledged, or the cluster
+            has something in its way.
     """
-    plan = program_plan(root)
-    refused = refusal(plan, root, today) or sharing_refusal(plan, root)
+    spec, plan = program_stack(root)
+    refusals = (refusal(plan, root, today), sharing_refusal(plan, root), hindrance(spec, plan, root))
+    refused = "\n".join(filter(None, refusals))
     if not refused:
         gpu_cluster(plan, root).export()
         return

@@ -32,6 +32,7 @@ _MODULES = {
     "review": "review",
     "shapes": "shapes",
     "discover": "discover",
+    "preflight": "preflight",
     "explain": "explain",
     "schema": "pages",
     "reference": "pages",

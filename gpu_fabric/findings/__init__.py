@@ -1,7 +1,7 @@
 """Findings about a stack, the error that holds them, and the rule book that defines their ids."""
 
 from gpu_fabric.findings.book import examples, finding, groups, rules
-from gpu_fabric.findings.finding import ConfigurationError, Finding, InputError, Place, Severity, errors
+from gpu_fabric.findings.finding import ConfigurationError, Finding, InputError, Place, Severity, errors, escaped
 
 __all__ = [
     "ConfigurationError",
@@ -10,6 +10,7 @@ __all__ = [
     "Place",
     "Severity",
     "errors",
+    "escaped",
     "examples",
     "finding",
     "groups",

@@ -76,8 +76,8 @@ class ConfigurationError(Exception):
         for finding in self.findings[:MOST_SHOWN]:
             place = self.place(finding.path)
             where = "" if place is None else f"{self.file}:{place.line}:{place.column}: "
-            lines.append(f"  {where}{_shown(finding.path) or 'stack'}: {_shown(finding.message)} [{finding.id}]")
-            lines.append(f"      -> {_shown(finding.remedy)}")
+            lines.append(f"  {where}{escaped(finding.path) or 'stack'}: {escaped(finding.message)} [{finding.id}]")
+            lines.append(f"      -> {escaped(finding.remedy)}")
         if count > MOST_SHOWN:
             lines.append(f"  and {count - MOST_SHOWN} more; `plan --format json` lists them all")
         return "\n".join(lines)
@@ -100,7 +100,7 @@ class InputError(Exception):
         super().__init__(f"{message} [{rule}]")
 
 
-def _shown(text: str) -> str:
+def escaped(text: str) -> str:
     """A text of a stack file for a terminal: control characters are escaped, and long texts shortened."""
     safe = "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode() for character in text

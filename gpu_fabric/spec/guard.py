@@ -1,4 +1,4 @@
-"""`gpu-fabric:guard`: dangerous changes that the stack's owners have acknowledged, each until a date."""
+"""`gpu-fabric:guard`: what is compared before a change, and dangerous changes that the stack's owners acknowledged."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AcknowledgementSpec(FrozenModel):
 
 
 class GuardSpec(FrozenModel):
-    """Acknowledged changes that delete nodes, networks or addresses in use."""
+    """What is compared before anything changes, and acknowledged changes that lose nodes, networks or addresses."""
 
     acknowledge: Annotated[
         tuple[AcknowledgementSpec, ...],
@@ -38,6 +38,11 @@ class GuardSpec(FrozenModel):
     ] = Field(
         default=(),
         description="one entry for each resource that may be lost; entries that are no longer needed may stay",
+    )
+    preflight: bool = Field(
+        default=True,
+        description="whether `up` and previews on an existing cluster compare the plan with it first, and end where "
+        "something stands in the way",
     )
 
 

@@ -37,6 +37,11 @@ TESTED_WHERE_READ = {
         for name, rule in rules().items()
         if rule.group == "attach"
     },
+    **{
+        name: "test_differences.py" if name == "PRE071" else "planted.py"
+        for name, rule in rules().items()
+        if rule.group == "preflight"
+    },
     **{name: "topology_cases.py" for name, rule in rules().items() if rule.group == "topology"},
     **{
         name: "verdict_faults.py" if rule.severity is Severity.ERROR else "test_verdict.py"
@@ -52,7 +57,7 @@ TESTED_WHERE_READ = {
 
 
 # What makes a finding, or what the command `attach` says.
-MAKES_A_FINDING = ("finding", "refuse", "note", "Problem", "Note", "InputError")
+MAKES_A_FINDING = ("finding", "difference", "refuse", "note", "Problem", "Note", "InputError")
 
 
 def ids_called(root: Path, *names: str) -> Iterator[str]:

@@ -1,0 +1,91 @@
+"""`gpu-fabric preflight`: a stack's plan against its cluster as it is, before `up` changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, ParamSpec, TypeVar
+
+import typer
+
+from gpu_fabric.cli.conversation import print_json, refuse
+from gpu_fabric.cli.kubectl import ClusterError, Kubectl
+from gpu_fabric.cli.progress import show_progress
+from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+
+if TYPE_CHECKING:
+    from gpu_fabric.spec.stack import StackSpec
+
+_FORBIDDEN = "Forbidden"
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+
+def preflight(
+    named: StackArgument = None,
+    stack: StackName = None,
+    stack_file: StackFile = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="the kubeconfig; by default the stack file's, where it names a file")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="its context; by default the stack file's")] = None,
+    output: Annotated[Literal["text", "json"], typer.Option("--format", help="how to print it")] = "text",
+) -> None:
+    """Compare a stack's plan with its cluster as it is, and change nothing: what `up` would run into."""
+    choice = chosen_stack(stack, stack_file, named)
+    with planning(as_json=output == "json") as progress:
+        from gpu_fabric.prepare import prepared
+
+        progress.step(f"reading stack {choice.name}")
+        document = choice.read()
+        spec, plan = prepared(document, for_up=False, progress=progress)
+    if plan.part == "cluster":
+        refuse(f"stack {plan.stack} creates a cluster only; compare the stack with part platform with that cluster")
+    kubectl = _cluster_of(spec, document.root, kubeconfig, context)
+    from gpu_fabric.preflight.cluster import Cluster
+    from gpu_fabric.preflight.judging import differences
+    from gpu_fabric.preflight.text import preflight_document, preflight_lines
+
+    cluster = Cluster(_allowed(kubectl.get), _allowed(kubectl.create))
+    try:
+        with show_progress() as progress:
+            progress.step("reading the cluster")
+            found = differences(spec, plan, cluster)
+    except ClusterError as error:
+        refuse(str(error))
+    if output == "json":
+        print_json(preflight_document(plan.stack, cluster, found))
+    else:
+        print("\n".join(preflight_lines(plan.stack, cluster, found)))
+    if found:
+        raise typer.Exit(1)
+
+
+def _cluster_of(spec: StackSpec, root: Path, kubeconfig: Path | None, context: str | None) -> Kubectl:
+    """The named cluster, else the stack file's; refuses to guess one."""
+    from gpu_fabric.spec.existing import ExistingClusterSpec
+
+    own = spec.cluster
+    stated = own.kubeconfig if isinstance(own, ExistingClusterSpec) else None
+    if kubeconfig is None and context is None and stated is None:
+        refuse("the stack file names no kubeconfig file: give --kubeconfig, or --context of kubectl's own")
+    if kubeconfig is None and stated is not None:
+        kubeconfig = root / Path(stated).expanduser()
+        context = context or (own.context if isinstance(own, ExistingClusterSpec) else None)
+    return Kubectl(kubeconfig, context)
+
+
+def _allowed(request: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+    """A request of kubectl's, by which what is not allowed is told apart from a cluster that does not answer."""
+
+    def ask(*given: _Given.args, **named: _Given.kwargs) -> _Answer:
+        from gpu_fabric.preflight.cluster import NotAllowed
+
+        try:
+            return request(*given, **named)
+        except ClusterError as error:
+            if error.reason == _FORBIDDEN:
+                raise NotAllowed(str(error)) from None
+            raise
+
+    return ask

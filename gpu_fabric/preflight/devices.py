@@ -1,0 +1,239 @@
+"""The NICs of the pools' nodes, as far as the SR-IOV operator and Node Feature Discovery show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gpu_fabric.catalog import Nic
+from gpu_fabric.k8s.scheduling import vendor_label
+from gpu_fabric.plan.case import shape_on_nodes
+from gpu_fabric.preflight.cluster import Cluster, Json, called, collection, field, labels_of, name_of
+from gpu_fabric.preflight.difference import Difference, Seen, difference, of_some_nodes, some
+from gpu_fabric.preflight.pools import Pool, pools_of
+from gpu_fabric.preflight.stack import Stack
+from gpu_fabric.spec.places import Location
+
+_LINK_TYPES = {"ETH": "ether", "IB": "infiniband"}
+_DISCOVERED = "feature.node.kubernetes.io/"
+_RAILS: Location = ("fabric", "rails")
+
+
+def device_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    """What differs between the rails and the NICs that are seen."""
+    states = {
+        name_of(item): item
+        for item in cluster.items(collection("sriovnetwork.openshift.io/v1", "sriovnetworknodestates"))
+    }
+    for pool in pools_of(stack, cluster):
+        if not pool.certain:
+            continue
+        yield from _resources(stack, cluster, pool)
+        yield from _discovery(pool)
+        seen = {name_of(node): states[name_of(node)] for node in pool.nodes if name_of(node) in states}
+        yield from _nics(stack, pool, seen)
+        yield from _failed(pool, seen)
+
+
+def _resources(stack: Stack, cluster: Cluster, pool: Pool) -> Iterator[Difference]:
+    """The rails' resources: before the stack's own plug-in runs nobody offers them, but a cloud's where that does."""
+    by_cloud = stack.plan.choices.manager == "doks"
+    if by_cloud:
+        lacking = [node for node in pool.nodes if stack.resources - (field(node, "status", "allocatable") or {}).keys()]
+        if lacking:
+            missing = sorted(stack.resources - (field(lacking[0], "status", "allocatable") or {}).keys())
+            yield of_some_nodes(
+                difference(
+                    "PRE071",
+                    _of_node(lacking[0], f"status.allocatable[{missing[0]}]", "missing"),
+                    ("fabric", "manager"),
+                    f"pool {pool.spec.name}: {_names(lacking)} {_verb(lacking, 'does', 'do')} not offer "
+                    f"{some(missing)}, which the cloud's own plug-in does on nodes of a fabric",
+                    "see that the pool is of a fabric's machine type, and that its plug-in runs (kube-system)",
+                ),
+                len(lacking),
+                len(pool.nodes),
+            )
+        return
+    if stack.has_been_up(cluster):
+        return
+    offering = [node for node in pool.nodes if stack.resources & (field(node, "status", "capacity") or {}).keys()]
+    if offering:
+        found = sorted(stack.resources & (field(offering[0], "status", "capacity") or {}).keys())
+        yield difference(
+            "PRE070",
+            _of_node(
+                offering[0], f"status.capacity[{found[0]}]", str(field(offering[0], "status", "capacity", found[0]))
+            ),
+            ("fabric",),
+            f"pool {pool.spec.name}: {_names(offering)} {_verb(offering, 'offers', 'offer')} {some(found)} already, "
+            "by a device plug-in that is not the stack's",
+            "remove that plug-in, or give the stack's resources another prefix",
+        )
+
+
+def _discovery(pool: Pool) -> Iterator[Difference]:
+    vendor = pool.shape.nic_model.vendor_id if pool.shape.nic_model else None
+    if vendor is None:
+        return
+    label = vendor_label(vendor)
+    blind = [node for node in pool.nodes if _was_discovered(node) and labels_of(node).get(label) != "true"]
+    if blind:
+        yield of_some_nodes(
+            difference(
+                "PRE078",
+                _of_node(blind[0], f"metadata.labels[{label}]", labels_of(blind[0]).get(label, "missing")),
+                pool.at("shape"),
+                f"pool {pool.spec.name}: Node Feature Discovery saw {_names(blind)} and no NIC of vendor {vendor}, by "
+                "whose label the operators' pods select nodes",
+                "see `lspci -d " + vendor + ":` on the node, and whether discovery lists class 02 by vendor",
+            ),
+            len(blind),
+            len(pool.nodes),
+        )
+
+
+def _was_discovered(node: Json) -> bool:
+    return any(key.startswith(f"{_DISCOVERED}pci-") for key in labels_of(node))
+
+
+class _Port(NamedTuple):
+    """A rail's NIC in the stack, and as it is seen on a node."""
+
+    rail: int
+    nic: Nic
+    state: Json
+    item: Json
+
+    def seen(self, name: str) -> Seen:
+        """The field of the interface, and its value."""
+        return Seen(
+            object=called("SriovNetworkNodeState", self.state),
+            field=f"status.interfaces[{self.nic.pci}].{name}",
+            value=str(self.item.get(name, "missing")),
+        )
+
+
+def _nics(stack: Stack, pool: Pool, states: dict[str, Json]) -> Iterator[Difference]:
+    """Differences of each type once a pool, with the first NIC that has it."""
+    found: dict[str, list[Difference]] = {}
+    compared = [(name, state) for name, state in sorted(states.items()) if field(state, "status", "interfaces")]
+    for name, state in compared:
+        by_rule: dict[str, Difference] = {}
+        for entry in _of_one(stack, pool, name, state):
+            by_rule.setdefault(entry.id, entry)
+        for rule, entry in by_rule.items():
+            found.setdefault(rule, []).append(entry)
+    for entries in found.values():
+        yield of_some_nodes(entries[0], len(entries), len(compared))
+
+
+def _of_one(stack: Stack, pool: Pool, name: str, state: Json) -> Iterator[Difference]:
+    shape = shape_on_nodes(pool.shape, stack.spec.fabric)
+    by_address = {item.get("pciAddress"): item for item in field(state, "status", "interfaces")}
+    missing = [
+        f"rail {rail} ({nic.pci})" for rail, nic in enumerate(shape.nics) if nic.pci and nic.pci not in by_address
+    ]
+    if missing:
+        yield difference(
+            "PRE072",
+            Seen(
+                object=called("SriovNetworkNodeState", state),
+                field="status.interfaces[].pciAddress",
+                value=f"{len(by_address)} NICs",
+            ),
+            _RAILS,
+            f"node {name} has no NIC of {some(missing)}",
+            "see `lspci` on the node; where the machine differs, write its addresses (fabric.rails[].pci), or "
+            "describe it in cluster.shapes",
+        )
+    driver = shape.nic_model.driver if shape.nic_model else None
+    for rail, nic in enumerate(shape.nics):
+        if nic.pci in by_address:
+            port = _Port(rail, nic, state, by_address[nic.pci])
+            yield from _functions(stack, port)
+            yield from _link(stack, port, driver)
+
+
+def _functions(stack: Stack, port: _Port) -> Iterator[Difference]:
+    wanted = next((policy.spec.num_vfs for policy in stack.node_policies if not policy.spec.externally_managed), 0)
+    total = port.item.get("totalvfs")
+    if isinstance(total, int) and total < wanted:
+        yield difference(
+            "PRE073",
+            port.seen("totalvfs"),
+            ("fabric", "vfsPerNic"),
+            f"rail {port.rail}: the NIC's firmware allows {total} virtual functions, and the stack creates {wanted}",
+            f"write vfsPerNic: {total}, or set NUM_OF_VFS by mlxconfig and reboot",
+        )
+    choices = stack.plan.choices
+    if choices.virtual_functions in ("node-image", "externally-managed"):
+        shape = stack.spec.catalog.find(stack.plan.cluster.pools[0].shape)
+        expected = stack.spec.fabric.vfs_per_nic or (shape.vfs_per_nic if shape else 0)
+        there = int(port.item.get("numVfs") or 0)
+        if there < expected:
+            yield difference(
+                "PRE074",
+                port.seen("numVfs"),
+                ("fabric", "virtualFunctions"),
+                f"rail {port.rail}: the NIC has {there} virtual functions, and the stack expects that {expected} exist",
+                "create them where the node is prepared, or let the stack do it (fabric.virtualFunctions)",
+            )
+
+
+def _link(stack: Stack, port: _Port, driver: str | None) -> Iterator[Difference]:
+    link = _LINK_TYPES.get(str(port.item.get("linkType", "")).upper())
+    if link is not None and link != stack.plan.choices.link_type:
+        yield difference(
+            "PRE075",
+            port.seen("linkType"),
+            ("fabric", "linkType"),
+            f"rail {port.rail}: the port runs {'InfiniBand' if link == 'infiniband' else 'Ethernet'}, and the stack is "
+            f"planned for {'Ethernet' if link == 'infiniband' else 'InfiniBand'}",
+            f"write linkType: {link}, or set LINK_TYPE_P1 by mlxconfig and reboot (hostPreparation.linkType)",
+        )
+    mtu = next((network.mtu for network in stack.plan.workload.networks if network.mtu), None)
+    sets_it = any(policy.spec.mtu for policy in stack.node_policies)
+    own = port.item.get("mtu")
+    if mtu is not None and not sets_it and isinstance(own, int) and own < mtu:
+        yield difference(
+            "PRE076",
+            port.seen("mtu"),
+            ("fabric", "mtu"),
+            f"rail {port.rail}: the host's interface has an MTU of {own}, and pods' interfaces get {mtu}",
+            f"write mtu: {own}, or raise it on the host",
+        )
+    has = port.item.get("driver")
+    if driver is not None and has and has != driver:
+        yield difference(
+            "PRE077",
+            port.seen("driver"),
+            _RAILS,
+            f"rail {port.rail}: the NIC is driven by {has}, and the device plug-in selects {driver}",
+            f"bind it to {driver}",
+        )
+
+
+def _failed(pool: Pool, states: dict[str, Json]) -> Iterator[Difference]:
+    failed = [state for _, state in sorted(states.items()) if field(state, "status", "syncStatus") == "Failed"]
+    if failed:
+        reason = str(field(failed[0], "status", "lastSyncError") or "no reason is given")
+        yield difference(
+            "PRE079",
+            Seen(object=called("SriovNetworkNodeState", failed[0]), field="status.syncStatus", value="Failed"),
+            pool.at("nodes"),
+            f"the SR-IOV operator failed to configure {_names(failed)}: {reason}",
+            "correct what the operator reports; it tries again when the node's state changes",
+        )
+
+
+def _of_node(node: Json, name: str, value: str) -> Seen:
+    return Seen(object=f"Node {name_of(node)}", field=name, value=value)
+
+
+def _names(items: list[Json]) -> str:
+    return some(sorted(map(name_of, items)))
+
+
+def _verb(items: list[Json], one: str, several: str) -> str:
+    return one if len(items) == 1 else several

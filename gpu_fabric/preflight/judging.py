@@ -1,0 +1,44 @@
+"""Every subject's differences of one stack and cluster."""
+
+from __future__ import annotations
+
+from gpu_fabric.plan import Plan
+from gpu_fabric.preflight.admission import admission_differences
+from gpu_fabric.preflight.cluster import Cluster
+from gpu_fabric.preflight.definitions import definition_differences
+from gpu_fabric.preflight.devices import device_differences
+from gpu_fabric.preflight.difference import Difference
+from gpu_fabric.preflight.namespaces import namespace_differences
+from gpu_fabric.preflight.network import network_differences
+from gpu_fabric.preflight.nodes import node_differences
+from gpu_fabric.preflight.objects import object_differences
+from gpu_fabric.preflight.permissions import permission_differences, unread
+from gpu_fabric.preflight.ranges import range_differences
+from gpu_fabric.preflight.software import software_differences
+from gpu_fabric.preflight.stack import Stack
+from gpu_fabric.preflight.versions import version_differences
+from gpu_fabric.spec.stack import StackSpec
+
+_SUBJECTS = (
+    version_differences,
+    software_differences,
+    definition_differences,
+    object_differences,
+    namespace_differences,
+    node_differences,
+    device_differences,
+    range_differences,
+    admission_differences,
+    permission_differences,
+    network_differences,
+)
+
+
+def differences(spec: StackSpec, plan: Plan, cluster: Cluster) -> tuple[Difference, ...]:
+    """What stands between a plan and a cluster, by subject; nothing where `up` finds what it expects.
+
+    What Pulumi keeps in the cluster is the stack's own, and no difference.
+    """
+    stack = Stack(spec, plan)
+    found = [entry for subject in _SUBJECTS for entry in subject(stack, cluster)]
+    return (*found, *unread(cluster))

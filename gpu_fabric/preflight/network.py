@@ -1,0 +1,28 @@
+"""The cluster's own network plug-in beside Multus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu_fabric.preflight.cluster import Cluster, field
+from gpu_fabric.preflight.difference import Difference, Seen, difference
+from gpu_fabric.preflight.stack import Stack
+
+_CILIUM = "/api/v1/namespaces/kube-system/configmaps/cilium-config"
+
+
+def network_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    """Whether the cluster's network lets Multus be the first."""
+    if not stack.has_networks or stack.plan.choices.provider == "doks":
+        return
+    value = field(cluster.get(_CILIUM), "data", "cni-exclusive")
+    if value == "true":
+        yield difference(
+            "PRE110",
+            Seen(object="ConfigMap kube-system/cilium-config", field="data[cni-exclusive]", value=value),
+            ("software", "networkOperator", "multus")
+            if stack.plan.choices.manager != "spiderpool"
+            else ("software", "spiderpool"),
+            "Cilium takes every other CNI configuration off the nodes, Multus' among them",
+            "set cni.exclusive=false in Cilium's chart, and restart its agents",
+        )

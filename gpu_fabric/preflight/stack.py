@@ -1,0 +1,94 @@
+"""A stack as it is held against a cluster: its spec and its plan, and what follows from both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
+from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedWebhookCleanup
+from gpu_fabric.preflight.cluster import Cluster, field
+from gpu_fabric.spec.stack import StackSpec
+
+POLICY = "NicClusterPolicy"
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A stack's spec, and its plan."""
+
+    spec: StackSpec
+    plan: Plan
+
+    @cached_property
+    def objects(self) -> tuple[PlannedObject, ...]:
+        """Every object that the stack applies."""
+        return self.plan.objects
+
+    @cached_property
+    def namespaces(self) -> dict[str, dict[str, str]]:
+        """The namespaces that the stack creates, with their labels."""
+        made = (entry.object.metadata for entry in self.objects if entry.object.kind == "Namespace")
+        return {metadata.name: dict(metadata.labels or {}) for metadata in made}
+
+    @cached_property
+    def releases(self) -> dict[str, HelmRelease]:
+        """The charts that the stack installs, by their release's name."""
+        return {release.name: release for release in self.plan.releases}
+
+    @property
+    def jobs_namespaces(self) -> tuple[str, ...]:
+        """The namespaces in which pods of jobs run."""
+        return self.plan.workload.namespaces
+
+    @cached_property
+    def every_namespace(self) -> tuple[str, ...]:
+        """All namespaces that the stack uses."""
+        return tuple(dict.fromkeys((*self.namespaces, *self.jobs_namespaces)))
+
+    @cached_property
+    def node_policies(self) -> tuple[SriovNetworkNodePolicy, ...]:
+        """The policies for the SR-IOV operator."""
+        return tuple(entry.object for entry in self.objects if isinstance(entry.object, SriovNetworkNodePolicy))
+
+    @cached_property
+    def cleaned_webhooks(self) -> frozenset[str]:
+        """Webhook configurations that the stack deletes where they outlive their operator."""
+        return frozenset(record.name for record in self.plan.records(PlannedWebhookCleanup))
+
+    @cached_property
+    def resources(self) -> frozenset[str]:
+        """The extended resources of the rails."""
+        return frozenset(rail.resource_name for rail in self.plan.rails if rail.resource_name)
+
+    @property
+    def has_networks(self) -> bool:
+        """Whether pods get further networks, which is what Multus does."""
+        return bool(self.plan.workload.networks)
+
+    def value(self, release: str, *keys: str) -> Any:
+        """A value that a chart of the stack gets; None without the chart or the value."""
+        found = self.releases.get(release)
+        return None if found is None else field(found.values, *keys)
+
+    @cached_property
+    def policy(self) -> dict[str, Any]:
+        """The spec of the stack's NicClusterPolicy; of older release lines, the chart's values that make it."""
+        for entry in self.objects:
+            if entry.object.kind == POLICY:
+                spec: dict[str, Any] = entry.object.manifest().get("spec") or {}
+                return spec
+        release = self.releases.get("network-operator")
+        return {} if release is None else {key: part for key, part in release.values.items() if _is_deployed(key, part)}
+
+    def has_been_up(self, cluster: Cluster) -> bool:
+        """Whether the stack has applied something in the cluster: one of its namespaces or objects is Pulumi's."""
+        return any(cluster.keeps(name) for name in self.namespaces)
+
+
+def _is_deployed(key: str, part: Any) -> bool:
+    if key == "secondaryNetwork":
+        return True
+    return field(part, "deploy") is True

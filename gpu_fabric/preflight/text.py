@@ -1,0 +1,48 @@
+"""Differences as text and as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gpu_fabric.findings import Severity, escaped
+from gpu_fabric.preflight.cluster import Cluster, field
+from gpu_fabric.preflight.difference import Difference
+
+
+def difference_lines(found: Difference) -> tuple[str, ...]:
+    """One difference: its rule and place, what was seen, what to do."""
+    seen = found.seen
+    what = f"{seen.object}, {seen.field}: {seen.value}" if seen.field else f"{seen.object}: {seen.value}"
+    return (
+        f"{found.severity.value} {found.id} {escaped(found.path)}: {escaped(found.message)}",
+        f"    seen: {escaped(what)}",
+        f"    -> {escaped(found.remedy)}",
+    )
+
+
+def preflight_lines(stack: str, cluster: Cluster, found: Sequence[Difference]) -> Iterator[str]:
+    """All differences of a stack and a cluster, and their number."""
+    version = field(cluster.get("/version"), "gitVersion") or "of unknown version"
+    yield f"stack {escaped(stack)} and a cluster of Kubernetes {escaped(str(version))} with {len(cluster.nodes)} nodes"
+    for entry in found:
+        yield from difference_lines(entry)
+    errors = sum(entry.severity is Severity.ERROR for entry in found)
+    if not found:
+        yield "nothing stands in the way of `up`"
+    else:
+        yield f"{_counted(errors, 'error')}, {_counted(len(found) - errors, 'warning')}"
+
+
+def preflight_document(stack: str, cluster: Cluster, found: Sequence[Difference]) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "stack": stack,
+        "kubernetes": field(cluster.get("/version"), "gitVersion"),
+        "nodes": len(cluster.nodes),
+        "differences": [entry.model_dump(mode="json", by_alias=True) for entry in found],
+    }
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

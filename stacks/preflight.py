@@ -1,0 +1,86 @@
+"""The cluster of a run as it is: what stands in the plan's way there, before anything is registered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pulumi
+
+from components.cluster.existing import existing_kubeconfig
+from gpu_fabric.findings import Severity
+from gpu_fabric.plan import Plan
+from gpu_fabric.spec.stack import StackSpec
+from stacks.configuration import stack_file_name
+
+if TYPE_CHECKING:
+    from components.cluster_api import ClusterApi
+
+Json = dict[str, Any]
+_FORBIDDEN = 403
+
+
+def hindrance(spec: StackSpec, plan: Plan, root: Path) -> str:
+    """Why the plan must not be applied to the cluster as it is; empty if nothing is in the way.
+
+    Warnings are logged. A cluster that cannot be asked is a warning as well: whether the run needs it shows itself, and
+    a preview does not.
+
+    Raises:
+        pulumi.RunError: the kubeconfig cannot be used.
+    """
+    if plan.part == "platform" or plan.cluster.provider != "existing" or not spec.guard.preflight:
+        return ""
+    # Here, since a stack that creates its cluster asks none.
+    from components.cluster_api import ClusterApi, RequestError
+    from gpu_fabric.preflight.cluster import Cluster
+    from gpu_fabric.preflight.judging import differences
+    from gpu_fabric.preflight.text import difference_lines
+
+    text = existing_kubeconfig(plan.cluster, root)
+    try:
+        asked = _Asked(ClusterApi(text, plan.cluster.context, 1))
+        found = differences(spec, plan, Cluster(asked.get, asked.create))
+    except RequestError as error:
+        pulumi.log.warn(f"the plan was not compared with the cluster as it is: {error}")
+        return ""
+    for entry in found:
+        if entry.severity is not Severity.ERROR:
+            pulumi.log.warn("\n".join(difference_lines(entry)))
+    wrong = [entry for entry in found if entry.severity is Severity.ERROR]
+    if not wrong:
+        return ""
+    count = f"{len(wrong)} difference{'s' if len(wrong) != 1 else ''}"
+    return "\n".join(
+        [
+            f"{stack_file_name(root)}: {count} between the plan and the cluster, nothing was created.",
+            *(f"  {line}" for entry in wrong for line in difference_lines(entry)),
+            "Without this comparison: `guard: {preflight: false}`; what is in the way then shows itself in `up`.",
+        ]
+    )
+
+
+class _Asked:
+    """Requests to the cluster; those that are not allowed are told apart from a cluster that does not answer."""
+
+    def __init__(self, api: ClusterApi) -> None:
+        self._api = api
+
+    def get(self, path: str) -> Json | None:
+        return self._request("GET", path, None)
+
+    def create(self, path: str, manifest: Json) -> Json:
+        return self._request("POST", path, manifest) or {}
+
+    def _request(self, method: str, path: str, manifest: Json | None) -> Json | None:
+        from components.cluster_api import RequestError
+        from gpu_fabric.preflight.cluster import NotAllowed
+
+        try:
+            return self._api.request(method, path, manifest, {"Content-Type": "application/json"} if manifest else {})
+        except RequestError as error:
+            if error.status == 404:
+                return None
+            if error.status == _FORBIDDEN:
+                raise NotAllowed(str(error)) from None
+            raise

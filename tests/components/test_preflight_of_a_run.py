@@ -1,0 +1,174 @@
+"""Before a run registers anything the plan is compared with the cluster as it is."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from copy import deepcopy
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pulumi
+import pytest
+from programs import ANSWERS, STACKS, run_program, stack_config
+from recording import Recording, World
+
+from gpu_fabric.preflight.cluster import NotAllowed
+from gpu_fabric.spec.load import read_document, validate
+from tests.support.played_cluster import PULUMI, PlayedCluster
+from tests.support.stub_cluster import KUBECONFIG
+
+pytestmark = pytest.mark.components
+
+ROOT = Path(__file__).parents[2]
+
+
+class Served:
+    """A played cluster behind HTTP, and what was asked of it."""
+
+    def __init__(self, cluster: PlayedCluster) -> None:
+        self.cluster = cluster
+        self.methods: list[str] = []
+        self.port = 0
+
+    @property
+    def kubeconfig(self) -> str:
+        return json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "c",
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
+                "users": [{"name": "u", "user": {"token": "a-token"}}],
+            }
+        )
+
+    def answer(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        self.methods.append(method)
+        try:
+            found = self.cluster.read(path) if method == "GET" else self.cluster.create(path, body)
+        except NotAllowed as refused:
+            return 403, {"kind": "Status", "message": str(refused)}
+        return (404, {"kind": "Status", "message": "not found"}) if found is None else (200, found)
+
+
+@pytest.fixture
+def served() -> Iterator[Served]:
+    spec, _ = validate(read_document("dev", ROOT))
+    assert spec is not None
+    found = Served(PlayedCluster(spec))
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            length = int(self.headers.get("Content-Length") or 0)
+            body = json.loads(self.rfile.read(length)) if length else None
+            status, document = found.answer(self.command, self.path, body)
+            content = json.dumps(document).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = _answer
+
+        def log_message(self, *_: Any) -> None:
+            """Not to the test's output."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    found.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield found
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def run(folder: Path, kubeconfig: str, recording: Recording, *, preview: bool = False, **guard: Any) -> None:
+    file = folder / "kubeconfig"
+    file.write_text(kubeconfig)
+    config = deepcopy(stack_config(STACKS["dev"], file))
+    config["gpu-fabric:guard"] = guard
+    run_program("dev", config, world=World(ANSWERS, {}), recording=recording, preview=preview)
+
+
+def test_a_clean_cluster_is_read_and_nothing_else(tmp_path: Path, served: Served, caplog: Any) -> None:
+    recording = Recording()
+    run(tmp_path, served.kubeconfig, recording)
+
+    assert recording.resources
+    assert "PRE" not in caplog.text
+    assert served.methods[0] == "GET"
+    # Reviews of access, which are answered and not stored.
+    assert {method for method in served.methods if method != "GET"} == {"POST"}
+
+
+@pytest.mark.parametrize("preview", [False, True], ids=["up", "preview"])
+def test_errors_end_a_run_in_one_message_before_anything_is_registered(
+    tmp_path: Path, served: Served, preview: bool
+) -> None:
+    served.cluster.namespace("gpu-operator")
+    for node in served.cluster.nodes:
+        node["spec"]["taints"].append({"key": "reserved", "value": "", "effect": "NoSchedule"})
+    recording = Recording()
+
+    with pytest.raises(pulumi.RunError) as refusal:
+        run(tmp_path, served.kubeconfig, recording, preview=preview)
+
+    text = str(refusal.value)
+    assert "Pulumi.dev.yaml: 2 differences between the plan and the cluster, nothing was created." in text
+    assert "error PRE040" in text
+    assert "error PRE056" in text
+    assert "seen: Node gpu-0, spec.taints: reserved=:NoSchedule" in text
+    assert "guard: {preflight: false}" in text
+    # A preview shows what it would create, and fails at its end.
+    assert bool(recording.resources) == preview
+
+
+def test_warnings_are_logged_and_the_run_goes_on(tmp_path: Path, served: Served, caplog: Any) -> None:
+    served.cluster.nodes[0]["spec"]["unschedulable"] = True
+    recording = Recording()
+    run(tmp_path, served.kubeconfig, recording)
+
+    assert "warning PRE059" in caplog.text
+    assert recording.resources
+
+
+def test_the_switch_leaves_the_cluster_alone(tmp_path: Path, served: Served) -> None:
+    served.cluster.namespace("gpu-operator")
+    recording = Recording()
+    run(tmp_path, served.kubeconfig, recording, preflight=False)
+
+    assert recording.resources
+    assert served.methods == []
+
+
+def test_what_the_last_up_has_created_is_no_difference(tmp_path: Path, served: Served, caplog: Any) -> None:
+    served.cluster.namespace("gpu-operator", PULUMI)
+    recording = Recording()
+    run(tmp_path, served.kubeconfig, recording)
+
+    assert "PRE" not in caplog.text
+    assert recording.resources
+
+
+@pytest.mark.parametrize("preview", [False, True], ids=["up", "preview"])
+def test_a_cluster_that_is_not_reached_is_a_warning(tmp_path: Path, preview: bool, caplog: Any) -> None:
+    recording = Recording()
+    run(tmp_path, KUBECONFIG, recording, preview=preview)
+
+    assert "the plan was not compared with the cluster as it is: the API server was not reached" in caplog.text
+    assert recording.resources
+
+
+def test_what_may_not_be_read_is_a_warning_with_its_path(tmp_path: Path, served: Served, caplog: Any) -> None:
+    served.cluster.forbidden.add("/api/v1/resourcequotas")
+    recording = Recording()
+    run(tmp_path, served.kubeconfig, recording)
+
+    assert "warning PRE101" in caplog.text
+    assert "/api/v1/resourcequotas" in caplog.text
+    assert recording.resources

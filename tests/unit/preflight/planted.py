@@ -1,0 +1,572 @@
+"""What a cluster may have that stands in a plan's way: a row each, with the rule that must find it.
+
+What is planted is written as such clusters have it (manifests and charts of the projects), not from the plan.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sandbox.hardware.node_records import devices_on
+from sandbox.hardware.sriov import observed_interfaces
+from tests.support.played_cluster import PULUMI, Object, PlayedCluster
+
+DEPLOYMENTS, DAEMON_SETS = "apis/apps/v1/deployments", "apis/apps/v1/daemonsets"
+DEFINITIONS = "apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NETWORKS = "apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
+POOLS = "apis/nv-ipam.nvidia.com/v1alpha1/ippools"
+STATES = "apis/sriovnetwork.openshift.io/v1/sriovnetworknodestates"
+NODE_POLICIES = "apis/sriovnetwork.openshift.io/v1/sriovnetworknodepolicies"
+WEBHOOKS = "apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+MUTATING = "apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+SLICES = "apis/discovery.k8s.io/v1/endpointslices"
+ADMISSION = "apis/admissionregistration.k8s.io/v1"
+NODES = "api/v1/nodes"
+FEATURE = "feature.node.kubernetes.io"
+Plant = Callable[[PlayedCluster], object]
+Changes = dict[str, dict[str, Any]]
+
+
+class Planted(NamedTuple):
+    """What is planted in words, the rule that must find it, how; in a cluster of which stack, with which changes."""
+
+    what: str
+    rule: str
+    plant: Plant
+    stack: str = "dev"
+    changes: Changes = {}
+
+
+def workload(
+    name: str, namespace: str, image: str, release: str = "", pods: tuple[int, int] = (1, 1), **labels: str
+) -> Object:
+    """A Deployment's or DaemonSet's manifest, with the state of its pods: wanted and ready."""
+    annotations = {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": namespace}
+    wanted, ready = pods
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": {key.replace("__", "/").replace("_", "-"): value for key, value in labels.items()},
+            "annotations": annotations if release else {},
+        },
+        "spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}},
+        "status": {
+            "replicas": wanted,
+            "readyReplicas": ready,
+            "desiredNumberScheduled": wanted,
+            "numberReady": ready,
+        },
+    }
+
+
+def operator(name: str, namespace: str, image: str, release: str = "", collection: str = DEPLOYMENTS) -> Plant:
+    """An operator by Helm, in a namespace that somebody created."""
+
+    def plant(cluster: PlayedCluster) -> None:
+        cluster.namespace(namespace)
+        cluster.add(collection, workload(name, namespace, image, release), "helm")
+
+    return plant
+
+
+def expects(*installed: str, **cluster: Any) -> Changes:
+    """A stack file that says what the cluster has."""
+    return {"cluster": {"installed": list(installed), **cluster}}
+
+
+def definition(plural: str, group: str, *versions: str, release: str = "", **metadata: Any) -> Plant:
+    """A definition of a kind that serves these versions."""
+
+    def plant(cluster: PlayedCluster) -> None:
+        owner = {"meta.helm.sh/release-name": release, "meta.helm.sh/release-namespace": "networking"}
+        item = {
+            "metadata": {"name": f"{plural}.{group}", "annotations": owner if release else {}, **metadata},
+            "spec": {"group": group, "versions": [{"name": version, "served": True} for version in versions]},
+            "status": {"conditions": [{"type": "Established", "status": "True"}], "storedVersions": list(versions)},
+        }
+        cluster.add(DEFINITIONS, item, "helm")
+
+    return plant
+
+
+def custom(collection: str, name: str, spec: Object, namespace: str | None = None, **metadata: Any) -> Plant:
+    """An object that somebody applied."""
+
+    def plant(cluster: PlayedCluster) -> None:
+        place = {} if namespace is None else {"namespace": namespace}
+        cluster.add(collection, {"metadata": {"name": name, **place, **metadata}, "spec": spec})
+
+    return plant
+
+
+def network(name: str, namespace: str, resource: str | None = None, **ipam: Any) -> Plant:
+    """A network of Multus."""
+    config = {"cniVersion": "0.3.1", "type": "macvlan", "master": "eth1", "ipam": ipam}
+    annotations = {"k8s.v1.cni.cncf.io/resourceName": resource} if resource else {}
+    return custom(NETWORKS, name, {"config": json.dumps(config)}, namespace, annotations=annotations)
+
+
+def on_a_node(change: Callable[[Object], object]) -> Plant:
+    """A change of one node with GPUs."""
+    return lambda cluster: change(cluster.nodes[1])
+
+
+def on_all_nodes(change: Callable[[Object], object]) -> Plant:
+    """A change of every node with GPUs."""
+    return lambda cluster: [change(node) for node in cluster.nodes]
+
+
+def label(key: str, value: str) -> Callable[[Object], object]:
+    return lambda node: node["metadata"]["labels"].update({key: value})
+
+
+def unlabel(key: str) -> Callable[[Object], object]:
+    return lambda node: node["metadata"]["labels"].pop(key)
+
+
+def taint(key: str, effect: str = "NoSchedule") -> Callable[[Object], object]:
+    return lambda node: node["spec"]["taints"].append({"key": key, "value": "", "effect": effect})
+
+
+def info(key: str, value: str) -> Callable[[Object], object]:
+    return lambda node: node["status"]["nodeInfo"].update({key: value})
+
+
+def offers(resource: str, amount: int) -> Callable[[Object], object]:
+    def change(node: Object) -> None:
+        for part in ("capacity", "allocatable"):
+            node["status"][part][resource] = str(amount)
+
+    return change
+
+
+def without_a_node(cluster: PlayedCluster) -> None:
+    cluster.objects[NODES].remove(cluster.nodes[0])
+
+
+def with_another_node(cluster: PlayedCluster) -> None:
+    twin = json.loads(json.dumps(cluster.nodes[0]))
+    twin["metadata"]["name"] = "another-one"
+    cluster.objects[NODES].append(twin)
+
+
+def not_ready(node: Object) -> None:
+    node["status"]["conditions"] = [{"type": "Ready", "status": "False", "reason": "KubeletNotReady"}]
+
+
+def states(
+    change: Callable[[list[Object]], object] = lambda _: None, status: str = "Succeeded", nodes: int = 99
+) -> Plant:
+    """An SR-IOV operator of somebody's has looked at every node; the first ones' NICs may be others."""
+
+    def plant(cluster: PlayedCluster) -> None:
+        cluster.namespace("sriov")
+        for number, node in enumerate(cluster.nodes):
+            interfaces = observed_interfaces(devices_on(node))
+            if number < nodes:
+                change(interfaces)
+            state = {"syncStatus": status if number == 0 else "Succeeded", "interfaces": interfaces}
+            name = node["metadata"]["name"]
+            cluster.add(STATES, {"metadata": {"name": name, "namespace": "sriov"}, "status": state}, "sriov-daemon")
+
+    return plant
+
+
+def without_functions(interfaces: list[Object]) -> None:
+    for interface in interfaces:
+        interface.pop("numVfs", None)
+        interface.pop("Vfs", None)
+
+
+def rail_nic(**fields: Any) -> Callable[[list[Object]], object]:
+    """The NIC of the last rail, with other facts."""
+    return lambda interfaces: interfaces[-1].update(fields)
+
+
+def webhook(
+    service: tuple[str, str] | None,
+    ready: bool | None,
+    resource: str = "pods",
+    group: str = "",
+    collection: str = WEBHOOKS,
+    **fields: Any,
+) -> Plant:
+    """A webhook about a kind; its service has an endpoint that is ready, one that is not, or none."""
+
+    def plant(cluster: PlayedCluster) -> None:
+        client = (
+            {"service": dict(zip(("namespace", "name"), service, strict=True))} if service else {"url": "https://x"}
+        )
+        rule = {"operations": ["CREATE", "UPDATE"], "apiGroups": [group], "apiVersions": ["*"], "resources": [resource]}
+        hook = {
+            "name": "validate.example.org",
+            "failurePolicy": "Fail",
+            "clientConfig": client,
+            "rules": [rule],
+            **fields,
+        }
+        cluster.add(collection, {"metadata": {"name": "engine"}, "webhooks": [hook]}, "helm")
+        if service and ready is not None:
+            named = {"kubernetes.io/service-name": service[1]}
+            metadata = {"name": f"{service[1]}-x7z", "namespace": service[0], "labels": named}
+            ends = [{"addresses": ["10.244.0.9"], "conditions": {"ready": ready}}]
+            cluster.add(SLICES, {"metadata": metadata, "endpoints": ends}, "kube-controller-manager")
+
+    return plant
+
+
+def policy(cluster: PlayedCluster) -> None:
+    rule = {"operations": ["CREATE"], "apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["daemonsets"]}
+    spec = {"matchConstraints": {"resourceRules": [rule]}, "validations": [{"expression": "false"}]}
+    cluster.add(f"{ADMISSION}/validatingadmissionpolicies", {"metadata": {"name": "no-daemons"}, "spec": spec})
+    binding = {"policyName": "no-daemons", "validationActions": ["Deny"]}
+    cluster.add(f"{ADMISSION}/validatingadmissionpolicybindings", {"metadata": {"name": "everywhere"}, "spec": binding})
+
+
+def api_service(cluster: PlayedCluster) -> None:
+    conditions = [{"type": "Available", "status": "False", "message": "no endpoints for metrics-server"}]
+    item = {"metadata": {"name": "v1beta1.metrics.k8s.io"}, "status": {"conditions": conditions}}
+    cluster.add("apis/apiregistration.k8s.io/v1/apiservices", item, "helm")
+
+
+def enforce(name: str, profile: str) -> Plant:
+    def plant(cluster: PlayedCluster) -> None:
+        labels = cluster.find("api/v1/namespaces", name)["metadata"]["labels"]
+        labels["pod-security.kubernetes.io/enforce"] = profile
+
+    return plant
+
+
+def relabelled(cluster: PlayedCluster) -> None:
+    cluster.namespace("gpu-operator", PULUMI, pod_security__x="")
+    enforce("gpu-operator", "restricted")(cluster)
+
+
+def terminating(name: str) -> Plant:
+    def plant(cluster: PlayedCluster) -> None:
+        cluster.namespace(name)["status"]["phase"] = "Terminating"
+
+    return plant
+
+
+def release_of_this_name(cluster: PlayedCluster) -> None:
+    operator("gpu-operator", "gpu-operator", "nvcr.io/nvidia/gpu-operator:v25.10.0", "gpu-operator")(cluster)
+
+
+def going(cluster: PlayedCluster) -> None:
+    deleted = {"deletionTimestamp": "2026-05-05T10:00:00Z", "finalizers": ["nv-ipam.nvidia.com/ippool"]}
+    pool = {"subnet": "192.168.0.0/20", "perNodeBlockSize": 1}
+    item = {"metadata": {"name": "rail-00", "namespace": "nvidia-network-operator", **deleted}, "spec": pool}
+    cluster.add(POOLS, item, PULUMI)
+
+
+def pod_ranges(text: str) -> Callable[[Object], object]:
+    return lambda node: node["spec"].update(podCIDR=text, podCIDRs=[text])
+
+
+def address(text: str) -> Callable[[Object], object]:
+    return lambda node: node["status"]["addresses"][0].update(address=text)
+
+
+def denies(kind: str) -> Plant:
+    return lambda cluster: cluster.denied.add(kind)
+
+
+def hides(path: str) -> Plant:
+    return lambda cluster: cluster.forbidden.add(path)
+
+
+def version(text: str) -> Plant:
+    return lambda cluster: setattr(cluster, "version", text)
+
+
+GPU, NIC = "nvcr.io/nvidia/gpu-operator:v25.10.0", "nvcr.io/nvidia/cloud-native/network-operator:v25.7.0"
+NFD = "registry.k8s.io/nfd/node-feature-discovery:v0.17.3"
+MULTUS = "ghcr.io/k8snetworkplumbingwg/multus-cni:v4.2.0-thick"
+SRIOV_PLUGIN = "ghcr.io/k8snetworkplumbingwg/sriov-network-device-plugin:v3.9.0"
+SHARED_PLUGIN = "ghcr.io/mellanox/k8s-rdma-shared-dev-plugin:v1.5.3"
+NAMED = {"cluster": {"pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3, "nodeNames": ["a", "b", "c"]}]}}
+LABELLED = {
+    "cluster": {
+        "pools": [
+            {
+                "name": "gpu",
+                "shape": "BM.GPU.H100.8",
+                "nodes": 3,
+                "nodeNames": ["a", "b", "c"],
+                "labels": {"team": "red"},
+            }
+        ]
+    }
+}
+TAINTED = {
+    "cluster": {
+        "pools": [{"name": "gpu", "shape": "BM.GPU.H100.8", "nodes": 3, "taints": [{"key": "gpu", "value": "yes"}]}]
+    }
+}
+
+PLANTED = (
+    # The cluster itself.
+    Planted("an old server", "PRE001", version("v1.19.16"), changes={"software": {"charts": "bundled"}}),
+    Planted(
+        "a server that no vendor tests",
+        "PRE002",
+        version("v1.37.0"),
+        "host-device",
+        {"software": {"charts": "upstream"}},
+    ),
+    Planted("another version than stated", "PRE003", version("v1.34.1"), changes=expects(kubernetes="1.33")),
+    Planted("a kubelet of long ago", "PRE004", on_a_node(info("kubeletVersion", "v1.30.4"))),
+    Planted("a kubelet ahead of the server", "PRE004", on_a_node(info("kubeletVersion", "v1.36.0"))),
+    # Software.
+    Planted("a GPU Operator by hand", "PRE010", operator("gpu-operator", "nvidia", GPU)),
+    Planted("a Network Operator by Helm", "PRE010", operator("net-operator", "nvidia", NIC, "net")),
+    Planted(
+        "an SR-IOV operator",
+        "PRE010",
+        operator("sriov-network-operator", "sriov", "ghcr.io/k8snetworkplumbingwg/sriov-network-operator:v1.6.0"),
+        "sriov-operator",
+    ),
+    Planted(
+        "a Kueue by its manifest",
+        "PRE010",
+        operator("kueue-controller-manager", "queues", "registry.k8s.io/kueue/kueue:v0.14.2"),
+        "kueue",
+    ),
+    Planted(
+        "a Spiderpool",
+        "PRE010",
+        operator("spiderpool-controller", "kube-ipam", "ghcr.io/spidernet-io/spiderpool/spiderpool-controller:v1.1.0"),
+        "mi300x-macvlan",
+    ),
+    Planted("the same release", "PRE011", release_of_this_name),
+    Planted(
+        "a Multus of the distribution",
+        "PRE012",
+        operator("multus", "cni", MULTUS, collection=DAEMON_SETS),
+    ),
+    Planted("a Node Feature Discovery", "PRE013", operator("nfd-master", "node-feature-discovery", NFD)),
+    Planted(
+        "an SR-IOV device plug-in", "PRE014", operator("sriov-dp", "plug-ins", SRIOV_PLUGIN, collection=DAEMON_SETS)
+    ),
+    Planted(
+        "a shared device plug-in",
+        "PRE014",
+        operator("rdma-dp", "plug-ins", SHARED_PLUGIN, collection=DAEMON_SETS),
+        "roce-macvlan",
+    ),
+    Planted(
+        "NVIDIA's device plug-in",
+        "PRE014",
+        operator("nvidia-dp", "plug-ins", "nvcr.io/nvidia/k8s-device-plugin:v0.17.0", collection=DAEMON_SETS),
+    ),
+    Planted("no cert-manager", "PRE015", lambda _: None, changes=expects("cert-manager")),
+    Planted(
+        "a discovery that is too old",
+        "PRE016",
+        operator("nfd-master", "discovery", "registry.k8s.io/nfd/node-feature-discovery:v0.14.0"),
+        changes={**expects("nfd"), "software": {"gpuOperator": {"featureDiscovery": False}}},
+    ),
+    Planted(
+        "a cert-manager that does not run",
+        "PRE017",
+        lambda cluster: cluster.add(
+            DEPLOYMENTS,
+            workload("cert-manager", "kube-system", "quay.io/jetstack/cert-manager-controller:v1.18.0", pods=(2, 0)),
+        ),
+        changes=expects("cert-manager"),
+    ),
+    # Definitions.
+    Planted("an old definition of pools", "PRE020", definition("ippools", "nv-ipam.nvidia.com", "v1alpha0")),
+    Planted(
+        "a definition that is going",
+        "PRE021",
+        definition("ippools", "nv-ipam.nvidia.com", "v1alpha1", deletionTimestamp="2026-05-05T10:00:00Z"),
+    ),
+    Planted(
+        "networks defined by another release",
+        "PRE022",
+        definition("network-attachment-definitions", "k8s.cni.cncf.io", "v1", release="cni-bundle"),
+    ),
+    Planted(
+        "a Multus without its kind",
+        "PRE023",
+        operator("multus", "cni", MULTUS, collection=DAEMON_SETS),
+        changes={**expects("multus"), "software": {"networkOperator": {"multus": False}}},
+    ),
+    # Objects.
+    Planted("a network of this name", "PRE030", network("rail-00", "default")),
+    Planted(
+        "a pool of this name",
+        "PRE030",
+        custom(POOLS, "rail-03", {"subnet": "172.30.0.0/20"}, "nvidia-network-operator"),
+    ),
+    Planted("a pool that is going", "PRE031", going),
+    Planted(
+        "a NicClusterPolicy",
+        "PRE032",
+        custom("apis/mellanox.com/v1alpha1/nicclusterpolicies", "nic-cluster-policy", {"ofedDriver": {}}),
+    ),
+    Planted(
+        "a ClusterPolicy of another name",
+        "PRE032",
+        custom("apis/nvidia.com/v1/clusterpolicies", "gpu-cluster-policy", {"driver": {}}),
+    ),
+    Planted("a network that an operator would write", "PRE033", network("rail-00", "default"), "sriov-operator"),
+    Planted("a network with these devices", "PRE034", network("storage", "default", "nvidia.com/rail_05")),
+    Planted(
+        "a node policy for a rail's NIC",
+        "PRE035",
+        custom(
+            NODE_POLICIES,
+            "mine",
+            {"resourceName": "mine", "numVfs": 4, "nicSelector": {"rootDevices": ["0000:0c:00.1"]}},
+            "sriov",
+        ),
+    ),
+    Planted(
+        "a node policy by an interface's name",
+        "PRE035",
+        custom(NODE_POLICIES, "mine", {"resourceName": "mine", "nicSelector": {"pfNames": ["rdma3#0-3"]}}, "sriov"),
+    ),
+    # Namespaces.
+    Planted("an operator's namespace", "PRE040", lambda cluster: cluster.namespace("gpu-operator")),
+    Planted(
+        "a namespace of jobs that the stack creates", "PRE040", lambda cluster: cluster.namespace("training"), "kueue"
+    ),
+    Planted("a namespace that is going", "PRE041", terminating("nvidia-network-operator")),
+    Planted("strict Pod Security for jobs", "PRE042", enforce("default", "restricted")),
+    Planted("baseline Pod Security for jobs", "PRE042", enforce("default", "baseline")),
+    Planted("no namespace for jobs", "PRE043", lambda _: None, changes={"fabric": {"namespaces": ["research"]}}),
+    Planted("Pod Security changed since the last up", "PRE044", relabelled),
+    Planted(
+        "a quota below one pod",
+        "PRE045",
+        custom("api/v1/resourcequotas", "gpus", {"hard": {"requests.nvidia.com/gpu": "4"}}, "default"),
+    ),
+    Planted(
+        "a quota on an operator's memory",
+        "PRE046",
+        custom("api/v1/resourcequotas", "memory", {"hard": {"limits.memory": "64Gi"}}, "gpu-operator"),
+    ),
+    Planted(
+        "limits by default",
+        "PRE047",
+        custom(
+            "api/v1/limitranges",
+            "small",
+            {"limits": [{"type": "Container", "default": {"memory": "512Mi"}}]},
+            "default",
+        ),
+    ),
+    # Nodes.
+    Planted("a node less", "PRE050", without_a_node),
+    Planted("a node more", "PRE051", with_another_node),
+    Planted(
+        "no node of a name",
+        "PRE052",
+        lambda cluster: cluster.objects[NODES].remove(cluster.find(NODES, "b")),
+        changes=NAMED,
+    ),
+    Planted("nodes without their label", "PRE053", on_all_nodes(unlabel("team")), changes=LABELLED),
+    Planted(
+        "a node without its taint", "PRE054", on_a_node(lambda node: node["spec"].update(taints=[])), changes=TAINTED
+    ),
+    Planted("half the GPUs", "PRE055", on_all_nodes(offers("nvidia.com/gpu", 4))),
+    Planted("a broken GPU", "PRE062", on_a_node(offers("nvidia.com/gpu", 7))),
+    Planted("a node without its label", "PRE062", on_a_node(unlabel("team")), changes=LABELLED),
+    Planted("a node in repair", "PRE062", on_a_node(taint("repair"))),
+    Planted("a node with a broken NIC", "PRE062", states(lambda nics: nics.pop(), nodes=1)),
+    Planted("a port that was set back", "PRE062", states(rail_nic(linkType="IB"), nodes=2)),
+    Planted("a taint of somebody's", "PRE056", on_all_nodes(taint("reserved-for", "NoExecute"))),
+    Planted(
+        "a node of another type by its name",
+        "PRE057",
+        on_a_node(label("node.kubernetes.io/instance-type", "BM.GPU.A100-v2.8")),
+        changes=NAMED,
+    ),
+    Planted("a node that is not ready", "PRE058", on_a_node(not_ready)),
+    Planted("a cordoned node", "PRE059", on_a_node(lambda node: node["spec"].update(unschedulable=True))),
+    Planted("mixed kernels", "PRE061", on_a_node(info("kernelVersion", "6.8.0-1013-oracle"))),
+    Planted("mixed systems", "PRE061", on_a_node(info("osImage", "Oracle Linux Server 8.10"))),
+    # Their NICs.
+    Planted("a plug-in that offers the rails", "PRE070", on_all_nodes(offers("nvidia.com/rail_00", 1))),
+    Planted("no NIC of a rail", "PRE072", states(lambda nics: nics.pop())),
+    Planted(
+        "firmware with few virtual functions",
+        "PRE073",
+        states(rail_nic(totalvfs=4)),
+        "sriov-operator",
+    ),
+    Planted("no virtual functions", "PRE074", states(without_functions)),
+    Planted("a port in InfiniBand's mode", "PRE075", states(rail_nic(linkType="IB"))),
+    Planted("a small MTU", "PRE076", states(rail_nic(mtu=1500))),
+    Planted("another driver", "PRE077", states(rail_nic(driver="vfio-pci"))),
+    Planted(
+        "NICs that discovery does not see",
+        "PRE078",
+        on_all_nodes(label(f"{FEATURE}/pci-10de.present", "true")),
+    ),
+    Planted("a node that the operator could not configure", "PRE079", states(status="Failed")),
+    # Ranges.
+    Planted(
+        "pods in the fabric's range",
+        "PRE080",
+        on_a_node(pod_ranges("192.168.7.0/24")),
+        changes={"cluster": {"ranges": {}}},
+    ),
+    Planted(
+        "Calico's pods in the fabric's range",
+        "PRE080",
+        custom("apis/crd.projectcalico.org/v1/ippools", "default-ipv4-ippool", {"cidr": "192.168.0.0/16"}),
+        changes={"cluster": {"ranges": {}}},
+    ),
+    Planted(
+        "services in the fabric's range",
+        "PRE081",
+        custom("apis/networking.k8s.io/v1/servicecidrs", "more", {"cidrs": ["192.168.128.0/20"]}),
+        changes={"cluster": {"ranges": {}}},
+    ),
+    Planted(
+        "a node in the fabric's range",
+        "PRE082",
+        on_a_node(address("192.168.4.7")),
+        changes={"cluster": {"ranges": {}}},
+    ),
+    Planted("a pool of nv-ipam", "PRE083", custom(POOLS, "storage", {"subnet": "192.168.64.0/18"}, "storage")),
+    Planted(
+        "a network of Whereabouts", "PRE083", network("old", "research", type="whereabouts", range="192.168.3.0/24")
+    ),
+    Planted(
+        "a pool of Spiderpool",
+        "PRE083",
+        custom("apis/spiderpool.spidernet.io/v2beta1/spiderippools", "v4", {"subnet": "192.168.200.0/24", "ips": []}),
+    ),
+    Planted("pods in another range than stated", "PRE084", on_a_node(pod_ranges("10.7.3.0/24"))),
+    # Admission.
+    Planted("a webhook whose service is gone", "PRE090", webhook(("policy", "engine"), None)),
+    Planted(
+        "a mutating webhook on DaemonSets, not ready",
+        "PRE090",
+        webhook(("policy", "engine"), False, "daemonsets", "apps", MUTATING),
+    ),
+    Planted("a policy engine", "PRE091", webhook(("policy", "engine"), True)),
+    Planted("a policy engine elsewhere", "PRE091", webhook(None, None)),
+    Planted("an admission policy", "PRE092", policy),
+    Planted("an API that does not answer", "PRE093", api_service),
+    # Permissions.
+    Planted("no permission for definitions", "PRE100", denies("customresourcedefinitions")),
+    Planted("no permission to see webhooks", "PRE101", hides(f"/{WEBHOOKS}")),
+    # The network.
+    Planted(
+        "Cilium alone",
+        "PRE110",
+        lambda cluster: cluster.add(
+            "api/v1/configmaps",
+            {"metadata": {"name": "cilium-config", "namespace": "kube-system"}, "data": {"cni-exclusive": "true"}},
+        ),
+    ),
+)
