@@ -25,8 +25,8 @@ def program(root: Path, today: date | None = None) -> None:
             has something in its way.
     """
     spec, plan = program_stack(root)
-    refusals = (refusal(plan, root, today), sharing_refusal(plan, root), hindrance(spec, plan, root))
-    refused = "\n".join(filter(None, refusals))
+    on_cluster = sharing_refusal(plan, root) or hindrance(spec, plan, root)
+    refused = "\n".join(filter(None, (refusal(plan, root, today), on_cluster)))
     if not refused:
         gpu_cluster(plan, root).export()
         return

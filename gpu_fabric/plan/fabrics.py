@@ -57,7 +57,7 @@ def fabrics_of_pool(spec: StackSpec, pool: PoolSpec) -> tuple[StackSpec, ...]:
     """The stack as each fabric of a pool's nodes has it, the compute fabric first."""
     names = [name for name in fabric_sections(spec) if pool in pools_of_fabric(spec, name)]
     return tuple(
-        _own_spec(spec, name) for name in sorted(names, key=lambda name: is_storage(fabric_sections(spec)[name]))
+        fabric_spec(spec, name) for name in sorted(names, key=lambda name: is_storage(fabric_sections(spec)[name]))
     )
 
 
@@ -68,10 +68,11 @@ def spoken_name(fabric: str) -> str:
 
 def _case(spec: StackSpec, name: str, compute: tuple[Case, ...] = (), rails_before: int = 0) -> Case:
     others = {f"fabric {spoken_name(other)}": text for other, text in supernets(spec).items() if other != name}
-    return case_of(_own_spec(spec, name), name, others, compute, rails_before)
+    return case_of(fabric_spec(spec, name), name, others, compute, rails_before)
 
 
-def _own_spec(spec: StackSpec, name: str) -> StackSpec:
+def fabric_spec(spec: StackSpec, name: str) -> StackSpec:
+    """The stack as one of its fabrics has it: with the pools and the section of that fabric alone."""
     section, verification = fabric_sections(spec)[name], spec.verification
     if isinstance(section, FurtherFabricSpec):
         section = section.model_copy(update={"prefix": spec.fabric.prefix})

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from gpu_fabric.preflight.cluster import Cluster, Json, field, is_built_in, release_of
 from gpu_fabric.preflight.difference import Difference, Seen, difference
+from gpu_fabric.preflight.software import place_of_present
 from gpu_fabric.preflight.stack import Stack
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -24,13 +25,13 @@ def definition_differences(stack: Stack, cluster: Cluster) -> Iterator[Differenc
         found = cluster.get(f"{_PATH}/{name}")
         if found is not None:
             yield from _of_one(stack, name, version, found, is_upgraded=stack.has_been_up(cluster))
-        elif name == _NETWORKS and "multus" in stack.spec.cluster.installed and cluster.is_readable(f"{_PATH}/{name}"):
+        elif name == _NETWORKS and "multus" in stack.present and cluster.is_readable(f"{_PATH}/{name}"):
             yield difference(
                 "PRE023",
                 Seen(object=f"CustomResourceDefinition {name}", field="", value="missing"),
-                ("cluster", "installed"),
-                f"the cluster has no definition {name}, though cluster.installed says that it has Multus",
-                "install Multus with its definition, or take multus out of the list",
+                place_of_present(stack, "multus"),
+                f"the cluster has no definition {name}, though the stack file says that it has Multus",
+                "install Multus with its definition, or let the stack install it",
             )
 
 
@@ -63,7 +64,12 @@ def _of_one(stack: Stack, name: str, version: str, found: Json, *, is_upgraded: 
             "upgrade the definition with the software that it belongs to: Helm does not upgrade definitions",
         )
     release = release_of(found)
-    if release is not None and not any(release == (own.name, own.namespace) for own in stack.releases.values()):
+    # The operator's own definitions are what a stack expects that builds on operators which are there.
+    if (
+        stack.sharing is None
+        and release is not None
+        and not any(release == (own.name, own.namespace) for own in stack.releases.values())
+    ):
         yield difference(
             "PRE022",
             Seen(object=called, field="metadata.annotations[meta.helm.sh/release-name]", value=release[0]),

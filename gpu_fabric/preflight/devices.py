@@ -12,11 +12,9 @@ from gpu_fabric.preflight.cluster import Cluster, Json, called, collection, fiel
 from gpu_fabric.preflight.difference import Difference, Seen, difference, of_some_nodes, some
 from gpu_fabric.preflight.pools import Pool, pools_of
 from gpu_fabric.preflight.stack import Stack
-from gpu_fabric.spec.places import Location
 
 _LINK_TYPES = {"ETH": "ether", "IB": "infiniband"}
 _DISCOVERED = "feature.node.kubernetes.io/"
-_RAILS: Location = ("fabric", "rails")
 
 
 def device_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
@@ -25,7 +23,14 @@ def device_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         name_of(item): item
         for item in cluster.items(collection("sriovnetwork.openshift.io/v1", "sriovnetworknodestates"))
     }
+    for fabric in stack.by_fabric:
+        yield from _of_fabric(fabric, stack, cluster, states)
+
+
+def _of_fabric(stack: Stack, whole: Stack, cluster: Cluster, states: dict[str, Json]) -> Iterator[Difference]:
+    numbers = {pool.name: number for number, pool in enumerate(whole.spec.cluster.pools)}
     for pool in pools_of(stack, cluster):
+        pool = pool._replace(number=numbers[pool.spec.name])
         if not pool.certain:
             continue
         yield from _resources(stack, cluster, pool)
@@ -46,7 +51,7 @@ def _resources(stack: Stack, cluster: Cluster, pool: Pool) -> Iterator[Differenc
                 difference(
                     "PRE071",
                     _of_node(lacking[0], f"status.allocatable[{missing[0]}]", "missing"),
-                    ("fabric", "manager"),
+                    stack.in_fabric("manager"),
                     f"pool {pool.spec.name}: {_names(lacking)} {_verb(lacking, 'does', 'do')} not offer "
                     f"{some(missing)}, which the cloud's own plug-in does on nodes of a fabric",
                     "see that the pool is of a fabric's machine type, and that its plug-in runs (kube-system)",
@@ -55,7 +60,8 @@ def _resources(stack: Stack, cluster: Cluster, pool: Pool) -> Iterator[Differenc
                 len(pool.nodes),
             )
         return
-    if stack.has_been_up(cluster):
+    # Operators that are there offer them as well, and stacks of one cluster share its device plug-ins.
+    if stack.has_been_up(cluster) or stack.sharing is not None:
         return
     offering = [node for node in pool.nodes if stack.resources & (field(node, "status", "capacity") or {}).keys()]
     if offering:
@@ -65,7 +71,7 @@ def _resources(stack: Stack, cluster: Cluster, pool: Pool) -> Iterator[Differenc
             _of_node(
                 offering[0], f"status.capacity[{found[0]}]", str(field(offering[0], "status", "capacity", found[0]))
             ),
-            ("fabric",),
+            stack.in_fabric(),
             f"pool {pool.spec.name}: {_names(offering)} {_verb(offering, 'offers', 'offer')} {some(found)} already, "
             "by a device plug-in that is not the stack's",
             "remove that plug-in, or give the stack's resources another prefix",
@@ -142,7 +148,7 @@ def _of_one(stack: Stack, pool: Pool, name: str, state: Json) -> Iterator[Differ
                 field="status.interfaces[].pciAddress",
                 value=f"{len(by_address)} NICs",
             ),
-            _RAILS,
+            stack.in_fabric("rails"),
             f"node {name} has no NIC of {some(missing)}",
             "see `lspci` on the node; where the machine differs, write its addresses (fabric.rails[].pci), or "
             "describe it in cluster.shapes",
@@ -156,13 +162,15 @@ def _of_one(stack: Stack, pool: Pool, name: str, state: Json) -> Iterator[Differ
 
 
 def _functions(stack: Stack, port: _Port) -> Iterator[Difference]:
-    wanted = next((policy.spec.num_vfs for policy in stack.node_policies if not policy.spec.externally_managed), 0)
+    own = {resource.rpartition("/")[2] for resource in stack.resources}
+    policies = (policy.spec for policy in stack.node_policies if policy.spec.resource_name in own)
+    wanted = next((policy.num_vfs for policy in policies if not policy.externally_managed), 0)
     total = port.item.get("totalvfs")
     if isinstance(total, int) and total < wanted:
         yield difference(
             "PRE073",
             port.seen("totalvfs"),
-            ("fabric", "vfsPerNic"),
+            stack.in_fabric("vfsPerNic"),
             f"rail {port.rail}: the NIC's firmware allows {total} virtual functions, and the stack creates {wanted}",
             f"write vfsPerNic: {total}, or set NUM_OF_VFS by mlxconfig and reboot",
         )
@@ -175,7 +183,7 @@ def _functions(stack: Stack, port: _Port) -> Iterator[Difference]:
             yield difference(
                 "PRE074",
                 port.seen("numVfs"),
-                ("fabric", "virtualFunctions"),
+                stack.in_fabric("virtualFunctions"),
                 f"rail {port.rail}: the NIC has {there} virtual functions, and the stack expects that {expected} exist",
                 "create them where the node is prepared, or let the stack do it (fabric.virtualFunctions)",
             )
@@ -187,7 +195,7 @@ def _link(stack: Stack, port: _Port, driver: str | None) -> Iterator[Difference]
         yield difference(
             "PRE075",
             port.seen("linkType"),
-            ("fabric", "linkType"),
+            stack.in_fabric("linkType"),
             f"rail {port.rail}: the port runs {'InfiniBand' if link == 'infiniband' else 'Ethernet'}, and the stack is "
             f"planned for {'Ethernet' if link == 'infiniband' else 'InfiniBand'}",
             f"write linkType: {link}, or set LINK_TYPE_P1 by mlxconfig and reboot (hostPreparation.linkType)",
@@ -199,7 +207,7 @@ def _link(stack: Stack, port: _Port, driver: str | None) -> Iterator[Difference]
         yield difference(
             "PRE076",
             port.seen("mtu"),
-            ("fabric", "mtu"),
+            stack.in_fabric("mtu"),
             f"rail {port.rail}: the host's interface has an MTU of {own}, and pods' interfaces get {mtu}",
             f"write mtu: {own}, or raise it on the host",
         )
@@ -208,7 +216,7 @@ def _link(stack: Stack, port: _Port, driver: str | None) -> Iterator[Difference]
         yield difference(
             "PRE077",
             port.seen("driver"),
-            _RAILS,
+            stack.in_fabric("rails"),
             f"rail {port.rail}: the NIC is driven by {has}, and the device plug-in selects {driver}",
             f"bind it to {driver}",
         )

@@ -13,7 +13,7 @@ _CILIUM = "/api/v1/namespaces/kube-system/configmaps/cilium-config"
 
 def network_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     """Whether the cluster's network lets Multus be the first."""
-    if not stack.has_networks or stack.plan.choices.provider == "doks":
+    if not stack.networks or stack.plan.choices.provider == "doks":
         return
     value = field(cluster.get(_CILIUM), "data", "cni-exclusive")
     if value == "true":

@@ -108,9 +108,8 @@ def _policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
 
 def _networks(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     """Networks of others, by the names of those that an operator makes for the stack, and with the stack's devices."""
-    if not stack.has_networks:
+    if not stack.networks:
         return
-    names = {network.network for network in stack.plan.workload.networks}
     planned = {
         (entry.object.metadata.namespace, entry.name)
         for entry in stack.objects
@@ -122,7 +121,7 @@ def _networks(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     for item in cluster.items(_NETWORKS()):
         if is_own(item) or (namespace_of(item), name_of(item)) in planned:
             continue
-        called_so = name_of(item) in names and namespace_of(item) in stack.jobs_namespaces
+        called_so = name_of(item) in stack.networks and namespace_of(item) in stack.jobs_namespaces
         if called_so and makers and not made:
             name = called("NetworkAttachmentDefinition", item)
             yield difference(
@@ -132,7 +131,7 @@ def _networks(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
                 f"{name} exists, and an operator of the stack would write a network of this name",
                 "rename or delete it, or give the stack's rails other names (fabric.rails[].network)",
             )
-        elif not called_so and annotations_of(item).get(_RESOURCE) in stack.resources:
+        elif not called_so and stack.sharing is None and annotations_of(item).get(_RESOURCE) in stack.resources:
             takers.append(item)
     if takers:
         shown = [called("NetworkAttachmentDefinition", item) for item in takers]
@@ -156,7 +155,11 @@ def _all(cluster: Cluster, entry: PlannedObject) -> tuple[Json, ...]:
 
 def _node_policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     """Node policies of others that configure the rails' NICs, or offer them by the stack's resource."""
-    rails = [rail for group in stack.plan.node_groups for rail in group.rails] or list(stack.plan.rails)
+    rails = [
+        rail
+        for plan in stack.plan.by_fabric.values()
+        for rail in ([rail for group in plan.node_groups for rail in group.rails] or plan.rails)
+    ]
     nics = {name for rail in rails for name in (rail.pci, rail.interface) if name}
     planned = {(policy.metadata.namespace, policy.metadata.name) for policy in stack.node_policies}
     for item in cluster.items(collection("sriovnetwork.openshift.io/v1", "sriovnetworknodepolicies")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gpu_fabric.catalog import Shape
-from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL
+from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, with_own_nics
 from gpu_fabric.preflight.cluster import Cluster, Json, field, labels_of, name_of
 from gpu_fabric.preflight.stack import Stack
 from gpu_fabric.spec.cluster import PoolSpec
@@ -37,9 +37,10 @@ def pools_of(stack: Stack, cluster: Cluster) -> tuple[Pool, ...]:
     """
     known, found = stack.spec.catalog, []
     for number, pool in enumerate(stack.spec.cluster.pools):
-        shape = known.find(pool.shape)
-        if shape is None:
+        listed = known.find(pool.shape)
+        if listed is None:
             continue
+        shape = with_own_nics(listed, stack.spec.fabric)
         names, labels = set(pool.named_nodes), _labels(pool, shape)
         if names:
             nodes = [node for node in cluster.nodes if name_of(node) in names]

@@ -12,9 +12,7 @@ from gpu_fabric.preflight.difference import Difference, Seen, difference
 from gpu_fabric.preflight.stack import Stack
 from gpu_fabric.rules.ranges import has_overlap
 from gpu_fabric.spec.network_types import IPNetwork
-from gpu_fabric.spec.places import Location
 
-_SUPERNET: Location = ("fabric", "addressing", "supernet")
 _IPAM = collection("nv-ipam.nvidia.com/v1alpha1", "{}")
 _SPIDERPOOL = collection("spiderpool.spidernet.io/v2beta1", "{}")
 _POOLS = (
@@ -36,22 +34,30 @@ def range_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     """Ranges that overlap the stack's addresses, and those that are not what the stack file says."""
     pods, services, nodes = tuple(_pods(cluster)), tuple(_services(cluster)), tuple(_nodes(cluster))
     yield from _not_as_stated(stack, {"pods": pods, "services": services, "nodes": nodes})
-    supernet = stack.plan.addresses.supernet
+    foreign = tuple(_foreign_pools(stack, cluster))
+    for fabric in stack.by_fabric:
+        yield from _of_fabric(fabric, pods, services, nodes, foreign)
+
+
+def _of_fabric(
+    stack: Stack, pods: Iterable[Used], services: Iterable[Used], nodes: Iterable[Used], foreign: Iterable[Used]
+) -> Iterator[Difference]:
+    supernet, place = stack.plan.addresses.supernet, stack.in_fabric("addressing", "supernet")
     if supernet is None or not stack.plan.addresses.pools:
         return
     if (used := _first(supernet, pods)) is not None:
         message = f"{used.network}, in which pods have addresses, overlaps the fabric's {supernet}"
-        yield difference("PRE080", used.seen, _SUPERNET, message)
+        yield difference("PRE080", used.seen, place, message)
     if (used := _first(supernet, services)) is not None:
         message = f"{used.network}, in which services have addresses, overlaps the fabric's {supernet}"
-        yield difference("PRE081", used.seen, _SUPERNET, message)
+        yield difference("PRE081", used.seen, place, message)
     if (used := _first(supernet, nodes)) is not None:
         address = used.network.network_address
-        yield difference("PRE082", used.seen, _SUPERNET, f"a node's address {address} is in the fabric's {supernet}")
-    for used in _foreign_pools(stack, cluster):
+        yield difference("PRE082", used.seen, place, f"a node's address {address} is in the fabric's {supernet}")
+    for used in foreign:
         if has_overlap(supernet, used.network):
             message = f"{used.seen.object} hands out {used.network}, which overlaps the fabric's {supernet}"
-            yield difference("PRE083", used.seen, _SUPERNET, message)
+            yield difference("PRE083", used.seen, place, message)
 
 
 def _first(supernet: IPNetwork, used: Iterable[Used]) -> Used | None:
@@ -131,9 +137,8 @@ def _foreign_pools(stack: Stack, cluster: Cluster) -> Iterator[Used]:
         for item in cluster.items(path):
             if not is_own(item) and (kind, name_of(item)) not in planned:
                 yield from _used([field(item, "spec", key)], called(kind, item), f"spec.{key}")
-    names = {network.network for network in stack.plan.workload.networks}
     for item in cluster.items(collection("k8s.cni.cncf.io/v1", "network-attachment-definitions")):
-        if is_own(item) or (name_of(item) in names and namespace_of(item) in stack.jobs_namespaces):
+        if is_own(item) or (name_of(item) in stack.networks and namespace_of(item) in stack.jobs_namespaces):
             continue
         yield from _used(_of_configuration(item), called("NetworkAttachmentDefinition", item), "spec.config")
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
+
+from pydantic.alias_generators import to_camel
 
 from gpu_fabric.base.tables import read_table
 from gpu_fabric.catalog import catalog
 from gpu_fabric.catalog.release import Needed
+from gpu_fabric.k8s.scheduling import JobController
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.preflight.cluster import Cluster, Json, called, field, labels_of, name_of, namespace_of, release_of
 from gpu_fabric.preflight.difference import Difference, Seen, difference
 from gpu_fabric.preflight.stack import Stack
-from gpu_fabric.spec.places import Location
+from gpu_fabric.spec.places import Location, dotted
 
-_INSTALLED = ("cluster", "installed")
+_SCHEDULERS = frozenset({"kueue", "volcano", *get_args(JobController)})
 _PLUG_INS = ("sriov-device-plugin", "rdma-shared-device-plugin", "gpu-device-plugin")
 _NEEDED: tuple[Needed, ...] = ("gpu-operator", "network-operator", "nfd")
 _VERSION_LABEL = "app.kubernetes.io/version"
@@ -84,7 +87,7 @@ def _is_one_of(image: str, names: tuple[str, ...]) -> bool:
 def software_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     """What is wrong with the software that the cluster has."""
     for component in known_software():
-        if component in stack.spec.cluster.installed:
+        if component in stack.present:
             yield from _expected(stack, cluster, component)
         elif (place := _installs(stack, component)) is not None:
             yield from _twice(stack, cluster, component, place)
@@ -152,7 +155,8 @@ def _twice(stack: Stack, cluster: Cluster, component: str, place: Location) -> I
     for found in foreign[:1]:
         seen = Seen(object=found.name, field="spec.template.spec.containers[].image", value=found.image)
         release = release_of(found.item)
-        remedy = f"uninstall {_way(found)}, or write {component} into cluster.installed where the stack allows it"
+        switch = dotted(_switch(component)) if component in _switched() else None
+        remedy = f"uninstall {_way(found)}" + (f", or use it: write {switch}: false" if switch else "")
         if release is not None and release[0] in stack.releases and release[1] == stack.releases[release[0]].namespace:
             yield difference(
                 "PRE011",
@@ -192,7 +196,7 @@ def _way(found: Running) -> str:
 
 def _expected(stack: Stack, cluster: Cluster, component: str) -> Iterator[Difference]:
     row, found = known_software()[component], running(cluster, component)
-    place: Location = (*_INSTALLED, stack.spec.cluster.installed.index(component))
+    place = place_of_present(stack, component)
     if not found:
         if all(cluster.is_readable(f"/apis/apps/v1/{plural}") for plural in ("deployments", "daemonsets")):
             yield difference(
@@ -202,7 +206,7 @@ def _expected(stack: Stack, cluster: Cluster, component: str) -> Iterator[Differ
                 ),
                 place,
                 f"the cluster has no {row.workload} of {row.title} ({' or '.join(row.images)})",
-                "take it out of this list, or install it before",
+                "install it before, or let the stack install it",
             )
         return
     needed = {name: found[0].version for name in _NEEDED if name == component and found[0].version}
@@ -230,6 +234,31 @@ def _expected(stack: Stack, cluster: Cluster, component: str) -> Iterator[Differ
             f"{row.title} does not run: none of {status[wanted]} pods is ready",
             f"see why: `kubectl describe pods -n {namespace_of(found[0].item)}`",
         )
+
+
+def place_of_present(stack: Stack, component: str) -> Location:
+    """The place in the stack file that says that the cluster has a component."""
+    listed: tuple[str, ...] = stack.spec.cluster.installed
+    return ("cluster", "installed", listed.index(component)) if component in listed else _switch(component)
+
+
+def _switch(component: str) -> Location:
+    """The key `install` of a component's section."""
+    section = "nodeFeatureDiscovery" if component == "nfd" else to_camel(component.replace("-", "_"))
+    return ("software", *(("schedulers",) if component in _SCHEDULERS else ()), section, "install")
+
+
+def _switched() -> frozenset[str]:
+    """The components whose section has the key."""
+    return _SCHEDULERS | {
+        "gpu-operator",
+        "network-operator",
+        "sriov-operator",
+        "multus",
+        "nfd",
+        "spiderpool",
+        "whereabouts",
+    }
 
 
 def _counts(kind: str) -> tuple[str, str]:

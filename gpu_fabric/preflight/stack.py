@@ -8,8 +8,11 @@ from typing import Any
 
 from gpu_fabric.k8s.sriov_operator import SriovNetworkNodePolicy
 from gpu_fabric.plan import Plan
-from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedWebhookCleanup
+from gpu_fabric.plan.fabrics import fabric_spec
+from gpu_fabric.plan.records import HelmRelease, PlannedObject, PlannedSharing, PlannedWebhookCleanup
 from gpu_fabric.preflight.cluster import Cluster, field
+from gpu_fabric.spec.further_fabric import MAIN
+from gpu_fabric.spec.places import Location
 from gpu_fabric.spec.stack import StackSpec
 
 POLICY = "NicClusterPolicy"
@@ -17,10 +20,34 @@ POLICY = "NicClusterPolicy"
 
 @dataclass(frozen=True)
 class Stack:
-    """A stack's spec, and its plan."""
+    """A stack's spec, and its plan; of several fabrics `fabric` names the one that both are of alone."""
 
     spec: StackSpec
     plan: Plan
+    fabric: str = ""
+
+    @cached_property
+    def by_fabric(self) -> tuple[Stack, ...]:
+        """The stack as each of its fabrics has it."""
+        if not self.plan.fabrics:
+            return (self,)
+        plans = {"" if name == MAIN else name: plan for name, plan in self.plan.by_fabric.items()}
+        return tuple(Stack(fabric_spec(self.spec, name), plan, name) for name, plan in plans.items())
+
+    def in_fabric(self, *keys: str) -> Location:
+        """The place of keys of the fabric's section."""
+        return ("fabrics", self.fabric, *keys) if self.fabric else ("fabric", *keys)
+
+    @cached_property
+    def sharing(self) -> PlannedSharing | None:
+        """What the stack expects of a cluster with operators, or with other stacks; None on a cluster of its own."""
+        return next(iter(self.plan.records(PlannedSharing)), None)
+
+    @cached_property
+    def present(self) -> frozenset[str]:
+        """Software that the stack file says the cluster has."""
+        operators = () if self.sharing is None else self.sharing.operators
+        return self.spec.present.union(operator.name for operator in operators)
 
     @cached_property
     def objects(self) -> tuple[PlannedObject, ...]:
@@ -38,10 +65,10 @@ class Stack:
         """The charts that the stack installs, by their release's name."""
         return {release.name: release for release in self.plan.releases}
 
-    @property
+    @cached_property
     def jobs_namespaces(self) -> tuple[str, ...]:
         """The namespaces in which pods of jobs run."""
-        return self.plan.workload.namespaces
+        return tuple(dict.fromkeys(name for plan in self._plans for name in plan.workload.namespaces))
 
     @cached_property
     def every_namespace(self) -> tuple[str, ...]:
@@ -61,12 +88,16 @@ class Stack:
     @cached_property
     def resources(self) -> frozenset[str]:
         """The extended resources of the rails."""
-        return frozenset(rail.resource_name for rail in self.plan.rails if rail.resource_name)
+        return frozenset(rail.resource_name for plan in self._plans for rail in plan.rails if rail.resource_name)
+
+    @cached_property
+    def networks(self) -> frozenset[str]:
+        """The names of the networks that pods get beside their first, by Multus."""
+        return frozenset(network.network for plan in self._plans for network in plan.workload.networks)
 
     @property
-    def has_networks(self) -> bool:
-        """Whether pods get further networks, which is what Multus does."""
-        return bool(self.plan.workload.networks)
+    def _plans(self) -> tuple[Plan, ...]:
+        return tuple(self.plan.by_fabric.values())
 
     def value(self, release: str, *keys: str) -> Any:
         """A value that a chart of the stack gets; None without the chart or the value."""
