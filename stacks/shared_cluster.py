@@ -28,7 +28,8 @@ from gpu_fabric.spec.places import NAMESPACE
 
 _WAYS = (
     "-> give this stack's objects other names (gpu-fabric:fabric.prefix, other namespaces), or change the stack that "
-    "has them. A namespace that exists is used with `create: false`. Nothing was changed"
+    "has them. A NicClusterPolicy that exists is used with policy: adopt or theirs, a namespace with create: false. "
+    "Nothing was changed"
 )
 
 

@@ -9,11 +9,15 @@ from typing import Any
 import pytest
 from driver import POLICY, Sandbox, until
 from lived_in import MULTUS, MULTUS_POLICY, assert_as_before, by_hand, nvidia_operators, settled, write_policy
+from pulumi.dynamic import ConfigureRequest
 from test_models import assert_a_job_runs
 
+from components.adopted_sections import AdoptedSectionsProvider
 from gpu_fabric.plan.records import PlannedAdoption
 from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.resources.dynamic import adoption_resource
 from sandbox.home import project_root
+from sandbox.kubernetes_api import ApiError
 
 pytestmark = pytest.mark.sandbox
 
@@ -40,6 +44,16 @@ def whole_policy() -> dict[str, Any]:
     return {**spec, "secondaryNetwork": {**spec["secondaryNetwork"], "multus": MULTUS}}
 
 
+def exists(sandbox: Sandbox, path: str) -> bool:
+    try:
+        sandbox.api.get(path)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return False
+    return True
+
+
 def test_an_adopted_policy_carries_the_fabric_and_is_afterwards_as_it_was(there: Sandbox) -> None:
     before = settled(there.api)
     there.run("pulumi", "up", *there.options)
@@ -58,6 +72,8 @@ def test_an_adopted_policy_carries_the_fabric_and_is_afterwards_as_it_was(there:
 def test_a_section_of_another_value_is_reported_and_nothing_is_registered(there: Sandbox) -> None:
     ipam = {"image": "nvidia-k8s-ipam", "repository": "mirror.example", "version": "v0.1"}
     write_policy(there, {**MULTUS_POLICY, "nvIpam": ipam})
+    definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cidrpools.nv-ipam.nvidia.com"
+    until(lambda: exists(there, definition), "the operator has installed nv-ipam")
     before = settled(there.api)
 
     printed = there.run("pulumi", "up", *there.options, status=1)
@@ -115,3 +131,25 @@ def test_an_object_that_somebody_made_is_not_taken_over(there: Sandbox) -> None:
     assert "CIDRPool nvidia-network-operator/rail-03 exists, and no stack has marked it as its own" in printed
     assert_as_before(before, there.api)
     there.api.delete(path)
+
+
+def test_a_section_that_is_not_wanted_any_more_is_taken_out_and_others_stay(there: Sandbox) -> None:
+    write_policy(there, MULTUS_POLICY)
+    before = settled(there.api)
+    (planned,) = prepare_stack(STACK, project_root()).records(PlannedAdoption)
+    provider = AdoptedSectionsProvider()
+    provider.configure(ConfigureRequest(config={}))
+    access = {"kubeconfig": there.home.kubeconfig.read_text(encoding="utf-8"), "cluster": "the one"}
+
+    def sent(*sections: str) -> dict[str, Any]:
+        chosen = planned.model_copy(update={"spec": {name: planned.spec[name] for name in sections}})
+        return {**adoption_resource("nic-policies", chosen, "gpu-fabric/test", None).properties, **access}
+
+    made = provider.create(sent("secondaryNetwork", "sriovDevicePlugin"))
+    changed = provider.update(made.id, made.outs or {}, sent("sriovDevicePlugin"))
+    spec = there.api.get(POLICY)["spec"]
+    assert spec.keys() == {"secondaryNetwork", "sriovDevicePlugin"}
+    assert spec["secondaryNetwork"] == MULTUS_POLICY["secondaryNetwork"]
+
+    provider.delete(made.id, changed.outs or {})
+    assert_as_before(before, there.api)
