@@ -22,6 +22,7 @@ from sandbox.kubernetes_api import ApiError
 pytestmark = pytest.mark.sandbox
 
 STACK, RAIL = "existing-operators", "nvidia.com/rail_00"
+POOLS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cidrpools.nv-ipam.nvidia.com"
 THEIRS = {"networkOperator": {"install": False, "policy": "theirs"}}
 
 
@@ -72,8 +73,7 @@ def test_an_adopted_policy_carries_the_fabric_and_is_afterwards_as_it_was(there:
 def test_a_section_of_another_value_is_reported_and_nothing_is_registered(there: Sandbox) -> None:
     ipam = {"image": "nvidia-k8s-ipam", "repository": "mirror.example", "version": "v0.1"}
     write_policy(there, {**MULTUS_POLICY, "nvIpam": ipam})
-    definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cidrpools.nv-ipam.nvidia.com"
-    until(lambda: exists(there, definition), "the operator has installed nv-ipam")
+    until(lambda: exists(there, POOLS), "the operator has installed nv-ipam")
     before = settled(there.api)
 
     printed = there.run("pulumi", "up", *there.options, status=1)
@@ -123,6 +123,8 @@ def test_an_object_that_somebody_made_is_not_taken_over(there: Sandbox) -> None:
         "spec": {"cidr": "192.168.0.0/16", "perNodeNetworkPrefix": 24},
     }
     path = "/apis/nv-ipam.nvidia.com/v1alpha1/namespaces/nvidia-network-operator/cidrpools/rail-03"
+    until(lambda: exists(there, POOLS), "the operator has installed nv-ipam")
+    until(lambda: exists(there, path.rpartition("/")[0]), "the API server serves its pools")
     by_hand(there, path, pool)
     before = settled(there.api)
 
