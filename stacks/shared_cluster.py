@@ -28,7 +28,8 @@ from gpu_fabric.spec.places import NAMESPACE
 
 _WAYS = (
     "-> give this stack's objects other names (gpu-fabric:fabric.prefix, other namespaces), or change the stack that "
-    "has them. A namespace that exists is used with `create: false`. Nothing was changed"
+    "has them. A NicClusterPolicy that exists is used with policy: adopt or theirs, a namespace with create: false. "
+    "Nothing was changed"
 )
 
 
@@ -45,17 +46,16 @@ def sharing_refusal(plan: Plan, root: Path) -> str:
         return ""
     try:
         api = _api(plan, root)
-        lines = list(missing_definitions(sharing.operators, _served(api, sharing.operators)))
-        if lines:
-            return _refusal("the cluster lacks what this stack relies on:", lines, _INSTALL)
-        if sharing.policy is not None:
-            lines = list(policy_problems(sharing.policy, _policies(api)))
-            if lines:
-                return _refusal("the cluster's policy does not offer what this stack needs:", lines, _POLICY)
-        lines = list(taken_by_others(sharing.stack, _existing(api, plan), _has_run()))
-        if lines:
-            return _refusal("these objects exist on the cluster, and are not of this stack:", lines, _WAYS)
-        return _conflict(api, plan)
+        missing = list(missing_definitions(sharing.operators, _served(api, sharing.operators)))
+        lacking = [] if sharing.policy is None else list(policy_problems(sharing.policy, _policies(api)))
+        taken = list(taken_by_others(sharing.stack, _existing(api, plan), _has_run()))
+        found = (
+            _refusal("the cluster lacks what this stack relies on:", missing, _INSTALL),
+            _refusal("the cluster's policy does not offer what this stack needs:", lacking, _POLICY),
+            _refusal("these objects exist on the cluster, and are not of this stack:", taken, _WAYS),
+            _conflict(api, plan),
+        )
+        return "\n".join(filter(None, found))
     except RequestError as error:
         if not pulumi.runtime.is_dry_run():
             raise pulumi.RunError(f"the cluster was not looked at, and so nothing was changed: {error}") from None
@@ -75,6 +75,9 @@ _MOST = 20
 
 
 def _refusal(what: str, lines: list[str], ways: str) -> str:
+    """Every problem of one kind, and the ways out; empty if there is none."""
+    if not lines:
+        return ""
     more = [f"and {len(lines) - _MOST} more"] if len(lines) > _MOST else []
     return "\n".join([what, *(f"  {line}" for line in (*lines[:_MOST], *more)), ways])
 

@@ -9,15 +9,20 @@ from typing import Any
 import pytest
 from driver import POLICY, Sandbox, until
 from lived_in import MULTUS, MULTUS_POLICY, assert_as_before, by_hand, nvidia_operators, settled, write_policy
+from pulumi.dynamic import ConfigureRequest
 from test_models import assert_a_job_runs
 
+from components.adopted_sections import AdoptedSectionsProvider
 from gpu_fabric.plan.records import PlannedAdoption
 from gpu_fabric.prepare import prepare_stack
+from gpu_fabric.resources.dynamic import adoption_resource
 from sandbox.home import project_root
+from sandbox.kubernetes_api import ApiError
 
 pytestmark = pytest.mark.sandbox
 
 STACK, RAIL = "existing-operators", "nvidia.com/rail_00"
+POOLS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/cidrpools.nv-ipam.nvidia.com"
 THEIRS = {"networkOperator": {"install": False, "policy": "theirs"}}
 
 
@@ -40,6 +45,16 @@ def whole_policy() -> dict[str, Any]:
     return {**spec, "secondaryNetwork": {**spec["secondaryNetwork"], "multus": MULTUS}}
 
 
+def exists(sandbox: Sandbox, path: str) -> bool:
+    try:
+        sandbox.api.get(path)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return False
+    return True
+
+
 def test_an_adopted_policy_carries_the_fabric_and_is_afterwards_as_it_was(there: Sandbox) -> None:
     before = settled(there.api)
     there.run("pulumi", "up", *there.options)
@@ -58,6 +73,7 @@ def test_an_adopted_policy_carries_the_fabric_and_is_afterwards_as_it_was(there:
 def test_a_section_of_another_value_is_reported_and_nothing_is_registered(there: Sandbox) -> None:
     ipam = {"image": "nvidia-k8s-ipam", "repository": "mirror.example", "version": "v0.1"}
     write_policy(there, {**MULTUS_POLICY, "nvIpam": ipam})
+    until(lambda: exists(there, POOLS), "the operator has installed nv-ipam")
     before = settled(there.api)
 
     printed = there.run("pulumi", "up", *there.options, status=1)
@@ -107,6 +123,8 @@ def test_an_object_that_somebody_made_is_not_taken_over(there: Sandbox) -> None:
         "spec": {"cidr": "192.168.0.0/16", "perNodeNetworkPrefix": 24},
     }
     path = "/apis/nv-ipam.nvidia.com/v1alpha1/namespaces/nvidia-network-operator/cidrpools/rail-03"
+    until(lambda: exists(there, POOLS), "the operator has installed nv-ipam")
+    until(lambda: exists(there, path.rpartition("/")[0]), "the API server serves its pools")
     by_hand(there, path, pool)
     before = settled(there.api)
 
@@ -115,3 +133,25 @@ def test_an_object_that_somebody_made_is_not_taken_over(there: Sandbox) -> None:
     assert "CIDRPool nvidia-network-operator/rail-03 exists, and no stack has marked it as its own" in printed
     assert_as_before(before, there.api)
     there.api.delete(path)
+
+
+def test_a_section_that_is_not_wanted_any_more_is_taken_out_and_others_stay(there: Sandbox) -> None:
+    write_policy(there, MULTUS_POLICY)
+    before = settled(there.api)
+    (planned,) = prepare_stack(STACK, project_root()).records(PlannedAdoption)
+    provider = AdoptedSectionsProvider()
+    provider.configure(ConfigureRequest(config={}))
+    access = {"kubeconfig": there.home.kubeconfig.read_text(encoding="utf-8"), "cluster": "the one"}
+
+    def sent(*sections: str) -> dict[str, Any]:
+        chosen = planned.model_copy(update={"spec": {name: planned.spec[name] for name in sections}})
+        return {**adoption_resource("nic-policies", chosen, "gpu-fabric/test", None).properties, **access}
+
+    made = provider.create(sent("secondaryNetwork", "sriovDevicePlugin"))
+    changed = provider.update(made.id, made.outs or {}, sent("sriovDevicePlugin"))
+    spec = there.api.get(POLICY)["spec"]
+    assert spec.keys() == {"secondaryNetwork", "sriovDevicePlugin"}
+    assert spec["secondaryNetwork"] == MULTUS_POLICY["secondaryNetwork"]
+
+    provider.delete(made.id, changed.outs or {})
+    assert_as_before(before, there.api)

@@ -231,3 +231,12 @@ def test_resources_keep_their_names_under_a_prefix() -> None:
 
     assert plan.rails[0].network == "blue-rail-00"
     assert plan.rails[0].resource_name == "nvidia.com/rail_00"
+
+
+def test_a_second_platform_on_a_cluster_stack_has_objects_of_its_own() -> None:
+    first = planned("doks-split-platform")
+    more = {"fabric.prefix": "blue", "software.multus.install": False, "fabric.namespaces": ["blue"]}
+    second = planned("doks-split-platform", more, "doks-blue")
+
+    assert names(first) & names(second) == set()
+    assert second.record(PlannedSharing, SHARED) is not None
