@@ -15,7 +15,7 @@ from gpu_fabric.cli.cluster_objects import cluster_text
 from gpu_fabric.cli.conversation import refuse, say
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
 from gpu_fabric.cli.node_look import default_image, look_at
-from gpu_fabric.cli.stack_choice import StackChoice, planning, stack_option
+from gpu_fabric.cli.stack_choice import StackChoice, StackFile, named_stack, planning, stack_option
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.discover.cluster_objects import groups_in
 from gpu_fabric.discover.discovery import discovered, read_files
@@ -41,6 +41,7 @@ def discover(
     ] = None,
     context: Annotated[str | None, typer.Option(help="its context; by default the current one")] = None,
     stack: Annotated[str | None, stack_option("read the cluster of this stack's kubeconfig", default=False)] = None,
+    stack_file: StackFile = None,
     look: Annotated[
         bool, typer.Option("--look", help="run a privileged Job on one node of each group, and remove it afterwards")
     ] = False,
@@ -89,7 +90,7 @@ def discover(
         ranges={key: network for key, network in stated.items() if network is not None},
         own_shape=own_shape,
     )
-    cluster, wishes = _cluster(kubeconfig, context, stack, wishes)
+    cluster, wishes = _cluster(kubeconfig, context, named_stack(stack, stack_file), wishes)
     if cluster is None and not files:
         refuse("Missing argument FILE, the output of a tool, or a cluster by --kubeconfig or -s; see docs/discover.md")
     if cluster is None and look:
@@ -148,14 +149,14 @@ class _LiveCluster:
 
 
 def _cluster(
-    kubeconfig: str | None, context: str | None, stack: str | None, wishes: Wishes
+    kubeconfig: str | None, context: str | None, stack: StackChoice | None, wishes: Wishes
 ) -> tuple[Kubectl | None, Wishes]:
     """The cluster that the user names, and the wishes with its kubeconfig."""
     if stack is not None and (kubeconfig is not None or context is not None):
-        refuse("the cluster is named twice, by --stack and by --kubeconfig or --context: leave one out")
+        refuse("the cluster is named twice, by a stack and by --kubeconfig or --context: leave one out")
     if stack is not None:
         with planning():
-            path, kubeconfig, context = StackChoice(stack).kubeconfig()
+            path, kubeconfig, context = stack.kubeconfig()
         return Kubectl(path, context), replace(wishes, kubeconfig=kubeconfig, context=context)
     if kubeconfig is None and context is None:
         return None, wishes

@@ -88,7 +88,7 @@ class StackChoice:
 
         document = self.read()
         cluster = validated(document).cluster
-        path = kubeconfig_path(cluster, Path.cwd()) if isinstance(cluster, ExistingClusterSpec) else None
+        path = kubeconfig_path(cluster, document.root) if isinstance(cluster, ExistingClusterSpec) else None
         if not isinstance(cluster, ExistingClusterSpec) or path is None or cluster.kubeconfig is None:
             refuse(f"stack {self.name} names no kubeconfig file: write its outputs' one into a file, for --kubeconfig")
         return path, cluster.kubeconfig, cluster.context

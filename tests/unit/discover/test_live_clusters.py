@@ -108,12 +108,16 @@ def test_the_kubeconfig_may_be_a_stacks(cluster: Cluster, tmp_path: Path, monkey
     stack = "config:\n  gpu-fabric:cluster: {provider: existing, kubeconfig: lab.yaml, context: lab, pools: [%s]}\n"
     pool = "{name: gpu, shape: BM.GPU.H100.8, nodes: 2}"
     (tmp_path / "Pulumi.lab.yaml").write_text(stack % pool, encoding="utf-8")
+    by_file = run("discover", "-f", str(tmp_path / "Pulumi.lab.yaml"))
     monkeypatch.chdir(tmp_path)
 
     printed = run("discover", "-s", "lab")
 
     assert (printed.exit_code, "kubeconfig: lab.yaml\n    context: lab\n" in printed.stdout) == (0, True)
-    assert stand_in.calls[0]["options"][:2] == [f"--kubeconfig={tmp_path / 'lab.yaml'}", "--context=lab"]
+    assert by_file.stdout == printed.stdout
+    assert {tuple(call["options"][:2]) for call in stand_in.calls} == {
+        (f"--kubeconfig={tmp_path / 'lab.yaml'}", "--context=lab")
+    }
 
 
 def test_what_the_user_may_not_read_is_said_and_the_rest_used(cluster: Cluster) -> None:
