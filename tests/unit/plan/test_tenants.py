@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from changes import Changes
+from changes import Changes, changed
+from committed_stacks import folder_of
 from planned_fabrics import plan_of
 
 from gpu_fabric.attach.attachment import attach
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedQueues
+from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.workloads.nccl_test import JobScheduler, NcclTest, nccl_test
 
 NAMESPACES: list[Any] = [
@@ -169,3 +171,11 @@ def test_every_queue_is_emptied_before_it_is_deleted() -> None:
     (planned,) = plan_of("host-device", KUEUE).records(PlannedQueues)
 
     assert [one.name for one in planned.each] == ["fabric", "tenant-team-a", "tenant-team-b"]
+
+
+@pytest.mark.parametrize("share", [{"nodes": 0}, {"nodes": 2, "mostNodes": 1}, {"mostNodes": 2}, {}])
+def test_a_share_that_is_none_is_refused_at_its_place(share: dict[str, int]) -> None:
+    document = read_document("host-device", folder_of("host-device"))
+    found = validate(changed(document, {"fabric.namespaces": [{"name": "team-a", "share": share}]}))[1]
+
+    assert [entry.path.startswith("gpu-fabric:fabric.namespaces[0].share.") for entry in found] == [True]
