@@ -118,8 +118,6 @@ class FabricContract(TypedDict):
     """Changes where a reader must."""
     stack: str
     """Name of the stack, or of the component in a program."""
-    beside: list[str]
-    """Of a storage fabric: names of the compute fabrics on whose nodes it is; none for compute."""
     shape: str
     """Machine type of the GPU nodes."""
     model: str
@@ -173,6 +171,8 @@ class FabricContract(TypedDict):
     """Name of the fabric in a stack of several; none for that of the section `fabric`."""
     purpose: NotRequired[str]
     """`storage` for a fabric that a pod has beside the compute fabric of its nodes; none for compute."""
+    beside: NotRequired[list[str]]
+    """Of a storage fabric: names of the compute fabrics on whose nodes it is; none for compute."""
     gpuResource: NotRequired[str]
     """Extended resource of the GPUs, one of `resources`."""
     hugePages: NotRequired[HugePages]

@@ -108,4 +108,5 @@ def _warning(contract: FabricContract) -> list[KubernetesObject]:
 
 def _name(what: str, contract: FabricContract) -> str:
     """A name for the cluster, which may have the policies of several stacks."""
-    return f"gpu-fabric-{what}-{re.sub('[^a-z0-9]+', '-', contract.stack.lower()).strip('-')}"
+    fabric = f"-{contract.fabric}" if contract.fabric else ""
+    return f"gpu-fabric-{what}-{re.sub('[^a-z0-9]+', '-', contract.stack.lower()).strip('-')}{fabric}"

@@ -9,8 +9,11 @@ import yaml
 
 from gpu_fabric.attach.admission import admission_policies
 from gpu_fabric.base.yaml_files import LineDumper
-from gpu_fabric.cli.stack_choice import ContractFile, Groups, StackFile, StackName, chosen_contract
+from gpu_fabric.cli.conversation import refuse
+from gpu_fabric.cli.stack_choice import ContractFile, Groups, StackFile, StackName, chosen_contracts
 from gpu_fabric.cli.standard_streams import print_document
+from gpu_fabric.contract.several import chosen_of
+from gpu_fabric.findings import InputError
 from gpu_fabric.k8s.admission import MutatingVersion
 
 
@@ -25,6 +28,17 @@ def admission(
     ] = "v1",
 ) -> None:
     """Print admission policies that attach the fabric to labelled pods, and warn of pods without it."""
-    known = chosen_contract(stack, stack_file, contract, group or ())
+    contracts = chosen_contracts(stack, stack_file, contract)
+    try:
+        known = chosen_of(contracts, group or ())
+    except InputError as error:
+        refuse(str(error))
+    # A pod that says nothing of its nodes would get any one of them.
+    others = [name for name, one in contracts.items() if one.purpose is None and one.fabric != known.fabric]
+    if shared := [name for name in others if {*contracts[name].namespaces} & {*known.namespaces}]:
+        refuse(
+            f"pods of {', '.join(known.namespaces)} may be of this fabric or of {', '.join(shared)}, and a policy "
+            "cannot choose: give each compute fabric namespaces of its own in the stack, or attach manifests by --group"
+        )
     policies = admission_policies(known, api_version)
     print_document(yaml.dump_all(policies, Dumper=LineDumper, sort_keys=False, allow_unicode=True, width=10**9))

@@ -115,7 +115,7 @@ class NamespaceShare(FrozenModel):
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or value == ()
+    return value is None
 
 
 class FabricContract(FrozenModel):
@@ -133,8 +133,8 @@ class FabricContract(FrozenModel):
         exclude_if=_is_missing,
         description="`storage` for a fabric that a pod has beside the compute fabric of its nodes; none for compute",
     )
-    beside: tuple[str, ...] = Field(
-        default=(),
+    beside: tuple[str, ...] | None = Field(
+        default=None,
         exclude_if=_is_missing,
         description="of a storage fabric: names of the compute fabrics on whose nodes it is; none for compute",
     )

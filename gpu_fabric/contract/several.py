@@ -50,8 +50,9 @@ def chosen_of(contracts: Contracts, names: Sequence[str]) -> FabricContract:
         what = "are both compute fabrics, and a pod has" if both else "is for storage, and a pod has beside it"
         raise InputError(RULE, f"{' and '.join(both or chosen)} {what} one compute fabric: {_options(compute)}")
     for name, one in chosen.items():
-        if one.purpose is not None and both[0] not in one.beside:
-            raise InputError(RULE, f"{name} is not on the nodes of {both[0]}, but on those of {', '.join(one.beside)}")
+        beside = one.beside or ()
+        if one.purpose is not None and both[0] not in beside:
+            raise InputError(RULE, f"{name} is not on the nodes of {both[0]}, but on those of {', '.join(beside)}")
     return joint_contract(contracts[both[0]], [one for one in chosen.values() if one.purpose is not None])
 
 

@@ -79,7 +79,7 @@ def plan_workload(
         stack=case.spec.name,
         fabric=case.fabric or None,
         purpose="storage" if is_storage else None,
-        beside=tuple(spoken_name(entry.fabric) for entry in case.compute),
+        beside=tuple(spoken_name(entry.fabric) for entry in case.compute) if is_storage else None,
         shape=" or ".join(group.shape.name for group in case.groups),
         model=case.choices.model,
         image_registries=case.spec.software.registries,

@@ -184,3 +184,38 @@ def test_the_command_refuses_what_it_cannot_choose(tmp_path: Path) -> None:
 
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "choose one: --group main, --group a100 [ATT031]; nothing was attached" in refused.stderr
+
+
+def test_admission_policies_are_refused_where_pods_of_a_namespace_may_be_of_two_fabrics() -> None:
+    refused = CliRunner().invoke(app, ["admission", "-s", "two-machines", "--group", "a100"])
+
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "a policy cannot choose" in " ".join(refused.stderr.split())
+
+
+def test_admission_policies_of_compute_and_storage_attach_both() -> None:
+    printed = CliRunner().invoke(app, ["admission", "-s", "storage-fabric", "--group", "main", "--group", "storage"])
+
+    assert printed.exit_code == 0
+    assert "storage-rail-01" in printed.stdout
+
+
+def test_admission_policies_of_fabrics_in_namespaces_of_their_own_have_names_of_their_own(tmp_path: Path) -> None:
+    plan = example("two-machines", {"fabrics.a100.namespaces": ["old"]})
+    outputs = {
+        "fabrics": {
+            name: one.workload.model_dump(mode="json", by_alias=True, exclude_none=True)
+            for name, one in plan.by_fabric.items()
+        }
+    }
+    file = tmp_path / "outputs.json"
+    file.write_text(json.dumps(outputs), encoding="utf-8")
+
+    printed = [
+        CliRunner().invoke(app, ["admission", "--contract", str(file), "--group", name]).stdout
+        for name in ("main", "a100")
+    ]
+
+    names = [{one["metadata"]["name"] for one in yaml.safe_load_all(text)} for text in printed]
+    assert all(names)
+    assert not names[0] & names[1]
