@@ -154,7 +154,6 @@ class NicNodePolicySpec(KubernetesModel):
 
     node_selector: dict[str, str] = Field(min_length=1)
     tolerations: tuple[Toleration, ...] | None = None
-    node_affinity: NodeAffinity | None = None
     ofed_driver: OfedDriver | None = None
     rdma_shared_device_plugin: RdmaSharedDevicePlugin | None = None
     sriov_device_plugin: SriovDevicePlugin | None = None

@@ -28,6 +28,7 @@ from gpu_fabric.plan.operators.operator import LABELLED, ON_NODES, Operator, Own
 from gpu_fabric.plan.operators.policy import (
     POLICY_TIMEOUT,
     READY,
+    fabric_nodes,
     installs_multus,
     nic_cluster_policy,
     nic_node_policy,
@@ -245,8 +246,10 @@ def _policy_values(
             "pKeyGUIDPoolRangeEnd": keys.guid_range_end,
             "ufmSecret": keys.ufm_secret,
         }
-    if (accepted := extra_tolerations(case)) is not None:
+    if (accepted := extra_tolerations(case, of_fabric=True)) is not None:
         values["tolerations"] = accepted
+    if (nodes := fabric_nodes(case)) is not None:
+        values["nodeAffinity"] = nodes.to_dict()
     return values
 
 

@@ -68,7 +68,7 @@ def nic_cluster_policy(context: Context) -> PlannedObject:
         metadata=ObjectMeta(name=NIC_CLUSTER_POLICY_NAME),
         spec=NicClusterPolicySpec(
             tolerations=tolerations(case) or None,
-            node_affinity=_fabric_nodes(case),
+            node_affinity=fabric_nodes(case),
             ofed_driver=OfedDriver(**_image(case, "ofedDriver"), env=proxy_variables(case))
             if switches.ofed_driver
             else None,
@@ -95,7 +95,7 @@ def nic_cluster_policy(context: Context) -> PlannedObject:
     return PlannedObject(object=policy, wait_for=READY, timeout=timeout)
 
 
-def _fabric_nodes(case: Case) -> NodeAffinity | None:
+def fabric_nodes(case: Case) -> NodeAffinity | None:
     """The fabric's nodes, where the cluster has others with GPUs: by its default the operator looks at NICs alone."""
     if not gpu_pools_beside(case):
         return None

@@ -34,13 +34,13 @@ def tolerations(case: Case) -> tuple[Toleration, ...]:
     return tuple(Toleration(key=key, operator="Exists", effect=effect) for key, effect in sorted(taints))
 
 
-def extra_tolerations(case: Case) -> JsonValue | None:
+def extra_tolerations(case: Case, *, of_fabric: bool = False) -> JsonValue | None:
     """Tolerations of operands whose own default does not cover every taint of the pools; None where it does.
 
-    GPUs beside the fabric need drivers, device plug-ins and labels as well.
+    GPUs beside the fabric need drivers, device plug-ins and labels as well, and no operand `of_fabric`.
     """
-    beside = (entry for pool in gpu_pools_beside(case) for entry in pool.tolerations)
-    needed = tuple(dict.fromkeys((*tolerations(case), *beside)))
+    pools = () if of_fabric else gpu_pools_beside(case)
+    needed = tuple(dict.fromkeys((*tolerations(case), *(entry for pool in pools for entry in pool.tolerations))))
     if set(needed) <= {_GPU_TOLERATION}:
         return None
     return [entry.to_dict() for entry in dict.fromkeys((_GPU_TOLERATION, *needed))]

@@ -93,6 +93,16 @@ def test_drivers_and_labels_reach_gpus_beside_the_fabric_and_no_operand_of_the_f
     assert all(entry["key"] != "role" for entry in policy["spec"]["tolerations"])
 
 
+def test_where_the_chart_creates_the_policy_it_is_for_the_fabrics_nodes_as_well() -> None:
+    tainted = {"name": "inference", "shape": "VM.GPU.A10.1", "nodes": 1, "taints": [{"key": "role", "value": "x"}]}
+    given = values(plan_of("oke-h100", {_OTHERS: [tainted]}), "network-operator")
+
+    [term] = given["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    assert [entry["values"] for entry in term["matchExpressions"]] == [["BM.GPU.H100.8"]]
+    assert "role" not in str(given.get("tolerations"))
+    assert "nodeAffinity" not in values(plan_of("oke-h100"), "network-operator")
+
+
 def test_a_policy_of_a_cluster_without_such_gpus_stays_as_it_was() -> None:
     [policy] = manifests(plan_of("oke-pools", {f"{_OTHERS}[1]": None}), "NicClusterPolicy")
 
