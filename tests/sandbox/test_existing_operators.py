@@ -46,10 +46,11 @@ def whole_policy() -> dict[str, Any]:
 
 
 def exists(sandbox: Sandbox, path: str) -> bool:
+    """Whether the API server serves it; a kind that was just defined is not there at once (429)."""
     try:
         sandbox.api.get(path)
     except ApiError as error:
-        if error.status != 404:
+        if error.status not in (404, 429):
             raise
         return False
     return True
