@@ -99,18 +99,22 @@ def allowed_registries(workload: ResourceValidationArgs, settings: Registries) -
 
 
 # What prepares a host cannot do it from inside a container's own namespaces.
+_OF_FABRICS = (
+    "fabric-cni-plugins",
+    "ip-preserving-host-device-cni",
+    "virtual-functions",
+    "rdma-mode",
+    "ipoib",
+    "link-type",
+    "acs",
+    "fabric-rule",
+    "lossless",
+    "nic-addresses",
+)
+# One of a node group, or of a further fabric, ends with the name of that.
 _HOST_COMPONENTS = (
-    "*/fabric-cni-plugins",
-    "*/ip-preserving-host-device-cni",
+    *(f"*/{name}{end}" for name in _OF_FABRICS for end in ("", "-*")),
     "kube-system/kube-multus-ds",
-    "*/virtual-functions",
-    "*/rdma-mode",
-    "*/ipoib",
-    "*/link-type",
-    "*/acs",
-    "*/fabric-rule",
-    "*/lossless",
-    "*/nic-addresses",
 )
 
 
@@ -166,7 +170,8 @@ class Capabilities(FrozenModel):
 
     allowed: tuple[str, ...] = Field(default=("IPC_LOCK",), description="capabilities that any pod may add")
     components: tuple[str, ...] = Field(
-        default=(*_HOST_COMPONENTS, "*/fabric-check"), description="namespace/name, or patterns, of those that may more"
+        default=(*_HOST_COMPONENTS, "*/fabric-check", "*/fabric-check-*"),
+        description="namespace/name, or patterns, of those that may more",
     )
 
 
