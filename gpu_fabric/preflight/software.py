@@ -97,13 +97,16 @@ def _installs(stack: Stack, component: str) -> Location | None:
     """The place in the stack file that decides that the stack installs a component; None where it does not."""
     row, policy = known_software()[component], stack.policy
     gpu, network = ("software", "gpuOperator"), ("software", "networkOperator")
+    with_sriov = (
+        stack.value("network-operator", "sriovNetworkOperator", "enabled") is True
+        or stack.value("spiderpool", "sriov", "install") is True
+    )
     places: dict[str, tuple[bool, Location]] = {
         "gpu-operator": ("gpu-operator" in stack.releases, (*gpu, "install")),
         "network-operator": ("network-operator" in stack.releases, ("fabric", "manager")),
         "spiderpool": ("spiderpool" in stack.releases, ("fabric", "manager")),
         "sriov-operator": (
-            stack.value("network-operator", "sriovNetworkOperator", "enabled") is True
-            or stack.value("spiderpool", "sriov", "install") is True,
+            with_sriov,
             ("fabric", "virtualFunctions"),
         ),
         "nfd": (
@@ -120,7 +123,7 @@ def _installs(stack: Stack, component: str) -> Location | None:
         "nv-ipam": ("nvIpam" in policy, ("fabric", "addressing", "ipam")),
         "mpi-operator": (_applies(stack, "Deployment", "mpi-operator"), ("software", "schedulers", "mpiOperator")),
         "sriov-device-plugin": (
-            "sriovDevicePlugin" in policy or bool(stack.node_policies),
+            "sriovDevicePlugin" in policy or (with_sriov and bool(stack.node_policies)),
             ("fabric", "model"),
         ),
         "rdma-shared-device-plugin": (

@@ -106,13 +106,18 @@ class Stack:
 
     @cached_property
     def policy(self) -> dict[str, Any]:
-        """The spec of the stack's NicClusterPolicy; of older release lines, the chart's values that make it."""
+        """The spec of the stack's NicClusterPolicy; of older release lines, the chart's values that make it.
+
+        Empty where the stack does not install the operator: what the policy names then exists in the cluster.
+        """
+        if "network-operator" not in self.releases:
+            return {}
         for entry in self.objects:
             if entry.object.kind == POLICY:
                 spec: dict[str, Any] = entry.object.manifest().get("spec") or {}
                 return spec
-        release = self.releases.get("network-operator")
-        return {} if release is None else {key: part for key, part in release.values.items() if _is_deployed(key, part)}
+        values = self.releases["network-operator"].values
+        return {key: part for key, part in values.items() if _is_deployed(key, part)}
 
     def has_been_up(self, cluster: Cluster) -> bool:
         """Whether the stack has applied something in the cluster: one of its namespaces or objects is Pulumi's."""
