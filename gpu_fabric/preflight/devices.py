@@ -8,6 +8,7 @@ from typing import NamedTuple
 from gpu_fabric.catalog import Nic
 from gpu_fabric.k8s.scheduling import vendor_label
 from gpu_fabric.plan.case import shape_on_nodes
+from gpu_fabric.plan.managers import MANAGERS
 from gpu_fabric.preflight.cluster import Cluster, Json, called, collection, field, labels_of, name_of
 from gpu_fabric.preflight.difference import Difference, Seen, difference, of_some_nodes, some
 from gpu_fabric.preflight.pools import Pool, pools_of
@@ -42,7 +43,7 @@ def _of_fabric(stack: Stack, whole: Stack, cluster: Cluster, states: dict[str, J
 
 def _resources(stack: Stack, cluster: Cluster, pool: Pool) -> Iterator[Difference]:
     """The rails' resources: before the stack's own plug-in runs nobody offers them, but a cloud's where that does."""
-    by_cloud = stack.plan.choices.manager == "doks"
+    by_cloud = MANAGERS[stack.plan.choices.manager].devices_advertised_by is not None
     if by_cloud:
         lacking = [node for node in pool.nodes if stack.resources - (field(node, "status", "allocatable") or {}).keys()]
         if lacking:

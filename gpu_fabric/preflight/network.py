@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpu_fabric.plan.managers import MANAGERS
 from gpu_fabric.preflight.cluster import Cluster, field
 from gpu_fabric.preflight.difference import Difference, Seen, difference
 from gpu_fabric.preflight.stack import Stack
@@ -20,9 +21,7 @@ def network_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         yield difference(
             "PRE110",
             Seen(object="ConfigMap kube-system/cilium-config", field="data[cni-exclusive]", value=value),
-            ("software", "networkOperator", "multus")
-            if stack.plan.choices.manager != "spiderpool"
-            else ("software", "spiderpool"),
+            MANAGERS[stack.plan.choices.manager].multus_switch or ("software", "multus"),
             "Cilium takes every other CNI configuration off the nodes, Multus' among them",
             "set cni.exclusive=false in Cilium's chart, and restart its agents",
         )
