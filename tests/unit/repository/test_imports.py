@@ -259,7 +259,7 @@ LAYERS = (
     ("workloads",),
     ("plan",),
     ("rules", "resources"),
-    ("report",),
+    ("report", "preflight"),
     ("render",),
     ("changes",),
     ("new_stack",),
