@@ -21,18 +21,20 @@ class StackOutputs:
     """The values that training jobs and other stacks read; None in a stack of the part that does not have them.
 
     `fabric` is the contract (JSON Schema: `gpu-fabric schema contract`). `fabrics` has the contracts of a stack with
-    several fabrics by name, of which `fabric` is the first. `address_plan` is the address plan with its proof, and
-    `applied` is the record that the next run is compared with; both are packed (`gpu_fabric.changes.footprint`).
-    `kubeconfig` is secret. `access` is the command that opens a way to a cluster without a public address.
-    `verification` is the outcome of the verification: the job, the bars and the measured values; `verifications` has
-    those of further fabrics, by name. `cluster` is the input of a platform stack's plan (`gpu-fabric schema cluster`).
-    `other_pools` has, for each pool beside the fabric, what pods carry that are to run on it.
+    several fabrics by name, of which `fabric` is the first. `address_plan` is the address plan with its proof,
+    `address_plans` has those of all fabrics by name, and `applied` is the record that the next run is compared with;
+    all are packed (`gpu_fabric.changes.footprint`). `kubeconfig` is secret. `access` is the command that opens a way to
+    a cluster without a public address. `verification` is the outcome of the verification: the job, the bars and the
+    measured values; `verifications` has those of further fabrics, by name. `cluster` is the input of a platform stack's
+    plan (`gpu-fabric schema cluster`). `other_pools` has, for each pool beside the fabric, what pods carry that are to
+    run on it.
     """
 
     applied: str
     fabric: dict[str, JsonValue] | None = None
     fabrics: dict[str, JsonValue] | None = None
     address_plan: str | None = None
+    address_plans: dict[str, str] | None = None
     cluster: pulumi.Output[dict[str, JsonValue]] | None = None
     cluster_id: pulumi.Output[str] | None = None
     kubeconfig: pulumi.Output[str] | None = None
@@ -69,7 +71,8 @@ def platform_outputs(
     return StackOutputs(
         fabric=_contract(plan),
         fabrics={name: _contract(one) for name, one in plan.by_fabric.items()} if plan.fabrics else None,
-        address_plan=pack(plan.addresses.model_dump(mode="json", by_alias=True, exclude_none=True)),
+        address_plan=_addresses(plan),
+        address_plans={name: _addresses(one) for name, one in plan.by_fabric.items()} if plan.fabrics else None,
         applied=pack(applied_document(footprint(plan, cluster_id, address))),
         verification=registered.verification,
         verifications=registered.verifications or None,
@@ -79,6 +82,10 @@ def platform_outputs(
 def _contract(plan: Plan) -> dict[str, JsonValue]:
     document: dict[str, JsonValue] = plan.workload.model_dump(mode="json", by_alias=True, exclude_none=True)
     return document
+
+
+def _addresses(plan: Plan) -> str:
+    return pack(plan.addresses.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 def cluster_outputs(plan: Plan, cluster: ClusterHandle) -> StackOutputs:

@@ -11,6 +11,7 @@ from programs import API_TOKEN, ROOT, STACKS, run_program, stack_config
 from recording import MINTED, Recording
 from stub_cluster import KUBECONFIG, TOKEN
 
+from gpu_fabric.changes.footprint import unpack
 from gpu_fabric.k8s.names import NETWORKS_ANNOTATION
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedRollout
@@ -188,12 +189,15 @@ def test_a_stack_has_exactly_these_outputs(stack: Recording) -> None:
     # Those of one part are held by the tests of split stacks.
     whole, cluster = of_cluster | of_platform, of_cluster | {"cluster"}
     assert "applied" in stack.outputs
-    further = {"access", "verification", "applied", "fabrics"}
+    further = {"access", "verification", "applied", "fabrics", "addressPlans"}
     assert set(stack.outputs) - further in (whole, cluster, of_platform)
     if (contracts := stack.outputs.get("fabrics")) is not None:
         # Programs that read the one contract of a stack go on with the first fabric's.
         assert contracts["main"] == stack.outputs["fabric"]
         assert {contract.get("fabric", "main") for contract in contracts.values()} == contracts.keys() > {"main"}
+        plans = {name: unpack(text) for name, text in stack.outputs["addressPlans"].items()}
+        assert plans["main"] == unpack(stack.outputs["addressPlan"])
+        assert len({plan["supernet"] for plan in plans.values()}) == len(contracts)
 
 
 def test_the_fabric_output_is_the_plans_contract_and_names_no_empty_values(dev: Recording, dev_plan: Plan) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from driver import PODS, Sandbox, until
+from lived_in import assert_as_before, nvidia_operators, settled
 from whole_lives import assert_just_what_is_planned
 
 from gpu_fabric.contract.several import chosen_of, read_contracts
@@ -74,6 +76,35 @@ def test_jobs_of_each_kind_of_machines_run_on_their_nodes(trying: Callable[[str]
     assert_a_job_runs(sandbox, a100, "a100")
     assert_it_stays_and_goes(sandbox)
     until(lambda: sandbox.allocatable("nvidia.com/a100_rail_00") == {}, "no node offers a rail any more")
+
+
+@pytest.fixture
+def lived_in(tmp_path: Path) -> Iterator[Sandbox]:
+    """A cluster of H100 and A100 nodes, on which somebody installed both operators and wrote a policy."""
+    sandbox = Sandbox(tmp_path, "two-machines-operators", ("--sandbox",))
+    try:
+        sandbox.run("up", *sandbox.options)
+        nvidia_operators(sandbox)
+        yield sandbox
+    finally:
+        sandbox.run("down")
+
+
+def test_both_kinds_of_machines_share_operators_that_are_there_and_leave_them_as_they_were(lived_in: Sandbox) -> None:
+    before = settled(lived_in.api)
+    lived_in.run("pulumi", "up", *lived_in.options)
+    h100, a100 = {"h100-0", "h100-1"}, {"a100-0", "a100-1"}
+    offering(lived_in, "nvidia.com/rail_00", h100)
+    offering(lived_in, "nvidia.com/a100_rail_00", a100)
+
+    assert_a_job_runs(lived_in, h100, "main")
+    assert_a_job_runs(lived_in, a100, "a100")
+    assert f"{lived_in.counted} unchanged" in lived_in.run("pulumi", "up", *lived_in.options)
+
+    lived_in.run("pulumi", "destroy", *lived_in.options)
+    for resource in ("nvidia.com/rail_00", "nvidia.com/a100_rail_00"):
+        until(lambda resource=resource: lived_in.allocatable(resource) == {}, f"no node offers {resource}")
+    assert_as_before(before, lived_in.api)
 
 
 def test_a_job_has_compute_and_storage_of_its_node(trying: Callable[[str], Sandbox]) -> None:
