@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal, ParamSpec, TypeVar
 
 import typer
 
+from gpu_fabric.cli.cloud_command import AccountError, CloudCommand
 from gpu_fabric.cli.conversation import print_json, refuse
 from gpu_fabric.cli.kubectl import ClusterError, Kubectl
 from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
 
 if TYPE_CHECKING:
+    from gpu_fabric.preflight.difference import Difference
     from gpu_fabric.spec.stack import StackSpec
 
+# The command line of each cloud, by the provider's name in a stack file.
+_PROGRAMS = {"doks": "doctl", "oke": "oci"}
 _FORBIDDEN = "Forbidden"
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
@@ -29,9 +33,12 @@ def preflight(
         Path | None, typer.Option(help="the kubeconfig; by default the stack file's, where it names a file")
     ] = None,
     context: Annotated[str | None, typer.Option(help="its context; by default the stack file's")] = None,
+    account: Annotated[
+        bool, typer.Option("--account", help="compare with the account at the cloud, by `doctl` or `oci`")
+    ] = False,
     output: Annotated[Literal["text", "json"], typer.Option("--format", help="how to print it")] = "text",
 ) -> None:
-    """Compare a stack's plan with its cluster as it is, and change nothing: what `up` would run into."""
+    """Compare a plan with its cluster or its account as it is, and change nothing: what `up` would run into."""
     choice = chosen_stack(stack, stack_file, named)
     with planning(as_json=output == "json") as progress:
         from gpu_fabric.prepare import prepared
@@ -39,19 +46,29 @@ def preflight(
         progress.step(f"reading stack {choice.name}")
         document = choice.read()
         spec, plan = prepared(document, for_up=False, progress=progress)
-    if plan.part == "cluster":
+    if account and spec.cluster.provider not in _PROGRAMS:
+        refuse("--account is for a cluster that the stack creates; this one exists")
+    # An account can be asked before there is a cluster.
+    with_cluster = not account or kubeconfig is not None or context is not None
+    if plan.part == "cluster" and with_cluster:
         refuse(f"stack {plan.stack} creates a cluster only; compare the stack with part platform with that cluster")
-    kubectl = _cluster_of(spec, document.root, kubeconfig, context)
+    kubectl = _cluster_of(spec, document.root, kubeconfig, context) if with_cluster else None
     from gpu_fabric.preflight.cluster import Cluster
-    from gpu_fabric.preflight.judging import differences
+    from gpu_fabric.preflight.judging import account_differences, differences
     from gpu_fabric.preflight.text import preflight_document, preflight_lines
 
-    cluster = Cluster(_allowed(kubectl.get), _allowed(kubectl.create))
+    cluster = None if kubectl is None else Cluster(_allowed(kubectl.get), _allowed(kubectl.create))
+    found: tuple[Difference, ...] = ()
     try:
         with show_progress() as progress:
-            progress.step("reading the cluster")
-            found = differences(spec, plan, cluster)
-    except ClusterError as error:
+            if account:
+                progress.step("reading the account")
+                ask = CloudCommand(_PROGRAMS[spec.cluster.provider])
+                found = tuple(account_differences(spec, plan, ask))
+            if cluster is not None:
+                progress.step("reading the cluster")
+                found = (*found, *differences(spec, plan, cluster))
+    except (AccountError, ClusterError) as error:
         refuse(str(error))
     if output == "json":
         print_json(preflight_document(plan.stack, cluster, found))

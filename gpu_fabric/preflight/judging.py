@@ -1,8 +1,11 @@
-"""Every subject's differences of one stack and cluster."""
+"""Every subject's differences of one stack and cluster, or account."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from gpu_fabric.plan import Plan
+from gpu_fabric.preflight.account import Ask
 from gpu_fabric.preflight.admission import admission_differences
 from gpu_fabric.preflight.cluster import Cluster
 from gpu_fabric.preflight.definitions import definition_differences
@@ -17,6 +20,8 @@ from gpu_fabric.preflight.ranges import range_differences
 from gpu_fabric.preflight.software import software_differences
 from gpu_fabric.preflight.stack import Stack
 from gpu_fabric.preflight.versions import version_differences
+from gpu_fabric.spec.doks import DoksClusterSpec
+from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.stack import StackSpec
 
 _SUBJECTS = (
@@ -42,3 +47,16 @@ def differences(spec: StackSpec, plan: Plan, cluster: Cluster) -> tuple[Differen
     stack = Stack(spec, plan)
     found = [entry for subject in _SUBJECTS for entry in subject(stack, cluster)]
     return (*found, *unread(cluster))
+
+
+def account_differences(spec: StackSpec, plan: Plan, ask: Ask) -> Iterator[Difference]:
+    """What an account lacks of a plan that creates a cluster in it; nothing for a cluster that exists."""
+    # A cloud's module is imported only for stacks of that cloud.
+    if isinstance(spec.cluster, DoksClusterSpec):
+        from gpu_fabric.preflight.doks_account import doks_differences
+
+        yield from doks_differences(Stack(spec, plan), spec.cluster, ask)
+    elif isinstance(spec.cluster, OkeClusterSpec):
+        from gpu_fabric.preflight.oke_account import oke_differences
+
+        yield from oke_differences(spec.cluster, ask)

@@ -21,10 +21,13 @@ def difference_lines(found: Difference) -> tuple[str, ...]:
     )
 
 
-def preflight_lines(stack: str, cluster: Cluster, found: Sequence[Difference]) -> Iterator[str]:
-    """All differences of a stack and a cluster, and their number."""
-    version = field(cluster.get("/version"), "gitVersion") or "of unknown version"
-    yield f"stack {escaped(stack)} and a cluster of Kubernetes {escaped(str(version))} with {len(cluster.nodes)} nodes"
+def preflight_lines(stack: str, cluster: Cluster | None, found: Sequence[Difference]) -> Iterator[str]:
+    """All differences of a stack and a cluster, and their number; without a cluster, of the account alone."""
+    if cluster is None:
+        yield f"stack {escaped(stack)} and the account at its cloud"
+    else:
+        version = escaped(str(field(cluster.get("/version"), "gitVersion") or "of unknown version"))
+        yield f"stack {escaped(stack)} and a cluster of Kubernetes {version} with {len(cluster.nodes)} nodes"
     for entry in found:
         yield from difference_lines(entry)
     errors = sum(entry.severity is Severity.ERROR for entry in found)
@@ -34,12 +37,12 @@ def preflight_lines(stack: str, cluster: Cluster, found: Sequence[Difference]) -
         yield f"{_counted(errors, 'error')}, {_counted(len(found) - errors, 'warning')}"
 
 
-def preflight_document(stack: str, cluster: Cluster, found: Sequence[Difference]) -> dict[str, Any]:
+def preflight_document(stack: str, cluster: Cluster | None, found: Sequence[Difference]) -> dict[str, Any]:
     """The same for scripts."""
     return {
         "stack": stack,
-        "kubernetes": field(cluster.get("/version"), "gitVersion"),
-        "nodes": len(cluster.nodes),
+        "kubernetes": None if cluster is None else field(cluster.get("/version"), "gitVersion"),
+        "nodes": None if cluster is None else len(cluster.nodes),
         "differences": [entry.model_dump(mode="json", by_alias=True) for entry in found],
     }
 

@@ -38,7 +38,7 @@ def _each_rail_has_a_resource(base: Base) -> bool:
 
 def _nameless_machines(base: Base) -> Iterator[Mistake]:
     """Machines whose NICs have no names in the catalog."""
-    if base.provider == "existing" and base.manager != "doks" and base.model != "host-network":
+    if base.provider == "existing" and base.manager != "doks" and base.model != "host-network" and not base.amd:
         for shape in ("server.hgx-h100.8", "server.dgx-b200.8"):
             yield Mistake({"cluster.pools[0].shape": shape, "cluster.pools[0].labels": {"machine": "gpu"}}, _RAILS)
 
@@ -135,7 +135,12 @@ KINDS = (
         together(
             _rails("[1].pci", {"rail": 0, "pci": "0000:77:00.0"}, {"rail": 1, "pci": "0000:77:00.0"}),
             _rails("[1].interface", {"rail": 2, "interface": "eth9"}, {"rail": 3, "interface": "eth9"}),
-            _rails("[1].rdmaDevice", {"rail": 0, "rdmaDevice": "mlx5_99"}, {"rail": 7, "rdmaDevice": "mlx5_99"}),
+            _rails(
+                "[1].rdmaDevice",
+                {"rail": 0, "rdmaDevice": "mlx5_99"},
+                {"rail": 7, "rdmaDevice": "mlx5_99"},
+                where=lambda base: base.rails > 7,
+            ),
         ),
     ),
     Kind(

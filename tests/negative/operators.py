@@ -25,7 +25,7 @@ def _pods(**changes: Any) -> dict[str, Any]:
 
 
 def _with_gpu_operator(base: Base) -> bool:
-    return base.manager != "doks" and not base.has(f"{_GPU}.install")
+    return base.manager != "doks" and not base.amd and not base.has(f"{_GPU}.install")
 
 
 def _with_network_operator(base: Base) -> bool:

@@ -137,9 +137,11 @@ def test_the_core_has_no_network_and_no_randomness(root: Path, module: str) -> N
     assert importers(root, module) == []
 
 
-def test_the_core_runs_no_program_but_kubectl_and_only_for_commands_that_read_a_cluster(root: Path) -> None:
-    assert importers(root, "subprocess") == ["gpu_fabric/cli/kubectl.py"]
-    users = [path for path in modules(root, "gpu_fabric") if "gpu_fabric.cli.kubectl" in imports(path)]
+def test_the_core_runs_no_program_but_kubectl_and_a_clouds_own_and_only_for_commands_that_read(root: Path) -> None:
+    running = {"gpu_fabric/cli/cloud_command.py", "gpu_fabric/cli/kubectl.py"}
+    assert set(importers(root, "subprocess")) == running
+    asking = {"gpu_fabric.cli.cloud_command", "gpu_fabric.cli.kubectl"}
+    users = [path for path in modules(root, "gpu_fabric") if asking & set(imports(path))]
     assert {path.parent for path in users} <= {root / "gpu_fabric/cli"}
 
 

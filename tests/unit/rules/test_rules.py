@@ -38,7 +38,11 @@ TESTED_WHERE_READ = {
         if rule.group == "attach"
     },
     **{
-        name: "test_differences.py" if name == "PRE071" else "planted.py"
+        name: "test_account.py"
+        if name.startswith(("PRE12", "PRE13"))
+        else "test_differences.py"
+        if name == "PRE071"
+        else "planted.py"
         for name, rule in rules().items()
         if rule.group == "preflight"
     },
