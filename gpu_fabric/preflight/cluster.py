@@ -96,9 +96,13 @@ class Cluster:
 
 
 def is_own(item: Mapping[str, Any]) -> bool:
-    """Whether Pulumi or this project's providers keep an object, by the managers of its fields."""
-    managers = (str(entry.get("manager", "")) for entry in field(item, "metadata", "managedFields") or ())
-    return any(manager == _OWN or manager.startswith(_OF_PULUMI) for manager in managers)
+    """Whether Pulumi or this project's providers keep an object, by the managers of its fields.
+
+    What is applied with its name alone, such as a namespace without labels, has no field that anybody manages; what any
+    other client creates has.
+    """
+    managers = [str(entry.get("manager", "")) for entry in field(item, "metadata", "managedFields") or ()]
+    return not managers or any(manager == _OWN or manager.startswith(_OF_PULUMI) for manager in managers)
 
 
 def field(item: Any, *keys: str) -> Any:

@@ -58,11 +58,11 @@ class PlayedCluster:
     def add(self, collection: str, item: Mapping[str, Any], manager: str = "kubectl-client-side-apply") -> Object:
         """Create an object, as a manager does; gives it as it is kept."""
         kept = copy.deepcopy(dict(item))
-        kept["metadata"] = {
-            "creationTimestamp": "2026-05-04T10:00:00Z",
-            **kept["metadata"],
-            "managedFields": [{"manager": manager, "operation": "Apply"}],
-        }
+        managed = [{"manager": manager, "operation": "Apply"}]
+        if manager == PULUMI and _names_alone(item):
+            # Server-side apply of a name alone: there is no field to manage, as of a namespace without labels.
+            managed = []
+        kept["metadata"] = {"creationTimestamp": "2026-05-04T10:00:00Z", **kept["metadata"], "managedFields": managed}
         self.objects.setdefault(collection, []).append(kept)
         return kept
 
@@ -125,3 +125,10 @@ class PlayedCluster:
 
 
 Plant = Callable[[PlayedCluster], object]
+
+
+def _names_alone(item: Mapping[str, Any]) -> bool:
+    return item.keys() <= {"apiVersion", "kind", "metadata", "status"} and item["metadata"].keys() <= {
+        "name",
+        "namespace",
+    }
