@@ -64,7 +64,7 @@ def of_stack(stack: str) -> GpuFabricArgs:
     }
     cluster = {key: config["cluster"].get(key) for key in ("pools", "ranges", "shapes", "installed", "kubernetes")}
     secrets = {key: '{"certificate": "a", "key": "b", "authority": "c"}' for key in ("certificate",)}
-    sections = {key: config.get(key) for key in ("fabric", "software", "verification")}
+    sections = {key: config.get(key) for key in ("fabric", "fabrics", "software", "verification")}
     return GpuFabricArgs(kubeconfig=KUBECONFIG, secrets=dict(secrets), **cluster, **sections)
 
 

@@ -189,7 +189,7 @@ def test_a_stack_has_exactly_these_outputs(stack: Recording) -> None:
     # Those of one part are held by the tests of split stacks.
     whole, cluster = of_cluster | of_platform, of_cluster | {"cluster"}
     assert "applied" in stack.outputs
-    further = {"access", "verification", "applied", "fabrics", "addressPlans"}
+    further = {"access", "verification", "applied", "fabrics", "addressPlans", "otherPools"}
     assert set(stack.outputs) - further in (whole, cluster, of_platform)
     if (contracts := stack.outputs.get("fabrics")) is not None:
         # Programs that read the one contract of a stack go on with the first fabric's.

@@ -45,9 +45,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 def preview(engine: Engine, root: Path, pack: str, settings: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     """A preview of the stack `dev` under a pack, with settings of the pack's owner."""
     file, written = root / "Pulumi.dev.yaml", engine.folder / "settings.json"
-    assert engine.committed(file).status == 0
+    committed = engine.committed(file)
+    assert committed.status == 0
     written.write_text(json.dumps(settings))
-    stack = ["--stack", "dev", "--config-file", str(engine.folder / file.name)]
+    stack = ["--stack", "dev", "--config-file", str(committed.file)]
     policies = ["--policy-pack", pack, "--policy-pack-config", str(written)]
     return engine.run(["preview", "--non-interactive", *stack, *policies], root)
 
