@@ -14,6 +14,7 @@ from gpu_fabric.plan.records import (
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
+    PlannedLabelCleanup,
     PlannedObject,
     PlannedPatch,
     PlannedPullSecret,
@@ -42,6 +43,7 @@ from ..cluster.handle import ClusterHandle, Resources
 from ..kept_objects import KeptObjects, when_written
 from ..node_states import when_synced
 from ..object_states import when_in_state
+from ..operators.label_cleanup import LabelCleanup
 from ..operators.queue_teardown import QueueDrain, QueueRelease
 from ..operators.webhook_cleanup import WebhookCleanup
 from ..plugin_restarts import when_restarted
@@ -186,6 +188,12 @@ def _register_cleanup(
     return (WebhookCleanup(parent.name, item, cluster, child_options(parent, cluster, after, in_python=True)),)
 
 
+def _register_labels(
+    parent: StepComponent, item: PlannedLabelCleanup, cluster: ClusterHandle, after: Resources
+) -> Resources:
+    return (LabelCleanup(parent.name, item, cluster, child_options(parent, cluster, after, in_python=True)),)
+
+
 def _planned_registrar(resource_of: Callable[[str, Any], Resource]) -> Registrar:
     """Registers an item as one resource of the cluster's Kubernetes provider."""
 
@@ -206,6 +214,7 @@ REGISTRARS: dict[type, Registrar] = {
     PlannedGroup: _register_group,
     PlannedQueues: _register_queue,
     PlannedWebhookCleanup: _register_cleanup,
+    PlannedLabelCleanup: _register_labels,
     # The program has compared it with the cluster before anything is registered.
     PlannedSharing: lambda *_: (),
     PlannedWait: lambda _, item, cluster, after: when_synced(item, cluster, after),

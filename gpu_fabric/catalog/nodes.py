@@ -77,6 +77,7 @@ class NodeLabels(FrozenModel):
 
     set: dict[str, SetLabel]
     kubelet: KubeletDomains
+    left: dict[str, tuple[str, ...]]
 
 
 def _within(domain: str, domains: tuple[str, ...]) -> bool:

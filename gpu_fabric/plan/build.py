@@ -105,7 +105,7 @@ def _before_verification(context: Context) -> tuple[Step, ...]:
         concerns.nccl,
         concerns.check,
     )
-    sources = (concerns.namespaces, *(operator.steps for operator in OPERATORS), *fabric)
+    sources = (concerns.node_labels, concerns.namespaces, *(operator.steps for operator in OPERATORS), *fabric)
     own = tuple(step for source in sources for step in source(context))
     return in_order(marked(context.case, (*shared_cluster(context, own), *own)))
 

@@ -20,10 +20,12 @@ from gpu_fabric.plan.host.preparation import (
 from gpu_fabric.plan.ipam import node_pools, pool_objects, reserved_objects
 from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
 from gpu_fabric.plan.nccl_files import nccl_config_maps
+from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
+from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
 from gpu_fabric.plan.operators.network_operator import labelled
 from gpu_fabric.plan.operators.operator import LABELLED, manager_steps
 from gpu_fabric.plan.rail import Rail
-from gpu_fabric.plan.records import PlannedCapacity, PlannedGroup, PlannedObject, PlannedPullSecret
+from gpu_fabric.plan.records import PlannedCapacity, PlannedGroup, PlannedLabelCleanup, PlannedObject, PlannedPullSecret
 from gpu_fabric.plan.steps import NODES, Context, Step, Words, daemon_sets, kinds
 from gpu_fabric.plan.tenants import tenant_quotas
 from gpu_fabric.plan.verification import plan_verification
@@ -31,10 +33,23 @@ from gpu_fabric.plan.verification import plan_verification
 _PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
 # Jobs need IPC_LOCK, which the level `baseline` forbids.
 _OF_JOBS = {"pod-security.kubernetes.io/enforce": "privileged"}
+_NODE_LABELS = "node-labels"
 _POOLS = ("reserved-ips", "ip-pools", "node-pools", "nic-addresses")
 # Seconds until nodes offer their devices: DigitalOcean's plug-in looks for NICs once a minute.
 _CAPACITY_TIMEOUT = 900
 _FABRIC = ("namespaces", NODES, "host-preparation", "networks")
+
+
+def node_labels(context: Context) -> Iterator[Step]:
+    """What operators of the stack leave on nodes that outlive it; deleted once the last operator is gone."""
+    case = context.case
+    left = case.known.node_labels.left
+    charts = tuple(chart.name for chart in (GPU_OPERATOR, NETWORK_OPERATOR) if chart.brought(case))
+    if not charts or case.spec.cluster.provider != "existing":
+        return
+    prefixes = sorted({prefix for name in charts for prefix in left[name]})
+    items = (PlannedLabelCleanup(prefixes=tuple(prefixes)),)
+    yield Step(name=_NODE_LABELS, component=_NODE_LABELS, kind="cluster:NodeLabels", items=items)
 
 
 def namespaces(context: Context) -> Iterator[Step]:
@@ -66,7 +81,7 @@ def namespaces(context: Context) -> Iterator[Step]:
         component="namespaces",
         kind="cluster:Namespaces",
         items=(*planned, *secrets),
-        after=("webhook-cleanup",),
+        after=("webhook-cleanup", _NODE_LABELS),
         # A Secret needs its namespace.
         in_order=bool(secrets),
         words=words,

@@ -170,6 +170,15 @@ class PlannedWebhookCleanup(FrozenModel):
     namespace: str
 
 
+class PlannedLabelCleanup(FrozenModel):
+    """Labels and annotations of nodes, by how their keys begin, that operators leave when they are uninstalled.
+
+    Keys that a node has before the operators come are kept.
+    """
+
+    prefixes: tuple[str, ...]
+
+
 class PlannedPatch(FrozenModel):
     """Settings in an object that other software owns: it is never created and never deleted."""
 

@@ -20,6 +20,7 @@ from gpu_fabric.plan.records import (
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
+    PlannedLabelCleanup,
     PlannedObject,
     PlannedPatch,
     PlannedPullSecret,
@@ -52,6 +53,7 @@ Item = (
     | PlannedConfiguration
     | PlannedState
     | PlannedWebhookCleanup
+    | PlannedLabelCleanup
     | PlannedSharing
 )
 """What a step applies, or waits for."""

@@ -10,6 +10,7 @@ from gpu_fabric.plan.clouds.record import Ref
 from gpu_fabric.plan.records import (
     PlannedAdoption,
     PlannedGroup,
+    PlannedLabelCleanup,
     PlannedQueues,
     PlannedVerification,
     PlannedWebhookCleanup,
@@ -88,6 +89,12 @@ def webhook_cleanup(component: str, planned: PlannedWebhookCleanup, context: str
     """The resource that deletes webhook configurations without a Service, before and after their operator exists."""
     properties = {"webhooks": planned.name, "namespace": planned.namespace}
     return _dynamic(component, planned.name, f"{DYNAMIC}WebhookCleanup", properties, context)
+
+
+def label_cleanup(component: str, planned: PlannedLabelCleanup, context: str | None) -> Resource:
+    """The resource that deletes the labels and annotations that operators leave on nodes, when it is deleted."""
+    properties = {"prefixes": list(planned.prefixes)}
+    return _dynamic(component, "cleanup", f"{DYNAMIC}LabelCleanup", properties, context)
 
 
 def verification_resource(component: str, planned: PlannedVerification, context: str | None) -> Resource:

@@ -12,6 +12,7 @@ from gpu_fabric.plan.records import (
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
+    PlannedLabelCleanup,
     PlannedObject,
     PlannedPatch,
     PlannedPullSecret,
@@ -31,6 +32,7 @@ from gpu_fabric.resources.dynamic import (
     DYNAMIC,
     adoption_resource,
     group_resource,
+    label_cleanup,
     queue_resources,
     verification_resource,
     webhook_cleanup,
@@ -93,6 +95,7 @@ MADE_OF: dict[type, Callable[[str, Any, Plan], Iterable[Resource]]] = {
     PlannedQueues: lambda component, item, plan: queue_resources(component, item, plan.cluster.context),
     PlannedVerification: lambda component, item, plan: (verification_resource(component, item, plan.cluster.context),),
     PlannedWebhookCleanup: lambda component, item, plan: (webhook_cleanup(component, item, plan.cluster.context),),
+    PlannedLabelCleanup: lambda component, item, plan: (label_cleanup(component, item, plan.cluster.context),),
     # Waits have no resource, and what is checked before the first one has none.
     PlannedSharing: lambda *_: (),
     PlannedWait: lambda *_: (),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from driver import POLICY, Sandbox, until
@@ -32,6 +32,7 @@ MULTUS_POLICY: Json = {"secondaryNetwork": {"multus": MULTUS}}
 _PASSING = {"events", "leases", "pods", "controllerrevisions", "endpoints", "endpointslices", "replicasets"}
 # The simulation of machines keeps its own books on nodes and on its own objects.
 _SIMULATION = "sandbox.gpu-fabric/"
+_VERSIONS = ("v1", "v1beta1", "v1alpha1")
 _NOT_YET, _LOOKS = 429, 4
 _PASSING_METADATA = ("resourceVersion", "managedFields", "generation", "creationTimestamp")
 
@@ -117,12 +118,25 @@ def _changes(before: Any, after: Any, path: str = "") -> Iterator[str]:
         yield f"{path}: {before!r} -> {after!r}"
 
 
-def assert_as_before(before: Mapping[str, Json], api: Api, seconds: float = 120) -> None:
-    """Everything on the cluster is as it was, once its controllers are at rest."""
+def assert_as_before(
+    before: Mapping[str, Json], api: Api, seconds: float = 120, left: Collection[str] = frozenset()
+) -> None:
+    """Everything on the cluster is as it was, once its controllers are at rest, but for definitions that are left."""
+    definitions = [f"/customresourcedefinitions//{name}" for name in left]
+    served = [f"/apiservices//{version}.{name.partition('.')[2]}" for name in left for version in _VERSIONS]
+    expected = tuple(definitions + served)
+
+    def lines() -> list[str]:
+        return [line for line in differences(before, settled(api)) if not _is_new(line, expected)]
+
     end = time.monotonic() + seconds
-    while (lines := differences(before, settled(api))) and time.monotonic() < end:
+    while (found := lines()) and time.monotonic() < end:
         time.sleep(1)
-    assert not lines, "\n".join(lines)
+    assert not found, "\n".join(found)
+
+
+def _is_new(line: str, places: tuple[str, ...]) -> bool:
+    return line.startswith("new: ") and line.endswith(places)
 
 
 def settled(api: Api) -> dict[str, Json]:

@@ -12,6 +12,7 @@ from gpu_fabric.plan.records import (
     PlannedCapacity,
     PlannedConfiguration,
     PlannedGroup,
+    PlannedLabelCleanup,
     PlannedObject,
     PlannedPatch,
     PlannedPullSecret,
@@ -209,6 +210,11 @@ def _left_out(item: Item, plan: Plan) -> tuple[str, str] | None:
                 f"deletes webhooks that the operator leaves, before namespace {item.namespace} is created and after it "
                 "is deleted",
                 f"at both times: `kubectl delete {kinds} {item.name} --ignore-not-found`",
+            )
+        case PlannedLabelCleanup():
+            return (
+                "deletes labels and annotations that the operators leave on nodes, after the last namespace is deleted",
+                f"then: `kubectl label node --all KEY-` for every key that begins with {', '.join(item.prefixes)}",
             )
         case PlannedQueues():
             names = [one.name for one in item.each]

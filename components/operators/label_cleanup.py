@@ -1,0 +1,93 @@
+"""Deletes labels and annotations that operators leave on nodes.
+
+Neither of NVIDIA's operators takes back what it wrote on a node. What is left decides what the next installation does
+there, whoever installs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CreateResult, DiffResult, ResourceProvider, UpdateResult
+
+from gpu_fabric.plan.records import PlannedLabelCleanup
+from gpu_fabric.resources.dynamic import label_cleanup
+
+from ..cluster.handle import ClusterHandle
+from ..cluster_api import ClusterApi, Json, RequestError, RetryBudget, api_path, counts_as_deleted, retry_request
+from ..registration import DynamicResource
+
+_PATIENCE = 60.0
+_NODES = api_path("v1", "nodes")
+_MERGE = {"Content-Type": "application/merge-patch+json"}
+_PARTS = ("labels", "annotations")
+
+
+class LabelCleanupError(pulumi.RunError):
+    """The cluster refused a request; Pulumi prints the message without a traceback."""
+
+
+class LabelCleanupProvider(ResourceProvider):
+    """Notes at its creation which keys nodes have already, and deletes all others with these prefixes at its end."""
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        """Raises LabelCleanupError."""
+        try:
+            nodes = _nodes(props)
+        except RequestError as error:
+            raise LabelCleanupError(f"the nodes' labels could not be read: {error}") from None
+        kept = {key for node in nodes for part in _PARTS for key in _left(node, part, props["prefixes"])}
+        return CreateResult("node-labels", {**props, "kept": sorted(kept)})
+
+    def diff(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> DiffResult:
+        """Another cluster replaces the resource; prefixes and credentials are renewed in place."""
+        if isinstance(new.get("cluster"), str) and old.get("cluster") != new["cluster"]:
+            return DiffResult(changes=True, replaces=["cluster"])
+        changed = old.get("prefixes") != new.get("prefixes")
+        return DiffResult(changes=True) if changed else DiffResult(changes=None)
+
+    def update(self, _id: str, old: dict[str, Any], new: dict[str, Any]) -> UpdateResult:
+        return UpdateResult({**new, "kept": old["kept"]})
+
+    def delete(self, _id: str, props: dict[str, Any]) -> None:
+        """Raises LabelCleanupError."""
+        try:
+            api, retries = ClusterApi(props["kubeconfig"], props.get("context"), 1), RetryBudget(_PATIENCE)
+            for node in _nodes(props):
+                if changes := _removed(node, props["prefixes"], props["kept"]):
+                    path = api_path("v1", "nodes", name=node["metadata"]["name"])
+                    patch = partial(api.request, "PATCH", path, {"metadata": changes}, _MERGE)
+                    retry_request(retries, patch)
+        except RequestError as error:
+            if not counts_as_deleted(error):
+                raise LabelCleanupError(f"what operators left on the nodes could not be deleted: {error}") from None
+
+
+class LabelCleanup(DynamicResource, module="gpu-fabric", name="LabelCleanup"):
+    """Registered before the operators' namespaces, and so deleted after them; see LabelCleanupProvider."""
+
+    def __init__(
+        self, name: str, planned: PlannedLabelCleanup, cluster: ClusterHandle, opts: pulumi.ResourceOptions
+    ) -> None:
+        """`name` is the component's name."""
+        super().__init__(LabelCleanupProvider(), label_cleanup(name, planned, cluster.context), cluster, opts)
+
+
+def _nodes(props: Mapping[str, Any]) -> list[Json]:
+    api, retries = ClusterApi(props["kubeconfig"], props.get("context"), 1), RetryBudget(_PATIENCE)
+    nodes: list[Json] = retry_request(retries, partial(api.request, "GET", _NODES))["items"]
+    return nodes
+
+
+def _left(node: Json, part: str, prefixes: Collection[str]) -> Iterator[str]:
+    """The keys of a node that begin with one of the prefixes."""
+    return (key for key in node["metadata"].get(part) or {} if key.startswith(tuple(prefixes)))
+
+
+def _removed(node: Json, prefixes: Collection[str], kept: Collection[str]) -> dict[str, dict[str, None]]:
+    """The merge patch of a node's metadata; empty where nothing is left."""
+    found = {part: {key: None for key in _left(node, part, prefixes) if key not in kept} for part in _PARTS}
+    return {part: keys for part, keys in found.items() if keys}
