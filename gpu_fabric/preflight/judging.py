@@ -59,4 +59,5 @@ def account_differences(spec: StackSpec, plan: Plan, ask: Ask) -> Iterator[Diffe
     elif isinstance(spec.cluster, OkeClusterSpec):
         from gpu_fabric.preflight.oke_account import oke_differences
 
-        yield from oke_differences(spec.cluster, ask)
+        assert plan.cluster.oke is not None, "the plan of a cluster at Oracle"
+        yield from oke_differences(spec.cluster, plan.cluster.oke.identity, ask)

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
+from gpu_fabric.plan.clouds.oke.identity import OkeIdentity
+from gpu_fabric.plan.clouds.record import Text
 from gpu_fabric.preflight.account import Ask, Wanted, wanted
 from gpu_fabric.preflight.cluster import Json, field
 from gpu_fabric.preflight.difference import Difference, Seen, difference, some
 from gpu_fabric.spec.oke import OkeClusterSpec, OkeOtherPoolSpec, OkePoolSpec
 
+# From the least to the most (OCI's documentation of policies, Verbs).
+_VERBS = ("inspect", "read", "use", "manage")
+_STATEMENT = re.compile(
+    r"allow (?P<who>.+?) to (?:\{(?P<permissions>[^}]+)\}|(?P<verb>inspect|read|use|manage) (?P<resource>[\w-]+))"
+    r" in (?:tenancy|compartment .+?)(?: where (?P<condition>.+))?$"
+)
+_PRINCIPAL = re.compile(r"request\.principal\.type *= *'([^']+)'")
 _AVAILABLE, _UNSUPPORTED = "AVAILABLE", "HARDWARE_NOT_SUPPORTED"
 
 
-def oke_differences(cluster: OkeClusterSpec, ask: Ask) -> Iterator[Difference]:
-    """What a tenancy lacks of a plan: versions, shapes, limits, free machines, images for the shapes.
+def oke_differences(cluster: OkeClusterSpec, identity: OkeIdentity, ask: Ask) -> Iterator[Difference]:
+    """What a tenancy lacks of a plan: versions, shapes, limits, free machines, images for the shapes, policies.
 
     A capacity report is created for the question alone, and is not kept. It and the limits are of the tenancy: without
     its id they are not asked for.
@@ -41,6 +51,8 @@ def oke_differences(cluster: OkeClusterSpec, ask: Ask) -> Iterator[Difference]:
                 f"Oracle offers no {pool.machine} in {cluster.region} to this compartment",
                 "choose a region that has it, or ask Oracle for it (service limits, or a dedicated offer)",
             )
+    if not cluster.identity.create:
+        yield from _policies(cluster, identity, ask, here)
     for pool, spec in pools:
         if pool.machine in shapes:
             domain = _full_name(spec.availability_domain, domains)
@@ -136,3 +148,79 @@ def _image(pool: Wanted, image: str, ask: Ask, here: tuple[str, ...]) -> Iterato
             f"the image is not for {pool.machine}",
             "add the shape to the image (`oci compute image-shape-compatibility-entry add`), or name an image for it",
         )
+
+
+def _policies(cluster: OkeClusterSpec, identity: OkeIdentity, ask: Ask, here: tuple[str, ...]) -> Iterator[Difference]:
+    """Statements that an administrator has still to write.
+
+    Policies are read where they are usually written: in the cluster's compartment, and in the tenancy if its id is
+    known. One in a compartment between them is not seen, so what is missing here is a warning.
+    """
+    places = [place for place in (cluster.compartment_id, cluster.tenancy_id) if place is not None]
+    listed = [
+        row
+        for place in places
+        for row in _rows(ask("iam", "policy", "list", "--compartment-id", place, "--all", *here))
+    ]
+    allowed = [found for row in listed for text in row.get("statements") or () if (found := _allowance(str(text)))]
+    for entry in identity.needed:
+        text = entry.statement.text if isinstance(entry.statement, Text) else str(entry.statement)
+        needed = _allowance(text)
+        if needed is not None and not any(found.grants(needed) for found in allowed):
+            yield difference(
+                "PRE135",
+                Seen(object="oci iam policy list", field="statements", value=f"{len(allowed)} others"),
+                ("cluster", "identity", "create"),
+                f"no policy of the compartment{' or the tenancy' if cluster.tenancy_id else ''} allows: {needed.words}",
+                "have an administrator write the statements that `gpu-fabric plan` lists, or write create: true",
+            )
+
+
+class _Allowance(NamedTuple):
+    """What a statement allows: a verb and a kind of resource, or permissions in braces; to whom, on what condition."""
+
+    verb: str
+    resource: str
+    permissions: frozenset[str]
+    everybody: bool
+    condition: str
+
+    @property
+    def words(self) -> str:
+        what = f"{self.verb} {self.resource}" if self.verb else ", ".join(sorted(self.permissions)).upper()
+        principal = self.principal
+        return f"{what}{f' by {principal}' if principal else ''}"
+
+    @property
+    def principal(self) -> str:
+        """The type of the principal that the condition asks for; empty if it asks for none."""
+        found = _PRINCIPAL.search(self.condition)
+        return "" if found is None else found[1]
+
+    def grants(self, needed: _Allowance) -> bool:
+        """Whether this statement allows all that the other does.
+
+        Conditions about anything but the principal's type, and which dynamic group it is, are not compared.
+        """
+        if self.principal not in ("", needed.principal) or (needed.everybody and not self.everybody):
+            return False
+        if self.permissions:
+            return bool(needed.permissions) and needed.permissions <= self.permissions
+        if self.resource == "all-resources" and self.verb == "manage":
+            return True
+        return self.resource == needed.resource and _VERBS.index(self.verb) >= _VERBS.index(needed.verb)
+
+
+def _allowance(statement: str) -> _Allowance | None:
+    """A statement's parts; None for one of another form, such as `define` or `endorse`."""
+    found = _STATEMENT.match(" ".join(statement.replace("{{", "{").replace("}}", "}").lower().split()))
+    if found is None:
+        return None
+    permissions = frozenset(part.strip() for part in (found["permissions"] or "").split(",") if part.strip())
+    return _Allowance(
+        verb=found["verb"] or "",
+        resource=found["resource"] or "",
+        permissions=permissions,
+        everybody=found["who"].startswith("any-user"),
+        condition=found["condition"] or "",
+    )

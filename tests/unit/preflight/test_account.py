@@ -63,6 +63,25 @@ def tenancy() -> Answers:
             ]
         },
         "iam availability-domain list": {"data": [{"name": DOMAIN}]},
+        "iam policy list": {
+            "data": [
+                {
+                    "name": "administrators",
+                    "statements": [
+                        "define tenancy other as ocid1.tenancy.oc1..x",
+                        "Allow group people to read all-resources in tenancy",
+                        "ALLOW any-user to manage  network-security-groups in tenancy "
+                        "where ALL {request.principal.type = 'cluster'}",
+                        "Allow any-user to {COMPUTE_CLUSTER_LAUNCH_INSTANCE} in compartment gpu "
+                        "where request.principal.type = 'nodepool'",
+                        "Allow any-user to manage cluster-node-pools in compartment gpu "
+                        "where request.principal.type='workload'",
+                        "Allow any-user to manage all-resources in compartment gpu "
+                        "where request.principal.type = 'workload'",
+                    ],
+                }
+            ]
+        },
     }
 
 
@@ -132,6 +151,16 @@ def _limit(shape: str, value: int) -> Callable[[Answers], None]:
     return change
 
 
+BY_ADMINISTRATOR = {"identity": {"create": False}}
+
+
+def _statement(number: int, text: str) -> Callable[[Answers], None]:
+    def change(answers: Answers) -> None:
+        answers["iam policy list"]["data"][0]["statements"][number] = text
+
+    return change
+
+
 PLANTED: tuple[tuple[str, Callable[[Answers], None], list[tuple[str, str]]], ...] = (
     ("doks-inference", _without(CONTRACTED), [("PRE120", "cluster.pools[0].shape")]),
     ("doks-inference", _without("gpu-l40sx1-48gb"), [("PRE120", "cluster.otherPools[0].size")]),
@@ -192,10 +221,56 @@ def test_what_an_account_lacks_is_found_at_its_place(
     assert all(entry.message and entry.remedy and entry.seen.value for entry in found)
 
 
+@pytest.mark.parametrize(
+    ("number", "text", "lacks"),
+    [
+        pytest.param(
+            3,
+            "Allow any-user to {HOST_GROUP_LAUNCH_INSTANCE} in compartment gpu "
+            "where request.principal.type = 'nodepool'",
+            "COMPUTE_CLUSTER_LAUNCH_INSTANCE by nodepool",
+            id="another permission",
+        ),
+        pytest.param(
+            2,
+            "Allow any-user to use network-security-groups in tenancy where request.principal.type = 'cluster'",
+            "manage network-security-groups by cluster",
+            id="a weaker verb",
+        ),
+        pytest.param(
+            2,
+            "Allow group people to manage network-security-groups in tenancy",
+            "manage network-security-groups by cluster",
+            id="people instead of a service",
+        ),
+        pytest.param(
+            2,
+            "Allow any-user to manage network-security-groups in tenancy where request.principal.type = 'nodepool'",
+            "manage network-security-groups by cluster",
+            id="another service",
+        ),
+    ],
+)
+def test_a_statement_that_an_administrator_has_not_written_is_named(number: int, text: str, lacks: str) -> None:
+    answers = tenancy()
+    assert compared("oke-pools", answers, tenancyId=TENANCY, **BY_ADMINISTRATOR)[0] == []
+    _statement(number, text)(answers)
+
+    found, asked = compared("oke-pools", answers, tenancyId=TENANCY, **BY_ADMINISTRATOR)
+
+    assert [(entry.id, entry.path) for entry in found] == [("PRE135", "gpu-fabric:cluster.identity.create")]
+    assert lacks in found[0].message
+    assert len([words for words in asked if words[:2] == ("iam", "policy")]) == 2
+
+
+def test_policies_are_not_asked_for_where_the_stack_creates_them() -> None:
+    assert all(words[:2] != ("iam", "policy") for words in compared("oke-pools", tenancy(), tenancyId=TENANCY)[1])
+
+
 def test_every_rule_about_accounts_is_planted() -> None:
     about = {name for name in rules() if name.startswith(("PRE12", "PRE13"))}
 
-    assert {rule for _, _, expected in PLANTED for rule, _ in expected} == about
+    assert {rule for _, _, expected in PLANTED for rule, _ in expected} | {"PRE135"} == about
 
 
 def test_a_cluster_that_exists_is_asked_neither_for_its_version_nor_its_ranges_and_its_nodes_count_once() -> None:
