@@ -73,7 +73,9 @@ class Proofs:
 
     def is_refused_by_taint(self, name: str) -> bool:
         conditions = self.api.get(f"{PODS}/{name}")["status"].get("conditions", ())
-        return any(entry["type"] == "PodScheduled" and TAINT in entry.get("message", "") for entry in conditions)
+        return any(
+            entry["type"] == "PodScheduled" and "untolerated taint" in entry.get("message", "") for entry in conditions
+        )
 
     def finish(self) -> None:
         for name in self._jobs:
