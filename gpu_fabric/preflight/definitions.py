@@ -11,6 +11,7 @@ from gpu_fabric.preflight.stack import Stack
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _NETWORKS = "network-attachment-definitions.k8s.cni.cncf.io"
+_RULES = "nodereadinessrules.readiness.node.x-k8s.io"
 _PLACE = ("software", "releaseLine")
 
 
@@ -32,6 +33,14 @@ def definition_differences(stack: Stack, cluster: Cluster) -> Iterator[Differenc
                 place_of_present(stack, "multus"),
                 f"the cluster has no definition {name}, though the stack file says that it has Multus",
                 "install Multus with its definition, or let the stack install it",
+            )
+        elif name == _RULES and cluster.is_readable(f"{_PATH}/{name}"):
+            yield difference(
+                "PRE024",
+                Seen(object=f"CustomResourceDefinition {name}", field="", value="missing"),
+                ("fabric", "readiness", "taint"),
+                "the cluster has no Node Readiness Controller, which the stack file wants to set the taint",
+                "install it (kubernetes-sigs/node-readiness-controller), or write taint: agent",
             )
 
 

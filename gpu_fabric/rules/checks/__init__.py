@@ -21,6 +21,7 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     pods,
     proxy,
     pull_secrets,
+    readiness,
     releases,
     resources,
     schedulers,

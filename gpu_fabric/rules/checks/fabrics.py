@@ -82,6 +82,9 @@ def storage_is_no_compute(case: Case) -> Iterator[Problem]:
         ):
             if written:
                 yield Problem(_in(fabric, key), "it has no effect: NCCL uses no storage fabric", "leave it out")
+        if section.readiness is not None:
+            message = "it has no effect: a node has one condition, that of its compute fabric"
+            yield Problem(_in(fabric, "readiness"), message, "leave it out")
 
 
 def _structure_holds(case: Case) -> bool:

@@ -337,6 +337,7 @@ def images_are_certain_ones(case: Case) -> Iterator[Problem]:
         ("software", "hostImage"): software.host_image,
         ("software", "schedulers", "mpiOperator", "image"): mpi.image if mpi else None,
         ("fabric", "check", "image"): fabric.check.image if fabric.check else None,
+        ("fabric", "readiness", "image"): fabric.readiness.image if fabric.readiness else None,
     }
     for place, image in stated.items():
         if image is not None and moves(image):

@@ -397,6 +397,12 @@ PLANTED = (
         operator("multus", "cni", MULTUS, collection=DAEMON_SETS),
         changes={**expects("multus"), "software": {"networkOperator": {"multus": False}}},
     ),
+    Planted(
+        "no controller for the taint",
+        "PRE024",
+        lambda cluster: None,
+        changes={"fabric": {"readiness": {"taint": "node-readiness-controller"}}},
+    ),
     # Objects.
     Planted("a network of this name", "PRE030", network("rail-00", "default")),
     Planted(

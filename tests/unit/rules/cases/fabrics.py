@@ -37,6 +37,7 @@ CASES = (
     bad("FAB004", _STORAGE, {f"{_DISKS}.nccl": {"topology": "none"}}, f"{_DISKS}.nccl"),
     bad("FAB004", _STORAGE, {f"{_DISKS}.verification": {"enabled": True}}, f"{_DISKS}.verification"),
     irrelevant("FAB004", _MACHINES),
+    bad("FAB004", _STORAGE, {f"{_DISKS}.readiness": {}}, f"{_DISKS}.readiness"),
     good("FAB005", _STORAGE),
     bad("FAB005", _STORAGE, {f"{_DISKS}.nics": [{"pci": "0000:18:00.0"}]}, f"{_DISKS}.nics[0]"),
     bad("FAB005", _STORAGE, {

@@ -1,0 +1,73 @@
+"""Checks of the group `readiness`: nodes can be proven, and jobs get to those that are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu_fabric.catalog.version import Version
+from gpu_fabric.plan.case import Case
+from gpu_fabric.plan.rails import group_rails
+from gpu_fabric.plan.startup_taint import CONTROLLER, startup_taint
+from gpu_fabric.rules.registry import Problem, check_of, in_cluster, in_fabric
+from gpu_fabric.spec.existing import ExistingClusterSpec
+from gpu_fabric.spec.fabric import FabricReadinessSpec
+
+# In every server from this version on: the admission policies, and the node in a pod's token.
+_WITH_LIMITS = Version.parse("1.30")
+
+
+def _readiness(case: Case) -> FabricReadinessSpec | None:
+    return case.spec.fabric.readiness
+
+
+@check_of("RDY001", _readiness)
+def rights_can_be_limited(case: Case, wanted: FabricReadinessSpec) -> Iterator[Problem]:
+    """The API server can limit a pod to its own node, where its version is stated; both clouds' are newer."""
+    cluster = case.spec.cluster
+    version = cluster.kubernetes if isinstance(cluster, ExistingClusterSpec) else None
+    if version is not None and not Version.parse(version).has_reached(_WITH_LIMITS):
+        yield Problem(
+            in_cluster("kubernetes"),
+            f"fabric.readiness needs Kubernetes {_WITH_LIMITS} or newer, and this is {version}",
+            f"write {_WITH_LIMITS} or newer, or leave fabric.readiness out",
+        )
+
+
+@check_of("RDY002", _readiness)
+def rails_can_be_found(case: Case, wanted: FabricReadinessSpec) -> Iterator[Problem]:
+    """Something is known of every rail by which its NIC is found on a node."""
+    for group in case.groups:
+        rails = group_rails(case, group)
+        if rails and not any(rail.pci or rail.interface or rail.rdma_device for rail in rails):
+            yield Problem(
+                in_fabric("readiness"),
+                f"neither PCI address, interface nor RDMA device of the rails of {group.shape.name} is known",
+            )
+
+
+@check_of("RDY003", _readiness)
+def nodes_register_with_the_taint(case: Case, wanted: FabricReadinessSpec) -> Iterator[Problem]:
+    """Nodes that the stack does not create are told to register with the taint."""
+    taint = startup_taint(case.spec.fabric)
+    if taint is not None and wanted.startup_taint and isinstance(case.spec.cluster, ExistingClusterSpec):
+        yield Problem(
+            in_fabric("readiness"),
+            "a new node can take jobs until its pod has looked at it",
+            f"start the kubelets of these nodes with --register-with-taints={taint.key}={taint.value}:{taint.effect}",
+        )
+
+
+@check_of("RDY004", _readiness)
+def autoscaler_knows_the_taint(case: Case, wanted: FabricReadinessSpec) -> Iterator[Problem]:
+    """Pools that scale register with a taint that the autoscaler takes for one of the start."""
+    taint = startup_taint(case.spec.fabric)
+    if taint is None or wanted.taint != CONTROLLER or not wanted.startup_taint:
+        return
+    for number, pool in enumerate(case.spec.cluster.pools):
+        if getattr(pool, "auto_scale", None) is not None:
+            yield Problem(
+                in_cluster("pools", number, "autoScale"),
+                f"the autoscaler finds no job that fits on a new node of {pool.name}, for the taint {taint.key}",
+                "write fabric.readiness.taint: agent, whose key it knows, or startupTaint: false, or start the "
+                "autoscaler with --startup-taint-prefix=readiness.k8s.io/",
+            )

@@ -1,0 +1,249 @@
+"""Nodes that prove their fabric, as a plan: what is applied, who tolerates the taint and who does not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from changes import changed
+from committed_stacks import folder_of
+
+from gpu_fabric.findings import Finding
+from gpu_fabric.k8s.apps import DaemonSet
+from gpu_fabric.plan import Plan
+from gpu_fabric.prepare import prepare
+from gpu_fabric.spec.load import read_document
+
+AGENT = "startup-taint.cluster-autoscaler.kubernetes.io/gpu-fabric-not-ready"
+CONTROLLER = "readiness.k8s.io/gpu-fabric-not-ready"
+
+
+def planned(stack: str, readiness: dict[str, Any] | None = None, **changes: Any) -> Plan:
+    document = read_document(stack, folder_of(stack))
+    more = {} if readiness is None else {"fabric.readiness": readiness}
+    wanted = {**more, **{place.replace("__", "."): value for place, value in changes.items()}}
+    return prepare(changed(document, wanted), for_up=False)
+
+
+def applied(plan: Plan, kind: str) -> dict[str, dict[str, Any]]:
+    return {
+        entry.object.metadata.name: entry.object.manifest()
+        for entry in plan.applied("readiness")
+        if entry.object.kind == kind
+    }
+
+
+def expected(plan: Plan) -> Iterator[dict[str, Any]]:
+    for config_map in applied(plan, "ConfigMap").values():
+        if "expected.json" in config_map["data"]:
+            yield json.loads(config_map["data"]["expected.json"])
+
+
+def keys(tolerations: list[dict[str, Any]] | None) -> set[str | None]:
+    return {entry.get("key") for entry in tolerations or []}
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        "dev",
+        "doks-h200",
+        "oke-h100",
+        "kueue",
+        "node-kinds",
+        "sriov-operator",
+        "spiderpool-sriov",
+        "spiderpool-macvlan",
+        "whereabouts",
+        "host-network",
+        "guide-23-10",
+        "roce-macvlan",
+        "storage-fabric",
+        "two-machines",
+    ],
+)
+def test_all_software_of_the_nodes_tolerates_the_taint_and_no_job_does(stack: str) -> None:
+    plan = planned(stack, {})
+
+    assert [finding for finding in plan.findings if finding.id.startswith("TNT")] == []
+    daemons = [entry.object for step in plan.steps for entry in step.items if _is_daemon(entry)]
+    assert daemons
+    for daemon in daemons:
+        tolerated = keys(daemon.manifest()["spec"]["template"]["spec"].get("tolerations"))
+        # That of a further fabric, which has no section `readiness`, is on nodes without the taint.
+        assert tolerated & {AGENT, None} or plan.fabrics, daemon.metadata.name
+    for contract in (plan.workload, *(entry.workload for entry in plan.fabrics)):
+        assert AGENT not in json.dumps(contract.model_dump(mode="json"))
+    for step in plan.steps:
+        if step.name.startswith("kueue"):
+            assert AGENT not in step.model_dump_json()
+
+
+def _is_daemon(entry: Any) -> bool:
+    return isinstance(getattr(entry, "object", None), DaemonSet)
+
+
+def test_the_charts_that_have_lists_of_their_own_get_the_toleration() -> None:
+    plan = planned("dev", {})
+    operator, policy = plan.release("gpu-operator"), plan.applied("nic-policies")[0].object.manifest()
+    assert operator is not None
+    values: Any = operator.values
+
+    assert AGENT in keys(values["daemonsets"]["tolerations"])
+    assert AGENT in keys(values["node-feature-discovery"]["worker"]["tolerations"])
+    assert AGENT in keys(policy["spec"]["tolerations"])
+
+
+def test_a_chart_that_is_told_to_tolerate_less_is_refused() -> None:
+    values = {"daemonsets": {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}}
+    found = _findings("dev", {"fabric.readiness": {}, "software.gpuOperator.values": values})
+
+    assert [(entry.id, entry.path) for entry in found if entry.id.startswith("TNT")] == [
+        ("TNT002", "gpu-fabric:software.gpuOperator.values.daemonsets.tolerations")
+    ]
+
+
+def _findings(stack: str, changes: dict[str, Any]) -> tuple[Finding, ...]:
+    from gpu_fabric.findings import ConfigurationError
+
+    try:
+        return prepare(changed(read_document(stack, folder_of(stack)), changes), for_up=False).findings
+    except ConfigurationError as refused:
+        return refused.findings
+
+
+def test_the_verification_and_the_check_of_the_rails_run_on_nodes_that_are_not_proven() -> None:
+    plan = planned("verification", {}, fabric__check={}, fabric__vfsPerNic=2)
+    (run,) = [entry for step in plan.steps if step.name == "verification" for entry in step.items]
+    (check,) = [entry.object for entry in plan.applied("check") if isinstance(entry.object, DaemonSet)]
+    pods = [
+        manifest["spec"]["template"]["spec"] for manifest in run.manifests if "template" in manifest.get("spec", {})
+    ]
+
+    assert pods
+    assert all(AGENT in keys(pod["tolerations"]) for pod in pods)
+    assert AGENT in keys(check.manifest()["spec"]["template"]["spec"]["tolerations"])
+
+
+def test_without_the_section_nothing_of_it_is_in_a_plan() -> None:
+    assert "not-ready" not in planned("dev").model_dump_json()
+
+
+def test_pools_of_both_clouds_register_with_the_taint_unless_told_otherwise() -> None:
+    doks = planned("doks-h200", {})
+    assert doks.cluster.doks is not None
+    assert [pool.taints for pool in doks.cluster.doks.pools] == [
+        [{"key": AGENT, "value": "pending", "effect": "NoSchedule"}]
+    ]
+    oke = planned("oke-h100", {})
+    assert oke.cluster.oke is not None
+    without = planned("doks-h200", {"startupTaint": False})
+    assert without.cluster.doks is not None
+
+    assert [pool.taints for pool in without.cluster.doks.pools] == [None]
+    assert _registered(oke) == {AGENT}
+    assert _registered(planned("oke-h100", {"startupTaint": False})) == set()
+
+
+def _registered(plan: Plan) -> set[str]:
+    import base64
+    import re
+
+    found = set()
+    for record in plan.cluster.oke.records if plan.cluster.oke else ():
+        for data in re.findall(r'"user_data":"([A-Za-z0-9+/=]+)"', record.model_dump_json()):
+            text = base64.b64decode(data).decode()
+            found |= set(re.findall(r"--register-with-taints=([^=]+)=", text))
+    return found
+
+
+def test_the_controllers_rule_asks_for_the_condition_and_the_pods_leave_its_taint_alone() -> None:
+    plan = planned("dev", {"taint": "node-readiness-controller"})
+    (rule,) = applied(plan, "NodeReadinessRule").values()
+    (found,) = expected(plan)
+
+    assert rule == {
+        "apiVersion": "readiness.node.x-k8s.io/v1alpha1",
+        "kind": "NodeReadinessRule",
+        "metadata": {"name": "gpu-fabric-ready"},
+        "spec": {
+            "conditions": [{"type": "gpu-fabric.dev/FabricReady", "requiredStatus": "True"}],
+            "enforcementMode": "continuous",
+            "taint": {"key": CONTROLLER, "value": "pending", "effect": "NoSchedule"},
+            "nodeSelector": {"matchLabels": {"node.kubernetes.io/instance-type": "BM.GPU.H100.8"}},
+        },
+    }
+    assert found["taint"] is None
+
+
+def test_the_condition_alone_brings_no_taint() -> None:
+    plan = planned("dev", {"taint": "none"})
+    (found,) = expected(plan)
+
+    assert found["taint"] is None
+    assert applied(plan, "NodeReadinessRule") == {}
+    assert "not-ready" not in plan.workload.model_dump_json()
+
+
+def test_what_is_expected_of_a_node_is_what_is_planned_for_it() -> None:
+    (found,) = expected(planned("readiness"))
+    first = found["rails"][0]
+
+    assert len(found["rails"]) == 8
+    assert first == {
+        "rail": 0,
+        "pci": "0000:0c:00.0",
+        "interface": "rdma0",
+        "rdmaDevice": "mlx5_0",
+        "link": "ether",
+        "gbps": 400,
+        "mtu": 4220,
+        "vfs": 1,
+        "gpu": 0,
+        "addresses": "table",
+    }
+    assert found["resources"] == {"nvidia.com/gpu": 8, **{f"nvidia.com/rail_{rail:02d}": 1 for rail in range(8)}}
+    assert found["pods"] == [
+        {
+            "namespace": "nvidia-network-operator",
+            "daemonSets": ["fabric-cni-plugins", "nic-addresses"],
+            "every": True,
+        },
+        {"namespace": "gpu-operator", "daemonSets": [], "every": True},
+    ]
+
+
+def test_whole_nics_are_looked_at_while_they_are_on_the_host_alone() -> None:
+    (found,) = expected(planned("doks-h200", {}))
+
+    assert found["nicsMove"]
+    assert {rail["addresses"] for rail in found["rails"]} == {"any"}
+    assert {rail["mtu"] for rail in found["rails"]} == {None}
+    # The cloud's own DaemonSets are in the namespace, too: of these none is asked for.
+    assert found["pods"] == [{"namespace": "kube-system", "daemonSets": ["kube-multus-ds"], "every": False}]
+
+
+def test_node_groups_have_their_own_pods_and_expectations() -> None:
+    plan = planned("node-kinds", {})
+    daemons = applied(plan, "DaemonSet")
+
+    assert len(daemons) == 2
+    assert len({json.dumps(found["rails"]) for found in expected(plan)}) == 2
+    selectors = [daemon["spec"]["template"]["spec"]["nodeSelector"] for daemon in daemons.values()]
+    assert selectors[0] != selectors[1]
+
+
+def test_two_fabrics_prove_their_own_nodes() -> None:
+    plan = planned("two-machines", {}, fabrics__a100__readiness={})
+
+    assert set(applied(plan, "DaemonSet")) == {"fabric-readiness", "fabric-readiness-a100"}
+    assert set(applied(plan, "ServiceAccount")) == {"fabric-readiness", "fabric-readiness-a100"}
+
+
+def test_a_prefix_keeps_the_objects_of_two_stacks_apart() -> None:
+    plan = planned("dev", {}, fabric__prefix="team")
+    kinds = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy", "DaemonSet")
+
+    assert all(name.startswith("team-") for kind in kinds for name in applied(plan, kind))
