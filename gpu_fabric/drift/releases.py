@@ -17,7 +17,7 @@ import yaml
 from gpu_fabric.changes.properties import differences
 from gpu_fabric.drift.fields import author, changed_fields, value, words
 from gpu_fabric.plan.records import HelmRelease
-from gpu_fabric.preflight.cluster import Cluster, Json, called, collection, field
+from gpu_fabric.preflight.cluster import Cluster, Json, called, collection, field, name_of
 from gpu_fabric.preflight.difference import Difference, Seen, difference
 from gpu_fabric.preflight.stack import Stack
 from gpu_fabric.spec.places import Location
@@ -107,8 +107,9 @@ def _object(cluster: Cluster, release: HelmRelease, manifest: Json) -> Iterator[
     known = _plural(cluster, str(manifest["apiVersion"]), kind)
     namespace = metadata.get("namespace") or release.namespace if known and known[1] else metadata.get("namespace")
     named = {**manifest, "metadata": {**metadata, **({"namespace": namespace} if namespace else {})}}
-    path = f"{collection(manifest['apiVersion'], known[0], namespace)}/{metadata['name']}" if known else ""
-    live = cluster.get(path) if known else None
+    path = collection(manifest["apiVersion"], known[0], namespace) if known else ""
+    there = cluster.items(path) if known else ()
+    live = next((item for item in there if name_of(item) == metadata["name"]), None)
     if live is None:
         if not known or cluster.is_readable(path):
             yield difference(

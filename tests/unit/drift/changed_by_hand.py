@@ -291,16 +291,22 @@ CHANGED = (
         seen="missing",
     ),
     Changed("a release is half way", "DRI010", record(info={"status": "pending-upgrade"}), seen="pending-upgrade"),
-    Changed("a release is upgraded by hand", "DRI011", record(chart={"metadata": {"version": "v99.1.0"}}), seen="99.1.0"),
+    Changed(
+        "a release is upgraded by hand", "DRI011", record(chart={"metadata": {"version": "v99.1.0"}}), seen="99.1.0"
+    ),
     Changed("a release gets a value by hand", "DRI012", record(config={"driver": {"enabled": "odd"}})),
     Changed("a release gets one more value", "DRI012", record(config={"more": {"password": "hunter2"}}), seen="more"),
-    Changed(
-        "an object of a chart is deleted", "DRI013", without("api/v1/serviceaccounts"), seen="missing"
-    ),
+    Changed("an object of a chart is deleted", "DRI013", without("api/v1/serviceaccounts"), seen="missing"),
     Changed("an image of a chart is changed", "DRI014", of_chart(lambda item: item.update(image="evil:1"))),
     Changed("an argument of a chart is removed", "DRI014", of_chart(lambda item: item.pop("args"))),
     Changed(
         "a variable of a chart is changed", "DRI014", of_chart(lambda item: item["env"][0].update(value="letmein"))
+    ),
+    Changed("a role of a chart is deleted", "DRI013", without("apis/rbac.authorization.k8s.io/v1/clusterroles")),
+    Changed(
+        "a secret of a chart is changed",
+        "DRI014",
+        lambda cluster, plan: cluster.objects[SECRETS][1]["data"].update({"password": "bGV0bWVpbg=="}),
     ),
     # Addresses.
     Changed("a share of a node that is gone", "DRI020", stale, seen="gpu-lost"),
@@ -319,7 +325,9 @@ CHANGED = (
         seen="default/gone",
     ),
     Changed("a reservation of a pod that is gone", "DRI023", reservation("default/gone"), "whereabouts"),
-    Changed("an address of Spiderpool's leaks", "DRI024", spiderpool("default/gone"), "mi300x-macvlan", seen="default/gone"),
+    Changed(
+        "an address of Spiderpool's leaks", "DRI024", spiderpool("default/gone"), "mi300x-macvlan", seen="default/gone"
+    ),
     Changed("an address of a Job's pod leaks", "DRI024", spiderpool("default/gone", "Job"), "mi300x-macvlan"),
     Changed("an endpoint leaks", "DRI024", endpoint_alone, "mi300x-macvlan"),
     Changed("a range is nearly full", "DRI025", full, "whereabouts"),

@@ -7,15 +7,16 @@ import copy
 import gzip
 import json
 from collections.abc import Mapping
-from ipaddress import ip_network
 from typing import Any
 
 import yaml
 
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import HelmRelease, PlannedAdoption, PlannedPatch
+from gpu_fabric.preflight.cluster import NotAllowed
 from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.stack import StackSpec
+from sandbox.hardware.nv_ipam import is_chosen, shares
 from tests.support.played_cluster import PULUMI, Object, PlayedCluster
 
 NETWORKS = "apis/k8s.cni.cncf.io/v1/network-attachment-definitions"
@@ -23,8 +24,9 @@ SECRETS = "api/v1/secrets"
 RESOURCE = "k8s.v1.cni.cncf.io/resourceName"
 # What the API server lists of its own kinds, as far as the played charts have them.
 KINDS = {
-    "api/v1": [("ServiceAccount", "serviceaccounts"), ("ConfigMap", "configmaps"), ("Secret", "secrets")],
-    "apis/apps/v1": [("DaemonSet", "daemonsets"), ("Deployment", "deployments")],
+    "api/v1": [("ServiceAccount", "serviceaccounts", True), ("Secret", "secrets", True)],
+    "apis/apps/v1": [("DaemonSet", "daemonsets", True)],
+    "apis/rbac.authorization.k8s.io/v1": [("ClusterRole", "clusterroles", False)],
 }
 
 
@@ -34,12 +36,15 @@ class LivedInCluster(PlayedCluster):
     def __init__(self, spec: StackSpec, version: str) -> None:
         super().__init__(spec, version)
         self.applied: list[str] = []
-        self.judges = True
+        self.refuses = False
 
     def read(self, path: str) -> Object | None:
         if (listed := KINDS.get(path.strip("/"))) is not None:
             self.requests.append(path)
-            return {"resources": [{"kind": kind, "name": name, "namespaced": True} for kind, name in listed]}
+            return {"resources": [{"kind": kind, "name": name, "namespaced": ns} for kind, name, ns in listed]}
+        if path.startswith("/apis/") and path.count("/") == 3:
+            # A group that no definition serves.
+            return None
         return super().read(path)
 
     def apply(self, manifest: Object) -> Object:
@@ -48,6 +53,8 @@ class LivedInCluster(PlayedCluster):
         for items in self.objects.values():
             for item in items:
                 if (item.get("kind"), item["metadata"].get("namespace"), item["metadata"]["name"]) == wanted:
+                    if self.refuses:
+                        raise NotAllowed("webhook says: no hunter2")
                     return as_stored(merged(item, manifest))
         raise AssertionError(f"{wanted} does not exist")
 
@@ -67,7 +74,7 @@ def merged(old: Any, new: Any) -> Any:
 
 
 def chart_objects(release: HelmRelease) -> list[Object]:
-    """What a chart is played to install: a DaemonSet, a ServiceAccount and a ConfigMap."""
+    """What a chart is played to install."""
     named = {"namespace": release.namespace, "name": f"{release.name}-part"}
     limits = {"cpu": "1000m", "memory": "1Gi"}
     container = {
@@ -84,8 +91,15 @@ def chart_objects(release: HelmRelease) -> list[Object]:
             "metadata": dict(named),
             "spec": {"template": {"spec": {"containers": [container]}}},
         },
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": dict(named)},
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": dict(named), "data": {"mode": "usual"}},
+        # A chart may leave the namespace out, and write null.
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": named["name"], "labels": None}},
+        {"apiVersion": "v1", "kind": "Secret", "metadata": dict(named), "stringData": {"password": "hunter2"}},
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": named["name"]},
+            "rules": [],
+        },
     ]
 
 
@@ -132,7 +146,7 @@ def lived_in(spec: StackSpec, plan: Plan) -> LivedInCluster:
     _install(plan, cluster)
     for fabric in plan.by_fabric.values():
         _networks(fabric, cluster)
-        _shares(fabric, cluster)
+    _shares(cluster)
     for node in cluster.nodes:
         for fabric in plan.by_fabric.values():
             for name, amount in fabric.workload.devices.items():
@@ -159,7 +173,11 @@ def _install(plan: Plan, cluster: LivedInCluster) -> None:
         cluster.add(SECRETS, record_of(release), "helm")
         for item in chart_objects(release):
             root = f"apis/{item['apiVersion']}" if "/" in item["apiVersion"] else f"api/{item['apiVersion']}"
-            cluster.add(f"{root}/{item['kind'].lower()}s", as_stored(item), "helm")
+            if item["kind"] == "ServiceAccount":
+                item["metadata"] = {"name": item["metadata"]["name"], "namespace": release.namespace}
+            text = {key: base64.b64encode(part.encode()).decode() for key, part in item.pop("stringData", {}).items()}
+            kept = {**item, "data": text} if text else item
+            cluster.add(f"{root}/{item['kind'].lower()}s", as_stored(kept), "helm")
 
 
 def _networks(plan: Plan, cluster: LivedInCluster) -> None:
@@ -174,28 +192,10 @@ def _networks(plan: Plan, cluster: LivedInCluster) -> None:
                 cluster.add(NETWORKS, {"metadata": metadata, "spec": {"config": "{}"}}, "sriov-network-operator")
 
 
-def _shares(plan: Plan, cluster: LivedInCluster) -> None:
-    """What nv-ipam's controller writes: a block or a prefix for each node that a pool selects, in order."""
+def _shares(cluster: LivedInCluster) -> None:
+    """What nv-ipam's controller writes."""
+    labels = {node["metadata"]["name"]: node["metadata"]["labels"] for node in cluster.objects["api/v1/nodes"]}
     for plural in ("ippools", "cidrpools"):
         for item in cluster.objects.get(f"apis/nv-ipam.nvidia.com/v1alpha1/{plural}", ()):
-            spec, nodes = item["spec"], sorted(cluster.objects["api/v1/nodes"], key=lambda node: node["metadata"]["name"])
-            terms = (spec.get("nodeSelector") or {}).get("nodeSelectorTerms")
-            chosen = [node["metadata"]["name"] for node in nodes if terms is None or _selected(terms, node)]
-            if plural == "ippools":
-                block, network = spec["perNodeBlockSize"], ip_network(spec["subnet"])
-                rows = [
-                    {"nodeName": name, "startIP": str(network[1 + n * block]), "endIP": str(network[(n + 1) * block])}
-                    for n, name in enumerate(chosen)
-                ]
-            else:
-                fixed = {row.get("nodeName"): row["prefix"] for row in spec.get("staticAllocations") or ()}
-                free = ip_network(spec["cidr"]).subnets(new_prefix=spec["perNodeNetworkPrefix"])
-                rows = [{"nodeName": name, "prefix": fixed.get(name) or str(next(free))} for name in chosen]
-            item["status"] = {"allocations": rows}
-
-
-def _selected(terms: list[Any], node: Object) -> bool:
-    labels = node["metadata"]["labels"]
-    return any(
-        all(labels.get(row["key"]) in row["values"] for row in term.get("matchExpressions", ())) for term in terms
-    )
+            chosen = sorted(name for name, found in labels.items() if is_chosen(item, found))
+            item["status"] = {"allocations": shares(item, chosen, passes_over=True)}

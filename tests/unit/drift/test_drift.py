@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import yaml
+from committed_stacks import folder_of, stack_names
 from each_case import each
 
 from gpu_fabric.drift.judging import drift
@@ -15,7 +17,9 @@ from gpu_fabric.findings import rules
 from gpu_fabric.plan import Plan
 from gpu_fabric.preflight.cluster import Cluster
 from gpu_fabric.preflight.difference import Difference
-from gpu_fabric.prepare import prepare
+from gpu_fabric.prepare import prepare, prepare_stack
+from gpu_fabric.resources import resources
+from gpu_fabric.resources.charts import RELEASE as RELEASE_TYPE
 from gpu_fabric.spec.load import read_document, validate
 from gpu_fabric.spec.stack import StackSpec
 
@@ -32,7 +36,7 @@ from changed_by_hand import (
     spiderpool,
     whereabouts,
 )
-from lived_in_clusters import LivedInCluster, lived_in
+from lived_in_clusters import SECRETS, LivedInCluster, lived_in, record_of
 
 ROOT = Path(__file__).parents[3]
 CLEAN = (
@@ -152,6 +156,40 @@ def test_values_of_a_changed_variable_are_never_told() -> None:
     (found,) = found_in(cluster, spec, plan)
 
     assert "env[TOKEN].value is not as written" in found.message
+
+
+def test_a_kind_that_the_cluster_no_longer_knows_is_gone_with_its_objects() -> None:
+    spec, plan = committed("dev")
+    cluster = lived_in(spec, plan)
+    odd = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "x"}}
+    cluster.add(SECRETS, record_of(plan.releases[0], version=4, manifest=yaml.safe_dump(odd)), "helm")
+
+    (found,) = found_in(cluster, spec, plan)
+
+    assert (found.id, found.seen.object) == ("DRI013", "Thing x")
+
+
+def test_a_refused_dry_run_leaves_the_values_as_they_are_compared_and_repeats_nothing() -> None:
+    spec, plan = committed("dev")
+    cluster = lived_in(spec, plan)
+    cluster.refuses = True
+    of_chart(lambda item: item.update(image="evil:1"))(cluster, plan)
+
+    found = found_in(cluster, spec, plan)
+
+    assert {"spec.template.spec.containers[main].image"} <= {entry.seen.field for entry in found}
+    assert "hunter2" not in str(found)
+
+
+def test_every_release_that_a_stack_makes_is_looked_into() -> None:
+    looked_into = 0
+    for stack in stack_names():
+        plan = prepare_stack(stack, folder_of(stack))
+        made = [entry.properties for entry in resources(plan) if entry.type == RELEASE_TYPE]
+        looked = [(release.namespace, release.name) for release in plan.releases]
+        assert sorted(looked) == sorted((entry["namespace"], entry["name"]) for entry in made)
+        looked_into += len(made)
+    assert looked_into > 10
 
 
 def test_a_clusters_drift_is_read_by_as_many_requests_whatever_the_number_of_its_nodes() -> None:

@@ -264,7 +264,7 @@ LAYERS = (
     ("report", "preflight"),
     ("render",),
     ("changes",),
-    ("new_stack",),
+    ("new_stack", "drift"),
     ("cli",),
 )
 
