@@ -352,6 +352,22 @@ class FabricCheckArgs:
 
 
 @dataclass
+class FabricReadinessArgs:
+    """A pod on every GPU node that proves its fabric, and writes the node's condition `gpu-fabric.dev/FabricReady`."""
+
+    taint: str | None = None
+    """Who keeps jobs off nodes that are not proven, by a taint: `agent`, the pod itself; `node-readiness-controller`,
+    Kubernetes' own, which the cluster must have; `none`, the condition alone. Default: agent."""
+    startup_taint: bool | None = None
+    """Whether nodes of pools that the stack creates join with the taint; otherwise a new node takes jobs until its pod
+    runs. Default: yes."""
+    seconds: int | None = None
+    """Pause between two looks at a node. From 10 to 600. Default: 30."""
+    image: str | None = None
+    """Image with Python 3.9 or newer and `ip`. Default: the release line's."""
+
+
+@dataclass
 class NamespaceShareArgs:
     """A namespace's share of the GPU nodes, with their GPUs, NICs and addresses."""
 
@@ -420,6 +436,8 @@ class FabricArgs:
     """NCCL's settings in the stack's jobs. Default: the defaults of its fields."""
     check: FabricCheckArgs | None = None
     """A DaemonSet that is attached to all rails and checks each; `{}` for its defaults. Default: none."""
+    readiness: FabricReadinessArgs | None = None
+    """Nodes take jobs once their fabric is proven, and no more when it fails; `{}` for its defaults. Default: none."""
     namespaces: list[OfferedNamespaceArgs] | None = None
     """Where networks are offered: names of namespaces that exist, or {name, create: true} for new ones. Default: the
     namespace default alone."""
@@ -502,6 +520,8 @@ class FurtherFabricArgs:
     """NCCL's settings in the stack's jobs. Default: the defaults of its fields."""
     check: FabricCheckArgs | None = None
     """A DaemonSet that is attached to all rails and checks each; `{}` for its defaults. Default: none."""
+    readiness: FabricReadinessArgs | None = None
+    """Nodes take jobs once their fabric is proven, and no more when it fails; `{}` for its defaults. Default: none."""
     namespaces: list[OfferedNamespaceArgs] | None = None
     """Where networks are offered: names of namespaces that exist, or {name, create: true} for new ones. Default: the
     namespace default alone."""

@@ -99,7 +99,7 @@ def desired_nodes(spec: StackSpec) -> list[Object]:
         further = [shape_on_nodes(with_own_nics(shape, one.fabric), one.fabric) for one in others]
         machine = machine_annotations(first, shape_on_nodes(shape, first.fabric), further)
         for name in _names(pool):
-            nodes.append(_gpu_node(pool, shape, name, _FIRST_ADDRESS + len(nodes), machine))
+            nodes.append(_gpu_node(spec, pool, shape, name, _FIRST_ADDRESS + len(nodes), machine))
     return nodes
 
 
@@ -166,11 +166,15 @@ def wait_nodes_ready(api: Api) -> list[str]:
         time.sleep(0.1)
 
 
-def _gpu_node(pool: PoolSpec, shape: Shape, name: str, address: IPv4Address, machine: dict[str, str]) -> Object:
+def _gpu_node(
+    spec: StackSpec, pool: PoolSpec, shape: Shape, name: str, address: IPv4Address, machine: dict[str, str]
+) -> Object:
+    from gpu_fabric.plan.startup_taint import startup_taints
+
     labels = {"node.kubernetes.io/instance-type": shape.name, POOL_LABEL: pool.name, **pool.labels}
     taints = [
         {"key": taint.key, "value": taint.value, "effect": taint.effect}
-        for taint in pool.taints_with(shape.gpus.vendor)
+        for taint in (*pool.taints_with(shape.gpus.vendor), *startup_taints(spec, pool))
     ]
     capacity = {**GPU_NODE, shape.gpus.resource: str(shape.gpus.count)}
     return node_object(name, address, labels, taints, machine, capacity)

@@ -29,7 +29,7 @@ Component = Literal[
     "ibSriovCni",
     "rdmaCni",
 ]
-StandaloneName = Literal["multus", "ipPreservingHostDevice", "hostPreparation", "rdmaTools", "mpiOperator"]
+StandaloneName = Literal["multus", "ipPreservingHostDevice", "hostPreparation", "rdmaTools", "readiness", "mpiOperator"]
 Needed = Literal["kubernetes", "gpu-operator", "network-operator", "nfd", "spiderpool-crds"]
 
 

@@ -236,6 +236,14 @@ def pod_template_patch(contract: FabricContract) -> dict[str, JsonValue]:
     }
 
 
+def with_tolerations(contract: FabricContract, more: tuple[Toleration, ...]) -> FabricContract:
+    """The contract of pods that tolerate more than jobs do."""
+    if not more:
+        return contract
+    tolerant = contract.model_copy(update={"tolerations": tuple(dict.fromkeys((*contract.tolerations, *more)))})
+    return tolerant.model_copy(update={"pod_template_patch": pod_template_patch(tolerant)})
+
+
 _KNOWN = "v1"
 
 

@@ -23,6 +23,7 @@ from gpu_fabric.plan.nccl_files import nccl_config_maps
 from gpu_fabric.plan.operators.network_operator import labelled
 from gpu_fabric.plan.operators.operator import LABELLED, manager_steps
 from gpu_fabric.plan.rail import Rail
+from gpu_fabric.plan.readiness import readiness
 from gpu_fabric.plan.records import PlannedCapacity, PlannedGroup, PlannedObject, PlannedPullSecret
 from gpu_fabric.plan.steps import NODES, Context, Step, Words, daemon_sets, kinds
 from gpu_fabric.plan.tenants import tenant_quotas
@@ -46,7 +47,8 @@ def namespaces(context: Context) -> Iterator[Step]:
     case = context.case
     privileged = dict(context.namespaces)
     # The namespace of an operator that the cluster has is the cluster's, and admits its privileged pods.
-    if case.spec.fabric.host_preparation.jobs and not manager_of(case).is_present:
+    on_hosts = case.spec.fabric.host_preparation.jobs or case.spec.fabric.readiness is not None
+    if on_hosts and not manager_of(case).is_present:
         privileged[manager_of(case).namespace] = True
     secrets = tuple(_pull_secrets(case, privileged))
     privileged.pop(SYSTEM_NAMESPACE, None)
@@ -157,6 +159,20 @@ def check(context: Context) -> Iterator[Step]:
     """The check of the rails; deleted first, since its pods hold addresses and devices."""
     planned = fabric_check(context.case, context.addresses, context.contract)
     yield _daemons("check", "rdma:FabricCheck", "check", planned, _FABRIC, "every rail of every node")
+
+
+def proofs(context: Context) -> Iterator[Step]:
+    """The pods that prove nodes; deleted first, since what they look at is then deleted under them."""
+    case = context.case
+    planned = readiness(case, context.addresses, context.rails, context.namespaces)
+    yield _daemons(
+        "readiness",
+        "rdma:FabricReadiness",
+        "readiness",
+        planned,
+        (*_FABRIC, "nic-addresses", "node-pools"),
+        "its pods: each writes the condition of its node",
+    )
 
 
 def verification(context: Context, others: tuple[Step, ...]) -> Iterator[Step]:

@@ -22,6 +22,7 @@ from gpu_fabric.plan.addresses import AddressPlan
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.host.daemons import COMPONENT_LABEL
 from gpu_fabric.plan.records import PlannedObject, file_config_map
+from gpu_fabric.plan.startup_taint import startup_tolerations
 
 CHECK = "fabric-check"
 """The DaemonSet's name, and the value of the label `gpu-fabric/component` on its pods."""
@@ -64,7 +65,7 @@ def fabric_check(case: Case, addresses: AddressPlan, contract: FabricContract) -
         image_pull_secrets=case.pull_secrets,
         termination_grace_period_seconds=5,
         node_selector=case.node_selector,
-        tolerations=contract.tolerations or None,
+        tolerations=(*contract.tolerations, *startup_tolerations(case)) or None,
         containers=(container,),
         volumes=(Volume(name="script", config_map=ConfigMapFiles(name=files.metadata.name)),),
     )

@@ -9,11 +9,13 @@ from typing import Any
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.contract import FabricContract
+from gpu_fabric.contract.fabric import with_tolerations
 from gpu_fabric.nccl.busbw import Bar, Operation, given_bar, shape_bar, share_of_bar
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.nccl_settings import measurement_environment
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.records import OWN_BAR, REPORT, HelmRelease, PlannedGroup, PlannedObject, PlannedVerification
+from gpu_fabric.plan.startup_taint import startup_tolerations
 from gpu_fabric.plan.steps import Step
 
 # The steps whose objects a run depends on, in the order in which its name has hashed them since it has one.
@@ -67,6 +69,8 @@ def plan_verification(
     from gpu_fabric.workloads.verification import KEYS_SECRET, RailLine, Verification, verification_manifests
 
     assert wanted.image is not None, "a verification without an image was refused"
+    # Its pods are part of what proves the nodes, and wait for no proof.
+    contract = with_tolerations(contract, startup_tolerations(case))
     each = rail_bar(case)
     shared = case.choices.access in ("shared", "host")
     rails = tuple(

@@ -181,7 +181,8 @@ def _amount(node: Json, resource: str) -> int:
 
 
 def _taints(pool: Pool) -> Iterator[Difference]:
-    tolerated = {(taint.key, taint.effect) for taint in pool.spec.taints_with(pool.shape.gpus.vendor)}
+    known = (*pool.spec.taints_with(pool.shape.gpus.vendor), *pool.startup_taints)
+    tolerated = {(taint.key, taint.effect) for taint in known}
     surprising: dict[str, list[Json]] = {}
     for node in pool.nodes:
         for taint in field(node, "spec", "taints") or ():

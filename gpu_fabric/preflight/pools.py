@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, with_own_nics
+from gpu_fabric.plan.startup_taint import startup_taints
 from gpu_fabric.preflight.cluster import Cluster, Json, field, labels_of, name_of
 from gpu_fabric.preflight.stack import Stack
-from gpu_fabric.spec.cluster import PoolSpec
+from gpu_fabric.spec.cluster import PoolSpec, TaintSpec
 from gpu_fabric.spec.places import Location
 
 _VENDOR_IDS = {"nvidia": "10de", "amd": "1002"}
@@ -16,13 +17,17 @@ _ROLES = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/mast
 
 
 class Pool(NamedTuple):
-    """A pool of the stack file with its nodes; `certain` where names or labels tell them from all others."""
+    """A pool of the stack file with its nodes; `certain` where names or labels tell them from all others.
+
+    `startup_taints` are those of nodes that are not proven yet.
+    """
 
     number: int
     spec: PoolSpec
     shape: Shape
     nodes: tuple[Json, ...]
     certain: bool
+    startup_taints: tuple[TaintSpec, ...] = ()
 
     def at(self, key: str) -> Location:
         """The place of one of the pool's keys."""
@@ -48,8 +53,9 @@ def pools_of(stack: Stack, cluster: Cluster) -> tuple[Pool, ...]:
             nodes = [node for node in cluster.nodes if labels.items() <= labels_of(node).items()]
         else:
             nodes = [node for node in cluster.nodes if has_gpus(node, shape)]
+        startup = startup_taints(stack.spec, pool)
         alone = len(stack.spec.cluster.pools) == 1
-        found.append(Pool(number, pool, shape, tuple(nodes), bool(names or labels or (alone and nodes))))
+        found.append(Pool(number, pool, shape, tuple(nodes), bool(names or labels or (alone and nodes)), startup))
     return tuple(found)
 
 

@@ -154,6 +154,31 @@ class FabricCheckSpec(FrozenModel):
     )
 
 
+TaintManager = Literal["agent", "node-readiness-controller", "none"]
+
+
+class FabricReadinessSpec(FrozenModel):
+    """A pod on every GPU node that proves its fabric, and writes the node's condition `gpu-fabric.dev/FabricReady`.
+
+    Jobs do not tolerate the taint of nodes that are not proven; all software that nodes need does.
+    """
+
+    taint: TaintManager = Field(
+        default="agent",
+        description="who keeps jobs off nodes that are not proven, by a taint: `agent`, the pod itself; "
+        "`node-readiness-controller`, Kubernetes' own, which the cluster must have; `none`, the condition alone",
+    )
+    startup_taint: bool = Field(
+        default=True,
+        description="whether nodes of pools that the stack creates join with the taint; otherwise a new node takes "
+        "jobs until its pod runs",
+    )
+    seconds: int = Field(default=30, ge=10, le=600, description="pause between two looks at a node")
+    image: ImageReference | None = Field(
+        default=None, description="image with Python 3.10 or newer and `ip`; by default the release line's"
+    )
+
+
 Model = Literal["host-device", "macvlan", "sriov", "ib-sriov", "ipoib", "host-network"]
 Manager = Literal["doks", "network-operator", "spiderpool"]
 RdmaMode = Literal["shared", "exclusive"]
@@ -286,6 +311,10 @@ class FabricSpec(FrozenModel):
     nccl: NcclSpec = NcclSpec()
     check: FabricCheckSpec | None = Field(
         default=None, description="a DaemonSet that is attached to all rails and checks each; `{}` for its defaults"
+    )
+    readiness: FabricReadinessSpec | None = Field(
+        default=None,
+        description="nodes take jobs once their fabric is proven, and no more when it fails; `{}` for its defaults",
     )
     namespaces: Annotated[
         tuple[NamespaceEntry, ...], require_unique(attrgetter("name"), "{} is listed twice; list each namespace once")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sandbox.hardware.controller import Controller
 from sandbox.hardware.measuring.controller import MeasuringController
+from sandbox.hardware.proving import ProvingController
 
 
 def main() -> None:
@@ -23,11 +24,13 @@ def main() -> None:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
-    measuring = MeasuringController(arguments.kubeconfig)
-    thread = threading.Thread(target=measuring.run, args=(stopped,), name="measuring")
-    thread.start()
+    beside = (MeasuringController(arguments.kubeconfig), ProvingController(arguments.kubeconfig))
+    threads = [threading.Thread(target=one.run, args=(stopped,), name=type(one).__name__) for one in beside]
+    for thread in threads:
+        thread.start()
     Controller(arguments.kubeconfig).run(stopped)
-    thread.join()
+    for thread in threads:
+        thread.join()
 
 
 if __name__ == "__main__":

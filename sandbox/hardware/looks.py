@@ -44,7 +44,7 @@ def printed(script: str, node: Object) -> str:
     """What the script prints on a simulated node."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        _write_node(root, node)
+        write_node(root, node)
         done = subprocess.run(
             ["bash", "-c", script],
             env={"PATH": f"{root / 'bin'}:{os.environ['PATH']}", "SYS": str(root / "sys"), "PROC": str(root / "proc")},
@@ -57,7 +57,8 @@ def printed(script: str, node: Object) -> str:
     return done.stdout + done.stderr
 
 
-def _write_node(root: Path, node: Object) -> None:
+def write_node(root: Path, node: Object) -> None:
+    """The files of a simulated node below a folder: `sys`, `proc`, and `bin` with the programs that it has not."""
     sys, annotations = root / "sys", annotations_of(node)
     for place in ("bus/pci/devices", "class/infiniband", "class/net"):
         (sys / place).mkdir(parents=True)
@@ -103,7 +104,7 @@ def _write_nic(sys: Path, device: SimulatedDevice, gpu: int | None, name: str | 
         ids["sriov_totalvfs"] = str(device.total_vfs)
     folder = _write_function(sys, device.pci, gpu, ids, device.driver)
     if device.is_vf:
-        (folder / "physfn").symlink_to(_folder(sys, device.root_device, gpu))
+        (folder / "physfn").symlink_to(device_folder(sys, device.root_device, gpu))
     if name is not None:
         port = folder / "infiniband" / name / "ports/1"
         _write(port / "link_layer", _LAYERS[device.link_type])
@@ -120,7 +121,7 @@ def _write_nic(sys: Path, device: SimulatedDevice, gpu: int | None, name: str | 
 
 
 def _write_function(sys: Path, pci: str, gpu: int | None, values: dict[str, str], driver: str) -> Path:
-    folder = _folder(sys, pci, gpu)
+    folder = device_folder(sys, pci, gpu)
     for name, value in values.items():
         _write(folder / name, value)
     home = sys / "bus/pci/drivers" / driver
@@ -130,7 +131,7 @@ def _write_function(sys: Path, pci: str, gpu: int | None, values: dict[str, str]
     return folder
 
 
-def _folder(sys: Path, pci: str, gpu: int | None) -> Path:
+def device_folder(sys: Path, pci: str, gpu: int | None) -> Path:
     """The place of a function: below the switch of a GPU, or below its own root."""
     switch = "" if gpu is None else f"/{GPU_DOMAIN}:f0:{gpu:02x}.0/{GPU_DOMAIN}:f1:{gpu:02x}.0"
     return sys / f"devices/pci{pci[:7]}{switch}/{pci}"

@@ -14,6 +14,8 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.clouds import POOL_LABEL
 from gpu_fabric.plan.clouds.record import Id, Record, Ref, Value
 from gpu_fabric.plan.other_pools import gpu_pools_beside
+from gpu_fabric.plan.startup_taint import registered_taints
+from gpu_fabric.spec.cluster import TaintSpec
 from gpu_fabric.spec.doks import DoksClusterSpec, DoksOtherPoolSpec, DoksPoolSpec
 
 CLUSTER, VPC, PROJECT = "doks", "vpc", "project"
@@ -176,8 +178,11 @@ def doks_resources(case: Case, cluster: DoksClusterSpec) -> DoksResources:
         ),
         vpc_id=cluster.vpc.id,
         cluster=_cluster(case, cluster, name, version),
-        pools=tuple(_pool(cluster, pool, pool.shape, pool.gpu_partition_mode) for pool in cluster.pools),
-        other_pools=tuple(_pool(cluster, pool, pool.size) for pool in cluster.other_pools),
+        pools=tuple(
+            _pool(cluster, pool, pool.shape, registered_taints(case.spec, pool), pool.gpu_partition_mode)
+            for pool in cluster.pools
+        ),
+        other_pools=tuple(_pool(cluster, pool, pool.size, pool.taints) for pool in cluster.other_pools),
         project=PlannedProject(logical_name=PROJECT, name=project.name, environment=project.environment)
         if project and project.name
         else None,
@@ -266,7 +271,11 @@ def _plugins(cluster: DoksClusterSpec, vendors: set[Vendor], *, fabric: bool) ->
 
 
 def _pool(
-    cluster: DoksClusterSpec, pool: DoksPoolSpec | DoksOtherPoolSpec, size: str, partition_mode: str | None = None
+    cluster: DoksClusterSpec,
+    pool: DoksPoolSpec | DoksOtherPoolSpec,
+    size: str,
+    taints: tuple[TaintSpec, ...],
+    partition_mode: str | None = None,
 ) -> PlannedDoksPool:
     bounds = pool.auto_scale
     return PlannedDoksPool(
@@ -279,7 +288,7 @@ def _pool(
         min_nodes=bounds and bounds.min_nodes,
         max_nodes=bounds and bounds.max_nodes,
         labels={**pool.labels, POOL_LABEL: pool.name},
-        taints=[taint.model_dump() for taint in pool.taints or ()] or None,
+        taints=[taint.model_dump() for taint in taints] or None,
         tags=_tags(pool.tags),
         gpu_partition_mode=partition_mode,
         adopts=cluster.adopt.pools.get(pool.name),

@@ -22,7 +22,7 @@ from gpu_fabric.k8s.apps import (
 )
 from gpu_fabric.plan.case import Case, NodeGroup
 from gpu_fabric.plan.managers import manager_of
-from gpu_fabric.plan.operators.releases import tolerations
+from gpu_fabric.plan.operators.releases import node_tolerations
 from gpu_fabric.plan.records import PlannedObject, file_config_map
 
 COMPONENT_LABEL = "gpu-fabric/component"
@@ -53,7 +53,7 @@ def node_daemon(
         priority_class_name="system-node-critical",
         termination_grace_period_seconds=grace_seconds,
         node_selector=nodes,
-        tolerations=tolerations(case) or None,
+        tolerations=node_tolerations(case) or None,
         containers=containers,
         volumes=volumes,
     )

@@ -33,7 +33,7 @@ from gpu_fabric.k8s.scheduling import (
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.devices import PlannedNodes
 from gpu_fabric.plan.managers import manager_of
-from gpu_fabric.plan.operators.releases import tolerations
+from gpu_fabric.plan.operators.releases import node_tolerations
 from gpu_fabric.plan.other_pools import gpu_pools_beside
 from gpu_fabric.plan.proxy import proxy_variables
 from gpu_fabric.plan.records import PlannedConfiguration, PlannedObject, PlannedRollout
@@ -67,7 +67,7 @@ def nic_cluster_policy(context: Context) -> PlannedObject:
         # The operator ignores a policy of any other name.
         metadata=ObjectMeta(name=NIC_CLUSTER_POLICY_NAME),
         spec=NicClusterPolicySpec(
-            tolerations=tolerations(case) or None,
+            tolerations=node_tolerations(case) or None,
             node_affinity=fabric_nodes(case),
             ofed_driver=OfedDriver(**_image(case, "ofedDriver"), env=proxy_variables(case))
             if switches.ofed_driver
@@ -117,7 +117,7 @@ def nic_node_policy(case: Case, nodes: PlannedNodes) -> PlannedObject:
         metadata=ObjectMeta(name=policy_name(case.named(nodes.name))),
         spec=NicNodePolicySpec(
             node_selector=nodes.labels,
-            tolerations=(*tolerations(case), marker),
+            tolerations=(*node_tolerations(case), marker),
             sriov_device_plugin=_virtual(case, nodes.sriov_plugin),
             rdma_shared_device_plugin=_shared(case, nodes.shared_plugin),
         ),

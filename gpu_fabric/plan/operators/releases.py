@@ -15,6 +15,7 @@ from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.other_pools import gpu_pools_beside
 from gpu_fabric.plan.proxy import proxy_variables
 from gpu_fabric.plan.records import ChartReference, HelmRelease
+from gpu_fabric.plan.startup_taint import startup_tolerations
 
 Values = Mapping[str, JsonValue]
 
@@ -25,7 +26,7 @@ _CONTROL_PLANE = Toleration(key="node-role.kubernetes.io/control-plane", operato
 
 
 def tolerations(case: Case) -> tuple[Toleration, ...]:
-    """What every operand and every job must tolerate to reach the GPU nodes; the pools' taints, each once."""
+    """What every job must tolerate to reach the GPU nodes; the pools' taints, each once."""
     taints = {
         (taint.key, taint.effect)
         for pool, shape in zip(case.spec.cluster.pools, case.shapes, strict=True)
@@ -34,13 +35,18 @@ def tolerations(case: Case) -> tuple[Toleration, ...]:
     return tuple(Toleration(key=key, operator="Exists", effect=effect) for key, effect in sorted(taints))
 
 
+def node_tolerations(case: Case) -> tuple[Toleration, ...]:
+    """What the software on GPU nodes must tolerate: what jobs do, and the taint of nodes that are not proven."""
+    return tuple(dict.fromkeys((*tolerations(case), *startup_tolerations(case))))
+
+
 def extra_tolerations(case: Case, *, of_fabric: bool = False) -> JsonValue | None:
     """Tolerations of operands whose own default does not cover every taint of the pools; None where it does.
 
     GPUs beside the fabric need drivers, device plug-ins and labels as well, and no operand `of_fabric`.
     """
     pools = () if of_fabric else gpu_pools_beside(case)
-    needed = tuple(dict.fromkeys((*tolerations(case), *(entry for pool in pools for entry in pool.tolerations))))
+    needed = tuple(dict.fromkeys((*node_tolerations(case), *(entry for pool in pools for entry in pool.tolerations))))
     if set(needed) <= {_GPU_TOLERATION}:
         return None
     return [entry.to_dict() for entry in dict.fromkeys((_GPU_TOLERATION, *needed))]

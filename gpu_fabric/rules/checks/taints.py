@@ -15,6 +15,7 @@ from gpu_fabric.k8s.mellanox import NicClusterPolicy, NicNodePolicy
 from gpu_fabric.k8s.scheduling import Toleration
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.plan import Plan
+from gpu_fabric.plan.startup_taint import startup_taint
 from gpu_fabric.rules.chart_values import charts_in_use, value_at
 from gpu_fabric.rules.registry import Problem, check, check_plan, in_software
 from gpu_fabric.spec.cluster import TaintSpec
@@ -48,6 +49,8 @@ def jobs_tolerate_the_pools(case: Case, plan: Plan) -> Iterator[Problem]:
 def software_tolerates_the_pools(case: Case, plan: Plan) -> Iterator[Problem]:
     """Device plug-ins, CNI plug-ins and the labelling of nodes tolerate every taint of the GPU pools."""
     taints = [taint for _, taint in _taints(case)]
+    if (startup := startup_taint(case.spec.fabric)) is not None:
+        taints.append(startup)
     for software in _software(plan):
         refused = dict.fromkeys(
             f"{taint.key}:{taint.effect}" for taint in taints if not _is_tolerated(software.tolerations, taint)
@@ -92,7 +95,9 @@ def _software(plan: Plan) -> Iterator[_Software]:
         if isinstance(policy, (NicClusterPolicy, NicNodePolicy)):
             yield _own_pods(f"the operands of {policy.kind} {policy.metadata.name}", policy.spec.tolerations)
     # What this project itself runs on the nodes, with the files that it is given.
-    daemons = plan.applied("cni-plugins", "virtual-functions", "host-preparation", "nic-addresses", "check")
+    daemons = plan.applied(
+        "cni-plugins", "virtual-functions", "host-preparation", "nic-addresses", "check", "readiness"
+    )
     for made in (entry.object for entry in daemons):
         if isinstance(made, DaemonSet):
             yield _own_pods(f"the pods of the DaemonSet {made.metadata.name}", made.spec.template.spec.tolerations)

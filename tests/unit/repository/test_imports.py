@@ -145,10 +145,15 @@ def test_the_core_runs_no_program_but_kubectl_and_a_clouds_own_and_only_for_comm
     assert {path.parent for path in users} <= {root / "gpu_fabric/cli"}
 
 
+# Programs that run in pods: the plan reads their text and never imports them.
+IN_PODS = {"gpu_fabric/plan/host/readiness_agent.py"}
+
+
 def importers(root: Path, module: str) -> list[str]:
     return [
         str(path.relative_to(root))
         for path in modules(root, "gpu_fabric")
+        if str(path.relative_to(root)) not in IN_PODS
         if any(f"{name}.".startswith(f"{module}.") for name in imports(path))
     ]
 
@@ -174,6 +179,15 @@ def test_commands_alone_know_what_day_it_is_and_wait(root: Path) -> None:
 
     assert root / "gpu_fabric/cli/diff.py" in asking
     assert {path.parent for path in asking} == {root / "gpu_fabric/cli"}
+
+
+def test_what_runs_in_pods_is_imported_by_nothing_and_needs_python_alone(root: Path) -> None:
+    names = {path.removesuffix(".py").replace("/", ".") for path in IN_PODS}
+    users = {name for name, used in import_graph(root).items() if names & used}
+    needed = {top(name) for path in IN_PODS for name in imports(root / path)}
+
+    assert users == set()
+    assert needed <= set(sys.stdlib_module_names)
 
 
 def test_few_modules_are_in_no_folder_of_the_core(root: Path) -> None:

@@ -11,6 +11,7 @@ from gpu_fabric.plan.clouds.oke.identity import joins_after, last_policies
 from gpu_fabric.plan.clouds.oke.site import CLUSTER, DOMAINS, KUBECONFIG, NODE_IMAGES, NODE_POOLS, Site
 from gpu_fabric.plan.clouds.record import Id, Lookup, Record, Ref, Value
 from gpu_fabric.plan.other_pools import OtherPool
+from gpu_fabric.plan.startup_taint import registered_taints
 from gpu_fabric.spec.cluster import TaintSpec
 from gpu_fabric.spec.oke import OkeOtherPoolSpec, OkePoolSpec
 
@@ -352,7 +353,7 @@ def boot_text(site: Site, pool: OkePoolSpec) -> str:
         "join",
         {
             "MODE": "managed" if managed else "self-managed",
-            "KUBELET_EXTRA_ARGS": _kubelet_arguments(pool.taints or ()),
+            "KUBELET_EXTRA_ARGS": _kubelet_arguments(registered_taints(site.case.spec, pool)),
             "BEFORE_JOIN": encoded(pool.boot.before_join),
             "AFTER_JOIN": encoded(pool.boot.after_join),
         },

@@ -1,0 +1,343 @@
+"""Fabric-ready nodes: the pods that prove each GPU node, what they may write, and what keeps jobs off until then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gpu_fabric.attach.cel import literal
+from gpu_fabric.k8s.admission import (
+    MatchResources,
+    Named,
+    ResourceRule,
+    ValidatingAdmissionPolicy,
+    ValidatingAdmissionPolicyBinding,
+    ValidatingBindingSpec,
+    ValidatingSpec,
+    Validation,
+)
+from gpu_fabric.k8s.apps import (
+    NODE_NAME,
+    ConfigMapFiles,
+    Container,
+    ContainerVariable,
+    DaemonSet,
+    ExecAction,
+    PodSpec,
+    ReadinessProbe,
+    Resources,
+    Volume,
+    VolumeMount,
+    daemon_set,
+)
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.node_readiness import (
+    NodeReadinessRule,
+    NodeReadinessRuleSpec,
+    NodeSelector,
+    NodeTaint,
+    RequiredCondition,
+)
+from gpu_fabric.k8s.rbac import ClusterRole, PolicyRule, RoleBinding, RoleReference, Subject
+from gpu_fabric.nccl.busbw import nic_speed
+from gpu_fabric.plan.addresses import AddressPlan
+from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.host.cni_plugins import cni_plugins
+from gpu_fabric.plan.host.daemons import COMPONENT_LABEL
+from gpu_fabric.plan.host.preparation import host_preparation, nic_addresses, table_name, virtual_functions
+from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
+from gpu_fabric.plan.operators.multus import multus
+from gpu_fabric.plan.operators.operator import service_account
+from gpu_fabric.plan.operators.releases import node_tolerations
+from gpu_fabric.plan.rail import Rail
+from gpu_fabric.plan.rails import group_rails
+from gpu_fabric.plan.records import PlannedObject, file_config_map
+from gpu_fabric.plan.startup_taint import CONTROLLER, startup_taint
+from gpu_fabric.plan.tenants import node_devices
+from gpu_fabric.spec.cluster import TaintSpec
+from gpu_fabric.spec.fabric import FabricReadinessSpec
+
+CONDITION = "gpu-fabric.dev/FabricReady"
+"""The type of the node's condition."""
+
+COMPONENT = "fabric-readiness"
+"""The DaemonSet's name, and the value of the label `gpu-fabric/component` on its pods."""
+
+_OWN_ANNOTATIONS = "gpu-fabric.dev/"
+_SCRIPT, _EXPECTED = "readiness_agent.py", "expected.json"
+_TABLES = "/addresses"
+_VENDORS = {"nvidia": "0x10de", "amd": "0x1002"}
+_NODE_CLAIM = "authentication.kubernetes.io/node-name"
+# Seconds: images are pulled on every node.
+_TIMEOUT = 900
+
+
+def readiness(
+    case: Case, addresses: AddressPlan, rails: tuple[Rail, ...], namespaces: Mapping[str, bool]
+) -> tuple[PlannedObject, ...]:
+    """Account, permissions and their limits, files and a DaemonSet per node group; none unless asked.
+
+    `namespaces` are those of the stack's operators, with whether privileged pods run there: their DaemonSets' pods
+    must be ready on a node. A pod of ours is ready once it writes the condition, whatever that says: a broken node
+    holds up nobody who does not need it.
+    """
+    wanted = case.spec.fabric.readiness
+    if wanted is None or case.purpose == "storage":
+        return ()
+    namespace, name = manager_of(case).namespace, case.own_copy(COMPONENT)
+    text = Path(__file__).with_name("host").joinpath(_SCRIPT).read_text(encoding="utf-8")
+    script = file_config_map(case.named(COMPONENT), namespace, _SCRIPT, text)
+    looked_at = {namespace: False, **{place: privileged for place, privileged in namespaces.items() if privileged}}
+    daemons = _own_daemons(case, addresses)
+    if namespace != SYSTEM_NAMESPACE:
+        # All that runs there is of the fabric; beside it are the cloud's own DaemonSets.
+        looked_at[namespace] = True
+    looked_at |= {place: False for place in daemons if place not in looked_at}
+    labels = {COMPONENT_LABEL: COMPONENT}
+    planned = [*_account(case, name, namespace, labels, tuple(looked_at)), PlannedObject(object=script)]
+    for group in case.groups:
+        suffix = f"-{group.name}" if len(case.groups) > 1 else ""
+        pods = [
+            {"namespace": place, "daemonSets": daemons.get(place, {}).get(group.name, []), "every": every}
+            for place, every in looked_at.items()
+        ]
+        content = json.dumps(_expected(case, group, wanted, addresses, rails, pods), indent=1, sort_keys=True) + "\n"
+        expected = file_config_map(f"{name}-expected{suffix}", namespace, _EXPECTED, content)
+        files = {"script": script.metadata.name, "expected": expected.metadata.name}
+        daemon = _daemon_set(case, f"{name}{suffix}", group, wanted, files, _tables(case, addresses))
+        planned += [PlannedObject(object=expected), PlannedObject(object=daemon, timeout=_TIMEOUT)]
+    if wanted.taint == CONTROLLER:
+        planned.append(PlannedObject(object=_rule(case)))
+    return tuple(planned)
+
+
+def own_taint(case: Case) -> TaintSpec | None:
+    """The taint that the pods themselves set and take off; None where nobody does, or the controller."""
+    section = case.spec.fabric
+    return startup_taint(section) if section.readiness is not None and section.readiness.taint == "agent" else None
+
+
+def _account(
+    case: Case, name: str, namespace: str, labels: dict[str, str], looked_at: tuple[str, ...]
+) -> Iterator[PlannedObject]:
+    """The account may write nodes, which Kubernetes cannot limit to one: an admission policy does."""
+    whole = case.named("gpu-fabric-readiness") + (f"-{case.fabric}" if case.fabric else "")
+    rules = (PolicyRule(api_groups=("",), resources=("nodes", "nodes/status"), verbs=("get", "patch")),)
+    account, role, binding = service_account(name, namespace, labels, rules)
+    # Roles and bindings belong to the whole cluster: their name says whose they are.
+    renamed = role.object.model_copy(update={"metadata": ObjectMeta(name=whole, labels=labels)})
+    reference = RoleReference(name=whole)
+    bound = binding.object.model_copy(update={"metadata": renamed.metadata, "role_ref": reference})
+    yield from (account, role.model_copy(update={"object": renamed}), binding.model_copy(update={"object": bound}))
+    reader = ClusterRole(
+        metadata=ObjectMeta(name=f"{whole}-pods", labels=labels),
+        rules=(PolicyRule(api_groups=("",), resources=("pods",), verbs=("list",)),),
+    )
+    yield PlannedObject(object=reader)
+    subject = Subject(name=name, namespace=namespace)
+    for place in looked_at:
+        yield PlannedObject(
+            object=RoleBinding(
+                metadata=ObjectMeta(name=whole, namespace=place, labels=labels),
+                role_ref=RoleReference(name=reader.metadata.name),
+                subjects=(subject,),
+            ),
+            replaced_on=("roleRef",),
+        )
+    policy = ValidatingAdmissionPolicy(
+        metadata=ObjectMeta(name=whole, labels=labels), spec=_limits(case, f"system:serviceaccount:{namespace}:{name}")
+    )
+    yield PlannedObject(object=policy)
+    spec = ValidatingBindingSpec(policy_name=whole, validation_actions=("Deny",))
+    yield PlannedObject(object=ValidatingAdmissionPolicyBinding(metadata=policy.metadata, spec=spec))
+
+
+def _limits(case: Case, user: str) -> ValidatingSpec:
+    """Of its own node, by the token's claim, a pod writes our condition, our annotations and our taint.
+
+    The claim is that of the node which the token's pod runs on (source: Kubernetes documentation, Managing Service
+    Accounts).
+    """
+    taint = own_taint(case)
+    key_of_ours = literal("" if taint is None else taint.key)
+
+    def kept(place: str, field: str) -> str:
+        return f"has({place}.{field}) ? {place}.{field} : "
+
+    both = {"new": "object", "old": "oldObject"}
+    variables = {
+        **{f"{word}Labels": f"{kept(f'{place}.metadata', 'labels')}{{}}" for word, place in both.items()},
+        **{f"{word}Annotations": f"{kept(f'{place}.metadata', 'annotations')}{{}}" for word, place in both.items()},
+        **{
+            f"{word}Taints": f"has({place}.spec.taints) ? "
+            f"{place}.spec.taints.filter(taint, taint.key != {key_of_ours}) : []"
+            for word, place in both.items()
+        },
+        **{f"{word}Closed": f"{kept(f'{place}.spec', 'unschedulable')}false" for word, place in both.items()},
+        **{
+            f"{word}Conditions": f"has({place}.status.conditions) ? "
+            f"{place}.status.conditions.filter(entry, entry.type != {literal(CONDITION)}) : []"
+            for word, place in both.items()
+        },
+        **{f"{word}Offer": f"{kept(f'{place}.status', 'allocatable')}{{}}" for word, place in both.items()},
+    }
+    claim, extra = literal(_NODE_CLAIM), "request.userInfo.extra"
+    own, new, old = literal(_OWN_ANNOTATIONS), "variables.newAnnotations", "variables.oldAnnotations"
+    checks = {
+        "its own node": f"has({extra}) && {claim} in {extra} && object.metadata.name in {extra}[{claim}]",
+        "labels": "variables.newLabels == variables.oldLabels",
+        "annotations of others": f"{new}.all(key, key.startsWith({own}) || (key in {old} && {old}[key] == {new}[key])) "
+        f"&& {old}.all(key, key.startsWith({own}) || key in {new})",
+        "taints of others": "variables.newTaints == variables.oldTaints",
+        "whether pods are scheduled": "variables.newClosed == variables.oldClosed",
+        "conditions of others": "variables.newConditions == variables.oldConditions",
+        "what the node offers": "variables.newOffer == variables.oldOffer",
+    }
+    messages = {what: f"the pods that prove nodes may not change {what}" for what in checks}
+    messages["its own node"] = "the pods that prove nodes write to their own node alone"
+    return ValidatingSpec(
+        failure_policy="Fail",
+        match_constraints=MatchResources(
+            resource_rules=(
+                ResourceRule(
+                    api_groups=("",),
+                    api_versions=("v1",),
+                    operations=("UPDATE",),
+                    resources=("nodes", "nodes/status"),
+                ),
+            )
+        ),
+        match_conditions=(Named(name="of-this-account", expression=f"request.userInfo.username == {literal(user)}"),),
+        variables=tuple(Named(name=key, expression=text) for key, text in variables.items()),
+        validations=tuple(
+            Validation(expression=text, message_expression=literal(messages[what])) for what, text in checks.items()
+        ),
+    )
+
+
+def _daemon_set(
+    case: Case,
+    name: str,
+    group: NodeGroup,
+    wanted: FabricReadinessSpec,
+    files: Mapping[str, str],
+    tables: Mapping[str, str],
+) -> DaemonSet:
+    command = ("python3", f"/script/{_SCRIPT}")
+    container = Container(
+        name=COMPONENT,
+        image=case.standalone_image("readiness", wanted.image),
+        command=(*command, "watch"),
+        env=(NODE_NAME, ContainerVariable(name="EXPECTED", value=f"/expected/{_EXPECTED}")),
+        resources=Resources(requests={"cpu": "10m", "memory": "48Mi"}, limits={"memory": "128Mi"}),
+        readiness_probe=ReadinessProbe(
+            exec=ExecAction(command=(*command, "alive")), period_seconds=30, timeout_seconds=20, failure_threshold=2
+        ),
+        volume_mounts=(
+            *(VolumeMount(name=volume, mount_path=f"/{volume}", read_only=True) for volume in files),
+            *(VolumeMount(name=f"table-{rail}", mount_path=f"{_TABLES}/{rail}", read_only=True) for rail in tables),
+        ),
+    )
+    pod = PodSpec(
+        service_account_name=case.own_copy(COMPONENT),
+        image_pull_secrets=case.pull_secrets,
+        # It looks at the host's interfaces, and must run before pods have a network.
+        host_network=True,
+        priority_class_name="system-node-critical",
+        termination_grace_period_seconds=5,
+        node_selector=group.selector,
+        tolerations=node_tolerations(case) or None,
+        containers=(container,),
+        volumes=tuple(
+            Volume(name=volume, config_map=ConfigMapFiles(name=config_map))
+            for volume, config_map in (*files.items(), *((f"table-{rail}", table) for rail, table in tables.items()))
+        ),
+    )
+    labels = {COMPONENT_LABEL: COMPONENT, "gpu-fabric/nodes": case.own_name(group.name), **case.own_labels}
+    return daemon_set(name, manager_of(case).namespace, labels, pod)
+
+
+def _tables(case: Case, addresses: AddressPlan) -> dict[str, str]:
+    """The tables of the hosts' addresses by rail, where the stack sets these."""
+    if not case.spec.fabric.host_preparation.addresses or not addresses.node_names:
+        return {}
+    return {f"{rail:02d}": table_name(pool) for pool in addresses.pools for rail in pool.rails}
+
+
+def _expected(
+    case: Case,
+    group: NodeGroup,
+    wanted: FabricReadinessSpec,
+    addresses: AddressPlan,
+    rails: tuple[Rail, ...],
+    pods: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """What the pod finds on a node of the group that is as planned; the script reads it."""
+    taint = own_taint(case)
+    return {
+        "seconds": wanted.seconds,
+        "taint": None if taint is None else taint.model_dump(),
+        # In these models a NIC itself is moved into the pod, and nothing of it is left on the host.
+        "nicsMove": case.choices.access == "physical",
+        "rails": [_rail(case, group, rail, _tables(case, addresses)) for rail in group_rails(case, group)],
+        "gpus": {"pci": list(group.shape.gpus.pci), "vendor": _VENDORS[group.shape.gpus.vendor]},
+        "resources": node_devices(case, rails),
+        "pods": pods,
+    }
+
+
+def _rail(case: Case, group: NodeGroup, rail: Rail, tables: Mapping[str, str]) -> dict[str, Any]:
+    ethernet, moved = case.choices.link_type == "ether", case.choices.access == "physical"
+    table = f"{rail.index:02d}"
+    # InfiniBand needs an interface for IPoIB alone; what it is called is of no interest otherwise.
+    named = ethernet or case.choices.model == "ipoib" or not (rail.pci or rail.rdma_device)
+    return {
+        "rail": rail.index,
+        "pci": rail.pci,
+        "interface": rail.interface if named else None,
+        "rdmaDevice": rail.rdma_device,
+        "link": case.choices.link_type,
+        "gbps": nic_speed(group.shape),
+        # A NIC that is moved gets its MTU in the pod, unless the stack sets it on the host.
+        "mtu": case.mtu if ethernet and (table in tables or not moved) else None,
+        "vfs": max(1, group.shape.vfs_per_nic) if case.choices.access == "virtual" else None,
+        "gpu": rail.nearest_gpu,
+        "addresses": "table" if table in tables else "any" if manager_of(case).nics_configured_by is not None else None,
+    }
+
+
+def _own_daemons(case: Case, addresses: AddressPlan) -> dict[str, dict[str, list[str]]]:
+    """The stack's own DaemonSets that must have a ready pod on each node, by namespace and node group."""
+    planned = (
+        *host_preparation(case),
+        *virtual_functions(case),
+        *cni_plugins(case),
+        *nic_addresses(case, addresses),
+        *multus(case),
+    )
+    found: dict[str, dict[str, list[str]]] = {}
+    # A dry run changes nothing and is ready where nothing is to be changed.
+    daemons = [entry.object for entry in planned if isinstance(entry.object, DaemonSet) and entry.awaited]
+    for daemon in daemons:
+        selector = daemon.spec.template.spec.node_selector or {}
+        for group in case.groups:
+            if selector.items() <= {**group.nic_labels, **group.labels}.items():
+                by_group = found.setdefault(daemon.metadata.namespace or "", {})
+                by_group.setdefault(group.name, []).append(daemon.metadata.name)
+    return found
+
+
+def _rule(case: Case) -> NodeReadinessRule:
+    taint = startup_taint(case.spec.fabric)
+    assert taint is not None, "its manager is the controller"
+    return NodeReadinessRule(
+        metadata=ObjectMeta(name=case.named("gpu-fabric-ready") + (f"-{case.fabric}" if case.fabric else "")),
+        spec=NodeReadinessRuleSpec(
+            conditions=(RequiredCondition(type=CONDITION, required_status="True"),),
+            enforcement_mode="continuous",
+            taint=NodeTaint(**taint.model_dump()),
+            node_selector=NodeSelector(match_labels=case.node_selector),
+        ),
+    )

@@ -1,0 +1,124 @@
+"""An API server on loopback with one node and its pods, over TLS with a certificate of its own."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from sandbox.certificates import self_signed
+
+Json = dict[str, Any]
+
+
+class NodeApi:
+    """The node as it is, the pods of each namespace, and every write in order.
+
+    `meanwhile` is done to the node before the next write, as if by another client; `refused` are paths that are
+    forbidden.
+    """
+
+    def __init__(self) -> None:
+        self.node: Json = {"metadata": {"name": "gpu-7", "resourceVersion": "1"}, "spec": {}, "status": {}}
+        self.pods: dict[str, list[Json]] = {}
+        self.writes: list[tuple[str, Json]] = []
+        self.meanwhile: list[Json] = []
+        self.refused: set[str] = set()
+        self.bearers: set[str] = set()
+        self.port = 0
+
+    @property
+    def condition(self) -> Json:
+        entries = self.node["status"].get("conditions", [])
+        return next((entry for entry in entries if entry["type"] == "gpu-fabric.dev/FabricReady"), {})
+
+    @property
+    def taints(self) -> list[str]:
+        return [taint["key"] for taint in self.node["spec"].get("taints", [])]
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        found: dict[str, str] = self.node["metadata"].get("annotations", {})
+        return found
+
+    def answer(self, method: str, target: str, body: Json) -> tuple[int, Json]:
+        """Status and document for a request."""
+        place = urlsplit(target)
+        if place.path in self.refused:
+            return 403, {"message": f"{place.path} is forbidden"}
+        if place.path.endswith("/pods"):
+            assert parse_qs(place.query)["fieldSelector"] == ["spec.nodeName=gpu-7"]
+            return 200, {"items": self.pods.get(place.path.split("/")[4], [])}
+        assert place.path.removesuffix("/status") == "/api/v1/nodes/gpu-7"
+        if method == "GET":
+            return 200, self.node
+        if self.meanwhile:
+            self._change(self.meanwhile.pop(0))
+        if body.get("metadata", {}).get("resourceVersion", self._version) != self._version:
+            return 409, {"message": "the object has been modified"}
+        self.writes.append((place.path.rpartition("gpu-7")[2] or "/", body))
+        self._change(body)
+        return 200, self.node
+
+    @property
+    def _version(self) -> str:
+        found: str = self.node["metadata"]["resourceVersion"]
+        return found
+
+    def _change(self, body: Json) -> None:
+        annotations = {**self.annotations, **body.get("metadata", {}).get("annotations", {})}
+        kept = {key: text for key, text in annotations.items() if text is not None}
+        self.node["metadata"] |= {"annotations": kept, "resourceVersion": str(int(self._version) + 1)}
+        self.node["spec"] |= body.get("spec", {})
+        for entry in body.get("status", {}).get("conditions", []):
+            others = [one for one in self.node["status"].get("conditions", []) if one["type"] != entry["type"]]
+            self.node["status"]["conditions"] = [*others, entry]
+
+
+@contextmanager
+def served(api: NodeApi, account: Path) -> Iterator[NodeApi]:
+    """The server; `account` is the folder for what a pod has of its service account."""
+    certificate, key = self_signed("localhost")
+    account.mkdir(parents=True, exist_ok=True)
+    (account / "ca.crt").write_bytes(certificate)
+    (account / "key").write_bytes(key)
+    (account / "token").write_text("token-of-the-pod\n")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._reply({})
+
+        def do_PATCH(self) -> None:
+            self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+
+        def _reply(self, body: Json) -> None:
+            api.bearers.add(self.headers["Authorization"])
+            status, document = api.answer(self.command, self.path, body)
+            text = json.dumps(document).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(account / "ca.crt", account / "key")
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    api.port = server.server_port
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield api
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
