@@ -17,7 +17,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev up preview refresh destroy outputs kubeconfig plan status test test-fast test-node lint docs bench
+.PHONY: help setup setup-dev up preview refresh destroy outputs kubeconfig plan status test test-fast test-node test-replacement lint docs bench
 
 help: ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ test: setup-dev lint ## run every tier, and say what was skipped and why
 
 test-fast: setup-dev ## run the tiers that need only Python
 	@$(PY) -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" tests/unit tests/components tests/policy
+
+test-replacement: setup-dev ## lose and replace 200 nodes in the sandbox, one after the other, with random kills in between
+	@REPLACEMENTS=200 $(PY) -m pytest -q -s tests/sandbox/test_replacement.py
 
 test-node: setup-dev ## run the tier that boots a machine with SR-IOV in QEMU (170 MB of Debian's packages)
 	@$(PY) -m sandbox build cni node

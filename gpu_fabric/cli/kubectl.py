@@ -1,6 +1,7 @@
 """How a command reaches a cluster: by the user's own kubectl, so that every kubeconfig works with its plug-ins.
 
-Requests are raw paths of the Kubernetes API (`kubectl get --raw`), which need no discovery and write no cache.
+Requests are raw paths of the Kubernetes API (`kubectl get --raw`), which need no discovery and write no cache; only a
+dry run of server-side apply is kubectl's own command, since no raw one sends a patch.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,9 +27,12 @@ REQUEST_S = 30
 # kubectl may run a plug-in that fetches a token before its request.
 _PROCESS_S = 2 * REQUEST_S
 
+# A dry run leaves no trace of it.
+_DRY_MANAGER = "gpu-fabric-drift"
 _LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d:")
 # Messages of kubectl that are passed on. Any other could repeat a line of the kubeconfig, or what a plug-in printed.
 _SERVER = re.compile(r"Error from server(?: \((\w+)\))?: (.*)")
+_INVALID = re.compile(r'The \S+ "[^"]*" is invalid: .*')
 _UNREACHED = re.compile(r"The connection to the server \S+ was refused|Unable to connect to the server: .*")
 _NO_CONTEXT = re.compile(r'error: (context "[^"]*" does not exist)')
 _NO_FILE = re.compile(r"error: stat (.*): no such file or directory")
@@ -81,6 +86,23 @@ class Kubectl:
             raise ClusterError(f"the cluster has no {_plain(path)}", "NotFound")
         return _object(answer, path)
 
+    def apply_dry(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """The object that server-side apply of a manifest would make; nothing is stored.
+
+        Raises:
+            ClusterError: see the class.
+        """
+        metadata = manifest.get("metadata") or {}
+        path = f"{manifest.get('kind')} {metadata.get('name')}"
+        options = ["--server-side", "--dry-run=server", "--force-conflicts", f"--field-manager={_DRY_MANAGER}"]
+        # kubectl looks up the kind's name in paths, and keeps what it finds in this folder.
+        with tempfile.TemporaryDirectory(prefix="gpu-fabric-") as cache:
+            command = ["apply", f"--cache-dir={cache}", *options, "--output=json", "-f", "-"]
+            answer = self._run(command, "apply", path, json.dumps(manifest))
+        if answer is None:
+            raise ClusterError(f"the cluster has no {path}", "NotFound")
+        return _object(answer, path)
+
     def delete(self, path: str) -> bool:
         """Delete the object at a path, and what it owns; False if there is none.
 
@@ -114,10 +136,14 @@ class Kubectl:
 
     def _answer(self, verb: str, path: str, content: str | None = None) -> str | None:
         """What the API server answers; None if there is no such thing."""
-        command = [_program(), *self._options(), f"--request-timeout={REQUEST_S}s", verb, "--raw", path]
+        arguments = [verb, "--raw", path, *(["-f", "-"] if content is not None else [])]
+        return self._run(arguments, verb, path, content)
+
+    def _run(self, arguments: list[str], verb: str, path: str, content: str | None) -> str | None:
+        command = [_program(), *self._options(), f"--request-timeout={REQUEST_S}s", *arguments]
         try:
             done = subprocess.run(
-                [*command, "-f", "-"] if content is not None else command,
+                command,
                 input=(content or "").encode(),
                 capture_output=True,
                 timeout=_PROCESS_S,
@@ -143,6 +169,8 @@ class Kubectl:
             reason, words = server[1] or "", server[2].strip()
             refuses = "forbids" if reason == "Forbidden" else "refuses"
             return ClusterError(f"the cluster {refuses} to {verb} {_plain(path)}: {words}", reason)
+        if (invalid := _INVALID.search(text)) is not None:
+            return ClusterError(f"the cluster refuses to {verb} {_plain(path)}: {invalid[0]}", "Invalid")
         if "You must be logged in to the server" in text:
             return ClusterError(f"the cluster does not accept these credentials; log in, and try {self._by_hand()}")
         if (missing := _NO_FILE.search(text)) is not None:

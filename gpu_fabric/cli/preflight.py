@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from gpu_fabric.cli.cloud_command import AccountError, CloudCommand
 from gpu_fabric.cli.conversation import print_json, refuse
-from gpu_fabric.cli.kubectl import ClusterError, Kubectl
+from gpu_fabric.cli.kubectl import ClusterError
+from gpu_fabric.cli.live_cluster import cluster_of, read_cluster
 from gpu_fabric.cli.progress import show_progress
 from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
 
 if TYPE_CHECKING:
     from gpu_fabric.preflight.difference import Difference
-    from gpu_fabric.spec.stack import StackSpec
 
 # The command line of each cloud, by the provider's name in a stack file.
 _PROGRAMS = {"doks": "doctl", "oke": "oci"}
-_FORBIDDEN = "Forbidden"
-_Given = ParamSpec("_Given")
-_Answer = TypeVar("_Answer")
 
 
 def preflight(
@@ -52,12 +48,11 @@ def preflight(
     with_cluster = not account or kubeconfig is not None or context is not None
     if plan.part == "cluster" and with_cluster:
         refuse(f"stack {plan.stack} creates a cluster only; compare the stack with part platform with that cluster")
-    kubectl = _cluster_of(spec, document.root, kubeconfig, context) if with_cluster else None
-    from gpu_fabric.preflight.cluster import Cluster
+    kubectl = cluster_of(spec, document.root, kubeconfig, context) if with_cluster else None
     from gpu_fabric.preflight.judging import account_differences, differences
     from gpu_fabric.preflight.text import preflight_document, preflight_lines
 
-    cluster = None if kubectl is None else Cluster(_allowed(kubectl.get), _allowed(kubectl.create))
+    cluster = None if kubectl is None else read_cluster(kubectl)
     found: tuple[Difference, ...] = ()
     try:
         with show_progress() as progress:
@@ -76,33 +71,3 @@ def preflight(
         print("\n".join(preflight_lines(plan.stack, cluster, found)))
     if found:
         raise typer.Exit(1)
-
-
-def _cluster_of(spec: StackSpec, root: Path, kubeconfig: Path | None, context: str | None) -> Kubectl:
-    """The named cluster, else the stack file's; refuses to guess one."""
-    from gpu_fabric.spec.existing import ExistingClusterSpec
-
-    own = spec.cluster
-    stated = own.kubeconfig if isinstance(own, ExistingClusterSpec) else None
-    if kubeconfig is None and context is None and stated is None:
-        refuse("the stack file names no kubeconfig file: give --kubeconfig, or --context of kubectl's own")
-    if kubeconfig is None and stated is not None:
-        kubeconfig = root / Path(stated).expanduser()
-        context = context or (own.context if isinstance(own, ExistingClusterSpec) else None)
-    return Kubectl(kubeconfig, context)
-
-
-def _allowed(request: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
-    """A request of kubectl's, by which what is not allowed is told apart from a cluster that does not answer."""
-
-    def ask(*given: _Given.args, **named: _Given.kwargs) -> _Answer:
-        from gpu_fabric.preflight.cluster import NotAllowed
-
-        try:
-            return request(*given, **named)
-        except ClusterError as error:
-            if error.reason == _FORBIDDEN:
-                raise NotAllowed(str(error)) from None
-            raise
-
-    return ask

@@ -11,6 +11,8 @@ Read = Callable[[str], Json | None]
 """The object or list at a path of the API; None where there is none. Raises NotAllowed."""
 Create = Callable[[str, Json], Json]
 """What the API server answers to an object that is posted to a path. Raises NotAllowed."""
+Apply = Callable[[Json], Json]
+"""The object that a manifest would make by server-side apply, as a dry run. Raises NotAllowed."""
 
 # What writes the stack's objects: Pulumi's provider, one manager a resource, and the providers of this project.
 _OF_PULUMI, _OWN = "pulumi-kubernetes", "gpu-fabric"
@@ -27,8 +29,8 @@ class Cluster:
     `refused` has the paths that may not be read, with the reason: nothing is known of them.
     """
 
-    def __init__(self, read: Read, create: Create) -> None:
-        self._read, self._create = read, create
+    def __init__(self, read: Read, create: Create, apply: Apply | None = None) -> None:
+        self._read, self._create, self._apply = read, create, apply
         self._found: dict[str, Json | None] = {}
         self.refused: dict[str, str] = {}
 
@@ -70,6 +72,15 @@ class Cluster:
         status = answer.get("status") or {}
         return None if status.get("allowed") is not False else str(status.get("reason") or "no role allows it")
 
+    def as_written(self, manifest: Json) -> Json | None:
+        """The object with a manifest applied to it, which is not stored; None where the user may not ask for that."""
+        if self._apply is None:
+            return None
+        try:
+            return self._apply(manifest)
+        except NotAllowed:
+            return None
+
     @cached_property
     def nodes(self) -> tuple[Json, ...]:
         """Every node."""
@@ -102,7 +113,12 @@ def is_own(item: Mapping[str, Any]) -> bool:
     other client creates has.
     """
     managers = [str(entry.get("manager", "")) for entry in field(item, "metadata", "managedFields") or ()]
-    return not managers or any(manager == _OWN or manager.startswith(_OF_PULUMI) for manager in managers)
+    return not managers or any(map(is_own_manager, managers))
+
+
+def is_own_manager(manager: str) -> bool:
+    """Whether a manager of fields is Pulumi, or a provider of this project's."""
+    return manager == _OWN or manager.startswith(_OF_PULUMI)
 
 
 def field(item: Any, *keys: str) -> Any:

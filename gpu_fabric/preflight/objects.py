@@ -44,10 +44,9 @@ def object_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
 def _of_the_same_name(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     foreign: dict[str, list[Json]] = {}
     going: dict[str, list[Json]] = {}
-    for entry in stack.objects:
+    for entry, found in found_objects(stack, cluster):
         kind = entry.object.kind
-        found = None if kind in ("Namespace", POLICY) else _found(cluster, entry)
-        if found is None:
+        if found is None or kind in ("Namespace", POLICY):
             continue
         if field(found, "metadata", "deletionTimestamp"):
             going.setdefault(kind, []).append(found)
@@ -76,17 +75,23 @@ def _of_the_same_name(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
         )
 
 
-def _found(cluster: Cluster, entry: PlannedObject) -> Json | None:
-    """The object of the cluster with the planned one's kind, namespace and name: of kinds with many by one list."""
-    planned = entry.object
-    namespace = planned.metadata.namespace
-    if planned.kind in ("DaemonSet", "Deployment"):
-        candidates = tuple(item for kind, item in cluster.workloads if kind == planned.kind)
-    elif is_built_in(planned.group()):
-        return cluster.get(f"{collection(planned.api_version, planned.plural, namespace)}/{entry.name}")
-    else:
-        candidates = cluster.items(collection(planned.api_version, planned.plural))
-    return next((item for item in candidates if (namespace_of(item), name_of(item)) == (namespace, entry.name)), None)
+def found_objects(stack: Stack, cluster: Cluster) -> Iterator[tuple[PlannedObject, Json | None]]:
+    """Every planned object with that of the cluster, by kind, namespace and name; of kinds with many by one list."""
+    listed: dict[tuple[str, str], dict[tuple[str | None, str], Json]] = {}
+    for entry in stack.objects:
+        planned, kind = entry.object, (entry.object.api_version, entry.object.kind)
+        namespace = planned.metadata.namespace
+        if planned.kind == "Namespace":
+            yield entry, cluster.namespaces.get(entry.name)
+            continue
+        if is_built_in(planned.group()) and planned.kind not in ("DaemonSet", "Deployment"):
+            yield entry, cluster.get(f"{collection(planned.api_version, planned.plural, namespace)}/{entry.name}")
+            continue
+        if kind not in listed:
+            workloads = [item for name, item in cluster.workloads if name == planned.kind]
+            items = workloads or cluster.items(collection(planned.api_version, planned.plural))
+            listed[kind] = {(namespace_of(item), name_of(item)): item for item in items}
+        yield entry, listed[kind].get((namespace, entry.name))
 
 
 def _policies(stack: Stack, cluster: Cluster) -> Iterator[Difference]:

@@ -21,7 +21,12 @@ def difference_lines(found: Difference) -> tuple[str, ...]:
     )
 
 
-def preflight_lines(stack: str, cluster: Cluster | None, found: Sequence[Difference]) -> Iterator[str]:
+def preflight_lines(
+    stack: str,
+    cluster: Cluster | None,
+    found: Sequence[Difference],
+    nothing: str = "nothing stands in the way of `up`",
+) -> Iterator[str]:
     """All differences of a stack and a cluster, and their number; without a cluster, of the account alone."""
     if cluster is None:
         yield f"stack {escaped(stack)} and the account at its cloud"
@@ -32,7 +37,7 @@ def preflight_lines(stack: str, cluster: Cluster | None, found: Sequence[Differe
         yield from difference_lines(entry)
     errors = sum(entry.severity is Severity.ERROR for entry in found)
     if not found:
-        yield "nothing stands in the way of `up`"
+        yield nothing
     else:
         yield f"{_counted(errors, 'error')}, {_counted(len(found) - errors, 'warning')}"
 

@@ -15,6 +15,7 @@ from sandbox.hardware.device_plugins import app_of, is_plugin, readiness_patch, 
 from sandbox.hardware.inventory import INVENTORY_ANNOTATION
 from sandbox.hardware.node_agent import play
 from sandbox.hardware.node_records import Outcome, World, node_patch, status_body
+from sandbox.hardware.nv_ipam import NvIpam
 from sandbox.hardware.operands import CONFIG_DAEMON, DRIVER_WAIT_LABEL
 from sandbox.hardware.operators import Operators
 from sandbox.hardware.views import Views
@@ -43,6 +44,7 @@ class Controller:
         self._views = Views(kubeconfig, self._changed)
         self._writer = Writer(kubeconfig, self._try_again)
         self._operators = Operators(self._views, self._writer)
+        self._nv_ipam = NvIpam(self._views, self._writer)
         self._due = math.inf
         self._seen: dict[str, Any] = {}
         self._sync_began: dict[str, float] = {}
@@ -70,6 +72,7 @@ class Controller:
     def _look(self) -> None:
         self._due = min(self._due, self._operators.reconcile(time.monotonic()))
         self._nodes(self._operators.world())
+        self._nv_ipam.reconcile()
 
     def _nodes(self, world: World) -> None:
         views, began = self._views, time.monotonic()

@@ -69,6 +69,8 @@ class Views(Collections):
         self.gpu_policies = self._custom("nvidia.com/v1", "clusterpolicies")
         self.cluster_policies = self._custom("mellanox.com/v1alpha1", "nicclusterpolicies")
         self.node_policies = self._custom("mellanox.com/v1alpha1", "nicnodepolicies")
+        self.ip_pools = self._custom("nv-ipam.nvidia.com/v1alpha1", "ippools")
+        self.cidr_pools = self._custom("nv-ipam.nvidia.com/v1alpha1", "cidrpools")
         self.node_states = self._custom("sriovnetwork.openshift.io/v1", "sriovnetworknodestates")
         self.definitions_of_networks = self._custom("k8s.cni.cncf.io/v1", "network-attachment-definitions")
 

@@ -16,9 +16,11 @@ from sandbox.kubernetes_api import MERGE_PATCH, Api, ApiError, Object
 _PLURALS = {
     "ConfigMap": "configmaps",
     "CustomResourceDefinition": "customresourcedefinitions",
+    "CIDRPool": "cidrpools",
     "ClusterPolicy": "clusterpolicies",
     "DaemonSet": "daemonsets",
     "Deployment": "deployments",
+    "IPPool": "ippools",
     "Job": "jobs",
     "NetworkPolicy": "networkpolicies",
     "Secret": "secrets",

@@ -18,6 +18,7 @@ import pytest
 
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document, stack_file, validate
+from gpu_fabric.spec.stack_text import StackDocument
 from sandbox.certificates import self_signed
 from sandbox.engine.commands import SandboxEngine, Stack, on_the_sandbox
 from sandbox.engine.workspace import StackState, Workspace
@@ -128,11 +129,16 @@ class Sandbox:
         """The engine on this sandbox, for stacks that are in no file."""
         return SandboxEngine(self.home, ensure(["core"], Progress()), lambda line: None)
 
-    def up_with(self, acknowledge: Iterable[str] = (), *, fails: bool = False, **more: dict[str, Any]) -> None:
-        """Bring the stack up as if sections of its file said something more, and these resources might go."""
+    def document_with(self, **more: dict[str, Any]) -> StackDocument:
+        """The stack's file as if sections of it said something more."""
         document = on_the_sandbox(read_document(self.stack, project_root()), self.home)
         changed = {name: {**document.sections.get(name, {}), **section} for name, section in more.items()}
-        sections = {**document.sections, **changed, **guard(acknowledge)}
+        return document.model_copy(update={"sections": {**document.sections, **changed}})
+
+    def up_with(self, acknowledge: Iterable[str] = (), *, fails: bool = False, **more: dict[str, Any]) -> None:
+        """Bring the stack up as if sections of its file said something more, and these resources might go."""
+        document = self.document_with(**more)
+        sections = {**document.sections, **guard(acknowledge)}
         document = document.model_copy(update={"sections": sections})
         spec, problems = validate(document)
         assert spec is not None, problems

@@ -1,17 +1,20 @@
-"""A stack that was changed by hand: what the engine's refresh finds, and what only the look into its releases does."""
+"""A stack that was changed by hand: what the engine's refresh finds, and what the comparison with the cluster does."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from driver import STACK, Sandbox
+from driver import STACK, Sandbox, until
 
 from gpu_fabric.spec.load import stack_file
 from sandbox.home import project_root
+from sandbox.toolchain.build import ensure
+from sandbox.toolchain.progress import Progress
 
 pytestmark = pytest.mark.sandbox
 
@@ -19,6 +22,8 @@ GPU, NETWORK = "gpu-operator", "nvidia-network-operator"
 PLUGIN = f"/apis/apps/v1/namespaces/{GPU}/daemonsets/nvidia-device-plugin-daemonset"
 ACCOUNT = f"/api/v1/namespaces/{GPU}/serviceaccounts/nvidia-dcgm-exporter"
 POOL = f"/apis/nv-ipam.nvidia.com/v1alpha1/namespaces/{NETWORK}/ippools/rail-03"
+POLICY = "/apis/mellanox.com/v1alpha1/nicclusterpolicies/nic-cluster-policy"
+NETWORK_RELEASE = "network-operator"
 SECRET = f"/api/v1/namespaces/{GPU}/secrets"
 Json = dict[str, Any]
 
@@ -48,16 +53,26 @@ def by_hand(stack_up: Sandbox) -> Iterator[Callable[[str, Json | None], None]]:
     for path, document in reversed(before):
         collection, _, name = path.rpartition("/")
         if any(item["metadata"]["name"] == name for item in stack_up.items(collection)):
-            stack_up.api.patch(path, {"spec": document["spec"]})
+            added = stack_up.api.get(path)["spec"].keys() - document["spec"].keys()
+            stack_up.api.patch(path, {"spec": {**dict.fromkeys(added), **document["spec"]}})
         else:
             stack_up.api.post(collection, _without_versions(document))
 
 
-def _look(sandbox: Sandbox) -> subprocess.CompletedProcess[str]:
+def _look(sandbox: Sandbox) -> list[dict[str, Any]]:
     """What the workflow pipes the stack's kubeconfig into."""
-    command = [sys.executable, "-m", "stacks.drift", "-s", STACK, "--kubeconfig", "-"]
+    command = [sys.executable, "-m", "gpu_fabric", "drift", "-s", STACK, "--kubeconfig", "-", "--format", "json"]
     text = sandbox.home.kubeconfig.read_text()
-    return subprocess.run(command, cwd=project_root(), input=text, capture_output=True, text=True)
+    environment = {**sandbox.environment, "KUBECTL": str(sandbox.home.root / "bin" / "kubectl")}
+    done = subprocess.run(command, cwd=project_root(), env=environment, input=text, capture_output=True, text=True)
+    assert done.returncode in (0, 1), done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["differences"]
+    assert done.returncode == bool(found)
+    return found
+
+
+def _rules(found: list[dict[str, Any]]) -> list[str]:
+    return [entry["id"] for entry in found]
 
 
 def _refresh(sandbox: Sandbox) -> subprocess.CompletedProcess[str]:
@@ -79,22 +94,26 @@ def _updated(output: str) -> list[str]:
     return [line.split()[2] for line in output.splitlines() if " update [diff: " in line]
 
 
-def test_after_up_neither_the_refresh_nor_the_look_into_the_releases_finds_anything(stack_up: Sandbox) -> None:
-    refreshed, looked = _refresh(stack_up), _look(stack_up)
-    assert (refreshed.returncode, looked.returncode) == (0, 0), refreshed.stdout + looked.stdout + looked.stderr
-    assert f"stack {STACK}: no drift" in looked.stdout
-    assert looked.stdout.count("all as its chart wrote them") == 2
+def test_after_up_neither_the_refresh_nor_the_comparison_with_the_cluster_finds_anything(stack_up: Sandbox) -> None:
+    refreshed = _refresh(stack_up)
+    assert refreshed.returncode == 0, refreshed.stdout
+    until(lambda: _look(stack_up) == [], "every node has its share")
 
 
-def test_an_object_that_the_stack_makes_itself_is_found_by_the_refresh_and_no_other_is(
+def test_an_object_that_the_stack_makes_itself_is_found_by_the_refresh_and_with_who_changed_it_here(
     stack_up: Sandbox, by_hand: Callable[[str, Json | None], None]
 ) -> None:
-    by_hand(POOL, {"spec": {"perNodeBlockSize": 7}})
-    refreshed = _refresh(stack_up)
+    by_hand(POOL, {"spec": {"exclusions": [{"startIP": "192.168.48.200", "endIP": "192.168.48.210"}]}})
+    by_hand(POLICY, {"spec": {"sriovDevicePlugin": {"version": "v0"}}})
+    refreshed, looked = _refresh(stack_up), _look(stack_up)
     assert refreshed.returncode != 0
-    assert _updated(refreshed.stdout) == [f"ip-pools-rail-03-{NETWORK}"]
+    assert "nic-cluster-policy" in " ".join(_updated(refreshed.stdout))
     assert "no changes were expected for refresh" in refreshed.stdout + refreshed.stderr
-    assert _look(stack_up).returncode == 0
+    assert sorted(_rules(looked)) == ["DRI002", "DRI003"]
+    changed = next(entry for entry in looked if entry["id"] == "DRI002")
+    assert changed["seen"]["field"] == "spec.sriovDevicePlugin.version"
+    # The test's client states no name.
+    assert changed["seen"]["value"].startswith("by unknown at 20")
 
 
 def test_what_a_release_hides_from_the_refresh_is_named_field_by_field(
@@ -105,14 +124,12 @@ def test_what_a_release_hides_from_the_refresh_is_named_field_by_field(
     changed = [{**containers[0], "image": "elsewhere/plugin:1"}, *containers[1:]]
     by_hand(PLUGIN, {"spec": {"template": {"spec": {"containers": changed}}}})
     by_hand(ACCOUNT, None)
-    looked = _look(stack_up)
-    assert looked.returncode == 1
-    found = [line.strip() for line in looked.stdout.splitlines() if line.startswith("  - ")]
-    assert found == [
-        f"- ServiceAccount {GPU}/nvidia-dcgm-exporter was deleted",
-        f"- DaemonSet {GPU}/nvidia-device-plugin-daemonset: spec.template.spec.containers[{name}].image is "
-        f"'elsewhere/plugin:1' instead of '{image}'",
+    found = _look(stack_up)
+    assert [(entry["id"], entry["message"].partition(": ")[2]) for entry in found] == [
+        ("DRI013", ""),
+        ("DRI014", f"spec.template.spec.containers[{name}].image is 'elsewhere/plugin:1' instead of '{image}'"),
     ]
+    assert found[0]["seen"]["object"] == f"ServiceAccount {GPU}/nvidia-dcgm-exporter"
     assert _refresh(stack_up).returncode == 0
     assert stack_up.api.get(PLUGIN)["spec"]["template"]["spec"]["containers"][0]["image"] == "elsewhere/plugin:1"
 
@@ -120,7 +137,7 @@ def test_what_a_release_hides_from_the_refresh_is_named_field_by_field(
 def test_a_label_of_somebody_else_on_a_charts_object_is_no_drift(stack_up: Sandbox) -> None:
     stack_up.api.patch(PLUGIN, {"metadata": {"labels": {"team": "night-shift"}}})
     try:
-        assert _look(stack_up).returncode == 0
+        assert _look(stack_up) == []
     finally:
         stack_up.api.patch(PLUGIN, {"metadata": {"labels": {"team": None}}})
 
@@ -130,10 +147,24 @@ def test_a_release_whose_record_is_gone_is_named(stack_up: Sandbox) -> None:
     for record in records:
         stack_up.api.delete(f"{SECRET}/{record['metadata']['name']}")
     try:
-        looked = _look(stack_up)
-        assert looked.returncode == 1
-        assert "is not installed: the cluster has no record of it" in looked.stdout
+        assert _rules(_look(stack_up)) == ["DRI010"]
     finally:
         for record in records:
             stack_up.api.post(SECRET, _without_versions(record))
-    assert _look(stack_up).returncode == 0
+    assert _look(stack_up) == []
+
+
+def test_a_value_that_helm_has_set_by_hand_is_found_and_gone_after_the_rollback(stack_up: Sandbox) -> None:
+    path = f"/api/v1/namespaces/{NETWORK}/secrets"
+    records = stack_up.api.get(path, labelSelector=f"owner=helm,name={NETWORK_RELEASE}")["items"]
+    helm = ensure(["helm"], Progress()).folder("helm") / "helm"
+    place = ["--namespace", NETWORK, "--kubeconfig", str(stack_up.home.kubeconfig)]
+    chart = project_root() / "sandbox/charts/26.4/network-operator"
+    upgrade = ["upgrade", NETWORK_RELEASE, str(chart), "--reuse-values", "--set", "operator.nodeSelector.odd=yes"]
+    subprocess.run([str(helm), *upgrade, *place], check=True, capture_output=True)
+    try:
+        assert "DRI012" in _rules(_look(stack_up))
+    finally:
+        revision = str(max(int(record["metadata"]["labels"]["version"]) for record in records))
+        subprocess.run([str(helm), "rollback", NETWORK_RELEASE, revision, *place], check=True, capture_output=True)
+    assert _look(stack_up) == []

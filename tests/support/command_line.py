@@ -7,8 +7,9 @@ from typer.testing import CliRunner, Result
 from gpu_fabric.cli.app import app
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, list(arguments))
+def run(*arguments: str, text: str | None = None) -> Result:
+    """A command's result; `text` is what it reads on standard input."""
+    return CliRunner().invoke(app, list(arguments), input=text)
 
 
 def result_of(*arguments: str) -> str:

@@ -109,7 +109,7 @@ class PlayedCluster:
         ]
         if len(rest) > 1:
             return next((item for item in kept if item["metadata"]["name"] == rest[1]), None)
-        for selector in query.get("labelSelector", ()):
+        for selector in (part for text in query.get("labelSelector", ()) for part in text.split(",")):
             key, _, value = selector.partition("=")
             kept = [item for item in kept if item["metadata"].get("labels", {}).get(key) == value]
         return {"kind": "List", "items": kept}

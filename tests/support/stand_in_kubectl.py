@@ -18,7 +18,7 @@ content = "" if sys.stdin.isatty() else sys.stdin.read()
 options, (verb, path) = [], (None, None)
 rest = iter(sys.argv[1:])
 for argument in rest:
-    if argument in ("get", "create", "delete"):
+    if argument in ("get", "create", "delete", "apply"):
         verb = argument
     elif argument == "--raw":
         path = next(rest)
@@ -29,8 +29,11 @@ for argument in rest:
 with (here / "calls.jsonl").open("a") as calls:
     calls.write(json.dumps(dict(options=options, verb=verb, path=path, content=content)) + "\\n")
 answers = json.loads((here / "answers.json").read_text())
-key = verb + " " + path
-if key not in answers:
+key = verb if path is None else verb + " " + path
+if path is not None and key not in answers:
+    # All of a list is its first page.
+    key = key.replace("?limit=500&", "?").replace("&limit=500", "").replace("?limit=500", "")
+if path is not None and key not in answers:
     key = verb + " " + path.partition("?")[0]
 given = answers.get(key)
 if isinstance(given, list):

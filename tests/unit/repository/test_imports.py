@@ -278,7 +278,7 @@ LAYERS = (
     ("report", "preflight"),
     ("render",),
     ("changes",),
-    ("new_stack",),
+    ("new_stack", "drift"),
     ("cli",),
 )
 

@@ -154,7 +154,7 @@ def test_drift_is_looked_for_every_day_and_changes_nothing() -> None:
     assert len(_read("drift.yaml")["on"]["schedule"]) == 1
     [run] = [step["run"] for step in _steps("stack.yaml") if step.get("name") == "Run the engine"]
     assert "--preview-only --expect-no-changes" in run
-    assert 'python -m stacks.drift -s "$STACK" --kubeconfig -' in run
+    assert 'python -m gpu_fabric drift -s "$STACK" --kubeconfig -' in run
 
 
 def test_the_engine_is_of_the_version_of_the_programs_packages() -> None:

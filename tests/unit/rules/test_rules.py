@@ -46,6 +46,7 @@ TESTED_WHERE_READ = {
         for name, rule in rules().items()
         if rule.group == "preflight"
     },
+    **{name: "changed_by_hand.py" for name, rule in rules().items() if rule.group == "drift"},
     **{name: "topology_cases.py" for name, rule in rules().items() if rule.group == "topology"},
     **{
         name: "verdict_faults.py" if rule.severity is Severity.ERROR else "test_verdict.py"

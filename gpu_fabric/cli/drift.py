@@ -1,0 +1,60 @@
+"""`gpu-fabric drift`: a stack that was up against its cluster as it is now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from gpu_fabric.cli.conversation import print_json, refuse
+from gpu_fabric.cli.kubectl import ClusterError
+from gpu_fabric.cli.live_cluster import STANDARD_INPUT, cluster_of, kubeconfig_file, read_cluster
+from gpu_fabric.cli.progress import show_progress
+from gpu_fabric.cli.stack_choice import StackArgument, StackFile, StackName, chosen_stack, planning
+
+
+def drift(
+    named: StackArgument = None,
+    stack: StackName = None,
+    stack_file: StackFile = None,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(help="the kubeconfig, - for standard input; by default the stack file's, where it names a file"),
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="its context; by default the stack file's")] = None,
+    output: Annotated[Literal["text", "json"], typer.Option("--format", help="how to print it")] = "text",
+) -> None:
+    """Compare a stack that was up with its cluster, and change nothing: objects, releases, addresses, nodes."""
+    choice = chosen_stack(stack, stack_file, named)
+    with planning(as_json=output == "json") as progress:
+        from gpu_fabric.prepare import prepared
+
+        progress.step(f"reading stack {choice.name}")
+        document = choice.read()
+        spec, plan = prepared(document, for_up=False, progress=progress)
+    if plan.part == "cluster":
+        refuse(f"stack {plan.stack} creates a cluster only; compare the stack with part platform with that cluster")
+    if kubeconfig == STANDARD_INPUT:
+        # It is the stack's own, whose file may have several contexts.
+        context = context or plan.cluster.context
+    from gpu_fabric.drift.judging import drift as drift_of
+    from gpu_fabric.preflight.text import preflight_document, preflight_lines
+
+    with kubeconfig_file(kubeconfig) as file:
+        cluster = read_cluster(cluster_of(spec, document.root, file, context))
+        try:
+            with show_progress() as progress:
+                progress.step("reading the cluster")
+                found = drift_of(spec, plan, cluster)
+                lines = preflight_lines(plan.stack, cluster, found, "no drift")
+                shown = [] if output == "json" else list(lines)
+                document_of_all = preflight_document(plan.stack, cluster, found)
+        except ClusterError as error:
+            refuse(str(error))
+    if output == "json":
+        print_json(document_of_all)
+    else:
+        print("\n".join(shown))
+    if found:
+        raise typer.Exit(1)

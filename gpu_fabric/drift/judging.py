@@ -1,0 +1,48 @@
+"""Every subject's drift of one stack and its cluster."""
+
+from __future__ import annotations
+
+from gpu_fabric.drift.addresses import address_drift
+from gpu_fabric.drift.nodes import node_drift
+from gpu_fabric.drift.objects import is_up, object_drift
+from gpu_fabric.drift.releases import release_drift
+from gpu_fabric.plan import Plan
+from gpu_fabric.preflight.cluster import Cluster
+from gpu_fabric.preflight.devices import device_differences
+from gpu_fabric.preflight.difference import Difference, Seen, difference
+from gpu_fabric.preflight.network import network_differences
+from gpu_fabric.preflight.nodes import node_differences
+from gpu_fabric.preflight.permissions import unread
+from gpu_fabric.preflight.ranges import range_differences
+from gpu_fabric.preflight.stack import Stack
+from gpu_fabric.preflight.versions import version_differences
+from gpu_fabric.spec.stack import StackSpec
+
+# The first are those of this folder; the others compare what was there before `up` as well.
+_SUBJECTS = (
+    object_drift,
+    release_drift,
+    address_drift,
+    node_drift,
+    version_differences,
+    node_differences,
+    device_differences,
+    range_differences,
+    network_differences,
+)
+
+
+def drift(spec: StackSpec, plan: Plan, cluster: Cluster) -> tuple[Difference, ...]:
+    """What differs between a stack that was up and its cluster, by subject; nothing where all is as `up` left it."""
+    stack = Stack(spec, plan)
+    if not is_up(stack, cluster):
+        found = [
+            difference(
+                "DRI009",
+                Seen(object="objects of the plan", field="", value="none exists"),
+                ("cluster", "provider"),
+            )
+        ]
+    else:
+        found = [entry for subject in _SUBJECTS for entry in subject(stack, cluster)]
+    return (*found, *unread(cluster))

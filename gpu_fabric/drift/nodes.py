@@ -1,0 +1,74 @@
+"""Nodes as they are: what they offer of the rails, and whether their fabric was proven."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpu_fabric.plan.managers import MANAGERS
+from gpu_fabric.preflight.cluster import Cluster, Json, field, name_of
+from gpu_fabric.preflight.difference import Difference, Seen, difference, some
+from gpu_fabric.preflight.pools import Pool, pools_of
+from gpu_fabric.preflight.stack import Stack
+
+FABRIC_READY = "gpu-fabric.dev/FabricReady"
+"""The condition of a node whose rails were checked."""
+
+
+def node_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
+    """What nodes lack of what the stack made on them."""
+    if not cluster.is_readable("/api/v1/nodes"):
+        return
+    for fabric in stack.by_fabric:
+        for pool in pools_of(fabric, cluster):
+            if pool.certain:
+                yield from _offered(fabric, pool)
+    for pool in pools_of(stack, cluster):
+        yield from _proven(pool)
+
+
+def _offered(stack: Stack, pool: Pool) -> Iterator[Difference]:
+    by_cloud = MANAGERS[stack.plan.choices.manager].devices_advertised_by is not None
+    for resource, amount in sorted(stack.plan.workload.devices.items()):
+        if resource not in stack.resources:
+            continue
+        # A cloud's own plug-in that offers none of it is PRE071.
+        fewer = [
+            (node, offered)
+            for node in pool.nodes
+            for offered in [int((field(node, "status", "allocatable") or {}).get(resource, 0))]
+            if offered < amount and not (by_cloud and not offered)
+        ]
+        if fewer:
+            node, offered = fewer[0]
+            names = sorted(name_of(entry) for entry, _ in fewer)
+            yield difference(
+                "DRI030",
+                Seen(object=f"Node {name_of(node)}", field=f"status.allocatable[{resource}]", value=str(offered)),
+                stack.in_fabric("rails"),
+                f"pool {pool.spec.name}: {some(names)} {'offers' if len(names) == 1 else 'offer'} {offered} of "
+                f"{resource}, and a pod of the contract takes {amount}",
+            )
+
+
+def _proven(pool: Pool) -> Iterator[Difference]:
+    rows = [(node, condition) for node in pool.nodes if (condition := _fabric_ready(node)) is not None]
+    unproven = [(node, condition) for node, condition in rows if condition.get("status") != "True"]
+    if unproven:
+        node, condition = unproven[0]
+        names = sorted(name_of(entry) for entry, _ in unproven)
+        yield difference(
+            "DRI031",
+            Seen(
+                object=f"Node {name_of(node)}",
+                field=f"status.conditions[{FABRIC_READY}]",
+                value=f"{condition.get('status')}, {condition.get('reason') or 'without a reason'}",
+            ),
+            pool.at("nodes"),
+            f"pool {pool.spec.name}: the fabric of {some(names)} is not proven: "
+            f"{condition.get('message') or 'no message is given'}",
+        )
+
+
+def _fabric_ready(node: Json) -> Json | None:
+    conditions = field(node, "status", "conditions") or ()
+    return next((entry for entry in conditions if entry.get("type") == FABRIC_READY), None)

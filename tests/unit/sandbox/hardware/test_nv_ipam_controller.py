@@ -1,0 +1,116 @@
+"""The played controller of nv-ipam: what nodes get in turn, and what becomes of a share when its node is replaced."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpu_fabric.prepare import prepare_stack
+from sandbox.hardware.nv_ipam import shares
+
+ROOT = Path(__file__).parents[4]
+Json = dict[str, Any]
+BLOCKS: Json = {"spec": {"subnet": "192.168.0.0/28", "perNodeBlockSize": 4}}
+PREFIXES: Json = {"spec": {"cidr": "192.168.0.0/28", "perNodeNetworkPrefix": 30, "gatewayIndex": 1}}
+
+
+def first(row: Json) -> str:
+    return str(row.get("startIP") or row["prefix"])
+
+
+def after(pool: Json, *nodes: str) -> dict[str, str]:
+    """The nodes' shares once the controller has looked, which it keeps in the pool."""
+    pool["status"] = {"allocations": shares(pool, sorted(nodes), passes_over=True)}
+    return {row["nodeName"]: first(row) for row in pool["status"]["allocations"]}
+
+
+def with_static(*names: str) -> Json:
+    rows = [{"nodeName": name, "prefix": f"192.168.0.{4 * number}/30"} for number, name in enumerate(names)]
+    return {"spec": {**PREFIXES["spec"], "staticAllocations": rows}}
+
+
+@pytest.mark.parametrize("stack", ["dev", "oke-h100", "host-device", "sriov-operator"])
+def test_nodes_get_the_shares_of_the_plans_tables_in_turn(stack: str) -> None:
+    plan = prepare_stack(stack, ROOT)
+    for pool, entry in zip(plan.addresses.pools, plan.applied("ip-pools"), strict=True):
+        given = shares(entry.object.manifest(), ["a", "b", "c"], passes_over=pool.passes_over)
+
+        for number, row in enumerate(given):
+            planned = {ip_address(first) for run in pool.share(number).runs for first in run}
+            ends = (
+                ip_network(row["prefix"]) if "prefix" in row else (ip_address(row["startIP"]), ip_address(row["endIP"]))
+            )
+            assert all(ends[0] <= address <= ends[-1] for address in planned)
+
+
+def test_a_share_of_a_node_that_is_gone_is_free_and_its_successor_gets_it() -> None:
+    pool: Json = {**BLOCKS}
+    before = after(pool, "a", "b", "c")
+
+    assert after(pool, "a", "c", "d") == {"a": before["a"], "c": before["c"], "d": before["b"]}
+
+
+def test_a_node_of_the_same_name_gets_its_share_again_if_no_other_came_meanwhile() -> None:
+    pool: Json = {**BLOCKS}
+    before = after(pool, "a", "b")
+
+    after(pool, "b")
+
+    assert after(pool, "a", "b") == before
+
+
+def test_while_the_old_node_exists_its_successor_needs_a_share_of_its_own() -> None:
+    pool: Json = {**BLOCKS}
+
+    assert list(after(pool, "a", "b", "c", "d")) == ["a", "b", "c"]
+    assert list(after(pool, "a", "b", "d")) == ["a", "b", "d"]
+
+
+def test_a_prefix_that_is_fixed_for_a_name_is_nobody_elses() -> None:
+    pool = with_static("a", "b", "c", "d")
+    after(pool, "a", "b", "c", "d")
+
+    assert "e" not in after(pool, "a", "b", "c", "e")
+
+
+def test_a_successor_gets_the_fixed_prefix_once_the_pool_names_it() -> None:
+    pool = with_static("a", "b")
+    after(pool, "a", "b")
+    pool["spec"] = with_static("a", "c")["spec"]
+
+    assert after(pool, "a", "c") == {"a": "192.168.0.0/30", "c": "192.168.0.4/30"}
+
+
+def test_a_successor_that_came_first_keeps_a_share_that_is_not_the_fixed_one() -> None:
+    pool = with_static("a", "b")
+    assert after(pool, "a", "c")["c"] == "192.168.0.8/30"
+    pool["spec"] = with_static("a", "c")["spec"]
+
+    assert after(pool, "a", "c")["c"] == "192.168.0.8/30"
+
+
+def test_a_prefix_has_its_gateway_and_a_block_its_end() -> None:
+    assert shares(PREFIXES, ["a"], passes_over=True) == [
+        {"nodeName": "a", "prefix": "192.168.0.0/30", "gateway": "192.168.0.1"}
+    ]
+    assert shares(BLOCKS, ["a"], passes_over=True) == [
+        {"nodeName": "a", "startIP": "192.168.0.1", "endIP": "192.168.0.4"}
+    ]
+
+
+def test_a_pool_that_was_made_anew_with_other_blocks_drops_the_old_ones() -> None:
+    pool: Json = {**BLOCKS}
+    after(pool, "a", "b")
+    pool["spec"] = {**BLOCKS["spec"], "perNodeBlockSize": 2}
+
+    assert after(pool, "a", "b") == {"a": "192.168.0.1", "b": "192.168.0.3"}
+
+
+def test_blocks_that_are_wholly_excluded_are_passed_over_by_newer_versions_alone() -> None:
+    pool: Json = {"spec": {**BLOCKS["spec"], "exclusions": [{"startIP": "192.168.0.1", "endIP": "192.168.0.4"}]}}
+
+    assert [first(row) for row in shares(pool, ["a"], passes_over=True)] == ["192.168.0.5"]
+    assert [first(row) for row in shares(pool, ["a"], passes_over=False)] == ["192.168.0.1"]
