@@ -25,11 +25,13 @@ from gpu_fabric.plan.records import (
     PlannedPullSecret,
     PlannedQueues,
     PlannedReadiness,
+    PlannedRetention,
     PlannedRollout,
     PlannedSharing,
     PlannedState,
     PlannedVerification,
     PlannedWait,
+    PlannedWaves,
     PlannedWebhookCleanup,
 )
 
@@ -51,6 +53,8 @@ Item = (
     | PlannedCapacity
     | PlannedConfiguration
     | PlannedState
+    | PlannedWaves
+    | PlannedRetention
     | PlannedWebhookCleanup
     | PlannedSharing
 )
