@@ -23,14 +23,20 @@ from sandbox.operator_kinds import (
 
 CHARTS = Path(__file__).parent / "charts"
 
-# The kinds of each chart, and those that its operator writes with a section of its policy (`_SECTIONS`). Kinds whose
-# controller really runs have no model: their definitions are a file of the chart's.
-_KINDS: dict[str, tuple[type[KubernetesObject], ...]] = {
-    "26.4/gpu-operator": (ClusterPolicy, NodeFeatureRule),
-    "26.4/network-operator": (NicClusterPolicy, NicNodePolicy, NetworkAttachmentDefinition, IPPool, CIDRPool),
-    "26.4/whereabouts": (WhereaboutsIPPool, OverlappingRangeIPReservation, NodeSlicePool),
-    "23.10/gpu-operator": (ClusterPolicy,),
-    "23.10/network-operator": (NicClusterPolicy, IPPool),
+_MODELS: dict[str, type[KubernetesObject]] = {
+    model.__name__: model
+    for model in (
+        ClusterPolicy,
+        NodeFeatureRule,
+        NicClusterPolicy,
+        NicNodePolicy,
+        NetworkAttachmentDefinition,
+        IPPool,
+        CIDRPool,
+        WhereaboutsIPPool,
+        OverlappingRangeIPReservation,
+        NodeSlicePool,
+    )
 }
 
 # Kinds that come and go with a section of the Network Operator's policy.
@@ -41,9 +47,10 @@ _HEADER = "# Generated from {sources} by `python -m sandbox.crds`; change {what}
 
 def crd_files() -> Iterator[tuple[Path, str]]:
     """Every generated CRD file of the stand-in charts with the text that belongs in it; some are linked elsewhere."""
-    for chart, models in _KINDS.items():
+    kinds: dict[str, list[str]] = yaml.safe_load((CHARTS / "kinds.yaml").read_text())
+    for chart, names in kinds.items():
         changes = _changes(chart)
-        for model in models:
+        for model in map(_MODELS.__getitem__, names):
             definition = custom_resource_definition(model)
             version = definition["spec"]["versions"][0]
             sources = [f"{model.__module__}.{model.__name__}"]

@@ -132,6 +132,16 @@ class Requirement(FrozenModel):
     source: str
 
 
+SupportState = Literal["supported", "deprecated", "ended"]
+
+
+class VendorSupport(FrozenModel):
+    """What NVIDIA's life-cycle pages say of a line: the newest is supported, the one before it deprecated."""
+
+    state: SupportState
+    source: str
+
+
 class GpuDirectDefault(FrozenModel):
     """The way in which NICs access GPU memory in a line, with the reason."""
 
@@ -151,17 +161,19 @@ class SupportedNics(FrozenModel):
 class ReleaseLine(FrozenModel):
     """One tested set of versions.
 
-    `policy_by` is the creator of the NicClusterPolicy: the Network Operator's chart from its values, or the stack as an
-    object. `nic_node_policies`: the line has the kind NicNodePolicy. `sriov_operator`: its chart configures an SR-IOV
-    operator. `plugin_daemon_sets` are the DaemonSets of the device plug-ins. `rolls_plugins`: the operator restarts
-    their pods when their configuration changes. `plugin_config_maps` are the ConfigMaps of that configuration; empty
-    if nothing waits for them. nv-ipam differs by line: `nv_ipam_smallest_block` is the smallest number of addresses per
-    node; `nv_ipam_needs_gateway`: a pool must have a gateway; `nv_ipam_cidr_pools`: the kind CIDRPool exists;
-    `nv_ipam_passes_over`: no node gets a block or prefix that is wholly excluded, or a block of one address that is the
-    gateway. `spiderpool_sriov_nics` are the NICs that the SR-IOV operator of Spiderpool's chart supports.
+    `support` is the vendor's. `policy_by` is the creator of the NicClusterPolicy: the Network Operator's chart from its
+    values, or the stack as an object. `nic_node_policies`: the line has the kind NicNodePolicy. `sriov_operator`: its
+    chart configures an SR-IOV operator. `plugin_daemon_sets` are the DaemonSets of the device plug-ins.
+    `rolls_plugins`: the operator restarts their pods when their configuration changes. `plugin_config_maps` are the
+    ConfigMaps of that configuration; empty if nothing waits for them. nv-ipam differs by line: `nv_ipam_smallest_block`
+    is the smallest number of addresses per node; `nv_ipam_needs_gateway`: a pool must have a gateway;
+    `nv_ipam_cidr_pools`: the kind CIDRPool exists; `nv_ipam_passes_over`: no node gets a block or prefix that is wholly
+    excluded, or a block of one address that is the gateway. `spiderpool_sriov_nics` are the NICs that the SR-IOV
+    operator of Spiderpool's chart supports.
     """
 
     name: str
+    support: VendorSupport
     policy_by: Literal["chart", "stack"]
     nic_node_policies: bool
     sriov_operator: bool

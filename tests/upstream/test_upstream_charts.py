@@ -23,6 +23,24 @@ UPSTREAM_VALUES = {
     "26.4/kueue": "kueue-0.19.2",
     "26.4/jobset": "jobset-0.12.0",
     "26.4/lws": "lws-0.8.0",
+    "26.7/gpu-operator": "gpu-operator-26.7.0",
+    # The release itself is in the vendor's repository only.
+    "26.7/network-operator": "network-operator-26.7.0-rc.2",
+    "26.7/network-operator/charts/sriov-network-operator": "sriov-network-operator-in-26.7.0-rc.2",
+    "26.1/gpu-operator": "gpu-operator-25.10.1",
+    "26.1/network-operator": "network-operator-26.1.2",
+    "26.1/network-operator/charts/sriov-network-operator": "sriov-network-operator-in-26.1.2",
+    **{
+        f"{line}/{chart}": real
+        for line in ("26.7", "26.1")
+        for chart, real in {
+            "spiderpool": "spiderpool-1.2.2",
+            "volcano": "volcano-1.15.1",
+            "kueue": "kueue-0.19.2",
+            "jobset": "jobset-0.12.0",
+            "lws": "lws-0.8.0",
+        }.items()
+    },
     "23.10/gpu-operator": "gpu-operator-23.9.1",
     # The public sources of this chart end at its last candidate; the release is in the vendor's repository only.
     "23.10/network-operator": "network-operator-23.10.0-rc.5",
@@ -35,7 +53,23 @@ _LINE = (
     "network-operator-26.4.1",
     "sriov-network-operator-in-26.4.1",
 )
+_NEWEST = (
+    "gpu-operator-26.7.0",
+    "nfd-in-gpu-operator-26.3.3",
+    "network-operator-26.7.0-rc.2",
+    "sriov-network-operator-in-26.7.0-rc.2",
+)
+_OLDER = (
+    "gpu-operator-25.10.1",
+    "nfd-in-gpu-operator-26.3.3",
+    "network-operator-26.1.2",
+    "sriov-network-operator-in-26.1.2",
+)
 UPSTREAM_CRDS = {
+    "26.7/gpu-operator": _NEWEST,
+    "26.7/network-operator": _NEWEST,
+    "26.1/gpu-operator": _OLDER,
+    "26.1/network-operator": _OLDER,
     "26.4/gpu-operator": _LINE,
     "26.4/network-operator": _LINE,
     "26.4/spiderpool": (*_LINE, "spiderpool-1.2.2"),

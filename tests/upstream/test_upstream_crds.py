@@ -9,7 +9,9 @@ import pytest
 from emittable import Manifest, every_emittable_kind, is_custom, maximal_manifests, read
 from played_objects import H100
 from structural_schema import refusals
+from upstream_definitions import definitions_in
 
+from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.k8s.base import KubernetesObject
 from gpu_fabric.k8s.cni import NetworkAttachmentDefinition, network_kind_definition
 from gpu_fabric.k8s.mpi_operator import mpi_job_definition
@@ -168,6 +170,37 @@ def test_every_planned_object_of_a_committed_stack_is_accepted_upstream(
     plan = planned(path)
     of_spiderpool = "spiderpool" in [release.name for release in plan.releases]
     known = spiderpool_definitions if of_spiderpool else definitions
+    refused = {item.metadata.name: vendor_refusals(item.manifest(), known) for item in custom_objects(plan)}
+    assert {name: reasons for name, reasons in refused.items() if reasons} == {}
+
+
+# Each line's definitions: those of its operators take the place of the others'.
+LINES = {
+    "26.7": ("network-operator-26.7.0-rc.2", "sriov-network-operator-in-26.7.0-rc.2"),
+    "26.1": ("network-operator-26.1.2", "sriov-network-operator-in-26.1.2"),
+}
+# Stacks with several NicNodePolicies, a kind that 26.1 does not have.
+WITH_NODE_POLICIES = {"node-kinds", "two-machines", "two-machines-operators"}
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("path", STACKS, ids=lambda path: path.name)
+def test_every_object_of_a_committed_stack_in_another_line_is_accepted_by_that_lines_definitions(
+    path: Path, line: str, definitions: Definitions, spiderpool_definitions: Definitions
+) -> None:
+    stack = load_stack(path.name.split(".")[1], path.parent)
+    if stack.software.release_line == "23.10":
+        pytest.skip("the guide's line has a policy of its chart, and values that no later chart takes")
+    software = stack.software.model_copy(update={"release_line": line})
+    changed = stack.model_copy(update={"software": software})
+    if line == "26.1" and stack.name in WITH_NODE_POLICIES:
+        with pytest.raises(ConfigurationError, match=r"CLU007|FAB014"):
+            checked_plan(changed)
+        return
+    plan = checked_plan(changed)
+    of_spiderpool = "spiderpool" in [release.name for release in plan.releases]
+    own = {name: (spec,) for folder in LINES[line] for name, spec in definitions_in(folder)}
+    known = spiderpool_definitions if of_spiderpool else {**definitions, **own}
     refused = {item.metadata.name: vendor_refusals(item.manifest(), known) for item in custom_objects(plan)}
     assert {name: reasons for name, reasons in refused.items() if reasons} == {}
 

@@ -13,9 +13,13 @@ from gpu_fabric.catalog.chart import value_at
 UpstreamValues = Callable[[str, str], dict[str, Any]]
 
 AT_HAND = [
+    ("gpu-operator", "v26.7.0"),
     ("gpu-operator", "v26.3.3"),
+    ("gpu-operator", "v25.10.1"),
     ("gpu-operator", "v23.9.1"),
+    ("network-operator", "26.7.0"),
     ("network-operator", "26.4.1"),
+    ("network-operator", "26.1.2"),
     ("network-operator", "23.10.0"),
     ("spiderpool", "1.2.2"),
     ("volcano", "1.15.1"),
@@ -23,7 +27,7 @@ AT_HAND = [
     ("jobset", "0.12.0"),
     ("lws", "0.8.0"),
 ]
-CANDIDATE = {("network-operator", "23.10.0"): "23.10.0-rc.5"}
+CANDIDATE = {("network-operator", "23.10.0"): "23.10.0-rc.5", ("network-operator", "26.7.0"): "26.7.0-rc.2"}
 # Read by templates, and in the values as a comment or not at all.
 BY_TEMPLATES_ALONE = {
     "node-feature-discovery.imagePullSecrets",
@@ -35,6 +39,8 @@ BY_TEMPLATES_ALONE = {
 # In the values, and read by no template, or of a part that no stack installs.
 NOT_READ = {
     "kataManager.imagePullSecrets",
+    # Of the DRA driver, which no stack installs.
+    "draDriver.imagePullSecrets",
     "kueueViz.backend.imagePullSecrets",
     "kueueViz.frontend.imagePullSecrets",
     "multus.multusCNI.image.imagePullSecrets",

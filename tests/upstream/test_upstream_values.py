@@ -25,8 +25,11 @@ NOT_AT_HAND = {"whereabouts", "ofed-driver"}
 # The OKE guide's command sets a key that its chart had lost already; the line keeps to the guide.
 LOST_ALREADY = {("network-operator", "23.10.0"): ["nvPeerDriver"]}
 
-# The public sources of this chart end at its last candidate; the release is in the vendor's repository only.
-LAST_PUBLIC_CANDIDATE = {("network-operator", "23.10.0"): "23.10.0-rc.5"}
+# The public sources of these charts end at their last candidates; the releases are in the vendor's repository only.
+LAST_PUBLIC_CANDIDATE = {
+    ("network-operator", "26.7.0"): "26.7.0-rc.2",
+    ("network-operator", "23.10.0"): "23.10.0-rc.5",
+}
 KNOWN = sorted(
     (chart, version)
     for chart, tables in catalog().chart_keys.known_keys.items()
@@ -93,9 +96,13 @@ def test_a_misspelt_key_would_be_seen(upstream_values: UpstreamValues) -> None:
 @pytest.mark.parametrize(
     ("chart", "version"),
     [
+        ("gpu-operator", "v26.7.0"),
         ("gpu-operator", "v26.3.3"),
+        ("gpu-operator", "v25.10.1"),
         ("gpu-operator", "v23.9.1"),
+        ("network-operator", "26.7.0-rc.2"),
         ("network-operator", "26.4.1"),
+        ("network-operator", "26.1.2"),
         ("network-operator", "23.10.0-rc.5"),
     ],
 )
@@ -109,7 +116,13 @@ def test_the_real_charts_configure_node_feature_discovery_as_its_tests_do(
 # Keys that a chart's templates read, and that its values hold in a comment only, or not at all.
 COMMENTED_OUT: dict[tuple[str, str], dict[str, tuple[str, ...]]] = {
     ("network-operator", "23.10.0"): {"nodeAffinity": (), "tolerations": ()},
+    ("gpu-operator", "v26.7.0"): {
+        "operator": ("initContainer", "metrics"),
+        "cdi": ("default",),
+        "hostPaths": ("kubeletRootDir",),
+    },
     ("gpu-operator", "v26.3.3"): {"operator": ("nodeSelector", "initContainer"), "cdi": ("default",)},
+    ("gpu-operator", "v25.10.1"): {"operator": ("nodeSelector",), "cdi": ("default",)},
     ("gpu-operator", "v23.9.1"): {"operator": ("nodeSelector",)},
     ("spiderpool", "1.2.2"): {"supportedExtraNICs": ()},
 }

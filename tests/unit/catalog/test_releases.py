@@ -34,6 +34,33 @@ def test_a_line_pins_exact_versions_each_in_a_namespace_of_its_own(found: Releas
 
 
 @pytest.mark.parametrize("found", LINES, ids=lambda found: found.name)
+def test_every_line_says_what_the_vendor_says_of_it_and_whence(found: ReleaseLine) -> None:
+    states = {"26.7": "supported", "26.4": "deprecated", "26.1": "ended", "23.10": "ended"}
+
+    assert found.support.state == states[found.name]
+    assert found.support.source
+
+
+def test_the_newest_line_says_that_its_release_was_read_in_a_candidate() -> None:
+    assert "26.7.0-rc.2" in " ".join(line("26.7").notes)
+
+
+def test_the_charts_of_26_7_refuse_a_server_that_those_of_26_4_install_on() -> None:
+    asked = ["gpu-operator", "network-operator"]
+    (refused,) = line("26.7").unmet(asked, {"kubernetes": "1.31.9"})
+
+    assert (refused.component, refused.severity) == ("network-operator", "error")
+    assert line("26.4").unmet(asked, {"kubernetes": "1.31.9"}) == ()
+
+
+@pytest.mark.parametrize("found", LINES, ids=lambda found: found.name)
+def test_no_line_asks_for_a_prometheus_operator(found: ReleaseLine) -> None:
+    # On by default in the GPU Operator's chart since 26.7.
+    monitor = found.charts["gpu-operator"].values.get("dcgmExporter", {"serviceMonitor": {"enabled": False}})
+    assert monitor == {"serviceMonitor": {"enabled": False}}
+
+
+@pytest.mark.parametrize("found", LINES, ids=lambda found: found.name)
 def test_the_network_operators_chart_brings_no_second_node_feature_discovery(found: ReleaseLine) -> None:
     # The GPU Operator's chart has one by default.
     assert found.charts["gpu-operator"].values.get("nfd", {"enabled": True}) == {"enabled": True}
@@ -50,15 +77,22 @@ def test_a_line_whose_chart_makes_the_policy_itself_says_so() -> None:
     assert line("26.4").policy_by == "stack"
 
 
-def test_only_the_newest_line_has_node_policies_and_an_sriov_operator_that_its_chart_sets_up() -> None:
+def test_node_policies_come_with_26_4_and_an_sriov_operator_that_its_chart_sets_up_with_26_1() -> None:
     assert {row.name: (row.nic_node_policies, row.sriov_operator) for row in LINES} == {
+        "26.7": (True, True),
         "26.4": (True, True),
+        "26.1": (False, True),
         "23.10": (False, False),
     }
 
 
-def test_gpus_are_reached_by_dma_buf_in_the_newest_line_and_by_the_guides_module_in_the_old_one() -> None:
-    assert {row.name: row.gpu_direct.default for row in LINES} == {"26.4": "dma-buf", "23.10": "peermem"}
+def test_gpus_are_reached_by_dma_buf_but_in_the_guides_line_by_its_module() -> None:
+    assert {row.name: row.gpu_direct.default for row in LINES} == {
+        "26.7": "dma-buf",
+        "26.4": "dma-buf",
+        "26.1": "dma-buf",
+        "23.10": "peermem",
+    }
     assert all(row.gpu_direct.why and row.gpu_direct.source for row in LINES)
 
 
@@ -73,6 +107,9 @@ def test_every_plug_in_that_no_operator_brings_has_an_image_in_every_line(found:
 @pytest.mark.parametrize(
     ("name", "component", "reference"),
     [
+        ("26.7", "ofedDriver", "nvcr.io/nvidia/mellanox/doca-driver:doca3.5.0-26.07-0.7.7.0-0"),
+        ("26.7", "nvIpam", "nvcr.io/nvidia/mellanox/nvidia-k8s-ipam:network-operator-v26.7.0"),
+        ("26.1", "ofedDriver", "nvcr.io/nvidia/mellanox/doca-driver:doca3.3.0-26.01-1.0.0.0-0"),
         (
             "26.4",
             "rdmaSharedDevicePlugin",
@@ -106,7 +143,7 @@ def test_digitaloceans_plug_in_for_routed_rails_is_pinned_in_every_line(found: R
 
 
 def test_whereabouts_has_a_chart_of_its_own_where_the_policy_no_longer_brings_it() -> None:
-    assert [found.name for found in LINES if "whereabouts" in found.charts] == ["26.4"]
+    assert [found.name for found in LINES if "whereabouts" in found.charts] == ["26.7", "26.4", "26.1"]
 
     chart = line("26.4").charts["whereabouts"]
     # By itself the chart would put everything into kube-system.
@@ -121,7 +158,8 @@ def test_the_vendors_test_images_are_known_by_their_versions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "smallest", "gateway", "cidr_pools"), [("26.4", 1, False, True), ("23.10", 2, True, False)]
+    ("name", "smallest", "gateway", "cidr_pools"),
+    [("26.7", 1, False, True), ("26.4", 1, False, True), ("26.1", 1, False, True), ("23.10", 2, True, False)],
 )
 def test_a_line_says_what_its_nv_ipam_can_do(name: str, smallest: int, gateway: bool, cidr_pools: bool) -> None:
     found = line(name)
@@ -130,7 +168,9 @@ def test_a_line_says_what_its_nv_ipam_can_do(name: str, smallest: int, gateway: 
     assert found.nv_ipam_cidr_pools == cidr_pools
 
 
-@pytest.mark.parametrize(("name", "text"), [("26.4", ">=1.31,<1.36"), ("23.10", ">=1.21,<1.28")])
+@pytest.mark.parametrize(
+    ("name", "text"), [("26.7", ">=1.32"), ("26.4", ">=1.31,<1.36"), ("26.1", ">=1.21"), ("23.10", ">=1.21,<1.28")]
+)
 def test_a_line_says_on_which_kubernetes_its_operators_run(name: str, text: str) -> None:
     assert str(line(name).kubernetes) == text
 
