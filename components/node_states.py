@@ -10,7 +10,7 @@ import pulumi
 from gpu_fabric.plan.records import PlannedWait, WantedFunctions
 
 from .cluster.handle import ClusterHandle, Resources
-from .cluster_api import api_path
+from .cluster_api import ClusterApi, Json, api_path, find
 from .waiting import NodeStatus, api_of, delay_resources, nodes_with, offered, wait_for_nodes
 
 
@@ -69,6 +69,15 @@ def looking(wait: PlannedWait, kubeconfig: str, context: str | None) -> Look:
         )
 
     return look
+
+
+def lack_of_node(wait: PlannedWait, api: ClusterApi, node: Json) -> str:
+    """What one node lacks of what is waited for, in words; empty if nothing, or if the wait is not for this node."""
+    name, labels = node["metadata"]["name"], node["metadata"].get("labels") or {}
+    if not wait.nodes.items() <= labels.items() or offered(node).get(wait.having, "0") == "0":
+        return ""
+    state = find(api, api_path(wait.api_version, wait.plural, wait.namespace, name))
+    return _lack(wait, Seen({name: offered(node)}, {} if state is None else {name: state}, labels={name: labels}), name)
 
 
 def _works(daemon_set: Mapping[str, Any], name: str) -> bool:

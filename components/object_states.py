@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import pulumi
 
@@ -12,6 +12,7 @@ from gpu_fabric.plan.records import PlannedState
 from .cluster.handle import ClusterHandle, Resources
 from .cluster_api import api_path, find
 from .waiting import NodeStatus, api_of, delay_resources, wait_for_nodes
+from .wave_software import outdated_in
 
 Look = Callable[[], Mapping[str, Any] | None]
 
@@ -42,7 +43,21 @@ def looking(planned: PlannedState, kubeconfig: str, context: str | None) -> Look
     """A function that reads the object from the cluster of a kubeconfig."""
     api = api_of(kubeconfig, context)
     path = api_path(planned.api_version, planned.plural, name=planned.name)
-    return lambda: find(api, path)
+
+    def look() -> Mapping[str, Any] | None:
+        found = find(api, path)
+        is_due = planned.or_due_in is not None and found is not None and outdated_in(planned.or_due_in, api)
+        return _with_value(planned) if is_due else found
+
+    return look
+
+
+def _with_value(planned: PlannedState) -> Mapping[str, Any]:
+    """An object whose field has the value."""
+    found: Any = planned.value
+    for key in reversed(planned.field.split(".")):
+        found = {key: found}
+    return cast("Mapping[str, Any]", found)
 
 
 def _status(planned: PlannedState, found: Mapping[str, Any] | None) -> NodeStatus:

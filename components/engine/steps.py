@@ -20,11 +20,13 @@ from gpu_fabric.plan.records import (
     PlannedPullSecret,
     PlannedQueues,
     PlannedReadiness,
+    PlannedRetention,
     PlannedRollout,
     PlannedSharing,
     PlannedState,
     PlannedVerification,
     PlannedWait,
+    PlannedWaves,
     PlannedWebhookCleanup,
 )
 from gpu_fabric.plan.steps import NODES, Step
@@ -57,6 +59,8 @@ from ..registration import (
     release,
     resource_with_secrets,
 )
+from ..retained_objects import when_retained
+from ..waves import when_changed
 
 Outcome = pulumi.Output[dict[str, Any]]
 """The result of a verification."""
@@ -222,5 +226,7 @@ REGISTRARS: dict[type, Registrar] = {
     PlannedCapacity: lambda _, item, cluster, after: when_offered(item, cluster, after or (cluster.provider,)),
     PlannedConfiguration: lambda _, item, cluster, after: when_restarted((item,), cluster, after),
     PlannedState: lambda _, item, cluster, after: when_in_state(item, cluster, after),
+    PlannedRetention: lambda _, item, cluster, after: when_retained(item, cluster, after),
+    PlannedWaves: lambda _, item, cluster, after: when_changed(item, cluster, after),
 }
 """How each type of item is registered; a verification is a component of its own."""

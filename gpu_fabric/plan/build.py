@@ -15,12 +15,13 @@ from gpu_fabric.plan.joining import Conflict, joined_steps, with_joint_plugins
 from gpu_fabric.plan.nccl_files import no_nccl_files, plan_nccl_files
 from gpu_fabric.plan.nccl_settings import fabric_facts
 from gpu_fabric.plan.operators import OPERATORS
-from gpu_fabric.plan.operators.releases import tolerations
+from gpu_fabric.plan.operators.releases import chart_namespace, tolerations
 from gpu_fabric.plan.operators.sharing import marked, shared_cluster
 from gpu_fabric.plan.other_pools import other_nodes
 from gpu_fabric.plan.plan import Plan, PlannedCluster, PlannedFabric, PlannedPool
 from gpu_fabric.plan.rails import plan_rails
 from gpu_fabric.plan.steps import Context, Step, in_order
+from gpu_fabric.plan.waves import waves
 from gpu_fabric.plan.workload import plan_workload
 from gpu_fabric.spec.doks import DoksClusterSpec
 from gpu_fabric.spec.existing import ExistingClusterSpec
@@ -44,7 +45,8 @@ def build_all(whole: Case, cases: Sequence[Case]) -> tuple[Plan, tuple[Conflict,
     """
     contexts = with_joint_plugins([_context(case) for case in cases])
     joined = joined_steps([(context.case.fabric, _before_verification(context)) for context in contexts])
-    others = in_order(joined.steps)
+    before = in_order(joined.steps)
+    others = (*before, *waves(contexts, before))
     runs = [run for context in contexts for run in concerns.verification(context, others)]
     plan = _plan(cases[0], _context(cases[0]), in_order((*others, *runs)))
     further = tuple(_further(case, _context(case)) for case in cases[1:])
@@ -92,7 +94,8 @@ def _further(case: Case, context: Context) -> PlannedFabric:
 
 def _steps(context: Context) -> tuple[Step, ...]:
     """Every step, in this order where nothing else decides."""
-    others = _before_verification(context)
+    before = _before_verification(context)
+    others = (*before, *waves((context,), before))
     return in_order((*others, *concerns.verification(context, others)))
 
 
@@ -131,9 +134,8 @@ def _context(case: Case) -> Context:
     )
     offered = tuple(entry.name for entry in case.spec.fabric.namespaces)
     brought = [entry.chart for entry in OPERATORS if entry.chart is not None and entry.chart.brought(case)]
-    rows = [case.line.charts[chart.name] for chart in brought]
+    rows = {chart_namespace(case, chart.name): case.line.charts[chart.name].privileged for chart in brought}
     own = [name for entry in OPERATORS if (name := entry.namespace(case)) is not None]
-    privileged = {row.namespace for row in rows if row.privileged}
     return Context(
         case=case,
         addresses=addresses,
@@ -144,7 +146,7 @@ def _context(case: Case) -> Context:
         nccl=nccl,
         contract=plan_workload(case, rails, nccl, offered, tolerations(case)),
         charts=tuple(chart.name for chart in brought),
-        namespaces={name: name in privileged for name in (*own, *(row.namespace for row in rows))},
+        namespaces={name: rows.get(name, False) for name in (*own, *rows)},
     )
 
 

@@ -304,7 +304,9 @@ class PlannedConfiguration(FrozenModel):
 class PlannedState(FrozenModel):
     """An object of the whole cluster that software of the stack creates, and the value that a field of it must have.
 
-    `field` is a dotted path, `creator` the software in words; `timeout` is in seconds.
+    `field` is a dotted path, `creator` the software in words; `timeout` is in seconds. Another value is enough while
+    pods in the namespace `or_due_in` wait for their node's wave: pods of an earlier template that are replaced only
+    when something deletes them.
     """
 
     api_version: str
@@ -315,6 +317,19 @@ class PlannedState(FrozenModel):
     field: str
     value: str
     timeout: int = Field(ge=1)
+    or_due_in: str | None = Field(default=None, exclude_if=lambda value: value is None)
+
+
+class PlannedRetention(FrozenModel):
+    """An object of the whole cluster that a release's chart has made and a newer one has not: it stays nevertheless.
+
+    Without Helm's annotation for that, the upgrade deletes it, and Kubernetes deletes all that it owns.
+    """
+
+    api_version: str
+    kind: str
+    plural: str
+    name: str
 
 
 class WantedFunctions(FrozenModel):
@@ -367,6 +382,55 @@ class PlannedCapacity(FrozenModel):
     count: int = Field(ge=0)
     resources: dict[str, int | None]
     timeout: int = Field(ge=1)
+
+
+class ProvenNodes(FrozenModel):
+    """What each node with all of the labels must offer before jobs may come back: a number of each resource."""
+
+    labels: dict[str, str]
+    resources: dict[str, int]
+
+
+class ObeyedPolicy(FrozenModel):
+    """A policy whose operator writes the DaemonSets of `namespace`: their images are those that the policy names."""
+
+    api_version: str
+    plural: str
+    name: str
+    namespace: str
+
+
+class PlannedHook(FrozenModel):
+    """A pod that runs once on each node; `manifest` is without the node's name. `digest` is that of what it does."""
+
+    digest: str
+    manifest: dict[str, JsonValue]
+
+
+class PlannedWaves(FrozenModel):
+    """Waves in which nodes are changed: those with pods of an earlier template, and those that the hook has not seen.
+
+    `at_a_time` is a number of nodes or a percentage of all. `namespaces` have the software on nodes, whose pods are no
+    jobs; `plugins` are DaemonSets of the fabric's device plug-ins there, which start again on a changed node.
+    `revision` stands for the versions of the software: a node that was proven with another one is proven again. Times
+    are in seconds: until the jobs on a node end, and for its change and proof. `evict`: jobs that remain are evicted,
+    else they stop the waves. Nodes prove themselves where `by_condition` says that the stack has a check that writes
+    their condition; else by what they offer, and by their state in `states` where the SR-IOV operator keeps one.
+    """
+
+    revision: str
+    at_a_time: int | str
+    nodes: dict[str, str]
+    namespaces: tuple[str, ...]
+    plugins: tuple[str, ...]
+    policies: tuple[ObeyedPolicy, ...]
+    proven: tuple[ProvenNodes, ...]
+    states: tuple[PlannedWait, ...]
+    by_condition: bool
+    hook: PlannedHook | None
+    job_seconds: int = Field(ge=0)
+    evict: bool
+    node_seconds: int = Field(ge=1)
 
 
 REPORT = "fabric-verification"

@@ -26,11 +26,13 @@ from gpu_fabric.plan.records import (
     PlannedPullSecret,
     PlannedQueues,
     PlannedReadiness,
+    PlannedRetention,
     PlannedRollout,
     PlannedSharing,
     PlannedState,
     PlannedVerification,
     PlannedWait,
+    PlannedWaves,
     PlannedWebhookCleanup,
 )
 
@@ -52,6 +54,8 @@ Item = (
     | PlannedCapacity
     | PlannedConfiguration
     | PlannedState
+    | PlannedWaves
+    | PlannedRetention
     | PlannedWebhookCleanup
     | PlannedLabelCleanup
     | PlannedSharing

@@ -18,11 +18,13 @@ from gpu_fabric.plan.records import (
     PlannedPullSecret,
     PlannedQueues,
     PlannedReadiness,
+    PlannedRetention,
     PlannedRollout,
     PlannedSharing,
     PlannedState,
     PlannedVerification,
     PlannedWait,
+    PlannedWaves,
     PlannedWebhookCleanup,
 )
 from gpu_fabric.plan.steps import Step
@@ -52,7 +54,7 @@ CLUSTER = "cluster"
 """The component of the cloud's resources and of the Kubernetes provider."""
 
 
-WAITS = (PlannedWait, PlannedCapacity, PlannedConfiguration, PlannedState)
+WAITS = (PlannedWait, PlannedCapacity, PlannedConfiguration, PlannedState, PlannedWaves, PlannedRetention)
 """Types of items that are waits without a resource."""
 
 WITHOUT_RESOURCE = (*WAITS, PlannedSharing)
@@ -63,7 +65,7 @@ class Wait(NamedTuple):
     """A wait without a resource, before the resources that follow."""
 
     step: Step
-    record: PlannedWait | PlannedCapacity | PlannedConfiguration | PlannedState
+    record: PlannedWait | PlannedCapacity | PlannedConfiguration | PlannedState | PlannedWaves | PlannedRetention
 
 
 def resources(plan: Plan) -> tuple[Resource, ...]:
@@ -102,6 +104,8 @@ MADE_OF: dict[type, Callable[[str, Any, Plan], Iterable[Resource]]] = {
     PlannedCapacity: lambda *_: (),
     PlannedConfiguration: lambda *_: (),
     PlannedState: lambda *_: (),
+    PlannedWaves: lambda *_: (),
+    PlannedRetention: lambda *_: (),
 }
 """The resources of each type of item."""
 

@@ -355,7 +355,9 @@ class NetworkOperatorSpec(FrozenModel):
     )
     namespace: DnsLabel | None = Field(
         default=None,
-        description="install: false only: the namespace of the cluster's Network Operator; by default the chart's",
+        description="the namespace of the operator, its operands and its pools of addresses; by default the release "
+        "line's. One that is not that of another line moves nothing when the line changes, and takes over a "
+        "NicClusterPolicy that an older line's chart has made",
     )
     policy: PolicyOwner = Field(
         default="own",
@@ -378,7 +380,7 @@ class NetworkOperatorSpec(FrozenModel):
     def _policy_of_the_cluster_has_an_operator(self) -> Self:
         if self.install and self.policy != "own":
             raise ValueError(f"policy: {self.policy} is for a cluster that has the operator; add install: false")
-        return _stated_where_present(self)
+        return self
 
 
 class MultusSpec(FrozenModel):

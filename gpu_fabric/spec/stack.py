@@ -18,6 +18,7 @@ from gpu_fabric.spec.guard import GuardSpec
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.software import SoftwareSpec
 from gpu_fabric.spec.split import SplitSpec
+from gpu_fabric.spec.upgrade import UpgradeSpec
 from gpu_fabric.spec.verification import VerificationSpec
 
 Cluster = Annotated[ExistingClusterSpec | DoksClusterSpec | OkeClusterSpec, Field(discriminator="provider")]
@@ -44,6 +45,9 @@ class StackSpec(FrozenModel):
     verification: VerificationSpec = VerificationSpec()
     guard: GuardSpec = GuardSpec()
     split: SplitSpec = SplitSpec()
+    upgrade: UpgradeSpec | None = Field(
+        default=None, description="waves in which nodes are changed; without it operators change them by themselves"
+    )
 
     @property
     def cluster_stack(self) -> str:

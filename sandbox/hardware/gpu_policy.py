@@ -48,8 +48,15 @@ def is_news(policy: Mapping[str, Any], status: Mapping[str, Any]) -> bool:
 
 
 def _is_ready(operand: Mapping[str, Any]) -> bool:
-    """One that no pod is wanted of counts as ready, and a template that Kubernetes has not seen is not looked for."""
-    return not (operand.get("status") or {}).get("numberUnavailable")
+    """One that no pod is wanted of counts as ready, and a template that Kubernetes has not seen is not looked for.
+
+    Where pods are only replaced when something deletes them, those of an earlier template count as not ready
+    (isDaemonSetReady in controllers/object_controls.go).
+    """
+    status = operand.get("status") or {}
+    on_delete = (operand["spec"].get("updateStrategy") or {}).get("type") == "OnDelete"
+    is_old = status.get("updatedNumberScheduled", 0) < status.get("desiredNumberScheduled", 0)
+    return not status.get("numberUnavailable") and not (on_delete and is_old)
 
 
 def _status(state: str, reason: str, message: str, namespace: str, now: str) -> Object:

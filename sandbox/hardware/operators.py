@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable
 
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NIC_LABEL
+from sandbox.hardware.definition_jobs import ENDS_ANNOTATION, definitions, is_due
 from sandbox.hardware.device_plugins import labels_of
 from sandbox.hardware.gpu_policy import GPU_OPERATOR, gpu_policy_status, is_news
 from sandbox.hardware.node_records import World
@@ -75,6 +76,7 @@ class Operators:
 
     def reconcile(self, now: float) -> float:
         """Write what is missing; gives the time (monotonic clock) at which to look again, infinite for none."""
+        self._definitions()
         self._gpu_policies()
         self._operands(now)
         statuses = self._statuses(now)
@@ -146,6 +148,17 @@ class Operators:
         for key, (item, found) in ours.items():
             if found["metadata"]["uid"] in due and self._writer.write(collection, item, found):
                 self._changed.wrote(collection.objects()[key])
+
+    def _definitions(self) -> None:
+        """Apply what the jobs of charts apply, and let their pods end."""
+        views = self._views
+        for pod in views.definition_pods.objects().values():
+            if not is_due(pod):
+                continue
+            applied = [self._writer.apply(item) for item in definitions(pod, views.config_maps.objects())]
+            if applied and all(applied):
+                ends = {"metadata": {"annotations": {ENDS_ANNOTATION: "0s"}}}
+                self._writer.patch(views.definition_pods, pod, ends)
 
     def _gpu_policies(self) -> None:
         views, operator = self._views, self._operator(GPU_OPERATOR)

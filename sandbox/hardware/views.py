@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from sandbox.hardware.definition_jobs import APPLIES_LABEL
 from sandbox.hardware.gpu_policy import GPU_OPERATOR, OPERANDS
 from sandbox.hardware.host_preparation import PREPARATIONS
 from sandbox.hardware.operands import CONFIG_DAEMON, NETWORK_OPERATOR, OPERAND_LABEL, OPERATOR_PLUGIN, PLAYED_LABEL
@@ -59,6 +60,7 @@ class Views(Collections):
         self.operand_pods = self._plain("/api/v1/pods", OPERAND_LABEL)
         self.sriov_pods = self._plain("/api/v1/pods", _SRIOV_PODS)
         self.setup_pods = self._plain("/api/v1/pods", _PREPARATION_PODS)
+        self.definition_pods = self._plain("/api/v1/pods", APPLIES_LABEL)
         self.operators = self._plain("/apis/apps/v1/deployments", _OPERATOR_NAMES)
         self.daemon_sets = self._plain("/apis/apps/v1/daemonsets", PLAYED_LABEL)
         self.gpu_operands = self._plain("/apis/apps/v1/daemonsets", OPERANDS)

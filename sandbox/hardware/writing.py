@@ -83,6 +83,22 @@ class Writer:
             return False
         return True
 
+    def apply(self, wanted: Object) -> bool:
+        """What `kubectl apply` does to an object that something else may have created; gives whether that worked.
+
+        It merges custom definitions as JSON, so that lists, with a definition's versions in one, are replaced whole.
+        """
+        path = path_of(wanted)
+        try:
+            self._api.patch(path, wanted)
+        except ApiError as error:
+            if error.status != 404:
+                self._again(path, error)
+                return False
+            self._created(path, wanted)
+        log.info("%s %s is applied by the job of a chart", wanted["kind"], key_of(wanted))
+        return True
+
     def keep(
         self,
         wanted: Mapping[str, Object],

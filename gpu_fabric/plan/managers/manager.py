@@ -65,7 +65,7 @@ class FabricManager(ABC):
         """The namespace of its operands, and of what the stack runs on the nodes: a privileged one."""
         if self.chart is None:
             return SYSTEM_NAMESPACE
-        if self.is_present and (stated := self._software.namespace) is not None:
+        if (stated := self._software.namespace) is not None:
             return stated
         # A line without the chart is refused, and still checked by the other rules.
         return self.case.line.charts[self.chart].namespace if self.chart in self.case.line.charts else self.chart

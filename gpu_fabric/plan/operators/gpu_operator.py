@@ -50,6 +50,9 @@ def _values(case: Case) -> dict[str, JsonValue]:
     if gpu_direct(case) == "peermem":
         # The module is built against the network drivers: the operator's container, or the host's own.
         driver["rdma"] = {"enabled": True, "useHostMofed": not case.spec.software.network_operator.ofed_driver}
+    if switches.driver and case.spec.upgrade is not None:
+        # Its own upgrade would change and uncordon nodes beside the waves, and proves nothing of the fabric.
+        driver["upgradePolicy"] = {"autoUpgrade": False}
     computed: dict[str, JsonValue] = {"driver": driver}
     # The catalog has it off on DigitalOcean's nodes, as it has the device plug-in.
     if switches.toolkit is not None and switches.toolkit != (case.shape.provider != "doks"):
@@ -67,8 +70,12 @@ def _values(case: Case) -> dict[str, JsonValue]:
         computed["dcgmExporter"] = {"enabled": False}
     elif switches.service_monitor:
         computed["dcgmExporter"] = {"serviceMonitor": {"enabled": True}}
+    # With waves a node's pods change when something deletes them, once no job is left there.
+    daemon_sets: dict[str, JsonValue] = {} if case.spec.upgrade is None else {"updateStrategy": "OnDelete"}
     if (accepted := extra_tolerations(case)) is not None:
-        computed["daemonsets"] = {"tolerations": accepted}
+        daemon_sets["tolerations"] = accepted
+    if daemon_sets:
+        computed["daemonsets"] = daemon_sets
     if switches.feature_discovery and case.spec.software.node_feature_discovery.install is not False:
         computed |= discovery_values(case)
     else:

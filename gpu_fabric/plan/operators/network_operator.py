@@ -37,10 +37,18 @@ from gpu_fabric.plan.operators.policy import (
     uses_nv_ipam,
 )
 from gpu_fabric.plan.operators.releases import discovery_values, extra_tolerations
-from gpu_fabric.plan.records import HelmRelease, PlannedAdoption, PlannedObject, PlannedReadiness, PlannedState
+from gpu_fabric.plan.records import (
+    HelmRelease,
+    PlannedAdoption,
+    PlannedObject,
+    PlannedReadiness,
+    PlannedRetention,
+    PlannedState,
+)
 from gpu_fabric.plan.steps import Context, Step, Words, condition
 
 _POLICIES, _KIND = "nic-policies", "operators:NicPolicies"
+_RETAINED = "nic-policy-retained"
 
 
 def _needed(case: Case) -> bool:
@@ -91,10 +99,27 @@ def _steps(context: Context) -> Iterator[Step]:
         after, note = ("namespaces",), ", at the same time as the GPU Operator"
     elif by_stack:
         after = ("namespaces", "gpu-operator")
+    if by_stack and case.spec.software.network_operator.namespace is not None:
+        kind = NicClusterPolicy
+        kept = PlannedRetention(
+            api_version=kind.api_version, kind=kind.kind, plural=kind.plural, name=NIC_CLUSTER_POLICY_NAME
+        )
+        yield Step(name=_RETAINED, component=CHART.name, kind="operators:NetworkOperator", items=(kept,), after=after)
+        after = (*after, _RETAINED)
     yield chart_step(chart, "operators:NetworkOperator", "Network Operator", after, note)
     policy = nic_cluster_policy(context) if by_stack else policy_ready()
     before = (*before, CHART.name)
-    yield _policy_step(_POLICIES, (policy,), before)
+    if by_stack and case.spec.upgrade is not None and case.spec.software.network_operator.ofed_driver:
+        # Not ready before the last node's driver has been replaced, which is what the waves do at the end.
+        state = _policy_state().model_copy(update={"or_due_in": manager_of(case).namespace})
+        waits = f"{state.name} {state.value}, or drivers that wait for their node's wave"
+        words = (Words(title="policy", what=f"{NicClusterPolicy.kind} {policy.name}", waits=waits),)
+        items = (policy.model_copy(update={"wait_for": None}), state)
+        yield Step(
+            name=_POLICIES, component=_POLICIES, kind=_KIND, items=items, after=before, in_order=True, words=words
+        )
+    else:
+        yield _policy_step(_POLICIES, (policy,), before)
     yield from _policies_of_nodes(context, policy, before)
 
 

@@ -65,7 +65,7 @@ def nic_cluster_policy(context: Context) -> PlannedObject:
     keys = switches.partition_keys
     policy = NicClusterPolicy(
         # The operator ignores a policy of any other name.
-        metadata=ObjectMeta(name=NIC_CLUSTER_POLICY_NAME),
+        metadata=ObjectMeta(name=NIC_CLUSTER_POLICY_NAME, annotations=_taken_over(case)),
         spec=NicClusterPolicySpec(
             tolerations=node_tolerations(case) or None,
             node_affinity=fabric_nodes(case),
@@ -93,6 +93,12 @@ def nic_cluster_policy(context: Context) -> PlannedObject:
     )
     timeout = _DRIVER_TIMEOUT if switches.ofed_driver else POLICY_TIMEOUT
     return PlannedObject(object=policy, wait_for=READY, timeout=timeout)
+
+
+def _taken_over(case: Case) -> dict[str, str] | None:
+    """Where the operator stays in an older line's namespace, the policy may be one whose fields Helm has written."""
+    section = case.spec.software.network_operator
+    return {"pulumi.com/patchForce": "true"} if section.install and section.namespace is not None else None
 
 
 def fabric_nodes(case: Case) -> NodeAffinity | None:

@@ -72,11 +72,17 @@ def release(case: Case, name: ChartName, computed: dict[str, JsonValue], overrid
     access = _access_values(case, case.known.chart_versions[name][chart.version], decided)
     return HelmRelease(
         name=name,
-        namespace=chart.namespace,
+        namespace=chart_namespace(case, name),
         chart=_reference(case, name, chart),
         values=apply_mirrors(case, name, chart.version, merged(chart.values, hosts, computed, access, override)),
         timeout=chart.timeout,
     )
+
+
+def chart_namespace(case: Case, name: ChartName) -> str:
+    """The namespace of a chart of the line: the line's, or for the Network Operator the stack file's."""
+    stated = case.spec.software.network_operator.namespace if name == "network-operator" else None
+    return stated or case.line.charts[name].namespace
 
 
 def _access_values(case: Case, known: ChartVersion, values: Values) -> dict[str, JsonValue]:

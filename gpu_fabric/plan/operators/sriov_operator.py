@@ -22,6 +22,7 @@ from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails, plan_rails
 from gpu_fabric.plan.records import PlannedObject, PlannedWait, PlannedWebhookCleanup, WantedFunctions
 from gpu_fabric.plan.steps import Context, Item, Step, Words, kinds
+from gpu_fabric.spec.upgrade import UpgradeSpec
 
 _NAME = "gpu-fabric"
 # The operator's DaemonSet (controllers/sriovoperatorconfig_controller.go of v1.3.0).
@@ -117,8 +118,9 @@ def _pools(case: Case) -> Iterator[SriovNetworkPoolConfig]:
         metadata=ObjectMeta(name=case.own_copy(_NAME), namespace=manager_of(case).sriov_namespace),
         spec=SriovNetworkPoolConfigSpec(
             node_selector=LabelSelector(match_labels=case.node_selector),
-            # Nothing is drained where the functions exist; else one node at a time.
-            max_unavailable="100%" if external else 1,
+            # Nothing is drained where the functions exist; else one node at a time, or as many as a wave has. Of a
+            # share that is less than one node the operator would never drain any.
+            max_unavailable="100%" if external else (case.spec.upgrade or UpgradeSpec()).at_a_time(case.nodes),
             # Nodes start in shared.
             rdma_mode="exclusive" if manager_of(case).sriov_operator_reboots else None,
         ),

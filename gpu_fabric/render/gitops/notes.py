@@ -18,11 +18,13 @@ from gpu_fabric.plan.records import (
     PlannedPullSecret,
     PlannedQueues,
     PlannedReadiness,
+    PlannedRetention,
     PlannedRollout,
     PlannedSharing,
     PlannedState,
     PlannedVerification,
     PlannedWait,
+    PlannedWaves,
     PlannedWebhookCleanup,
 )
 from gpu_fabric.plan.steps import Item, Step
@@ -193,6 +195,18 @@ def _left_out(item: Item, plan: Plan) -> tuple[str, str] | None:
             return (
                 f"waits until every GPU node offers {_listed(item.resources)}",
                 f"`kubectl describe nodes -l {selector}`: they must be under Allocatable",
+            )
+        case PlannedWaves():
+            return (
+                "changes nodes in waves: cordons each, waits for its jobs, restarts what is of an earlier version, and "
+                "lets it take jobs again once it offers all that is planned",
+                "node by node: `kubectl drain`, delete the pods of the operators' DaemonSets there, wait for its "
+                "resources, `kubectl uncordon`",
+            )
+        case PlannedRetention():
+            return (
+                f"keeps the {item.kind} {item.name} of an older chart when its release is upgraded",
+                f"before the upgrade: `kubectl annotate {item.plural} {item.name} helm.sh/resource-policy=keep`",
             )
         case PlannedConfiguration():
             return (

@@ -21,7 +21,7 @@ def policy(name: str = "cluster-policy") -> Object:
 
 
 def status(nodes: list[dict[str, str]], operand: Object = IDLE, name: str = "cluster-policy") -> Object:
-    daemon_set = {"metadata": {"name": "toolkit"}, **operand}
+    daemon_set = {"metadata": {"name": "toolkit"}, "spec": {}, **operand}
     return gpu_policy_status(policy(name), nodes, [daemon_set], "gpu-operator", "2026-01-01T00:00:00Z")
 
 
@@ -59,3 +59,10 @@ def test_a_status_is_written_when_its_reason_changes_and_not_for_the_clock() -> 
     assert is_news({**policy(), "status": missing}, done)
     later = {**done, "conditions": [{**entry, "lastTransitionTime": "later"} for entry in done["conditions"]]}
     assert not is_news({**policy(), "status": done}, later)
+
+
+@pytest.mark.parametrize(("strategy", "state"), [("OnDelete", "notReady"), ("RollingUpdate", "ready")])
+def test_pods_of_an_earlier_template_count_only_where_something_must_delete_them(strategy: str, state: str) -> None:
+    status_of_set = {"desiredNumberScheduled": 2, "updatedNumberScheduled": 1, "numberUnavailable": 0}
+    operand = {"status": status_of_set, "spec": {"updateStrategy": {"type": strategy}}}
+    assert status([GPU], operand)["state"] == state

@@ -7,6 +7,8 @@ there only if daemonsets.tolerations allow it.
 {{- define "operand" -}}
 {{- $set := .root.Values.daemonsets }}
 {{- $labels := merge (dict "app" .name "app.kubernetes.io/part-of" "gpu-operator") $set.labels }}
+{{- /* A driver is replaced when something deletes its pod, whatever the values say (assets/state-driver of v26.3.3). */}}
+{{- $strategy := ternary "OnDelete" $set.updateStrategy (eq .name "nvidia-driver-daemonset") }}
 {{- $played := ternary (dict "sandbox.gpu-fabric/operand" .plays) dict (hasKey . "plays") }}
 apiVersion: apps/v1
 kind: DaemonSet
@@ -18,8 +20,8 @@ spec:
   selector:
     matchLabels: {app: {{ .name }}}
   updateStrategy:
-    type: {{ $set.updateStrategy }}
-    {{- if eq $set.updateStrategy "RollingUpdate" }}
+    type: {{ $strategy }}
+    {{- if eq $strategy "RollingUpdate" }}
     rollingUpdate: {maxUnavailable: {{ if contains "%" (toString $set.rollingUpdate.maxUnavailable) }}{{ quote $set.rollingUpdate.maxUnavailable }}{{ else }}{{ int $set.rollingUpdate.maxUnavailable }}{{ end }}}
     {{- end }}
   template:

@@ -1,0 +1,181 @@
+"""The step that changes nodes in waves, after all else that is applied: which nodes, with what, and the proof."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from gpu_fabric.k8s.apps import Container, HostPath, PodSpec, SecurityContext, Volume, VolumeMount
+from gpu_fabric.k8s.base import compact_json
+from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NicClusterPolicy
+from gpu_fabric.plan.case import Case, NodeGroup
+from gpu_fabric.plan.devices import rails_by_resource
+from gpu_fabric.plan.host.daemons import COMPONENT_LABEL
+from gpu_fabric.plan.managers import SYSTEM_NAMESPACE, manager_of
+from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
+from gpu_fabric.plan.operators.gpu_operator import plan_gpu_capacity
+from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
+from gpu_fabric.plan.operators.sriov_operator import sriov_synced
+from gpu_fabric.plan.rails import group_rails
+from gpu_fabric.plan.records import ObeyedPolicy, PlannedHook, PlannedState, PlannedWait, PlannedWaves, ProvenNodes
+from gpu_fabric.plan.steps import Context, Item, Step, Words
+from gpu_fabric.spec.upgrade import NodeHookSpec
+
+WAVES = "waves"
+HOOK = "node-hook"
+"""The value of the label `gpu-fabric/component` of a hook's pods."""
+
+# The SR-IOV operators' own device plug-in, under this name in both (bindata/manifests/plugins of v1.3.0 and v1.6.0).
+_OPERATORS_PLUGIN = "sriov-device-plugin"
+_KINDS = {"clusterpolicies": "ClusterPolicy", "nicclusterpolicies": "NicClusterPolicy"}
+# Seconds in which policies of operators are ready again, once all nodes have changed.
+_READY = 1800
+
+
+def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]:
+    """The waves of a stack's nodes, after all `others`; none unless the stack file asks for them.
+
+    Policies whose operator is not ready before its pods on every node are replaced are waited for once they are.
+    """
+    first = contexts[0].case
+    wanted = first.spec.upgrade
+    if wanted is None or wanted.action == "hold":
+        return
+    hook = None if wanted.hook is None else _hook(first, wanted.hook)
+    planned = PlannedWaves(
+        revision=_revision(first),
+        at_a_time=wanted.nodes,
+        nodes=first.node_selector,
+        namespaces=_namespaces(contexts),
+        plugins=_plugins(contexts),
+        policies=tuple(_policies(first)),
+        proven=tuple(_proven(context.case, group) for context in contexts for group in context.case.groups),
+        states=_states(contexts),
+        by_condition=getattr(first.spec.fabric, "readiness", None) is not None,
+        hook=hook,
+        job_seconds=60 * wanted.job_minutes,
+        evict=wanted.when_jobs_remain == "evict",
+        node_seconds=60 * wanted.node_minutes,
+    )
+    jobs = "are evicted" if planned.evict else "stop it"
+    size = planned.at_a_time if isinstance(planned.at_a_time, str) else _nodes(planned.at_a_time)
+    what = f"{size} at a time; jobs that run after {wanted.job_minutes} minutes {jobs}"
+    words = (Words(title="waves", what=what, waits="every changed node proves its fabric and takes jobs again"),)
+    items: tuple[Item, ...] = (planned, *_ready_after(first))
+    after = tuple(step.name for step in others)
+    yield Step(
+        name=WAVES, component=WAVES, kind="operators:Waves", items=items, after=after, in_order=True, words=words
+    )
+
+
+def _nodes(count: int) -> str:
+    return "1 node" if count == 1 else f"{count} nodes"
+
+
+def _revision(case: Case) -> str:
+    """A digest of the versions whose change is a reason to prove every node again."""
+    versions = {name: chart.version for name, chart in sorted(case.line.charts.items())}
+    return _digest({"line": case.line.name, "charts": dict(versions)})
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(compact_json(content).encode()).hexdigest()[:12]
+
+
+def _namespaces(contexts: Sequence[Context]) -> tuple[str, ...]:
+    found = {name for context in contexts for name in context.namespaces}
+    own = {manager_of(context.case).namespace for context in contexts}
+    return tuple(sorted({*found, *own, SYSTEM_NAMESPACE}))
+
+
+def _plugins(contexts: Sequence[Context]) -> tuple[str, ...]:
+    """The DaemonSets of device plug-ins; those of a policy for some nodes have its name at the end."""
+    names = {
+        _OPERATORS_PLUGIN,
+        *(name for context in contexts for name in context.case.line.plugin_daemon_sets.values()),
+    }
+    nodes = [group.name for context in contexts for group in context.node_groups]
+    return tuple(sorted({*names, *(f"{name}-{node}" for name in names for node in nodes)}))
+
+
+def _policies(case: Case) -> Iterator[ObeyedPolicy]:
+    if GPU_OPERATOR.brought(case):
+        namespace = case.line.charts["gpu-operator"].namespace
+        yield ObeyedPolicy(
+            api_version="nvidia.com/v1", plural="clusterpolicies", name="cluster-policy", namespace=namespace
+        )
+    if NETWORK_OPERATOR.brought(case):
+        kind = NicClusterPolicy
+        yield ObeyedPolicy(
+            api_version=kind.api_version,
+            plural=kind.plural,
+            name=NIC_CLUSTER_POLICY_NAME,
+            namespace=manager_of(case).namespace,
+        )
+
+
+def _ready_after(case: Case) -> Iterator[PlannedState]:
+    """Policies that are ready again when the last node has changed."""
+    for policy in _policies(case):
+        yield PlannedState(
+            api_version=policy.api_version,
+            kind=_KINDS[policy.plural],
+            plural=policy.plural,
+            name=policy.name,
+            creator="the stack",
+            field="status.state",
+            value="ready",
+            timeout=_READY,
+        )
+
+
+def _proven(case: Case, group: NodeGroup) -> ProvenNodes:
+    """What a node of a group offers when all of its NICs and GPUs work."""
+    shape, resources = group.shape, {}
+    pods = {"shared": case.pods_per_nic, "virtual": max(1, shape.vfs_per_nic), "physical": 1}
+    each = pods.get(case.choices.access or "", 1)
+    for rails in rails_by_resource(group_rails(case, group)).values():
+        if (name := rails[0].resource_name) is not None:
+            # What a cloud advertises by itself is known by its names alone.
+            by_cloud = manager_of(case).devices_advertised_by is not None or manager_of(case).is_present
+            resources[name] = 1 if by_cloud else len(rails) * each
+    if GPU_OPERATOR.brought(case):
+        values = GPU_OPERATOR.release(case).values
+        if plan_gpu_capacity(case, values, 1) is not None:
+            # Parts of GPUs may be more than these, and are never fewer.
+            resources[shape.gpus.resource] = shape.gpus.count
+    return ProvenNodes(labels=group.selector, resources=resources)
+
+
+def _states(contexts: Sequence[Context]) -> tuple[PlannedWait, ...]:
+    return tuple(sriov_synced(context.case) for context in contexts if context.case.choices.by_sriov_operator)
+
+
+def _hook(case: Case, wanted: NodeHookSpec) -> PlannedHook:
+    digest = _digest({"image": wanted.image, "command": wanted.command})
+    container = Container(
+        name=HOOK,
+        image=wanted.image,
+        command=wanted.command,
+        volume_mounts=(VolumeMount(name="host", mount_path="/host", mount_propagation="Bidirectional"),),
+        security_context=SecurityContext(privileged=True),
+    )
+    pod = PodSpec(
+        automount_service_account_token=False,
+        image_pull_secrets=case.pull_secrets,
+        host_network=True,
+        host_pid=True,
+        containers=(container,),
+        volumes=(Volume(name="host", host_path=HostPath(path="/")),),
+    )
+    # It must run on a cordoned node with any taint.
+    spec = {**pod.to_dict(), "restartPolicy": "Never", "tolerations": [{"operator": "Exists"}]}
+    labels = {COMPONENT_LABEL: HOOK, **case.own_labels}
+    namespace = manager_of(case).namespace
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"{case.named(HOOK)}-{digest}", "namespace": namespace, "labels": labels},
+        "spec": spec,
+    }
+    return PlannedHook(digest=digest, manifest=manifest)

@@ -1,0 +1,61 @@
+"""`gpu-fabric:upgrade`: how nodes are changed where a change stops what runs on them, a few at a time."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gpu_fabric.base.grammar import ImageReference, LineText
+from gpu_fabric.model import FrozenModel
+
+Share = Annotated[str, Field(pattern=r"^([1-9]\d?|100)%$", description="a share of the nodes, such as 25%")]
+"""A percentage of the nodes; of a few nodes it is one at least."""
+
+
+class NodeHookSpec(FrozenModel):
+    """A command that each node's wave runs on the node once no job is left there, such as a firmware's update.
+
+    It runs in a privileged pod on the host's network, with the host's root at /host. Another image or command is
+    another change, which comes to every node again.
+    """
+
+    image: ImageReference = Field(description="image with the command")
+    command: Annotated[tuple[LineText, ...], Field(min_length=1, max_length=100)] = Field(
+        description="the command with its arguments; it has run once it ends with status 0, and may run again after an "
+        "interruption, so it must do nothing where nothing is to be done"
+    )
+
+
+class UpgradeSpec(FrozenModel):
+    """Waves: each node is cordoned, its jobs end, it is changed, proves its fabric, and takes jobs again."""
+
+    nodes: Annotated[int, Field(ge=1, le=1000)] | Share = Field(
+        default=1, description="how many nodes are changed at a time: a number, or a share of all such as 25%"
+    )
+    job_minutes: int = Field(
+        default=60, ge=0, le=20160, description="how long a wave waits for the jobs on a cordoned node to end"
+    )
+    when_jobs_remain: Literal["stop", "evict"] = Field(
+        default="stop",
+        description="what happens to jobs that still run then: `stop` ends the upgrade at this node and leaves them; "
+        "`evict` asks Kubernetes to evict their pods, which heeds PodDisruptionBudgets",
+    )
+    node_minutes: int = Field(
+        default=60,
+        ge=1,
+        le=1440,
+        description="how long the change of a node and the proof of its fabric may take, without the wait for jobs",
+    )
+    action: Literal["continue", "hold"] = Field(
+        default="continue",
+        description="`continue` changes the nodes that need it, and tries a node again at which an upgrade stopped; "
+        "`hold` leaves every node as it is",
+    )
+    hook: NodeHookSpec | None = Field(default=None, description="a command to run on each node while it has no jobs")
+
+    def at_a_time(self, nodes: int) -> int:
+        """How many of so many nodes are changed at a time: one at least, a share rounded down."""
+        if isinstance(self.nodes, int):
+            return self.nodes
+        return max(1, nodes * int(self.nodes.removesuffix("%")) // 100)

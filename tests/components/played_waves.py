@@ -1,0 +1,178 @@
+"""A cluster with DaemonSets whose pods are replaced when they are deleted, as the waves' requests see it."""
+
+from __future__ import annotations
+
+import copy
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from components.cluster_api import RequestError
+from gpu_fabric.plan.records import PlannedHook, PlannedWaves, ProvenNodes
+
+Json = dict[str, Any]
+
+GPU = {"pool": "gpu"}
+SOFTWARE = "operators"
+RESOURCE = "example.com/rail"
+
+
+class PlayedCluster:
+    """Nodes with a driver, a plug-in and jobs; each request takes a second of its clock.
+
+    `bad` nodes offer nothing once their plug-in has started again; `hook_fails` are nodes on which the hook fails;
+    `budgets` are pods that a PodDisruptionBudget keeps.
+    """
+
+    def __init__(self, *nodes: str) -> None:
+        self.date: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+        self.nodes = {name: _node(name) for name in nodes}
+        self.pods: dict[str, Json] = {}
+        self.revision = 1
+        self.bad: set[str] = set()
+        self.hook_fails: set[str] = set()
+        self.budgets: set[str] = set()
+        self.log: list[str] = []
+        for name in nodes:
+            self._start("driver", name)
+            self._start("plugin", name)
+
+    def upgrade(self) -> None:
+        """Another template of the driver, which changes no pod by itself."""
+        self.revision += 1
+
+    def job(self, name: str, node: str) -> None:
+        self.pods[f"/api/v1/namespaces/default/pods/{name}"] = _pod(name, "default", node, self.date)
+
+    def versions(self) -> dict[str, str]:
+        """The template of the driver that each node has."""
+        return {
+            pod["spec"]["nodeName"]: pod["metadata"]["labels"]["controller-revision-hash"]
+            for pod in self.pods.values()
+            if pod["metadata"]["name"].startswith("driver")
+        }
+
+    def cordoned(self) -> list[str]:
+        return sorted(name for name, node in self.nodes.items() if node["spec"].get("unschedulable"))
+
+    def items(self, collection: str, _selector: str) -> list[Json]:
+        self._tick()
+        if collection == "/api/v1/nodes":
+            found = list(self.nodes.values())
+        elif collection.endswith("/daemonsets"):
+            found = [_daemon_set("driver", "OnDelete"), _daemon_set("plugin", "RollingUpdate")]
+        elif collection.endswith("/controllerrevisions"):
+            found = [
+                {
+                    "metadata": {"labels": {"controller-revision-hash": f"driver-{number}"}, **_owned("driver")},
+                    "revision": number,
+                }
+                for number in range(1, self.revision + 1)
+            ]
+        else:
+            found = [pod for path, pod in self.pods.items() if path.startswith(f"{collection}/")]
+        return copy.deepcopy(found)
+
+    def delete(self, path: str) -> None:
+        self._tick()
+        pod = self.pods.pop(path)
+        name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
+        self.log.append(f"delete {name}")
+        if name.startswith(("driver", "plugin")):
+            self._start(name.partition("-")[0], node)
+
+    def request(self, method: str, target: str, body: Json | None = None, headers: Any = None) -> Json:
+        self._tick()
+        path = urlsplit(target).path
+        if method == "GET" and path == "/api/v1/pods":
+            node = parse_qs(urlsplit(target).query)["fieldSelector"][0].partition("=")[2]
+            return {"items": copy.deepcopy([pod for pod in self.pods.values() if pod["spec"]["nodeName"] == node])}
+        if method == "GET":
+            if path not in self.pods:
+                raise RequestError(404, "not found")
+            return copy.deepcopy(self.pods[path])
+        if method == "PATCH" and body is not None:
+            _merge(self.nodes[path.rpartition("/")[2]], body)
+            return {}
+        if eviction := re.fullmatch(r"(.*/pods/([^/]+))/eviction", path):
+            if eviction[2] in self.budgets:
+                raise RequestError(429, "Cannot evict pod as it would violate the pod's disruption budget.")
+            self.delete(eviction[1])
+            return {}
+        assert method == "POST"
+        assert body is not None
+        created = _pod(body["metadata"]["name"], body["metadata"]["namespace"], body["spec"]["nodeName"], self.date)
+        created["status"]["phase"] = "Failed" if body["spec"]["nodeName"] in self.hook_fails else "Succeeded"
+        self.pods[f"{path}/{body['metadata']['name']}"] = created
+        self.log.append(f"hook on {body['spec']['nodeName']}")
+        return {}
+
+    def _tick(self) -> None:
+        self.date += timedelta(seconds=1)
+
+    def _start(self, kind: str, node: str) -> None:
+        name = f"{kind}-{node}"
+        digest = f"driver-{self.revision}" if kind == "driver" else "plugin-1"
+        pod = _pod(name, SOFTWARE, node, self.date)
+        pod["metadata"] |= {"labels": {"controller-revision-hash": digest}, **_owned(kind)}
+        self.pods[f"/api/v1/namespaces/{SOFTWARE}/pods/{name}"] = pod
+        if kind == "plugin":
+            self.nodes[node]["status"]["allocatable"] = {} if node in self.bad else {RESOURCE: "8"}
+
+
+def planned(**changes: Any) -> PlannedWaves:
+    wish: Json = {
+        "revision": "r1",
+        "at_a_time": 1,
+        "nodes": GPU,
+        "namespaces": (SOFTWARE,),
+        "plugins": ("plugin",),
+        "policies": (),
+        "proven": (ProvenNodes(labels=GPU, resources={RESOURCE: 8}),),
+        "states": (),
+        "by_condition": False,
+        "hook": None,
+        "job_seconds": 60,
+        "evict": False,
+        "node_seconds": 120,
+    }
+    return PlannedWaves(**{**wish, **changes})
+
+
+HOOK = PlannedHook(digest="h1", manifest={"metadata": {"name": "hook", "namespace": SOFTWARE}, "spec": {}})
+
+
+def _node(name: str) -> Json:
+    metadata = {"name": name, "labels": dict(GPU), "annotations": {}}
+    return {"metadata": metadata, "spec": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+
+
+def _pod(name: str, namespace: str, node: str, now: datetime) -> Json:
+    created = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "metadata": {"name": name, "namespace": namespace, "creationTimestamp": created},
+        "spec": {"nodeName": node},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    }
+
+
+def _owned(kind: str) -> Json:
+    return {"ownerReferences": [{"kind": "DaemonSet", "uid": kind, "controller": True}]}
+
+
+def _daemon_set(name: str, strategy: str) -> Json:
+    spec = {"updateStrategy": {"type": strategy}, "template": {"spec": {"containers": []}}}
+    metadata = {"name": name, "namespace": SOFTWARE, "uid": name, "generation": 1}
+    return {"metadata": metadata, "spec": spec, "status": {"observedGeneration": 1}}
+
+
+def _merge(item: Json, changes: Json) -> None:
+    """A JSON merge patch (RFC 7386)."""
+    for key, value in changes.items():
+        if value is None:
+            item.pop(key, None)
+        elif isinstance(value, dict):
+            _merge(item.setdefault(key, {}), value)
+        else:
+            item[key] = value

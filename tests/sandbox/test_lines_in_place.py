@@ -1,0 +1,52 @@
+"""From the OKE guide's release line to today's in place: nothing that a running job holds is deleted or replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from driver import PODS, POLICY, Sandbox, until
+from test_models import NETWORKS, job_of
+
+pytestmark = pytest.mark.sandbox
+
+STACK = "oke-guide"
+POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1/ippools"
+CLUSTER_POLICIES = "/apis/nvidia.com/v1/clusterpolicies"
+# The namespace of the older line's operator, in which the pools are.
+STAYS = {"namespace": "network-operator"}
+WAVES: dict[str, Any] = {"nodes": "50%", "jobMinutes": 1, "whenJobsRemain": "stop"}
+
+
+def held(sandbox: Sandbox) -> dict[str, Any]:
+    """What a job holds: pools with their ranges, networks, and the policy that owns the pools' definitions."""
+    pools = {item["metadata"]["uid"]: (item["spec"], item.get("status")) for item in sandbox.items(POOLS)}
+    networks = {item["metadata"]["uid"]: item["spec"] for item in sandbox.items(NETWORKS)}
+    return {"pools": pools, "networks": networks, "policy": sandbox.api.get(POLICY)["metadata"]["uid"]}
+
+
+def test_todays_line_takes_the_older_ones_place_around_a_running_job(trying: Callable[[str], Sandbox]) -> None:
+    sandbox = trying(STACK)
+    sandbox.up()
+    sandbox.api.post(PODS, job_of(sandbox))
+    job = until(
+        lambda: (pod := sandbox.api.get(f"{PODS}/job"))["status"].get("phase") == "Running" and pod, "the job runs"
+    )
+    before = held(sandbox)
+    assert len(before["pools"]) > 0
+    assert len(before["networks"]) > 0
+    sandbox.up_with(software={"releaseLine": "26.4", "networkOperator": STAYS})
+    assert held(sandbox) == before
+    after = sandbox.api.get(f"{PODS}/job")
+    assert (after["metadata"]["uid"], after["status"]["phase"]) == (job["metadata"]["uid"], "Running")
+    (policy,) = sandbox.items(CLUSTER_POLICIES)
+    assert "defaultRuntime" not in policy["spec"]["operator"]
+    images = {item["spec"]["template"]["spec"]["containers"][0]["image"] for item in operators(sandbox)}
+    assert {image.rpartition(":")[2] for image in images} == {"v26.4.1", "v26.3.3"}
+
+
+def operators(sandbox: Sandbox) -> list[dict[str, Any]]:
+    """The Deployments of both of NVIDIA's operators."""
+    found = sandbox.items("/apis/apps/v1/deployments")
+    return [item for item in found if item["metadata"]["name"] in ("gpu-operator", "network-operator")]
