@@ -188,6 +188,11 @@ def print_plan(plan: Plan) -> None:
     """Print everything that the plan decides, with every node's share of every pool."""
     with show_progress() as progress:
         progress.step("listing the addresses of every node")
-        # pydantic's own writer is fast: a plan of thousands of nodes has a million lines.
-        document = plan.with_shares().model_dump_json(by_alias=True, indent=2, exclude=set(plan.not_its_own))
-    print_document(document + "\n")
+        document = plan_document(plan)
+    print_document(document)
+
+
+def plan_document(plan: Plan) -> str:
+    """The plan as JSON, with every node's share of every pool."""
+    # pydantic's own writer is fast: a plan of thousands of nodes has a million lines.
+    return plan.with_shares().model_dump_json(by_alias=True, indent=2, exclude=set(plan.not_its_own)) + "\n"

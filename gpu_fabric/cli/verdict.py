@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpu_fabric.cli.conversation import AsJson, refuse, refuse_stack
 from gpu_fabric.cli.progress import show_progress
-from gpu_fabric.cli.stack_choice import StackFile, named_stack, stack_option
+from gpu_fabric.cli.stack_choice import StackChoice, StackFile, named_stack, stack_option
 from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.findings import ConfigurationError
 from gpu_fabric.nccl.busbw import BarUnknownError, Operation
@@ -22,13 +23,18 @@ from gpu_fabric.nccl.verdict.result import Expectation, ResultError
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.prepare import prepare
-from gpu_fabric.progress import Progress
 from gpu_fabric.spec.load import validate
 from gpu_fabric.spec.stack_text import StackDocument
 
+if TYPE_CHECKING:
+    from gpu_fabric.nccl.verdict.statement import Content
+
+SIGNED = "verdict.intoto.jsonl"
+"""The file of a signed verdict, where the user names no other."""
+
 
 def verdict(
-    result: Annotated[Path, typer.Argument(help="what nccl-tests wrote with -J FILE, or results.tar.gz")],
+    result: Annotated[Path | None, typer.Argument(help="what nccl-tests wrote with -J FILE, or results.tar.gz")] = None,
     stack: Annotated[str | None, stack_option("the stack whose fabric was measured")] = None,
     stack_file: StackFile = None,
     group: Annotated[
@@ -38,9 +44,29 @@ def verdict(
     nodes: Annotated[int | None, typer.Option("--nodes", min=2, help="nodes that must have taken part")] = None,
     log: Annotated[Path | None, typer.Option("--log", help="the run's output with NCCL_DEBUG=INFO")] = None,
     operation: Annotated[Operation, typer.Option("--operation", help="what must have run")] = Operation.ALL_REDUCE,
+    sign: Annotated[
+        str | None,
+        typer.Option("--sign", metavar="KEY", help="sign the verdict with this private key: a PEM file, or env:NAME"),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help=f"file of the signed verdict; {SIGNED}")] = None,
+    verify: Annotated[
+        Path | None, typer.Option("--verify", metavar="FILE", help="verify this signed verdict instead of judging")
+    ] = None,
+    key: Annotated[Path | None, typer.Option("--key", help="PEM file of the public key that must have signed")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge a result of nccl-tests: pass or fail, with every reason, and the bar explained."""
+    if verify is not None:
+        if sign is not None or out is not None or bar is not None or log is not None or nodes is not None:
+            refuse("--verify takes --key, a result and a stack; leave the other options out")
+        if key is None:
+            refuse("--verify: name the public key of the signer with --key")
+        _verify(verify, key, result, named_stack(stack, stack_file), as_json=as_json)
+        return
+    if key is not None or (out is not None and sign is None):
+        refuse("--key belongs to --verify, and --out to --sign")
+    if result is None:
+        refuse("name the result: what nccl-tests wrote with -J FILE, or results.tar.gz")
     if bar is not None and not (math.isfinite(bar) and bar > 0):
         refuse(f"--bar {bar:g}: give GB/s, a number above 0")
     choice = named_stack(stack, stack_file)
@@ -49,8 +75,16 @@ def verdict(
     try:
         with show_progress() as progress:
             document = None if choice is None else choice.read()
-            expected = _expectation(document, group, nodes, bar, operation, progress)
-        judged = _judge_file(result.read_bytes(), expected, log)
+            plan = None if document is None else prepare(document, for_up=False, progress=progress)
+            expected = _expectation(document, plan, group, nodes, bar, operation)
+        data = result.read_bytes()
+        judged = _judge_file(data, expected, log)
+        if sign is not None:
+            # Here, since most verdicts are not signed.
+            from gpu_fabric.cli.statement import write_signed
+            from gpu_fabric.nccl.verdict.statement import Content
+
+            write_signed(judged, Content(result.name, data), _content(plan), sign, out or Path(SIGNED))
     except OSError as error:
         refuse(f"{error.filename}: {error.strerror}")
     except BarUnknownError as error:
@@ -59,30 +93,54 @@ def verdict(
         refuse(f"{str(result).encode('utf-8', 'backslashreplace').decode()}: {error}")
     except ConfigurationError as error:
         refuse_stack(error, as_json=as_json)
+    _print(judged, (), as_json=as_json)
+
+
+def _print(judged: Verdict, first: Iterable[str], *, as_json: bool) -> None:
+    """Print a verdict, with lines before it for people, and end with the status of a failed one."""
     if as_json:
         print_document(judged.model_dump_json(by_alias=True, indent=2) + "\n")
     else:
-        print("\n".join(verdict_lines(judged)))
+        print("\n".join((*first, *verdict_lines(judged))))
     if not judged.passed:
         raise typer.Exit(1)
 
 
+def _verify(file: Path, key: Path, result: Path | None, choice: StackChoice | None, *, as_json: bool) -> None:
+    from gpu_fabric.cli.statement import subject_lines, verified
+    from gpu_fabric.nccl.verdict.statement import Content
+
+    try:
+        with show_progress() as progress:
+            plan = None if choice is None else prepare(choice.read(), for_up=False, progress=progress)
+        results = None if result is None else Content(result.name, result.read_bytes())
+        statement = verified(file, key, results, _content(plan))
+    except OSError as error:
+        refuse(f"{error.filename}: {error.strerror}")
+    except ConfigurationError as error:
+        refuse_stack(error, as_json=as_json)
+    _print(statement.verdict, subject_lines(statement), as_json=as_json)
+
+
+def _content(plan: Plan | None) -> Content | None:
+    from gpu_fabric.cli.plan import plan_document
+    from gpu_fabric.cli.statement import plan_content
+
+    return None if plan is None else plan_content(plan.stack, plan_document(plan))
+
+
 def _expectation(
     document: StackDocument | None,
+    whole: Plan | None,
     group: str | None,
     nodes: int | None,
     bar: float | None,
     operation: Operation,
-    progress: Progress,
 ) -> Expectation:
-    """The expectation of a stack's fabric, or of the user's bar, on a run.
-
-    Raises:
-        ConfigurationError: the stack cannot be planned.
-    """
-    if document is None:
+    """The expectation of a stack's fabric, or of the user's bar, on a run; refuses a fabric that the stack lacks."""
+    if document is None or whole is None:
         return Expectation((), None, nodes, bar, operation)
-    plan = _measured(prepare(document, for_up=False, progress=progress), group)
+    plan = _measured(whole, group)
     fabric = plan.workload.fabric or ""
     run = next((run for run in plan.records(PlannedVerification) if run.fabric == fabric), None)
     if run is not None:

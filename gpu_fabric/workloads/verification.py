@@ -1,4 +1,4 @@
-"""The job that verifies a stack's fabric: each rail alone, then the whole fabric, by one script in three forms."""
+"""The job that verifies a stack's fabric: its rails, then the whole fabric, by one script in three forms."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from gpu_fabric.spec.verification import Launcher
 from gpu_fabric.workloads.nccl_test import SSH_PORT_ON_HOSTS, JobScheduler, MpiRun, NcclTest, nccl_test, pull_secrets
 
 SCRIPT = "verification.sh"
+SCRIPT_FILE = Path(__file__).with_name(SCRIPT)
 COMPONENT = "verification"
 COMPONENT_LABEL, RUN_LABEL = "gpu-fabric/component", "gpu-fabric/verification"
 """Labels of the job's pods: the component, and the run."""
@@ -75,7 +76,7 @@ def verification_manifests(contract: FabricContract, run: Verification) -> tuple
         "metadata": _metadata(run),
         "immutable": True,
         "data": {
-            SCRIPT: Path(__file__).with_name(SCRIPT).read_text(encoding="utf-8"),
+            SCRIPT: SCRIPT_FILE.read_text(encoding="utf-8"),
             "settings": "".join(f"{name}={value}\n" for name, value in sorted(_settings(contract, run).items())),
             "rails": "".join(f"{rail}\n" for rail in run.rails),
         },

@@ -2,8 +2,10 @@
 # The fabric's verification, in each pod of its job. The first argument says what this one does:
 #   both          a worker that also launches, in the pod of index 0 of a plain Job (other indexes: worker)
 #   worker        ssh's server, until the launcher says that all is over
-#   launch        measure each rail alone, then the whole fabric; leave the results in termination messages
+#   launch        measure all rails at the same time, then the whole fabric, then look for the cause on slow rails;
+#                 leave the results in termination messages
 #   rank RAIL …   run a program with one GPU and the RDMA device of one rail
+#   pairs N R     the pairs of N nodes that meet in round R, by the outcomes so far on the standard input
 #
 # Beside this file: `settings`, NCCL's variables; `rails`, a line each: number, interface in the pod, RDMA device (or -),
 # GPU. Variables of the container: NODES, GPUS (a node), PORT of ssh's server, PROGRAM, RAIL_BAR (GB/s), LIMIT (seconds),
@@ -13,6 +15,7 @@
 # launcher's pod, the others in those of the workers, until there are enough.
 set -u
 
+started=()
 here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-/tmp/verification}
 keys=${KEYS:-/verification-keys}
@@ -21,9 +24,14 @@ termination_log=${TERMINATION_LOG:-/dev/termination-log}
 
 answers_within=${ANSWERS_WITHIN:-$((${LIMIT:-0} / 2))}
 a_step_takes=${A_STEP_TAKES:-300}
+a_pair_takes=$(((a_step_takes + 4) / 5))
 kept_back=30
 status_takes=${STATUS_TAKES:-5}
-most_pairs=16
+# Rounds of pairs in a run, of all its slow rails; tests that one launcher starts at a time; failed pairs whose files
+# leave the pod.
+most_rounds=16
+most_at_once=32
+most_evidence=64
 part_size=3900
 
 say() {
@@ -37,12 +45,13 @@ serve() {
     printf '%s\n' "${NODE_NAME:-}" >"$out/node"
     # Keys are brought by the stack, or by Volcano and the MPI operator where ssh looks for them by itself. The image's own
     # settings stay otherwise: whether its PAM works in a container, and its root may log in without, only it knows.
+    # Each rail's launcher connects to all nodes at once; by default a server drops the tenth and more at random.
     if [ -e "$keys/key" ]; then
-        "${SSHD:-/usr/sbin/sshd}" -D -e -p "$PORT" -h "$keys/key" \
+        "${SSHD:-/usr/sbin/sshd}" -D -e -p "$PORT" -o MaxStartups=1000 -h "$keys/key" \
             -o "AuthorizedKeysFile=$keys/key.pub" -o StrictModes=no -o PidFile=none \
             -o PermitRootLogin=prohibit-password -o PasswordAuthentication=no -o KbdInteractiveAuthentication=no &
     else
-        "${SSHD:-/usr/sbin/sshd}" -D -e -p "$PORT" &
+        "${SSHD:-/usr/sbin/sshd}" -D -e -p "$PORT" -o MaxStartups=1000 &
     fi
     server=$!
 }
@@ -111,9 +120,7 @@ launch() {
     await_hosts
     mapfile -t variables < <(sed -n '/./{s/^/-x\n/;p}' "$here/settings")
     cp "$here/rails" "$out/bundle/rails"
-    each_rail
-    say "the whole fabric: $NODES nodes with $GPUS GPUs each"
-    measure all "$GPUS" "$LIMIT" "${hosts[*]}" "$PROGRAM" -b 1G -e 8G
+    measure_everything
     hand_over
     end_workers
 }
@@ -136,20 +143,130 @@ await_hosts() {
     done
 }
 
-each_rail() {
-    local rail pairs=0 first second
-    # The file is read before, since the programs below would read on in it.
-    for rail in $(cut -d ' ' -f 1 "$here/rails"); do
-        say "rail $rail: one GPU a node"
-        rail_alone "rail-$rail" "$rail" "$a_step_takes" "${hosts[*]}"
-        is_slow "rail-$rail" && [ "$NODES" -gt 2 ] || continue
-        for ((first = 0; first < NODES && pairs < most_pairs; first++, pairs++)); do
-            second=$(((first + 1) % NODES))
-            say "rail $rail is slow: nodes $first and $second"
-            rail_alone "pair-$rail-$first-$second" "$rail" "$(((a_step_takes + 4) / 5))" \
-                "${hosts[first]} ${hosts[second]}"
+measure_everything() {
+    rails_together
+    say "the whole fabric: $NODES nodes with $GPUS GPUs each"
+    measure all "$GPUS" "$LIMIT" "${hosts[*]}" "$PROGRAM" -b 1G -e 8G
+    # Last, so that the search takes no time from what is judged.
+    each_slow_rail
+}
+
+# Every rail by itself, at the same time as the others. Two processes take turns on a GPU, so that rails with the same
+# nearest GPU are measured one after another.
+rails_together() {
+    local turn=0 rails rail
+    while rails=$(awk -v turn="$turn" 'NF > 3 && seen[$4]++ == turn { print $1 }' "$here/rails") && [ -n "$rails" ]; do
+        say "at the same time, one GPU a node: rails" $rails
+        for rail in $rails; do
+            begin rail_alone "rail-$rail" "$rail" "$a_step_takes" "${hosts[*]}"
         done
+        await_started
+        turn=$((turn + 1))
     done
+}
+
+# A rail that is slow among the others: alone, and where it is slow then too, by pairs of nodes.
+each_slow_rail() {
+    local rail rounds=0 evidence=0
+    for rail in $(awk 'NF > 3 { print $1 }' "$here/rails"); do
+        is_bad "rail-$rail" && has_time_for "$a_pair_takes" || continue
+        say "rail $rail is slow: alone"
+        rail_alone "alone-$rail" "$rail" "$a_step_takes" "${hosts[*]}"
+        if is_bad "alone-$rail" && [ "$NODES" -gt 2 ]; then
+            tournament "$rail"
+        fi
+    done
+}
+
+# Rounds of pairs of nodes, until it is known of each node and of each two neighbours whether they are slow.
+tournament() {
+    local rail=$1 met=$out/met-$1 round=0 pairs first second name outcome
+    : >"$met"
+    while [ "$rounds" -lt "$most_rounds" ] && has_time_for "$a_pair_takes"; do
+        round=$((round + 1))
+        pairs=$(next_pairs "$NODES" "$round" <"$met")
+        [ -n "$pairs" ] || break
+        rounds=$((rounds + 1))
+        say "rail $rail, round $round: $(wc -l <<<"$pairs") pairs of nodes"
+        while read -r first second; do
+            begin rail_alone "pair-$rail-$first-$second" "$rail" "$a_pair_takes" "${hosts[first]} ${hosts[second]}"
+        done <<<"$pairs"
+        await_started
+        while read -r first second; do
+            name=pair-$rail-$first-$second outcome=good
+            if is_bad "$name"; then
+                outcome=bad
+                # What was given less than its time says nothing of the nodes.
+                [ ! -e "$out/$name.short" ] || outcome=
+            fi
+            if [ "$outcome" != bad ] || [ "$evidence" -ge "$most_evidence" ]; then
+                rm -f "$out/bundle/$name.json" "$out/bundle/$name.log"
+            else
+                evidence=$((evidence + 1))
+            fi
+            [ -n "$outcome" ] || continue
+            printf '%s %s %s\n' "$first" "$second" "$outcome" >>"$met"
+            printf '%s %s %s %s\n' "$rail" "$first" "$second" "$outcome" >>"$out/bundle/pairs"
+        done <<<"$pairs"
+    done
+}
+
+# The pairs of a round: lines `FIRST SECOND`, of nodes' numbers, each node once. A node that was in a good pair is
+# proven. The others meet proven ones; one that was slow with two others, of which one is proven, is known to be bad.
+# Where no proven one is free they meet each other. Proven neighbours that have not met yet meet too, since the path
+# between two good nodes can be the slow one.
+next_pairs() {
+    awk -v nodes="$1" -v round="$2" '
+        function take(a, b) { busy[a] = busy[b] = 1; print a, b }
+        function is_free(a, b) { return a != b && !busy[b] && !met[a, b] }
+        { met[$1, $2] = met[$2, $1] = 1 }
+        $3 == "good" { proven[$1] = proven[$2] = any = 1; next }
+        { slow_with[$1] = slow_with[$1] " " $2; slow_with[$2] = slow_with[$2] " " $1 }
+        END {
+            # Where no pair at all is good, it is not a few nodes that are slow.
+            if (round > 3 && !any) exit
+            for (a = 0; a < nodes; a++) {
+                if (proven[a]) continue
+                count = split(slow_with[a], others, " ")
+                for (i = 1; i <= count; i++) if (count > 1 && proven[others[i]]) bad[a] = 1
+            }
+            for (a = 0; a < nodes; a++) {
+                if (proven[a] || bad[a]) continue
+                for (step = 1; step < nodes && !busy[a]; step++) {
+                    b = (a + step) % nodes
+                    if (proven[b] && is_free(a, b)) take(a, b)
+                }
+            }
+            for (a = 0; a < nodes; a++) {
+                if (proven[a] || bad[a]) continue
+                for (step = 1; step < nodes && !busy[a]; step++) {
+                    b = (a + step) % nodes
+                    if (!proven[b] && !bad[b] && is_free(a, b)) take(a, b)
+                }
+            }
+            for (a = 0; a < nodes; a++) {
+                b = (a + 1) % nodes
+                if (proven[a] && proven[b] && !busy[a] && is_free(a, b)) take(a, b)
+            }
+        }
+    '
+}
+
+# Start something beside the script, and wait where too much runs already.
+begin() {
+    "$@" &
+    started+=($!)
+    [ "${#started[@]}" -lt "$most_at_once" ] || await_started
+}
+
+# Wait for what was started, and not for ssh's server.
+await_started() {
+    [ "${#started[@]}" = 0 ] || wait "${started[@]}"
+    started=()
+}
+
+has_time_for() {
+    [ "$1" -le "$((LIMIT - SECONDS - kept_back))" ]
 }
 
 rail_alone() {
@@ -158,27 +275,33 @@ rail_alone() {
 
 # Run a test on some hosts: its name, ranks a node, seconds, hosts, the command with the sizes.
 measure() {
-    local name=$1 each=$2 seconds=$3 chosen=$4 file=$out/$1.json status host
+    local name=$1 each=$2 seconds=$3 chosen=$4 file=$out/$1.json bound=numa status host
     shift 4
+    # One rank would have the first part of the node, whatever its GPU; NCCL then chooses those near the GPU itself.
+    [ "$each" -gt 1 ] || bound=none
     # What is there must leave the pod before Kubernetes ends it.
-    [ "$seconds" -le "$((LIMIT - SECONDS - kept_back))" ] || seconds=$((LIMIT - SECONDS - kept_back))
+    if ! has_time_for "$seconds"; then
+        seconds=$((LIMIT - SECONDS - kept_back))
+        : >"$out/$name.short"
+    fi
     if [ "$seconds" -le 0 ]; then
         say "$name: no time is left for it" | tee "$out/bundle/$name.log"
         return
     fi
-    : >"$out/hosts"
     for host in $chosen; do
-        printf '%s slots=%s\n' "$host" "$each" >>"$out/hosts"
-    done
+        printf '%s slots=%s\n' "$host" "$each"
+    done >"$out/$name.hosts"
     # nccl-tests writes beside a file that is there already, and the first host's process writes.
     host=${chosen%% *}
     on "$host" "mkdir -p $out && rm -f $file"
     # mpirun's own collectives run over the front end, and not by way of a library that looks for NICs itself.
     timeout -k 10 "$seconds" mpirun --allow-run-as-root -mca coll '^hcoll' -mca coll_hcoll_enable 0 \
-        -np "$(($(wc -l <"$out/hosts") * each))" --map-by "ppr:$each:node" --bind-to numa -hostfile "$out/hosts" \
-        "${variables[@]}" "$@" -f 2 -g 1 -c 1 -J "$file" </dev/null 2>&1 | tee "$out/log"
+        -np "$(($(wc -l <"$out/$name.hosts") * each))" --map-by "ppr:$each:node" --bind-to "$bound" \
+        -hostfile "$out/$name.hosts" "${variables[@]}" "$@" -f 2 -g 1 -c 1 -J "$file" </dev/null 2>&1 |
+        tee "$out/$name.printed" | sed "s/^/$name: /"
     status=${PIPESTATUS[0]}
-    proof <"$out/log" >"$out/bundle/$name.log"
+    proof <"$out/$name.printed" >"$out/bundle/$name.log"
+    rm "$out/$name.printed"
     case $status in
         0) ;;
         124 | 137) say "$name did not end within $seconds s" | tee -a "$out/bundle/$name.log" ;;
@@ -191,10 +314,11 @@ measure() {
     fi
 }
 
-# Whether a rail shows less than its bar; the verdict looks closer.
-is_slow() {
-    local lowest
-    lowest=$(grep -o '"bus_bw":[0-9.]*' "$out/bundle/$1.json" 2>/dev/null | cut -d : -f 2 | sort -g | head -n 1)
+# Whether a rail shows less than its bar, or wrong values; the verdict looks closer.
+is_bad() {
+    local lowest file=$out/bundle/$1.json
+    ! grep -Eqs '"nwrong":0*[1-9]' "$file" || return 0
+    lowest=$(grep -os '"bus_bw":[0-9.]*' "$file" | cut -d : -f 2 | sort -g | head -n 1)
     awk -v seen="${lowest:-0}" -v bar="$RAIL_BAR" 'BEGIN { exit !(seen + 0 < bar + 0) }'
 }
 
@@ -293,4 +417,5 @@ case $1 in
     worker) worker ;;
     launch) launch ;;
     rank) shift && rank "$@" ;;
+    pairs) shift && next_pairs "$@" ;;
 esac

@@ -13,6 +13,7 @@ import pytest
 
 import gpu_fabric.workloads
 from gpu_fabric.nccl.verdict.bundle import Bundle, join_parts, read_bundle, script_messages
+from gpu_fabric.nccl.verdict.pairs import culprits
 
 pytestmark = pytest.mark.scripts
 
@@ -53,6 +54,10 @@ exec env HOSTS="$(tr '\\n' ' ' <"$hosts")" FIRST="$first" RANKS="$ranks" "$@"
 # all_reduce_perf … -J FILE
 _PROGRAM = """#!/bin/bash
 echo "$HOSTS| $NCCL_IB_HCA ${CUDA_VISIBLE_DEVICES-} ${NCCL_PXN_DISABLE-} $NCCL_ALGO | $*" >>"$WORLD/program"
+if [ -e "$WORLD/counts" ]; then
+    own="$WORLD/counts/${NCCL_IB_HCA#=mlx5_}"
+    touch "$own"; sleep 0.4; echo $(ls "$WORLD/counts") >>"$WORLD/beside"; sleep 0.4; rm "$own"
+fi
 echo "worker-0:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]"
 echo "worker-0:1:2 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]"
 echo "worker-0:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0/GDRDMA"
@@ -62,12 +67,18 @@ echo "worker-1:1:2 [0] NCCL INFO cudaDriverVersion 12040"
 [ ! -e "$WORLD/log" ] || cat "$WORLD/log"
 bandwidth=48.0
 [ ! -e "$WORLD/slow-$NCCL_IB_HCA" ] || bandwidth=24.0
+for node in $(cat "$WORLD/bad-$NCCL_IB_HCA" 2>/dev/null); do
+    case "$HOSTS" in *"worker-$node."*) bandwidth=24.0 ;; esac
+done
+wrong=0
+[ ! -e "$WORLD/wrong-$NCCL_IB_HCA" ] || wrong=12.0
 [ ! -e "$WORLD/hangs" ] || [ -z "${NCCL_PXN_DISABLE-}" ] || exec sleep 50
 [ ! -e "$WORLD/crashes" ] || exit 3
 file=${*: -1}
 printf '{"version":2,"env":["A=b\\\\"c","SECRET=no","NCCL_ALGO=Ring","X=,\\\\"NCCL_FAKE=1\\\\""],"nccl_version":1,' \\
     >"${file/$OUT/$WORLD/$FIRST}"
-printf '"results":[{"bus_bw":%s},{"bus_bw":99.0}]}' "$bandwidth" >>"${file/$OUT/$WORLD/$FIRST}"
+printf '"results":[{"bus_bw":%s,"nwrong":%s},{"bus_bw":99.0,"nwrong":0}]}' "$bandwidth" "$wrong" \\
+    >>"${file/$OUT/$WORLD/$FIRST}"
 """
 
 
@@ -148,15 +159,38 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path)
 
 
+def started(world: World) -> list[str]:
+    """What ran, in the order of its start: hosts, device, GPU and so on."""
+    return [line.split(" -f ")[0] for line in world.said("program")]
+
+
+EVERYONE = "worker-0.svc slots={0} worker-1.svc slots={0} worker-2.svc slots={0} "
+
+
 def test_rails_come_first_one_gpu_a_node_and_then_the_whole_fabric(world: World) -> None:
     assert world.launch().returncode == 0
-    everyone = "worker-0.svc slots={0} worker-1.svc slots={0} worker-2.svc slots={0} "
-    short = [line.split(" -f ")[0] for line in world.said("program")]
-    assert short == [
-        f"{everyone.format(1)}| =mlx5_0 0 1 Ring | -b 1G -e 1G",
-        f"{everyone.format(1)}| =mlx5_7 4 1 Ring | -b 1G -e 1G",
-        f"{everyone.format(8)}|    Ring | -b 1G -e 8G",
+    *rails, last = started(world)
+    assert sorted(rails) == [
+        f"{EVERYONE.format(1)}| =mlx5_0 0 1 Ring | -b 1G -e 1G",
+        f"{EVERYONE.format(1)}| =mlx5_7 4 1 Ring | -b 1G -e 1G",
     ]
+    assert last == f"{EVERYONE.format(8)}|    Ring | -b 1G -e 8G"
+
+
+@pytest.mark.parametrize(
+    ("gpus", "most"), [((0, 1, 2, 3), 4), ((0, 0, 1, 1), 2), ((5, 5, 5, 5), 1)], ids=["own", "shared by two", "one"]
+)
+def test_rails_run_at_the_same_time_but_never_two_on_a_gpu(world: World, gpus: tuple[int, ...], most: int) -> None:
+    lines = [f"{rail} net{rail} mlx5_{rail} {gpu}\n" for rail, gpu in enumerate(gpus)]
+    (world.mounted / "rails").write_text("".join(lines))
+    (world.folder / "counts").mkdir()
+    world.launch()
+    together = [set(line.split()) for line in world.said("beside")]
+    assert max(map(len, together)) == most
+    for names in together:
+        on = [gpus[int(name)] for name in names if name.isdecimal()]
+        assert len(on) == len(set(on))
+    assert [json.loads(world.bundle.result(f"rail-{rail}") or b"{}") for rail in range(4)]
 
 
 def test_mpirun_is_told_ranks_hosts_and_every_setting(world: World) -> None:
@@ -174,7 +208,7 @@ def test_results_arrive_whole_and_name_the_nodes(world: World) -> None:
     assert bundle.nodes == ("gpu-0", "gpu-1", "gpu-2")
     assert bundle.rails == (0, 1)
     result = json.loads(bundle.result("all") or b"")
-    assert result["results"][0] == {"bus_bw": 48.0}
+    assert result["results"][0] == {"bus_bw": 48.0, "nwrong": 0}
 
 
 def test_of_the_environment_only_nccls_variables_leave_the_pod(world: World) -> None:
@@ -225,22 +259,57 @@ def test_warnings_of_the_network_leave_the_pod_in_the_forms_of_every_release(wor
     assert [line for line in lines if "NCCL WARN" in line] == told
 
 
-def test_pairs_of_nodes_are_measured_on_a_slow_rail_alone(world: World) -> None:
+def test_a_slow_rail_is_measured_alone_after_the_whole_fabric_and_then_by_pairs(world: World) -> None:
     (world.folder / "slow-=mlx5_7").touch()
-    world.launch()
-    assert world.bundle.pairs == ((1, 0, 1), (1, 1, 2), (1, 2, 0))
-    pairs = [line for line in world.said("program") if line.count("slots=1") == 2]
-    assert [line.split("|")[0] for line in pairs] == [
+    world.launch(A_STEP_TAKES=50, LIMIT=300)
+    order = [line for line in started(world) if "=mlx5_7" in line or "slots=8" in line]
+    assert [line.split("|")[0] for line in order] == [
+        EVERYONE.format(1),
+        EVERYONE.format(8),
+        EVERYONE.format(1),
         "worker-0.svc slots=1 worker-1.svc slots=1 ",
+        "worker-0.svc slots=1 worker-2.svc slots=1 ",
         "worker-1.svc slots=1 worker-2.svc slots=1 ",
-        "worker-2.svc slots=1 worker-0.svc slots=1 ",
     ]
+    assert world.bundle.result("alone-1") is not None
+    assert world.bundle.result("alone-0") is None
+
+
+def test_the_bad_nodes_of_a_slow_rail_are_found_by_pairs(tmp_path: Path) -> None:
+    world = World(tmp_path, nodes=9)
+    (tmp_path / "bad-=mlx5_7").write_text("2 7\n")
+    world.launch(A_STEP_TAKES=50, LIMIT=300)
+    found = culprits(world.bundle.pairs)
+    assert (sorted(found.nodes), found.paths, found.undecided) == ([2, 7], (), ())
+    assert {pair.rail for pair in world.bundle.pairs} == {1}
+
+
+def test_of_pairs_only_the_slow_ones_leave_their_files(world: World) -> None:
+    (world.folder / "bad-=mlx5_7").write_text("2\n")
+    world.launch(A_STEP_TAKES=50, LIMIT=300)
+    results = {pair: world.bundle.result(f"pair-{pair.rail}-{pair.first}-{pair.second}") for pair in world.bundle.pairs}
+    assert [pair.good for pair, data in results.items() if data is None] == [True]
+    assert [pair.good for pair, data in results.items() if data is not None] == [False, False]
+
+
+def test_a_rail_with_wrong_values_is_looked_into_as_a_slow_one_is(world: World) -> None:
+    (world.folder / "wrong-=mlx5_7").touch()
+    world.launch(A_STEP_TAKES=50, LIMIT=300)
+    assert [pair.good for pair in world.bundle.pairs] == [False] * 3
+
+
+def test_pairs_that_there_is_no_time_for_accuse_no_node(world: World) -> None:
+    (world.folder / "slow-=mlx5_7").touch()
+    world.launch(A_STEP_TAKES=100, LIMIT=40)
+    assert world.bundle.pairs == ()
+    assert world.bundle.result("all") is not None
 
 
 def test_two_nodes_are_a_pair_already(tmp_path: Path) -> None:
     world = World(tmp_path, nodes=2)
     (tmp_path / "slow-=mlx5_7").touch()
-    world.launch()
+    world.launch(A_STEP_TAKES=50, LIMIT=300)
+    assert world.bundle.result("alone-1") is not None
     assert world.bundle.pairs == ()
 
 
@@ -261,7 +330,7 @@ def test_a_device_is_found_by_the_interface_in_its_table_of_addresses(world: Wor
     (table / "0").write_text("eth7\n")
     (table / "3").write_text("net1\n")
     world.launch()
-    assert "=mlx5_9 0" in world.said("program")[0]
+    assert any("=mlx5_9 0" in line for line in world.said("program"))
 
 
 def test_a_test_that_crashes_leaves_its_status_and_no_result(world: World) -> None:
@@ -329,7 +398,7 @@ def test_a_worker_serves_ssh_until_it_is_over(world: World) -> None:
         if world.said("sshd"):
             break
         time.sleep(0.05)
-    assert world.said("sshd") == ["-D -e -p 2222"]
+    assert world.said("sshd") == ["-D -e -p 2222 -o MaxStartups=1000"]
     assert (world.out / "node").read_text() == "gpu-9\n"
     (world.out / "over").touch()
     assert worker.wait(10) == 0

@@ -1,7 +1,9 @@
 """The results of a verification's pods: parts in termination messages that form a tar.gz of results, logs and names.
 
-Members: `all.json` of the whole fabric, `rail-K.json` of rail K alone, `pair-K-I-J.json` of nodes I and J on rail K, a
-log for each of them, `nodes` (a line per node: host name and node name) and `rails` (those to be measured alone).
+Members: `all.json` of the whole fabric, `rail-K.json` of rail K, measured at the same time as others, `alone-K.json` of
+a slow one without the others, `pair-K-I-J.json` of nodes I and J on rail K that were slow, a log for each of them,
+`nodes` (a line per node: host name and node name), `rails` (those to be measured), and `pairs` (the outcomes of all
+pairs: rail, places of both nodes, and good or bad).
 """
 
 from __future__ import annotations
@@ -17,12 +19,16 @@ import zlib
 from collections.abc import Iterable
 from functools import cached_property
 
+from gpu_fabric.nccl.verdict.pairs import Pair
+
 _PART = re.compile(r"gpu-fabric ([1-9]\d{0,4})/([1-9]\d{0,4}) ([0-9a-f]{16})\n([A-Za-z0-9+/=]+)")
 _WORDS = re.compile(r"gpu-fabric(?: error)?: (.*)")
-_MEMBER = re.compile(r"(?:\./)?(all|rail-\d{1,3}|pair-\d{1,3}-\d{1,5}-\d{1,5})\.(json|log)|(?:\./)?(nodes|rails)")
+_MEMBER = re.compile(
+    r"(?:\./)?(all|(?:rail|alone)-\d{1,3}|pair-\d{1,3}-\d{1,5}-\d{1,5})\.(json|log)|(?:\./)?(nodes|rails|pairs)"
+)
 # A possible host name that is not the end of a longer one.
 _WORD = re.compile(r"(?<![\w.-])[\w-]+")
-_PAIR = re.compile(r"pair-(\d+)-(\d+)-(\d+)\.json")
+_PAIR = re.compile(r"(\d{1,3}) (\d{1,5}) (\d{1,5}) (good|bad)")
 # Bytes of all members together; the results of 256 nodes with 8 GPUs and 16 rails take about 2 MiB.
 _MOST = 64 << 20
 
@@ -44,15 +50,15 @@ class Bundle:
 
     @property
     def rails(self) -> tuple[int, ...]:
-        """Rails that were to be measured alone."""
+        """Rails that were to be measured by themselves."""
         words = (line.split() for line in self._text("rails").splitlines())
         return tuple(int(first) for first, *_ in filter(None, words) if first.isdecimal())
 
     @property
-    def pairs(self) -> tuple[tuple[int, int, int], ...]:
-        """Pairs of nodes that were measured: rail, and the indices of the nodes."""
-        found = (_PAIR.fullmatch(name) for name in self._files)
-        return tuple(sorted((int(match[1]), int(match[2]), int(match[3])) for match in found if match))
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs of nodes that were measured, in the order of their rounds."""
+        found = (_PAIR.fullmatch(line.strip()) for line in self._text("pairs").splitlines())
+        return tuple(Pair(int(m[1]), int(m[2]), int(m[3]), m[4] == "good") for m in found if m)
 
     def result(self, name: str) -> bytes | None:
         """A result of nccl-tests; None if it is missing."""

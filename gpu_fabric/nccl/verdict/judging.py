@@ -1,4 +1,4 @@
-"""The verdict on one result of nccl-tests, and on a verification: rails, pairs of nodes on slow rails, whole fabric."""
+"""The verdict on one result of nccl-tests, and on a verification: rails, the causes of slow ones, whole fabric."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from gpu_fabric.nccl.verdict.checks import (
     early_end,
     judged_bandwidth,
 )
+from gpu_fabric.nccl.verdict.pairs import Culprits, Pair, culprits
 from gpu_fabric.nccl.verdict.report import RailResult, Reason, Verdict, finding, printable
 from gpu_fabric.nccl.verdict.result import EndsTooEarly, Expectation, NcclResult, ResultError, read_result
 from gpu_fabric.nccl.verdict.transport import check_transport
 
 _ALL = "the whole fabric"
-# A rail alone is measured with a single size, which takes seconds.
+# A rail is measured with a single size, which takes seconds.
 _LEAST_OF_A_RAIL = 1 << 30
 
 
@@ -105,32 +106,70 @@ def _fail_without_result(reasons: tuple[Reason, ...], nodes: tuple[str, ...]) ->
 
 
 def _judge_rail(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> tuple[RailResult, list[Reason]]:
-    alone = replace(expected, shapes=(), rails=1, nodes=expected.nodes or len(bundle.nodes) or None)
-    seen, reasons = _measure(bundle, f"rail-{rail}", f"rail {rail}", bar, alone)
-    bad = [reason for reason in reasons if reason.severity is Severity.ERROR]
+    by_itself = replace(expected, shapes=(), rails=1, nodes=expected.nodes or len(bundle.nodes) or None)
+    seen, reasons = _measure(bundle, f"rail-{rail}", f"rail {rail}", bar, by_itself)
+    bad = bool(_errors(reasons))
     if bad:
-        reasons += _judge_pairs(bundle, rail, bar, replace(alone, nodes=2))
+        reasons += _find_cause(bundle, rail, bar, by_itself)
     return RailResult(rail=rail, measured=seen, passed=not bad), reasons
 
 
-def _judge_pairs(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> Iterator[Reason]:
-    """The pairs of nodes that fail on a rail, each with its first reason, and the node that all of them share."""
-    bad: list[set[str]] = []
-    for number, *places in bundle.pairs:
-        if number != rail:
-            continue
-        ends = [_node(bundle, place) for place in places]
-        name = "-".join(map(str, ("pair", rail, *places)))
-        against = _measure(bundle, name, f"rail {rail}, {' - '.join(ends)}", bar, expected)[1]
-        errors = [reason for reason in against if reason.severity is Severity.ERROR]
-        if errors:
-            bad.append(set(ends))
-            yield errors[0]
-    shared = set.intersection(*bad) if len(bad) > 1 else set()
-    for node in sorted(shared):
-        message = f"every pair of nodes that is too slow on this rail has {node} in it"
+def _errors(reasons: Iterable[Reason]) -> list[Reason]:
+    return [reason for reason in reasons if reason.severity is Severity.ERROR]
+
+
+def _find_cause(bundle: Bundle, rail: int, bar: Bar, expected: Expectation) -> Iterator[Reason]:
+    """The cause of a slow rail, as far as measuring it alone and by pairs of nodes shows it."""
+    where = f"rail {rail}"
+    if bundle.result(f"alone-{rail}") is not None:
+        alone, against = _measure(bundle, f"alone-{rail}", where, bar, expected)
+        if not _errors(against) and alone is not None:
+            message = f"{alone:.2f} GB/s where no other rail is in use: it is slow only among the others"
+            remedy = "compare the PCIe topology and the switches that it shares with other rails, then measure again"
+            yield finding("VFY024", where, message, remedy)
+    pairs = [pair for pair in bundle.pairs if pair.rail == rail]
+    if pairs:
+        yield from _judge_pairs(bundle, rail, pairs, bar, replace(expected, nodes=2))
+
+
+def _judge_pairs(bundle: Bundle, rail: int, pairs: list[Pair], bar: Bar, expected: Expectation) -> Iterator[Reason]:
+    """The slow pairs of nodes, each with its first reason, then the nodes and paths that explain them."""
+    for pair in pairs:
+        name = f"pair-{rail}-{pair.first}-{pair.second}"
+        if not pair.good and (bundle.result(name) is not None or bundle.log(name)):
+            ends = f"{_node(bundle, pair.first)} - {_node(bundle, pair.second)}"
+            yield from _errors(_measure(bundle, name, f"rail {rail}, {ends}", bar, expected)[1])[:1]
+    found = culprits(pairs)
+    for place, others in found.nodes.items():
+        node = _node(bundle, place)
+        proven = " and ".join(_node(bundle, other) for other in others[:2])
+        message = f"{node} is too slow with {proven}, which reached the bar with others"
         remedy = f"look at {node}'s NIC, cable and switch port of rail {rail}; take the node out of use until then"
         yield finding("VFY023", f"rail {rail}, node {node}", message, remedy)
+    for first, second in found.paths:
+        ends = f"{_node(bundle, first)} - {_node(bundle, second)}"
+        message = "both nodes reached the bar with others, so the path between them is slow"
+        remedy = f"look at the links between the switches of rail {rail} that these two nodes are connected to"
+        yield finding("VFY025", f"rail {rail}, {ends}", message, remedy)
+    yield from _unexplained(bundle, rail, found)
+
+
+def _unexplained(bundle: Bundle, rail: int, found: Culprits) -> Iterator[Reason]:
+    """What the pairs leave open."""
+    if not found.proven:
+        message = "no pair of nodes reached the bar: the cause is common to all nodes"
+        remedy = "look at the switches of this rail, at the settings of all NICs, and at the image"
+    elif found.undecided:
+        nodes = ", ".join(_node(bundle, place) for place in found.undecided[:8])
+        more = f" and {len(found.undecided) - 8} more" if len(found.undecided) > 8 else ""
+        message = f"the rounds of pairs ended before it was known whether {nodes}{more} or their partners are slow"
+        remedy = "mend what is named, and measure again"
+    elif not found.nodes and not found.paths:
+        message = "each pair of neighbouring nodes reached the bar: the rail is slow only with all nodes"
+        remedy = "look at the switches between all nodes of this rail: their uplinks, ECN and PFC counters"
+    else:
+        return
+    yield finding("VFY026", f"rail {rail}", message, remedy)
 
 
 def _node(bundle: Bundle, place: int) -> str:

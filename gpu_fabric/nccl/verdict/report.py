@@ -23,7 +23,7 @@ class Reason(FrozenModel):
 
 
 class RailResult(FrozenModel):
-    """One rail alone; `measured` in GB/s is null if there is no result."""
+    """One rail by itself, while others were in use; `measured` in GB/s is null if there is no result."""
 
     rail: int
     measured: float | None
@@ -34,7 +34,7 @@ class Verdict(FrozenModel):
     """The verdict on one run. `measured` is the judged bus bandwidth in GB/s; null if there is none.
 
     `nodes` and `ranks` are those in the file. `bar` is null if the run ended before a bar could be chosen. `rails` are
-    those measured alone, against `rail_bar`.
+    those measured by themselves, against `rail_bar`.
     """
 
     schema_version: Literal["v1"] = "v1"
@@ -79,4 +79,4 @@ def _rails_line(rails: tuple[RailResult, ...]) -> str:
     good = sum(rail.passed for rail in rails)
     values = [(rail.measured, rail.rail) for rail in rails if rail.measured is not None]
     slowest = "" if not values else f"; the slowest is rail {min(values)[1]} with {min(values)[0]:.2f} GB/s"
-    return f"rails alone: {good} of {len(rails)} are as they should be{slowest}"
+    return f"rails: {good} of {len(rails)} are as they should be{slowest}"

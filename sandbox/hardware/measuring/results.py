@@ -1,4 +1,7 @@
-"""What nccl-tests and NCCL would have written in a run, as the launcher's script hands it over. Pure functions."""
+"""What nccl-tests and NCCL would have written in a run, as the launcher's script hands it over.
+
+Pure functions, but that the script itself is asked which pairs of nodes meet.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,20 @@ import gzip
 import hashlib
 import io
 import json
+import subprocess
 import tarfile
 from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
 from typing import Any
 
 from gpu_fabric.nccl.busbw import Operation, bus_factor
+from gpu_fabric.workloads.verification import SCRIPT_FILE
 from sandbox.hardware.measuring.run import Ailment, PlayedNode, PlayedRun
 
 GIB = 1 << 30
 # Bytes; the script's own.
 _PART = 3900
-_MOST_PAIRS = 16
+_MOST_ROUNDS = 16
 
 
 def messages(run: PlayedRun, pods: int) -> list[str]:
@@ -36,15 +42,12 @@ def files(run: PlayedRun) -> dict[str, str]:
         "nodes": "".join(f"{node.host} {node.name}\n" for node in run.nodes),
         "rails": "".join(f"{rail}\n" for rail in run.rails),
     }
-    pairs = 0
     for rail in run.rails:
-        found |= _alone(run, f"rail-{rail}", rail, run.nodes)
-        if len(run.nodes) > 2 and run.rail_bandwidth(rail, run.nodes) < run.rail_bar:
-            for first in range(min(len(run.nodes), _MOST_PAIRS - pairs)):
-                second = (first + 1) % len(run.nodes)
-                pair = (run.nodes[first], run.nodes[second])
-                found |= _alone(run, f"pair-{rail}-{first}-{second}", rail, pair)
-                pairs += 1
+        found |= _by_itself(run, f"rail-{rail}", rail, run.nodes, together=True)
+    for rail in filter(partial(_is_bad, run, nodes=run.nodes, together=True), run.rails):
+        found |= _by_itself(run, f"alone-{rail}", rail, run.nodes)
+        if len(run.nodes) > 2 and _is_bad(run, rail, run.nodes):
+            found |= _tournament(run, rail, found.get("pairs", ""))
     corrupt = any(Ailment.CORRUPT in node.ailments.values() for node in run.nodes)
     sizes = tuple(GIB << power for power in range(4))
     found["all.json"] = _result(run, run.nodes, run.gpus, sizes, run.bandwidth, corrupt=corrupt)
@@ -52,7 +55,41 @@ def files(run: PlayedRun) -> dict[str, str]:
     return found
 
 
-def _alone(run: PlayedRun, name: str, rail: int, nodes: Sequence[PlayedNode]) -> dict[str, str]:
+def _is_bad(run: PlayedRun, rail: int, nodes: Sequence[PlayedNode], *, together: bool = False) -> bool:
+    ailments = {node.ailments.get(rail) for node in nodes}
+    return (
+        bool(ailments & {Ailment.MISSING, Ailment.CORRUPT})
+        or run.rail_bandwidth(rail, nodes, together=together) < run.rail_bar
+    )
+
+
+def _tournament(run: PlayedRun, rail: int, before: str) -> dict[str, str]:
+    """The rounds of pairs of nodes on a rail, as the script itself chooses them; `before` has those of other rails."""
+    found: dict[str, str] = {}
+    met: list[str] = []
+    for number in range(1, _MOST_ROUNDS + 1):
+        pairs = _next_pairs(len(run.nodes), number, tuple(met))
+        if not pairs:
+            break
+        for first, second in pairs:
+            nodes = (run.nodes[first], run.nodes[second])
+            bad = _is_bad(run, rail, nodes)
+            met.append(f"{first} {second} {'bad' if bad else 'good'}")
+            if bad:
+                found |= _by_itself(run, f"pair-{rail}-{first}-{second}", rail, nodes)
+    return {**found, "pairs": before + "".join(f"{rail} {line}\n" for line in met)}
+
+
+@lru_cache(maxsize=256)
+def _next_pairs(nodes: int, number: int, met: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
+    command = ["bash", str(SCRIPT_FILE), "pairs", str(nodes), str(number)]
+    said = subprocess.run(command, input="".join(f"{line}\n" for line in met), stdout=-1, text=True, check=True).stdout
+    return tuple((int(first), int(second)) for first, second in map(str.split, said.splitlines()))
+
+
+def _by_itself(
+    run: PlayedRun, name: str, rail: int, nodes: Sequence[PlayedNode], *, together: bool = False
+) -> dict[str, str]:
     """One rail, one GPU a node."""
     without = [node for node in nodes if node.ailments.get(rail) is Ailment.MISSING]
     if without:
@@ -60,7 +97,7 @@ def _alone(run: PlayedRun, name: str, rail: int, nodes: Sequence[PlayedNode]) ->
         lines = [*said, f"gpu-fabric: {name} ended with status 1"]
         return {f"{name}.log": "".join(f"{line}\n" for line in lines)}
     corrupt = any(node.ailments.get(rail) is Ailment.CORRUPT for node in nodes)
-    bandwidth = run.rail_bandwidth(rail, nodes)
+    bandwidth = run.rail_bandwidth(rail, nodes, together=together)
     return {
         f"{name}.json": _result(run, nodes, 1, (GIB,), bandwidth, corrupt=corrupt),
         f"{name}.log": "".join(f"{line}\n" for line in _log(run, nodes, 1, (rail,))),

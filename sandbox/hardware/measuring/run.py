@@ -30,6 +30,7 @@ class Ailment(StrEnum):
     SOCKETS = "sockets"
     HOST_MEMORY = "host-memory"
     CORRUPT = "corrupt"
+    CROWDED = "crowded"
 
 
 ABOUT = {
@@ -38,9 +39,11 @@ ABOUT = {
     Ailment.SOCKETS: "NCCL finds no RDMA on it and takes sockets",
     Ailment.HOST_MEMORY: "its data pass through the host's memory: no GPUDirect",
     Ailment.CORRUPT: "it changes values on their way",
+    Ailment.CROWDED: "it is slow while other rails of its node are in use",
 }
 
 _SHARES = {Ailment.SLOW: 0.5, Ailment.MISSING: 0.0, Ailment.SOCKETS: 0.02, Ailment.HOST_MEMORY: 0.6}
+_CROWDED_SHARE = 0.7
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,11 @@ class PlayedNode:
     name: str
     ailments: Mapping[int, Ailment]
 
-    def share(self, rail: int) -> float:
-        """What a rail carries of its rate."""
+    def share(self, rail: int, *, together: bool) -> float:
+        """What a rail carries of its rate, alone or together with other rails."""
         ailment = self.ailments.get(rail)
+        if ailment is Ailment.CROWDED and together:
+            return _CROWDED_SHARE
         return 1.0 if ailment is None else _SHARES.get(ailment, 1.0)
 
 
@@ -73,9 +78,9 @@ class PlayedRun:
     rate: float
     rail_bar: float
 
-    def rail_bandwidth(self, rail: int, nodes: Sequence[PlayedNode]) -> float:
-        """GB/s of a ring over some nodes on one rail: that of the weakest."""
-        return self.rate * min(node.share(rail) for node in nodes)
+    def rail_bandwidth(self, rail: int, nodes: Sequence[PlayedNode], *, together: bool = False) -> float:
+        """GB/s of a ring over some nodes on one rail, alone or together with other rails: that of the weakest."""
+        return self.rate * min(node.share(rail, together=together) for node in nodes)
 
     @property
     def bandwidth(self) -> float:
@@ -87,7 +92,7 @@ class PlayedRun:
             return self.rate * self.all_rails * _SHARES[Ailment.SOCKETS]
         used = min(self.all_rails - list(node.ailments.values()).count(Ailment.MISSING) for node in self.nodes)
         shares = [
-            node.share(rail)
+            node.share(rail, together=True)
             for node in self.nodes
             for rail in range(self.all_rails)
             if node.ailments.get(rail) is not Ailment.MISSING

@@ -32,7 +32,7 @@ def verdict(results: Path, monkeypatch: pytest.MonkeyPatch, *options: str, **cha
 def test_a_healthy_run_passes_by_the_bars_of_its_stack(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said = verdict(results, monkeypatch, "-s", "verification")
     assert (said.exit_code, said.stderr) == (0, "")
-    assert "rails alone: 8 of 8 are as they should be" in said.stdout
+    assert "rails: 8 of 8 are as they should be" in said.stdout
 
 
 def test_a_slow_rail_is_exit_status_1(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:

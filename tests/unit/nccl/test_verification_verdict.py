@@ -94,27 +94,61 @@ def test_a_slow_rail_fails_although_the_whole_fabric_passes() -> None:
     assert [rail.rail for rail in found.rails if not rail.passed] == [3]
 
 
-def test_the_node_in_every_slow_pair_of_a_rail_is_named() -> None:
-    slow, good = alone(24.0, nodes=2), alone(nodes=2)
-    found = verdict(
+def slow_rail(*outcomes: str, alone_again: float = 24.0) -> Verdict:
+    """Rail 3 is slow; alone, and in these pairs."""
+    slow = {}
+    for first, second in (outcome.split()[:2] for outcome in outcomes if outcome.endswith("bad")):
+        slow |= {f"pair_3_{first}_{second}__json": alone(24.0, nodes=2), f"pair_3_{first}_{second}__log": rail_log(2)}
+    return verdict(
         rail_3__json=alone(24.0),
-        pair_3_0_1__json=slow,
-        pair_3_0_1__log=rail_log(2),
-        pair_3_1_2__json=slow,
-        pair_3_1_2__log=rail_log(2),
-        pair_3_2_0__json=good,
-        pair_3_2_0__log=rail_log(2),
+        alone_3__json=alone(alone_again),
+        alone_3__log=rail_log(),
+        pairs="".join(f"3 {outcome}\n" for outcome in outcomes).encode(),
+        **slow,
     )
+
+
+def causes(found: Verdict) -> list[str]:
+    assert not found.passed
+    return [line for line in said(found) if line.startswith("VFY02")]
+
+
+def test_a_node_that_is_slow_with_two_of_which_one_is_proven_is_named() -> None:
+    found = slow_rail("0 1 bad", "1 2 bad", "2 0 good")
     wheres = [reason.where for reason in found.reasons]
     assert f"rail 3, gpu-a - gpu-b, size {GIB}" in wheres
-    assert "VFY023 rail 3, node gpu-b: every pair of nodes that is too slow on this rail has gpu-b in it" in said(found)
     assert not any("gpu-c - gpu-a" in where for where in wheres)
+    assert causes(found) == [
+        "VFY023 rail 3, node gpu-b: gpu-b is too slow with gpu-a and gpu-c, which reached the bar with others"
+    ]
 
 
-def test_no_node_is_blamed_where_the_slow_pairs_share_none() -> None:
-    slow = {"pair_3_0_1__json": alone(24.0, nodes=2), "pair_3_1_2__json": alone(24.0, nodes=2)}
-    found = verdict(rail_3__json=alone(24.0), pair_3_2_0__json=alone(24.0, nodes=2), **slow)
-    assert "VFY023" not in " ".join(said(found))
+def test_a_path_is_named_where_both_of_its_nodes_are_fast_with_others() -> None:
+    (cause,) = causes(slow_rail("0 1 bad", "1 2 good", "2 0 good"))
+    assert cause.startswith("VFY025 rail 3, gpu-a - gpu-b: both nodes reached the bar with others")
+
+
+def test_no_node_is_blamed_where_no_pair_is_fast() -> None:
+    (cause,) = causes(slow_rail("0 1 bad", "1 2 bad", "2 0 bad"))
+    assert cause.startswith("VFY026 rail 3: no pair of nodes reached the bar")
+
+
+def test_no_node_is_blamed_where_every_pair_is_fast() -> None:
+    (cause,) = causes(slow_rail("0 1 good", "1 2 good", "2 0 good"))
+    assert cause.startswith("VFY026 rail 3: each pair of neighbouring nodes reached the bar")
+
+
+def test_a_node_of_which_the_rounds_showed_too_little_is_called_undecided() -> None:
+    (cause,) = causes(slow_rail("0 1 good", "1 2 bad"))
+    assert "before it was known whether gpu-c or their partners are slow" in cause
+
+
+def test_a_rail_that_is_slow_only_among_others_fails_and_is_told_from_a_slow_one() -> None:
+    found = slow_rail(alone_again=48.0)
+    assert causes(found) == [
+        "VFY024 rail 3: 48.00 GB/s where no other rail is in use: it is slow only among the others"
+    ]
+    assert [rail.measured for rail in found.rails if not rail.passed] == [24.0]
 
 
 def test_a_rail_that_was_not_measured_fails_with_the_launchers_words() -> None:
@@ -183,7 +217,7 @@ def test_a_rail_that_shows_more_than_it_carries_was_not_measured(changes: dict[s
 
 def test_the_lines_for_people_count_the_rails_and_name_the_slowest() -> None:
     lines = list(verdict_lines(verdict(rail_3__json=alone(24.0))))
-    assert "rails alone: 7 of 8 are as they should be; the slowest is rail 3 with 24.00 GB/s" in lines
+    assert "rails: 7 of 8 are as they should be; the slowest is rail 3 with 24.00 GB/s" in lines
     assert lines[-1] == "failed"
 
 

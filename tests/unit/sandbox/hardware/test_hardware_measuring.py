@@ -63,10 +63,11 @@ def test_healthy_nodes_pass_every_bar(run: PlannedVerification) -> None:
     ("ailment", "words"),
     [
         ("slow", ["VER017 rail 3, size", "VFY023 rail 3, node gpu-1"]),
-        ("missing", ["VFY020 rail 3: not measured", "VER025 node gpu-1: NCCL uses 7 NICs"]),
+        ("missing", ["VFY020 rail 3: not measured", "VFY023 rail 3, node gpu-1", "VER025 node gpu-1"]),
         ("sockets", ["VER022 rail 3, node gpu-1", "VER022 node gpu-1", "VER016"]),
         ("host-memory", ["VER023 rail 3, rank 1 on gpu-1"]),
-        ("corrupt", ["VER014 rail 3, size 1073741824: 12 wrong values"]),
+        ("corrupt", ["VER014 rail 3, size 1073741824: 12 wrong values", "VFY023 rail 3, node gpu-1"]),
+        ("crowded", ["VER017 rail 3, size", "VFY024 rail 3: 48.25 GB/s", "VER017 size"]),
     ],
 )
 def test_every_ailment_is_found_and_named(run: PlannedVerification, ailment: str, words: list[str]) -> None:
@@ -77,7 +78,9 @@ def test_every_ailment_is_found_and_named(run: PlannedVerification, ailment: str
 
 
 def test_the_ailments_are_those_that_a_test_knows() -> None:
-    assert {ailment.value for ailment in Ailment} == {"slow", "missing", "sockets", "host-memory", "corrupt"}
+    assert {ailment.value for ailment in Ailment} == {
+        *("slow", "missing", "sockets", "host-memory", "corrupt", "crowded")
+    }
 
 
 def test_pods_end_only_when_all_of_them_run(run: PlannedVerification) -> None:
