@@ -33,6 +33,7 @@ _MODULES = {
     "shapes": "shapes",
     "discover": "discover",
     "preflight": "preflight",
+    "doctor": "doctor",
     "explain": "explain",
     "schema": "pages",
     "reference": "pages",

@@ -52,12 +52,12 @@ def preflight(
     with_cluster = not account or kubeconfig is not None or context is not None
     if plan.part == "cluster" and with_cluster:
         refuse(f"stack {plan.stack} creates a cluster only; compare the stack with part platform with that cluster")
-    kubectl = _cluster_of(spec, document.root, kubeconfig, context) if with_cluster else None
+    kubectl = cluster_of(spec, document.root, kubeconfig, context) if with_cluster else None
     from gpu_fabric.preflight.cluster import Cluster
     from gpu_fabric.preflight.judging import account_differences, differences
     from gpu_fabric.preflight.text import preflight_document, preflight_lines
 
-    cluster = None if kubectl is None else Cluster(_allowed(kubectl.get), _allowed(kubectl.create))
+    cluster = None if kubectl is None else Cluster(allowed(kubectl.get), allowed(kubectl.create))
     found: tuple[Difference, ...] = ()
     try:
         with show_progress() as progress:
@@ -78,7 +78,7 @@ def preflight(
         raise typer.Exit(1)
 
 
-def _cluster_of(spec: StackSpec, root: Path, kubeconfig: Path | None, context: str | None) -> Kubectl:
+def cluster_of(spec: StackSpec, root: Path, kubeconfig: Path | None, context: str | None) -> Kubectl:
     """The named cluster, else the stack file's; refuses to guess one."""
     from gpu_fabric.spec.existing import ExistingClusterSpec
 
@@ -92,7 +92,7 @@ def _cluster_of(spec: StackSpec, root: Path, kubeconfig: Path | None, context: s
     return Kubectl(kubeconfig, context)
 
 
-def _allowed(request: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
+def allowed(request: Callable[_Given, _Answer]) -> Callable[_Given, _Answer]:
     """A request of kubectl's, by which what is not allowed is told apart from a cluster that does not answer."""
 
     def ask(*given: _Given.args, **named: _Given.kwargs) -> _Answer:
