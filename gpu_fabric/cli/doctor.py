@@ -147,8 +147,9 @@ def _mended(
     """What was done, and what is left; on a terminal after a question, else what is the stack's own by `--yes`."""
     from gpu_fabric.doctor.mending import MendingError, mend
 
-    reports, answered = list[str](), set[tuple[str, tuple[Seen, ...]]]()
-    can_ask = not wishes.yes and not wishes.as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    reports: list[str] = []
+    answered: set[tuple[str, tuple[Seen, ...]]] = set()
+    can_ask = not wishes.yes and not wishes.as_json and _is_terminal()
     for _ in range(_ROUNDS):
         new = [entry for entry in found if entry.is_mendable and (entry.id, entry.seen) not in answered]
         own, foreign = [entry for entry in new if entry.is_own], [entry for entry in new if not entry.is_own]
@@ -164,6 +165,10 @@ def _mended(
             return tuple(reports), examined()
         found = examined()
     return tuple(reports), found
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _agrees(chosen: list[Damage]) -> bool:

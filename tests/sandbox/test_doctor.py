@@ -63,14 +63,14 @@ class Doctor:
 
 
 @pytest.fixture
-def doctor(stack_up: Sandbox) -> Iterator[Doctor]:
+def doctor(stack_up: Sandbox) -> Doctor:
     """The command on a stack that is up, and of which nothing is damaged."""
     doctor = Doctor(stack_up)
     assert doctor.run() == (
         0,
         {"stack": STACK, "stateUnread": "", "damages": [], "mended": [], "remaining": []},
     )
-    yield doctor
+    return doctor
 
 
 def exists(sandbox: Sandbox, path: str) -> bool:
@@ -215,6 +215,105 @@ def test_the_webhook_of_an_operator_that_was_deleted_no_longer_refuses_jobs(doct
     until(lambda: not refused(), "the webhook is gone")
 
 
+NETWORK_OPERATOR = "/apis/apps/v1/namespaces/nvidia-network-operator/deployments/network-operator"
+POLICIES = "/apis/mellanox.com/v1alpha1/nicnodepolicies"
+
+
+@pytest.fixture
+def without_operator(doctor: Doctor) -> Iterator[Doctor]:
+    """The Network Operator's Deployment is deleted by hand; what a test leaves damaged fails the next one."""
+    api = doctor.sandbox.api
+    deployment = api.get(NETWORK_OPERATOR)
+    kept = {key: deployment["metadata"].get(key) for key in ("name", "namespace", "labels", "annotations")}
+    api.delete(f"{NETWORK_OPERATOR}?propagationPolicy=Foreground")
+    until(lambda: not exists(doctor.sandbox, NETWORK_OPERATOR), "the operator is gone")
+    yield doctor
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": kept, "spec": deployment["spec"]}
+    api.post(NETWORK_OPERATOR.rpartition("/")[0], body)
+    until(lambda: api.get(NETWORK_OPERATOR)["status"].get("readyReplicas"), "the operator is back")
+
+
+def test_what_a_deleted_operator_left_is_mended_and_the_next_up_works(without_operator: Doctor) -> None:
+    sandbox = without_operator.sandbox
+    policy = {"apiVersion": "mellanox.com/v1alpha1", "kind": "NicNodePolicy"}
+    held = {"name": "left", "finalizers": ["mellanox.com/left", "example.com/kept"]}
+    sandbox.api.post(POLICIES, {**policy, "metadata": held, "spec": {"nodeSelector": {"none": "here"}}})
+    sandbox.api.delete(f"{POLICIES}/left")
+    sandbox.api.patch(NODE, {"metadata": {"labels": {WAIT: "true"}}})
+    for node, manager in (("gpu-1", "network-operator"), ("gpu-2", "kubectl-cordon")):
+        path = f"/api/v1/nodes/{node}"
+        sandbox.api.patch(path, {"metadata": {"labels": {STATE: "drain-required"}}})
+        sandbox.api.patch(f"{path}?fieldManager={manager}", {"spec": {"unschedulable": True}})
+
+    done = without_operator.mends("DOC030", "DOC060", "DOC061", "DOC061")
+
+    assert "mended: remove the finalizer mellanox.com/left from NicNodePolicy left" in done["mended"]
+    assert sandbox.api.get(f"{POLICIES}/left")["metadata"]["finalizers"] == ["example.com/kept"]
+    sandbox.api.patch(f"{POLICIES}/left", {"metadata": {"finalizers": None}})
+    nodes = {item["metadata"]["name"]: item for item in sandbox.items("/api/v1/nodes")}
+    assert WAIT not in nodes["gpu-0"]["metadata"]["labels"]
+    assert not any(STATE in item["metadata"]["labels"] for item in nodes.values())
+    assert [name for name, item in nodes.items() if item["spec"].get("unschedulable")] == ["gpu-2"], "a person's cordon"
+    sandbox.api.patch("/api/v1/nodes/gpu-2", {"spec": {"unschedulable": None}})
+
+
+def test_after_all_of_that_the_next_up_changes_nothing(stack_up: Sandbox) -> None:
+    until(lambda: len(stack_up.allocatable("nvidia.com/rail_00")) == 3, "the nodes offer their rails again")
+    assert "unchanged" in stack_up.up()
+
+
+def test_a_definition_of_an_older_chart_is_written_as_the_charts_has_it(doctor: Doctor) -> None:
+    sandbox, path = doctor.sandbox, f"{DEFINITIONS}/nicclusterpolicies.mellanox.com"
+    found = sandbox.api.get(path)
+    before = found["spec"]["versions"]
+    (version,) = before
+    narrow = {"type": "object", "properties": {"spec": {"type": "object"}, "status": {"type": "object"}}}
+    found["spec"]["versions"] = [{**version, "schema": {"openAPIV3Schema": narrow}}]
+    sandbox.api.request("PUT", path, found)
+
+    done = doctor.mends("DOC051")
+
+    assert "spec.nvIpam" in done["damages"][0]["seen"][0]["value"]
+    assert sandbox.api.get(path)["spec"]["versions"] == before
+    assert "unchanged" in sandbox.up()
+
+
+def test_a_version_that_is_stored_and_not_served_is_taken_off(doctor: Doctor) -> None:
+    sandbox, path = doctor.sandbox, f"{DEFINITIONS}/{POOLS}"
+    found = sandbox.api.get(path)
+    (version,) = found["spec"]["versions"]
+    old = {**version, "name": "v1alpha0", "served": False, "storage": False}
+    found["spec"]["versions"] = [version, old]
+    found = sandbox.api.request("PUT", path, found)
+    stored = {"storedVersions": ["v1alpha0", version["name"]]}
+    sandbox.api.request("PUT", f"{path}/status", {**found, "status": {**found["status"], **stored}})
+    pools = sandbox.items(f"/apis/nv-ipam.nvidia.com/{version['name']}/ippools")
+
+    done = doctor.mends("DOC052")
+
+    assert len(done["mended"]) == len(pools) + 1
+    found = sandbox.api.get(path)
+    assert found["status"]["storedVersions"] == [version["name"]]
+    # What the API server refused before: a definition without the old version.
+    found["spec"]["versions"] = [version]
+    sandbox.api.request("PUT", path, found)
+    assert "unchanged" in sandbox.up()
+
+
+def test_an_api_without_its_service_is_named_and_left_to_an_answer(doctor: Doctor) -> None:
+    sandbox, name = doctor.sandbox, "v1.gone.example"
+    spec = {"group": "gone.example", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 100}
+    service = {"service": {"namespace": "gone", "name": "server"}, "insecureSkipTLSVerify": True}
+    kind = {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService"}
+    sandbox.api.post(SERVICES, {**kind, "metadata": {"name": name}, "spec": {**spec, **service}})
+    try:
+        until(lambda: doctor.found() == ["DOC040"], "the API is not available")
+        assert doctor.run("--yes")[1]["mended"] == [], "it is not the stack's"
+        assert exists(sandbox, f"{SERVICES}/{name}")
+    finally:
+        sandbox.api.delete(f"{SERVICES}/{name}")
+
+
 def test_a_finalizer_whose_operator_was_deleted_is_removed_and_the_namespace_goes(doctor: Doctor) -> None:
     sandbox = doctor.sandbox
     sandbox.api.post("/api/v1/namespaces", {"metadata": {"name": "leaving"}})
@@ -256,6 +355,26 @@ def test_a_finalizer_whose_operator_was_deleted_is_removed_and_the_namespace_goe
         until(lambda: not exists(sandbox, "/api/v1/namespaces/leaving"), "the namespace is gone")
         sandbox.api.delete(f"{DEFINITIONS}/sriovnetworks.{group}")
     until(lambda: doctor.found() == [], "nothing is left")
+
+
+def test_what_is_left_undamaged_can_be_destroyed(stack_up: Sandbox) -> None:
+    """A killed first installation, judged for a destroy, and the destroy itself."""
+    doctor = Doctor(stack_up)
+    document = json.loads(checkpoint(stack_up).read_text())
+    latest = document["checkpoint"]["latest"]
+    gone = next(entry for entry in latest["resources"] if entry["type"].endswith(":NetworkAttachmentDefinition"))
+    latest["resources"] = [entry for entry in latest["resources"] if entry["urn"] != gone["urn"]]
+    latest["pending_operations"] = [{"resource": gone, "type": "creating"}]
+    checkpoint(stack_up).write_text(json.dumps(document))
+    name, namespace = (gone["inputs"]["metadata"][key] for key in ("name", "namespace"))
+    path = f"/apis/k8s.cni.cncf.io/v1/namespaces/{namespace}/network-attachment-definitions/{name}"
+
+    assert doctor.found("--for", "destroy") == ["DOC002", "DOC004"]
+    status, done = doctor.run("--for", "destroy", "--yes")
+    assert (status, done["remaining"]) == (0, []), done
+    assert not exists(stack_up, path)
+    assert doctor.run("--for", "destroy", "--yes")[1]["mended"] == []
+    stack_up.run("pulumi", "destroy", "-s", STACK)
 
 
 def created(sandbox: Sandbox, path: str, item: Json) -> bool:
