@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
@@ -241,6 +241,29 @@ def pulumi(
         raise typer.Exit(engine.refresh(place))
     else:
         raise typer.Exit(engine.destroy(place))
+
+
+@app.command()
+def doctor(
+    stack: StackName = "dev",
+    simulated: Simulated = False,
+    purpose: Annotated[
+        Literal["up", "destroy"], typer.Option("--for", help="the command that shall work afterwards")
+    ] = "up",
+    yes: Annotated[bool, typer.Option("--yes", help="mend what is the stack's own without a question")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
+) -> None:
+    """Do what `gpu-fabric doctor` does, on a stack of the sandbox: with its cluster, and its workspace of Pulumi."""
+    from sandbox.engine.commands import SandboxEngine, is_sandbox_stack
+
+    home = SandboxHome.current()
+    place = _load(stack, simulated)
+    if not is_sandbox_stack(place, home):
+        raise SandboxError(
+            f"stack {stack} uses a cluster of its own", f"Examine it: gpu-fabric doctor -s {stack}", status=2
+        )
+    engine = SandboxEngine(home, ensure(None, _progress()), say)
+    raise typer.Exit(engine.doctor(place, purpose=purpose, yes=yes, as_json=as_json))
 
 
 def _load(name: str, simulated: bool, *, coming_up: bool = False) -> Stack:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 _FORBIDDEN = 403
+# Differences that an operator or a run leaves behind that has ended: a deletion without an end, a silent webhook.
+_LEFT_BEHIND = frozenset({"PRE020", "PRE021", "PRE031", "PRE041", "PRE090"})
+_DOCTOR = "What an ended operator or run has left: `gpu-fabric doctor -s {stack}` names and mends it."
 
 
 def hindrance(spec: StackSpec, plan: Plan, root: Path) -> str:
@@ -55,6 +58,7 @@ def hindrance(spec: StackSpec, plan: Plan, root: Path) -> str:
         [
             f"{stack_file_name(root)}: {count} between the plan and the cluster, nothing was created.",
             *(f"  {line}" for entry in wrong for line in difference_lines(entry)),
+            *([_DOCTOR.format(stack=plan.stack)] if any(entry.id in _LEFT_BEHIND for entry in wrong) else ()),
             "Without this comparison: `guard: {preflight: false}`; what is in the way then shows itself in `up`.",
         ]
     )

@@ -34,6 +34,7 @@ _MODULES = {
     "discover": "discover",
     "preflight": "preflight",
     "drift": "drift",
+    "doctor": "doctor",
     "explain": "explain",
     "schema": "pages",
     "reference": "pages",

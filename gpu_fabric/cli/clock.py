@@ -1,4 +1,4 @@
-"""Today's date and pauses, for commands that depend on time: plans and rendered plans never do."""
+"""Today's date, the time and pauses, for commands that depend on time: plans and rendered plans never do."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from datetime import UTC, date, datetime
 def today() -> date:
     """Today's date in UTC."""
     return datetime.now(UTC).date()
+
+
+def seconds() -> float:
+    """Seconds since 1970."""
+    return time.time()
 
 
 def pause(seconds: float) -> None:

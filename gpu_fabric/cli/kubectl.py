@@ -103,14 +103,26 @@ class Kubectl:
             raise ClusterError(f"the cluster has no {path}", "NotFound")
         return _object(answer, path)
 
-    def delete(self, path: str) -> bool:
+    def replace(self, path: str, manifest: dict[str, Any]) -> None:
+        """Write the object at a path; if the manifest has a resourceVersion, only while the object has it too.
+
+        Raises:
+            ClusterError: see the class; `reason` is Conflict if the object has another one, NotFound if there is none.
+        """
+        if self._answer("replace", path, json.dumps(manifest)) is None:
+            raise ClusterError(f"the cluster has no {_plain(path)}", "NotFound")
+
+    def delete(self, path: str, preconditions: dict[str, str] | None = None) -> bool:
         """Delete the object at a path, and what it owns; False if there is none.
 
         Raises:
-            ClusterError: see the class.
+            ClusterError: see the class; `reason` is Conflict if a precondition is not met.
         """
         # A Job would leave its pods otherwise.
-        return self._answer("delete", _with(path, "propagationPolicy=Background")) is not None
+        options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        if preconditions is None:
+            return self._answer("delete", _with(path, "propagationPolicy=Background")) is not None
+        return self._answer("delete", path, json.dumps({**options, "preconditions": preconditions})) is not None
 
     def logs(self, namespace: str, pod: str) -> str:
         """What the only container of a pod printed.

@@ -26,7 +26,7 @@ def read_cluster(kubectl: Kubectl) -> Cluster:
     """The cluster as comparisons read it; nothing is asked of it yet."""
     from gpu_fabric.preflight.cluster import Cluster
 
-    return Cluster(_allowed(kubectl.get), _allowed(kubectl.create), _allowed(kubectl.apply_dry, every_refusal=True))
+    return Cluster(allowed(kubectl.get), allowed(kubectl.create), allowed(kubectl.apply_dry, every_refusal=True))
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def cluster_of(spec: StackSpec, root: Path, kubeconfig: Path | None, context: st
     return Kubectl(kubeconfig, context)
 
 
-def _allowed(request: Callable[_Given, _Answer], *, every_refusal: bool = False) -> Callable[_Given, _Answer]:
+def allowed(request: Callable[_Given, _Answer], *, every_refusal: bool = False) -> Callable[_Given, _Answer]:
     """A request of kubectl's, by which what is not allowed is told apart from a cluster that does not answer.
 
     `every_refusal` counts an answer of the API server's as not allowed whatever it refuses.

@@ -21,7 +21,7 @@ from gpu_fabric.preflight.stack import Stack
 from gpu_fabric.spec.places import Location
 
 _GROUP = "admissionregistration.k8s.io/v1"
-_CONFIGURATIONS = (
+CONFIGURATIONS = (
     ("ValidatingWebhookConfiguration", collection(_GROUP, "validatingwebhookconfigurations")),
     ("MutatingWebhookConfiguration", collection(_GROUP, "mutatingwebhookconfigurations")),
 )
@@ -33,7 +33,7 @@ _PLACE: Location = ("software",)
 
 def admission_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
     """What would refuse or change the stack's objects, or pods of the fabric."""
-    for kind, path in _CONFIGURATIONS:
+    for kind, path in CONFIGURATIONS:
         for item in cluster.items(path):
             yield from _webhooks(stack, cluster, kind, item)
     yield from _policies(stack, cluster)
@@ -54,7 +54,7 @@ def _webhooks(stack: Stack, cluster: Cluster, kind: str, item: Json) -> Iterator
         namespaces = [space for space in _namespaces(stack, cluster) if selects(hook.get("namespaceSelector"), space)]
         if not kinds or not namespaces or (service and cluster.keeps(service.get("namespace"))):
             continue
-        if service and not _answers(cluster, service):
+        if service and not answers(cluster, service):
             yield difference(
                 "PRE090",
                 Seen(
@@ -117,7 +117,7 @@ def _namespaces(stack: Stack, cluster: Cluster) -> list[dict[str, str]]:
     ]
 
 
-def _answers(cluster: Cluster, service: Json) -> bool:
+def answers(cluster: Cluster, service: Json) -> bool:
     """Whether a service has an endpoint that is ready; so too where that may not be read."""
     namespace, name = service.get("namespace", ""), service.get("name", "")
     slices_of = collection("discovery.k8s.io/v1", "endpointslices", namespace)

@@ -89,11 +89,11 @@ def software_differences(stack: Stack, cluster: Cluster) -> Iterator[Difference]
     for component in known_software():
         if component in stack.present:
             yield from _expected(stack, cluster, component)
-        elif (place := _installs(stack, component)) is not None:
+        elif (place := installs(stack, component)) is not None:
             yield from _twice(stack, cluster, component, place)
 
 
-def _installs(stack: Stack, component: str) -> Location | None:
+def installs(stack: Stack, component: str) -> Location | None:
     """The place in the stack file that decides that the stack installs a component; None where it does not."""
     row, policy = known_software()[component], stack.policy
     gpu, network = ("software", "gpuOperator"), ("software", "networkOperator")

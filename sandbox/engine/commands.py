@@ -10,8 +10,9 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from gpu_fabric.preflight.stack import Stack as JudgedStack
 from sandbox.cloud.clusters import ControlPlanes
 from sandbox.cloud.existing import place_existing
 from sandbox.cloud.oci.nodes import remember_image
@@ -138,6 +139,9 @@ class SandboxEngine:
             status = self._converge(stack, [*arguments, *(["--json"] if as_json else [])], destroying=False)
         if status == 0 and not as_json:
             _print_summary(stack)
+        if status != 0:
+            how = " --sandbox" if stack.simulated else ""
+            self.say(f"what is damaged now, and what mends it: python -m sandbox doctor -s {stack.name}{how}")
         return _status(status)
 
     def preview(self, stack: Stack, *, as_json: bool) -> int:
@@ -177,6 +181,28 @@ class SandboxEngine:
                 # the salt belongs to the deleted state
                 self.workspace.stack_file(stack.name).unlink(missing_ok=True)
         return _status(status)
+
+    def doctor(self, stack: Stack, *, purpose: Literal["up", "destroy"], yes: bool, as_json: bool) -> int:
+        """Name what is damaged, mend what is agreed to, and give the exit status."""
+        from gpu_fabric.cli.doctor import Wishes, examine
+        from sandbox.engine.hands import SandboxHands
+
+        self._require_clusters(stack)
+        with self._owned():
+            self._options(stack)
+            wishes = Wishes(purpose=purpose, yes=yes, settled=True, as_json=as_json)
+            # A stack without a cluster has a state all the same.
+            found = [
+                examine(
+                    stack.spec,
+                    stack.plan,
+                    project_root(),
+                    SandboxHands(self.workspace, self.runs, stack.name, api),
+                    wishes,
+                )
+                for api in self._apis(stack) or (None,)
+            ]
+        return max(found)
 
     def outputs(self, stack: Stack, *, show_secrets: bool) -> str:
         """The stack's outputs as JSON; raises SandboxError when it is not up."""
@@ -232,7 +258,8 @@ class SandboxEngine:
             self.workspace.stack_config(stack.name, stack.file, stack.sections)
 
     def _recover(self, stack: Stack, *, destroying: bool) -> None:
-        recover(self.workspace, self.runs, self._apis(stack), stack.name, self.say, destroying=destroying)
+        judged = JudgedStack(stack.spec, stack.plan)
+        recover(self.workspace, self.runs, self._apis(stack), judged, self.say, destroying=destroying)
 
     def _apis(self, stack: Stack) -> list[Api]:
         """The stack's clusters: the sandbox, or those of a simulated cloud that are in the stack's state."""
@@ -268,6 +295,7 @@ class _Owned:
 
 # Pulumi prints all outputs after every run, changed or not: 360 lines for `fabric` alone.
 _UNSEEN_OUTPUTS = "--suppress-outputs"
+_CHANGING = ("up", "refresh", "destroy")
 # The commands that only read the stack's state.
 _READING = {"outputs": ("stack", "output"), "kubeconfig": ("stack", "output", "kubeconfig", "--show-secrets")}
 
@@ -308,6 +336,9 @@ def run_elsewhere(verb: str, stack: Stack, toolchain_bin: Path | None, extra: li
             signal.signal(signal.SIGINT, before)
     if verb == "up" and status == 0 and "--json" not in extra:
         _print_summary(stack)
+    if verb in _CHANGING and status != 0:
+        purpose = " --for destroy" if verb == "destroy" else ""
+        say(f"what is damaged now, and what mends it: gpu-fabric doctor -s {stack.name}{purpose}")
     return status
 
 

@@ -12,7 +12,6 @@ import shlex
 import shutil
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ import yaml
 
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 from gpu_fabric.base.cloud_time import MINUTE_VARIABLE
+from gpu_fabric.doctor.state import Lock, StackState
 from sandbox.cloud.account import account_token
 from sandbox.cloud.clock import MINUTE_S
 from sandbox.cloud.oci.credentials import environment as oracle_account
@@ -36,14 +36,6 @@ _FOREIGN_PREFIXES = ("DIGITALOCEAN_", "SPACES_", "OCI_", "TF_VAR_")
 # Keys of a stack file for the user's own engine: the encryption of its secrets, and the settings of clouds.
 _FOREIGN_KEYS = ("secretsprovider", "encryptedkey", "encryptionsalt")
 _CLOUD_SETTINGS = ("digitalocean:", "oci:")
-
-
-@dataclass(frozen=True)
-class StackState:
-    """What the engine has recorded of a stack; resources are those of the last checkpoint, as JSON."""
-
-    resources: tuple[dict[str, Any], ...]
-    pending: tuple[dict[str, Any], ...]
 
 
 class Workspace:
@@ -165,9 +157,10 @@ class Workspace:
         """Where the file backend keeps a stack's state."""
         return self.backend / ".pulumi" / "stacks" / self.project / f"{stack}.json"
 
-    def locks(self, stack: str) -> list[Path]:
-        """The locks that runs have taken on a stack."""
-        return list((self.backend / ".pulumi" / "locks").glob(f"**/{self.project}/{stack}/*.json"))
+    def locks(self, stack: str) -> tuple[Lock, ...]:
+        """The locks of runs on a stack that are over: the sandbox has one run at a time, which asks for them first."""
+        found = (self.backend / ".pulumi" / "locks").glob(f"**/{self.project}/{stack}/*.json")
+        return tuple(Lock(file.name, "an interrupted run", "gone") for file in sorted(found))
 
     def state(self, stack: str) -> StackState | None:
         """A stack's recorded state; None for an unknown stack."""
@@ -179,6 +172,7 @@ class Workspace:
         return StackState(
             tuple(latest.get("resources") or ()),
             tuple(latest.get("pending_operations") or ()),
+            self.locks(stack),
         )
 
     def _salt(self, stack: str) -> str | None:

@@ -74,7 +74,7 @@ def test_up_converges_after_pulumi_was_killed(stack_down: Sandbox, moment: Calla
     running.kill()
     running.wait()
     printed = stack_down.up()
-    assert "repaired: " in printed
+    assert "mended: " in printed
     assert_whole(stack_down)
     assert "unchanged" in stack_down.up()
 

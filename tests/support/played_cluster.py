@@ -95,6 +95,8 @@ class PlayedCluster:
             return {"gitVersion": self.version}
         root = parts[:2] if parts[0] == "api" else parts[:3]
         rest, namespace = parts[len(root) :], None
+        if not rest:
+            return self.served("/".join(root))
         if rest[0] == "namespaces" and len(rest) > 2:
             namespace, rest = rest[1], rest[2:]
         collection = "/".join([*root, rest[0]])
@@ -109,10 +111,26 @@ class PlayedCluster:
         ]
         if len(rest) > 1:
             return next((item for item in kept if item["metadata"]["name"] == rest[1]), None)
-        for selector in (part for text in query.get("labelSelector", ()) for part in text.split(",")):
-            key, _, value = selector.partition("=")
-            kept = [item for item in kept if item["metadata"].get("labels", {}).get(key) == value]
+        for term in ",".join(query.get("labelSelector", ())).split(","):
+            key, operator, value = term.partition("!=") if "!=" in term else term.partition("=")
+            if operator:
+                wanted = operator == "="
+                kept = [item for item in kept if (item["metadata"].get("labels", {}).get(key) == value) == wanted]
         return {"kind": "List", "items": kept}
+
+    def served(self, root: str) -> Object | None:
+        """What a group version serves, of the kinds that were added: the plural tells the kind."""
+        plurals = [name.rpartition("/")[2] for name in self.objects if name.rpartition("/")[0] == root]
+        rows = [
+            {
+                "name": plural,
+                "kind": item.get("kind", ""),
+                "namespaced": "namespace" in item["metadata"],
+            }
+            for plural in plurals
+            for item in self.objects[f"{root}/{plural}"][:1]
+        ]
+        return {"resources": rows} if rows else None
 
     def create(self, path: str, manifest: Object) -> Object:
         """The answer to a SelfSubjectAccessReview; nothing else may be created."""

@@ -18,7 +18,7 @@ content = "" if sys.stdin.isatty() else sys.stdin.read()
 options, (verb, path) = [], (None, None)
 rest = iter(sys.argv[1:])
 for argument in rest:
-    if argument in ("get", "create", "delete", "apply"):
+    if argument in ("get", "create", "replace", "delete", "apply"):
         verb = argument
     elif argument == "--raw":
         path = next(rest)

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 from stub_cluster import KUBECONFIG
 
+from gpu_fabric.doctor.state import StackState
+from gpu_fabric.preflight.stack import Stack as JudgedStack
 from gpu_fabric.prepare import prepare
 from gpu_fabric.spec.load import read_document, validate
 from sandbox.cli import app
 from sandbox.cli import main as sandbox_command
 from sandbox.cloud.clusters import ControlPlanes
-from sandbox.engine import recovery
 from sandbox.engine.commands import SandboxEngine, Stack, announcement, is_sandbox_stack
 from sandbox.engine.display import is_crash, is_news
+from sandbox.engine.recovery import recover
 from sandbox.engine.run import Ended, Runs
-from sandbox.engine.workspace import StackState, Workspace, lies_in
+from sandbox.engine.workspace import Workspace, lies_in
 from sandbox.failure import SandboxError
 from sandbox.home import SandboxHome, project_root
 from sandbox.kubernetes_api import Api, ApiError
@@ -33,35 +33,30 @@ URN = "urn:pulumi:dev::gpu-fabric::"
 
 
 class FakeApi(Api):
-    """Answers for Helm's secrets and for what a manifest names."""
+    """Answers for Helm's secrets and for a ConfigMap."""
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, Any]] = {}
 
-    def release(self, name: str, status: str, number: int = 1, manifest: str = "") -> None:
-        record = gzip.compress(json.dumps({"manifest": manifest}).encode())
+    def release(self, name: str, status: str, number: int = 1) -> None:
         secret = f"sh.helm.release.v1.{name}.v{number}"
-        self.objects[f"/api/v1/namespaces/ops/secrets/{secret}"] = {
+        self.objects[f"/api/v1/namespaces/{name}/secrets/{secret}"] = {
             "metadata": {
                 "name": secret,
-                "namespace": "ops",
+                "namespace": name,
                 "labels": {"owner": "helm", "name": name, "status": status, "version": str(number)},
             },
-            "data": {"release": base64.b64encode(base64.b64encode(record)).decode()},
         }
 
     def request(self, method: str, path: str, body: Any = None, kind: str = "") -> dict[str, Any]:
         place = urlsplit(path)
-        if place.path == "/apis/rbac.authorization.k8s.io/v1":
-            return {"resources": [{"kind": "ClusterRole", "name": "clusterroles", "namespaced": False}]}
         if place.path == "/api/v1":
             return {"resources": [{"kind": "ConfigMap", "name": "configmaps", "namespaced": True}]}
         if place.path in self.objects:
             return self.objects.pop(place.path) if method == "DELETE" else self.objects[place.path]
-        if "labelSelector" in parse_qs(place.query):
-            wanted = dict(term.split("=") for term in parse_qs(place.query)["labelSelector"][0].split(","))
+        if place.path == "/api/v1/secrets":
             rows = [row for key, row in self.objects.items() if "/secrets/" in key]
-            return {"items": [row for row in rows if wanted.items() <= row["metadata"]["labels"].items()]}
+            return {"items": [row for row in rows if row["metadata"]["labels"]["status"] != "superseded"]}
         raise ApiError(404, "not found")
 
 
@@ -92,8 +87,8 @@ def _checkpoint(workspace: Workspace, resources: list[dict[str, Any]], pending: 
 
 
 def _release(name: str) -> dict[str, Any]:
-    kind = recovery.RELEASE_TYPE
-    return {"urn": f"{URN}{kind}::{name}", "type": kind, "inputs": {"namespace": "ops", "name": name}}
+    kind = "kubernetes:helm.sh/v3:Release"
+    return {"urn": f"{URN}{kind}::{name}", "type": kind, "inputs": {"namespace": name, "name": name}}
 
 
 def _stack(name: str, root: Path, sections: dict[str, Any] | None = None) -> Stack:
@@ -105,7 +100,8 @@ def _stack(name: str, root: Path, sections: dict[str, Any] | None = None) -> Sta
 
 def _recover(workspace: Workspace, api: FakeApi, *, destroying: bool = False) -> tuple[list[list[str]], list[str]]:
     runs, said = RecordedRuns(workspace), []
-    recovery.recover(workspace, runs, [api], "dev", said.append, destroying=destroying)
+    stack = _stack("dev", project_root())
+    recover(workspace, runs, [api], JudgedStack(stack.spec, stack.plan), said.append, destroying=destroying)
     return runs.asked, said
 
 
@@ -169,37 +165,18 @@ def test_after_a_clean_run_there_is_nothing_to_repair(workspace: Workspace) -> N
     assert _recover(workspace, api) == ([], [])
 
 
-@pytest.mark.parametrize("status", ["pending-install", "pending-upgrade", "pending-rollback"])
-def test_helm_forgets_the_revision_it_believes_to_be_under_way(workspace: Workspace, status: str) -> None:
+def test_a_release_of_an_interrupted_run_is_mended_without_waiting_for_its_limit(workspace: Workspace) -> None:
     api = FakeApi()
     api.release("gpu-operator", "superseded", 1)
-    api.release("gpu-operator", status, 2)
+    api.release("gpu-operator", "pending-upgrade", 2)
     _checkpoint(workspace, [], [])
 
     asked, said = _recover(workspace, api)
 
     assert [path.rpartition(".")[2] for path in api.objects] == ["v1"]
-    assert asked[0][0] == "refresh"
-    assert status in said[0]
-
-
-def test_a_release_made_but_never_recorded_by_the_engine_is_installed_again(workspace: Workspace) -> None:
-    api = FakeApi()
-    api.release("gpu-operator", "deployed")
-    _checkpoint(workspace, [], [{"type": "creating", "resource": _release("gpu-operator")}])
-
-    _recover(workspace, api)
-
-    assert api.objects == {}
-
-
-def test_a_release_that_somebody_else_installed_is_left_alone(workspace: Workspace) -> None:
-    api = FakeApi()
-    api.release("my-own", "deployed")
-    _checkpoint(workspace, [], [])
-
+    assert [command[0] for command in asked] == ["refresh"]
+    assert said[0].startswith("damaged: release gpu-operator in namespace gpu-operator is pending-upgrade")
     assert _recover(workspace, api) == ([], [])
-    assert len(api.objects) == 1
 
 
 def test_an_operation_of_unknown_outcome_is_read_from_the_cluster(workspace: Workspace) -> None:
@@ -209,7 +186,7 @@ def test_an_operation_of_unknown_outcome_is_read_from_the_cluster(workspace: Wor
     asked, said = _recover(workspace, FakeApi())
 
     assert "--clear-pending-creates" in asked[0]
-    assert said == ["repaired: ops was interrupted while creating; read it from the cluster"]
+    assert said[0] == "damaged: ops was interrupted while creating: whether it was done is not recorded [DOC002]"
 
 
 def test_what_a_cloud_may_have_made_without_telling_is_named_as_lost(workspace: Workspace) -> None:
@@ -217,10 +194,10 @@ def test_what_a_cloud_may_have_made_without_telling_is_named_as_lost(workspace: 
     vpc = {"urn": f"{URN}{kind}::cluster-vpc", "type": kind, "inputs": {}}
     _checkpoint(workspace, [], [{"type": "creating", "resource": vpc}])
 
-    _, said = _recover(workspace, FakeApi())
+    asked, said = _recover(workspace, FakeApi())
 
-    (line,) = said
-    assert line.startswith("repaired: cluster-vpc was interrupted while creating; its cloud may have it")
+    assert asked[0][0] == "refresh"
+    assert said[0].startswith("damaged: cluster-vpc was interrupted while creating: its cloud may have it")
 
 
 def test_before_a_destroy_what_was_being_created_is_deleted(workspace: Workspace) -> None:
@@ -230,49 +207,6 @@ def test_before_a_destroy_what_was_being_created_is_deleted(workspace: Workspace
     inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
     resource = {"urn": f"{URN}kubernetes:core/v1:ConfigMap::nccl", "type": "kubernetes:core/v1:ConfigMap"}
     _checkpoint(workspace, [], [{"type": "creating", "resource": {**resource, "inputs": inputs}}])
-
-    _recover(workspace, api, destroying=True)
-
-    assert api.objects == {}
-
-
-def test_before_a_destroy_all_objects_that_one_resource_was_creating_are_deleted(workspace: Workspace) -> None:
-    api = FakeApi()
-    tables = {f"table-{rail}": {"namespace": "spiderpool", "name": f"table-{rail}"} for rail in range(2)}
-    for name in tables:
-        api.objects[f"/api/v1/namespaces/spiderpool/configmaps/{name}"] = {}
-    manifests = {
-        name: {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata} for name, metadata in tables.items()
-    }
-    kind = recovery.KEPT_OBJECTS_TYPE
-    resource = {"urn": f"{URN}{kind}::pools", "type": kind, "inputs": {"objects": {"ConfigMap": manifests}}}
-    _checkpoint(workspace, [], [{"type": "creating", "resource": resource}])
-
-    _recover(workspace, api, destroying=True)
-
-    assert api.objects == {}
-
-
-def test_before_a_destroy_an_object_that_was_only_being_patched_stays(workspace: Workspace) -> None:
-    api = FakeApi()
-    api.objects["/api/v1/namespaces/train/configmaps/theirs"] = {}
-    metadata = {"namespace": "train", "name": "theirs"}
-    inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-    resource = {"urn": f"{URN}kubernetes:core/v1:ConfigMapPatch::p", "type": "kubernetes:core/v1:ConfigMapPatch"}
-    _checkpoint(workspace, [], [{"type": "creating", "resource": {**resource, "inputs": inputs}}])
-
-    _recover(workspace, api, destroying=True)
-
-    assert len(api.objects) == 1
-
-
-def test_before_a_destroy_a_half_installed_release_is_uninstalled_by_its_manifest(workspace: Workspace) -> None:
-    api = FakeApi()
-    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/operator"
-    api.objects[role] = {}
-    manifest = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: operator}\n"
-    api.release("gpu-operator", "pending-install", manifest=manifest)
-    _checkpoint(workspace, [], [])
 
     _recover(workspace, api, destroying=True)
 

@@ -1,0 +1,137 @@
+"""How a command reads a stack's state, and repairs it: by the user's own pulumi, with the login that it has."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from gpu_fabric.doctor.state import Lock, StackState
+
+_READING_S = 120
+_LAST_LINES = 12
+
+
+class PulumiError(Exception):
+    """Pulumi did not do what was asked, in one message with the remedy."""
+
+
+@dataclass(frozen=True)
+class Pulumi:
+    """Pulumi on one stack, in its project; `config_file` is the stack file where Pulumi would not find it."""
+
+    folder: Path
+    stack: str
+    config_file: Path | None = None
+
+    def state(self) -> StackState:
+        """What is recorded of the stack; empty for one that was never created.
+
+        Raises:
+            PulumiError: see the class.
+        """
+        try:
+            exported = json.loads(self._run(["stack", "export", "--stack", self.stack], _READING_S))
+        except ValueError:
+            raise PulumiError("`pulumi stack export` printed no JSON; run it to see why") from None
+        except _NoStackError:
+            return StackState()
+        latest: dict[str, Any] = exported.get("deployment") or {}
+        return StackState(
+            tuple(latest.get("resources") or ()), tuple(latest.get("pending_operations") or ()), tuple(self._locks())
+        )
+
+    def run(self, arguments: Sequence[str]) -> None:
+        """Run a command on the stack that changes its state.
+
+        Raises:
+            PulumiError: see the class; the text has the last lines that it printed.
+        """
+        has_file = self.config_file is not None and arguments[0] != "cancel"
+        self._run([*arguments, "--stack", self.stack, *(["--config-file", str(self.config_file)] * has_file)], None)
+
+    def _run(self, arguments: Sequence[str], limit_s: int | None) -> str:
+        shown = f"pulumi {' '.join(arguments[:2])}"
+        program = shutil.which("pulumi")
+        if program is None:
+            raise PulumiError("there is no pulumi on PATH")
+        try:
+            done = subprocess.run(
+                [program, *arguments, "--non-interactive"],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=limit_s,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise PulumiError(f"`{shown}` gave no answer in {limit_s} seconds; run it to see why") from None
+        if done.returncode == 0:
+            return done.stdout
+        if "no stack named" in done.stderr:
+            raise _NoStackError(f"there is no stack {self.stack}")
+        last = "\n".join((done.stdout + done.stderr).strip().splitlines()[-_LAST_LINES:])
+        raise PulumiError(f"`{shown}` failed with exit code {done.returncode}:\n{last}")
+
+    def _locks(self) -> Iterator[Lock]:
+        """The locks on the stack, as far as the backend shows them: in a folder, or at Pulumi's service."""
+        url = str(json.loads(self._run(["whoami", "--json"], _READING_S)).get("url", ""))
+        parts = urlsplit(url)
+        if parts.scheme == "file":
+            root = Path(f"{parts.netloc}{parts.path}").expanduser() / ".pulumi" / "locks"
+            for file in sorted(root.glob(f"**/{self.stack}/*.json")):
+                if file.parent.parent.name in (self._project(), root.name):
+                    yield _lock_of(file)
+        elif parts.scheme in ("http", "https"):
+            for row in json.loads(self._run(["stack", "ls", "--json"], _READING_S)):
+                if str(row.get("name", "")).rpartition("/")[2] == self.stack and row.get("updateInProgress"):
+                    yield Lock(url, "an update in progress", "unknown")
+
+    def _project(self) -> str:
+        import yaml
+
+        try:
+            project = yaml.safe_load((self.folder / "Pulumi.yaml").read_text(encoding="utf-8"))
+        except (OSError, yaml.YAMLError):
+            return ""
+        return str(project.get("name", "")) if isinstance(project, dict) else ""
+
+
+class _NoStackError(PulumiError):
+    pass
+
+
+def _lock_of(file: Path) -> Lock:
+    try:
+        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return Lock(file.name, "a run that did not finish writing it", "gone")
+    pid, host = content.get("pid"), str(content.get("hostname", ""))
+    taken_by = f"process {pid} of {content.get('username')} on {host} since {content.get('timestamp')}"
+    return Lock(file.name, taken_by, _holder(pid, host))
+
+
+def _holder(pid: Any, host: str) -> Literal["runs", "gone", "unknown"]:
+    """Whether the process that took a lock runs; only this machine's can be asked."""
+    if host != platform.node() or not isinstance(pid, int):
+        return "unknown"
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return "gone"
+    except PermissionError:
+        return "runs"
+    try:
+        # Another process may have got the number.
+        return "runs" if "pulumi" in Path(f"/proc/{pid}/comm").read_text(encoding="utf-8") else "gone"
+    except OSError:
+        return "runs"

@@ -1,0 +1,146 @@
+"""Marks that operators left on nodes: labels that hold others back, states of driver upgrades, and cordons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gpu_fabric.doctor.damage import Damage, Edit, damage, uid_of
+from gpu_fabric.doctor.examination import Examination
+from gpu_fabric.doctor.owners import Owner, Presence, owners, presence
+from gpu_fabric.preflight.cluster import Json, annotations_of, field, labels_of, name_of
+from gpu_fabric.preflight.difference import Seen
+
+_DONE, _FAILED = "upgrade-done", "upgrade-failed"
+_BEFORE = ".node-initial-state.unschedulable"
+
+
+def node_damages(case: Examination) -> Iterator[Damage]:
+    """What is left on nodes of operators that do not exist any more, or of upgrades that have ended."""
+    for owner in owners():
+        here = presence(case.cluster, owner)
+        for node in case.cluster.nodes:
+            if here is Presence.GONE:
+                yield from _waits(case, owner, node)
+                yield from _drains(case, owner, node)
+            if here is not Presence.DOWN:
+                yield from _upgrades(case, owner, here, node)
+
+
+def _waits(case: Examination, owner: Owner, node: Json) -> Iterator[Damage]:
+    label, name = owner.wait_label, name_of(node)
+    if label and labels_of(node).get(label) == "true":
+        yield damage(
+            "DOC060",
+            Seen(object=f"Node {name}", field=f"metadata.labels[{label}]", value="true"),
+            f"node {name} holds device plug-ins and drivers back until {owner.title} says that its driver is loaded, "
+            "and it does not exist any more",
+            f"`kubectl label node {name} {label}-`",
+            [_edit(node, {"labels": {label: "true"}}, {"labels": {label: None}}, f"take {label} off node {name}")],
+            is_own=case.installs(owner),
+        )
+
+
+def _drains(case: Examination, owner: Owner, node: Json) -> Iterator[Damage]:
+    note, name = owner.state_note, name_of(node)
+    state = annotations_of(node).get(note, owner.at_rest)
+    if note and state != owner.at_rest:
+        yield _left(
+            case,
+            owner,
+            node,
+            Seen(object=f"Node {name}", field=f"metadata.annotations[{note}]", value=state),
+            expects={"annotations": {note: state}},
+            merge={"annotations": {note: None}},
+            by_hand=f"`kubectl annotate node {name} {note}-`",
+        )
+
+
+def _upgrades(case: Examination, owner: Owner, here: Presence, node: Json) -> Iterator[Damage]:
+    label, name = owner.upgrade_state, name_of(node)
+    state = labels_of(node).get(label) if label else None
+    if state is None:
+        return
+    seen = Seen(object=f"Node {name}", field=f"metadata.labels[{label}]", value=state)
+    if here is Presence.READY and state == _FAILED:
+        yield damage(
+            "DOC063",
+            seen,
+            f"the driver upgrade of node {name} failed, and {owner.title} does not try it again",
+            f"see the driver's pod there, then `kubectl label node {name} {label}=upgrade-required --overwrite`",
+        )
+    elif here is Presence.GONE and state != _DONE:
+        notes = [key for key in annotations_of(node) if key.startswith(owner.upgrade_notes)]
+        yield _left(
+            case,
+            owner,
+            node,
+            seen,
+            expects={"labels": {label: state}},
+            merge={"labels": {label: None}, "annotations": dict.fromkeys(notes)},
+            by_hand=f"`kubectl label node {name} {label}-`",
+        )
+    elif state == _DONE and _is_cordoned(node) and (by := _cordoned_by(owner, node)):
+        yield damage(
+            "DOC062",
+            [seen, Seen(object=f"Node {name}", field="spec.unschedulable", value=f"true, by {by}")],
+            f"the driver upgrade of node {name} has ended, and it is still cordoned as for the upgrade",
+            f"`kubectl uncordon {name}`",
+            [_edit(node, {"labels": {label: state}}, {}, f"uncordon node {name}", uncordon=True)],
+            is_own=case.installs(owner),
+        )
+
+
+def _left(
+    case: Examination,
+    owner: Owner,
+    node: Json,
+    seen: Seen,
+    *,
+    expects: dict[str, Any],
+    merge: dict[str, Any],
+    by_hand: str,
+) -> Damage:
+    """A state of an operator that does not exist: it is removed, and the operator's own cordon with it."""
+    name = name_of(node)
+    by = _cordoned_by(owner, node) if _is_cordoned(node) else ""
+    cordon = Seen(object=f"Node {name}", field="spec.unschedulable", value=f"true, by {by or 'another user'}")
+    words = f"take {seen.field} off node {name}" + (" and uncordon it" if by else "")
+    return damage(
+        "DOC061",
+        [seen, *([cordon] if _is_cordoned(node) else ())],
+        f"node {name} is in the middle of work of {owner.title}, which does not exist any more"
+        + ("" if not _is_cordoned(node) else "; it was cordoned for it" if by else "; another user cordoned it"),
+        by_hand + (f", then `kubectl uncordon {name}`" if by else ""),
+        [_edit(node, expects, merge, words, uncordon=bool(by))],
+        is_own=case.installs(owner),
+    )
+
+
+def _edit(node: Json, expects: Json, merge: Json, words: str, *, uncordon: bool = False) -> Edit:
+    cordon: dict[str, Any] = {"spec": {"unschedulable": True}} if uncordon else {}
+    schedulable: dict[str, Any] = {"spec": {"unschedulable": None}} if uncordon else {}
+    return Edit(
+        path=f"/api/v1/nodes/{name_of(node)}",
+        uid=uid_of(node),
+        expects={"metadata": expects, **cordon},
+        merge={**({"metadata": merge} if merge else {}), **schedulable},
+        words=words,
+    )
+
+
+def _is_cordoned(node: Json) -> bool:
+    return field(node, "spec", "unschedulable") is True
+
+
+def _cordoned_by(owner: Owner, node: Json) -> str:
+    """The field manager of the operator that cordoned a node; empty where it was cordoned by another, or before."""
+    notes = annotations_of(node)
+    if owner.upgrade_notes and notes.get(f"{owner.upgrade_notes}{_BEFORE}") == "true":
+        return ""
+    for entry in field(node, "metadata", "managedFields") or ():
+        if field(entry, "fieldsV1", "f:spec", "f:unschedulable") is not None:
+            manager = str(entry.get("manager", ""))
+            if manager in owner.cordoned_by:
+                return manager
+    return ""

@@ -1,0 +1,263 @@
+"""`gpu-fabric doctor`: by the user's kubectl and pulumi; it changes nothing of others without an answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import run
+from stand_in_kubectl import StandInKubectl
+from typer.testing import CliRunner
+
+from gpu_fabric.cli.app import app
+from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
+from gpu_fabric.doctor.state import StackState
+
+ROOT = Path(__file__).parents[3]
+Object = dict[str, Any]
+WAIT = "network.nvidia.com/operator.mofed.wait"
+NODE = "/api/v1/nodes/gpu-0"
+SERVICE = "/apis/apiregistration.k8s.io/v1/apiservices/v1.gone.example"
+EMPTY = '{"deployment": {"resources": [], "pending_operations": []}}'
+
+_PULUMI = """\
+#!{python} -IS
+import json, pathlib, sys
+here = pathlib.Path(__file__).parent
+arguments = [word for word in sys.argv[1:] if word != "--non-interactive"]
+with (here / "pulumi.jsonl").open("a") as calls:
+    calls.write(json.dumps(arguments) + "\\n")
+answers = json.loads((here / "pulumi.json").read_text())
+given = next((answer for words, answer in answers.items() if " ".join(arguments).startswith(words)), None)
+if given is None:
+    print("error: no stack named 'dev' found", file=sys.stderr)
+    sys.exit(255)
+if given.startswith("error"):
+    print(given, file=sys.stderr)
+    sys.exit(255)
+print(given)
+"""
+
+
+class StandInPulumi:
+    """A program in pulumi's place on PATH: answers by the words that a command begins with."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, answers: dict[str, str]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        program = folder / "pulumi"
+        program.write_text(_PULUMI.format(python=sys.executable), encoding="utf-8")
+        program.chmod(0o755)
+        (folder / "pulumi.json").write_text(json.dumps(answers), encoding="utf-8")
+        self._calls = folder / "pulumi.jsonl"
+        monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+
+    @property
+    def calls(self) -> list[str]:
+        return [" ".join(json.loads(line)) for line in self._calls.read_text(encoding="utf-8").splitlines()]
+
+
+def node(wait: str | None) -> Object:
+    labels = {} if wait is None else {WAIT: wait}
+    return {"kind": "Node", "metadata": {"name": "gpu-0", "uid": "u1", "resourceVersion": "7", "labels": labels}}
+
+
+def api_service() -> Object:
+    condition = {"type": "Available", "status": "False", "reason": "ServiceNotFound", "message": "not found"}
+    metadata = {"name": "v1.gone.example", "uid": "u2", "resourceVersion": "3"}
+    return {"metadata": metadata, "status": {"conditions": [condition]}}
+
+
+def listed(*items: Object) -> Object:
+    return {"kind": "List", "items": list(items)}
+
+
+def cluster(folder: Path, monkeypatch: pytest.MonkeyPatch, **answers: Any) -> StandInKubectl:
+    """A cluster of one node, which waits for an operator until that is mended."""
+    known = {
+        "get /api/v1/nodes": [listed(node("true")), listed(node(None))],
+        f"get {NODE}": node("true"),
+        f"replace {NODE}": node(None),
+        **answers,
+    }
+    program = StandInKubectl(folder / "bin", known)
+    monkeypatch.setenv("KUBECTL", str(program.program))
+    monkeypatch.chdir(ROOT)
+    return program
+
+
+def written(kubectl: StandInKubectl) -> list[str]:
+    return [f"{call['verb']} {call['path']}" for call in kubectl.calls if call["verb"] != "get"]
+
+
+def test_without_a_terminal_it_names_and_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kubectl = cluster(tmp_path, monkeypatch)
+    StandInPulumi(tmp_path / "bin", monkeypatch, {})
+
+    done = run("doctor", "dev")
+
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        "stack dev: 1 damaged",
+        "warning DOC060: node gpu-0 holds device plug-ins and drivers back until the Network Operator says that its "
+        "driver is loaded, and it does not exist any more",
+        f"    seen: Node gpu-0, metadata.labels[{WAIT}]: true",
+        f"    mends it: take {WAIT} off node gpu-0",
+    ]
+    assert written(kubectl) == []
+
+
+def test_yes_mends_under_the_condition_that_nothing_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubectl = cluster(tmp_path, monkeypatch)
+    StandInPulumi(tmp_path / "bin", monkeypatch, {})
+
+    done = run("doctor", "dev", "--yes")
+
+    assert done.exit_code == 0, done.stdout
+    assert done.stdout.splitlines()[-2:] == [f"mended: take {WAIT} off node gpu-0", "stack dev: nothing is damaged"]
+    assert written(kubectl) == [f"replace {NODE}"]
+    (call,) = (call for call in kubectl.calls if call["verb"] == "replace")
+    assert json.loads(call["content"])["metadata"] == {
+        "name": "gpu-0", "uid": "u1", "resourceVersion": "7", "labels": {},
+    }  # fmt: skip
+
+
+def test_what_is_anothers_needs_an_answer_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    services = "get /apis/apiregistration.k8s.io/v1/apiservices"
+    answers = {services: listed(api_service()), f"get {SERVICE}": api_service(), f"delete {SERVICE}": api_service()}
+    kubectl = cluster(tmp_path, monkeypatch, **answers)
+    StandInPulumi(tmp_path / "bin", monkeypatch, {})
+
+    assert run("doctor", "dev", "--yes").exit_code == 1
+    assert written(kubectl) == [f"replace {NODE}"]
+
+    monkeypatch.setattr("gpu_fabric.cli.doctor._is_terminal", lambda: True)
+    done = CliRunner().invoke(app, ["doctor", "dev"], input="n\n")
+    assert "delete APIService v1.gone.example\nDo this?" in done.stderr
+    assert written(kubectl) == [f"replace {NODE}"]
+
+    CliRunner().invoke(app, ["doctor", "dev"], input="y\n")
+    (call,) = (call for call in kubectl.calls if call["verb"] == "delete")
+    assert json.loads(call["content"])["preconditions"] == {"uid": "u2", "resourceVersion": "3"}
+
+
+def test_a_refusal_is_reported_with_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forbidden = {"error": 'Error from server (Forbidden): nodes "gpu-0" is forbidden: User "me" cannot update nodes'}
+    cluster(tmp_path, monkeypatch, **{f"replace {NODE}": forbidden, "get /api/v1/nodes": listed(node("true"))})
+    StandInPulumi(tmp_path / "bin", monkeypatch, {})
+
+    done = run("doctor", "dev", "--yes")
+
+    assert done.exit_code == 1
+    assert 'not mended: the cluster forbids to replace /api/v1/nodes/gpu-0: nodes "gpu-0" is forbidden' in done.stderr
+
+
+def test_json_has_what_was_found_done_and_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster(tmp_path, monkeypatch)
+    StandInPulumi(tmp_path / "bin", monkeypatch, {})
+
+    document = json.loads(run("doctor", "dev", "--json", "--yes").stdout)
+
+    (found,) = document["damages"]
+    assert set(found) == {"id", "severity", "path", "message", "remedy", "seen", "mends", "own"}
+    assert (found["id"], found["mends"], found["own"]) == ("DOC060", [f"take {WAIT} off node gpu-0"], True)
+    assert document["mended"] == [f"mended: take {WAIT} off node gpu-0"]
+    assert (document["remaining"], document["stateUnread"], document["stack"]) == ([], "", "dev")
+
+
+def test_a_state_that_cannot_be_read_is_said_and_the_cluster_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster(tmp_path, monkeypatch)
+    StandInPulumi(tmp_path / "bin", monkeypatch, {"stack export": "error: PULUMI_ACCESS_TOKEN must be set"})
+
+    done = run("doctor", "dev")
+
+    assert "its state was not judged: `pulumi stack export` failed with exit code 255" in done.stdout
+    assert "PULUMI_ACCESS_TOKEN must be set" in done.stdout
+    assert "DOC060" in done.stdout
+
+
+def locked(folder: Path, name: str, **content: Any) -> None:
+    place = folder / ".pulumi" / "locks" / "organization" / "gpu-fabric" / "dev"
+    place.mkdir(parents=True, exist_ok=True)
+    (place / f"{name}.json").write_text(json.dumps({"username": "ada", "timestamp": "2026-05-05T10:00:00Z", **content}))
+
+
+def test_a_lock_is_left_when_its_process_is_gone_from_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    locked(tmp_path, "a", pid=ended.pid, hostname=platform.node())
+    # This process runs, and is not Pulumi's: the number was given once more.
+    locked(tmp_path, "b", pid=os.getpid(), hostname=platform.node())
+    locked(tmp_path, "c", pid=1, hostname="another")
+    url = json.dumps({"user": "ada", "url": f"file://{tmp_path}?metadata=skip"})
+    StandInPulumi(tmp_path / "bin", monkeypatch, {"stack export": EMPTY, "whoami": url})
+
+    state = Pulumi(ROOT, "dev").state()
+
+    assert [lock.holder for lock in state.locks] == ["gone", "gone", "unknown"]
+    assert state.locks[2].taken_by == "process 1 of ada on another since 2026-05-05T10:00:00Z"
+
+
+def test_a_lock_of_pulumi_that_runs_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "pulumi-sleeps"
+    program.symlink_to("/bin/sleep")
+    running = subprocess.Popen([str(program), "60"])
+    try:
+        locked(tmp_path, "a", pid=running.pid, hostname=platform.node())
+        url = json.dumps({"user": "ada", "url": f"file://{tmp_path}"})
+        StandInPulumi(tmp_path / "bin", monkeypatch, {"stack export": EMPTY, "whoami": url})
+
+        assert [lock.holder for lock in Pulumi(ROOT, "dev").state().locks] == ["runs"]
+    finally:
+        running.kill()
+        running.wait()
+
+
+def test_an_update_in_progress_at_pulumis_service_is_a_lock_of_unknown_holder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [{"name": "ada/dev", "updateInProgress": True}, {"name": "ada/prod", "updateInProgress": True}]
+    url = json.dumps({"user": "ada", "url": "https://app.pulumi.com/ada"})
+    StandInPulumi(tmp_path, monkeypatch, {"stack export": EMPTY, "whoami": url, "stack ls": json.dumps(rows)})
+
+    assert [lock.holder for lock in Pulumi(ROOT, "dev").state().locks] == ["unknown"]
+
+
+def test_a_stack_that_was_never_created_has_an_empty_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    StandInPulumi(tmp_path, monkeypatch, {})
+
+    assert Pulumi(ROOT, "dev").state() == StackState()
+
+
+def test_a_repair_names_the_stack_and_where_it_is_elsewhere_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pulumi = StandInPulumi(tmp_path, monkeypatch, {"cancel": "", "refresh": "error: it failed"})
+    elsewhere = Pulumi(ROOT, "dev", tmp_path / "Pulumi.dev.yaml")
+
+    elsewhere.run(("cancel", "--yes"))
+    with pytest.raises(PulumiError, match="`pulumi refresh --yes` failed with exit code 255:\nerror: it failed"):
+        elsewhere.run(("refresh", "--yes"))
+
+    assert pulumi.calls == [
+        "cancel --yes --stack dev",
+        f"refresh --yes --stack dev --config-file {tmp_path / 'Pulumi.dev.yaml'}",
+    ]
+
+
+def test_without_pulumi_the_state_is_not_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    with pytest.raises(PulumiError, match="there is no pulumi on PATH"):
+        Pulumi(ROOT, "dev").state()

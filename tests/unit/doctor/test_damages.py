@@ -1,0 +1,278 @@
+"""What is damaged is found by its rule and by no other, with its evidence; and what is sound is left alone."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from each_case import each
+
+from gpu_fabric.doctor.damage import Damage, Edit, EngineCommand
+from gpu_fabric.doctor.examination import Examination
+from gpu_fabric.doctor.judging import damages
+from gpu_fabric.doctor.owners import owners
+from gpu_fabric.doctor.state import StackState
+from gpu_fabric.findings import rules
+from gpu_fabric.plan import Plan
+from gpu_fabric.preflight.software import known_software
+from gpu_fabric.preflight.stack import Stack
+from gpu_fabric.prepare import prepared
+from gpu_fabric.spec.load import read_document
+from gpu_fabric.spec.stack import StackSpec
+from tests.support.played_cluster import PlayedCluster
+
+sys.path.insert(0, str(Path(__file__).parent))
+from damaged import (
+    GPU_STATE,
+    NOW,
+    OFED_STATE,
+    PLANTED,
+    POOLS,
+    SOUND,
+    Plant,
+    Planted,
+    Scene,
+    cordoned,
+    definition,
+    every,
+    interrupted,
+    knows,
+    label,
+    lock,
+    note,
+    release,
+    revision,
+)
+
+ROOT = Path(__file__).parents[3]
+
+
+@cache
+def committed(name: str) -> tuple[StackSpec, Plan]:
+    found = prepared(read_document(name, ROOT), for_up=False)
+    return found.spec, found.plan
+
+
+def scene_of(stack: str, plant: Plant) -> Scene:
+    scene = Scene(PlayedCluster(committed(stack)[0]))
+    plant(scene)
+    return scene
+
+
+def case_of(
+    stack: str, scene: Scene, state: StackState | None, purpose: Literal["up", "destroy"] = "up", **more: Any
+) -> Examination:
+    return Examination(Stack(*committed(stack)), scene.cluster.cluster, state, NOW, purpose, **more)
+
+
+def found_in(stack: str, plant: Plant, purpose: Literal["up", "destroy"] = "up", **more: Any) -> tuple[Damage, ...]:
+    scene = scene_of(stack, plant)
+    return damages(case_of(stack, scene, scene.state, purpose, **more))
+
+
+@each("case", PLANTED, ids=lambda case: case.what)
+def test_what_is_planted_is_found_by_its_rule_and_by_no_other(case: Planted) -> None:
+    found = found_in(case.stack, case.plant, case.purpose)
+
+    assert [entry.id for entry in found] == [case.rule], [(entry.id, entry.message) for entry in found]
+    (entry,) = found
+    assert all(seen.object and seen.value for seen in entry.seen)
+    assert entry.seen
+    assert entry.message
+    assert entry.remedy
+    assert entry.is_mendable == case.is_mendable
+    assert entry.is_own == (case.is_own and case.is_mendable)
+
+
+@each("case", SOUND, ids=lambda case: case[0])
+def test_what_is_sound_is_left_alone(case: tuple[str, Plant]) -> None:
+    assert found_in("dev", case[1]) == ()
+
+
+@each("name", ("dev", "kueue", "sriov-operator", "spiderpool-sriov", "externally-managed"))
+def test_in_a_clean_cluster_nothing_is_damaged(name: str) -> None:
+    assert found_in(name, lambda scene: None) == ()
+
+
+def test_every_rule_has_a_planted_damage() -> None:
+    # DOC004 is about the state before a destroy; see below.
+    assert {case.rule for case in PLANTED} | {"DOC004"} == {name for name in rules() if name.startswith("DOC")}
+
+
+def test_every_owner_is_software_that_is_known_by_its_images() -> None:
+    assert {owner.name for owner in owners()} <= set(known_software())
+
+
+def test_without_a_state_no_release_counts_as_unknown_to_it() -> None:
+    scene = scene_of("dev", revision("gpu-operator", "gpu-operator", "failed"))
+
+    assert damages(case_of("dev", scene, None)) == ()
+
+
+def test_a_release_that_an_interrupted_run_was_creating_is_installed_again() -> None:
+    plant = every(
+        knows(),
+        interrupted("creating", release("gpu-operator", "gpu-operator")),
+        revision("gpu-operator", "gpu-operator", "deployed"),
+    )
+
+    assert [entry.id for entry in found_in("dev", plant)] == ["DOC011", "DOC002"]
+
+
+def test_after_a_killed_run_no_limit_of_a_release_is_waited_for() -> None:
+    plant = every(knows(), lock("gone"), revision("gpu-operator", "gpu-operator", "pending-install", age=5))
+
+    assert [entry.id for entry in found_in("dev", plant)] == ["DOC001", "DOC010"]
+
+
+def test_where_nobody_is_at_work_no_limit_of_a_release_is_waited_for() -> None:
+    plant = revision("gpu-operator", "gpu-operator", "pending-install", age=5)
+
+    assert [entry.id for entry in found_in("dev", plant, is_settled=True)] == ["DOC010"]
+
+
+def test_while_a_run_may_be_at_work_its_lock_alone_is_named() -> None:
+    plant = every(
+        lock("unknown"),
+        interrupted("creating", release("gpu-operator", "gpu-operator")),
+        revision("gpu-operator", "gpu-operator", "pending-install"),
+    )
+
+    assert [entry.id for entry in found_in("dev", plant)] == ["DOC001"]
+
+
+def test_before_a_destroy_objects_that_were_being_created_are_deleted_and_patched_ones_stay() -> None:
+    def plant(scene: Scene) -> None:
+        for name in ("mine", "theirs"):
+            item = {"kind": "ConfigMap", "metadata": {"name": name, "namespace": "train", "uid": f"uid-{name}"}}
+            scene.cluster.add("api/v1/configmaps", item, "pulumi-kubernetes-1")
+            kind = "ConfigMap" if name == "mine" else "ConfigMapPatch"
+            inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "train"}}
+            entry = {"urn": f"urn::{name}", "type": f"kubernetes:core/v1:{kind}", "inputs": inputs}
+            scene.pending.append({"type": "creating", "resource": entry})
+
+    found = found_in("dev", plant, "destroy")
+
+    assert [entry.id for entry in found] == ["DOC004", "DOC002", "DOC002"]
+    assert [step.words for step in found[0].steps][:1] == ["delete ConfigMap train/mine"]
+
+
+def test_an_object_of_another_user_that_a_run_tried_to_create_stays_before_a_destroy() -> None:
+    def plant(scene: Scene) -> None:
+        item = {"kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": "train"}}
+        scene.cluster.add("api/v1/configmaps", item, "kubectl-create")
+        inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs", "namespace": "train"}}
+        entry = {"urn": "urn::theirs", "type": "kubernetes:core/v1:ConfigMap", "inputs": inputs}
+        scene.pending.append({"type": "creating", "resource": entry})
+
+    assert [entry.id for entry in found_in("dev", plant, "destroy")] == ["DOC002"]
+
+
+def test_before_a_destroy_a_half_installed_release_is_uninstalled_by_what_is_its_own_in_its_manifest() -> None:
+    manifest = "\n---\n".join(
+        f"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: {name}}}"
+        for name in ("operator", "shared", "never-made")
+    )
+
+    def roles(scene: Scene) -> None:
+        owner = {"meta.helm.sh/release-name": "gpu-operator", "meta.helm.sh/release-namespace": "gpu-operator"}
+        for name, notes in (("operator", owner), ("shared", {})):
+            item = {"kind": "ClusterRole", "metadata": {"name": name, "annotations": notes}}
+            scene.cluster.add("apis/rbac.authorization.k8s.io/v1/clusterroles", item, "helm")
+
+    (found,) = found_in(
+        "dev", every(knows(), roles, revision("gpu-operator", "gpu-operator", "failed", manifest=manifest)), "destroy"
+    )
+
+    assert [step.words for step in found.steps if not isinstance(step, EngineCommand)] == [
+        "delete ClusterRole operator of release gpu-operator",
+        "forget revision 1 of release gpu-operator",
+    ]
+
+
+def test_only_the_finalizer_of_the_operator_that_is_gone_is_removed() -> None:
+    case = next(case for case in PLANTED if case.what == "a queue whose controller was deleted")
+    scene = scene_of("kueue", case.plant)
+    queue = scene.cluster.find("apis/kueue.x-k8s.io/v1beta2/clusterqueues", "gpus")
+    queue["metadata"]["finalizers"].append("backup.example/keep")
+
+    ((step,),) = (entry.steps for entry in damages(case_of("kueue", scene, scene.state)))
+
+    assert isinstance(step, Edit)
+    assert step.merge == {"metadata": {"finalizers": ["backup.example/keep"]}}
+
+
+@pytest.mark.parametrize(
+    ("plant", "is_uncordoned"),
+    [
+        (cordoned("network-operator"), True),
+        (cordoned("kubectl-cordon"), False),
+        (
+            every(cordoned("network-operator"), note(f"{OFED_STATE[:-6]}.node-initial-state.unschedulable", "true")),
+            False,
+        ),
+    ],
+    ids=["by the operator", "by its user", "before the upgrade"],
+)
+def test_a_node_is_made_schedulable_again_only_where_the_operator_cordoned_it(
+    plant: Plant, is_uncordoned: bool
+) -> None:
+    ((step,),) = (entry.steps for entry in found_in("dev", every(label(OFED_STATE, "drain-required"), plant)))
+
+    assert isinstance(step, Edit)
+    assert step.merge["metadata"]["labels"] == {OFED_STATE: None}
+    assert ("spec" in step.merge) == is_uncordoned
+
+
+def test_notes_of_an_upgrade_that_nobody_continues_are_removed_with_its_state() -> None:
+    plant = every(label(GPU_STATE, "drain-required"), note("nvidia.com/gpu-driver-upgrade-requested", "true"))
+
+    ((step,),) = (entry.steps for entry in found_in("dev", plant))
+
+    assert isinstance(step, Edit)
+    assert step.merge["metadata"]["annotations"] == {"nvidia.com/gpu-driver-upgrade-requested": None}
+
+
+def test_a_definition_is_written_as_the_chart_has_it_where_the_chart_is_at_hand() -> None:
+    old = definition(*POOLS, {"v1alpha0": True}, ["v1alpha0"])
+    chart = Scene(PlayedCluster(committed("dev")[0]))
+    definition(*POOLS, {"v1alpha0": True, "v1alpha1": True}, [])(chart)
+    (wanted,) = chart.cluster.objects["apis/apiextensions.k8s.io/v1/customresourcedefinitions"]
+
+    (found,) = found_in("dev", old, definitions=lambda given: [wanted] if given.name == "network-operator" else [])
+
+    (step,) = found.steps
+    assert isinstance(step, Edit)
+    assert [entry["name"] for entry in step.merge["spec"]["versions"]] == ["v1alpha0", "v1alpha1"]
+    assert found.is_own
+
+
+def test_every_object_of_a_version_that_is_not_served_is_written_again_before_the_version_is_taken_off() -> None:
+    def pool(scene: Scene) -> None:
+        item = {"metadata": {"name": "old", "namespace": "nvidia-network-operator"}, "spec": {"subnet": "10.0.0.0/8"}}
+        scene.cluster.add("apis/nv-ipam.nvidia.com/v1alpha1/ippools", item)
+
+    (found,) = found_in(
+        "dev", every(definition(*POOLS, {"v1alpha0": False, "v1alpha1": True}, ["v1alpha0", "v1alpha1"]), pool)
+    )
+
+    assert [step.merge for step in found.steps if isinstance(step, Edit)] == [
+        {},
+        {"status": {"storedVersions": ["v1alpha1"]}},
+    ]
+
+
+def test_before_a_destroy_all_objects_that_one_resource_was_creating_are_deleted() -> None:
+    def plant(scene: Scene) -> None:
+        manifests = {}
+        for rail in range(2):
+            item = {"kind": "ConfigMap", "metadata": {"name": f"table-{rail}", "namespace": "spiderpool"}}
+            scene.cluster.add("api/v1/configmaps", item, "gpu-fabric")
+            manifests[f"table-{rail}"] = {"apiVersion": "v1", **item}
+        kind, inputs = "pulumi-python:dynamic/gpu-fabric:KeptObjects", {"objects": {"ConfigMap": manifests}}
+        scene.pending.append({"type": "creating", "resource": {"urn": "urn::pools", "type": kind, "inputs": inputs}})
+
+    assert [entry.id for entry in found_in("dev", plant, "destroy")] == ["DOC004", "DOC004", "DOC002"]
