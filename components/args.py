@@ -418,6 +418,10 @@ class FabricArgs:
     Default: the defaults of its fields."""
     nccl: NcclArgs | None = None
     """NCCL's settings in the stack's jobs. Default: the defaults of its fields."""
+    resilience: str | None = None
+    """What jobs do when a link fails: `default`, as the shape's settings and NCCL's own have it; `fail-fast`, end
+    within seconds; `ride-out-flaps`, wait two minutes for it; `port-failover`, go on over the other port of the GPU's
+    adapter (NCCL 2.29.7 or later). Default: default."""
     check: FabricCheckArgs | None = None
     """A DaemonSet that is attached to all rails and checks each; `{}` for its defaults. Default: none."""
     namespaces: list[OfferedNamespaceArgs] | None = None
@@ -500,6 +504,10 @@ class FurtherFabricArgs:
     Default: the defaults of its fields."""
     nccl: NcclArgs | None = None
     """NCCL's settings in the stack's jobs. Default: the defaults of its fields."""
+    resilience: str | None = None
+    """What jobs do when a link fails: `default`, as the shape's settings and NCCL's own have it; `fail-fast`, end
+    within seconds; `ride-out-flaps`, wait two minutes for it; `port-failover`, go on over the other port of the GPU's
+    adapter (NCCL 2.29.7 or later). Default: default."""
     check: FabricCheckArgs | None = None
     """A DaemonSet that is attached to all rails and checks each; `{}` for its defaults. Default: none."""
     namespaces: list[OfferedNamespaceArgs] | None = None

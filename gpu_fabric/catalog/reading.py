@@ -141,6 +141,8 @@ class Catalog:
     """NCCL's variables by name, including those that are never set."""
     nccl_defects = _Table(lambda: _NCCL.read().defects)
     """Defects of NCCL's releases on some GPUs."""
+    nccl_resilience = _Table(lambda: _NCCL.read().resilience)
+    """What jobs do when a link fails, by the choices of `fabric.resilience`."""
     nccl_foreign = _Table(lambda: {name: part.why for part in _NCCL.read().foreign for name in part.names})
     """Variables that are not allowed among NCCL's settings, each with the reason."""
     pod_settings = _Table(lambda: PodSettings.model_validate(_table("pod_settings")))

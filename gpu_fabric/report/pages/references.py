@@ -159,6 +159,7 @@ def nccl_reference() -> str:
     return fill_template(
         "nccl.md.j2",
         settings=catalog().nccl,
+        resilience=catalog().nccl_resilience,
         reasoned=[entry for entry in known if entry.does is not None],
         further=[f"`{entry.name}`{_release(entry)}" for entry in known if entry.does is None],
         words=explanation,
