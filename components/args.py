@@ -873,6 +873,29 @@ class SoftwareArgs:
 
 
 @dataclass
+class MonitoringArgs:
+    """Alarms and a dashboard, which the stack writes for the Prometheus and the Grafana of the cluster."""
+
+    prometheus_rules: bool | None = None
+    """Whether the stack applies its alarms as PrometheusRules; needs the Prometheus operator. Default: no."""
+    dashboard: bool | None = None
+    """Whether the stack applies a Grafana dashboard, as a ConfigMap with the label grafana_dashboard. Default: no."""
+    namespace: str | None = None
+    """Namespace of both, which exists: that of Prometheus and Grafana. Default: monitoring."""
+    labels: dict[str, str] | None = None
+    """Labels of the PrometheusRules, by which Prometheus selects them, such as its `release`. Default: none."""
+    node_label: str | None = None
+    """Label of node_exporter's series that names the node; `instance` has its address, unless it is relabelled.
+    Default: instance."""
+    runbooks: str | None = None
+    """Address of a page of docs/alarms.md, to which each alarm adds its anchor. Default: alarms name the page
+    alone."""
+    cables: dict[str, str] | None = None
+    """Cables or switch ports for the texts of alarms, by node or node/rail: `*: leaf-{rail}, {node}`, `gpu-07/3:
+    leaf-3b swp12`; * and ? stand for any characters, and the place with the most others counts. Default: none."""
+
+
+@dataclass
 class PriceArgs:
     """The price of one machine for one hour, including GPUs, volumes and all else that the buyer counts."""
 

@@ -166,5 +166,11 @@ def nccl_reference() -> str:
     )
 
 
+def alarms_reference() -> str:
+    """A section for each alarm, and tables of the metrics and of who gives them."""
+    table = catalog().alarms
+    return fill_template("alarms.md.j2", table=table)
+
+
 def _release(entry: NcclVariable) -> str:
     return f" ({entry.since})" if isinstance(entry.since, Version) else ""

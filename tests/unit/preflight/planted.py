@@ -397,6 +397,12 @@ PLANTED = (
         operator("multus", "cni", MULTUS, collection=DAEMON_SETS),
         changes={**expects("multus"), "software": {"networkOperator": {"multus": False}}},
     ),
+    Planted(
+        "a Prometheus operator without its kind",
+        "PRE023",
+        operator("prometheus-operator", "monitoring", "quay.io/prometheus-operator/prometheus-operator:v0.82.0"),
+        changes={**expects("prometheus-operator"), "monitoring": {"prometheusRules": True}},
+    ),
     # Objects.
     Planted("a network of this name", "PRE030", network("rail-00", "default")),
     Planted(
