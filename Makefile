@@ -65,7 +65,7 @@ status: setup ## show the sandbox's processes
 	@$(PY) -m sandbox status
 
 test: setup-dev lint ## run every tier, and say what was skipped and why
-	@$(PY) -m sandbox build core helm cni lint controllers ipam discovery languages
+	@$(PY) -m sandbox build core helm cni lint controllers ipam discovery languages alarms
 	@$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations=15 tests
 
 test-fast: setup-dev ## run the tiers that need only Python
@@ -93,6 +93,7 @@ docs: setup-dev ## write the generated pages, schemas and types again
 	@$(PY) -m gpu_fabric reference rules > docs/rules.md
 	@$(PY) -m gpu_fabric reference support > docs/support.md
 	@$(PY) -m gpu_fabric reference nccl > docs/nccl-settings.md
+	@$(PY) -m gpu_fabric reference alarms > docs/alarms.md
 	@for types in args outputs; do \
 	    $(PY) -m gpu_fabric.report.pages.component_types $$types > .types.py && mv .types.py components/$$types.py || exit 1; done
 	@$(PY) -m components schema > docs/schema/components.json

@@ -434,6 +434,10 @@ class FabricArgs:
     Default: the defaults of its fields."""
     nccl: NcclArgs | None = None
     """NCCL's settings in the stack's jobs. Default: the defaults of its fields."""
+    resilience: str | None = None
+    """What jobs do when a link fails: `default`, as the shape's settings and NCCL's own have it; `fail-fast`, end
+    within seconds; `ride-out-flaps`, wait two minutes for it; `port-failover`, go on over the other port of the GPU's
+    adapter (NCCL 2.29.7 or later). Default: default."""
     check: FabricCheckArgs | None = None
     """A DaemonSet that is attached to all rails and checks each; `{}` for its defaults. Default: none."""
     readiness: FabricReadinessArgs | None = None
@@ -518,6 +522,10 @@ class FurtherFabricArgs:
     Default: the defaults of its fields."""
     nccl: NcclArgs | None = None
     """NCCL's settings in the stack's jobs. Default: the defaults of its fields."""
+    resilience: str | None = None
+    """What jobs do when a link fails: `default`, as the shape's settings and NCCL's own have it; `fail-fast`, end
+    within seconds; `ride-out-flaps`, wait two minutes for it; `port-failover`, go on over the other port of the GPU's
+    adapter (NCCL 2.29.7 or later). Default: default."""
     check: FabricCheckArgs | None = None
     """A DaemonSet that is attached to all rails and checks each; `{}` for its defaults. Default: none."""
     readiness: FabricReadinessArgs | None = None
@@ -884,6 +892,29 @@ class SoftwareArgs:
     chart: `install`, or `node-image` where the nodes have them. Default: install."""
     host_image: str | None = None
     """Image of the DaemonSets that prepare nodes, which take only chroot from it. Default: the release line's."""
+
+
+@dataclass
+class MonitoringArgs:
+    """Alarms and a dashboard, which the stack writes for the Prometheus and the Grafana of the cluster."""
+
+    prometheus_rules: bool | None = None
+    """Whether the stack applies its alarms as PrometheusRules; needs the Prometheus operator. Default: no."""
+    dashboard: bool | None = None
+    """Whether the stack applies a Grafana dashboard, as a ConfigMap with the label grafana_dashboard. Default: no."""
+    namespace: str | None = None
+    """Namespace of both, which exists: that of Prometheus and Grafana. Default: monitoring."""
+    labels: dict[str, str] | None = None
+    """Labels of the PrometheusRules, by which Prometheus selects them, such as its `release`. Default: none."""
+    node_label: str | None = None
+    """Label of node_exporter's series that names the node; `instance` has its address, unless it is relabelled.
+    Default: instance."""
+    runbooks: str | None = None
+    """Address of a page of docs/alarms.md, to which each alarm adds its anchor. Default: alarms name the page
+    alone."""
+    cables: dict[str, str] | None = None
+    """Cables or switch ports for the texts of alarms, by node or node/rail: `*: leaf-{rail}, {node}`, `gpu-07/3:
+    leaf-3b swp12`; * and ? stand for any characters, and the place with the most others counts. Default: none."""
 
 
 @dataclass

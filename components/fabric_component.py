@@ -21,6 +21,7 @@ from .args import (
     FabricArgs,
     FurtherFabricArgs,
     GpuPoolArgs,
+    MonitoringArgs,
     RangesArgs,
     ShapeArgs,
     SoftwareArgs,
@@ -35,7 +36,7 @@ from .public_component import PublicComponent, dependencies, fabric_outputs, sec
 
 _KUBECONFIG = ("cluster", "kubeconfig")
 _CLUSTER_KEYS = ("context", "kubernetes", "pools", "ranges", "shapes", "installed")
-_SECTIONS = ("fabric", "fabrics", "software", "verification")
+_SECTIONS = ("fabric", "fabrics", "software", "verification", "monitoring")
 _NAMESPACES, _NETWORKS, _MULTUS = "cluster:Namespaces", "rdma:FabricNetworks", "operators:Multus"
 
 
@@ -79,6 +80,8 @@ class GpuFabricArgs:
     also a mapping with its keys. Default: the newest release line, from the vendors' repositories."""
     verification: VerificationSettingsArgs | None = None
     """A measurement of the fabric (docs/verification.md). Default: no measurement."""
+    monitoring: MonitoringArgs | None = None
+    """Alarms and a dashboard for the Prometheus and the Grafana of the cluster (docs/alarms.md). Default: none."""
     secrets: dict[str, pulumi.Input[str]] | None = None
     """Secrets that `software` names, such as in spiderpool.tls.secret, by that name: each the text of a JSON object.
     Default: none."""

@@ -10,7 +10,15 @@ from gpu_fabric.findings import finding
 from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.stack_text import StackDocument
 
-from .args import DoksClusterArgs, FabricArgs, FurtherFabricArgs, OkeClusterArgs, SoftwareArgs, VerificationSettingsArgs
+from .args import (
+    DoksClusterArgs,
+    FabricArgs,
+    FurtherFabricArgs,
+    MonitoringArgs,
+    OkeClusterArgs,
+    SoftwareArgs,
+    VerificationSettingsArgs,
+)
 from .arguments import as_written, output_findings, refuse
 from .cluster_arguments import ClusterArguments, plan_cluster
 from .cluster_component import create_cluster
@@ -20,7 +28,7 @@ from .public_component import PublicComponent, fabric_outputs, secret_findings, 
 
 # Annotations are evaluated here, since Pulumi infers the package's schema from them.
 
-_SECTIONS = ("fabric", "fabrics", "software", "verification")
+_SECTIONS = ("fabric", "fabrics", "software", "verification", "monitoring")
 
 
 @dataclass
@@ -46,6 +54,8 @@ class GpuClusterArgs:
     newest release line, from the vendors' repositories."""
     verification: VerificationSettingsArgs | None = None
     """A measurement of the fabric (docs/verification.md). Default: no measurement."""
+    monitoring: MonitoringArgs | None = None
+    """Alarms and a dashboard for the Prometheus and the Grafana of the cluster (docs/alarms.md). Default: none."""
     secrets: dict[str, pulumi.Input[str]] | None = None
     """Secrets that `software` names, such as in spiderpool.tls.secret, by that name: each the text of a JSON object.
     Default: none."""

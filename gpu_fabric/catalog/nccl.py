@@ -156,6 +156,25 @@ class NcclDefect(FrozenModel):
         return any((self.algorithm.casefold() in part.lstrip("^").split(",")) != part.startswith("^") for part in lists)
 
 
+ResilienceChoice = Literal["default", "fail-fast", "ride-out-flaps", "port-failover"]
+
+
+class Resilience(FrozenModel):
+    """What a choice of `fabric.resilience` does when a link fails, what it costs, and its settings.
+
+    The settings take the place of the catalog's others for the same variables. `since` is the release of NCCL that the
+    choice needs, `second_port` whether each GPU needs two ports on one adapter. `open` is what upstream has not
+    repaired.
+    """
+
+    does: str = Field(min_length=1)
+    cost: str = Field(min_length=1)
+    open: str | None = None
+    since: VersionText | None = None
+    second_port: bool = False
+    settings: tuple[NcclSetting, ...] = ()
+
+
 class ForeignVariables(FrozenModel):
     """Variables that affect more than the library, and therefore are not allowed among its settings."""
 
@@ -269,6 +288,7 @@ class NcclTable(FrozenModel):
     further: tuple[FurtherVariables, ...]
     limits: dict[str, ValueLimits] = {}
     defects: tuple[NcclDefect, ...] = ()
+    resilience: dict[ResilienceChoice, Resilience] = {}
     foreign: tuple[ForeignVariables, ...] = ()
 
     @cached_property
@@ -306,4 +326,17 @@ class NcclTable(FrozenModel):
             raise ValueError(f"{', '.join(found)} is listed twice")
         if strange := sorted(set(self.limits) - set(names)):
             raise ValueError(f"limits of {', '.join(strange)}, which is not a variable here")
+        return self
+
+    @model_validator(mode="after")
+    def _resilience_is_of_known_variables(self) -> Self:
+        for choice, row in self.resilience.items():
+            for setting in row.settings:
+                variable = self.known.get(setting.variable)
+                if variable is None or not variable.takes(setting.value):
+                    raise ValueError(f"{choice} sets {setting.variable}={setting.value}, which no variable here takes")
+                if variable.limits is not None and not variable.limits.hold(setting.value):
+                    raise ValueError(
+                        f"{choice} sets {setting.variable}={setting.value}; allowed: {variable.limits.said}"
+                    )
         return self

@@ -21,6 +21,7 @@ from gpu_fabric.catalog.support import Support
 from gpu_fabric.model import FrozenModel
 
 if TYPE_CHECKING:
+    from gpu_fabric.catalog.alarm import AlarmTable
     from gpu_fabric.catalog.chart import ChartKeys, ChartVersionTable
     from gpu_fabric.catalog.oke import OkeClusterFacts
 
@@ -104,6 +105,12 @@ def _chart_versions() -> ChartVersionTable:
     return TypeAdapter(ChartVersionTable).validate_python(_table("chart_versions"))
 
 
+def _alarms() -> AlarmTable:
+    from gpu_fabric.catalog.alarm import AlarmTable
+
+    return AlarmTable.model_validate(_table("alarms"))
+
+
 @dataclass(frozen=True)
 class Catalog:
     """All facts, keyed by the name a user writes; `own_shapes` are those of a stack file.
@@ -141,8 +148,12 @@ class Catalog:
     """NCCL's variables by name, including those that are never set."""
     nccl_defects = _Table(lambda: _NCCL.read().defects)
     """Defects of NCCL's releases on some GPUs."""
+    nccl_resilience = _Table(lambda: _NCCL.read().resilience)
+    """What jobs do when a link fails, by the choices of `fabric.resilience`."""
     nccl_foreign = _Table(lambda: {name: part.why for part in _NCCL.read().foreign for name in part.names})
     """Variables that are not allowed among NCCL's settings, each with the reason."""
+    alarms = _Table(_alarms)
+    """Alarms on a fabric, and the metrics that they ask for."""
     pod_settings = _Table(lambda: PodSettings.model_validate(_table("pod_settings")))
     """Settings that every pod on the fabric needs."""
     address_limits = _Table(lambda: AddressLimits.model_validate(_table("address_limits")))

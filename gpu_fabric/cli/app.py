@@ -28,6 +28,7 @@ _MODULES = {
     "admission": "admission",
     "verdict": "verdict",
     "images": "images",
+    "alarms": "alarms",
     "diff": "diff",
     "review": "review",
     "shapes": "shapes",

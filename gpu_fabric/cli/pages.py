@@ -11,6 +11,7 @@ from gpu_fabric.cli.standard_streams import print_document
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.cluster import ClusterContract
 from gpu_fabric.report.pages.references import (
+    alarms_reference,
     configuration_reference,
     nccl_reference,
     rules_reference,
@@ -23,6 +24,7 @@ _PAGES = {
     "rules": rules_reference,
     "support": support_reference,
     "nccl": nccl_reference,
+    "alarms": alarms_reference,
 }
 
 
@@ -41,8 +43,8 @@ def schema(
 
 def reference(
     of: Annotated[
-        Literal["configuration", "rules", "support", "nccl"],
-        typer.Argument(help="every key, every rule, possible combinations, or NCCL's settings"),
+        Literal["configuration", "rules", "support", "nccl", "alarms"],
+        typer.Argument(help="every key, every rule, possible combinations, NCCL's settings, or every alarm"),
     ] = "configuration",
 ) -> None:
     """Print a reference page as Markdown."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def build(case: Case) -> Plan:
     """The whole plan of a case, without findings: `prepare` runs the rules on it."""
-    context = _context(case)
+    context = context_of(case)
     return _plan(case, context, _steps(context))
 
 
@@ -43,13 +43,13 @@ def build_all(whole: Case, cases: Sequence[Case]) -> tuple[Plan, tuple[Conflict,
 
     `whole` is the stack as if all its pools were in one fabric: what its cluster and its costs follow from.
     """
-    contexts = with_joint_plugins([_context(case) for case in cases])
+    contexts = with_joint_plugins([context_of(case) for case in cases])
     joined = joined_steps([(context.case.fabric, _before_verification(context)) for context in contexts])
     before = in_order(joined.steps)
     others = (*before, *waves(contexts, before))
     runs = [run for context in contexts for run in concerns.verification(context, others)]
-    plan = _plan(cases[0], _context(cases[0]), in_order((*others, *runs)))
-    further = tuple(_further(case, _context(case)) for case in cases[1:])
+    plan = _plan(cases[0], context_of(cases[0]), in_order((*others, *runs)))
+    further = tuple(_further(case, context_of(case)) for case in cases[1:])
     stack = {"cluster": _cluster(whole), "cost": plan_cost(whole), "fabrics": further}
     return plan.model_copy(update=stack), joined.conflicts
 
@@ -106,6 +106,7 @@ def _before_verification(context: Context) -> tuple[Step, ...]:
         concerns.quotas,
         concerns.fabric_networks,
         concerns.nccl,
+        concerns.monitoring,
         concerns.check,
         concerns.proofs,
     )
@@ -114,7 +115,8 @@ def _before_verification(context: Context) -> tuple[Step, ...]:
     return in_order(marked(context.case, (*shared_cluster(context, own), *own)))
 
 
-def _context(case: Case) -> Context:
+def context_of(case: Case) -> Context:
+    """What the steps of a case are made from; the rules about the spec hold already."""
     addresses = case.addresses
     assert isinstance(addresses, AddressPlan), "a case without addresses was refused"
     row = case.choices.row

@@ -170,6 +170,19 @@ def nccl(context: Context) -> Iterator[Step]:
     yield _step("nccl", "rdma:NcclFiles", planned, _FABRIC, words)
 
 
+def monitoring(context: Context) -> Iterator[Step]:
+    """Alarms and dashboard, for the Prometheus and the Grafana that the cluster has; nothing waits for them."""
+    case, wanted = context.case, context.case.spec.monitoring
+    if not (wanted.prometheus_rules or wanted.dashboard):
+        return
+    # Few stacks have them, and the table of alarms is long.
+    from gpu_fabric.plan.monitoring.objects import monitoring_objects
+
+    planned = monitoring_objects(context)
+    words = Words(title="monitoring", what=f"{kinds(planned)} in {wanted.namespace}")
+    yield _step(case.own_copy("monitoring"), "cluster:Monitoring", planned, ("namespaces",), words)
+
+
 def check(context: Context) -> Iterator[Step]:
     """The check of the rails; deleted first, since its pods hold addresses and devices."""
     planned = fabric_check(context.case, context.addresses, context.contract)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpu_fabric.catalog import Catalog, DeviceAccess, IpVersion, Scope, Shape
-from gpu_fabric.catalog.nccl import Since
+from gpu_fabric.catalog import Catalog, DeviceAccess, IpVersion, NcclSetting, Scope, Shape
+from gpu_fabric.catalog.nccl import ResilienceChoice, Since
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan.case import Case
@@ -40,7 +40,7 @@ class FabricFacts:
 
     Without a link layer it is the shape's. Without planned addresses there is no address family. `lossless` is what
     hosts are prepared for; a dry run prepares nothing. `storage` are the RDMA devices of storage fabrics that a pod
-    sees beside its own virtual functions.
+    sees beside its own virtual functions. `resilience` is the stack file's choice.
     """
 
     link: LinkType | None = None
@@ -48,6 +48,7 @@ class FabricFacts:
     own: Mapping[str, str] = field(default_factory=dict)
     lossless: LosslessSpec | None = None
     storage: tuple[str, ...] = ()
+    resilience: ResilienceChoice = "default"
 
 
 def fabric_facts(case: Case) -> FabricFacts:
@@ -55,7 +56,8 @@ def fabric_facts(case: Case) -> FabricFacts:
     hosts = case.spec.fabric.host_preparation
     lossless = None if hosts.dry_run or case.choices.link_type != "ether" else hosts.lossless
     own, storage = case.spec.fabric.nccl.settings, storage_devices(case)
-    return FabricFacts(case.choices.link_type, _ip_version(case), own, lossless, storage or ())
+    choice = case.spec.fabric.resilience
+    return FabricFacts(case.choices.link_type, _ip_version(case), own, lossless, storage or (), choice)
 
 
 def storage_devices(case: Case) -> tuple[str, ...] | None:
@@ -79,6 +81,8 @@ def planned_settings(
 ) -> tuple[PlannedSetting, ...]:
     """The settings of a stack by name: the catalog's, and the stack file's own in their place."""
     rows = tuple(_catalog_settings(shape, known, devices, facts))
+    chosen = tuple(_chosen(shape, known, devices, facts))
+    rows = (*(row for row in rows if row.variable not in {entry.variable for entry in chosen}), *chosen)
     if facts.lossless is not None:
         marked = _traffic_class(facts.lossless, known)
         rows = (*(row for row in rows if row.variable != TRAFFIC_CLASS), marked)
@@ -107,7 +111,23 @@ def measurement_environment(case: Case) -> dict[str, str]:
 def _catalog_settings(
     shape: Shape, known: Catalog, devices: DeviceAccess, facts: FabricFacts
 ) -> Iterator[PlannedSetting]:
-    for row in known.nccl:
+    return _planned(known.nccl, "catalog", shape, known, devices, facts)
+
+
+def _chosen(shape: Shape, known: Catalog, devices: DeviceAccess, facts: FabricFacts) -> Iterator[PlannedSetting]:
+    """The settings of the stack file's choice of `fabric.resilience`."""
+    return _planned(known.nccl_resilience[facts.resilience].settings, "stack", shape, known, devices, facts)
+
+
+def _planned(
+    rows: Iterable[NcclSetting],
+    stated_by: Literal["catalog", "stack"],
+    shape: Shape,
+    known: Catalog,
+    devices: DeviceAccess,
+    facts: FabricFacts,
+) -> Iterator[PlannedSetting]:
+    for row in rows:
         value = row.value_on(shape)
         if value is not None and row.applies_to(shape, devices, facts.link, facts.ip_version):
             yield PlannedSetting(
@@ -117,7 +137,7 @@ def _catalog_settings(
                 why=row.why,
                 source=row.source,
                 since=known.nccl_variables[row.variable].since,
-                stated_by="catalog",
+                stated_by=stated_by,
             )
 
 

@@ -8,10 +8,15 @@ from gpu_fabric.preflight.cluster import Cluster, Json, field, is_built_in, rele
 from gpu_fabric.preflight.difference import Difference, Seen, difference
 from gpu_fabric.preflight.software import place_of_present
 from gpu_fabric.preflight.stack import Stack
+from gpu_fabric.spec.cluster import Component
 
 _PATH = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_NETWORKS = "network-attachment-definitions.k8s.cni.cncf.io"
 _RULES = "nodereadinessrules.readiness.node.x-k8s.io"
+# Definitions that software of the cluster brings, which the stack file says is there.
+_BROUGHT: dict[str, tuple[Component, str]] = {
+    "network-attachment-definitions.k8s.cni.cncf.io": ("multus", "Multus"),
+    "prometheusrules.monitoring.coreos.com": ("prometheus-operator", "the Prometheus operator"),
+}
 _PLACE = ("software", "releaseLine")
 
 
@@ -26,13 +31,15 @@ def definition_differences(stack: Stack, cluster: Cluster) -> Iterator[Differenc
         found = cluster.get(f"{_PATH}/{name}")
         if found is not None:
             yield from _of_one(stack, name, version, found, is_upgraded=stack.has_been_up(cluster))
-        elif name == _NETWORKS and "multus" in stack.present and cluster.is_readable(f"{_PATH}/{name}"):
+        elif name in _BROUGHT and _BROUGHT[name][0] in stack.present and cluster.is_readable(f"{_PATH}/{name}"):
+            component, title = _BROUGHT[name]
             yield difference(
                 "PRE023",
                 Seen(object=f"CustomResourceDefinition {name}", field="", value="missing"),
-                place_of_present(stack, "multus"),
-                f"the cluster has no definition {name}, though the stack file says that it has Multus",
-                "install Multus with its definition, or let the stack install it",
+                place_of_present(stack, component),
+                f"the cluster has no definition {name}, though the stack file says that it has {title}",
+                f"install {title} with its definitions"
+                + (", or let the stack install it" if component == "multus" else ", or write prometheusRules: false"),
             )
         elif name == _RULES and cluster.is_readable(f"{_PATH}/{name}"):
             yield difference(

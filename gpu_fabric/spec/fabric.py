@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, StringConstraints, ValidationInfo, 
 
 from gpu_fabric.base.grammar import DnsLabel, ImageReference, InterfaceName, LineText, PciAddress, RdmaDevice
 from gpu_fabric.base.repeats import require_unique
+from gpu_fabric.catalog.nccl import ResilienceChoice
 from gpu_fabric.catalog.shape import LinkType
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.spec.addressing import AddressingSpec
@@ -309,6 +310,12 @@ class FabricSpec(FrozenModel):
     )
     host_preparation: HostPreparationSpec = HostPreparationSpec()
     nccl: NcclSpec = NcclSpec()
+    resilience: ResilienceChoice = Field(
+        default="default",
+        description="what jobs do when a link fails: `default`, as the shape's settings and NCCL's own have it; "
+        "`fail-fast`, end within seconds; `ride-out-flaps`, wait two minutes for it; `port-failover`, go on over the "
+        "other port of the GPU's adapter (NCCL 2.29.7 or later)",
+    )
     check: FabricCheckSpec | None = Field(
         default=None, description="a DaemonSet that is attached to all rails and checks each; `{}` for its defaults"
     )

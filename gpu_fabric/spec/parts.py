@@ -11,7 +11,7 @@ from gpu_fabric.spec.places import dotted
 from gpu_fabric.spec.stack_text import StackDocument
 
 CLUSTER_SECTION, SPLIT_SECTION = "cluster", "split"
-PLATFORM_SECTIONS = ("fabric", "fabrics", "software", "verification")
+PLATFORM_SECTIONS = ("fabric", "fabrics", "software", "verification", "monitoring")
 """Sections about what runs on a cluster."""
 
 # A stack of part cluster is planned with an unused fabric; the model that needs no further keys depends on the cloud.

@@ -15,6 +15,7 @@ from gpu_fabric.spec.existing import ExistingClusterSpec
 from gpu_fabric.spec.fabric import FabricSpec
 from gpu_fabric.spec.further_fabric import FabricName, FurtherFabricSpec
 from gpu_fabric.spec.guard import GuardSpec
+from gpu_fabric.spec.monitoring import MonitoringSpec
 from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.software import SoftwareSpec
 from gpu_fabric.spec.split import SplitSpec
@@ -43,6 +44,7 @@ class StackSpec(FrozenModel):
     )
     software: SoftwareSpec = SoftwareSpec()
     verification: VerificationSpec = VerificationSpec()
+    monitoring: MonitoringSpec = MonitoringSpec()
     guard: GuardSpec = GuardSpec()
     split: SplitSpec = SplitSpec()
     upgrade: UpgradeSpec | None = Field(

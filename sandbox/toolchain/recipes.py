@@ -74,6 +74,7 @@ class Recipe(_Record):
     module: str
     package: str
     link: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
     outputs: tuple[str, ...]
     copies: tuple[Copy, ...] = ()
     completed: Completed | None = None
@@ -90,7 +91,7 @@ class Recipe(_Record):
     def arguments(self, destination: Path, graph: Path) -> list[str]:
         """The arguments of `go` that put the outputs into the destination folder, and the times into ``graph``."""
         flags = ["-trimpath", "-mod=readonly", "-buildvcs=false", "-v", f"-debug-actiongraph={graph}"]
-        flags += ["-tags", ",".join(_TAGS)]
+        flags += ["-tags", ",".join((*_TAGS, *self.tags))]
         # the linker leaves debug information out (-s -w), so the compiler need not write it
         flags += ["-gcflags=all=-dwarf=false", "-ldflags", " ".join(["-s", "-w", *self.link])]
         # a folder as target (trailing slash) takes several packages; a file gives the one its name

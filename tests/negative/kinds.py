@@ -18,6 +18,7 @@ from negative import (
     host_preparation,
     keys,
     machines,
+    monitoring,
     names,
     nccl_settings,
     networks,
@@ -68,6 +69,7 @@ _SUBJECTS = (
     chart_values,
     guard,
     split,
+    monitoring,
 )
 KINDS: tuple[Kind, ...] = tuple(kind for subject in _SUBJECTS for kind in subject.KINDS)
 

@@ -31,6 +31,16 @@ def _nvlink_without_its_allocator(base: Base) -> Iterator[Mistake]:
     yield Mistake(own, f"{_AT}.NCCL_CUMEM_ENABLE")
 
 
+def _no_other_port(base: Base) -> Iterator[Mistake]:
+    if base.pool["shape"] in ("BM.GPU.H200.8", "gpu-h200x8-1128gb-fabric-contracted"):
+        yield Mistake({"fabric.resilience": "port-failover"}, "fabric.resilience")
+
+
+def _too_old_for_another_port(base: Base) -> Iterator[Mistake]:
+    own = {"fabric.resilience": "port-failover", "fabric.nccl.version": "2.28.9"}
+    yield Mistake(own, "fabric.resilience")
+
+
 KINDS = (
     Kind(
         "NCCL is told to leave the fabric alone",
@@ -104,4 +114,11 @@ KINDS = (
         "SPC002",
         written("fabric.nccl.version", "newest", "2", "v2.27.3", "1.0.0", 2.27),
     ),
+    Kind(
+        "a choice of resilience that there is not",
+        "SPC002",
+        written("fabric.resilience", "failover", "port_failover", True, 22),
+    ),
+    Kind("jobs are to go on over a port that no GPU has", "NCL023", _no_other_port),
+    Kind("jobs are to go on over another port with an NCCL that cannot", "NCL024", _too_old_for_another_port),
 )

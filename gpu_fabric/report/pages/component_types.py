@@ -37,6 +37,7 @@ _LEFT_OUT = {
 _ARGUMENTS = (
     *("PoolSpec", "AddressRangesSpec", "Hardware", "FabricSpec", "FurtherFabricSpec", "SoftwareSpec"),
     "VerificationSpec",
+    "MonitoringSpec",
     *("DoksClusterSpec", "OkeClusterSpec"),
 )
 _OUTPUTS = (FabricContract, AddressPlan, VerificationOutcome, ClusterContract)

@@ -8,9 +8,11 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from gpu_fabric.catalog import NcclSetting, NcclVariable, catalog
-from gpu_fabric.catalog.nccl import Since, UnfitValues
+from gpu_fabric.catalog.nccl import Resilience, Since, UnfitValues
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.findings import rules
+from gpu_fabric.nccl.outage import RETRIES, TIMEOUT, outage
+from gpu_fabric.plan.nccl_settings import environment_of
 
 if TYPE_CHECKING:
     from gpu_fabric.plan import Plan
@@ -45,6 +47,7 @@ def variable_explanation(variable: NcclVariable, plan: Plan | None = None) -> li
         lines += _wrap_lines(f"for: {audience_words(row)}", "  ")
         lines += [*_wrap_lines(f"why: {row.why}", "  "), *_wrap_lines(f"source: {row.source}.", "  ")]
     lines += [""] if variable.settings else []
+    lines += [line for text in _choices_of(variable) for line in _wrap_lines(text)]
     if variable.derived is not None:
         lines += _wrap_lines(f"Set by the program: {variable.derived}")
     lines += _wrap_lines(not_set_words(variable))
@@ -70,6 +73,21 @@ def unknown_name(name: str) -> str:
 def value_words(row: NcclSetting) -> str:
     """A row's variable and value; a value that depends on the shape is described in words."""
     return f"{row.variable}={row.value}".replace("{hcaList}", "=… (the shape's RDMA devices, in rail order)")
+
+
+def choice_words(row: Resilience) -> str:
+    """The settings of a choice of `fabric.resilience`, in words."""
+    return ", ".join(
+        f"`{entry.variable}={entry.value}`{f' ({_LINKS[entry.links[0]]})' if entry.links else ''}"
+        for entry in row.settings
+    )
+
+
+def ridden_out(row: Resilience) -> str:
+    """What a choice's own timeout rides out."""
+    own = {entry.variable: entry.value for entry in row.settings if entry.variable == TIMEOUT}
+    found = outage(own)
+    return f"{found.ridden_out:.1f} s; an error after {found.earliest:.1f} s" if own else "by the shape's settings"
 
 
 def audience_words(row: NcclSetting) -> str:
@@ -128,6 +146,23 @@ def values_on_stack(variable: NcclVariable, plan: Plan) -> Iterator[str]:
         yield f"On stack {plan.stack}: {variable.name}={value}, set by the program."
     elif not rows:
         yield f"On stack {plan.stack}: not set."
+    if variable.name in (TIMEOUT, RETRIES):
+        yield f"On stack {plan.stack}: {outage(environment_of(plan.nccl.settings, 'training')).words}."
+
+
+def _choices_of(variable: NcclVariable) -> Iterator[str]:
+    """The choices of `fabric.resilience` that set a variable, and what its values ride out."""
+    for choice, row in catalog().nccl_resilience.items():
+        for setting in row.settings:
+            if setting.variable == variable.name:
+                where = f" ({' or '.join(_LINKS[link] for link in setting.links)})" if setting.links else ""
+                yield f"With fabric.resilience: {choice}{where}: {setting.variable}={setting.value}. {row.does}"
+    if variable.name in (TIMEOUT, RETRIES):
+        chosen = [setting for row in catalog().nccl_resilience.values() for setting in row.settings]
+        every = (*variable.settings, *chosen)
+        values = dict.fromkeys(setting.value for setting in every if setting.variable == TIMEOUT)
+        yield f"By default: {outage({}).words}."
+        yield from (f"{outage({TIMEOUT: value}).words}." for value in values)
 
 
 def _models(way: str) -> str:

@@ -159,10 +159,17 @@ def nccl_reference() -> str:
     return fill_template(
         "nccl.md.j2",
         settings=catalog().nccl,
+        resilience=catalog().nccl_resilience,
         reasoned=[entry for entry in known if entry.does is not None],
         further=[f"`{entry.name}`{_release(entry)}" for entry in known if entry.does is None],
         words=explanation,
     )
+
+
+def alarms_reference() -> str:
+    """A section for each alarm, and tables of the metrics and of who gives them."""
+    table = catalog().alarms
+    return fill_template("alarms.md.j2", table=table)
 
 
 def _release(entry: NcclVariable) -> str:

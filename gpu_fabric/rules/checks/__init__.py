@@ -10,6 +10,7 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     gpu_operator,
     host_preparation,
     ipam,
+    monitoring,
     nccl,
     network_operator,
     networks,

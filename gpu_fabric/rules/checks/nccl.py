@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ from itertools import product
 from typing import Any
 
 from gpu_fabric.catalog import DeviceAccess, NcclVariable
+from gpu_fabric.catalog.shape import adapter_of
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.k8s.core import ConfigMap
 from gpu_fabric.nccl.name_list import NameList
@@ -216,6 +218,41 @@ def releases_do_not_fail_these_gpus(case: Case) -> Iterator[Problem]:
                 f"NCCL {max(releases)} on {case.shape.gpus.model}: {defect.what}",
                 f"take images with NCCL {defect.repaired} or later, or have jobs set {defect.avoided_by}",
             )
+
+
+@check_each("NCL023", node_groups)
+def failover_has_another_port(case: Case, group: NodeGroup) -> Iterator[Problem]:
+    """Where jobs go on over another port, each RDMA NIC has one beside it on its adapter, and NCCL merges both."""
+    if not case.known.nccl_resilience[case.spec.fabric.resilience].second_port:
+        return
+    shape, place = group.shape, in_fabric("resilience")
+    remedy = "write ride-out-flaps, fail-fast or default"
+    if shape.gpus.vendor != "nvidia":
+        yield Problem(place, f"{shape.name} runs RCCL, of which no release is known to have it", remedy)
+        return
+    addresses = [nic.pci for nic in shape.nics if nic.pci is not None]
+    if len(addresses) < len(shape.nics):
+        yield Problem(
+            place,
+            f"the PCI addresses of {shape.name}'s NICs are not known, so nothing says that two are on one adapter",
+            f"{remedy}; or write the address of each NIC in fabric.rails",
+        )
+        return
+    ports = Counter(map(adapter_of, addresses))
+    alone = [address for address in addresses if ports[adapter_of(address)] == 1]
+    if alone:
+        few = "every NIC" if len(alone) == len(addresses) else f"the NIC at {', '.join(alone)}"
+        yield Problem(place, f"{few} of {shape.name} is alone on its adapter", remedy)
+    if case.spec.fabric.nccl.settings.get("NCCL_IB_MERGE_NICS") == "0":
+        yield Problem(_place("NCCL_IB_MERGE_NICS"), "NCCL_IB_MERGE_NICS=0 keeps the ports apart", "leave it out")
+
+
+@check("NCL024")
+def failover_is_in_the_release(case: Case) -> Iterator[Problem]:
+    """Where jobs go on over another port, the NCCL that the stack file states has that."""
+    stated, needed = case.spec.fabric.nccl.version, case.known.nccl_resilience[case.spec.fabric.resilience].since
+    if stated is not None and needed is not None and not Version.parse(stated).has_reached(needed):
+        yield Problem(in_fabric("resilience"), f"it came with NCCL {needed}, and the jobs' images have {stated}")
 
 
 def _settings(case: Case) -> Iterator[tuple[NcclVariable, str]]:

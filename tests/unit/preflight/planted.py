@@ -403,6 +403,12 @@ PLANTED = (
         lambda cluster: None,
         changes={"fabric": {"readiness": {"taint": "node-readiness-controller"}}},
     ),
+    Planted(
+        "a Prometheus operator without its kind",
+        "PRE023",
+        operator("prometheus-operator", "monitoring", "quay.io/prometheus-operator/prometheus-operator:v0.82.0"),
+        changes={**expects("prometheus-operator"), "monitoring": {"prometheusRules": True}},
+    ),
     # Objects.
     Planted("a network of this name", "PRE030", network("rail-00", "default")),
     Planted(

@@ -1,0 +1,34 @@
+"""Committed stacks with their alarms asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from changes import Changes, changed
+from committed_stacks import folder_of
+
+from gpu_fabric.plan.monitoring.watched import Watched
+from gpu_fabric.render.alarms import watched_fabrics
+from gpu_fabric.spec.load import read_document, validated
+
+MONITORED: dict[str, Any] = {"prometheusRules": True, "dashboard": True}
+# What a stack file states about hosts and software for the alarms that few stacks have.
+WITH_PAUSES = {"fabric.hostPreparation.lossless": {}}
+WITH_MEASUREMENT = {"verification": {"enabled": True, "image": "registry.example/nccl-tests:1"}}
+WITH_PEERMEM = {"software.gpuOperator.driver": True, "software.gpuOperator.gpuDirect": "peermem"}
+
+# Stacks that have every alarm together, with what their files state for it.
+EVERY_ALARM: dict[str, Changes] = {
+    "oke-h100": {},
+    "roce-macvlan": {**WITH_PAUSES, **WITH_MEASUREMENT, **WITH_PEERMEM},
+    "ib-sriov": {"monitoring.nodeLabel": "node"},
+    "doks-h200": {},
+}
+
+
+def watched(stack: str, changes: Changes) -> tuple[Watched, ...]:
+    """The fabrics of a committed stack, with its alarms asked for and some values changed."""
+    document = read_document(stack, folder_of(stack))
+    operators = [*document.sections["cluster"].get("installed", ()), "prometheus-operator"]
+    asked = {"monitoring": MONITORED, "cluster.installed": operators}
+    return watched_fabrics(validated(changed(document, {**asked, **changes})))

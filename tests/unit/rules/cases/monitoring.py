@@ -1,0 +1,36 @@
+"""Cases of the group `monitoring`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rules.tables import bad, good, irrelevant
+
+_THERE = {"cluster.installed": ["prometheus-operator"]}
+
+
+def _wanted(**keys: Any) -> dict[str, Any]:
+    return {"monitoring": {"prometheusRules": True, **keys}}
+
+
+CASES = (
+    good("MON001", "host-device", {**_wanted(), **_THERE}),
+    bad("MON001", "host-device", _wanted(dashboard=True), "monitoring.prometheusRules"),
+    good("MON001", "host-device", {"monitoring": {"dashboard": True}}),
+    irrelevant("MON001", "host-device"),
+    good("MON002", "oke-h100-26-4", {**_wanted(cables={"*": "leaf-{rail}", "gpu-07/3": "swp3"}), **_THERE}),
+    good("MON002", "doks-h200", {"monitoring": {"cables": {"*": "row of {node}"}}}),
+    bad(
+        "MON002",
+        "doks-h200",
+        {"monitoring": {"cables": {"gpu-07/3": "leaf-3", "*": "leaf-{rail}", "gpu-1*": "row of {node}"}}},
+        "monitoring.cables.gpu-07/3",
+        "monitoring.cables.*",
+    ),
+    irrelevant("MON002", "doks-h200"),
+    good("MON003", "two-machines", {**_wanted(nodeLabel="node"), **_THERE}),
+    bad("MON003", "two-machines", {**_wanted(), **_THERE}, "monitoring.nodeLabel"),
+    bad("MON003", "two-machines", {"monitoring": {"dashboard": True}}, "monitoring.nodeLabel"),
+    good("MON003", "storage-fabric", {**_wanted(), **_THERE}),
+    irrelevant("MON003", "two-machines"),
+)
