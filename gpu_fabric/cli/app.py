@@ -36,6 +36,7 @@ _MODULES = {
     "preflight": "preflight",
     "drift": "drift",
     "doctor": "doctor",
+    "upgrade": "upgrade",
     "explain": "explain",
     "schema": "pages",
     "reference": "pages",
