@@ -136,8 +136,8 @@ class Waves:
         return sorted(ours.union(name for name in software.outdated if name in nodes))
 
     def _size(self, nodes: int) -> int:
-        size = self._planned.at_a_time
-        return size if isinstance(size, int) else max(1, nodes * int(size.removesuffix("%")) // 100)
+        percent = self._planned.percent
+        return self._planned.nodes_at_a_time if percent is None else max(1, nodes * percent // 100)
 
     def _due(self, node: Json, software: Seen) -> str:
         """`whole` for a node that must be free of jobs for its change, `proof` for one that is proven again, or empty.
