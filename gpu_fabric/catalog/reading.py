@@ -23,6 +23,7 @@ from gpu_fabric.model import FrozenModel
 if TYPE_CHECKING:
     from gpu_fabric.catalog.chart import ChartKeys, ChartVersionTable
     from gpu_fabric.catalog.oke import OkeClusterFacts
+    from gpu_fabric.catalog.upgrade import UpgradeTable
 
 _FOLDER = Path(__file__).parent
 
@@ -104,6 +105,12 @@ def _chart_versions() -> ChartVersionTable:
     return TypeAdapter(ChartVersionTable).validate_python(_table("chart_versions"))
 
 
+def _upgrades() -> UpgradeTable:
+    from gpu_fabric.catalog.upgrade import UpgradeTable
+
+    return UpgradeTable.model_validate(_table("upgrades"))
+
+
 @dataclass(frozen=True)
 class Catalog:
     """All facts, keyed by the name a user writes; `own_shapes` are those of a stack file.
@@ -133,6 +140,8 @@ class Catalog:
     """Keys of values that the charts know, removed or ignore."""
     chart_versions = _Table(_chart_versions)
     """Images that the charts run, and types of their values, by chart and version."""
+    upgrades = _Table(_upgrades)
+    """The vendor's order of lines, and what the versions on the way bring."""
     prices = _Table(lambda: PriceTable.model_validate(_table("prices")))
     """Published prices of machines."""
     nccl = _Table(lambda: _NCCL.read().settings)

@@ -142,6 +142,10 @@ class VendorSupport(FrozenModel):
     source: str
 
 
+OF_THE_VENDOR: tuple[ChartName, ...] = ("gpu-operator", "network-operator")
+"""The charts whose life cycle a line follows."""
+
+
 class GpuDirectDefault(FrozenModel):
     """The way in which NICs access GPU memory in a line, with the reason."""
 
@@ -196,8 +200,7 @@ class ReleaseLine(FrozenModel):
     @property
     def kubernetes(self) -> VersionRange:
         """The Kubernetes versions that both of NVIDIA's operators support."""
-        operators = ("gpu-operator", "network-operator")
-        ranges = (row.versions for row in self.needs if row.needs == "kubernetes" and row.component in operators)
+        ranges = (row.versions for row in self.needs if row.needs == "kubernetes" and row.component in OF_THE_VENDOR)
         return reduce(and_, ranges, VersionRange())
 
     def unmet(self, installed: Collection[ChartName], present: Mapping[Needed, str]) -> tuple[Requirement, ...]:
@@ -213,3 +216,8 @@ class ReleaseLine(FrozenModel):
             for row in self.needs
             if row.component in installed and row.needs in present and present[row.needs] not in row.versions
         )
+
+
+def newest_line(releases: Mapping[str, ReleaseLine]) -> str:
+    """The line that NVIDIA supports, of which the catalog has one."""
+    return next(name for name, line in releases.items() if line.support.state == "supported")

@@ -33,6 +33,7 @@ _MODULES = {
     "shapes": "shapes",
     "discover": "discover",
     "preflight": "preflight",
+    "upgrade": "upgrade",
     "explain": "explain",
     "schema": "pages",
     "reference": "pages",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gpu_fabric.base.grammar import moves
 from gpu_fabric.catalog import ChartName
 from gpu_fabric.catalog.chart import KeyProblem, ProblemSeverity
-from gpu_fabric.catalog.release import Needed
+from gpu_fabric.catalog.release import OF_THE_VENDOR, Needed, SupportState, newest_line
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.case import Case
@@ -95,6 +95,36 @@ def charts_can_be_installed(case: Case) -> Iterator[Problem]:
 def charts_are_supported(case: Case) -> Iterator[Problem]:
     """Every chart finds the versions that its vendor supports."""
     yield from _unmet_needs(case, "warning")
+
+
+def _in_state(case: Case, state: SupportState) -> Iterator[Problem]:
+    charts = charts_in_use(case)
+    said = ", ".join(f"{name} {charts[name].version}" for name in OF_THE_VENDOR if name in charts)
+    if not said or case.line.support.state != state:
+        return
+    line = f"release line {case.line.name} ({said})"
+    message = {
+        "deprecated": f"NVIDIA has deprecated {line}: it gets repairs of critical defects only",
+        "ended": f"NVIDIA's support of {line} has ended: it gets no repairs any more, not even of security holes",
+    }
+    newest = newest_line(case.known.releases)
+    yield Problem(
+        in_software("releaseLine"),
+        message[state],
+        f"look at the way to {newest} with `gpu-fabric upgrade -s {case.spec.name} --to {newest}`",
+    )
+
+
+@check("REL015")
+def line_is_not_deprecated(case: Case) -> Iterator[Problem]:
+    """The line is one that NVIDIA goes on with."""
+    yield from _in_state(case, "deprecated")
+
+
+@check("REL016")
+def line_has_support(case: Case) -> Iterator[Problem]:
+    """The line gets repairs."""
+    yield from _in_state(case, "ended")
 
 
 def _ignored_values(case: Case, severity: ProblemSeverity) -> Iterator[Problem]:
