@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gpu_fabric.catalog import Shape, catalog
+from gpu_fabric.catalog.release import newest_line
 from gpu_fabric.catalog.support import Support
 from gpu_fabric.findings import ConfigurationError, Finding, Severity
 from gpu_fabric.plan import Plan
@@ -75,7 +76,19 @@ def sections(answers: Answers) -> dict[str, Any]:
         shape = shape_of(answers)
         if shape is not None and cluster.get("provider") == "oke" and _needs_memory_fabric(shape):
             pool["placement"] = "gpu-memory-cluster"
-    return found
+    return {**found, "software": {"releaseLine": _release_line(answers)}}
+
+
+def _release_line(answers: Answers) -> str:
+    """The newest line, or the newest one for an older Kubernetes: a file keeps its line until its owner changes it."""
+    lines = catalog().releases
+    newest = newest_line(lines)
+    version = answers.get("kubernetes-version", "")
+    try:
+        return next((name for name, line in lines.items() if version in line.kubernetes), newest)
+    except ValueError:
+        # None stated, or `latest`.
+        return newest
 
 
 def outcome(answers: Answers, root: Path) -> Outcome:

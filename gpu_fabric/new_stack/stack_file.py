@@ -43,6 +43,7 @@ def stack_text(answers: Answers, *, in_project: bool, kept: Mapping[str, Any]) -
     if found.get("fabric"):
         lines.append(f"  {NAMESPACE}:fabric:")
         lines += (f"    {key}: {_flow(value)}" for key, value in found["fabric"].items())
+    lines += [f"  {NAMESPACE}:software:", f'    releaseLine: "{found["software"]["releaseLine"]}"']
     text = "".join(f"{line}\n" for line in lines)
     if config:
         text += "".join(f"  {line}\n" for line in _block(config).splitlines())

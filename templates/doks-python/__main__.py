@@ -24,7 +24,7 @@ cluster = GpuCluster(
             protect=False,
         ),
         # Release line, charts and operators, as in the section `software` of a stack file.
-        software=config.get_object("software"),
+        software={"releaseLine": "26.7", **(config.get_object("software") or {})},
     ),
 )
 

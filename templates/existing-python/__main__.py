@@ -19,7 +19,7 @@ fabric = GpuFabric(
         ),
         fabric=FabricArgs(addressing=AddressingArgs(supernet=config.require("supernet"))),
         # Release line, charts and operators, as in the section `software` of a stack file.
-        software=config.get_object("software"),
+        software={"releaseLine": "26.7", **(config.get_object("software") or {})},
     ),
 )
 

@@ -15,7 +15,7 @@ const rdma = new GpuFabric("fabric", {
     },
     fabric: { addressing: { supernet: config.require("supernet") } },
     // Release line, charts and operators, as in the section `software` of a stack file.
-    software: config.getObject("software") ?? {},
+    software: { releaseLine: "26.7", ...config.getObject<object>("software") },
 });
 
 // A resource of your own: `gpu-fabric attach --contract` reads it, to add the fabric to the manifest of a job.

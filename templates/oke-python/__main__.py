@@ -43,7 +43,7 @@ cluster = GpuCluster(
         ),
         fabric=FabricArgs(addressing=AddressingArgs(supernet=config.require("supernet"))),
         # Release line, charts and operators, as in the section `software` of a stack file.
-        software=config.get_object("software"),
+        software={"releaseLine": "26.7", **(config.get_object("software") or {})},
     ),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from gpu_fabric.catalog import ChartName, Component, ReleaseLine, catalog
 from gpu_fabric.catalog.release import Needed
 from gpu_fabric.catalog.version import Version, VersionRange
 
+ROOT = Path(__file__).parents[3]
 LINES = tuple(catalog().releases.values())
 EXACT = re.compile(r"v?\d+\.\d+\.\d+")
 
@@ -67,6 +69,23 @@ def test_the_network_operators_chart_brings_no_second_node_feature_discovery(fou
     nfd = found.charts["network-operator"].values["nfd"]
     assert isinstance(nfd, dict)
     assert nfd["enabled"] is False
+
+
+def test_the_page_on_release_lines_has_every_lines_versions_and_state() -> None:
+    rows = [
+        [cell.strip() for cell in row.strip("|").split("|")]
+        for row in (ROOT / "docs/releases.md").read_text(encoding="utf-8").splitlines()
+        if row.startswith("| ")
+    ]
+    table = {row[0]: row[1:] for row in rows if len(row) == len(LINES) + 1}
+    header = next(cells for name, cells in table.items() if not name)
+
+    assert [cell.partition(",")[0] for cell in header] == [found.name for found in LINES]
+    assert table["NVIDIA's support"] == [found.support.state for found in LINES]
+    for title, chart in (("GPU Operator", "gpu-operator"), ("Network Operator", "network-operator")):
+        assert table[title] == [found.charts[chart].version for found in LINES]
+    drivers = table["network drivers in a container (DOCA-OFED)"]
+    assert drivers == [found.images.image("ofedDriver").version for found in LINES]
 
 
 def test_a_line_whose_chart_makes_the_policy_itself_says_so() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from gpu_fabric.catalog import catalog
@@ -9,6 +12,7 @@ from gpu_fabric.catalog.release import OF_THE_VENDOR, newest_line
 from gpu_fabric.catalog.upgrade import vendor_line
 from gpu_fabric.catalog.version import Version
 
+ROOT = Path(__file__).parents[3]
 TABLE = catalog().upgrades
 LINES = catalog().releases
 
@@ -75,3 +79,15 @@ def test_definitions_over_several_versions_are_named_once_and_new_ones_are_not_c
 
 def test_the_newest_line_is_the_one_that_the_vendor_supports() -> None:
     assert newest_line(LINES) == max(LINES, key=Version.parse) == "26.7"
+
+
+def test_every_template_of_a_new_project_writes_the_newest_line() -> None:
+    programs = [path for path in (ROOT / "templates").glob("*/*") if "software" in path.read_text(encoding="utf-8")]
+    written = {
+        path.parent.name: re.findall(r'releaseLine: "([0-9.]+)"|"releaseLine": "([0-9.]+)"', path.read_text())
+        for path in programs
+    }
+
+    assert {name: {"".join(found) for found in lines} for name, lines in written.items()} == {
+        folder.name: {newest_line(LINES)} for folder in (ROOT / "templates").iterdir() if folder.is_dir()
+    }

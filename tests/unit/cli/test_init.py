@@ -300,3 +300,13 @@ def test_each_machine_type_that_is_offered_gets_a_file_that_can_be_planned(provi
 
         assert done.exit_code == 0, f"{shape.name}: {done.stderr}"
         assert f"shape: {shape.name}," in written(work)
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [((), "26.7"), (("--kubernetes-version", "1.34.1"), "26.7"), (("--kubernetes-version", "1.31.10"), "26.4")],
+)
+def test_a_new_stack_has_the_newest_line_that_its_kubernetes_has(more: tuple[str, ...], line: str, work: Path) -> None:
+    assert run("init", "train", *SCRIPTS["oke"], *more).exit_code == 0
+
+    assert planned(work).release_line == line

@@ -295,7 +295,7 @@ CHANGES = (
     {"properties", "resources", "addresses", "holders", "plan_diff"},
     {"markup", "diff_markdown"},
     {"watched", "dangers", "footprint", "guard", "shared_cluster"},
-    {"change_page", "review"},
+    {"change_page", "review", "upgrade", "upgrade_text"},
 )
 
 

@@ -82,19 +82,32 @@ def test_an_older_line_refuses_what_only_newer_policies_have() -> None:
     }
 
 
+def test_a_policy_of_26_1_has_repository_and_version_of_every_image_in_its_section() -> None:
+    older = definition("26.1/network-operator/crds/mellanox.com_nicclusterpolicies.yaml")["properties"]
+    newer = definition("26.4/network-operator/crds/mellanox.com_nicclusterpolicies.yaml")["properties"]
+    sections = [name for name, section in newer.items() if "image" in section.get("required", ())]
+
+    assert newer.keys() - older.keys() == {"global"}
+    assert sections
+    assert [name for name in sections if not {"repository", "version"} <= {*older[name]["required"]}] == []
+
+
 def test_a_pool_of_an_older_line_needs_a_gateway() -> None:
     path = "network-operator/sections/nvIpam/crds/nv-ipam.nvidia.com_ippools.yaml"
     assert "gateway" in definition(f"23.10/{path}")["required"]
     assert "gateway" not in definition(f"26.4/{path}")["required"]
 
 
-def test_only_the_newer_line_has_pools_of_whole_prefixes_and_policies_for_some_nodes() -> None:
+def test_pools_of_whole_prefixes_come_with_26_1_and_policies_for_some_nodes_with_26_4() -> None:
+    parts = ("crds", "sections/nvIpam/crds")
     kinds = {
-        line: {path.name for path in (CHARTS / line / "network-operator").rglob("crds/*.yaml")}
+        line: {path.name for part in parts for path in (CHARTS / line / "network-operator" / part).glob("*.yaml")}
         for line in catalog().releases
     }
     added = {"nv-ipam.nvidia.com_cidrpools.yaml", "mellanox.com_nicnodepolicies.yaml"}
+    assert kinds["26.7"] >= added
     assert kinds["26.4"] >= added
+    assert kinds["26.1"] & added == {"nv-ipam.nvidia.com_cidrpools.yaml"}
     assert not kinds["23.10"] & added
 
 
