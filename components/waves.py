@@ -1,6 +1,6 @@
 """Changing nodes in waves: cordon, wait for jobs, restart what is of an earlier version, prove the fabric, uncordon.
 
-What has happened to a node is in its annotations, so that a run goes on where one before it was interrupted.
+What has happened to a node is in its annotations, so that a run continues where one before it was interrupted.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ async def change_nodes(planned: PlannedWaves, api: ClusterApi, say: Callable[[st
         except RequestError as error:
             # Webhooks of software that is being replaced refuse for a while, and others write to nodes, too.
             if error.status in (401, 403) or time.monotonic() > end:
-                raise NodesError(f"the waves ended: {error}. Run `up` again: they go on where they were") from None
+                raise NodesError(f"the waves ended: {error}. Run `up` again: they continue where they were") from None
         await asyncio.sleep(_PAUSE)
 
 
@@ -110,12 +110,12 @@ class Waves:
         """Try a node again at which an earlier run stopped, and give one that it left half done its time again."""
         found = [(node, mark) for node in nodes if (mark := mark_of(node)) is not None]
         for node, mark in found:
-            # The deadline of jobs goes on where a run was interrupted, and begins again where it was over.
+            # The deadline of jobs continues where a run was interrupted, and begins again where it was over.
             if mark.failed or mark.phase is not Phase.JOBS:
                 phase = Phase.JOBS if mark.whole else Phase.PROOF
                 self._write(node, mark._replace(phase=phase, since=now, failed=""))
             why = f": {mark.failed}" if mark.failed else ""
-            self._say(f"node {node['metadata']['name']} goes on where an earlier run ended{why}")
+            self._say(f"node {node['metadata']['name']} continues where an earlier run ended{why}")
         return bool(found)
 
     def _is_unsettled(self, reason: str) -> bool:
@@ -136,8 +136,8 @@ class Waves:
         return sorted(ours.union(name for name in software.outdated if name in nodes))
 
     def _size(self, nodes: int) -> int:
-        size = self._planned.at_a_time
-        return size if isinstance(size, int) else max(1, nodes * int(size.removesuffix("%")) // 100)
+        percent = self._planned.percent
+        return self._planned.nodes_at_a_time if percent is None else max(1, nodes * percent // 100)
 
     def _due(self, node: Json, software: Seen) -> str:
         """`whole` for a node that must be free of jobs for its change, `proof` for one that is proven again, or empty.
@@ -307,7 +307,7 @@ def _stopped(failed: Mapping[str, str], others: int) -> str:
             f"the waves stopped at {', '.join(sorted(failed))}, which stays cordoned; {others} more nodes were to be "
             "changed, and none of them was touched:",
             *lines,
-            "  -> repair it and run `up` again, which goes on there; or write the versions of before, by which the "
+            "  -> repair it and run `up` again, which continues there; or write the versions of before, by which the "
             "nodes that have changed are taken back in waves",
         ]
     )

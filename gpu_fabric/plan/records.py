@@ -410,7 +410,7 @@ class PlannedHook(FrozenModel):
 class PlannedWaves(FrozenModel):
     """Waves in which nodes are changed: those with pods of an earlier template, and those that the hook has not seen.
 
-    `at_a_time` is a number of nodes or a percentage of all. `namespaces` have the software on nodes, whose pods are no
+    `percent` of all nodes is in place of `nodes_at_a_time`. `namespaces` have the software on nodes, whose pods are no
     jobs; `plugins` are DaemonSets of the fabric's device plug-ins there, which start again on a changed node.
     `revision` stands for the versions of the software: a node that was proven with another one is proven again. Times
     are in seconds: until the jobs on a node end, and for its change and proof. `evict`: jobs that remain are evicted,
@@ -419,7 +419,8 @@ class PlannedWaves(FrozenModel):
     """
 
     revision: str
-    at_a_time: int | str
+    nodes_at_a_time: int
+    percent: int | None
     nodes: dict[str, str]
     namespaces: tuple[str, ...]
     plugins: tuple[str, ...]

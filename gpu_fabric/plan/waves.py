@@ -44,7 +44,8 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
     hook = None if wanted.hook is None else _hook(first, wanted.hook)
     planned = PlannedWaves(
         revision=_revision(first),
-        at_a_time=wanted.nodes,
+        nodes_at_a_time=wanted.nodes,
+        percent=wanted.percent,
         nodes=first.node_selector,
         namespaces=_namespaces(contexts),
         plugins=_plugins(contexts),
@@ -58,7 +59,7 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
         node_seconds=60 * wanted.node_minutes,
     )
     jobs = "are evicted" if planned.evict else "stop it"
-    size = planned.at_a_time if isinstance(planned.at_a_time, str) else _nodes(planned.at_a_time)
+    size = _nodes(wanted.nodes) if wanted.percent is None else f"{wanted.percent} % of the nodes"
     what = f"{size} at a time; jobs that run after {wanted.job_minutes} minutes {jobs}"
     words = (Words(title="waves", what=what, waits="every changed node proves its fabric and takes jobs again"),)
     items: tuple[Item, ...] = (planned, *_ready_after(first))

@@ -9,9 +9,6 @@ from pydantic import Field
 from gpu_fabric.base.grammar import ImageReference, LineText
 from gpu_fabric.model import FrozenModel
 
-Share = Annotated[str, Field(pattern=r"^([1-9]\d?|100)%$", description="a share of the nodes, such as 25%")]
-"""A percentage of the nodes; of a few nodes it is one at least."""
-
 
 class NodeHookSpec(FrozenModel):
     """A command that each node's wave runs on the node once no job is left there, such as a firmware's update.
@@ -30,8 +27,13 @@ class NodeHookSpec(FrozenModel):
 class UpgradeSpec(FrozenModel):
     """Waves: each node is cordoned, its jobs end, it is changed, proves its fabric, and takes jobs again."""
 
-    nodes: Annotated[int, Field(ge=1, le=1000)] | Share = Field(
-        default=1, description="how many nodes are changed at a time: a number, or a share of all such as 25%"
+    nodes: int = Field(default=1, ge=1, le=1000, description="how many nodes are changed at a time")
+    percent: int | None = Field(
+        default=None,
+        ge=1,
+        le=100,
+        description="how many percent of the nodes are changed at a time, rounded down and at least one, in place of "
+        "`nodes`",
     )
     job_minutes: int = Field(
         default=60, ge=0, le=20160, description="how long a wave waits for the jobs on a cordoned node to end"
@@ -55,7 +57,5 @@ class UpgradeSpec(FrozenModel):
     hook: NodeHookSpec | None = Field(default=None, description="a command to run on each node while it has no jobs")
 
     def at_a_time(self, nodes: int) -> int:
-        """How many of so many nodes are changed at a time: one at least, a share rounded down."""
-        if isinstance(self.nodes, int):
-            return self.nodes
-        return max(1, nodes * int(self.nodes.removesuffix("%")) // 100)
+        """How many of so many nodes are changed at a time."""
+        return self.nodes if self.percent is None else max(1, nodes * self.percent // 100)

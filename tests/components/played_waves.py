@@ -124,7 +124,8 @@ class PlayedCluster:
 def planned(**changes: Any) -> PlannedWaves:
     wish: Json = {
         "revision": "r1",
-        "at_a_time": 1,
+        "nodes_at_a_time": 1,
+        "percent": None,
         "nodes": GPU,
         "namespaces": (SOFTWARE,),
         "plugins": ("plugin",),

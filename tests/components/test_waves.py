@@ -53,8 +53,10 @@ def test_each_node_gets_its_new_driver_and_then_its_plugin_again_one_after_anoth
     assert not any(WAVE in node["metadata"]["annotations"] for node in cluster.nodes.values())
 
 
-@pytest.mark.parametrize(("size", "most"), [(1, 1), (2, 2), ("50%", 2), ("10%", 1)])
-def test_no_more_nodes_are_cordoned_at_a_time_than_a_wave_has(size: int | str, most: int) -> None:
+@pytest.mark.parametrize(
+    ("size", "most"), [({}, 1), ({"nodes_at_a_time": 2}, 2), ({"percent": 50}, 2), ({"percent": 10}, 1)]
+)
+def test_no_more_nodes_are_cordoned_at_a_time_than_a_wave_has(size: dict[str, int], most: int) -> None:
     cluster, seen = PlayedCluster("a", "b", "c", "d"), [0]
     cluster.upgrade()
     items = cluster.items
@@ -64,7 +66,7 @@ def test_no_more_nodes_are_cordoned_at_a_time_than_a_wave_has(size: int | str, m
         return items(collection, selector)
 
     cluster.items = counted  # type: ignore[method-assign]
-    run(cluster, planned(at_a_time=size))
+    run(cluster, planned(**size))
     assert max(seen) == most
 
 

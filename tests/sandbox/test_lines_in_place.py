@@ -9,6 +9,8 @@ import pytest
 from driver import PODS, POLICY, Sandbox, until
 from test_models import NETWORKS, job_of
 
+from gpu_fabric.catalog import catalog
+
 pytestmark = pytest.mark.sandbox
 
 STACK = "oke-guide"
@@ -16,7 +18,6 @@ POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1/ippools"
 CLUSTER_POLICIES = "/apis/nvidia.com/v1/clusterpolicies"
 # The namespace of the older line's operator, in which the pools are.
 STAYS = {"namespace": "network-operator"}
-WAVES: dict[str, Any] = {"nodes": "50%", "jobMinutes": 1, "whenJobsRemain": "stop"}
 
 
 def held(sandbox: Sandbox) -> dict[str, Any]:
@@ -26,7 +27,10 @@ def held(sandbox: Sandbox) -> dict[str, Any]:
     return {"pools": pools, "networks": networks, "policy": sandbox.api.get(POLICY)["metadata"]["uid"]}
 
 
-def test_todays_line_takes_the_older_ones_place_around_a_running_job(trying: Callable[[str], Sandbox]) -> None:
+@pytest.mark.parametrize("line", ["26.4", "26.7"])
+def test_a_newer_line_takes_the_place_of_23_10_around_a_running_job(
+    trying: Callable[[str], Sandbox], line: str
+) -> None:
     sandbox = trying(STACK)
     sandbox.up()
     sandbox.api.post(PODS, job_of(sandbox))
@@ -36,14 +40,16 @@ def test_todays_line_takes_the_older_ones_place_around_a_running_job(trying: Cal
     before = held(sandbox)
     assert len(before["pools"]) > 0
     assert len(before["networks"]) > 0
-    sandbox.up_with(software={"releaseLine": "26.4", "networkOperator": STAYS})
+    sandbox.up_with(software={"releaseLine": line, "networkOperator": STAYS})
     assert held(sandbox) == before
     after = sandbox.api.get(f"{PODS}/job")
     assert (after["metadata"]["uid"], after["status"]["phase"]) == (job["metadata"]["uid"], "Running")
     (policy,) = sandbox.items(CLUSTER_POLICIES)
     assert "defaultRuntime" not in policy["spec"]["operator"]
     images = {item["spec"]["template"]["spec"]["containers"][0]["image"] for item in operators(sandbox)}
-    assert {image.rpartition(":")[2] for image in images} == {"v26.4.1", "v26.3.3"}
+    charts = catalog().releases[line].charts
+    versions = {f"v{charts['network-operator'].version}", charts["gpu-operator"].version}
+    assert {image.rpartition(":")[2] for image in images} == versions
 
 
 def operators(sandbox: Sandbox) -> list[dict[str, Any]]:

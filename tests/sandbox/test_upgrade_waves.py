@@ -13,13 +13,14 @@ import pytest
 from driver import PODS, Sandbox, until
 from test_models import job_of
 
+from gpu_fabric.catalog import catalog
 from sandbox.kubernetes_api import Object
 
 pytestmark = pytest.mark.sandbox
 
 STACK = "host-device"
 NODES = "/api/v1/nodes"
-DRIVER = "nvidia-driver-daemonset"
+DRIVER, VALIDATOR = "nvidia-driver-daemonset", "nvidia-operator-validator"
 OPERANDS = "/api/v1/namespaces/gpu-operator/pods"
 NICS = "sandbox.gpu-fabric/nics"
 ENDS = "sandbox.gpu-fabric/completes-after"
@@ -114,17 +115,34 @@ def test_waves_let_jobs_end_stop_at_a_bad_node_go_back_and_go_on_after_a_kill(wa
 
     # Back: nodes that were not reached keep the pods that they have.
     set_nics(sandbox, second, nics)
-    up(sandbox, "580.1.1", nodes="50%")
+    up(sandbox, "580.1.1", percent=50)
     assert drivers(sandbox) == dict.fromkeys(nodes, "580.1.1")
     assert cordoned(sandbox) == []
     after = uids(sandbox)
     assert {node for node in nodes if after[node] == before[node]} == set(others)
 
     # Forward again, killed while two nodes are cordoned.
-    killed_when(sandbox, lambda: len(cordoned(sandbox)) == 2, "580.3.3", nodes="50%")
+    killed_when(sandbox, lambda: len(cordoned(sandbox)) == 2, "580.3.3", percent=50)
     assert len(cordoned(sandbox)) == 2
-    up(sandbox, "580.3.3", nodes="50%")
+    up(sandbox, "580.3.3", percent=50)
     assert drivers(sandbox) == dict.fromkeys(nodes, "580.3.3")
     assert cordoned(sandbox) == []
     marks = (item["metadata"].get("annotations") or {} for item in sandbox.items(NODES))
     assert not any("gpu-fabric.dev/wave" in mark for mark in marks)
+
+
+def test_every_line_comes_in_waves_up_to_the_newest_and_one_back_and_a_job_is_not_killed(waving: Sandbox) -> None:
+    sandbox = waving
+    for hop, line in enumerate(("26.1", "26.4", "26.7", "26.4")):
+        job = started(sandbox, gpu_nodes(sandbox)[0], 15) if hop else None
+        sandbox.up_with(software={"releaseLine": line}, upgrade={**WAVES, "percent": 100})
+        version = catalog().releases[line].charts["gpu-operator"].version
+        found = [item for item in sandbox.items(OPERANDS) if item["metadata"]["labels"].get("app") == VALIDATOR]
+        images = {pod["spec"]["nodeName"]: pod["spec"]["containers"][0]["image"].rpartition(":")[2] for pod in found}
+        assert images == dict.fromkeys(gpu_nodes(sandbox), version)
+        assert cordoned(sandbox) == []
+        if job is not None:
+            ended = sandbox.api.get(f"{PODS}/job")
+            assert (ended["metadata"]["uid"], ended["status"]["phase"]) == (job["metadata"]["uid"], "Succeeded")
+            sandbox.api.delete(f"{PODS}/job?gracePeriodSeconds=0")
+            until(lambda: not sandbox.items(PODS), "the job is gone")

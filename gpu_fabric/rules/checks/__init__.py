@@ -31,6 +31,7 @@ from gpu_fabric.rules.checks import (  # noqa: F401
     support,
     taints,
     tenants,
+    upgrade,
     verification,
     virtual_functions,
 )

@@ -82,14 +82,15 @@ def test_a_policy_with_drivers_is_ready_only_after_the_waves_and_so_is_not_waite
 
 
 @pytest.mark.parametrize(
-    ("nodes", "most"),
-    [(3, 3), ("67%", 2), ("10%", 1)],
+    ("size", "most"),
+    [({"nodes": 3}, 3), ({"percent": 67}, 2), ({"percent": 10}, 1)],
 )
-def test_the_sriov_operator_drains_as_many_nodes_as_a_wave_has(nodes: int | str, most: int) -> None:
-    plan = with_waves("sriov-operator", {"nodes": nodes})
+def test_the_sriov_operator_drains_as_many_nodes_as_a_wave_has(size: dict[str, int], most: int) -> None:
+    plan = with_waves("sriov-operator", size)
     (pool,) = (entry for entry in plan.objects if entry.object.kind == "SriovNetworkPoolConfig")
     assert pool.object.manifest()["spec"]["maxUnavailable"] == most
-    assert waves(plan).at_a_time == nodes
+    found = waves(plan)
+    assert (found.nodes_at_a_time, found.percent) == (size.get("nodes", 1), size.get("percent"))
 
 
 def test_another_release_line_or_hook_is_another_wave_and_a_deadline_is_not() -> None:
