@@ -159,6 +159,8 @@ class Kinds(FrozenModel):
             "helm.sh/Release",
             "apiextensions.k8s.io/CustomResourceDefinition",
             "rbac.authorization.k8s.io/*",
+            *(f"admissionregistration.k8s.io/ValidatingAdmissionPolicy{end}" for end in ("", "Binding")),
+            "readiness.node.x-k8s.io/NodeReadinessRule",
             "k8s.cni.cncf.io/NetworkAttachmentDefinition",
             *(f"kueue.x-k8s.io/{kind}" for kind in ("ClusterQueue", "LocalQueue", "ResourceFlavor", "Topology")),
             *(f"mellanox.com/{kind}" for kind in ("NicClusterPolicy", "NicNodePolicy")),

@@ -110,6 +110,7 @@ _OF_FABRICS = (
     "fabric-rule",
     "lossless",
     "nic-addresses",
+    "fabric-readiness",
 )
 # One of a node group, or of a further fabric, ends with the name of that.
 _HOST_COMPONENTS = (

@@ -8,6 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 from gpu_fabric.catalog import Shape
 from gpu_fabric.plan.case import INSTANCE_TYPE_LABEL, Case, NodeGroup
 from gpu_fabric.plan.managers import manager_of
+from gpu_fabric.plan.startup_taint import startup_taint
 from gpu_fabric.spec.cluster import PoolSpec
 from gpu_fabric.spec.places import dotted
 
@@ -41,8 +42,10 @@ def placed_pools(case: Case) -> list[AnyPool]:
 
 def is_tainted(case: Case) -> bool:
     """Whether all GPU pools of a cluster that exists have taints; clusters of the clouds have a pool without."""
+    # That of nodes that are not proven goes later: what takes it off comes after the operators.
+    startup = startup_taint(case.spec.fabric) is not None
     return case.choices.provider == "existing" and all(
-        pool.spec.taints_with(pool.shape.gpus.vendor) for pool in placed_pools(case)
+        startup or pool.spec.taints_with(pool.shape.gpus.vendor) for pool in placed_pools(case)
     )
 
 

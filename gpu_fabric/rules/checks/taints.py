@@ -48,9 +48,7 @@ def jobs_tolerate_the_pools(case: Case, plan: Plan) -> Iterator[Problem]:
 @check_plan("TNT002")
 def software_tolerates_the_pools(case: Case, plan: Plan) -> Iterator[Problem]:
     """Device plug-ins, CNI plug-ins and the labelling of nodes tolerate every taint of the GPU pools."""
-    taints = [taint for _, taint in _taints(case)]
-    if (startup := startup_taint(case.spec.fabric)) is not None:
-        taints.append(startup)
+    taints = _taints_of_nodes(case)
     for software in _software(plan):
         refused = dict.fromkeys(
             f"{taint.key}:{taint.effect}" for taint in taints if not _is_tolerated(software.tolerations, taint)
@@ -62,7 +60,7 @@ def software_tolerates_the_pools(case: Case, plan: Plan) -> Iterator[Problem]:
 @check("TNT003")
 def driver_containers_reach_the_pools(case: Case) -> Iterator[Problem]:
     """The pods of the chart ofed-driver reach the GPU nodes, as far as is known."""
-    if "ofed-driver" in charts_in_use(case) and (taints := [taint for _, taint in _taints(case)]):
+    if "ofed-driver" in charts_in_use(case) and (taints := _taints_of_nodes(case)):
         yield Problem(
             in_software("ofedDriver"),
             f"its chart is not known to have a key for tolerations, and the GPU nodes have the taint {taints[0].key}",
@@ -75,6 +73,12 @@ def _taints(case: Case) -> Iterator[tuple[Location, TaintSpec]]:
         for taint in pool.taints_with(shape.gpus.vendor):
             if taint.effect != "PreferNoSchedule":
                 yield ("cluster", "pools", number, "taints"), taint
+
+
+def _taints_of_nodes(case: Case) -> list[TaintSpec]:
+    """The taints of the pools, and that of nodes that are not proven."""
+    startup = startup_taint(case.spec.fabric)
+    return [*(taint for _, taint in _taints(case)), *([] if startup is None else [startup])]
 
 
 def _software(plan: Plan) -> Iterator[_Software]:
