@@ -364,7 +364,7 @@ class FabricReadinessArgs:
     seconds: int | None = None
     """Pause between two looks at a node. From 10 to 600. Default: 30."""
     image: str | None = None
-    """Image with Python 3.9 or newer and `ip`. Default: the release line's."""
+    """Image with Python 3.10 or newer and `ip`. Default: the release line's."""
 
 
 @dataclass
