@@ -172,7 +172,7 @@ def _whereabouts(stack: Stack, cluster: Cluster, pools: Mapping[str, AddressPool
             first = first or seen
             held.setdefault(pod, []).append(address)
     if first is not None:
-        yield _leak(stack, "DRI023", first, held)
+        yield difference("DRI023", first, stack.in_fabric("addressing"), _leak(held))
 
 
 def _is_in(text: str, pool: AddressPool) -> bool:
@@ -207,7 +207,7 @@ def _spiderpool(stack: Stack, cluster: Cluster, pods: Pods) -> Iterator[Differen
             first = first or Seen(object=called("SpiderEndpoint", item), field="metadata.name", value=pod)
             held.setdefault(pod, [])
     if first is not None:
-        yield _leak(stack, "DRI024", first, held)
+        yield difference("DRI024", first, stack.in_fabric("addressing"), _leak(held))
 
 
 def _allocated(status: Mapping[str, object]) -> dict[str, dict[str, str]]:
@@ -218,11 +218,10 @@ def _allocated(status: Mapping[str, object]) -> dict[str, dict[str, str]]:
     return found if isinstance(found, dict) else {}
 
 
-def _leak(stack: Stack, rule: str, seen: Seen, held: Mapping[str, list[str]]) -> Difference:
+def _leak(held: Mapping[str, list[str]]) -> str:
     addresses = list(dict.fromkeys(address for rows in held.values() for address in rows))
     what = f"{some(addresses)} {_verb(addresses, 'is', 'are')} held" if addresses else "a record is held"
-    message = f"{what} for pods that do not exist: {some(list(held))}"
-    return difference(rule, seen, stack.in_fabric("addressing"), message)
+    return f"{what} for pods that do not exist: {some(list(held))}"
 
 
 def _full(stack: Stack, name: str, where: str, used: int, total: int) -> Iterator[Difference]:

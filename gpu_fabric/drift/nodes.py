@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpu_fabric.plan.managers import MANAGERS
+from gpu_fabric.plan.readiness import CONDITION
 from gpu_fabric.preflight.cluster import Cluster, Json, field, name_of
 from gpu_fabric.preflight.difference import Difference, Seen, difference, some
 from gpu_fabric.preflight.pools import Pool, pools_of
 from gpu_fabric.preflight.stack import Stack
-
-FABRIC_READY = "gpu-fabric.dev/FabricReady"
-"""The condition of a node whose rails were checked."""
 
 
 def node_drift(stack: Stack, cluster: Cluster) -> Iterator[Difference]:
@@ -60,7 +58,7 @@ def _proven(pool: Pool) -> Iterator[Difference]:
             "DRI031",
             Seen(
                 object=f"Node {name_of(node)}",
-                field=f"status.conditions[{FABRIC_READY}]",
+                field=f"status.conditions[{CONDITION}]",
                 value=f"{condition.get('status')}, {condition.get('reason') or 'without a reason'}",
             ),
             pool.at("nodes"),
@@ -71,4 +69,4 @@ def _proven(pool: Pool) -> Iterator[Difference]:
 
 def _fabric_ready(node: Json) -> Json | None:
     conditions = field(node, "status", "conditions") or ()
-    return next((entry for entry in conditions if entry.get("type") == FABRIC_READY), None)
+    return next((entry for entry in conditions if entry.get("type") == CONDITION), None)
