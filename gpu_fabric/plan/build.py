@@ -104,6 +104,7 @@ def _before_verification(context: Context) -> tuple[Step, ...]:
         concerns.fabric_networks,
         concerns.nccl,
         concerns.check,
+        concerns.schedule,
     )
     sources = (concerns.namespaces, *(operator.steps for operator in OPERATORS), *fabric)
     own = tuple(step for source in sources for step in source(context))
