@@ -108,7 +108,7 @@ def begun(
             pods=tuple(pod["metadata"]["name"] for pod in together),
             history=environment["HISTORY"],
             entry=history_line(run, job, time, bar) if len(own) > 1 else None,
-            latest=latest(run),
+            latest=latest(run) if len(own) > 1 else "",
         )
 
 
