@@ -472,6 +472,9 @@ class VerificationSettingsArgs:
     """Time limit of the job, with the start of its pods. From 5 to 1440. Default: 60."""
     wait: bool | None = None
     """Whether `up` waits for the verdict and fails with it; else a later `up` reports it. Default: yes."""
+    schedule: str | None = None
+    """When idle nodes are measured again, in the form of CronJobs and in UTC (`17 */4 * * *`), by pods that every job
+    preempts; the image then also needs curl. Default: none."""
     trigger: str | None = None
     """Any text; another one has an unchanged fabric measured again. Default: none."""
 

@@ -139,7 +139,7 @@ class Verification(FabricComponent):
     its bar.
     """
 
-    _kinds = ("rdma:Verification",)
+    _kinds = ("rdma:Verification", "rdma:Schedule")
     _asks = "write verification.enabled: true"
 
     verification: pulumi.Output[VerificationOutcome | None]

@@ -157,6 +157,41 @@ LINE = AfterValidator(_line)
 LineText = Annotated[str, StringConstraints(min_length=1), LINE]
 """Text in one line."""
 
+_MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+_DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
+# Of each field the lowest and the highest number, and names in place of numbers from the lowest on.
+_CRON: tuple[tuple[str, int, int, list[str]], ...] = (
+    ("minute", 0, 59, []),
+    ("hour", 0, 23, []),
+    ("day of the month", 1, 31, []),
+    ("month", 1, 12, _MONTHS),
+    ("day of the week", 0, 6, _DAYS),
+)
+_CRON_PART = re.compile(r"(?:\*|(\w+)(?:-(\w+))?)(?:/(\d{1,2}))?", re.ASCII)
+
+
+def _cron(value: str) -> str:
+    fields = value.split()
+    if len(fields) != len(_CRON):
+        raise ValueError("is not a schedule: write five fields, such as 17 3 * * * for 03:17 (UTC) every day")
+    for field, (name, lowest, highest, names) in zip(fields, _CRON, strict=True):
+        for part in field.split(","):
+            match = _CRON_PART.fullmatch(part)
+            if match is None or not _is_cron_range(match, lowest, highest, names):
+                allowed = f"numbers from {lowest} to {highest}, *, ranges (2-5), steps (*/2), and lists of them"
+                raise ValueError(f"has no such {name}: allowed are {allowed}")
+    return value
+
+
+def _is_cron_range(match: re.Match[str], lowest: int, highest: int, names: list[str]) -> bool:
+    numbers = {name: lowest + place for place, name in enumerate(names)}
+    ends = [numbers.get(text.upper(), int(text) if text.isdecimal() else -1) for text in match.groups()[:2] if text]
+    return ends == sorted(ends) and all(lowest <= end <= highest for end in ends) and match[3] not in ("0", "00")
+
+
+CronSchedule = Annotated[str, AfterValidator(_cron)]
+"""A schedule as CronJobs take it (source: robfig/cron v3, ParseStandard): five fields, without @daily and TZ=."""
+
 PciAddress = Annotated[
     str,
     Spelled(

@@ -66,7 +66,7 @@ def verdict(
     if key is not None or (out is not None and sign is None):
         refuse("--key belongs to --verify, and --out to --sign")
     if result is None:
-        refuse("name the result: what nccl-tests wrote with -J FILE, or results.tar.gz")
+        refuse("Missing argument RESULT: what nccl-tests wrote with -J FILE, or results.tar.gz")
     if bar is not None and not (math.isfinite(bar) and bar > 0):
         refuse(f"--bar {bar:g}: give GB/s, a number above 0")
     choice = named_stack(stack, stack_file)

@@ -10,10 +10,11 @@ _GROUP = "rbac.authorization.k8s.io"
 
 
 class PolicyRule(KubernetesModel):
-    """Verbs on resources of API groups; the core group is the empty text."""
+    """Verbs on resources of API groups; the core group is the empty text. `resource_names` limit them to objects."""
 
     api_groups: tuple[str, ...] = Field(min_length=1)
     resources: tuple[str, ...] = Field(min_length=1)
+    resource_names: tuple[str, ...] | None = Field(default=None, min_length=1)
     verbs: tuple[str, ...] = Field(min_length=1)
 
 
@@ -23,11 +24,17 @@ class ClusterRole(KubernetesObject, api_version=f"{_GROUP}/v1", scope="Cluster")
     rules: tuple[PolicyRule, ...] = Field(min_length=1)
 
 
+class Role(KubernetesObject, api_version=f"{_GROUP}/v1"):
+    """Rules under a name, in one namespace."""
+
+    rules: tuple[PolicyRule, ...] = Field(min_length=1)
+
+
 class RoleReference(KubernetesModel):
     """The role of a binding."""
 
     api_group: Literal["rbac.authorization.k8s.io"] = "rbac.authorization.k8s.io"
-    kind: Literal["ClusterRole"] = "ClusterRole"
+    kind: Literal["ClusterRole", "Role"] = "ClusterRole"
     name: str
 
 

@@ -109,6 +109,7 @@ def _before_verification(context: Context) -> tuple[Step, ...]:
         concerns.monitoring,
         concerns.check,
         concerns.proofs,
+        concerns.schedule,
     )
     sources = (concerns.node_labels, concerns.namespaces, *(operator.steps for operator in OPERATORS), *fabric)
     own = tuple(step for source in sources for step in source(context))

@@ -29,7 +29,7 @@ from gpu_fabric.plan.readiness import readiness
 from gpu_fabric.plan.records import PlannedCapacity, PlannedGroup, PlannedLabelCleanup, PlannedObject, PlannedPullSecret
 from gpu_fabric.plan.steps import NODES, Context, Step, Words, daemon_sets, kinds
 from gpu_fabric.plan.tenants import tenant_quotas
-from gpu_fabric.plan.verification import plan_verification
+from gpu_fabric.plan.verification import plan_schedule, plan_verification
 
 _PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
 # Jobs need IPC_LOCK, which the level `baseline` forbids.
@@ -201,6 +201,14 @@ def proofs(context: Context) -> Iterator[Step]:
         (*_FABRIC, "nic-addresses", "node-pools"),
         "its pods: each writes the condition of its node",
     )
+
+
+def schedule(context: Context) -> Iterator[Step]:
+    """What measures idle nodes at certain times."""
+    planned = plan_schedule(context.case, context.rails, context.contract)
+    what = f"{kinds(planned)} at {context.case.spec.verification.schedule} (UTC)"
+    words = Words(title="schedule", what=what)
+    yield _step("schedule", "rdma:Schedule", planned, _FABRIC, words)
 
 
 def verification(context: Context, others: tuple[Step, ...]) -> Iterator[Step]:

@@ -436,6 +436,10 @@ class PlannedWaves(FrozenModel):
 
 REPORT = "fabric-verification"
 """Name of the ConfigMap with the verification's verdict and the files that it comes from."""
+SCHEDULE = "fabric-idle"
+"""Name of the CronJob that measures idle nodes, and of what belongs to it."""
+HISTORY, PRESENT = f"{REPORT}-history", f"{REPORT}-present"
+"""Names of the ConfigMaps that a scheduled run writes: its history, and which of its pods are there."""
 OWN_BAR = "the stack file"
 """Where a bar of the user's own is written."""
 

@@ -1,22 +1,44 @@
-"""The verification: the job's objects, its bars with their reasons, and a name that changes with the fabric."""
+"""The verification: its job, its bars with their reasons, a name that changes with the fabric, and its schedule."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpu_fabric.catalog import Shape
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.contract.fabric import with_tolerations
+from gpu_fabric.k8s.base import ObjectMeta
+from gpu_fabric.k8s.batch import CronJob, CronJobSpec, PriorityClass
+from gpu_fabric.k8s.core import ConfigMap, Service, ServiceAccount, ServicePort, ServiceSpec
+from gpu_fabric.k8s.rbac import PolicyRule, Role, RoleBinding, RoleReference, Subject
 from gpu_fabric.nccl.busbw import Bar, Operation, given_bar, shape_bar, share_of_bar
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.nccl_settings import measurement_environment
 from gpu_fabric.plan.rail import Rail
-from gpu_fabric.plan.records import OWN_BAR, REPORT, HelmRelease, PlannedGroup, PlannedObject, PlannedVerification
+from gpu_fabric.plan.records import (
+    HISTORY,
+    OWN_BAR,
+    PRESENT,
+    REPORT,
+    SCHEDULE,
+    HelmRelease,
+    PlannedGroup,
+    PlannedObject,
+    PlannedVerification,
+    config_map_name,
+)
 from gpu_fabric.plan.startup_taint import startup_tolerations
 from gpu_fabric.plan.steps import Step
+
+if TYPE_CHECKING:
+    from gpu_fabric.workloads.verification import Verification
+
+# Jobs have 0 without a class of their own. Below -10 the cluster autoscaler starts no node for a pod, and keeps none
+# (source: its option --expendable-pods-priority-cutoff).
+_BELOW_ALL_JOBS = -1_000_000_000
 
 # The steps whose objects a run depends on, in the order in which its name has hashed them since it has one.
 _MEASURED = (
@@ -66,35 +88,12 @@ def plan_verification(
     if not wanted.enabled:
         return None
     # What most plans do not need: the job, and what attaches the fabric to it.
-    from gpu_fabric.workloads.verification import KEYS_SECRET, RailLine, Verification, verification_manifests
+    from gpu_fabric.workloads.verification import KEYS_SECRET, verification_manifests
 
-    assert wanted.image is not None, "a verification without an image was refused"
     # Its pods are part of what proves the nodes, and wait for no proof.
     contract = with_tolerations(contract, startup_tolerations(case))
     each = rail_bar(case)
-    shared = case.choices.access in ("shared", "host")
-    rails = tuple(
-        RailLine(
-            number=rail.index,
-            interface=rail.pod_interface or "-",
-            # In these models a pod sees the node's own devices; elsewhere those behind its interfaces.
-            device=rail.rdma_device if shared else None,
-            gpu=rail.index * contract.gpus_per_node // len(planned) if rail.nearest_gpu is None else rail.nearest_gpu,
-        )
-        for rail in (planned if each is not None else ())
-    )
-    run = Verification(
-        name=case.own_copy(REPORT),
-        namespace=contract.namespaces[0],
-        launcher=wanted.launcher,
-        nodes=nodes_of(case),
-        image=case.pulled(wanted.image),
-        program=wanted.program,
-        rails=rails,
-        rail_bar=0 if each is None else each.value,
-        seconds=60 * wanted.minutes,
-        settings=contract.environment | contract.verification_environment,
-    )
+    run = _run(case, planned, contract)
     bar = fabric_bar(case)
     # Another time limit is no reason to measure again.
     lasting = verification_manifests(contract, run._replace(seconds=0))
@@ -119,6 +118,103 @@ def plan_verification(
         keys_secret=f"{named.name}-{KEYS_SECRET}" if own_keys else None,
         shapes=_shapes(case),
         manifests=verification_manifests(contract, named),
+    )
+
+
+def plan_schedule(case: Case, planned: tuple[Rail, ...], contract: FabricContract) -> tuple[PlannedObject, ...]:
+    """What measures idle nodes at certain times; empty unless asked."""
+    wanted = case.spec.verification
+    if not wanted.enabled or wanted.schedule is None:
+        return ()
+    from gpu_fabric.workloads.verification import Schedule, schedule_labels, scheduled_job, script_files, service_port
+
+    run = _run(case, planned, contract)
+    name, namespace = case.own_copy(SCHEDULE), run.namespace
+    files = script_files(contract, run)
+    schedule = Schedule(
+        name=name,
+        cron=wanted.schedule,
+        bar=fabric_bar(case).value,
+        files=config_map_name(name, "".join(files.values())),
+        history=case.own_copy(HISTORY),
+        present=case.own_copy(PRESENT),
+        priority=name,
+    )
+    manifest = scheduled_job(contract, run, schedule)
+    in_namespace = ObjectMeta(name=name, namespace=namespace)
+    written = tuple(
+        ConfigMap(metadata=ObjectMeta(name=entry, namespace=namespace), data={})
+        for entry in (schedule.history, schedule.present)
+    )
+    rule = PolicyRule(
+        api_groups=("",),
+        resources=("configmaps",),
+        resource_names=(schedule.history, schedule.present),
+        verbs=("get", "patch"),
+    )
+    objects = (
+        PriorityClass(
+            metadata=ObjectMeta(name=schedule.priority),
+            value=_BELOW_ALL_JOBS,
+            preemption_policy="Never",
+            description="Measures the fabric on idle nodes; any job preempts it.",
+        ),
+        ConfigMap(
+            metadata=ObjectMeta(name=schedule.files, namespace=namespace, labels=schedule_labels(schedule)),
+            immutable=True,
+            data=files,
+        ),
+        *written,
+        ServiceAccount(metadata=in_namespace),
+        Role(metadata=in_namespace, rules=(rule,)),
+        RoleBinding(
+            metadata=in_namespace,
+            role_ref=RoleReference(kind="Role", name=name),
+            subjects=(Subject(name=name, namespace=namespace),),
+        ),
+        Service(
+            metadata=in_namespace,
+            spec=ServiceSpec(
+                publish_not_ready_addresses=True,
+                selector=schedule_labels(schedule),
+                ports=(ServicePort(name="ssh", port=service_port()),),
+            ),
+        ),
+        CronJob(metadata=in_namespace, spec=CronJobSpec.model_validate(manifest["spec"])),
+    )
+    # Nothing waits for a Service without pods, which it has only during a run.
+    return tuple(PlannedObject(object=entry, awaited=not isinstance(entry, Service)) for entry in objects)
+
+
+def _run(case: Case, planned: tuple[Rail, ...], contract: FabricContract) -> Verification:
+    """The run of the stack's nodes and rails, without the hash in its name."""
+    from gpu_fabric.workloads.verification import RailLine, Verification
+
+    wanted = case.spec.verification
+    assert wanted.image is not None, "a verification without an image was refused"
+    each = rail_bar(case)
+    shared = case.choices.access in ("shared", "host")
+    rails = tuple(
+        RailLine(
+            number=rail.index,
+            interface=rail.pod_interface or "-",
+            # In these models a pod sees the node's own devices; elsewhere those behind its interfaces.
+            device=rail.rdma_device if shared else None,
+            gpu=rail.index * contract.gpus_per_node // len(planned) if rail.nearest_gpu is None else rail.nearest_gpu,
+        )
+        for rail in (planned if each is not None else ())
+    )
+    return Verification(
+        name=case.own_copy(REPORT),
+        namespace=contract.namespaces[0],
+        launcher=wanted.launcher,
+        nodes=nodes_of(case),
+        image=case.pulled(wanted.image),
+        program=wanted.program,
+        rails=rails,
+        rail_bar=0 if each is None else each.value,
+        seconds=60 * wanted.minutes,
+        settings=contract.environment | contract.verification_environment,
     )
 
 

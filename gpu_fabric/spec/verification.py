@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gpu_fabric.base.grammar import ImageReference, LineText
+from gpu_fabric.base.grammar import CronSchedule, ImageReference, LineText
 from gpu_fabric.model import FrozenModel
 
 Launcher = Literal["job", "volcano", "mpi-operator"]
@@ -48,6 +48,11 @@ class VerificationSpec(FrozenModel):
     wait: bool = Field(
         default=True,
         description="whether `up` waits for the verdict and fails with it; else a later `up` reports it",
+    )
+    schedule: CronSchedule | None = Field(
+        default=None,
+        description="when idle nodes are measured again, in the form of CronJobs and in UTC (`17 */4 * * *`), by pods "
+        "that every job preempts; the image then also needs curl",
     )
     trigger: LineText | None = Field(
         default=None, description="any text; another one has an unchanged fabric measured again"

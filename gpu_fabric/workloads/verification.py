@@ -27,6 +27,12 @@ _PORT_OF_OPERATORS = 22
 _HOSTS = {JobScheduler.VOLCANO: "/etc/volcano/mpiworker.host", JobScheduler.MPI_OPERATOR: "/etc/mpi/hostfile"}
 _NODE_NAME = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
 
+# The longest that a scheduled run keeps nodes, with the time until its pods find each other; seconds.
+_SCHEDULED_AT_MOST = 1200
+_HISTORY_FOLDER = "/verification-history"
+# Older messages, whose pods a kubelet may already have deleted, are of no use.
+_KEPT_JOBS = {"successfulJobsHistoryLimit": 1, "failedJobsHistoryLimit": 3}
+
 Manifest = dict[str, Any]
 
 
@@ -75,11 +81,7 @@ def verification_manifests(contract: FabricContract, run: Verification) -> tuple
         "kind": "ConfigMap",
         "metadata": _metadata(run),
         "immutable": True,
-        "data": {
-            SCRIPT: SCRIPT_FILE.read_text(encoding="utf-8"),
-            "settings": "".join(f"{name}={value}\n" for name, value in sorted(_settings(contract, run).items())),
-            "rails": "".join(f"{rail}\n" for rail in run.rails),
-        },
+        "data": script_files(contract, run),
     }
     if run.launcher == "job":
         return (files, _service(run), _plain_job(contract, run))
@@ -91,6 +93,108 @@ def _settings(contract: FabricContract, run: Verification) -> dict[str, str]:
     # The ranks' own TCP must not use the rails: a node may not reach all rails of another node.
     front_end = found.get("UCX_NET_DEVICES")
     return found if front_end is None else {**found, "OMPI_MCA_btl_tcp_if_include": front_end}
+
+
+class Schedule(NamedTuple):
+    """A run on idle nodes, again and again. `name` is that of the CronJob, its account and its Service.
+
+    `cron` is in UTC. `bar` is the whole fabric's in GB/s. `files` is the ConfigMap of the script, `history` and
+    `present` those that the pods write. `priority` is the class of the pods.
+    """
+
+    name: str
+    cron: str
+    bar: float
+    files: str
+    history: str
+    present: str
+    priority: str
+
+
+def script_files(contract: FabricContract, run: Verification) -> dict[str, str]:
+    """The files beside the script, and the script itself."""
+    return {
+        SCRIPT: SCRIPT_FILE.read_text(encoding="utf-8"),
+        "settings": "".join(f"{name}={value}\n" for name, value in sorted(_settings(contract, run).items())),
+        "rails": "".join(f"{rail}\n" for rail in run.rails),
+    }
+
+
+def schedule_labels(schedule: Schedule) -> dict[str, str]:
+    """The labels of a schedule's pods, by which its Service selects them."""
+    return {COMPONENT_LABEL: COMPONENT, RUN_LABEL: schedule.name}
+
+
+def scheduled_job(contract: FabricContract, run: Verification, schedule: Schedule) -> Manifest:
+    """A CronJob with a pod for each node, of which those start whose node is idle.
+
+    Raises:
+        AttachError: the fabric is not offered in the namespace.
+    """
+    seconds = min(run.seconds, _SCHEDULED_AT_MOST)
+    container = _worker(contract, run._replace(seconds=seconds), "scheduled", _PORT)
+    values = {
+        "SERVICE": schedule.name,
+        "BAR": f"{schedule.bar:g}",
+        "HISTORY": schedule.history,
+        "PRESENT": schedule.present,
+        "NAMESPACE": run.namespace,
+    }
+    job_name = {"fieldRef": {"fieldPath": "metadata.labels['batch.kubernetes.io/job-name']"}}
+    container["env"] += [
+        {"name": "JOB", "valueFrom": job_name},
+        *({"name": name, "value": value} for name, value in values.items()),
+    ]
+    container["volumeMounts"].append({"name": "history", "mountPath": _HISTORY_FOLDER, "readOnly": True})
+    pod = {
+        **pull_secrets(contract),
+        "subdomain": schedule.name,
+        "serviceAccountName": schedule.name,
+        "priorityClassName": schedule.priority,
+        "restartPolicy": "Never",
+        "enableServiceLinks": False,
+        # A job that needs the node waits for no more than this.
+        "terminationGracePeriodSeconds": 1,
+        "containers": [container],
+        "volumes": [
+            {"name": "verification", "configMap": {"name": schedule.files}},
+            {"name": "history", "configMap": {"name": schedule.history}},
+        ],
+    }
+    job = {
+        "completionMode": "Indexed",
+        "completions": run.nodes,
+        "parallelism": run.nodes,
+        "backoffLimit": 0,
+        "activeDeadlineSeconds": seconds,
+        # The first pod that ends well has led the run; those of busy nodes, which have not started, end with it.
+        "successPolicy": {"rules": [{"succeededCount": 1}]},
+        # A run that lost a node to a job gives up the others too, and is told from one that measured too little.
+        "podFailurePolicy": {
+            "rules": [{"action": "FailJob", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
+        },
+        "template": {"metadata": {"labels": schedule_labels(schedule)}, "spec": pod},
+    }
+    manifest = {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": schedule.name, "namespace": run.namespace},
+        "spec": {
+            "schedule": schedule.cron,
+            "timeZone": "Etc/UTC",
+            "concurrencyPolicy": "Forbid",
+            "startingDeadlineSeconds": 300,
+            **_KEPT_JOBS,
+            "jobTemplate": {"spec": job},
+        },
+    }
+    attached: Manifest = attach([manifest], contract, Wishes(containers=("mpiworker",))).documents[0]
+    return attached
+
+
+def service_port() -> int:
+    """The port of ssh in the pods of plain Jobs."""
+    return _PORT
 
 
 def _metadata(run: Verification) -> Manifest:

@@ -2,6 +2,8 @@
 # The fabric's verification, in each pod of its job. The first argument says what this one does:
 #   both          a worker that also launches, in the pod of index 0 of a plain Job (other indexes: worker)
 #   worker        ssh's server, until the launcher says that all is over
+#   scheduled     in each pod of a scheduled run: meet those on other idle nodes; the first one launches, writes the
+#                 history, and ends the run
 #   launch        measure all rails at the same time, then the whole fabric, then look for the cause on slow rails;
 #                 leave the results in termination messages
 #   rank RAIL …   run a program with one GPU and the RDMA device of one rail
@@ -9,16 +11,21 @@
 #
 # Beside this file: `settings`, NCCL's variables; `rails`, a line each: number, interface in the pod, RDMA device (or -),
 # GPU. Variables of the container: NODES, GPUS (a node), PORT of ssh's server, PROGRAM, RAIL_BAR (GB/s), LIMIT (seconds),
-# NODE_NAME; HOSTS_FILE, or for a plain Job JOB and SERVICE.
+# NODE_NAME; HOSTS_FILE, or for a plain Job JOB and SERVICE. Of a scheduled run also BAR (GB/s), NAMESPACE, and the names of
+# the ConfigMaps HISTORY and PRESENT; the folder /verification-history has the history before the run.
 #
 # Results: a tar.gz in Base64, cut into messages of less than the 4096 bytes that a kubelet keeps: the first one in the
 # launcher's pod, the others in those of the workers, until there are enough.
 set -u
 
 started=()
+indexes=
 here=$(cd "$(dirname "$0")" && pwd)
 out=${OUT:-/tmp/verification}
 keys=${KEYS:-/verification-keys}
+authorized=$keys/key.pub
+account=${ACCOUNT:-/var/run/secrets/kubernetes.io/serviceaccount}
+history=${HISTORY_FOLDER:-/verification-history}
 sys=${SYS:-/sys}
 termination_log=${TERMINATION_LOG:-/dev/termination-log}
 
@@ -27,6 +34,12 @@ a_step_takes=${A_STEP_TAKES:-300}
 a_pair_takes=$(((a_step_takes + 4) / 5))
 kept_back=30
 status_takes=${STATUS_TAKES:-5}
+gathering_takes=${GATHERING_TAKES:-60}
+asks_every=${ASKS_EVERY:-5}
+# Entries and bytes of the history, and bytes of the newest results in Base64; a ConfigMap holds 1 MiB.
+most_history=200
+most_history_bytes=200000
+most_latest_bytes=600000
 # Rounds of pairs in a run, of all its slow rails; tests that one launcher starts at a time; failed pairs whose files
 # leave the pod.
 most_rounds=16
@@ -48,7 +61,7 @@ serve() {
     # Each rail's launcher connects to all nodes at once; by default a server drops the tenth and more at random.
     if [ -e "$keys/key" ]; then
         "${SSHD:-/usr/sbin/sshd}" -D -e -p "$PORT" -o MaxStartups=1000 -h "$keys/key" \
-            -o "AuthorizedKeysFile=$keys/key.pub" -o StrictModes=no -o PidFile=none \
+            -o "AuthorizedKeysFile=$authorized" -o StrictModes=no -o PidFile=none \
             -o PermitRootLogin=prohibit-password -o PasswordAuthentication=no -o KbdInteractiveAuthentication=no &
     else
         "${SSHD:-/usr/sbin/sshd}" -D -e -p "$PORT" -o MaxStartups=1000 &
@@ -58,6 +71,10 @@ serve() {
 
 worker() {
     serve
+    await_end
+}
+
+await_end() {
     until [ -e "$out/over" ]; do
         kill -0 "$server" 2>/dev/null || fail "ssh's server ended on node ${NODE_NAME:-}"
         [ "$SECONDS" -lt "$LIMIT" ] || fail "no launcher ended the run within $LIMIT s on node ${NODE_NAME:-}"
@@ -103,16 +120,23 @@ device_behind() {
 # --- launcher ---
 
 launch() {
+    reach_hosts
+    measure_everything
+    hand_over
+    end_workers
+}
+
+reach_hosts() {
     mkdir -p "$out/bundle"
     if [ -n "${HOSTS_FILE:-}" ]; then
         mapfile -t hosts < <(awk 'NF { sub(/:.*/, "", $1); print $1 }' "$HOSTS_FILE")
     else
-        mapfile -t hosts < <(for ((n = 0; n < NODES; n++)); do printf '%s-%s.%s\n' "$JOB" "$n" "$SERVICE"; done)
+        mapfile -t hosts < <(printf "$JOB-%s.$SERVICE\n" ${indexes:-$(seq 0 "$((NODES - 1))")})
     fi
     [ "${#hosts[@]}" = "$NODES" ] || fail "there are ${#hosts[@]} hosts, and $NODES nodes were asked for"
     ssh_options=(-p "$PORT" -o ConnectTimeout=5 -o ConnectionAttempts=3 -o BatchMode=yes)
     if [ -e "$keys/key" ]; then
-        printf '* %s\n' "$(cut -d ' ' -f 1,2 "$keys/key.pub")" >"$out/known_hosts"
+        cut -d ' ' -f 1,2 "$authorized" | sed 's/^/* /' >"$out/known_hosts"
         ssh_options+=(-i "$keys/key" -o "UserKnownHostsFile=$out/known_hosts" -o StrictHostKeyChecking=yes)
     fi
     # Open MPI 4 and 5 read the options of ssh from different variables.
@@ -120,9 +144,6 @@ launch() {
     await_hosts
     mapfile -t variables < <(sed -n '/./{s/^/-x\n/;p}' "$here/settings")
     cp "$here/rails" "$out/bundle/rails"
-    measure_everything
-    hand_over
-    end_workers
 }
 
 on() {
@@ -316,10 +337,20 @@ measure() {
 
 # Whether a rail shows less than its bar, or wrong values; the verdict looks closer.
 is_bad() {
-    local lowest file=$out/bundle/$1.json
-    ! grep -Eqs '"nwrong":0*[1-9]' "$file" || return 0
-    lowest=$(grep -os '"bus_bw":[0-9.]*' "$file" | cut -d : -f 2 | sort -g | head -n 1)
-    awk -v seen="${lowest:-0}" -v bar="$RAIL_BAR" 'BEGIN { exit !(seen + 0 < bar + 0) }'
+    has_wrong_values "$1" || is_below "$(last_bandwidth "$1")" "$RAIL_BAR"
+}
+
+has_wrong_values() {
+    grep -Eqs '"nwrong":0*[1-9]' "$out/bundle/$1.json"
+}
+
+# GB/s of the largest size, the last one: the lower of its two values.
+last_bandwidth() {
+    grep -os '"bus_bw":[0-9.]*' "$out/bundle/$1.json" | cut -d : -f 2 | tail -n 2 | sort -g | head -n 1
+}
+
+is_below() {
+    awk -v seen="${1:-0}" -v bar="$2" 'BEGIN { exit !(seen + 0 < bar + 0) }'
 }
 
 # A result without the environment of the process, of which only NCCL's own variables are of interest.
@@ -361,6 +392,115 @@ proof() {
     '
 }
 
+# --- scheduled run ---
+
+# Pods of a run that no program waits for: they run where nodes are idle, so it is not known before how many there are and
+# which. Each writes its public keys into a ConfigMap. Who was first there decides after a while who takes part, and
+# launches.
+scheduled() {
+    local first began
+    keys=$out/keys authorized=$out/authorized
+    mkdir -p "$keys"
+    ssh-keygen -q -t ed25519 -N '' -C '' -f "$keys/key" || fail "ssh-keygen makes no key"
+    : >"$authorized"
+    serve
+    change "$PRESENT" "{\"data\":{\"$JOB.$JOB_COMPLETION_INDEX\":\"$(date +%s) $NODE_NAME $(cut -d ' ' -f 1,2 "$keys/key.pub")\"}}"
+    began=$SECONDS
+    while present && [ -z "$indexes" ]; do
+        first=$(sort -k 2,2n -k 1,1n "$out/present" | head -n 1 | cut -d ' ' -f 1)
+        if [ "$first" = "$JOB_COMPLETION_INDEX" ] && [ "$((SECONDS - began))" -ge "$gathering_takes" ]; then
+            lead
+            return
+        fi
+        [ "$SECONDS" -lt "$LIMIT" ] || fail "no pod began the run within $LIMIT s on node $NODE_NAME"
+        sleep "$asks_every"
+    done
+    case " $indexes " in
+        *" $JOB_COMPLETION_INDEX "*)
+            trust
+            await_end
+            ;;
+        *)
+            # A pod that ends would end the run of the others.
+            say "the run began before this pod; node $NODE_NAME is left for the next one"
+            sleep "$LIMIT"
+            ;;
+    esac
+}
+
+lead() {
+    local lost
+    indexes=$(cut -d ' ' -f 1 "$out/present" | sort -n | paste -sd ' ' -)
+    NODES=$(wc -w <<<"$indexes")
+    if [ "$NODES" -lt 2 ]; then
+        say "no other node is idle; data cross the fabric between two or more"
+        return
+    fi
+    # What runs that were preempted have left goes.
+    lost=$(grep -oE '"[a-z0-9.-]+\.(start|[0-9]+)":"' "$out/answer" | grep -vF "\"$JOB." | sed 's/"$/null,/' | sort -u)
+    change "$PRESENT" "{\"data\":{$lost\"$JOB.start\":\"$indexes\"}}"
+    trust
+    reach_hosts
+    measure_everything
+    record
+}
+
+# Those of this run that are there: index, time, node and public key; and in `indexes` those that take part, once known.
+present() {
+    ask GET "$PRESENT" >"$out/answer" || fail "the API server does not show ConfigMap $PRESENT"
+    grep -oE "\"$JOB\.[0-9]+\":\"[^\"]*\"" "$out/answer" | sed 's/^.*\.\([0-9]*\)":"\(.*\)"$/\1 \2/' >"$out/present"
+    indexes=$(grep -oE "\"$JOB\.start\":\"[0-9 ]*\"" "$out/answer" | cut -d '"' -f 4)
+}
+
+trust() {
+    cut -d ' ' -f 4,5 "$out/present" >"$authorized"
+}
+
+# A request about a ConfigMap: method, name, and curl's options. The token is in no argument, which others could see.
+ask() {
+    local method=$1 name=$2
+    shift 2
+    curl -sS --fail --max-time 30 --retry 5 --retry-connrefused --cacert "$account/ca.crt" -X "$method" "$@" \
+        -K <(printf 'header = "Authorization: Bearer %s"\n' "$(cat "$account/token")") \
+        "https://${API_HOST:-kubernetes.default.svc}/api/v1/namespaces/$NAMESPACE/configmaps/$name"
+}
+
+change() {
+    printf '%s' "$2" >"$out/change"
+    ask PATCH "$1" -H 'Content-Type: application/merge-patch+json' --data-binary "@$out/change" >/dev/null ||
+        fail "the API server does not take a change of ConfigMap $1"
+}
+
+# One line of the history: what was measured on which nodes, and whether it reached the bars. The newest is the first.
+record() {
+    local passed=true rail value bad= rails= nodes all lines latest
+    all=$(last_bandwidth all)
+    is_below "$all" "$BAR" && passed=false
+    ! has_wrong_values all || passed=false
+    for rail in $(awk 'NF > 3 { print $1 }' "$here/rails"); do
+        value=$(last_bandwidth "rail-$rail")
+        rails=$rails,\"$rail\":${value:-null}
+        ! is_bad "rail-$rail" || passed=false bad=$bad,$rail
+    done
+    nodes=$(awk '{ printf ",\"%s\"", $NF }' "$out/bundle/nodes")
+    lines=$(
+        printf '{"time":"%s","job":"%s","passed":%s,"measured":%s,"rails":{%s},"slowRails":[%s],"nodes":[%s]}\n' \
+            "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$JOB" "$passed" "${all:-null}" "${rails#,}" "${bad#,}" "${nodes#,}"
+        cat "$history/history.jsonl" 2>/dev/null
+    )
+    latest=$(tar -C "$out/bundle" -cf - . | gzip -9 | base64 -w 0)
+    [ "${#latest}" -le "$most_latest_bytes" ] || latest=
+    change "$HISTORY" "{\"data\":{\"history.jsonl\":\"$(
+        head -n "$most_history" <<<"$lines" |
+            awk -v most="$most_history_bytes" '(sum += length) > most && NR > 1 { exit } { print }' |
+            sed 's/[\\"]/\\&/g' | awk '{ printf "%s\\n", $0 }'
+    )\"},\"binaryData\":{\"latest.tar.gz\":\"$latest\"}}"
+    change "$PRESENT" '{"data":null}'
+    # A failed pod ends the run as failed. Otherwise the workers end too, for clusters that do not end them by themselves.
+    [ "$passed" = true ] || fail "the fabric is below its bar: see ConfigMap $HISTORY"
+    end_workers
+}
+
 hand_over() {
     local text sum total place=1 host
     text=$(tar -C "$out/bundle" -cf - . | gzip -9 | base64 -w 0)
@@ -400,11 +540,13 @@ end_workers() {
 fail() {
     say "$*" >&2
     printf 'gpu-fabric error: %s\n' "$*" >"$termination_log"
-    [ -z "${hosts+known}" ] || end_workers
+    # Of a scheduled run the failed pod ends the others, and a worker's good end would make it a good run.
+    [ "$mode" = scheduled ] || [ -z "${hosts+known}" ] || end_workers
     exit 1
 }
 
-case $1 in
+mode=$1
+case $mode in
     both)
         if [ "$JOB_COMPLETION_INDEX" != 0 ]; then
             worker
@@ -415,6 +557,7 @@ case $1 in
         fi
         ;;
     worker) worker ;;
+    scheduled) scheduled ;;
     launch) launch ;;
     rank) shift && rank "$@" ;;
     pairs) shift && next_pairs "$@" ;;

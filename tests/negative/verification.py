@@ -39,6 +39,11 @@ KINDS = (
     ),
     Kind("more nodes take part than there are", "VFY003", written_below(_SECTION, ".nodes", _on(nodes=9999))),
     Kind(
+        "a schedule is written where nothing is measured",
+        "VFY009",
+        written_below(_SECTION, ".schedule", {"schedule": "17 3 * * *"}, {"enabled": False, "schedule": "* * * * *"}),
+    ),
+    Kind(
         "a rail's bar is written where no rail is measured alone",
         "VFY006",
         written_below(_SECTION, ".railBar", _on(railBar=20, perRail=False), where=_no_dpdk_and_devices),

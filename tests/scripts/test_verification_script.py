@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -30,6 +32,27 @@ echo "$host: $*" >>"$WORLD/ssh"
 [ ! -e "$WORLD/deaf-$host" ] && [ ! -e "$WORLD/$host/over" ] || exit 255
 [ "$*" != hostname ] || { echo "$host"; exit; }
 exec bash -c "${*//$OUT/$WORLD/$host}"
+"""
+
+# curl … -X METHOD … URL: an API server with ConfigMaps as files, by merge patch.
+_CURL = """#!/usr/bin/env python3
+import fcntl, json, os, pathlib, re, sys
+words = sys.argv[1:]
+assert pathlib.Path(words[words.index("-K") + 1]).read_text() == 'header = "Authorization: Bearer of-the-pod"\\n'
+assert not any("of-the-pod" in word for word in words)
+world = pathlib.Path(os.environ["WORLD"])
+name = re.fullmatch(r"https://kubernetes.default.svc/api/v1/namespaces/jobs/configmaps/([a-z-]+)", words[-1])[1]
+path = world / "config-maps" / name
+with open(world / "lock", "w") as lock:
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    found = json.loads(path.read_text()) if path.exists() else {"metadata": {"managedFields": [{"f:idle-1.0": {}}]}}
+    if words[words.index("-X") + 1] == "PATCH":
+        change = json.loads(pathlib.Path(words[words.index("--data-binary") + 1][1:]).read_text())
+        for part, entries in change.items():
+            merged = {} if entries is None else {**found.get(part, {}), **entries}
+            found[part] = {key: value for key, value in merged.items() if value is not None}
+        path.write_text(json.dumps(found))
+print(json.dumps(found, separators=(",", ":")))
 """
 
 # Runs the first host's rank alone, as nccl-tests writes from there alone; its result is that of the hosts' number.
@@ -88,7 +111,7 @@ class World:
     def __init__(self, folder: Path, nodes: int = 3) -> None:
         self.folder, self.out, self.mounted = folder, folder / "out", folder / "mounted"
         self.nodes = nodes
-        for name, text in (("ssh", _SSH), ("mpirun", _MPIRUN), ("all_reduce_perf", _PROGRAM)):
+        for name, text in (("ssh", _SSH), ("mpirun", _MPIRUN), ("all_reduce_perf", _PROGRAM), ("curl", _CURL)):
             path = folder / "bin" / name
             path.parent.mkdir(exist_ok=True)
             path.write_text(text)
@@ -423,3 +446,165 @@ def test_keys_of_the_stacks_own_serve_both_sides(world: World) -> None:
     world.run("worker", SSHD=server, KEYS=keys, PORT=2222)
     assert f"-h {keys}/key -o AuthorizedKeysFile={keys}/key.pub" in world.said("sshd")[0]
     assert "PasswordAuthentication=no" in world.said("sshd")[0]
+
+
+class Idle:
+    """A scheduled run on idle nodes: a pod each, with a folder of its own below that of the world."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        (world.folder / "config-maps").mkdir()
+        (world.folder / "account").mkdir()
+        (world.folder / "account/token").write_text("of-the-pod")
+        self.config_map("history", {"data": {}})
+        server = world.folder / "bin/sshd"
+        server.write_text("#!/bin/bash\nexec sleep 60\n")
+        server.chmod(0o755)
+
+    def config_map(self, name: str, content: dict[str, Any] | None = None) -> dict[str, Any]:
+        path = self.world.folder / "config-maps" / name
+        if content is not None:
+            path.write_text(json.dumps(content))
+        found: dict[str, Any] = json.loads(path.read_text())
+        return found
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.config_map("history")["data"].get("history.jsonl", "").splitlines()]
+
+    def mount(self) -> None:
+        """What a kubelet does with the history for new pods."""
+        folder = self.world.folder / "mounted-history"
+        folder.mkdir(exist_ok=True)
+        (folder / "history.jsonl").write_text(self.config_map("history")["data"].get("history.jsonl", ""))
+
+    def pod(self, index: int, **settings: Any) -> subprocess.Popen[str]:
+        self.mount()
+        environment = self.world.environment(
+            **{
+                "JOB": "worker",
+                "JOB_COMPLETION_INDEX": index,
+                "SERVICE": "svc",
+                "OUT": self.world.folder / f"worker-{index}",
+                "NODE_NAME": f"gpu-{index}",
+                "TERMINATION_LOG": self.world.folder / f"worker-{index}" / "termination-log",
+                "SSHD": self.world.folder / "bin/sshd",
+                "ACCOUNT": self.world.folder / "account",
+                "HISTORY_FOLDER": self.world.folder / "mounted-history",
+                "NAMESPACE": "jobs",
+                "HISTORY": "history",
+                "PRESENT": "present",
+                "BAR": 46,
+                "GATHERING_TAKES": 3,
+                "ASKS_EVERY": 1,
+                "LIMIT": 300,
+                "ANSWERS_WITHIN": 20,
+                "A_STEP_TAKES": 50,
+                **settings,
+            }
+        )
+        del environment["HOSTS_FILE"]
+        command = ["bash", str(self.world.mounted / SCRIPT.name), "scheduled"]
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def run(self, *indexes: int, **settings: Any) -> list[int]:
+        """Run the pods of these indexes; gives the statuses of those that ended, and -1 for each that did not."""
+        pods = [self.pod(index, **settings) for index in indexes]
+        try:
+            until_one_ends(pods)
+            ended = [status for pod in pods if (status := pod.poll()) is not None]
+            return ended + [-1] * (len(pods) - len(ended))
+        finally:
+            for pod in pods:
+                pod.kill()
+                pod.wait()
+
+
+def until_one_ends(pods: list[subprocess.Popen[str]]) -> None:
+    """Wait until a pod has ended, and a little for those that end with it."""
+    end = time.monotonic() + 90
+    while all(pod.poll() is None for pod in pods):
+        assert time.monotonic() < end, "no pod ends"
+        time.sleep(0.1)
+    time.sleep(2)
+
+
+@pytest.fixture
+def idle(world: World) -> Idle:
+    for node in range(world.nodes):
+        (world.folder / f"worker-{node}" / "node").unlink()
+    return Idle(world)
+
+
+def test_pods_on_idle_nodes_find_each_other_and_measure_with_those_alone(idle: Idle) -> None:
+    status, *_ = idle.run(0, 2)
+    assert status == 0
+    (entry,) = idle.history
+    assert (entry["passed"], entry["measured"], entry["rails"]) == (True, 48.0, {"0": 48.0, "1": 48.0})
+    assert (entry["nodes"], entry["slowRails"], entry["job"]) == (["gpu-0", "gpu-2"], [], "worker")
+    assert {line.split("|")[0] for line in idle.world.said("program")} == {
+        "worker-0.svc slots=1 worker-2.svc slots=1 ",
+        "worker-0.svc slots=8 worker-2.svc slots=8 ",
+    }
+
+
+def test_the_keys_of_those_that_take_part_and_of_nobody_else_are_trusted(idle: Idle) -> None:
+    idle.config_map("present", {"data": {"earlier.7": "1700000000 gpu-7 ssh-ed25519 AAAAold", "earlier.start": "7 8"}})
+    idle.run(0, 2)
+    keys = {(idle.world.folder / f"worker-{index}/keys/key.pub").read_text().strip() for index in (0, 2)}
+    for index in (0, 2):
+        assert set((idle.world.folder / f"worker-{index}/authorized").read_text().splitlines()) == keys
+    assert idle.config_map("present")["data"] == {}
+
+
+def test_the_newest_entry_is_the_first_and_the_results_are_whole(idle: Idle) -> None:
+    idle.run(0, 2)
+    for node in (0, 2):
+        shutil.rmtree(idle.world.folder / f"worker-{node}")
+    idle.run(0, 2, JOB="worker")
+    assert len(idle.history) == 2
+    assert idle.history[0]["time"] > idle.history[1]["time"]
+    bundle = read_bundle(base64.b64decode(idle.config_map("history")["binaryData"]["latest.tar.gz"]))
+    assert (bundle.nodes, bundle.rails) == (("gpu-0", "gpu-2"), (0, 1))
+    assert bundle.result("all") is not None
+
+
+def test_a_fabric_below_its_bar_fails_the_run_after_its_entry(idle: Idle) -> None:
+    (idle.world.folder / "slow-=mlx5_7").touch()
+    status, *pods = idle.run(0, 2)
+    assert status == 1
+    assert 0 not in pods
+    (entry,) = idle.history
+    assert (entry["passed"], entry["slowRails"], entry["rails"]) == (False, [1], {"0": 48.0, "1": 24.0})
+
+
+def test_a_pod_alone_ends_well_and_writes_no_entry(idle: Idle) -> None:
+    status, *_ = idle.run(1)
+    assert (status, idle.history, idle.world.said("program")) == (0, [], [])
+
+
+def test_a_pod_that_comes_late_waits_for_the_end_of_the_others_run(idle: Idle) -> None:
+    idle.config_map("present", {"data": {"worker.0": "1 gpu-0 ssh-ed25519 A", "worker.start": "0 2"}})
+    late = idle.pod(1)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            late.wait(6)
+        assert idle.world.said("program") == []
+    finally:
+        late.kill()
+        late.wait()
+
+
+def test_a_history_has_an_end(idle: Idle) -> None:
+    lines = "".join(json.dumps({"job": f"old-{number}"}) + "\n" for number in range(300))
+    idle.config_map("history", {"data": {"history.jsonl": lines}})
+    idle.run(0, 2)
+    assert len(idle.history) == 200
+    assert [entry["job"] for entry in idle.history[:2]] == ["worker", "old-0"]
+
+
+def test_without_the_api_server_the_run_fails_with_its_reason(idle: Idle) -> None:
+    (idle.world.folder / "bin/curl").write_text("#!/bin/bash\nexit 22\n")
+    status, *_ = idle.run(0)
+    assert status == 1
+    assert script_messages(idle.world.messages) == ("the API server does not take a change of ConfigMap present",)

@@ -136,6 +136,21 @@ def programs_measure_what_bars_are_for(case: Case, wanted: VerificationSpec) -> 
         )
 
 
+@check("VFY009")
+def schedules_are_carried_out(case: Case) -> Iterator[Problem]:
+    """A schedule is written only where the verification is on, and its pods are those of a plain Job."""
+    wanted = case.spec.verification
+    if wanted.schedule is None:
+        return
+    if not wanted.enabled:
+        yield Problem(
+            _at("schedule"), "the verification is off, and with it its schedule", "write enabled: true, or remove it"
+        )
+    elif wanted.launcher != "job":
+        message = f"{wanted.launcher} runs no job on those nodes alone that are idle"
+        yield Problem(_at("schedule"), message, "write launcher: job, or remove the schedule")
+
+
 @check("CHK001")
 def rail_check_has_rails(case: Case) -> Iterator[Problem]:
     """The rails are checked only where pods attach to them."""

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from gpu_fabric.workloads.verification import COMPONENT, COMPONENT_LABEL
-from sandbox.hardware.measuring.play import endings
+from sandbox.hardware.measuring.play import ENDS_ANNOTATION, STATUS_ANNOTATION, Scheduled, begun, endings, with_entry
 from sandbox.hardware.views import Collections
 from sandbox.hardware.watching import RETRY_S
-from sandbox.kubernetes_api import Api, ApiError
+from sandbox.kubernetes_api import Api, ApiError, Object
 
 _SELECTED = f"{COMPONENT_LABEL}={COMPONENT}"
 _TICK_S = 1.0
+# A real scheduled run measures for minutes.
+_MEASURES = timedelta(seconds=8)
+_NEVER = datetime.max.replace(tzinfo=UTC)
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +40,7 @@ class MeasuringController:
         self._views = _MeasuringViews(kubeconfig, self._changed)
         self._api = Api(kubeconfig)
         self._said = ""
+        self._begun: dict[tuple[str, str], tuple[Scheduled, datetime]] = {}
 
     def run(self, stopped: threading.Event) -> None:
         """Works until `stopped` is set; what cannot be played is logged once, errors of the API server are retried."""
@@ -61,3 +67,35 @@ class MeasuringController:
             metadata = pod["metadata"]
             path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}"
             self._views.pods.keep(self._api.patch(path, {"metadata": {"annotations": ending}}))
+        self._measure_idle_nodes(tuple(pods), nodes, files)
+
+    def _measure_idle_nodes(
+        self, pods: tuple[Object, ...], nodes: dict[str, Object], files: Mapping[str, Object]
+    ) -> None:
+        """Scheduled runs: what has begun is written a few seconds later, if all of its pods still run then."""
+        now = datetime.now(UTC)
+        running = {
+            pod["metadata"]["name"]
+            for pod in pods
+            if pod.get("status", {}).get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]
+        }
+        for run in begun(pods, nodes, files, now, self._begun):
+            self._begun[run.namespace, run.job] = (run, now + _MEASURES)
+        for key, (run, end) in tuple(self._begun.items()):
+            if not running.issuperset(run.pods):
+                # A pod lost its node to a job, or the run was ended before.
+                self._begun[key] = (run, _NEVER)
+            elif end <= now:
+                self._end_scheduled(run)
+                self._begun[key] = (run, _NEVER)
+
+    def _end_scheduled(self, run: Scheduled) -> None:
+        if run.entry is not None:
+            path = f"/api/v1/namespaces/{run.namespace}/configmaps/{run.history}"
+            before = self._api.get(path).get("data", {})
+            written = {"history.jsonl": with_entry(before, run.entry)}
+            self._api.patch(path, {"data": written, "binaryData": {"latest.tar.gz": run.latest}})
+        passed = run.entry is None or run.entry["passed"]
+        ending = {ENDS_ANNOTATION: "0s", STATUS_ANNOTATION: "0" if passed else "1"}
+        launcher = f"/api/v1/namespaces/{run.namespace}/pods/{run.pods[0]}"
+        self._views.pods.keep(self._api.patch(launcher, {"metadata": {"annotations": ending}}))

@@ -55,6 +55,26 @@ def files(run: PlayedRun) -> dict[str, str]:
     return found
 
 
+def history_line(run: PlayedRun, job: str, time: str, bar: float) -> dict[str, Any]:
+    """The entry that the launcher of a scheduled run writes into the history."""
+    slow = [rail for rail in run.rails if _is_bad(run, rail, run.nodes, together=True)]
+    corrupt = any(Ailment.CORRUPT in node.ailments.values() for node in run.nodes)
+    return {
+        "time": time,
+        "job": job,
+        "passed": not slow and not corrupt and run.bandwidth >= bar,
+        "measured": round(run.bandwidth, 6),
+        "rails": {str(rail): round(run.rail_bandwidth(rail, run.nodes, together=True), 6) for rail in run.rails},
+        "slowRails": slow,
+        "nodes": [node.name for node in run.nodes],
+    }
+
+
+def latest(run: PlayedRun) -> str:
+    """The results of a scheduled run, in Base64."""
+    return base64.b64encode(_packed(files(run))).decode()
+
+
 def _is_bad(run: PlayedRun, rail: int, nodes: Sequence[PlayedNode], *, together: bool = False) -> bool:
     ailments = {node.ailments.get(rail) for node in nodes}
     return (

@@ -288,7 +288,7 @@ def test_keys_of_other_kinds_and_files_that_are_no_keys_are_refused(folder: Fold
         (["--verify", "x", "--key", "y", "--bar", "3"], "leave the other options out"),
         (["x", "--bar", "3", "--key", "y"], "--key belongs to --verify"),
         (["x", "--bar", "3", "--out", "y"], "--out to --sign"),
-        (["--bar", "3"], "name the result"),
+        (["--bar", "3"], "Missing argument RESULT"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused(words: list[str], said: str) -> None:

@@ -12,6 +12,7 @@ from committed_stacks import folder_of
 from gpu_fabric.plan.records import PlannedVerification
 from gpu_fabric.prepare import prepare
 from gpu_fabric.report.content import step_rows
+from gpu_fabric.spec.further_fabric import LONGEST_NAME
 from gpu_fabric.spec.load import read_document
 
 ON = {"enabled": True, "image": "registry.example/nccl-tests:1"}
@@ -188,3 +189,65 @@ def test_the_report_says_what_is_waited_for() -> None:
     document = changed(read_document("dev", folder_of("dev")), {"verification": ON})
     (step,) = [step for step in step_rows(prepare(document, for_up=False)) if step[0] == "verification"]
     assert step[2] == "each rail 23 GB/s, then all of them 368 GB/s, 60 minutes at most"
+
+
+def schedule(stack: str = "dev", **wishes: Any) -> dict[str, dict[str, Any]]:
+    """The planned objects of a schedule, by kind and name."""
+    wishes = {**ON, "schedule": "17 */4 * * *", **wishes}
+    plan = prepare(changed(read_document(stack, folder_of(stack)), {"verification": wishes}), for_up=False)
+    steps = [step for step in plan.steps if step.name == "schedule"]
+    items: list[Any] = [item for step in steps for item in step.items]
+    manifests = [item.object.manifest() for item in items]
+    return {f"{manifest['kind']} {manifest['metadata']['name']}": manifest for manifest in manifests}
+
+
+def test_without_a_schedule_nothing_of_it_is_planned() -> None:
+    assert schedule(schedule=None) == {}
+
+
+def test_a_schedule_leaves_the_run_of_up_as_it_is() -> None:
+    assert planned("dev", schedule="17 3 * * *") == planned("dev")
+
+
+def test_scheduled_pods_need_a_whole_node_and_give_way_to_every_job() -> None:
+    found = schedule()
+    job = found["CronJob fabric-idle"]["spec"]["jobTemplate"]["spec"]
+    pod = job["template"]["spec"]
+    assert pod["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "8"
+    assert len([name for name in pod["containers"][0]["resources"]["limits"] if "rail" in name]) == 16
+    priority = found[f"PriorityClass {pod['priorityClassName']}"]
+    assert (priority["value"] < -10, priority["preemptionPolicy"]) == (True, "Never")
+    assert pod["terminationGracePeriodSeconds"] == 1
+    assert job["podFailurePolicy"]["rules"][0]["action"] == "FailJob"
+
+
+def test_scheduled_pods_of_busy_nodes_do_not_wait_for_long() -> None:
+    job = schedule(minutes=60)["CronJob fabric-idle"]["spec"]["jobTemplate"]["spec"]
+    assert (job["activeDeadlineSeconds"], job["successPolicy"]) == (1200, {"rules": [{"succeededCount": 1}]})
+    shorter = schedule(minutes=10)["CronJob fabric-idle"]["spec"]["jobTemplate"]["spec"]
+    assert shorter["activeDeadlineSeconds"] == 600
+
+
+def test_two_runs_at_a_time_there_are_none_and_times_are_in_utc() -> None:
+    spec = schedule()["CronJob fabric-idle"]["spec"]
+    assert (spec["schedule"], spec["timeZone"], spec["concurrencyPolicy"]) == ("17 */4 * * *", "Etc/UTC", "Forbid")
+
+
+def test_the_account_of_scheduled_pods_may_change_two_config_maps_alone() -> None:
+    found = schedule()
+    (rule,) = found["Role fabric-idle"]["rules"]
+    assert rule == {
+        "apiGroups": [""],
+        "resources": ["configmaps"],
+        "resourceNames": ["fabric-verification-history", "fabric-verification-present"],
+        "verbs": ["get", "patch"],
+    }
+    assert found["RoleBinding fabric-idle"]["roleRef"]["kind"] == "Role"
+    assert {name for name in found if name.startswith("ConfigMap fabric-verification")} == {
+        "ConfigMap fabric-verification-history",
+        "ConfigMap fabric-verification-present",
+    }
+
+
+def test_a_schedules_longest_name_is_one_that_a_cron_job_can_have() -> None:
+    assert len(f"{'p' * 15}-fabric-idle-{'f' * LONGEST_NAME}") <= 52

@@ -14,7 +14,7 @@ import gpu_fabric
 import policy
 from gpu_fabric.base.cloud_plugins import PLUGIN_VERSIONS
 
-EXTRAS = {"pulumi", "sandbox", "policy"}
+EXTRAS = {"pulumi", "signing", "sandbox", "policy"}
 
 
 @pytest.fixture

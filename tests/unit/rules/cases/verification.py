@@ -49,4 +49,13 @@ CASES = (
     bad("VFY008", "dev", _on(program="sendrecv_perf"), "verification.program"),
     bad("VFY008", "dev", _on(program="/opt/all_gather_perf_mpi", bar=300), "verification.program"),
     irrelevant("VFY008", "dev", {_SECTION: {"program": "sendrecv_perf"}}),
+    good("VFY009", "dev", _on(schedule="17 */4 * * *")),
+    bad("VFY009", "dev", {_SECTION: {"schedule": "17 3 * * *"}}, "verification.schedule"),
+    bad(
+        "VFY009",
+        "dev",
+        {**_on(launcher="volcano", schedule="17 3 * * *"), "software.schedulers.volcano": {}},
+        "verification.schedule",
+    ),
+    irrelevant("VFY009", "dev", _on()),
 )
