@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpu_fabric.doctor.damage import Damage, Edit, damage, uid_of
+from gpu_fabric.doctor.damage import REFRESH, Damage, Edit, damage, uid_of
 from gpu_fabric.doctor.examination import Examination
 from gpu_fabric.plan.records import HelmRelease
 from gpu_fabric.preflight.cluster import Json, collection, field, is_built_in, name_of, namespace_of, release_of
@@ -51,7 +51,8 @@ def _older(case: Examination, found: Json, version: str, manifests: list[Json]) 
                 seen,
                 f"{called} {lacks}",
                 _by_hand(release),
-                [_upgrade(found, wanted, release)],
+                # What was written meanwhile has lost these fields, and the next `up` must see that.
+                [_upgrade(found, wanted, release), *([REFRESH] if case.state and case.state.resources else [])],
                 is_own=_is_own(case, found),
             )
             return
