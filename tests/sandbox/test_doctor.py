@@ -287,13 +287,15 @@ def test_a_version_that_is_stored_and_not_served_is_taken_off(doctor: Doctor) ->
     sandbox, path = doctor.sandbox, f"{DEFINITIONS}/{POOLS}"
     found = sandbox.api.get(path)
     (version,) = found["spec"]["versions"]
+    pools = sandbox.items(f"/apis/nv-ipam.nvidia.com/{version['name']}/ippools")
     old = {**version, "name": "v1alpha0", "served": False, "storage": False}
     found["spec"]["versions"] = [version, old]
     found = sandbox.api.request("PUT", path, found)
     stored = {"storedVersions": ["v1alpha0", version["name"]]}
     sandbox.api.request("PUT", f"{path}/status", {**found, "status": {**found["status"], **stored}})
-    pools = sandbox.items(f"/apis/nv-ipam.nvidia.com/{version['name']}/ippools")
 
+    # The API server opens the kind's storage again first.
+    until(lambda: is_answered(sandbox, f"/apis/nv-ipam.nvidia.com/{version['name']}/ippools"), "the kind is served")
     done = doctor.mends("DOC052")
 
     assert len(done["mended"]) == len(pools) + 1
@@ -380,6 +382,14 @@ def test_what_is_left_undamaged_can_be_destroyed(stack_up: Sandbox) -> None:
     assert not exists(stack_up, path)
     assert doctor.run("--for", "destroy", "--yes")[1]["mended"] == []
     stack_up.run("pulumi", "destroy", "-s", STACK)
+
+
+def is_answered(sandbox: Sandbox, path: str) -> bool:
+    try:
+        sandbox.items(path)
+    except ApiError:
+        return False
+    return True
 
 
 def created(sandbox: Sandbox, path: str, item: Json) -> bool:
