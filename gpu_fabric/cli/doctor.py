@@ -36,7 +36,7 @@ Yes = Annotated[
     bool, typer.Option("--yes", help="mend what is the stack's own without a question, and nothing of others")
 ]
 Settled = Annotated[
-    bool, typer.Option("--settled", help="nobody else is at work on the cluster: do not wait for limits of releases")
+    bool, typer.Option("--settled", help="no other run is at work on the cluster: do not wait for limits of releases")
 ]
 
 

@@ -38,9 +38,7 @@ class Pulumi:
             PulumiError: see the class.
         """
         try:
-            exported = json.loads(self._run(["stack", "export", "--stack", self.stack], _READING_S))
-        except ValueError:
-            raise PulumiError("`pulumi stack export` printed no JSON; run it to see why") from None
+            exported = self._read("stack", "export", "--stack", self.stack)
         except _NoStackError:
             return StackState()
         latest: dict[str, Any] = exported.get("deployment") or {}
@@ -56,6 +54,12 @@ class Pulumi:
         """
         has_file = self.config_file is not None and arguments[0] != "cancel"
         self._run([*arguments, "--stack", self.stack, *(["--config-file", str(self.config_file)] * has_file)], None)
+
+    def _read(self, *arguments: str) -> Any:
+        try:
+            return json.loads(self._run(arguments, _READING_S))
+        except ValueError:
+            raise PulumiError(f"`pulumi {' '.join(arguments[:2])}` printed no JSON; run it to see why") from None
 
     def _run(self, arguments: Sequence[str], limit_s: int | None) -> str:
         shown = f"pulumi {' '.join(arguments[:2])}"
@@ -84,7 +88,7 @@ class Pulumi:
 
     def _locks(self) -> Iterator[Lock]:
         """The locks on the stack, as far as the backend shows them: in a folder, or at Pulumi's service."""
-        url = str(json.loads(self._run(["whoami", "--json"], _READING_S)).get("url", ""))
+        url = str(self._read("whoami", "--json").get("url", ""))
         parts = urlsplit(url)
         if parts.scheme == "file":
             root = Path(f"{parts.netloc}{parts.path}").expanduser() / ".pulumi" / "locks"
@@ -92,7 +96,7 @@ class Pulumi:
                 if file.parent.parent.name in (self._project(), root.name):
                     yield _lock_of(file)
         elif parts.scheme in ("http", "https"):
-            for row in json.loads(self._run(["stack", "ls", "--json"], _READING_S)):
+            for row in self._read("stack", "ls", "--json"):
                 if str(row.get("name", "")).rpartition("/")[2] == self.stack and row.get("updateInProgress"):
                     yield Lock(url, "an update in progress", "unknown")
 

@@ -99,7 +99,7 @@ def api_service_damages(case: Examination) -> Iterator[Damage]:
             yield damage(
                 "DOC040",
                 seen,
-                f"{message}; nobody serves it any more",
+                f"{message}; its Service does not exist",
                 f"`kubectl delete apiservice {name}`",
                 [
                     Deletion(

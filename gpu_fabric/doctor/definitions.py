@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpu_fabric.doctor.damage import Damage, Edit, damage, uid_of
+from gpu_fabric.doctor.damage import REFRESH, Damage, Edit, Step, damage, uid_of
 from gpu_fabric.doctor.examination import Examination
 from gpu_fabric.plan.records import HelmRelease
 from gpu_fabric.preflight.cluster import Json, collection, field, is_built_in, name_of, namespace_of, release_of
@@ -32,32 +32,43 @@ def definition_damages(case: Examination) -> Iterator[Damage]:
 
 
 def _older(case: Examination, found: Json, version: str, manifests: list[Json]) -> Iterator[Damage]:
-    name = name_of(found)
-    called = f"CustomResourceDefinition {name}"
+    called = f"CustomResourceDefinition {name_of(found)}"
+    if _serves(found, version) and not _lacking(found, version, manifests):
+        return
+    remedy, steps = _remedy(case, found, version, manifests)
+    is_own = bool(steps) and _is_own(case, found)
     if not _serves(found, version):
         served = [entry["name"] for entry in field(found, "spec", "versions") or () if entry.get("served")]
-        rule, lacks = "DOC050", f"does not serve version {version} of the stack's objects"
-        seen = Seen(object=called, field="spec.versions", value=", ".join(served) or "none")
-    elif fields := _lacking(found, version, manifests):
-        rule, lacks = "DOC051", f"does not have {some(fields)}: the API server drops what the stack sets there"
-        seen = Seen(object=called, field=f"spec.versions[{version}].schema", value=f"without {', '.join(fields)}")
+        yield damage(
+            "DOC050",
+            Seen(object=called, field="spec.versions", value=", ".join(served) or "none"),
+            f"{called} does not serve version {version} of the stack's objects",
+            remedy,
+            steps,
+            is_own=is_own,
+        )
     else:
-        return
+        fields = _lacking(found, version, manifests)
+        yield damage(
+            "DOC051",
+            Seen(object=called, field=f"spec.versions[{version}].schema", value=f"without {', '.join(fields)}"),
+            f"{called} does not have {some(fields)}: the API server drops what the stack sets there",
+            remedy,
+            steps,
+            is_own=is_own,
+        )
+
+
+def _remedy(case: Examination, found: Json, version: str, manifests: list[Json]) -> tuple[str, list[Step]]:
+    """What is done by hand, and the steps where the definition of the stack's chart is at hand."""
     for release in case.stack.releases.values():
-        wanted = next((item for item in case.definitions(release) if name_of(item) == name), None)
+        wanted = next((item for item in case.definitions(release) if name_of(item) == name_of(found)), None)
         if wanted is not None and _serves(wanted, version) and not _lacking(wanted, version, manifests):
-            yield damage(
-                rule,
-                seen,
-                f"{called} {lacks}",
-                _by_hand(release),
-                [_upgrade(found, wanted, release)],
-                is_own=_is_own(case, found),
-            )
-            return
+            # What was written meanwhile has lost these fields, and the next `up` must see that.
+            after = [REFRESH] if case.state is not None and case.state.resources else []
+            return _by_hand(release), [_upgrade(found, wanted, release), *after]
     charts = [release for release in case.stack.releases.values() if release.chart.path is None]
-    remedy = "apply the definition of the chart's version" + "".join(f"; {_by_hand(release)}" for release in charts)
-    yield damage(rule, seen, f"{called} {lacks}", remedy)
+    return "apply the definition of the chart's version" + "".join(f"; {_by_hand(release)}" for release in charts), []
 
 
 def _upgrade(found: Json, wanted: Json, release: HelmRelease) -> Edit:

@@ -22,8 +22,8 @@ Definitions = Callable[[HelmRelease], Sequence[Json]]
 class Examination:
     """What is judged, and for which next command (`purpose`).
 
-    `state` is None where it could not be read. `at_s` is the time, in seconds since 1970. `is_settled`: nobody else is
-    at work on the cluster, so that no time limit of a release is waited for.
+    `state` is None where it could not be read. `at_s` is the time, in seconds since 1970. `is_settled`: no other
+    run is at work on the cluster, so that no time limit of a release is waited for.
     """
 
     stack: Stack

@@ -40,6 +40,9 @@ def damages(case: Examination) -> tuple[Damage, ...]:
     locks = [entry for entry in of_runs if entry.id in ("DOC001", "DOC003")]
     others = [entry for entry in of_runs if entry not in locks]
     in_cluster = [entry for judge in _OF_CLUSTERS for entry in judge(case)]
+    if case.state is not None and case.state.is_busy:
+        # What a run is just deleting or installing looks the same.
+        in_cluster = [entry.model_copy(update={"steps": (), "is_own": False}) for entry in in_cluster]
     return (*locks, *in_cluster, *others, *_unread(case))
 
 

@@ -64,12 +64,16 @@ def release_damages(case: Examination) -> Iterator[Damage]:
             stray = revision.release not in known and (revision.release in creating or revision.status in _BEGUN)
             if case.state is not None and revision.release in own and stray:
                 yield _half_installed(case, revision)
-        elif revision.status in _PENDING:
-            yield _pending(case, revision, is_own=revision.release in own)
+        elif revision.status in _PENDING or (revision.status == "uninstalling" and revision.release in own):
+            is_own = revision.release in own
+            if reason := _may_be_at_work(case, revision, is_own=is_own):
+                yield _under_way(revision, reason)
+            elif revision.status in _PENDING:
+                yield _pending(case, revision, is_own=is_own)
+            else:
+                yield _unknown_to_the_state(case, revision)
         elif revision.release in own and (
-            revision.status == "uninstalling"
-            or revision.release in creating
-            or (revision.release not in known and _was_begun_by_the_stack(case, revision))
+            revision.release in creating or (revision.release not in known and _was_begun_by_the_stack(case, revision))
         ):
             yield _unknown_to_the_state(case, revision)
 
@@ -117,24 +121,33 @@ def _newest(cluster: Cluster) -> list[Revision]:
     return sorted(newest.values(), key=lambda revision: revision.release)
 
 
+def _under_way(revision: Revision, reason: str) -> Damage:
+    return damage(
+        "DOC012",
+        revision.seen,
+        f"{_called(revision)} is {revision.status}, and Helm may still be at work on it: {reason}",
+        f"run the command again then; if it is certain that nothing is at work: --settled, or {_by_hand(revision)}",
+    )
+
+
 def _pending(case: Examination, revision: Revision, *, is_own: bool) -> Damage:
-    name = f"release {revision.name} in namespace {revision.namespace}"
-    by_hand = f"`kubectl -n {revision.namespace} delete secret {name_of(revision.record)}`"
-    if reason := _may_be_at_work(case, revision, is_own=is_own):
-        return damage(
-            "DOC012",
-            revision.seen,
-            f"{name} is {revision.status}, and Helm may still be at work on it: {reason}",
-            f"run the command again then; if it is certain that nothing is at work: --settled, or {by_hand}",
-        )
+    name = _called(revision)
     return damage(
         "DOC010",
         revision.seen,
         f"{name} is {revision.status}, and Helm refuses every other operation on it",
-        f"forget revision {revision.number}; what it created stays: {by_hand}",
+        f"forget revision {revision.number}; what it created stays: {_by_hand(revision)}",
         [_forgetting(revision.record, f"forget revision {revision.number} of {name}"), *_refresh(case)],
         is_own=is_own,
     )
+
+
+def _called(revision: Revision) -> str:
+    return f"release {revision.name} in namespace {revision.namespace}"
+
+
+def _by_hand(revision: Revision) -> str:
+    return f"`kubectl -n {revision.namespace} delete secret {name_of(revision.record)}`"
 
 
 def _may_be_at_work(case: Examination, revision: Revision, *, is_own: bool) -> str:
@@ -161,7 +174,7 @@ def _was_begun_by_the_stack(case: Examination, revision: Revision) -> bool:
 
 
 def _unknown_to_the_state(case: Examination, revision: Revision) -> Damage:
-    name = f"release {revision.name} in namespace {revision.namespace}"
+    name = _called(revision)
     return damage(
         "DOC011",
         revision.seen,
@@ -174,7 +187,7 @@ def _unknown_to_the_state(case: Examination, revision: Revision) -> Damage:
 
 
 def _half_installed(case: Examination, revision: Revision) -> Damage:
-    name = f"release {revision.name} in namespace {revision.namespace}"
+    name = _called(revision)
     return damage(
         "DOC013",
         revision.seen,

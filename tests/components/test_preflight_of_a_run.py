@@ -124,8 +124,22 @@ def test_errors_end_a_run_in_one_message_before_anything_is_registered(
     assert "error PRE056" in text
     assert "seen: Node gpu-0, spec.taints: reserved=:NoSchedule" in text
     assert "guard: {preflight: false}" in text
+    assert "gpu-fabric doctor" not in text, "nobody has left these behind"
     # A preview shows what it would create, and fails at its end.
     assert bool(recording.resources) == preview
+
+
+def test_what_an_ended_operator_left_is_refused_with_the_command_that_mends_it(tmp_path: Path, served: Served) -> None:
+    served.cluster.namespace("gpu-operator")
+    leaving = served.cluster.namespace("nvidia-network-operator", PULUMI, team="fabric")
+    leaving["metadata"]["deletionTimestamp"] = "2026-05-05T10:00:00Z"
+    leaving["status"] = {"phase": "Terminating"}
+
+    with pytest.raises(pulumi.RunError) as refusal:
+        run(tmp_path, served.kubeconfig, Recording())
+
+    assert "error PRE041" in str(refusal.value)
+    assert "`gpu-fabric doctor -s dev` names and mends it." in str(refusal.value)
 
 
 def test_warnings_are_logged_and_the_run_goes_on(tmp_path: Path, served: Served, caplog: Any) -> None:

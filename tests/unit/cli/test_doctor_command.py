@@ -16,8 +16,10 @@ from stand_in_kubectl import StandInKubectl
 from typer.testing import CliRunner
 
 from gpu_fabric.cli.app import app
+from gpu_fabric.cli.helm_command import chart_definitions
 from gpu_fabric.cli.pulumi_command import Pulumi, PulumiError
 from gpu_fabric.doctor.state import StackState
+from gpu_fabric.plan.records import ChartReference
 
 ROOT = Path(__file__).parents[3]
 Object = dict[str, Any]
@@ -261,3 +263,46 @@ def test_without_pulumi_the_state_is_not_judged(tmp_path: Path, monkeypatch: pyt
 
     with pytest.raises(PulumiError, match="there is no pulumi on PATH"):
         Pulumi(ROOT, "dev").state()
+
+
+_HELM = """\
+#!/bin/sh
+echo "$@" >> "$(dirname "$0")/helm.calls"
+printf 'kind: CustomResourceDefinition\\nmetadata: {name: ippools.nv-ipam.nvidia.com}\\n---\\nkind: ConfigMap\\n'
+"""
+
+
+@pytest.mark.parametrize(
+    ("repository", "source"),
+    [
+        ("https://helm.ngc.nvidia.com/nvidia", "network-operator --repo https://helm.ngc.nvidia.com/nvidia"),
+        ("oci://mirror.example/charts", "oci://mirror.example/charts/network-operator"),
+    ],
+)
+def test_the_definitions_of_an_upstream_chart_are_read_by_helm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: str, source: str
+) -> None:
+    (tmp_path / "helm").write_text(_HELM, encoding="utf-8")
+    (tmp_path / "helm").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+
+    found = chart_definitions(ChartReference(name="network-operator", version="26.4.1", repository=repository), ROOT)
+
+    assert [item["metadata"]["name"] for item in found] == ["ippools.nv-ipam.nvidia.com"]
+    assert (tmp_path / "helm.calls").read_text() == f"show crds {source} --version 26.4.1\n"
+
+
+def test_without_helm_nothing_is_known_of_an_upstream_charts_definitions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert chart_definitions(ChartReference(name="a", version="1.0.0", repository="https://charts.example"), ROOT) == ()
+
+
+def test_the_definitions_of_a_chart_of_this_project_are_read_from_its_folder() -> None:
+    chart = ChartReference(name="network-operator", version="26.4.1", path="sandbox/charts/26.4/network-operator")
+
+    names = [item["metadata"]["name"] for item in chart_definitions(chart, ROOT)]
+
+    assert "nicclusterpolicies.mellanox.com" in names

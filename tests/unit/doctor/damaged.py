@@ -241,6 +241,12 @@ PLANTED = (
         is_mendable=False,
     ),
     Planted(
+        "a release that Helm may be uninstalling",
+        "DOC012",
+        revision("gpu-operator", "gpu-operator", "uninstalling", age=30),
+        is_mendable=False,
+    ),
+    Planted(
         "a pending release without a time",
         "DOC012",
         revision("gpu-operator", "gpu-operator", "pending-upgrade", age=None),

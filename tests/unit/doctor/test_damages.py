@@ -144,6 +144,15 @@ def test_while_a_run_may_be_at_work_its_lock_alone_is_named() -> None:
     assert [entry.id for entry in found_in("dev", plant)] == ["DOC001"]
 
 
+@pytest.mark.parametrize("holder", ["runs", "unknown"])
+def test_while_a_run_may_be_at_work_what_it_may_be_doing_in_the_cluster_is_only_named(
+    holder: Literal["runs", "unknown"],
+) -> None:
+    _, found = found_in("dev", every(lock(holder), label(GPU_STATE, "drain-required")))
+
+    assert (found.id, found.is_mendable, found.is_own) == ("DOC061", False, False)
+
+
 def test_before_a_destroy_objects_that_were_being_created_are_deleted_and_patched_ones_stay() -> None:
     def plant(scene: Scene) -> None:
         for name in ("mine", "theirs"):

@@ -47,6 +47,11 @@ TESTED_WHERE_READ = {
         if rule.group == "preflight"
     },
     **{name: "changed_by_hand.py" for name, rule in rules().items() if rule.group == "drift"},
+    **{
+        name: "test_damages.py" if name == "DOC004" else "damaged.py"
+        for name, rule in rules().items()
+        if rule.group == "doctor"
+    },
     **{name: "topology_cases.py" for name, rule in rules().items() if rule.group == "topology"},
     **{
         name: "verdict_faults.py" if rule.severity is Severity.ERROR else "test_verdict.py"
@@ -62,7 +67,7 @@ TESTED_WHERE_READ = {
 
 
 # What makes a finding, or what the command `attach` says.
-MAKES_A_FINDING = ("finding", "difference", "refuse", "note", "Problem", "Note", "InputError")
+MAKES_A_FINDING = ("finding", "difference", "damage", "refuse", "note", "Problem", "Note", "InputError")
 
 
 def ids_called(root: Path, *names: str) -> Iterator[str]:

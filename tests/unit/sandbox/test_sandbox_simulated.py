@@ -167,6 +167,7 @@ def users_pulumi(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("preview", [], 0, False),
         ("refresh", ["--yes"], 0, False),
         ("destroy", ["--yes"], 0, False),
+        ("destroy", ["--yes"], 255, False),
     ],
 )
 def test_a_run_of_ones_own_prints_no_outputs_and_up_ends_with_how_to_see_them(
@@ -189,6 +190,8 @@ def test_a_run_of_ones_own_prints_no_outputs_and_up_ends_with_how_to_see_them(
     said = capsys.readouterr().out
     assert ("Stack doks-h200 is up" in said) == summed_up
     assert ("make outputs STACK=doks-h200\n" in said) == summed_up
+    purpose = " --for destroy" if verb == "destroy" else ""
+    assert (f"what mends it: gpu-fabric doctor -s doks-h200{purpose}\n" in said) == (ended != 0)
 
 
 @pytest.mark.parametrize("verb", ["outputs", "kubeconfig"])
