@@ -98,5 +98,5 @@ class AlarmTable(FrozenModel):
                 raise ValueError(f"{name} needs {', '.join(lacking)}, of which no condition says why")
         for metric, row in self.metrics.items():
             if row.exporter not in self.exporters:
-                raise ValueError(f"{metric} is from {row.exporter}, which is no exporter here")
+                raise ValueError(f"{metric} is from {row.exporter}, which the table of exporters lacks")
         return self

@@ -26,7 +26,7 @@ PAGES = sorted(
     for path in (ROOT / folder).glob("*.md" if folder == "." else "**/*.md")
 )
 DECISIONS = sorted(path.name for path in (DOCS / "decisions").glob("0*.md"))
-GENERATED = ("components", "configuration", "nccl-settings", "rules", "support")
+GENERATED = ("alarms", "components", "configuration", "nccl-settings", "rules", "support")
 # Of a line of prose: tables have lines as long as their cells.
 MOST_CHARACTERS = 130
 
