@@ -97,7 +97,7 @@ class Waves:
             if changing:
                 return False
             raise NodesError(_stopped(failed, len(due)))
-        room = 0 if self._stops else self._size(len(members)) - len(changing)
+        room = 0 if self._stops else self._planned.at_a_time(len(members)) - len(changing)
         for name in sorted(due)[: max(0, room)]:
             self._begin(nodes[name], now, whole=due[name] == "whole")
         if changing or due:
@@ -134,10 +134,6 @@ class Waves:
         wanted = self._planned.nodes.items()
         ours = {name for name, node in nodes.items() if self._planned.nodes and wanted <= labels_of(node).items()}
         return sorted(ours.union(name for name in software.outdated if name in nodes))
-
-    def _size(self, nodes: int) -> int:
-        percent = self._planned.percent
-        return self._planned.nodes_at_a_time if percent is None else max(1, nodes * percent // 100)
 
     def _due(self, node: Json, software: Seen) -> str:
         """`whole` for a node that must be free of jobs for its change, `proof` for one that is proven again, or empty.

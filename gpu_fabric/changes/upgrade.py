@@ -20,6 +20,8 @@ from gpu_fabric.findings import Finding
 from gpu_fabric.model import FrozenModel
 from gpu_fabric.plan import Plan
 from gpu_fabric.plan.images import image_list
+from gpu_fabric.plan.records import PlannedWaves
+from gpu_fabric.plan.waves import WAVES
 from gpu_fabric.render.rendering import rendered
 from gpu_fabric.resources import Loss
 
@@ -79,7 +81,7 @@ class Hop(FrozenModel):
 
     `refused` are the errors for which the stack cannot be planned in the new line; `resources` is None then. `warnings`
     are findings that come with it. The ranges are of Kubernetes versions. `nodes`: how many nodes its drains concern, 0
-    if it drains none.
+    if it drains none; `at_a_time`: how many of them together.
     """
 
     old: str
@@ -96,6 +98,7 @@ class Hop(FrozenModel):
     warnings: tuple[str, ...] = ()
     refused: tuple[Finding, ...] = ()
     nodes: int = 0
+    at_a_time: int = 1
 
     def of(self, kind: EffectKind) -> tuple[ImageHop, ...]:
         """The images that have this effect."""
@@ -167,7 +170,11 @@ def hop(known: Catalog, base: Plan, head: Plan | tuple[Finding, ...], line: str,
     found = plan_diff(one, other)
     judgement = judge_plans(found, one, other, today)
     images = tuple(_images(known, base, head))
-    drains = any(image.kind == "drains" for image in images)
+    waves = head.record(PlannedWaves, WAVES)
+    nodes = sum(pool.nodes for pool in head.cluster.pools)
+    # With waves nothing of the GPU Operator changes on a node with jobs.
+    by_waves = waves is not None and any(chart.name == "gpu-operator" and chart.old != chart.new for chart in charts)
+    drains = by_waves or any(image.kind == "drains" for image in images)
     return Hop(
         **shared,
         images=images,
@@ -185,7 +192,8 @@ def hop(known: Catalog, base: Plan, head: Plan | tuple[Finding, ...], line: str,
             for entry in found.findings
             if entry.is_new and entry.severity == "warning" and entry.id not in ("REL015", "REL016")
         ),
-        nodes=sum(pool.nodes for pool in head.cluster.pools) if drains else 0,
+        nodes=nodes if drains else 0,
+        at_a_time=1 if waves is None else waves.at_a_time(nodes),
     )
 
 

@@ -111,8 +111,9 @@ def _resource_lines(found: ResourceCounts) -> Iterator[str]:
 
 def _image_lines(hop: Hop) -> Iterator[str]:
     drained = hop.of("drains")
-    if drained:
-        waves = f"{_count(hop.nodes, 'wave')} of one node each"
+    if hop.nodes:
+        size = "one node each" if hop.at_a_time == 1 else f"{hop.at_a_time} nodes at most"
+        waves = f"{_count(-(-hop.nodes // hop.at_a_time), 'wave')} of {size}"
         yield f"   drains {_count(hop.nodes, 'node')} of jobs, one after another: {waves}"
         for image in drained:
             yield f"     {_version(image)}: {image.what}"

@@ -433,6 +433,10 @@ class PlannedWaves(FrozenModel):
     evict: bool
     node_seconds: int = Field(ge=1)
 
+    def at_a_time(self, nodes: int) -> int:
+        """How many of so many nodes are changed at a time; a share is rounded down, and is one at least."""
+        return self.nodes_at_a_time if self.percent is None else max(1, nodes * self.percent // 100)
+
 
 REPORT = "fabric-verification"
 """Name of the ConfigMap with the verification's verdict and the files that it comes from."""

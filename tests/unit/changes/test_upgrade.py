@@ -137,3 +137,15 @@ def test_a_stack_on_the_clusters_own_operators_is_told_who_upgrades_them() -> No
 
     assert found.charts == ()
     assert "who installed them upgrades them" in text_of(found)
+
+
+def test_with_waves_every_node_is_drained_and_so_many_at_a_time() -> None:
+    document = read_document("host-device", ROOT)
+    sections = {**document.sections, "upgrade": {"percent": 50}}
+
+    def with_waves(line: str) -> Plan:
+        changed = {**sections, "software": {"releaseLine": line}}
+        return prepare(document.model_copy(update={"sections": changed}), for_up=False)
+
+    found = hop(KNOWN, with_waves("26.4"), with_waves("26.7"), "26.7", DAY)
+    assert "drains 4 nodes of jobs, one after another: 2 waves of 2 nodes at most" in text_of(found)
