@@ -38,8 +38,8 @@ PARTS: list[type[FabricComponent]] = [
     *(components.GpuOperator, NetworkOperator, Spiderpool, Multus, HostPreparation),
     *(IpPools, FabricNetworks, NcclFiles, Verification),
 ]
-IN_NO_PART = {"Kueue", "Volcano", "MpiOperator", "JobSet", "LeaderWorkerSet", "FabricCheck"}
-"""Schedulers, controllers of jobs and the fabric check belong to a whole fabric alone."""
+IN_NO_PART = {"Kueue", "Volcano", "MpiOperator", "JobSet", "LeaderWorkerSet", "FabricCheck", "FabricReadiness"}
+"""Schedulers, controllers of jobs, the fabric check and what proves nodes belong to a whole fabric alone."""
 ON_ANY_CLUSTER = sorted(
     name
     for name, path in STACKS.items()
