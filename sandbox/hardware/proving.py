@@ -38,6 +38,7 @@ from sandbox.kubernetes_api import STRATEGIC_PATCH, Api, ApiError, Object
 from sandbox.nodes import NIC_ADDRESSES_ANNOTATION
 
 COMPONENT = "fabric-readiness"
+"""Value of the pods' label. A pod with it is not ready by itself."""
 
 # Pods beside it become ready or fail without a change of the node.
 _LOOK_AGAIN_S, _TICK_S, _WITHIN_S, _TOKEN_S = 4.0, 0.5, 60, 3600

@@ -38,8 +38,11 @@ PARTS: list[type[FabricComponent]] = [
     *(components.GpuOperator, NetworkOperator, Spiderpool, Multus, HostPreparation),
     *(IpPools, FabricNetworks, NcclFiles, Verification),
 ]
-IN_NO_PART = {"Kueue", "Volcano", "MpiOperator", "JobSet", "LeaderWorkerSet", "FabricCheck", "NodeLabels"}
-"""Schedulers, controllers of jobs, the fabric check and what is left on nodes belong to a whole fabric alone."""
+# Schedulers, controllers of jobs, and what concerns nodes as a whole belong to a whole fabric alone.
+IN_NO_PART = {
+    *("Kueue", "Volcano", "MpiOperator", "JobSet", "LeaderWorkerSet"),
+    *("FabricCheck", "FabricReadiness", "NodeLabels", "Waves", "Schedule", "Monitoring"),
+}
 ON_ANY_CLUSTER = sorted(
     name
     for name, path in STACKS.items()

@@ -48,8 +48,8 @@ CHAIN: list[tuple[str | tuple[str, ...], str | tuple[str, ...]]] = [
 def test_every_resource_of_a_step_waits_for_every_resource_of_the_step_before(
     stack: Recording, earlier: str, later: str
 ) -> None:
-    # The check of the rails runs on the nodes, too, and comes last; of schedulers nothing of the fabric has need.
-    beside = ("check", *SCHEDULERS)
+    # The check of the rails and what proves nodes run there, too, and come last; the fabric needs no scheduler.
+    beside = ("check", "readiness", *SCHEDULERS)
     first, second = ([r for r in stack.of_type(kind) if r.parent not in beside] for kind in (earlier, later))
     missing = [(b.name, a.name) for b in second for a in first if not stack.comes_after(b.name, a.name)]
     assert missing == []

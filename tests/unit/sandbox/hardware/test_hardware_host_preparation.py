@@ -12,6 +12,7 @@ from played_objects import NAMESPACE, Object, node, operand_pod
 from sandbox.hardware.host_preparation import PREPARATIONS
 from sandbox.hardware.node_agent import play
 from sandbox.hardware.node_records import Outcome, World
+from sandbox.hardware.proving import COMPONENT as PROVING
 from sandbox.hardware.virtual_functions import COMPONENT
 from sandbox.nodes import NIC_ADDRESSES_ANNOTATION, RDMA_MODE_ANNOTATION
 from sandbox.stages import FOLDER
@@ -165,4 +166,4 @@ def test_networks_that_cannot_be_read_are_no_networks() -> None:
 def test_a_kubelet_does_not_call_any_of_these_pods_ready_by_itself() -> None:
     text = (FOLDER / "pods.yaml").read_text()
     (held,) = [line for line in text.splitlines() if "$prepares := list" in line]
-    assert set(re.findall(r'"([^"]+)"', held)) == {COMPONENT, *PREPARATIONS}
+    assert set(re.findall(r'"([^"]+)"', held)) == {COMPONENT, PROVING, *PREPARATIONS}
