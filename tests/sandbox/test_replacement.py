@@ -40,8 +40,8 @@ NETWORK = "/api/v1/namespaces/nvidia-network-operator/pods"
 POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1/ippools"
 # Nodes are no names of the stack file: a successor needs no change of it.
 READINESS: dict[str, Any] = {"fabric": {"readiness": {}}}
-# Seconds until a node that has joined takes jobs. A DaemonSet's controller that misses a deletion waits for five
-# minutes before it makes the pod of a node that is back (kubernetes, pkg/controller/controller_utils.go).
+# Seconds until a node that has joined takes jobs. A DaemonSet's controller that waits for an event that it has missed does
+# so for five minutes (kubernetes, pkg/controller/controller_utils.go, ExpectationsTimeout).
 LIMIT_S = 420.0
 Json = dict[str, Any]
 
@@ -106,23 +106,11 @@ class Fleet:
     def lose(self, name: str) -> Json:
         """A node is gone, as a cloud recycles it: its object first, then its pods."""
         self.again(lambda: self.api.delete(f"{NODES}/{name}"))
-        until(lambda: not self._left(name), f"the controllers of DaemonSets delete what was on {name}")
-        # Then Kubernetes' collection of garbage, which waits for 40 s.
-        for path in self._pods(name):
+        # Kubernetes' collection of garbage does so after 40 s. In this order no controller makes them again.
+        for pod in self.api.get("/api/v1/pods", fieldSelector=f"spec.nodeName={name}")["items"]:
+            path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}"
             self.again(lambda path=path: self.api.delete(f"{path}?gracePeriodSeconds=0"))
         return self.nodes.pop(name)
-
-    def _left(self, name: str) -> list[str]:
-        """Pods of DaemonSets on a node whose deletion nobody has asked for yet."""
-        return [path for path, pod in self._pods(name).items() if "deletionTimestamp" not in pod["metadata"]]
-
-    def _pods(self, node: str) -> dict[str, Json]:
-        found = self.api.get("/api/v1/pods", fieldSelector=f"spec.nodeName={node}")["items"]
-        return {
-            f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods/{pod['metadata']['name']}": pod
-            for pod in found
-            if any(owner["kind"] == "DaemonSet" for owner in pod["metadata"].get("ownerReferences", ()))
-        }
 
     @staticmethod
     def again(act: Callable[[], object]) -> None:
