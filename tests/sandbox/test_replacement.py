@@ -40,8 +40,8 @@ NETWORK = "/api/v1/namespaces/nvidia-network-operator/pods"
 POOLS = "/apis/nv-ipam.nvidia.com/v1alpha1/ippools"
 # Nodes are no names of the stack file: a successor needs no change of it.
 READINESS: dict[str, Any] = {"fabric": {"readiness": {}}}
-# Seconds until a node that has joined takes jobs. A DaemonSet's controller that waits for an event that it has missed does
-# so for five minutes (kubernetes, pkg/controller/controller_utils.go, ExpectationsTimeout).
+# Seconds until a node that has joined takes jobs. A DaemonSet's controller that waits for an event that it has missed
+# does so for five minutes (kubernetes, pkg/controller/controller_utils.go, ExpectationsTimeout).
 LIMIT_S = 420.0
 Json = dict[str, Any]
 
