@@ -119,7 +119,7 @@ class Kubectl:
             ClusterError: see the class; `reason` is Conflict if a precondition is not met.
         """
         # A Job would leave its pods otherwise.
-        options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", "propagationPolicy": "Background"}
         if preconditions is None:
             return self._answer("delete", _with(path, "propagationPolicy=Background")) is not None
         return self._answer("delete", path, json.dumps({**options, "preconditions": preconditions})) is not None

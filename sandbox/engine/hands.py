@@ -44,7 +44,7 @@ class SandboxHands:
 
     def delete(self, path: str, preconditions: dict[str, str]) -> None:
         """Raises ChangedError, MendingError."""
-        options = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        options = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1", "propagationPolicy": "Background"}
         self._write("DELETE", path, {**options, "preconditions": preconditions})
 
     def run(self, command: EngineCommand) -> None:

@@ -18,6 +18,9 @@ from sandbox.kubernetes_api import ApiError
 
 pytestmark = pytest.mark.sandbox
 
+# Seconds until a run has come to its first release, on a machine that is busy with other tests.
+_PATIENCE = 150
+
 
 def begun(sandbox: Sandbox, path: str) -> bool:
     """Whether an object is there already; an API server that is just away does not count."""
@@ -69,7 +72,7 @@ def assert_whole(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize("moment", [helm_is_installing, networks_are_being_made])
 def test_up_converges_after_pulumi_was_killed(stack_down: Sandbox, moment: Callable[[Sandbox], bool]) -> None:
     running = stack_down.start("pulumi", "up", "-s", STACK)
-    until(lambda: moment(stack_down), f"the run reaches: {moment.__name__}")
+    until(lambda: moment(stack_down), f"the run reaches: {moment.__name__}", _PATIENCE)
     os.kill(recorded_pid(stack_down, "pulumi/run-engine.json"), signal.SIGKILL)
     running.kill()
     running.wait()
@@ -81,7 +84,7 @@ def test_up_converges_after_pulumi_was_killed(stack_down: Sandbox, moment: Calla
 
 def test_up_converges_after_the_api_server_was_killed(stack_down: Sandbox) -> None:
     running = stack_down.start("pulumi", "up", "-s", STACK)
-    until(lambda: helm_is_installing(stack_down), "the run reaches the first release")
+    until(lambda: helm_is_installing(stack_down), "the run reaches the first release", _PATIENCE)
     psutil.Process(recorded_pid(stack_down, "pids/kube-apiserver.json")).kill()
     running.wait(timeout=200)
     assert "starting kube-apiserver" in stack_down.run("up", "-s", STACK)
@@ -92,7 +95,7 @@ def test_up_converges_after_the_api_server_was_killed(stack_down: Sandbox) -> No
 
 def test_destroy_after_an_interrupted_up_leaves_nothing(stack_down: Sandbox) -> None:
     running = stack_down.start("pulumi", "up", "-s", STACK)
-    until(lambda: helm_is_installing(stack_down), "the run reaches the first release")
+    until(lambda: helm_is_installing(stack_down), "the run reaches the first release", _PATIENCE)
     os.kill(recorded_pid(stack_down, "pulumi/run-engine.json"), signal.SIGKILL)
     running.kill()
     running.wait()
