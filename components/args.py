@@ -629,9 +629,8 @@ class NetworkOperatorSettingsArgs:
     """False where the cluster has the Network Operator: the stack then installs no second one, and uses its policy as
     `policy` states. Default: yes."""
     namespace: str | None = None
-    """The namespace of the operator, its operands and its pools of addresses; One that is not that of another line
-    moves nothing when the line changes, and takes over a NicClusterPolicy that an older line's chart has made.
-    Default: the release line's."""
+    """The namespace of the operator, its operands and its pools of addresses: that of an older line stays when the
+    line changes, and a NicClusterPolicy of the older chart is taken over. Default: the release line's."""
     policy: str | None = None
     """`own`: the stack creates the one NicClusterPolicy; `adopt`: it adds the sections that the fabric needs to the
     one that exists, and takes them out again; `theirs`: it writes nothing, and what it needs is compared with the

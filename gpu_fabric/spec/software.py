@@ -355,9 +355,9 @@ class NetworkOperatorSpec(FrozenModel):
     )
     namespace: DnsLabel | None = Field(
         default=None,
-        description="the namespace of the operator, its operands and its pools of addresses; by default the release "
-        "line's. One that is not that of another line moves nothing when the line changes, and takes over a "
-        "NicClusterPolicy that an older line's chart has made",
+        description="the namespace of the operator, its operands and its pools of addresses: that of an older line "
+        "stays when the line changes, and a NicClusterPolicy of the older chart is taken over; by default the "
+        "release line's",
     )
     policy: PolicyOwner = Field(
         default="own",
