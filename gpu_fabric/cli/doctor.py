@@ -149,6 +149,12 @@ def _mended(
 
     reports: list[str] = []
     answered: set[tuple[str, tuple[Seen, ...]]] = set()
+
+    def report(line: str) -> None:
+        reports.append(line)
+        if not wishes.as_json:
+            print(line, flush=True)
+
     can_ask = not wishes.yes and not wishes.as_json and _is_terminal()
     for _ in range(_ROUNDS):
         new = [entry for entry in found if entry.is_mendable and (entry.id, entry.seen) not in answered]
@@ -159,7 +165,7 @@ def _mended(
         if not chosen:
             break
         try:
-            reports += mend(chosen, hands, lambda line: None if wishes.as_json else print(line, flush=True))
+            mend(chosen, hands, report)
         except MendingError as error:
             say(f"not mended: {error}")
             return tuple(reports), examined()
