@@ -52,7 +52,7 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
         policies=tuple(_policies(first)),
         proven=tuple(_proven(context.case, group) for context in contexts for group in context.case.groups),
         states=_states(contexts),
-        by_condition=getattr(first.spec.fabric, "readiness", None) is not None,
+        by_condition=first.spec.fabric.readiness is not None,
         hook=hook,
         job_seconds=60 * wanted.job_minutes,
         evict=wanted.when_jobs_remain == "evict",
