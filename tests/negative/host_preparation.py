@@ -66,7 +66,8 @@ def _too_few_addresses(base: Base) -> Iterator[Mistake]:
         if base.addressing(key):
             yield Mistake({f"{_ADDRESSING}.{key}": None}, f"{_ADDRESSING}.reservedFirst")
     if base.layout != "per-node":
-        yield Mistake({f"{_ADDRESSING}.spareNodes": 60, "fabric.podsPerNic": 2}, f"{_ADDRESSING}.reservedLast")
+        end = "reservedLast" if base.addressing("reservedLast") else "reservedFirst"
+        yield Mistake({f"{_ADDRESSING}.spareNodes": 60, "fabric.podsPerNic": 2}, f"{_ADDRESSING}.{end}")
 
 
 def _unknown_nics(base: Base) -> Iterator[Mistake]:

@@ -115,15 +115,20 @@ class Fleet:
     @staticmethod
     def again(act: Callable[[], object]) -> None:
         """Do something that a killed API server may refuse at first."""
+        refusals: list[str] = []
 
         def tried() -> bool:
             try:
                 act()
             except ApiError as error:
+                refusals.append(f"{error.status}: {error}")
                 return error.status in (404, 409)
             return True
 
-        until(tried, "the API server takes it")
+        try:
+            until(tried, "the API server takes it")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it says {refusals[-1:]}") from None
 
     def join(self, gone: Json, name: str) -> None:
         """A machine of the same kind joins under a name."""

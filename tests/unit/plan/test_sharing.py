@@ -175,7 +175,6 @@ def test_a_controller_of_jobs_that_is_there_is_in_the_contract_and_not_installed
     [
         ({"policy": "adopt"}, "policy: adopt is for a cluster that has the operator"),
         ({"policy": "theirs"}, "policy: theirs is for a cluster that has the operator"),
-        ({"namespace": "elsewhere"}, "namespace is that of an operator which the cluster has"),
     ],
 )
 def test_ways_to_use_an_operator_need_one_that_is_there(section: dict[str, Any], message: str) -> None:

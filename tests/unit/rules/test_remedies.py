@@ -222,7 +222,7 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
             "VFN002",
             "guide-23-10",
             {"fabric.virtualFunctions": "sriov-operator"},
-            "write daemon-set, or the release line 26.4",
+            "write daemon-set, or the release line 26.7 or 26.4 or 26.1",
         ),
         (
             "VFN004",
@@ -304,7 +304,7 @@ def test_a_value_in_a_remedy_is_enough_and_the_next_one_is_not(
             {"fabric.manager": "doks", "fabric.model": "host-device"},
             "allowed on oke: network-operator or spiderpool",
         ),
-        ("SUP008", "spiderpool-macvlan", {"software.releaseLine": "23.10"}, "allowed: 26.4"),
+        ("SUP008", "spiderpool-macvlan", {"software.releaseLine": "23.10"}, "allowed: 26.7 or 26.4 or 26.1"),
     ],
 )
 def test_a_remedy_names_what_this_stack_may_have(rule: str, stack: str, changes: Changes, remedy: str) -> None:
