@@ -21,6 +21,7 @@ Condition = Literal[
     "driver",
     "releases",
     "verification",
+    "schedule",
 ]
 Duration = str
 _METRIC = re.compile(r"\b(?:node|kube|gpu_operator|gpu_fabric|spiderpool|DCGM)_\w+(?:<priority>\w*)?|\bALERTS\b")

@@ -14,7 +14,9 @@ from gpu_fabric.spec.load import read_document, validated
 MONITORED: dict[str, Any] = {"prometheusRules": True, "dashboard": True}
 # What a stack file states about hosts and software for the alarms that few stacks have.
 WITH_PAUSES = {"fabric.hostPreparation.lossless": {}}
-WITH_MEASUREMENT = {"verification": {"enabled": True, "image": "registry.example/nccl-tests:1"}}
+WITH_MEASUREMENT = {
+    "verification": {"enabled": True, "image": "registry.example/nccl-tests:1", "schedule": "0 2 * * *"}
+}
 WITH_PEERMEM = {"software.gpuOperator.driver": True, "software.gpuOperator.gpuDirect": "peermem"}
 
 # Stacks that have every alarm together, with what their files state for it.

@@ -14,7 +14,7 @@ from gpu_fabric.plan.fabrics import spoken_name
 from gpu_fabric.plan.operators.gpu_operator import gpu_direct
 from gpu_fabric.plan.rail import Rail
 from gpu_fabric.plan.rails import group_rails, plan_rails
-from gpu_fabric.plan.records import REPORT
+from gpu_fabric.plan.records import REPORT, SCHEDULE
 from gpu_fabric.plan.steps import Context
 from gpu_fabric.plan.tenants import node_devices
 
@@ -111,6 +111,7 @@ class Watched:
             "driver": driver,
             "releases": bool(self.namespaces),
             "verification": self.case.spec.verification.enabled,
+            "schedule": self.case.spec.verification.enabled and self.case.spec.verification.schedule is not None,
         }
 
     @cached_property
@@ -118,7 +119,7 @@ class Watched:
         """What the placeholders of `alarms.yaml` stand for on this fabric, but for those of a single rule."""
         join = f"gpu_fabric_rail_info{{{selector(stack=self.case.spec.name, fabric=self.fabric)}}}"
         namespaces, resources = self.namespaces or ("",), [name for names in self.devices.values() for name in names]
-        run = self.case.own_copy(REPORT)
+        run, idle = self.case.own_copy(REPORT), self.case.own_copy(SCHEDULE)
         return {
             "rdma": f'device=~"{_any(entry.device for entry in self.rdma) or ".+"}"',
             "interfaces": f'device=~"{_any(entry.device for entry in self.interfaces)}"',
@@ -140,6 +141,9 @@ class Watched:
             "namespace": namespaces[0],
             "runs": f"{re.escape(run)}(-.*)?".replace("\\-", "-"),
             "run": f"{run}-0a1b2c3d",
+            # A CronJob's Jobs have its name and the minute that they were due.
+            "idle": f"{re.escape(idle)}-[0-9]+".replace("\\-", "-"),
+            "idle run": f"{idle}-29312345",
         }
 
     @property
