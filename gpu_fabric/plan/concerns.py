@@ -30,6 +30,7 @@ from gpu_fabric.plan.records import PlannedCapacity, PlannedGroup, PlannedLabelC
 from gpu_fabric.plan.steps import NODES, Context, Step, Words, daemon_sets, kinds
 from gpu_fabric.plan.tenants import tenant_quotas
 from gpu_fabric.plan.verification import plan_schedule, plan_verification
+from gpu_fabric.spec.existing import ExistingClusterSpec
 
 _PRIVILEGED = {f"pod-security.kubernetes.io/{mode}": "privileged" for mode in ("audit", "enforce", "warn")}
 # Jobs need IPC_LOCK, which the level `baseline` forbids.
@@ -46,7 +47,8 @@ def node_labels(context: Context) -> Iterator[Step]:
     case = context.case
     left = case.known.node_labels.left
     charts = tuple(chart.name for chart in (GPU_OPERATOR, NETWORK_OPERATOR) if chart.brought(case))
-    if not charts or case.spec.cluster.provider != "existing":
+    cluster = case.spec.cluster
+    if not charts or not isinstance(cluster, ExistingClusterSpec) or not cluster.clean_nodes:
         return
     prefixes = sorted({prefix for name in charts for prefix in left[name]})
     items = (PlannedLabelCleanup(prefixes=tuple(prefixes)),)

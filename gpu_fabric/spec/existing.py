@@ -53,6 +53,10 @@ class ExistingClusterSpec(ClusterBase):
     kubernetes: KubernetesVersion | None = Field(
         default=None, description="Kubernetes version, in quotes; lets the release line's needs be checked"
     )
+    clean_nodes: bool = Field(
+        default=False,
+        description="whether destroy takes away the labels and annotations that NVIDIA's operators leave on nodes",
+    )
     pools: Annotated[tuple[PoolSpec, ...], DISTINCT_POOL_NAMES] = Field(min_length=1, description="the GPU pools")
 
     # Validators of single fields, because a validator of the model does not run while another field is invalid.

@@ -473,7 +473,7 @@ change() {
 
 # One line of the history: what was measured on which nodes, and whether it reached the bars. The newest is the first.
 record() {
-    local passed=true rail value bad= rails= nodes all lines latest
+    local passed=true rail value bad='' rails='' nodes all lines latest
     all=$(last_bandwidth all)
     is_below "$all" "$BAR" && passed=false
     ! has_wrong_values all || passed=false

@@ -46,7 +46,6 @@ def test_every_child_is_parented_and_carries_its_components_name(stack: Recordin
 ALWAYS = {
     "gpu-fabric:cluster:ExistingCluster",
     "gpu-fabric:cluster:Namespaces",
-    "gpu-fabric:cluster:NodeLabels",
     "gpu-fabric:operators:GpuOperator",
     "gpu-fabric:operators:NetworkOperator",
     "gpu-fabric:operators:NicPolicies",
@@ -114,8 +113,7 @@ def test_pods_on_the_hosts_network_get_the_gpu_operator_and_the_files_of_nccl_al
     config = stack_config(STACKS["dev"], kubeconfig)
     config["gpu-fabric:fabric"] = {"model": "host-network"}
     recording = run_program("dev", config)
-    parents = {"cluster", "node-labels", "namespaces", "gpu-operator", "nccl"}
-    assert {r.parent for r in recording.resources if r.custom} == parents
+    assert {r.parent for r in recording.resources if r.custom} == {"cluster", "namespaces", "gpu-operator", "nccl"}
 
 
 def test_whereabouts_comes_from_the_registry_under_its_charts_own_name(recorded: Callable[[str], Recording]) -> None:

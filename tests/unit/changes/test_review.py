@@ -104,7 +104,7 @@ def test_a_removed_stack_says_what_goes_once_it_is_destroyed_and_that_nothing_go
 
 def test_a_new_stack_is_told_by_its_plan(whole: Review) -> None:
     text = comment(whole)
-    assert _row(text, "new")[1] == "new: 42 resources, 3 nodes, 24 GPUs"
+    assert _row(text, "new")[1] == "new: 41 resources, 3 nodes, 24 GPUs"
     assert "release line | none | `26.4`" in text
     assert "Plan of stack dev" in text
 
@@ -117,7 +117,7 @@ def test_a_stack_whose_plan_before_was_refused_is_told_whole_with_the_reason(tmp
     found = review({"dev": _refused(tmp_path)}, {"dev": plan_of("dev", {})}, TODAY)
     text = comment(found)
     assert "There is no earlier plan to compare with: its stack file could not be planned" in text
-    assert _row(text, "dev")[1:] == ["42 resources, 3 nodes, 24 GPUs", "not compared", "**cannot judge**"]
+    assert _row(text, "dev")[1:] == ["41 resources, 3 nodes, 24 GPUs", "not compared", "**cannot judge**"]
     assert "> **The guard cannot judge 1 stack**" in text
     assert "0 of 1 stack differ, 1 not compared" in text
     assert "Nothing is taken away" not in text
@@ -132,7 +132,7 @@ def test_without_a_base_every_stack_is_one_row_and_the_comment_says_why(yet: boo
     text = comment(review(NoPlans(yet=yet), head, TODAY))
     assert reason in text
     assert "## Fabric plans: 2 stacks\n" in text
-    assert _row(text, "dev")[1:] == ["42 resources, 3 nodes, 24 GPUs", "not compared", "not compared"]
+    assert _row(text, "dev")[1:] == ["41 resources, 3 nodes, 24 GPUs", "not compared", "not compared"]
     assert "###" not in text
 
 
