@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from gpu_fabric.attach.cel import ANNOTATIONS, additions, all_of, asking, fits_nodes, has_fabric, literal, variables
+from gpu_fabric.attach.cel import ANNOTATIONS, additions, all_of, asking, fits_nodes, has_fabric, variables
 from gpu_fabric.attach.devices import gpu_resource
+from gpu_fabric.base.cel import literal
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.admission import (
     JsonPatch,

@@ -5,13 +5,13 @@ An expression gets the pod as `object`, with the API server's defaults, and the 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpu_fabric.attach.devices import gpu_resource
 from gpu_fabric.attach.networks import network_names
+from gpu_fabric.base.cel import literal
 from gpu_fabric.contract import FabricContract
 from gpu_fabric.k8s.names import (
     NETWORK_RESOURCE_INJECT_ANNOTATION,
@@ -27,17 +27,6 @@ _CAPABILITIES = f"{_SECURITY}.capabilities"
 _BEFORE, _BEHIND = r'(^|[\s,/"])', r'($|[\s,@"])'
 
 ANNOTATIONS = {"annotations": "has(object.metadata.annotations) ? object.metadata.annotations : {}"}
-
-
-def literal(value: Any) -> str:
-    """A value as CEL writes it; values of mappings may be of different types."""
-    if isinstance(value, Mapping):
-        texts = all(isinstance(inner, str) for inner in value.values())
-        parts = (f"{literal(key)}: {literal(v) if texts else f'dyn({literal(v)})'}" for key, v in value.items())
-        return f"{{{', '.join(parts)}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(literal, value))}]"
-    return json.dumps(value)
 
 
 def all_of(conditions: Iterable[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu_fabric.attach.cel import literal
+from gpu_fabric.base.cel import literal
 from gpu_fabric.k8s.admission import (
     MatchResources,
     Named,

@@ -161,7 +161,8 @@ def test_a_value_that_helm_has_set_by_hand_is_found_and_gone_after_the_rollback(
     place = ["--namespace", NETWORK, "--kubeconfig", str(stack_up.home.kubeconfig)]
     chart = project_root() / "sandbox/charts/26.4/network-operator"
     upgrade = ["upgrade", NETWORK_RELEASE, str(chart), "--reuse-values", "--set", "operator.nodeSelector.odd=yes"]
-    subprocess.run([str(helm), *upgrade, *place], check=True, capture_output=True)
+    done = subprocess.run([str(helm), *upgrade, *place], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     try:
         assert "DRI012" in _rules(_look(stack_up))
     finally:

@@ -12,7 +12,6 @@ from gpu_fabric.catalog.nccl import Resilience, Since, UnfitValues
 from gpu_fabric.catalog.version import Version
 from gpu_fabric.findings import rules
 from gpu_fabric.nccl.outage import RETRIES, TIMEOUT, outage
-from gpu_fabric.plan.nccl_settings import environment_of
 
 if TYPE_CHECKING:
     from gpu_fabric.plan import Plan
@@ -147,6 +146,9 @@ def values_on_stack(variable: NcclVariable, plan: Plan) -> Iterator[str]:
     elif not rows:
         yield f"On stack {plan.stack}: not set."
     if variable.name in (TIMEOUT, RETRIES):
+        # What a plan is made by takes longer to import than the rest of the command, which needs no stack.
+        from gpu_fabric.plan.nccl_settings import environment_of
+
         yield f"On stack {plan.stack}: {outage(environment_of(plan.nccl.settings, 'training')).words}."
 
 

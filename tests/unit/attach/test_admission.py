@@ -15,7 +15,7 @@ from attached_pods import contract_of
 from typer.testing import CliRunner
 
 from gpu_fabric.attach.admission import admission_policies
-from gpu_fabric.attach.cel import literal
+from gpu_fabric.base.cel import literal
 from gpu_fabric.cli.app import app
 from gpu_fabric.plan import Plan
 

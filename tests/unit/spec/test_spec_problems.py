@@ -107,8 +107,12 @@ def test_the_development_stack_is_faultless(problems_with: Any) -> None:
             26.4,
             "must be text, in quotes where it looks like a number -> allowed: text, in quotes",
         ),
-        ("software.releaseLine", "26.5", "no release line '26.5' -> did you mean '26.4'? allowed: 23.10, 26.4"),
-        ("software.releaseLine", "23", "no release line '23' -> allowed: 23.10, 26.4"),
+        (
+            "software.releaseLine",
+            "26.5",
+            "no release line '26.5' -> did you mean '26.7'? allowed: 23.10, 26.1, 26.4, 26.7",
+        ),
+        ("software.releaseLine", "23", "no release line '23' -> allowed: 23.10, 26.1, 26.4, 26.7"),
         ("software.charts", "http://mirror", "'http://mirror' names no charts -> allowed: upstream, bundled, or a"),
         (
             "software.charts",
