@@ -160,7 +160,7 @@ def test_a_value_that_helm_has_set_by_hand_is_found_and_gone_after_the_rollback(
     helm = ensure(["helm"], Progress()).folder("helm") / "helm"
     place = ["--namespace", NETWORK, "--kubeconfig", str(stack_up.home.kubeconfig)]
     chart = project_root() / "sandbox/charts/26.4/network-operator"
-    upgrade = ["upgrade", NETWORK_RELEASE, str(chart), "--reuse-values", "--set", "operator.nodeSelector.odd=yes"]
+    upgrade = ["upgrade", NETWORK_RELEASE, str(chart), "--reuse-values", "--set", "upgradeCRDs=false"]
     done = subprocess.run([str(helm), *upgrade, *place], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     try:
