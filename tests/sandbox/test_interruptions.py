@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -86,7 +88,14 @@ def test_up_converges_after_the_api_server_was_killed(stack_down: Sandbox) -> No
     running = stack_down.start("pulumi", "up", "-s", STACK)
     until(lambda: helm_is_installing(stack_down), "the run reaches the first release", _PATIENCE)
     psutil.Process(recorded_pid(stack_down, "pids/kube-apiserver.json")).kill()
-    running.wait(timeout=200)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        running.wait(timeout=60)
+    if running.poll() is None:
+        # Helm watches the Job of a chart's hook until the release's time limit, whatever becomes of the API server: who
+        # sees that ends the run.
+        os.kill(recorded_pid(stack_down, "pulumi/run-engine.json"), signal.SIGKILL)
+        running.kill()
+        running.wait()
     assert "starting kube-apiserver" in stack_down.run("up", "-s", STACK)
     stack_down.up()
     assert_whole(stack_down)

@@ -50,6 +50,8 @@ def test_a_newer_line_takes_the_place_of_23_10_around_a_running_job(
     charts = catalog().releases[line].charts
     versions = {f"v{charts['network-operator'].version}", charts["gpu-operator"].version}
     assert {image.rpartition(":")[2] for image in images} == versions
+    # The next case finds the cluster without a job.
+    sandbox.api.delete(f"{PODS}/job?gracePeriodSeconds=0")
 
 
 def operators(sandbox: Sandbox) -> list[dict[str, Any]]:
