@@ -57,7 +57,7 @@ def cluster_of(spec: StackSpec, root: Path, kubeconfig: Path | None, context: st
 
 
 def allowed(request: Callable[_Given, _Answer], *, every_refusal: bool = False) -> Callable[_Given, _Answer]:
-    """A request of kubectl's, by which what is not allowed is told apart from a cluster that does not answer.
+    """A request of kubectl's, that distinguishes what is not allowed from a cluster that does not answer.
 
     `every_refusal` counts an answer of the API server's as not allowed whatever it refuses.
     """
