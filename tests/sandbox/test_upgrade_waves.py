@@ -88,6 +88,14 @@ def killed_when(sandbox: Sandbox, is_time: Callable[[], Any], driver: str, **wav
         process.join()
 
 
+def ended(sandbox: Sandbox, job: Object) -> None:
+    """The job has come to its own end; it is taken away, as its name is used again."""
+    found = sandbox.api.get(f"{PODS}/job")
+    assert (found["metadata"]["uid"], found["status"]["phase"]) == (job["metadata"]["uid"], "Succeeded")
+    sandbox.api.delete(f"{PODS}/job?gracePeriodSeconds=0")
+    until(lambda: not sandbox.items(PODS), "the job is gone")
+
+
 @pytest.fixture
 def waving(trying: Callable[[str], Sandbox]) -> Sandbox:
     """A sandbox that runs, for a stack with waves."""
@@ -108,8 +116,7 @@ def test_waves_let_jobs_end_stop_at_a_bad_node_go_back_and_go_on_after_a_kill(wa
     set_nics(sandbox, second, json.dumps(json.loads(nics)[:-1]))
     before = uids(sandbox)
     up(sandbox, "580.2.2", fails=True)
-    ended = sandbox.api.get(f"{PODS}/job")
-    assert (ended["metadata"]["uid"], ended["status"]["phase"]) == (job["metadata"]["uid"], "Succeeded")
+    ended(sandbox, job)
     assert cordoned(sandbox) == [second]
     assert drivers(sandbox) == {**dict.fromkeys(nodes, "580.1.1"), first: "580.2.2", second: "580.2.2"}
 
@@ -142,7 +149,4 @@ def test_every_line_comes_in_waves_up_to_the_newest_and_one_back_and_a_job_is_no
         assert images == dict.fromkeys(gpu_nodes(sandbox), version)
         assert cordoned(sandbox) == []
         if job is not None:
-            ended = sandbox.api.get(f"{PODS}/job")
-            assert (ended["metadata"]["uid"], ended["status"]["phase"]) == (job["metadata"]["uid"], "Succeeded")
-            sandbox.api.delete(f"{PODS}/job?gracePeriodSeconds=0")
-            until(lambda: not sandbox.items(PODS), "the job is gone")
+            ended(sandbox, job)
