@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from gpu_fabric.catalog import Nic
 from gpu_fabric.k8s.scheduling import vendor_label
+from gpu_fabric.k8s.sriov_operator import SriovNetworkPoolConfig
 from gpu_fabric.plan.case import shape_on_nodes
 from gpu_fabric.plan.managers import MANAGERS
 from gpu_fabric.preflight.cluster import Cluster, Json, called, collection, field, labels_of, name_of
@@ -38,6 +39,7 @@ def _of_fabric(stack: Stack, whole: Stack, cluster: Cluster, states: dict[str, J
         yield from _discovery(pool)
         seen = {name_of(node): states[name_of(node)] for node in pool.nodes if name_of(node) in states}
         yield from _nics(stack, pool, seen)
+        yield from _rdma_mode(stack, pool, seen)
         yield from _failed(pool, seen)
 
 
@@ -220,6 +222,31 @@ def _link(stack: Stack, port: _Port, driver: str | None) -> Iterator[Difference]
             stack.in_fabric("rails"),
             f"rail {port.rail}: the NIC is driven by {has}, and the device plug-in selects {driver}",
             f"bind it to {driver}",
+        )
+
+
+def _rdma_mode(stack: Stack, pool: Pool, states: dict[str, Json]) -> Iterator[Difference]:
+    """The mode of the nodes' RDMA subsystems, unless the stack sets it."""
+    choices = stack.plan.choices
+    operators = (entry.object for entry in stack.objects if isinstance(entry.object, SriovNetworkPoolConfig))
+    by_operator = any(config.spec.rdma_mode for config in operators)
+    if by_operator or stack.spec.fabric.host_preparation.rdma_mode or choices.virtual_functions == "daemon-set":
+        return
+    read = [state for _, state in sorted(states.items()) if field(state, "status", "system", "rdmaMode")]
+    other = [state for state in read if field(state, "status", "system", "rdmaMode") != choices.rdma_mode]
+    if other:
+        mode = str(field(other[0], "status", "system", "rdmaMode"))
+        yield of_some_nodes(
+            difference(
+                "PRE063",
+                Seen(object=called("SriovNetworkNodeState", other[0]), field="status.system.rdmaMode", value=mode),
+                stack.in_fabric("rdmaMode"),
+                f"pool {pool.spec.name}: the RDMA subsystem of {_names(other)} is in mode {mode}, and the stack is "
+                f"planned for mode {choices.rdma_mode}",
+                f"write rdmaMode: {mode}, or have the stack set it (hostPreparation.rdmaMode: true)",
+            ),
+            len(other),
+            len(read),
         )
 
 

@@ -158,7 +158,10 @@ def not_ready(node: Object) -> None:
 
 
 def states(
-    change: Callable[[list[Object]], object] = lambda _: None, status: str = "Succeeded", nodes: int = 99
+    change: Callable[[list[Object]], object] = lambda _: None,
+    status: str = "Succeeded",
+    nodes: int = 99,
+    **system: str,
 ) -> Plant:
     """An SR-IOV operator of somebody's has looked at every node; the first ones' NICs may be others."""
 
@@ -168,7 +171,8 @@ def states(
             interfaces = observed_interfaces(devices_on(node))
             if number < nodes:
                 change(interfaces)
-            state = {"syncStatus": status if number == 0 else "Succeeded", "interfaces": interfaces}
+            synced = status if number == 0 else "Succeeded"
+            state = {"syncStatus": synced, "interfaces": interfaces, "system": system}
             name = node["metadata"]["name"]
             cluster.add(STATES, {"metadata": {"name": name, "namespace": "sriov"}, "status": state}, "sriov-daemon")
 
@@ -504,6 +508,7 @@ PLANTED = (
     Planted("a cordoned node", "PRE059", on_a_node(lambda node: node["spec"].update(unschedulable=True))),
     Planted("mixed kernels", "PRE061", on_a_node(info("kernelVersion", "6.8.0-1013-oracle"))),
     Planted("mixed systems", "PRE061", on_a_node(info("osImage", "Oracle Linux Server 8.10"))),
+    Planted("RDMA mode shared", "PRE063", states(rdmaMode="shared")),
     # Their NICs.
     Planted("a plug-in that offers the rails", "PRE070", on_all_nodes(offers("nvidia.com/rail_00", 1))),
     Planted("no NIC of a rail", "PRE072", states(lambda nics: nics.pop())),
