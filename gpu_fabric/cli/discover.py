@@ -22,7 +22,7 @@ from gpu_fabric.discover.discovery import discovered, read_files
 from gpu_fabric.discover.facts import DiscoveryError
 from gpu_fabric.discover.look_job import NAMESPACE
 from gpu_fabric.discover.sources import SOURCES, Source, source_named
-from gpu_fabric.discover.stack_file import CHECK, StackText, Wishes, stack_text
+from gpu_fabric.discover.stack_file import CHECK, Discovered, StackText, Wishes, stack_text
 from gpu_fabric.discover.text import MOST_BYTES, decode
 from gpu_fabric.spec.network_types import IPNetwork, parse_network
 from gpu_fabric.spec.places import printable
@@ -69,7 +69,7 @@ def discover(
         str | None,
         typer.Option(
             help="which of several groups of nodes, in a cluster-config.yaml or a cluster's objects; of a live cluster "
-            "also all, with a file for each"
+            "also all, each with a pool and a fabric of its own"
         ),
     ] = None,
     own_shape: Annotated[
@@ -96,24 +96,24 @@ def discover(
     if cluster is None and look:
         refuse("--look runs a Job in a cluster: name one by --kubeconfig or -s")
     if cluster is None and group == _ALL:
-        refuse("--group all writes a file for each group of a live cluster: name one by --kubeconfig or -s")
-    if group == _ALL and out is None:
-        refuse("--group all writes a file for each group: name them by --out, such as Pulumi.lab.yaml")
+        refuse("--group all reads every group of a live cluster: name one by --kubeconfig or -s")
+    if out is not None and out.exists() and not force:
+        refuse(f"{out}: the file exists; write another one, or replace it by --force")
     wanted = [part.strip() for part in (rails or "").split(",") if part.strip()]
     contents = {printable(file): _content(file) for file in files or []}
     try:
         named = _kinds(kinds or [], list(contents))
         live = None if cluster is None else _LiveCluster(cluster, wishes, look, look_namespace, look_image)
         chosen: list[str | None] = [group] if live is None else live.chosen(group)
-        targets = [_target(out, number if group == _ALL else None, force) for number in chosen]
-        for number, target in zip(chosen, targets, strict=True):
-            of_group = {**({} if live is None else live.texts(number)), **contents}
-            reading = read_files(of_group, named, number)
-            written = stack_text(discovered(reading, catalog(), wanted), wishes)
+        found = list[Discovered]()
+        for number in chosen:
+            reading = read_files({**({} if live is None else live.texts(number)), **contents}, named, number)
             for file in reading.empty:
                 say(f"{file}: empty, left out")
-            _report(written)
-            _write(written, target)
+            found.append(discovered(reading, catalog(), wanted))
+        written = stack_text(found[0], wishes, *found[1:])
+        _report(written)
+        _write(written, out)
     except (DiscoveryError, ClusterError) as error:
         refuse(str(error))
 
@@ -162,14 +162,6 @@ def _cluster(
         return None, wishes
     file = None if kubeconfig is None else Path(kubeconfig).expanduser()
     return Kubectl(file, context), replace(wishes, kubeconfig=kubeconfig, context=context)
-
-
-def _target(out: Path | None, number: str | None, force: bool) -> Path | None:
-    """The file to write: with the group's number before its ending where each group gets one."""
-    target = out if out is None or number is None else out.with_name(f"{out.stem}-{number}{out.suffix}")
-    if target is not None and target.exists() and not force:
-        refuse(f"{target}: the file exists; write another one, or replace it by --force")
-    return target
 
 
 def _write(written: StackText, target: Path | None) -> None:

@@ -333,8 +333,8 @@ def _chosen(output: Output, groups: tuple[Group, ...], wanted: str | None) -> Gr
         raise DiscoveryError(
             "\n".join(
                 [
-                    f"{output.file}: {len(groups)} groups of nodes, and a stack file has one machine a run; name one "
-                    "by its number with --group:",
+                    f"{output.file}: {len(groups)} groups of nodes; name one by its number with --group, or of a live "
+                    "cluster all of them with --group all:",
                     *lines,
                 ]
             )

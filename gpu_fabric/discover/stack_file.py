@@ -87,19 +87,52 @@ class StackText:
     choices: tuple[str, ...]
 
 
-def stack_text(found: Discovered, wishes: Wishes) -> StackText:
-    """The stack file.
+@dataclass(frozen=True)
+class _Part:
+    """A group of nodes in the file: its pool, its shape, and what else its fabric must leave free."""
+
+    found: Discovered
+    wishes: Wishes
+    pool: str
+    shape: str
+    by_catalog: bool
+
+    @property
+    def supernet(self) -> IPNetwork | None:
+        return self.wishes.supernet or _free_supernet(self.wishes, self.found.node.cluster.addresses)
+
+
+def stack_text(found: Discovered, wishes: Wishes, *others: Discovered) -> StackText:
+    """The stack file: of a machine, or of all groups of a cluster's nodes, each with a pool and a fabric of its own.
+
+    Of several groups those without a NIC that was seen, such as nodes for inference, are left out.
 
     Raises:
-        DiscoveryError: the stated supernet overlaps a stated range.
+        DiscoveryError: the stated supernet overlaps a stated range, or none of several groups has a NIC.
     """
-    by_catalog = found.catalog_shape is not None and not wishes.own_shape
-    stated, wishes = wishes.ranges, wishes.with_ranges_of(found.node.cluster)
-    shape = found.catalog_shape if by_catalog and found.catalog_shape else wishes.name or _name(found)
-    missing = () if by_catalog else found.machine.missing
-    choices = tuple(_choices(found, shape, by_catalog))
+    groups, left = dict(enumerate((found, *others), start=1)), list[str]()
+    for number, group in list(groups.items()):
+        if others and not group.choice.rails and not group.match.by_label:
+            del groups[number]
+            left.append(f"{CHECK} {_some(group.node.names)} are left out: no RDMA NIC was seen on them")
+    if not groups:
+        raise DiscoveryError("no RDMA NIC was seen in any group of nodes; --look looks at one node of each")
+    parts = _parts(groups, wishes, several=bool(others))
+    marks = [f"{part.pool}: " if others else "" for part in parts]
+    missing = [
+        f"{mark}{line}"
+        for part, mark in zip(parts, marks, strict=True)
+        for line in (() if part.by_catalog else part.found.machine.missing)
+    ]
+    choices = left + [
+        f"{CHECK} {mark}{line.removeprefix(CHECK).lstrip()}" if line.startswith(CHECK) else f"{mark}{line}"
+        for part, mark in zip(parts, marks, strict=True)
+        for line in _choices(part.found, part.shape, part.by_catalog)
+    ]
+    first, *rest = parts
+    own = [part for part in parts if not part.by_catalog]
     lines = [
-        *_comment(f"By `gpu-fabric discover` from {', '.join(map(_source, found.sources))}."),
+        *_comment(f"By `gpu-fabric discover` from {', '.join(dict.fromkeys(map(_source, found.sources)))}."),
         *([] if not choices else ["#", "# Chosen or inferred:", *_list(choices)]),
         *([] if not missing else ["#", "# Not known:", *_list(missing)]),
         "#",
@@ -108,12 +141,36 @@ def stack_text(found: Discovered, wishes: Wishes) -> StackText:
         "  gpu-fabric:cluster:",
         "    provider: existing",
         *_access(found, wishes),
-        *(() if by_catalog else ("    shapes:", f"      {_flow(shape)}:", *_shape(found.machine))),
-        *_pools(found, wishes, shape, by_catalog),
-        *_ranges(found, wishes, stated),
-        *_fabric(found, wishes, by_catalog),
+        *(["    shapes:"] if own else []),
+        *(line for part in own for line in (f"      {_flow(part.shape)}:", *_shape(part.found.machine))),
+        "    pools:",
+        *(line for part in parts for line in _pool(part)),
+        *_ranges(found, wishes.with_ranges_of(found.node.cluster), wishes.ranges),
+        "  gpu-fabric:fabric:",
+        *_fabric(first),
+        *(["  gpu-fabric:fabrics:"] if rest else []),
+        *(
+            line
+            for part in rest
+            for line in (f"    {part.pool}:", f"      pools: [{part.pool}]", *(f"  {each}" for each in _fabric(part)))
+        ),
     ]
-    return StackText("\n".join(lines) + "\n", missing, choices)
+    return StackText("\n".join(lines) + "\n", tuple(missing), tuple(choices))
+
+
+def _parts(groups: dict[int, Discovered], wishes: Wishes, *, several: bool) -> list[_Part]:
+    """The groups as parts of one file: names and supernets differ from one to the next."""
+    parts = list[_Part]()
+    for number, found in groups.items():
+        by_catalog = found.catalog_shape is not None and not wishes.own_shape
+        shape = found.catalog_shape if by_catalog and found.catalog_shape else wishes.name or _name(found)
+        if not by_catalog and shape in (part.shape for part in parts):
+            shape = f"{shape}-{number}"
+        taken = {f"fabric of {part.pool}": part.supernet for part in parts if part.supernet is not None}
+        own = replace(wishes, supernet=None if parts else wishes.supernet).with_ranges_of(found.node.cluster)
+        own = replace(own, ranges={**own.ranges, **taken})
+        parts.append(_Part(found, own, f"gpu-{number}" if several else "gpu", shape, by_catalog))
+    return parts
 
 
 def _access(found: Discovered, wishes: Wishes) -> Iterator[str]:
@@ -224,15 +281,15 @@ def _block(value: dict[str, Any]) -> Iterator[str]:
             yield f"{key}: {_flow(part)}"
 
 
-def _pools(found: Discovered, wishes: Wishes, shape: str, by_catalog: bool) -> Iterator[str]:
-    yield "    pools:"
-    nodes, note = wishes.nodes, ""
+def _pool(part: _Part) -> Iterator[str]:
+    found, by_catalog = part.found, part.by_catalog
+    nodes, note = part.wishes.nodes, ""
     if nodes is None and found.node.names:
         nodes, note = len(found.node.names), "  # as the files list them"
     if nodes is None:
         nodes, note = _NODES, f"  # {_CHOOSE}: the number of such nodes (--nodes)"
-    yield "      - name: gpu"
-    yield f"        shape: {_flow(shape)}"
+    yield f"      - name: {part.pool}"
+    yield f"        shape: {_flow(part.shape)}"
     yield f"        nodes: {nodes}{note}"
     taints, labels = found.node.cluster.taints, _labels(found, by_catalog)
     if labels:
@@ -282,13 +339,13 @@ def _some(addresses: Sequence[str]) -> str:
     return addresses[0] if len(addresses) == 1 else f"{addresses[0]} to {addresses[-1]}"
 
 
-def _fabric(found: Discovered, wishes: Wishes, by_catalog: bool) -> Iterator[str]:
-    yield "  gpu-fabric:fabric:"
+def _fabric(part: _Part) -> Iterator[str]:
+    found, by_catalog = part.found, part.by_catalog
     if by_catalog and found.match.by_label and not found.places:
         models = ", ".join(get_args(Model))
         words = f"{_CHOOSE}: model: {models}; by default the one that the shape's nodes are for."
         yield from (f"    {line}" for line in _comment(words))
-        yield from _addressing(found, wishes)
+        yield from _addressing(part)
         return
     model, why = _model(found)
     others = [each for each in get_args(Model) if each != model]
@@ -300,11 +357,11 @@ def _fabric(found: Discovered, wishes: Wishes, by_catalog: bool) -> Iterator[str
         yield "    rails:"
         yield from (f"      - {_flow(place)}" for place in found.places)
     if model != "host-network":
-        yield from _addressing(found, wishes)
+        yield from _addressing(part)
 
 
-def _addressing(found: Discovered, wishes: Wishes) -> Iterator[str]:
-    supernet = wishes.supernet or _free_supernet(wishes, found.node.cluster.addresses)
+def _addressing(part: _Part) -> Iterator[str]:
+    wishes, supernet = part.wishes, part.supernet
     if wishes.supernet is not None:
         _refuse_overlap(wishes)
     if supernet is None:
@@ -313,7 +370,7 @@ def _addressing(found: Discovered, wishes: Wishes) -> Iterator[str]:
     yield "    addressing:"
     note = "" if wishes.supernet is not None else f"  # {_CHOOSE}: a range that nothing else uses (--supernet)"
     yield f"      supernet: {supernet}{note}"
-    if (rails := len(found.choice.rails)) > _RAIL_SLOTS:
+    if (rails := len(part.found.choice.rails)) > _RAIL_SLOTS:
         yield f"      railSlots: {1 << (rails - 1).bit_length()}  # for {rails} rails"
 
 

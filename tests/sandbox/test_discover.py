@@ -145,10 +145,27 @@ def test_two_groups_of_nodes_are_looked_at_one_after_the_other(lab: Sandbox, tmp
 
     discover(lab, "--look", "--group", "all", "--out", str(tmp_path / "Pulumi.lab.yaml"))
 
-    for number, shape, fabric in ((2, "BM.GPU.H100.8", "model: sriov"), (1, "server.dgx-a100.8", "model: host-device")):
-        label = f", labels: {{node.kubernetes.io/instance-type: {shape}}}"
-        text = (tmp_path / f"Pulumi.lab-{number}.yaml").read_text(encoding="utf-8")
-        assert plan_of(text, tmp_path) == plan_of(stack(lab.home.kubeconfig, shape, fabric, label), tmp_path)
+    label = "node.kubernetes.io/instance-type"
+    by_hand = f"""\
+config:
+  gpu-fabric:cluster:
+    provider: existing
+    kubeconfig: {lab.home.kubeconfig}
+    pools:
+      - {{name: gpu-1, shape: server.dgx-a100.8, nodes: 3, labels: {{{label}: server.dgx-a100.8}}}}
+      - {{name: gpu-2, shape: BM.GPU.H100.8, nodes: 3, labels: {{{label}: BM.GPU.H100.8}}}}
+    ranges: {{services: 10.96.0.0/16}}
+  gpu-fabric:fabric:
+    model: host-device
+    addressing: {{supernet: 172.16.0.0/16}}
+  gpu-fabric:fabrics:
+    gpu-2:
+      pools: [gpu-2]
+      model: sriov
+      addressing: {{supernet: 172.24.0.0/16}}
+"""
+    text = (tmp_path / "Pulumi.lab.yaml").read_text(encoding="utf-8")
+    assert plan_of(text, tmp_path) == plan_of(by_hand, tmp_path)
     until(lambda: not left_behind(lab), "the look's namespace is gone")
 
 

@@ -104,7 +104,7 @@ MIXED = [
 def test_several_groups_are_told_with_their_nodes_and_one_is_chosen_by_its_number() -> None:
     said = refusal(objects(MIXED))
 
-    assert "objects.json: 2 groups of nodes, and a stack file has one machine a run" in said
+    assert "objects.json: 2 groups of nodes; name one by its number with --group" in said
     assert "  1: 8 x GPUs of nvidia, " in said
     assert said.splitlines()[1].endswith(": old-0")
     assert said.splitlines()[2].endswith(": train-0, train-1")

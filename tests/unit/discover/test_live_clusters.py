@@ -145,19 +145,43 @@ def mixed() -> list[dict[str, Any]]:
     return [*simulated_nodes(SHAPE), *others]
 
 
-def test_each_group_gets_a_file_where_all_are_asked_for(cluster: Cluster, tmp_path: Path) -> None:
+def test_all_groups_get_a_fabric_each_in_one_file(cluster: Cluster, tmp_path: Path) -> None:
     cluster(mixed())
     out = tmp_path / "Pulumi.lab.yaml"
 
     assert "2 groups of nodes" in refusal_of("discover", "--kubeconfig", "lab.yaml")
     assert run("discover", "--kubeconfig", "lab.yaml", "--group", "all", "--out", str(out)).exit_code == 0
-    shapes = [
-        yaml.safe_load((tmp_path / f"Pulumi.lab-{number}.yaml").read_text())["config"]["gpu-fabric:cluster"]["pools"]
-        for number in (1, 2)
-    ]
-    assert [pools[0]["shape"] for pools in shapes] == [SHAPE, "BM.GPU4.8"]
+    config = yaml.safe_load(out.read_text())["config"]
+    assert [pool["shape"] for pool in config["gpu-fabric:cluster"]["pools"]] == [SHAPE, "BM.GPU4.8"]
+    assert {name: fabric["pools"] for name, fabric in config["gpu-fabric:fabrics"].items()} == {"gpu-2": ["gpu-2"]}
     again = refusal_of("discover", "--kubeconfig", "lab.yaml", "--group", "all", "--out", str(out))
-    assert "Pulumi.lab-1.yaml: the file exists" in said(again)
+    assert "Pulumi.lab.yaml: the file exists" in said(again)
+
+
+def unseen(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The nodes among these, without what says which NICs they have."""
+    nodes = [item for item in items if is_node(item)]
+    for node in nodes:
+        node["metadata"]["labels"].pop("node.kubernetes.io/instance-type", None)
+    return nodes
+
+
+def test_nodes_without_a_nic_are_left_out_and_named(cluster: Cluster) -> None:
+    all_groups = ("discover", "--kubeconfig", "lab.yaml", "--group", "all")
+    old = [item for item in mixed() if item["metadata"]["name"].startswith("old-")]
+    cluster([*simulated_nodes(SHAPE), *unseen(old)])
+
+    printed = run(*all_groups)
+
+    config = yaml.safe_load(printed.stdout)["config"]
+    assert [pool["shape"] for pool in config["gpu-fabric:cluster"]["pools"]] == [SHAPE]
+    assert "gpu-fabric:fabrics" not in config
+    assert "are left out: no RDMA NIC was seen on them" in said(printed.stderr)
+    others = unseen(old)
+    for node in others:
+        node["metadata"]["labels"]["nvidia.com/gpu.product"] = "NVIDIA-A100-SXM4-40GB"
+    cluster([*unseen(simulated_nodes(SHAPE)), *others])
+    assert "no RDMA NIC was seen in any group" in said(refusal_of(*all_groups))
 
 
 @pytest.mark.parametrize(
@@ -165,8 +189,7 @@ def test_each_group_gets_a_file_where_all_are_asked_for(cluster: Cluster, tmp_pa
     [
         ([], "Missing argument FILE, the output of a tool, or a cluster by --kubeconfig or -s"),
         (["--look", "a.txt"], "--look runs a Job in a cluster: name one by --kubeconfig or -s"),
-        (["--group", "all", "a.txt"], "--group all writes a file for each group of a live cluster"),
-        (["--group", "all", "--kubeconfig", "k"], "name them by --out, such as Pulumi.lab.yaml"),
+        (["--group", "all", "a.txt"], "--group all reads every group of a live cluster"),
         (["-s", "dev", "--kubeconfig", "k"], "the cluster is named twice"),
         (["-s", "doks-h200"], "stack doks-h200 names no kubeconfig file"),
     ],
