@@ -18,6 +18,7 @@ from gpu_fabric.plan.records import PlannedMachines
 
 from .cluster_api import ClusterApi, Json, RequestError, api_path, find
 from .oke_pools import OkePools, Pool
+from .waiting import NodesError
 from .wave_marks import UPGRADED, WAVE, annotations_of, labels_of
 
 _MERGE = {"Content-Type": "application/merge-patch+json"}
@@ -84,9 +85,11 @@ class WaveMachines:
         if pool is None:
             return "its pool is not there any more"
         name = labels_of(node)[POOL_LABEL]
-        if machine not in self.entries():
-            before = (machine_of(entry) for entry in nodes if labels_of(entry).get(POOL_LABEL) == name)
-            entry = Replaced(node["metadata"]["name"], name, tuple(sorted(filter(None, before))), now)
+        if machine not in (entries := self.entries()):
+            before = {machine_of(entry) for entry in nodes if labels_of(entry).get(POOL_LABEL) == name} - {""}
+            # Those that have gone and are awaited count as well, for the pool will be as large as it was.
+            before = before.union(*(entry.before for entry in entries.values() if entry.pool == name))
+            entry = Replaced(node["metadata"]["name"], name, tuple(sorted(before)), now)
             # Before the order: a run that is killed after it must find what it has done.
             self._write({machine: entry.to_json()})
         if self._may_ask(machine) and self._oracle.has(pool, machine):
@@ -108,7 +111,7 @@ class WaveMachines:
         return {machine: entry for machine, entry in self.entries().items() if machine not in there}
 
     def successor(self, entry: Replaced, nodes: Iterable[Json]) -> Successor | None:
-        """The node that has come in the place of a machine. Raises RequestError.
+        """The node that has come in the place of a machine; None while there is none. Raises RequestError.
 
         A node with annotations of the waves has taken another's place.
         """
@@ -118,6 +121,10 @@ class WaveMachines:
             if joined and not {WAVE, UPGRADED} & annotations_of(node).keys():
                 return Successor(node, machine, self.outdated(node))
         return None
+
+    def is_full(self, entry: Replaced, nodes: Iterable[Json]) -> bool:
+        """Whether the pool has as many nodes as before, so that no machine is still to come."""
+        return sum(labels_of(node).get(POOL_LABEL) == entry.pool for node in nodes) >= len(entry.before)
 
     def lack(self, entry: Replaced) -> str:
         """What is known of a successor that has not come. Raises RequestError."""
@@ -150,6 +157,11 @@ class WaveMachines:
         # What they make next does not change while the waves run.
         if self._pools is None:
             self._pools = self._oracle.pools()
+            if missing := sorted(set(self._planned.pools) - set(self._pools)):
+                raise NodesError(
+                    f"Oracle lists no node pool {', '.join(missing)} of this cluster, whose machines the waves replace "
+                    "(gpu-fabric:upgrade.machines); an adopted pool must have the name that the stack file has"
+                )
         return self._pools
 
     def _image(self, machine: str) -> str:

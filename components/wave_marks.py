@@ -29,7 +29,6 @@ class Mark(NamedTuple):
     """A node's wave: its phase since a time of the cluster's clock, and why it failed; empty while it has not.
 
     `whole`: from cordon to uncordon, else the proof alone. `cordoned`: by the waves, so that they uncordon it again.
-    `instead_of`: the machine in whose place the node's has come, where the waves replaced it.
     """
 
     phase: Phase
@@ -37,7 +36,6 @@ class Mark(NamedTuple):
     whole: bool
     cordoned: bool
     failed: str = ""
-    instead_of: str = ""
 
     def to_json(self) -> str:
         """The text of the annotation."""
@@ -61,14 +59,7 @@ def mark_of(node: Json) -> Mark | None:
     try:
         found: dict[str, Any] = json.loads(annotations_of(node)[WAVE])
         since = datetime.fromisoformat(found["since"])
-        return Mark(
-            phase=Phase(found["phase"]),
-            since=since,
-            whole=bool(found["whole"]),
-            cordoned=bool(found["cordoned"]),
-            failed=str(found["failed"]),
-            instead_of=str(found.get("instead_of", "")),
-        )
+        return Mark(Phase(found["phase"]), since, bool(found["whole"]), bool(found["cordoned"]), str(found["failed"]))
     except (KeyError, ValueError, TypeError):
         return None
 

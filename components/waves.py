@@ -147,20 +147,19 @@ class Waves:
         if self._machines is None:
             return awaited, missing
         gone = self._machines.gone(nodes.values())
-        marked = {mark.instead_of for node in nodes.values() if (mark := mark_of(node)) is not None}
         for machine, entry in sorted(gone.items(), key=lambda item: (item[1].since, item[0])):
-            if machine in marked:
-                # Of a run that was killed before it could forget the machine.
-                self._machines.forget(machine)
-            elif (successor := self._machines.successor(entry, nodes.values())) is not None:
+            if (successor := self._machines.successor(entry, nodes.values())) is not None:
                 awaited += 1
                 node = successor.node
                 self._stops = self._stops or bool(successor.wrong)
-                mark = Mark(Phase.JOBS, now, True, not is_cordoned(node), successor.wrong, machine)
+                mark = Mark(Phase.JOBS, now, True, not is_cordoned(node), successor.wrong)
                 self._write(node, mark, unschedulable=True)
                 self._machines.forget(machine)
                 del nodes[node["metadata"]["name"]]
                 self._say(f"node {node['metadata']['name']} has come in the place of {entry.node}")
+            elif self._machines.is_full(entry, nodes.values()):
+                # A run that was killed, or one without machines, has met the successor and could not forget it.
+                self._machines.forget(machine)
             elif entry.failed:
                 missing[entry.node] = entry.failed
             elif (now - entry.since).total_seconds() > self._planned.node_seconds:

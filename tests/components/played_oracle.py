@@ -15,7 +15,7 @@ POOL, LABEL = "gpu", "gpu-fabric/pool"
 
 
 class PlayedOracle:
-    """Nodes of the cluster in one pool; a machine that is deleted is another after some requests to the cluster.
+    """Nodes of the cluster in one pool; a machine that is deleted is another after `delay` requests to the cluster.
 
     `version` and `image` are those of the next machine. `launches` is false while Oracle has no other machine; `busy`
     is how often a deletion is refused; `comes_as` is a version that machines have in spite of the pool's.
@@ -25,6 +25,7 @@ class PlayedOracle:
         self.cluster = cluster
         self.version, self.image, self.comes_as = version, "image-1", ""
         self.launches, self.busy = True, 0
+        self.pool, self.delay = POOL, 8
         self.images: dict[str, str] = {}
         self.orders: list[str] = []
         self.asked: list[tuple[str, ...]] = []
@@ -73,7 +74,7 @@ class PlayedOracle:
     def _pool(self) -> Json:
         source = {"image-id": self.image, "source-type": "IMAGE"}
         return {
-            "name": POOL,
+            "name": self.pool,
             "id": "pool-1",
             "lifecycle-state": "ACTIVE",
             "kubernetes-version": self.version,
@@ -92,7 +93,7 @@ class PlayedOracle:
         del self.cluster.nodes[name]
         for path in [path for path, pod in self.cluster.pods.items() if pod["spec"]["nodeName"] == name]:
             del self.cluster.pods[path]
-        self._due.append(8)
+        self._due.append(self.delay)
 
     def _pass(self) -> None:
         if not self.launches:

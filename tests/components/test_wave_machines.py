@@ -181,17 +181,22 @@ def test_oracle_is_asked_again_while_it_is_busy_with_the_pool() -> None:
     assert_all_are_new(cluster, oracle, 1)
 
 
-@pytest.mark.parametrize("at_a_time", [1, 2])
-@pytest.mark.parametrize("requests", range(3, 63, 3))
+@pytest.mark.parametrize(("nodes", "at_a_time"), [("ab", 1), ("ab", 2), ("abcd", 3)])
+@pytest.mark.parametrize("requests", range(3, 90, 3))
 def test_a_run_that_is_killed_anywhere_is_taken_up_and_no_machine_is_replaced_twice(
-    requests: int, at_a_time: int
+    requests: int, nodes: str, at_a_time: int
 ) -> None:
-    cluster, oracle = older_than_its_pool("a", "b")
+    cluster, oracle = older_than_its_pool(*nodes)
+    # A job keeps one node for a while, so that they do not go together.
+    cluster.job("train", "b")
+    ends = requests // 2
     left = [requests]
     tick = cluster._tick
 
     def interrupted() -> None:
         left[0] -= 1
+        if left[0] == ends:
+            cluster.pods.pop("/api/v1/namespaces/default/pods/train", None)
         if left[0] == 0:
             raise KeyboardInterrupt
         tick()
@@ -201,8 +206,26 @@ def test_a_run_that_is_killed_anywhere_is_taken_up_and_no_machine_is_replaced_tw
         run(cluster, oracle, nodes_at_a_time=at_a_time)
     except KeyboardInterrupt:
         run(cluster, oracle, nodes_at_a_time=at_a_time)
-    assert sorted(oracle.orders) == ["a", "b"]
-    assert_all_are_new(cluster, oracle, 2)
+    assert sorted(oracle.orders) == list(nodes)
+    assert_all_are_new(cluster, oracle, len(nodes))
+
+
+def test_a_machine_that_goes_while_another_is_awaited_is_awaited_itself() -> None:
+    cluster, oracle = older_than_its_pool("a", "b", "c")
+    oracle.delay = 60
+    cluster.job("train", "b")
+    tick = cluster._tick
+
+    def ticked() -> None:
+        if oracle.orders == ["a"] and len(cluster.nodes) == 2:
+            cluster.pods.pop("/api/v1/namespaces/default/pods/train", None)
+        tick()
+
+    cluster._tick = ticked  # type: ignore[method-assign]
+    said = run(cluster, oracle, nodes_at_a_time=2, node_seconds=600)
+    assert oracle.orders[:2] == ["a", "b"]
+    assert {line.rpartition(" ")[2] for line in said if "has come in the place of" in line} == {"a", "b", "c"}
+    assert_all_are_new(cluster, oracle, 3)
 
 
 def test_a_login_that_oracle_refuses_ends_the_run_before_a_node_is_cordoned() -> None:
@@ -217,6 +240,27 @@ def test_a_login_that_oracle_refuses_ends_the_run_before_a_node_is_cordoned() ->
         asyncio.run(waves.change_nodes(planned(machines=MACHINES), cluster_api, print, machines))
     assert cluster.cordoned() == []
     assert oracle.orders == []
+
+
+def test_a_successor_that_a_run_without_machines_has_met_is_not_awaited_again() -> None:
+    cluster, oracle = older_than_its_pool("a")
+    oracle.launches = False
+    stopped(cluster, oracle)
+    oracle.launches = True
+    while not cluster.nodes:
+        cluster._tick()
+    asyncio.run(waves.change_nodes(planned(), cast("ClusterApi", cluster), print))
+    assert cluster.kept
+    run(cluster, oracle)
+    assert_all_are_new(cluster, oracle, 1)
+    assert oracle.orders == ["a"]
+
+
+def test_a_pool_that_oracle_does_not_list_is_an_error_and_not_one_without_old_machines() -> None:
+    cluster, oracle = older_than_its_pool("a")
+    oracle.pool = "of-another-name"
+    assert "Oracle lists no node pool gpu of this cluster" in stopped(cluster, oracle)
+    assert cluster.cordoned() == []
 
 
 REFUSED = """ServiceError:
