@@ -19,7 +19,9 @@ from .cluster.handle import ClusterHandle, Resources
 from .cluster_api import ClusterApi, Json, RequestError, api_path, find
 from .kept_objects import shortened
 from .node_proofs import answer, lack
+from .oke_pools import OkePools, ask_oracle
 from .waiting import NodesError, api_of, delay_resources
+from .wave_machines import WaveMachines, machine_of
 from .wave_marks import HOOKED, PROVE, UPGRADED, WAVE, Mark, Phase, annotations_of, is_cordoned, labels_of, mark_of
 from .wave_software import Seen, jobs, look, path_of
 
@@ -37,18 +39,24 @@ def when_changed(planned: PlannedWaves, cluster: ClusterHandle, resources: Resou
     """
 
     async def waited(kubeconfig: str) -> None:
-        await change_nodes(planned, api_of(kubeconfig, cluster.context), pulumi.log.info)
+        api, machines = api_of(kubeconfig, cluster.context), None
+        if planned.machines is not None:
+            identifier = await cluster.cluster_id.future() or ""
+            machines = WaveMachines(planned.machines, api, OkePools(planned.machines, identifier, ask_oracle))
+        await change_nodes(planned, api, pulumi.log.info, machines)
 
     return delay_resources(cluster, resources or (cluster.provider,), waited)
 
 
-async def change_nodes(planned: PlannedWaves, api: ClusterApi, say: Callable[[str], None]) -> None:
+async def change_nodes(
+    planned: PlannedWaves, api: ClusterApi, say: Callable[[str], None], machines: WaveMachines | None = None
+) -> None:
     """Take turns until no node is left to change.
 
     Raises:
         NodesError: naming the node at which the waves stop, and why.
     """
-    run = Waves(planned, api, say)
+    run = Waves(planned, api, say, machines)
     end = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -65,10 +73,13 @@ async def change_nodes(planned: PlannedWaves, api: ClusterApi, say: Callable[[st
 class Waves:
     """The waves of one run. Each turn looks at the cluster, and does for every node what comes next."""
 
-    def __init__(self, planned: PlannedWaves, api: ClusterApi, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, planned: PlannedWaves, api: ClusterApi, say: Callable[[str], None], machines: WaveMachines | None
+    ) -> None:
         self._planned = planned
         self._api = api
         self._say = say
+        self._machines = machines
         self._resumed = False
         self._stops = False
         self._unsettled_since: float | None = None
@@ -87,21 +98,24 @@ class Waves:
         software = look(self._planned, self._api)
         if self._is_unsettled(software.unsettled):
             return False
+        awaited, missing = self._follow(nodes, now)
         marks = {name: mark for name, node in nodes.items() if (mark := mark_of(node)) is not None}
         changing = {name: mark for name, mark in marks.items() if not mark.failed}
         for name, mark in changing.items():
-            self._go_on(nodes[name], mark, software, now)
+            self._go_on(nodes, name, mark, software, now)
         members = self._members(nodes, software)
         due = {name: whole for name in members if name not in marks and (whole := self._due(nodes[name], software))}
-        if failed := {name: mark.failed for name, mark in marks.items() if mark.failed}:
-            if changing:
+        if (failed := {name: mark.failed for name, mark in marks.items() if mark.failed}) or missing:
+            if changing or awaited:
                 return False
-            raise NodesError(_stopped(failed, len(due)))
-        room = 0 if self._stops else self._planned.at_a_time(len(members)) - len(changing)
+            raise NodesError(_stopped(failed, missing, len(due)))
+        at_a_time = self._planned.at_a_time(len(members) + awaited)
+        room = 0 if self._stops else at_a_time - len(changing) - awaited
         for name in sorted(due)[: max(0, room)]:
             self._begin(nodes[name], now, whole=due[name] == "whole")
-        if changing or due:
-            self._tell("", f"{len(members) - len(changing) - len(due)} of {len(members)} nodes are as planned")
+        if changing or due or awaited:
+            done, every = len(members) - len(changing) - len(due), len(members) + awaited
+            self._tell("", f"{done} of {every} nodes are as planned")
             return False
         self._adopt(nodes[name] for name in members)
         return True
@@ -116,7 +130,46 @@ class Waves:
                 self._write(node, mark._replace(phase=phase, since=now, failed=""))
             why = f": {mark.failed}" if mark.failed else ""
             self._say(f"node {node['metadata']['name']} continues where an earlier run ended{why}")
-        return bool(found)
+        entries = {} if self._machines is None else self._machines.entries()
+        for machine, entry in entries.items():
+            assert self._machines is not None
+            self._machines.write(machine, entry._replace(since=now, failed=""))
+            why = f": {entry.failed}" if entry.failed else ""
+            self._say(f"an earlier run replaced the machine of node {entry.node}{why}")
+        return bool(found or entries)
+
+    def _follow(self, nodes: dict[str, Json], now: datetime) -> tuple[int, dict[str, str]]:
+        """Go on where a node has gone with its machine: how many wait for another, and which wait no more, and why.
+
+        A node that has come in the place of another is cordoned and has a wave of its own from the next turn on.
+        """
+        awaited, missing = 0, dict[str, str]()
+        if self._machines is None:
+            return awaited, missing
+        gone = self._machines.gone(nodes.values())
+        for machine, entry in sorted(gone.items(), key=lambda item: (item[1].since, item[0])):
+            if (successor := self._machines.successor(entry, nodes.values())) is not None:
+                awaited += 1
+                node = successor.node
+                self._stops = self._stops or bool(successor.wrong)
+                mark = Mark(Phase.JOBS, now, True, not is_cordoned(node), successor.wrong)
+                self._write(node, mark, unschedulable=True)
+                self._machines.forget(machine)
+                del nodes[node["metadata"]["name"]]
+                self._say(f"node {node['metadata']['name']} has come in the place of {entry.node}")
+            elif self._machines.is_full(entry, nodes.values()):
+                # A run that was killed, or one without machines, has met the successor and could not forget it.
+                self._machines.forget(machine)
+            elif entry.failed:
+                missing[entry.node] = entry.failed
+            elif (now - entry.since).total_seconds() > self._planned.node_seconds:
+                self._stops = True
+                missing[entry.node] = self._machines.lack(entry)
+                self._machines.write(machine, entry._replace(failed=missing[entry.node]))
+            else:
+                awaited += 1
+                self._tell(entry.node, f"its machine is gone; {self._machines.lack(entry)}")
+        return awaited, missing
 
     def _is_unsettled(self, reason: str) -> bool:
         """Whether an operator has not yet written what its policy asks; raises NodesError if it never does."""
@@ -141,6 +194,8 @@ class Waves:
         A node without the annotation of a revision was there before the waves, or has just joined.
         """
         seen, hook = annotations_of(node), self._planned.hook
+        if self._machines is not None and self._machines.outdated(node):
+            return "whole"
         if software.outdated.get(node["metadata"]["name"]) or (hook is not None and seen.get(HOOKED) != hook.digest):
             return "whole"
         return "proof" if seen.get(UPGRADED, self._planned.revision) != self._planned.revision else ""
@@ -157,15 +212,21 @@ class Waves:
         self._write(node, mark, **({"unschedulable": True} if cordoned else {}))
         self._said.pop(node["metadata"]["name"], None)
 
-    def _go_on(self, node: Json, mark: Mark, software: Seen, now: datetime) -> None:
+    def _go_on(self, nodes: Mapping[str, Json], name: str, mark: Mark, software: Seen, now: datetime) -> None:
         """Do what comes next on a node whose wave has begun."""
+        node = nodes[name]
         waited = (now - mark.since).total_seconds()
         if mark.phase is Phase.JOBS:
             self._await_jobs(node, mark, waited, now)
             return
-        lacking = (
-            self._change(node, mark, software) if mark.phase is Phase.CHANGE else self._prove(node, mark, software)
-        )
+        if self._machines is not None and mark.phase is Phase.CHANGE and self._machines.outdated(node):
+            # Nothing else is changed on a machine that goes.
+            lacking = self._machines.replace(node, nodes.values(), now)
+            self._tell(name, lacking)
+        elif mark.phase is Phase.CHANGE:
+            lacking = self._change(node, mark, software)
+        else:
+            lacking = self._prove(node, mark, software)
         if lacking and waited > self._planned.node_seconds:
             self._fail(node, mark, lacking)
 
@@ -272,6 +333,8 @@ class Waves:
         hook = self._planned.hook
         changes: dict[str, Any] = {WAVE: None, UPGRADED: self._planned.revision}
         spec = {"spec": {"unschedulable": None}} if mark.cordoned else {}
+        if self._machines is not None:
+            self._machines.forget(machine_of(node))
         self._patch(node, {"metadata": {"annotations": changes}, **spec})
         stays = ", and stays cordoned, as it was before" if mark.whole and not mark.cordoned else ""
         what = "changed and proven" if mark.whole else "proven again"
@@ -296,11 +359,13 @@ class Waves:
             self._say(f"node {node}: {text}" if node else text)
 
 
-def _stopped(failed: Mapping[str, str], others: int) -> str:
-    lines = [f"  {node}: {reason}" for node, reason in sorted(failed.items())]
+def _stopped(failed: Mapping[str, str], missing: Mapping[str, str], others: int) -> str:
+    lines = [f"  {node}: {reason}" for node, reason in sorted({**failed, **missing}.items())]
+    places = [f"{', '.join(sorted(failed))}, which stays cordoned"] if failed else []
+    places += [f"{', '.join(sorted(missing))}, whose machine is gone"] if missing else []
     return "\n".join(
         [
-            f"the waves stopped at {', '.join(sorted(failed))}, which stays cordoned; {others} more nodes were to be "
+            f"the waves stopped at {'; and at '.join(places)}; {others} more nodes were to be "
             "changed, and none of them was touched:",
             *lines,
             "  -> repair it and run `up` again, which continues there; or write the versions of before, by which the "

@@ -187,8 +187,13 @@ def node_object(
     taints: Sequence[Mapping[str, str]],
     annotations: Mapping[str, str],
     capacity: Mapping[str, str],
+    provider_id: str = "",
+    kubelet: str = "simulated",
 ) -> Object:
-    """A simulated node as a Kubernetes object; its definition, by which a change is seen, is among its annotations."""
+    """A simulated node as a Kubernetes object; its definition, by which a change is seen, is among its annotations.
+
+    `provider_id` is what a cloud's controller writes: the id of the node's machine.
+    """
     platform = {"os": "linux", "arch": "amd64"}
     # kubelets still write the labels of old; the SR-IOV operator's config daemon selects nodes by one of them
     common = {f"{prefix}kubernetes.io/{key}": value for prefix in ("", "beta.") for key, value in platform.items()}
@@ -197,7 +202,7 @@ def node_object(
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": {**labels, **common, OWN_LABEL: "true"}, "annotations": dict(annotations)},
-        "spec": {"taints": list(taints)},
+        "spec": {"taints": list(taints), **({"providerID": provider_id} if provider_id else {})},
         "status": {
             "capacity": dict(capacity),
             "allocatable": dict(capacity),
@@ -207,7 +212,7 @@ def node_object(
             ],
             # `kubectl get nodes -o wide` shows this field
             "nodeInfo": {
-                "kubeletVersion": "simulated",
+                "kubeletVersion": kubelet,
                 "kubeProxyVersion": "",
                 "containerRuntimeVersion": "simulated://",
                 "osImage": "gpu-fabric sandbox",
@@ -236,9 +241,8 @@ def _apply(api: Api, node: Object, found: Object | None) -> None:
     # taints are one value in server-side apply: those that Kubernetes set for the node's condition go along
     present = (found or {}).get("spec", {}).get("taints", [])
     conditions = [taint for taint in present if taint["key"].startswith("node.kubernetes.io/")]
-    api.apply(
-        path, {**status, "metadata": node["metadata"], "spec": {"taints": [*node["spec"]["taints"], *conditions]}}
-    )
+    spec = {**node["spec"], "taints": [*node["spec"]["taints"], *conditions]}
+    api.apply(path, {**status, "metadata": node["metadata"], "spec": spec})
     api.apply(f"{path}/status", {**status, "metadata": {"name": node["metadata"]["name"]}, "status": node["status"]})
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from components.cluster.existing import existing_kubeconfig
+from components.oke_pools import PROGRAM
 from gpu_fabric.findings import Severity
 from gpu_fabric.plan import Plan
+from gpu_fabric.plan.records import PlannedWaves
+from gpu_fabric.plan.waves import WAVES
 from gpu_fabric.spec.stack import StackSpec
 from stacks.configuration import stack_file_name
 
@@ -61,6 +65,17 @@ def hindrance(spec: StackSpec, plan: Plan, root: Path) -> str:
             *([_DOCTOR.format(stack=plan.stack)] if any(entry.id in _LEFT_BEHIND for entry in wrong) else ()),
             "Without this comparison: `guard: {preflight: false}`; what is in the way then shows itself in `up`.",
         ]
+    )
+
+
+def missing_program(plan: Plan) -> str:
+    """Which program the run would look for in vain once it has changed the cloud; empty if all are there."""
+    waves = plan.record(PlannedWaves, WAVES)
+    if waves is None or waves.machines is None or shutil.which(PROGRAM) is not None:
+        return ""
+    return (
+        f"{PROGRAM} is not on PATH, by which the waves replace machines (gpu-fabric:upgrade.machines): install the OCI "
+        "command line where the stack runs, and log in; or leave upgrade.machines out. Nothing was changed."
     )
 
 

@@ -10,7 +10,7 @@ import pulumi
 from stacks.configuration import program_stack
 from stacks.gpu_cluster import gpu_cluster
 from stacks.guard import refusal
-from stacks.preflight import hindrance
+from stacks.preflight import hindrance, missing_program
 from stacks.shared_cluster import sharing_refusal
 
 
@@ -26,7 +26,7 @@ def program(root: Path, today: date | None = None) -> None:
     """
     spec, plan = program_stack(root)
     on_cluster = sharing_refusal(plan, root) or hindrance(spec, plan, root)
-    refused = "\n".join(filter(None, (refusal(plan, root, today), on_cluster)))
+    refused = "\n".join(filter(None, (refusal(plan, root, today), on_cluster, missing_program(plan))))
     if not refused:
         gpu_cluster(plan, root).export()
         return

@@ -407,6 +407,20 @@ class PlannedHook(FrozenModel):
     manifest: dict[str, JsonValue]
 
 
+class PlannedMachines(FrozenModel):
+    """Managed node pools at Oracle whose machines are replaced where they were made for another version or image.
+
+    `pools` are their names, of the cluster's `compartment` and `region`. What has been replaced is kept in a ConfigMap
+    `name` of a `namespace`, since the Node object of a machine goes with it.
+    """
+
+    compartment: str
+    region: str
+    pools: tuple[str, ...]
+    namespace: str
+    name: str
+
+
 class PlannedWaves(FrozenModel):
     """Waves in which nodes are changed: those with pods of an earlier template, and those that the hook has not seen.
 
@@ -416,6 +430,7 @@ class PlannedWaves(FrozenModel):
     are in seconds: until the jobs on a node end, and for its change and proof. `evict`: jobs that remain are evicted,
     else they stop the waves. Nodes prove themselves where `by_condition` says that the stack has a check that writes
     their condition; else by what they offer, and by their state in `states` where the SR-IOV operator keeps one.
+    `machines` says whose machines are replaced, too.
     """
 
     revision: str
@@ -432,6 +447,7 @@ class PlannedWaves(FrozenModel):
     job_seconds: int = Field(ge=0)
     evict: bool
     node_seconds: int = Field(ge=1)
+    machines: PlannedMachines | None = None
 
     def at_a_time(self, nodes: int) -> int:
         """How many of so many nodes are changed at a time; a share is rounded down, and is one at least."""

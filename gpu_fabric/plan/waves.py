@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 
+from gpu_fabric.catalog.oke import Placement
 from gpu_fabric.k8s.apps import Container, HostPath, PodSpec, SecurityContext, Volume, VolumeMount
 from gpu_fabric.k8s.base import compact_json
 from gpu_fabric.k8s.mellanox import NIC_CLUSTER_POLICY_NAME, NicClusterPolicy
@@ -17,13 +18,26 @@ from gpu_fabric.plan.operators.gpu_operator import plan_gpu_capacity
 from gpu_fabric.plan.operators.network_operator import CHART as NETWORK_OPERATOR
 from gpu_fabric.plan.operators.sriov_operator import sriov_synced
 from gpu_fabric.plan.rails import group_rails
-from gpu_fabric.plan.records import ObeyedPolicy, PlannedHook, PlannedState, PlannedWait, PlannedWaves, ProvenNodes
+from gpu_fabric.plan.records import (
+    ObeyedPolicy,
+    PlannedHook,
+    PlannedMachines,
+    PlannedState,
+    PlannedWait,
+    PlannedWaves,
+    ProvenNodes,
+)
 from gpu_fabric.plan.steps import Context, Item, Step, Words
+from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.upgrade import NodeHookSpec
 
 WAVES = "waves"
 HOOK = "node-hook"
 """The value of the label `gpu-fabric/component` of a hook's pods."""
+MACHINES = "replaced-machines"
+"""Name of the ConfigMap with the machines whose Node object is gone, while their successors are not proven yet."""
+REPLACED: tuple[Placement, ...] = ("compute-cluster",)
+"""The constructs whose machines waves replace: managed node pools, in which Oracle deletes one node by its own."""
 
 # The SR-IOV operators' own device plug-in, under this name in both (bindata/manifests/plugins of v1.3.0 and v1.6.0).
 _OPERATORS_PLUGIN = "sriov-device-plugin"
@@ -57,15 +71,32 @@ def waves(contexts: Sequence[Context], others: Sequence[Step]) -> Iterator[Step]
         job_seconds=60 * wanted.job_minutes,
         evict=wanted.when_jobs_remain == "evict",
         node_seconds=60 * wanted.node_minutes,
+        machines=_machines(first) if wanted.machines else None,
     )
     jobs = "are evicted" if planned.evict else "stop it"
     size = _nodes(wanted.nodes) if wanted.percent is None else f"{wanted.percent} % of the nodes"
     what = f"{size} at a time; jobs that run after {wanted.job_minutes} minutes {jobs}"
+    if planned.machines is not None:
+        what += f"; machines of {', '.join(planned.machines.pools)} that are older than their pool are replaced"
     words = (Words(title="waves", what=what, waits="every changed node proves its fabric and takes jobs again"),)
     items: tuple[Item, ...] = (planned, *_ready_after(first))
     after = tuple(step.name for step in others)
     yield Step(
         name=WAVES, component=WAVES, kind="operators:Waves", items=items, after=after, in_order=True, words=words
+    )
+
+
+def _machines(case: Case) -> PlannedMachines | None:
+    """The managed pools at Oracle; none on other clusters, which the rules refuse."""
+    cluster = case.spec.cluster
+    if not isinstance(cluster, OkeClusterSpec):
+        return None
+    return PlannedMachines(
+        compartment=cluster.compartment_id,
+        region=cluster.region,
+        pools=tuple(pool.name for pool in cluster.pools if pool.placement in REPLACED),
+        namespace=manager_of(case).namespace,
+        name=case.named(MACHINES),
     )
 
 

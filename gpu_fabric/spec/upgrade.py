@@ -55,6 +55,12 @@ class UpgradeSpec(FrozenModel):
         "`hold` leaves every node as it is",
     )
     hook: NodeHookSpec | None = Field(default=None, description="a command to run on each node while it has no jobs")
+    machines: bool = Field(
+        default=False,
+        description="whether waves also replace machines of managed pools at Oracle whose Kubernetes version is older "
+        "than their pool's, or whose image is another than its pool's: by the OCI command line of the machine where "
+        "the stack runs",
+    )
 
     def at_a_time(self, nodes: int) -> int:
         """How many of so many nodes are changed at a time."""

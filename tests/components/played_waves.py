@@ -34,9 +34,16 @@ class PlayedCluster:
         self.hook_fails: set[str] = set()
         self.budgets: set[str] = set()
         self.log: list[str] = []
+        self.kept: dict[str, Json] = {}
         for name in nodes:
             self._start("driver", name)
             self._start("plugin", name)
+
+    def join(self, name: str) -> None:
+        """Another node, on which the operators' pods start."""
+        self.nodes[name] = _node(name)
+        self._start("driver", name)
+        self._start("plugin", name)
 
     def upgrade(self) -> None:
         """Another template of the driver, which changes no pod by itself."""
@@ -76,6 +83,9 @@ class PlayedCluster:
 
     def delete(self, path: str) -> None:
         self._tick()
+        if "/configmaps/" in path:
+            del self.kept[path]
+            return
         pod = self.pods.pop(path)
         name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
         self.log.append(f"delete {name}")
@@ -88,6 +98,8 @@ class PlayedCluster:
         if method == "GET" and path == "/api/v1/pods":
             node = parse_qs(urlsplit(target).query)["fieldSelector"][0].partition("=")[2]
             return {"items": copy.deepcopy([pod for pod in self.pods.values() if pod["spec"]["nodeName"] == node])}
+        if "/configmaps" in path:
+            return self._keep(method, path, body)
         if method == "GET":
             if path not in self.pods:
                 raise RequestError(404, "not found")
@@ -107,6 +119,16 @@ class PlayedCluster:
         self.pods[f"{path}/{body['metadata']['name']}"] = created
         self.log.append(f"hook on {body['spec']['nodeName']}")
         return {}
+
+    def _keep(self, method: str, path: str, body: Json | None) -> Json:
+        if method == "POST" and body is not None:
+            self.kept[f"{path}/{body['metadata']['name']}"] = body
+            return {}
+        if path not in self.kept:
+            raise RequestError(404, "not found")
+        if method == "PATCH" and body is not None:
+            _merge(self.kept[path], body)
+        return copy.deepcopy(self.kept[path])
 
     def _tick(self) -> None:
         self.date += timedelta(seconds=1)

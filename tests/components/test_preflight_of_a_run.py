@@ -186,3 +186,24 @@ def test_what_may_not_be_read_is_a_warning_with_its_path(tmp_path: Path, served:
     assert "warning PRE101" in caplog.text
     assert "/api/v1/resourcequotas" in caplog.text
     assert recording.resources
+
+
+@pytest.mark.parametrize("machines", [False, True])
+def test_waves_that_replace_machines_need_oracles_command_before_anything_is_registered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machines: bool
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    config = deepcopy(stack_config(STACKS["oke-h200"], tmp_path / "kubeconfig"))
+    del config["gpu-fabric:cluster"]["pools"][0]["cycling"]
+    config["gpu-fabric:fabric"]["readiness"] = {}
+    config["gpu-fabric:upgrade"] = {"machines": machines}
+    recording = Recording()
+
+    def preview() -> None:
+        run_program("oke-h200", config, world=World(ANSWERS, {}), recording=recording, preview=True)
+
+    if not machines:
+        preview()
+        return
+    with pytest.raises(pulumi.RunError, match="oci is not on PATH, by which the waves replace machines"):
+        preview()

@@ -71,6 +71,11 @@ class CloudSandbox(Sandbox):
         stack = self.stack_with(cluster, acknowledge)
         return self._said(lambda: self.engine.up(stack, as_json=False), fails)
 
+    def up_of(self, cluster: dict[str, Any], *, fails: bool = False, **sections: dict[str, Any]) -> str:
+        """As `up`, with other sections of the stack file, too."""
+        stack = self.stack_with(cluster, **sections)
+        return self._said(lambda: self.engine.up(stack, as_json=False), fails)
+
     def preview(self, *, acknowledge: Iterable[str] = (), **cluster: Any) -> Preview:
         """What `make preview` says."""
         stack = self.stack_with(cluster, acknowledge)

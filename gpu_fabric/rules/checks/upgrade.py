@@ -1,4 +1,4 @@
-"""Rules about waves: what changes nodes beside them."""
+"""Rules about waves: what changes nodes beside them, and whose machines they replace."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from gpu_fabric.catalog.chart import value_at
 from gpu_fabric.plan.case import Case
 from gpu_fabric.plan.operators.gpu_operator import CHART as GPU_OPERATOR
 from gpu_fabric.plan.operators.ofed_driver import CHART as OFED_DRIVER
-from gpu_fabric.rules.registry import Problem, check, in_software
+from gpu_fabric.plan.startup_taint import startup_taints
+from gpu_fabric.plan.waves import REPLACED
+from gpu_fabric.rules.registry import Problem, check, in_cluster, in_software
+from gpu_fabric.spec.oke import OkeClusterSpec
 from gpu_fabric.spec.places import dotted
 
+_MACHINES = dotted(("upgrade", "machines"))
 _AUTOMATIC, _STRATEGY = "driver.upgradePolicy.autoUpgrade", "daemonsets.updateStrategy"
 
 
@@ -39,3 +43,47 @@ def ofed_drivers_are_of_the_policy(case: Case) -> Iterator[Problem]:
     """Network drivers are replaced by waves."""
     if case.spec.upgrade is not None and OFED_DRIVER.brought(case):
         yield Problem(in_software("ofedDriver"))
+
+
+@check("UPG004")
+def machines_are_of_managed_pools(case: Case) -> Iterator[Problem]:
+    """Waves replace machines where Oracle can replace one by one."""
+    if not _replaces(case):
+        return
+    if not isinstance(case.spec.cluster, OkeClusterSpec):
+        message = "waves replace machines of managed node pools at Oracle alone"
+        yield Problem(_MACHINES, message, "leave it out; docs/upgrading.md has the order by hand")
+        return
+    for number, pool in enumerate(case.spec.cluster.pools):
+        if pool.placement not in REPLACED:
+            message = f"placement {pool.placement} is not a managed pool, whose machines waves could replace"
+            remedy = f"write {' or '.join(REPLACED)}, or leave upgrade.machines out"
+            yield Problem(in_cluster("pools", number, "placement"), message, remedy)
+
+
+@check("UPG005")
+def nobody_else_replaces_machines(case: Case) -> Iterator[Problem]:
+    """Pools whose machines waves replace are left alone by Oracle's cycling and its autoscaler."""
+    if not _replaces(case) or not isinstance(case.spec.cluster, OkeClusterSpec):
+        return
+    for number, pool in enumerate(case.spec.cluster.pools):
+        if pool.cycling is not None:
+            message = "cycling renews nodes as soon as the pool changes, before a wave has waited for their jobs"
+            yield Problem(in_cluster("pools", number, "cycling"), message, "leave it out, or upgrade.machines")
+        if pool.auto_scale is not None:
+            message = "the autoscaler makes the pool smaller while a wave has emptied a node"
+            yield Problem(in_cluster("pools", number, "autoScale"), message, "leave it out, or upgrade.machines")
+
+
+@check("UPG006")
+def successors_join_with_a_taint(case: Case) -> Iterator[Problem]:
+    """No job lands on a machine between its join and its wave."""
+    cluster = case.spec.cluster
+    if not _replaces(case) or not isinstance(cluster, OkeClusterSpec):
+        return
+    if not all(startup_taints(case.spec, pool) for pool in cluster.pools):
+        yield Problem(_MACHINES)
+
+
+def _replaces(case: Case) -> bool:
+    return case.spec.upgrade is not None and case.spec.upgrade.machines

@@ -7,7 +7,7 @@ from sandbox.cloud.oci.machines import bring_about, check_capacity, check_launch
 from sandbox.cloud.oci.policies import may_launch
 from sandbox.cloud.oci.pools import has_rdma
 from sandbox.cloud.oci.stored import Stored
-from sandbox.cloud.oci.tenancy import conflict, invalid, over_limit, work_request_failed
+from sandbox.cloud.oci.tenancy import conflict, invalid, not_found, over_limit, work_request_failed
 from sandbox.cloud.requests import Refused
 from sandbox.cloud.resource import Call, CloudError
 from sandbox.cloud.store import Record
@@ -92,6 +92,22 @@ class NodePool(Stored):
             record = self._found(identifier)
             record["inputs"]["nodeConfigDetails"]["size"] += 1
             self.tenancy.store.put(self.collection, record)
+            self._launch(identifier)
+        bring_about(self.tenancy, record["inputs"]["clusterId"])
+
+    def replace(self, identifier: str, machine: str, *, smaller: bool) -> None:
+        """Delete one machine; another takes its place unless the pool gets smaller. Its node goes first."""
+        with self.tenancy.store.lock():
+            record = self._found(identifier)
+            left = [node for node in record["nodes"] if node["id"] != machine]
+            if len(left) == len(record["nodes"]):
+                raise not_found(machine)
+            record["nodes"] = left
+            if smaller:
+                record["inputs"]["nodeConfigDetails"]["size"] -= 1
+            self.tenancy.store.put(self.collection, record)
+        bring_about(self.tenancy, record["inputs"]["clusterId"])
+        with self.tenancy.store.lock():
             self._launch(identifier)
         bring_about(self.tenancy, record["inputs"]["clusterId"])
 

@@ -57,6 +57,8 @@ def node_objects(tenancy: Tenancy, cluster: Record, pools: list[Record], machine
                     ),
                     inputs.get("nodeShapeConfig") or {},
                     image,
+                    node["id"],
+                    node["version"],
                 )
             )
     for machine in machines:
@@ -91,6 +93,8 @@ def _node(
     places: dict[str, str],
     config: dict[str, Any],
     image: dict[str, dict[str, str]],
+    provider_id: str = "",
+    kubelet: str = "simulated",
 ) -> Object:
     shape = facts.shape_of(shape_name)
     own = {"node.kubernetes.io/instance-type": shape_name, **places}
@@ -103,6 +107,8 @@ def _node(
         [*gpu_taints, *taints],
         _machine(shape, image),
         _capacity(shape, config),
+        provider_id,
+        kubelet,
     )
 
 

@@ -12,6 +12,8 @@ from cloud_engine import Failed, Resource
 from oracle_engine import COMPARTMENT, H100, OracleEngine, oracle_on
 
 from sandbox.cloud.oci.events import play_on
+from sandbox.cloud.oci.node_pools import NodePool
+from sandbox.cloud.requests import Refused
 
 NEW_BOOT_VOLUMES = {"isNodeCyclingEnabled": True, "cycleModes": ["BOOT_VOLUME_REPLACE"]}
 
@@ -180,6 +182,25 @@ def test_a_pools_size_changes_in_place(engine: OracleEngine, cluster: Resource, 
     assert len(engine.names_of_nodes(cluster)) == 3
     engine.update(grown, engine.node_pool_inputs(cluster, subnet, 1))
     assert engine.names_of_nodes(cluster) == before
+
+
+def test_a_deleted_node_makes_room_for_another_as_the_pool_is_now(
+    engine: OracleEngine, cluster: Resource, subnet: Resource
+) -> None:
+    def machines() -> dict[str, str]:
+        nodes = engine.planes.nodes[cluster.id]
+        return {node["spec"]["providerID"]: node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes}
+
+    pool = engine.up("NodePool", "system", engine.node_pool_inputs(cluster, subnet, 2))
+    first, second = machines()
+    NodePool(engine.api).replace(pool.id, first, smaller=False)
+    assert len(machines()) == 2
+    assert second in machines()
+    assert first not in machines()
+    NodePool(engine.api).replace(pool.id, second, smaller=True)
+    assert len(machines()) == 1
+    with pytest.raises(Refused, match="NotAuthorizedOrNotFound"):
+        NodePool(engine.api).replace(pool.id, second, smaller=False)
 
 
 def test_new_labels_reach_new_nodes_only_unless_the_pool_cycles_them(

@@ -1,0 +1,104 @@
+"""Machines of a managed pool at Oracle that waves replace for a newer Kubernetes, around a job and after a kill."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from multiprocessing import get_context
+from typing import Any
+
+import pytest
+from cloud_driver import NODES, CloudSandbox
+from driver import PODS, until
+
+from sandbox.kubernetes_api import Object
+
+pytestmark = pytest.mark.sandbox
+
+ENDS = "sandbox.gpu-fabric/completes-after"
+KEPT = "/api/v1/namespaces/nvidia-network-operator/configmaps"
+POOL: dict[str, Any] = {
+    "name": "gpu",
+    "shape": "BM.GPU.H200.8",
+    "nodes": 2,
+    "placement": "compute-cluster",
+    "availabilityDomain": "AD-1",
+    "imageId": "ocid1.image.oc1.us-chicago-1.aaaaaaaaexample",
+}
+SECTIONS: dict[str, Any] = {
+    "upgrade": {"machines": True, "jobMinutes": 5, "nodeMinutes": 5},
+    "software": {"releaseLine": "26.4", "charts": "bundled"},
+    "fabric": {"addressing": {"supernet": "192.168.0.0/16"}, "readiness": {"seconds": 10}},
+}
+
+
+@pytest.fixture
+def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudSandbox]:
+    """A cluster with one managed pool whose nodes prove themselves, brought up by a stack with waves."""
+    sandbox = CloudSandbox(tmp_path_factory.mktemp("oke"), "oke-h200", "oci")
+    try:
+        up(sandbox, "1.34.1")
+        yield sandbox
+    finally:
+        sandbox.clean_up()
+
+
+def up(sandbox: CloudSandbox, version: str) -> str:
+    return sandbox.up_of({"version": version, "pools": [POOL], "protect": False}, **SECTIONS)
+
+
+def gpu_nodes(sandbox: CloudSandbox) -> list[Object]:
+    nodes = (node for node in sandbox.items(NODES) if node["metadata"]["labels"].get("gpu-fabric/pool") == "gpu")
+    return sorted(nodes, key=lambda node: str(node["metadata"]["name"]))
+
+
+def versions(sandbox: CloudSandbox) -> list[str]:
+    return [node["status"]["nodeInfo"]["kubeletVersion"] for node in gpu_nodes(sandbox)]
+
+
+def machines(sandbox: CloudSandbox) -> set[str]:
+    return {node["spec"]["providerID"] for node in gpu_nodes(sandbox)}
+
+
+def killed_when_a_machine_is_new(sandbox: CloudSandbox, version: str) -> None:
+    """Start an `up`, and kill all of its processes once the first machine has been replaced."""
+
+    def run() -> None:
+        os.setsid()
+        up(sandbox, version)
+
+    process = get_context("fork").Process(target=run)
+    process.start()
+    assert process.pid is not None
+    try:
+        until(lambda: f"v{version}" in versions(sandbox), "a machine was replaced", 300)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.join()
+
+
+def test_a_newer_kubernetes_comes_node_by_node_around_a_job_and_goes_on_after_a_kill(pool: CloudSandbox) -> None:
+    sandbox = pool
+    before = machines(sandbox)
+    assert versions(sandbox) == ["v1.34.1"] * 2
+    last = gpu_nodes(sandbox)[-1]["metadata"]["name"]
+    job = sandbox.pod("job")
+    job["metadata"]["annotations"][ENDS] = "60s"
+    job["spec"]["nodeSelector"] = {"kubernetes.io/hostname": last}
+    sandbox.api.post(PODS, job)
+    until(lambda: sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Running", "the job runs")
+
+    killed_when_a_machine_is_new(sandbox, "1.35.0")
+    assert sorted(versions(sandbox)) == ["v1.34.1", "v1.35.0"]
+    assert last in {node["metadata"]["name"] for node in gpu_nodes(sandbox)}
+
+    until(lambda: sandbox.api.get(f"{PODS}/job")["status"].get("phase") == "Succeeded", "the job has ended", 120)
+    up(sandbox, "1.35.0")
+    assert versions(sandbox) == ["v1.35.0"] * 2
+    assert not machines(sandbox) & before
+    assert [node["metadata"]["name"] for node in gpu_nodes(sandbox) if node["spec"].get("unschedulable")] == []
+    assert "replaced-machines" not in {item["metadata"]["name"] for item in sandbox.items(KEPT)}
+    # Jobs land on the new machines, which have proven themselves.
+    conditions = [entry for node in gpu_nodes(sandbox) for entry in node["status"]["conditions"]]
+    assert [entry["status"] for entry in conditions if entry["type"] == "gpu-fabric.dev/FabricReady"] == ["True"] * 2
